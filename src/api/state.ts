@@ -264,9 +264,14 @@ export interface State {
   spool(): Promise<Spool>
   /**
    * Awaited before actions that spend money or open a bucket. Queries the store. Throws S3Error ServiceUnavailable when
-   * the store of records came back empty or was replaced, and no operator has accepted that.
+   * the store of records came back empty or older or was replaced, and no operator has accepted that.
    */
   requireIntact(): Promise<void>
+  /**
+   * Awaited before a record is written that prevents a second payment or keeps a bucket closed. A store that is
+   * restored from a backup of the time before is noticed then. Throws S3Error ServiceUnavailable.
+   */
+  raiseMark(): Promise<void>
   /** The problem that `requireIntact` has found, in words, as of the last look. */
   problem(): string | undefined
   /** Abandons parts and spools that are being written, commits pending writes, and unlocks the folder. */

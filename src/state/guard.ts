@@ -194,8 +194,8 @@ export interface Epoch {
    */
   readonly over?: readonly string[]
   /**
-   * Raised before each action that spends money or opens a bucket, in the last of the places alone. A store with a
-   * lower mark than a data folder has seen was restored from a backup. Absent: 0.
+   * Raised before records that prevent a second payment or keep a bucket closed, in the last of the places alone. A
+   * store with a lower mark than a data folder has seen was restored from a backup. Absent: 0.
    */
   readonly mark?: number
 }

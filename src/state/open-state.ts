@@ -137,6 +137,7 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
     stagedBytes: () => staged.held,
     spool: () => spools.create(),
     requireIntact: () => epoch.require(),
+    raiseMark: () => epoch.raise(),
     problem: () => epoch.problem,
     close() {
       life.isClosed = true

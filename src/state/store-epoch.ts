@@ -60,17 +60,10 @@ export class StoreEpoch {
     this.#problem = problem
   }
 
-  /**
-   * Looks at the store now, and raises its mark. Throws S3Error ServiceUnavailable unless it still has all its records.
-   */
+  /** Looks at the store now. Throws S3Error ServiceUnavailable unless it still has all its records. */
   async require(): Promise<void> {
     await this.look()
-    if (this.#problem === undefined) {
-      this.#raising ??= this.#raise().finally(() => {
-        this.#raising = undefined
-      })
-      return this.#raising
-    }
+    if (this.#problem === undefined) return
     throw new S3Error('ServiceUnavailable', {
       message: `${this.#problem} The operator of this server has to restore it or to accept the loss; until then nothing is done that spends money or opens a bucket.`,
     })
@@ -110,6 +103,14 @@ export class StoreEpoch {
     if (folder.kept.epoch === undefined) await gateway?.tell(epoch)
     else gateway?.tellLater(epoch)
     await folder.setEpoch(epoch)
+  }
+
+  /** Raises the mark of the store; calls at the same time share one. Throws S3Error ServiceUnavailable. */
+  raise(): Promise<void> {
+    this.#raising ??= this.#raise().finally(() => {
+      this.#raising = undefined
+    })
+    return this.#raising
   }
 
   /** The folder learns the new mark after the store has it, so that it never knows a higher one. */

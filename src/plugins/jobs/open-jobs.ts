@@ -15,7 +15,7 @@ import { type Attendance, usualAttendance, Waiters } from './waiters.js'
 import { HeldJobs, Orders, Rounds, Workers } from './workers.js'
 
 export interface JobsOptions {
-  readonly state: Pick<State, 'shared' | 'records' | 'locks' | 'requireIntact'>
+  readonly state: Pick<State, 'shared' | 'records' | 'locks' | 'requireIntact' | 'raiseMark'>
   readonly log: Logger
   /**
    * Context of the identity that created a job, of the server itself for ''. Undefined if there is no such identity.

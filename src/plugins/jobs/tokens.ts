@@ -20,7 +20,7 @@ export function serviceTokenOf({ id, accessKeyId, token }: Pick<Job, 'id' | 'acc
  * @throws IdempotencyParameterMismatch, DuplicateRequest
  */
 export async function oncePerToken(
-  state: Pick<State, 'locks' | 'requireIntact'>,
+  state: Pick<State, 'locks' | 'requireIntact' | 'raiseMark'>,
   store: JobStore,
   asked: NewJob<unknown>,
   id: string,
@@ -44,6 +44,7 @@ export async function oncePerToken(
     }
     // This comes after the search for earlier jobs, because a store that has lost them seems to have none.
     await state.requireIntact()
+    await state.raiseMark()
     const record = { id, ...(requestHash !== undefined && { requestHash }) }
     await Promise.all(keys.map((key) => claimToken(store, key, seen.get(key), record)))
     return make()

@@ -159,6 +159,7 @@ export const putPublicAccessBlock = defineOperation({
     const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
     const run = async () => {
       if (block.RestrictPublicBuckets) await requireNoPolicy(context, request.bucket)
+      await context.state.raiseMark()
       await context.settings.set(request.bucket, 'publicAccessBlock', block)
     }
     await context.state.locks.withName(`bucket-policy/${request.bucket}`, run, { by: context })

@@ -51,6 +51,7 @@ function readOnly(state: State): State {
     stagedBytes: () => state.stagedBytes(),
     spool: () => state.spool(),
     requireIntact: () => state.requireIntact(),
+    raiseMark: () => state.raiseMark(),
     problem: () => state.problem(),
     close: refuse,
   }

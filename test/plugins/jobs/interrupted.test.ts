@@ -24,7 +24,13 @@ async function open(
   const { log, lines } = keptLog()
   const opened = await openState({ data, log })
   const { records, locks } = opened
-  const state = { shared, records: records.bind(opened), locks, requireIntact: opened.requireIntact }
+  const state = {
+    shared,
+    records: records.bind(opened),
+    locks,
+    requireIntact: opened.requireIntact,
+    raiseMark: opened.raiseMark,
+  }
   const contextOf = async () => ({}) as Context
   const jobs = await openJobs({ state, log, contextOf, attendance: { graceMs: 50, silenceMs: 3_600_000 }, ...options })
   jobs.register(kind)
