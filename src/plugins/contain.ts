@@ -1,6 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { AdmittedWrite, RestoreOutcome } from '../api/archive.js'
 import type { Context, StorageClass } from '../api/context.js'
+import type { Limits } from '../api/limits.js'
 import type { AnyOperation, CallFacts, Operation } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
 import type {
@@ -17,28 +18,26 @@ import type {
 import { withinDeadline } from '../common/time.js'
 import { PausableDeadline, toPluginError } from './deadlines.js'
 
-export interface ContainOptions {
-  /** How long a handler may run without answering, ms. Waiting for the client does not count. */
-  readonly deadlineMs: number
-}
+/** How long a handler may run without answering. It is read at each call: a reload can change it. */
+type Patience = Pick<Limits, 'pluginDeadlineMs'>
 
 /**
  * Contains the handlers of a plugin: one that throws, never ends or returns an invalid reply causes an InternalError
  * for that request, and the log names plugin and operation. A result after the deadline is discarded.
  */
-export function containPlugin(plugin: Plugin, { deadlineMs }: ContainOptions): Plugin {
+export function containPlugin(plugin: Plugin, patience: Patience): Plugin {
   return {
     ...plugin,
-    operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, deadlineMs)),
-    storageClasses: plugin.storageClasses?.map((offered) => containStorageClass(plugin.name, offered, deadlineMs)),
+    operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, patience)),
+    storageClasses: plugin.storageClasses?.map((offered) => containStorageClass(plugin.name, offered, patience)),
   }
 }
 
-function containOperation(plugin: string, operation: AnyOperation, deadlineMs: number): AnyOperation {
-  const ms = operation.deadlineMs ?? deadlineMs
+function containOperation(plugin: string, operation: AnyOperation, patience: Patience): AnyOperation {
   // An operation receives only requests of its own kind; the union of types cannot express that.
   const inner = operation as Operation
   const run: Operation['run'] = async (request, context) => {
+    const ms = operation.deadlineMs ?? patience.pluginDeadlineMs
     const deadline = new PausableDeadline(ms)
     const work = started(() => inner.run(guardRequest(request, deadline), context))
     try {
@@ -52,7 +51,7 @@ function containOperation(plugin: string, operation: AnyOperation, deadlineMs: n
       deadline.clear()
     }
   }
-  const call = operation.call && containMembers(plugin, operation.call, deadlineMs)
+  const call = operation.call && containMembers(plugin, operation.call, patience)
   return { ...operation, ...(call && { call }), run } as AnyOperation
 }
 
@@ -181,9 +180,9 @@ type Member = Readonly<Record<string, string>>
  * Contains `members` of a call, which listings of the virtual bucket use: each name must be text and come within the
  * deadline.
  */
-export function containMembers(plugin: string, call: CallFacts, deadlineMs: number): CallFacts {
+function containMembers(plugin: string, call: CallFacts, patience: Patience): CallFacts {
   if (!call.members) return call
-  return { ...call, members: (context) => guarded(plugin, call, context, deadlineMs) }
+  return { ...call, members: (context) => guarded(plugin, call, context, patience.pluginDeadlineMs) }
 }
 
 async function* guarded(plugin: string, call: CallFacts, context: Context, ms: number): AsyncGenerator<Member> {
@@ -220,7 +219,7 @@ const HOP_BY_HOP = new Set([
  * Throws TypeError, naming the problem, for a reply that cannot be sent. Plugins are not always compiled against our
  * types.
  */
-export function checkReply(reply: unknown): asserts reply is Reply {
+function checkReply(reply: unknown): asserts reply is Reply {
   if (typeof reply !== 'object' || reply === null)
     throw new TypeError(`it answered with ${kindOf(reply)}, which is not a Reply`)
   const { status, headers, body } = reply as Record<keyof Reply, unknown>
@@ -248,7 +247,7 @@ function checkBody(body: unknown): number | undefined {
 }
 
 /** @param length of the body, bytes, if known */
-export function checkHeaders(headers: unknown, length: number | undefined): asserts headers is ReplyHeaders {
+function checkHeaders(headers: unknown, length: number | undefined): asserts headers is ReplyHeaders {
   if (!isObject(headers)) throw new TypeError(`it answered with headers that are ${kindOf(headers)}`)
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue
@@ -276,7 +275,7 @@ function kindOf(value: unknown): string {
  * Contains the callbacks of a plugin's storage class: an error other than an S3Error, a timeout or an invalid result
  * becomes an InternalError that names the callback.
  */
-export function containStorageClass(plugin: string, offered: StorageClass, deadlineMs: number): StorageClass {
+function containStorageClass(plugin: string, offered: StorageClass, patience: Patience): StorageClass {
   /** `check` throws for an invalid result; `givenUp` receives a result that comes too late. */
   async function guard<T>(
     callback: string,
@@ -285,7 +284,7 @@ export function containStorageClass(plugin: string, offered: StorageClass, deadl
   ): Promise<T> {
     const work = (async () => call())()
     try {
-      const result = await withinDeadline(work, deadlineMs)
+      const result = await withinDeadline(work, patience.pluginDeadlineMs)
       check?.(result)
       return result
     } catch (thrown) {

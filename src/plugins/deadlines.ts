@@ -121,14 +121,11 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : inspect(thrown, { depth: 0, breakLength: Number.POSITIVE_INFINITY })
 }
 
-/**
- * Combines the hooks of all plugins into one set that never rejects. Each call of a hook may take `deadlineMs`.
- * @param plugins asked at each event
- */
-export function combineHooks(plugins: () => readonly Plugin[], log: Logger, deadlineMs: number): Hooks {
+/** Combines the hooks of all plugins into one set that never rejects. Each call of a hook may take `deadlineMs`. */
+export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs: number): Hooks {
   const deadlines = new Deadlines(deadlineMs)
   const run = (name: keyof PluginHooks) => async (event: ObjectEvent) => {
-    for (const plugin of plugins()) {
+    for (const plugin of plugins) {
       const hook = plugin.hooks?.[name]
       if (!hook) continue
       try {

@@ -8,14 +8,14 @@ import { DAY_MS, HOUR_MS, PeriodicTask } from '../common/time.js'
 import { partChecksumRecords } from '../objects/part-checksums.js'
 import { createSealer, sealingKeyOf } from '../plugins/host/sealer.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
-import { kindsOf, type RunningPlugins } from '../plugins/loading/running-plugins.js'
+import { type PluginSet, startPlugins } from '../plugins/running-plugins.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
 import type { Backends } from './backends.js'
 import type { ContextFactory } from './context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
-  readonly plugins: RunningPlugins
+  readonly plugins: PluginSet
   readonly own: Context
   readonly ownerContext: ContextFactory['ofOwner']
   readonly jobs: OwnJobs
@@ -35,12 +35,11 @@ export async function startBackground(parts: BackgroundParts, cleanup: CleanupSt
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
-  for (const kind of kindsOf(plugins.set)) jobs.register(kind)
+  for (const kind of plugins.jobs) jobs.register(kind)
   const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
   const shared = { state, settings, own, now, platformUrl, paymentUrl, sealer }
-  await plugins.start({ shared, jobs })
-  cleanup.defer(() => plugins.stop())
+  cleanup.defer(await startPlugins(plugins.plugins, shared, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())
   const lifecycle = startLifecycle({

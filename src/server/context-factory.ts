@@ -22,8 +22,8 @@ import { type Declared, stateOfOperation } from '../state/records/state-of-opera
 import { auditedJobs } from './audit.js'
 import type { Backends } from './backends.js'
 import { type ViewParts, Views } from './context-views.js'
+import type { OpenedPlugins } from './core-plugins.js'
 import { quotaOf } from './limits.js'
-import { type OpenedPlugins, registeredBy } from './live.js'
 import type { Caches } from './metrics/gauges.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { RequestContext, type View } from './request-context.js'
@@ -35,7 +35,7 @@ interface ContextParts extends ViewParts {
   /** Finds the account of a bucket's owner. */
   readonly credentials: Credentials
   /** Those of the plugins that run. */
-  readonly metadataActions: () => MetadataActions
+  readonly metadataActions: MetadataActions
 }
 
 /**
@@ -93,7 +93,7 @@ function contextFactory(parts: ContextParts): ContextFactory {
     const as = (other: Caller | undefined) =>
       other ? contextFor({ ...request, caller: other }) : contextOf(anonymous, { ...request, caller: undefined })
     const access = { base, caller, state, grants, authorizer, as, requestId: head?.id }
-    return new RequestContext({ shared, own, metadataActions: metadataActions(), grantedView }, access)
+    return new RequestContext({ shared, own, metadataActions, grantedView }, access)
   }
 
   const ownContext = contextOf(views.own, { caller: undefined }, shared.state)
@@ -131,7 +131,7 @@ export async function openContexts(sources: ContextSources) {
   const { signedBasePaths, sessionToken, signatureV2 } = options
   const { sessions } = sts
   const authentication = { credentials, sessions, region, signedBasePaths, sessionToken, signatureV2 }
-  const hooks = combineHooks(() => plugins.set.plugins, log, limits.hookDeadlineMs)
+  const hooks = combineHooks(plugins.plugins, log, limits.hookDeadlineMs)
 
   /** Looks the identity up at every call: it may have been removed, or have other rights. */
   async function contextOf({ accessKeyId, session }: Pick<Job, 'accessKeyId' | 'session'>) {
@@ -149,7 +149,7 @@ export async function openContexts(sources: ContextSources) {
     spools,
     account: options.gateway.account,
     credentials: sts.credentials,
-    metadataActions: () => plugins.set.metadataActions,
+    metadataActions: plugins.metadataActions,
     shared: {
       state,
       settings,
@@ -166,7 +166,7 @@ export async function openContexts(sources: ContextSources) {
       },
       limits,
       log,
-      plugins: registeredBy(plugins, hooks),
+      plugins: { ...plugins, hooks },
       jobs,
       authenticateForm: createFormAuthenticator(authentication),
     },

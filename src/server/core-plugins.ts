@@ -1,16 +1,22 @@
+import { identityPolicyProblem } from '../access/documents.js'
 import type { Expansion } from '../api/context.js'
+import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
+import { AccountNames, staticCredentials } from '../auth/identities/credentials.js'
 import type { Logger } from '../common/log.js'
 import { gatewayPlugin } from '../plugins/gateway-calls.js'
 import { jobsPlugin } from '../plugins/job-calls.js'
+import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import { serverPlugin } from '../plugins/server-calls.js'
 import type { OperationTable } from '../plugins/table.js'
 import { s3Plugin } from '../s3/index.js'
 import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
 import type { WebhookClient } from '../s3/notifications/webhook-client.js'
-import { type StsParts, stsPlugin } from '../s3/sts/plugin.js'
+import { type OpenedSts, openSts, type StsParts, stsPlugin } from '../s3/sts/plugin.js'
 import { selfPlugin } from '../s3/virtual-bucket.js'
 import type { Backends } from './backends.js'
+import type { LiveSettings } from './live.js'
+import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-server.js'
 import type { ProxyOptions } from './proxy-options.js'
 
@@ -41,7 +47,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   },
 ]
 
-export interface CorePluginParts {
+interface CorePluginParts {
   readonly options: Pick<
     ProxyOptions,
     'gateway' | 'metricsApart' | 'reload' | 'notificationMaxAgeMs' | 'notificationRetryMs'
@@ -59,7 +65,7 @@ export interface CorePluginParts {
 }
 
 /** Creates the plugins that every server runs. */
-export function createCorePlugins({
+function createCorePlugins({
   options,
   backends,
   rows,
@@ -84,4 +90,84 @@ export function createCorePlugins({
       firstRetryMs: options.notificationRetryMs,
     }),
   ]
+}
+
+interface PluginSources {
+  readonly options: ProxyOptions
+  readonly backends: Backends
+  readonly settings: LiveSettings
+  readonly region: string
+  readonly log: Logger
+  readonly scrape: ScrapeFor
+  readonly caches: Caches
+}
+
+export interface OpenedPlugins {
+  readonly plugins: PluginSet
+  readonly sts: OpenedSts
+  /** Key pairs that are not temporary. */
+  readonly credentials: Credentials
+  /** Of the accounts of these key pairs, as far as they are known. */
+  readonly accountNames: AccountNames
+  /** True for the access keys that this server accepts. */
+  isOwnKey(accessKeyId: string): Promise<boolean>
+}
+
+/**
+ * Creates the plugins, which are not started yet, and what finds the identities of callers. They need each other: the
+ * policy of an identity names actions of plugins, and the plugin of STS issues credentials.
+ * @throws PluginError for plugins that are malformed or conflict
+ */
+export function openPlugins(sources: PluginSources): OpenedPlugins {
+  const { options, backends, settings, region, log, scrape, caches } = sources
+  const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
+  const sts = openSts({
+    ...backends,
+    credentials: (accessKeyId) => credentials(accessKeyId),
+    ownAccount: ownAccountOf(options.gateway),
+    policyProblem,
+    now: options.now ?? Date.now,
+    tokenUse: caches.tokens,
+  })
+  const core = createCorePlugins({
+    options,
+    backends,
+    region,
+    log,
+    client: settings.webhooks,
+    rows: () => plugins.table.rows,
+    expansions: () => plugins.expansions,
+    sts: sts.parts,
+    scrape,
+  })
+  const plugins: PluginSet = combinePlugins({
+    core,
+    added: options.plugins ?? [],
+    checked: options.pluginsChecked ?? false,
+    limits: settings.limits,
+  })
+  const accountNames = new AccountNames()
+  const { identities } = options
+  const find = typeof identities === 'function' ? identities : staticCredentials(identities, policyProblem)
+  if (typeof identities !== 'function') for (const identity of identities) accountNames.learn(identity)
+  const credentials = async (accessKeyId: string) => {
+    const identity = await find(accessKeyId)
+    if (identity) accountNames.learn(identity)
+    return identity
+  }
+  return {
+    plugins,
+    sts,
+    credentials,
+    accountNames,
+    isOwnKey: async (id) => sts.sessions.has(id) || (await credentials(id)) !== undefined,
+  }
+}
+
+/** Returns a function that finds the current keys of the server's own account. */
+function ownAccountOf({ account, keys }: ProxyOptions['gateway']): () => Promise<GatewayAccount> {
+  return async () => {
+    const given = typeof account === 'function' ? await account() : account
+    return keys?.latest(given) ?? given
+  }
 }

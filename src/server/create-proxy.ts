@@ -12,14 +12,15 @@ import { auditOf } from './audit.js'
 import { openBackends } from './backends.js'
 import { startBackground } from './background.js'
 import { openContexts } from './context-factory.js'
+import { openPlugins } from './core-plugins.js'
 import { createHandle, type HandleParts } from './handle.js'
 import { quotaOf } from './limits.js'
-import { LiveSettings, openPlugins, RequestTurns, reloading, tableOf } from './live.js'
+import { LiveSettings } from './live.js'
 import { cacheMetrics, gatewayMetrics, holdingMetrics, jobMetrics, newCaches, stateMetrics } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-server.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough/passthrough.js'
-import type { ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { gatewaySpans } from './tracing.js'
 import { Traffic } from './traffic/traffic.js'
 
@@ -54,11 +55,9 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const backends = await openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup)
   const { pool, state, settings } = backends
 
-  const turns = new RequestTurns()
-  const requestsEnded = () => turns.ended()
-  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, caches, requestsEnded })
+  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, caches })
   const { plugins } = opened
-  const table = tableOf(plugins)
+  const { table } = plugins
   const operations = new Set(table.rows.map(({ operation }) => operation.name))
 
   const shutdown = new AbortController()
@@ -88,7 +87,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     bodies,
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: live.addressing,
-    withCors: withCors(settings, log, (name) => plugins.set.outputMetadata(name)),
+    withCors: withCors(settings, log, plugins.outputMetadata),
     audit: options.audit && auditOf(options.audit, log),
     onDone: observed.ended,
   }
@@ -102,22 +101,28 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
   cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())
-  const useGauges = pluginGauges(metrics, plugins.set.plugins, log)
+  pluginGauges(metrics, plugins.plugins, log)
 
   const handle = createHandle(parts)
   const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     observed.serve(incoming, outgoing, () => {
-      if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing).then(turns.enter())
+      if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
     })
   }
-  Object.defineProperty(proxy, 'operations', { get: () => plugins.set.table.rows, enumerable: true })
-  return Object.assign(proxy as typeof proxy & Pick<S3Proxy, 'operations'>, {
+  return Object.assign(proxy, {
+    operations: table.rows,
     ready: () => contexts.own.ready(),
     shutDown() {
       shutdown.abort()
       jobs.endWaits()
     },
-    prepare: reloading({ live, plugins, traffic, operations, useGauges }),
+    prepare(next: LiveOptions) {
+      const use = live.prepare(next)
+      return () => {
+        use()
+        traffic.bounds = next.traffic ?? {}
+      }
+    },
     close() {
       shutdown.abort()
       return cleanup.close()

@@ -10,7 +10,6 @@ import type { Metrics } from '../common/metrics.js'
 import type { AccountKeys } from '../gateway/account/log-in.js'
 import type { Brand } from '../gateway/brand.js'
 import type { GatewayTls } from '../gateway/gateway-call.js'
-import type { Prepared } from '../plugins/loading/running-plugins.js'
 import type { Reload } from '../plugins/server-calls.js'
 import type { OperationTable } from '../plugins/table.js'
 import type { Webhook } from '../s3/notifications/webhooks.js'
@@ -152,16 +151,10 @@ export interface ProxyOptions {
 }
 
 /** Options that a proxy can change while it serves requests. */
-export interface LiveOptions
-  extends Pick<
-    ProxyOptions,
-    'traffic' | 'limits' | 'webhooks' | 'accessLog' | 'domains' | 'trustForwardedHost' | 'trustedProxies'
-  > {
-  /**
-   * Plugins of the same names as those that run. The ones that are other objects replace those; default those that run.
-   */
-  readonly plugins?: readonly Plugin[]
-}
+export type LiveOptions = Pick<
+  ProxyOptions,
+  'traffic' | 'limits' | 'webhooks' | 'accessLog' | 'domains' | 'trustForwardedHost' | 'trustedProxies'
+>
 
 /** An S3 endpoint as a handler: mount it in Express at any path, or pass it to http.createServer. */
 export interface Proxy {
@@ -171,8 +164,12 @@ export interface Proxy {
   ready(): Promise<void>
   /** Makes `/-/ready` fail and ends waits for jobs. Requests are still served. */
   shutDown(): void
-  /** Checks and prepares other options, which are in use once they are applied. Rejects for those that cannot be. */
-  prepare(options: LiveOptions): Promise<Prepared>
+  /**
+   * Checks other options.
+   * @returns uses them from now on
+   * @throws TypeError for an invalid domain or address
+   */
+  prepare(options: LiveOptions): () => void
   /** Stops background work and closes the state, unless `state` was given. Requests must have ended. */
   close(): Promise<void>
 }

@@ -10,7 +10,7 @@ import type { Metrics } from '../../common/metrics.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import type { AccountKeys } from '../../gateway/account/log-in.js'
 import { parseSealingKey } from '../../plugins/host/sealer.js'
-import { pluginActionsOf } from '../../plugins/loading/running-plugins.js'
+import { pluginActionsOf } from '../../plugins/running-plugins.js'
 import type { Reload } from '../../plugins/server-calls.js'
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
 import { corePlugins } from '../../server/core-plugins.js'
@@ -25,7 +25,7 @@ import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
-import { ConfiguredPlugins } from '../plugins/built-in-plugins.js'
+import { obtainPlugins } from '../plugins/built-in-plugins.js'
 import { accountKeysOf, type GatewayInUse } from './gateway.js'
 import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
@@ -64,9 +64,9 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   const { config, log, cleanup, worker, metrics, scrape } = parts
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
-  let plugins = await ConfiguredPlugins.load(config)
+  const plugins = (await obtainPlugins(config)).map(({ plugin }) => plugin)
   const identities = new Identities(log, (document) =>
-    identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins.plugins])),
+    identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins])),
   )
   const keys = await identities.open(config)
   cleanup.defer(() => identities.close())
@@ -85,7 +85,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
     metricsBuckets: config.metricsBuckets,
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => parts.reload(requestId),
-    plugins: plugins.plugins,
+    plugins,
     pluginsChecked: true,
   })
   cleanup.defer(() => proxy.close())
@@ -112,15 +112,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
       prepareAll([
         async () => ready(useCertificates(tls, next)),
         () => identities.prepare(next),
-        async () => {
-          const nextPlugins = await plugins.with(next)
-          const prepared = await proxy.prepare({ ...liveOptions(next), plugins: nextPlugins.plugins })
-          const apply = async () => {
-            await prepared.apply()
-            plugins = nextPlugins
-          }
-          return { ...prepared, apply }
-        },
+        async () => ready(proxy.prepare(liveOptions(next))),
         async () =>
           ready(() => {
             stopAs = next

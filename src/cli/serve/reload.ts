@@ -10,7 +10,6 @@ import {
 import { makeFolders } from '../../common/files/private-file.js'
 import { type Logger, setLogLevel } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'
-import type { Prepared } from '../../plugins/loading/running-plugins.js'
 import type { Reloaded } from '../../plugins/server-calls.js'
 import type { AuditEntry } from '../../server/audit.js'
 import { describeError, Failure } from '../command.js'
@@ -18,8 +17,15 @@ import { type Config, flagOf, type OptionName, optionNames, readAgain } from '..
 import { limitOptions, trafficOptions } from '../config/option-groups.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
-import { sameModules } from '../plugins/built-in-plugins.js'
 import { openLogFile } from './observability.js'
+
+/** A change that is ready. One of the two is called, once. */
+export interface Prepared {
+  /** Uses it from now on. Requests in progress continue with what they began with. Never rejects. */
+  apply(): Promise<void>
+  /** Gives it up. Never rejects. */
+  discard(): Promise<void>
+}
 
 /** Checks a configuration, and prepares it. Rejects for one that cannot be used. */
 export type Prepare = (next: Config) => Promise<Prepared>
@@ -113,7 +119,6 @@ const LIVE: ReadonlySet<OptionName> = new Set<OptionName>([
   'trustedProxies',
   ...(Object.keys(limitOptions) as (keyof typeof limitOptions)[]),
   ...(Object.keys(trafficOptions) as (keyof typeof trafficOptions)[]),
-  'plugins',
   'logLevel',
   'accessLog',
 ])
@@ -134,10 +139,7 @@ export interface Changes {
  */
 export function changesOf(running: Config, read: Config): Changes {
   const different = optionNames.filter((name) => !isDeepStrictEqual(running[name], read[name]))
-  const mayChange = (name: OptionName) =>
-    LIVE.has(name) &&
-    (!isTls(name) || isSecure(running) === isSecure(read)) &&
-    (name !== 'plugins' || sameModules(running, read))
+  const mayChange = (name: OptionName) => LIVE.has(name) && (!isTls(name) || isSecure(running) === isSecure(read))
   const changed = different.filter(mayChange)
   const next = { ...running, ...Object.fromEntries(changed.map((name) => [name, read[name]])) }
   return { next, changed, needRestart: different.filter((name) => !mayChange(name)) }

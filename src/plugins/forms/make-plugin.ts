@@ -104,7 +104,7 @@ export interface PluginDefinition<Schema extends z.ZodType> {
   readonly options?: Schema
   /**
    * Declares the plugin, without opening resources: that belongs in `start`. Called once for each server that runs the
-   * plugin, and again when a reload changes its options.
+   * plugin.
    * @param host to build on; it works once the server starts the plugin
    */
   create(options: z.output<Schema>, host: PluginHost): Omit<Plugin, 'name'>

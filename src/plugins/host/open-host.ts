@@ -2,28 +2,21 @@ import type { PeriodicWork, PluginHost } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-import { checkPeriod, Schedule } from './schedule.js'
+import { Schedule } from './schedule.js'
 
 /** What all plugins of a server have in common. */
 export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule'>
 
 export interface OpenHost {
   readonly host: PluginHost
-  /** Begins the periodic work of a host that was opened with `held`. */
-  release(): void
   /** Ends periodic work: runs that are under way get their signal and are awaited. */
   stop(): Promise<void>
 }
 
-/**
- * The host of one plugin. Lease names begin with the plugin's name, so that plugins do not share one by accident.
- * @param held periodic work waits for `release`
- */
-export function openHost(plugin: string, shared: SharedHost, log: Logger, held = false): OpenHost {
+/** The host of one plugin. Lease names begin with the plugin's name, so that plugins do not share one by accident. */
+export function openHost(plugin: string, shared: SharedHost, log: Logger): OpenHost {
   const schedules: Schedule[] = []
-  const waiting: PeriodicWork[] = []
   let stopped = false
-  let waits = held
   const lease = (name: string) => acquireTaskLease(shared.state, `${plugin}-${name}`, log)
   return {
     host: {
@@ -33,14 +26,8 @@ export function openHost(plugin: string, shared: SharedHost, log: Logger, held =
       schedule(work: PeriodicWork) {
         // A start that took too long goes on after the server has given it up.
         if (stopped) throw new Error(`${plugin} schedules ${work.name} after it was stopped`)
-        checkPeriod(work)
-        if (waits) waiting.push(work)
-        else schedules.push(new Schedule(work, lease, log))
+        schedules.push(new Schedule(work, lease, log))
       },
-    },
-    release() {
-      waits = false
-      for (const work of stopped ? [] : waiting.splice(0)) schedules.push(new Schedule(work, lease, log))
     },
     async stop() {
       stopped = true
@@ -118,10 +105,10 @@ export function lateHost(plugin: string): LateHost {
 }
 
 function lateRecords<T>(started: () => PluginHost, name: string): Records<T> {
-  let opened: { readonly by: PluginHost; readonly records: Records<T> } | undefined
+  let opened: { readonly host: PluginHost; readonly records: Records<T> } | undefined
   const records = (): Records<T> => {
-    const by = started()
-    if (opened?.by !== by) opened = { by, records: by.state.records<T>(name) }
+    const host = started()
+    if (opened?.host !== host) opened = { host, records: host.state.records<T>(name) }
     return opened.records
   }
   return {

@@ -7,12 +7,6 @@ import type { Logger } from '../../common/log.js'
 /** Timers of Node reach 2^31 - 1 ms and fire at once beyond; a pause is up to 10 % longer than this, seconds. */
 const MAX_EVERY_S = 1_900_000
 
-/** Throws RangeError for an interval out of bounds. */
-export function checkPeriod({ name, everySeconds }: PeriodicWork): void {
-  if (!(everySeconds > 0 && everySeconds <= MAX_EVERY_S))
-    throw new RangeError(`everySeconds of ${name} must be more than 0 and at most ${MAX_EVERY_S}`)
-}
-
 /** Runs periodic work from now on. The timer does not keep the process alive. */
 export class Schedule {
   readonly #work: PeriodicWork
@@ -26,7 +20,9 @@ export class Schedule {
    * @throws RangeError for an interval out of bounds
    */
   constructor(work: PeriodicWork, lease: (name: string) => Promise<Lease | undefined>, log: Logger) {
-    checkPeriod(work)
+    const { name, everySeconds } = work
+    if (!(everySeconds > 0 && everySeconds <= MAX_EVERY_S))
+      throw new RangeError(`everySeconds of ${name} must be more than 0 and at most ${MAX_EVERY_S}`)
     this.#work = work
     this.#lease = lease
     this.#log = log

@@ -9,7 +9,6 @@ import { type JobsOverview, jobsOverview } from './document.js'
 import { jobStore } from './job-store.js'
 import { cancelled, isPutOff, letGo, listJobs, makeRoom, resolved, retried, sealed, woken } from './list-jobs.js'
 import { type JobRecord, newRecord, noSuchJob, ulids } from './record.js'
-import type { AnyKind } from './step.js'
 import { jobOfToken, oncePerToken } from './tokens.js'
 import { type Attendance, usualAttendance, Waiters } from './waiters.js'
 import { HeldJobs, Orders, Rounds, Workers } from './workers.js'
@@ -30,12 +29,6 @@ export interface JobsOptions {
 
 /** The jobs of this process. */
 export interface OwnJobs extends Jobs {
-  /**
-   * Runs jobs by these kinds from now on, and by no others. Jobs that are running end with the kind that they began
-   * with.
-   * @returns when no job runs by a former kind
-   */
-  replace(kinds: readonly AnyKind[]): Promise<void>
   /** Starts running jobs, including those that an earlier process left. */
   start(): void
   /** Counts the jobs of all processes on the state. Throws S3Error ServiceUnavailable. */
@@ -88,11 +81,6 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
 
   return {
     register: (kind) => workers.register(kind),
-    replace(kinds) {
-      const ended = workers.replace(kinds)
-      rounds.scheduleAll()
-      return ended
-    },
     start() {
       rounds.scheduleAll()
       workers.start()

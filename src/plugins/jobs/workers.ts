@@ -20,18 +20,15 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** The queue of one kind. */
 interface Lane {
-  kind: AnyKind
+  readonly kind: AnyKind
   readonly queue: string[]
   working: number
 }
 
 interface Work {
-  readonly kind: AnyKind
   live: LiveJob | undefined
   /** The job was changed meanwhile, so it is scheduled again. */
   again: boolean
-  /** Called when the step has ended. */
-  onEnd: () => void
 }
 
 /** Runs queued jobs, at most `concurrency` per kind. */
@@ -59,26 +56,6 @@ export class Workers {
     if (this.#started) throw new Error(`Jobs of the kind "${kind.name}" must be registered before the start`)
     if (this.#lanes.has(kind.name)) throw new Error(`Jobs of the kind "${kind.name}" are registered twice`)
     this.#lanes.set(kind.name, { kind, queue: [], working: 0 })
-  }
-
-  /**
-   * Runs jobs by these kinds from now on. Those that are running end with the kind that they began with.
-   * @returns when no job runs by a former kind
-   */
-  async replace(kinds: readonly AnyKind[]): Promise<void> {
-    const names = new Set(kinds.map(({ name }) => name))
-    for (const [name, lane] of this.#lanes) {
-      if (names.has(name)) continue
-      for (const id of lane.queue.splice(0)) this.#queued.delete(id)
-      this.#lanes.delete(name)
-    }
-    for (const kind of kinds) {
-      const lane = this.#lanes.get(kind.name)
-      if (lane) lane.kind = kind
-      else this.#lanes.set(kind.name, { kind, queue: [], working: 0 })
-    }
-    const former = [...this.#working.values()].filter(({ kind }) => !kinds.includes(kind))
-    await Promise.all(former.map((work) => new Promise<void>((resolve) => onEnd(work, resolve))))
   }
 
   knows(kind: string): boolean {
@@ -156,13 +133,11 @@ export class Workers {
   }
 
   async #work(lane: Lane, id: string): Promise<void> {
-    const { kind } = lane
-    const work: Work = { kind, live: undefined, again: false, onEnd: () => {} }
+    const work: Work = { live: undefined, again: false }
     this.#working.set(id, work)
     lane.working++
-    const next = await runStep({ ...this.#parts, stopping: this.stopping }, kind, id, this.#options(id, work))
+    const next = await runStep({ ...this.#parts, stopping: this.stopping }, lane.kind, id, this.#options(id, work))
     lane.working--
-    work.onEnd()
     this.#working.delete(id)
     this.#after(lane, id, work.again ? { againIn: 0 } : next)
     this.#fill(lane)
@@ -193,14 +168,6 @@ export class Workers {
       this.schedule(kind, id)
     }
     this.#timers.set(id, setTimeout(wake, Math.max(0, Math.min(ms, MAX_TIMER_MS))).unref())
-  }
-}
-
-function onEnd(work: Work, then: () => void): void {
-  const before = work.onEnd
-  work.onEnd = () => {
-    before()
-    then()
   }
 }
 

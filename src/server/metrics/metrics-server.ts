@@ -103,32 +103,13 @@ const MAX_SAMPLES = 200
  * Adds the gauges of plugins as `dealgate_<plugin>_<name>`. One that fails or is malformed is absent from the scrape.
  * @returns uses the gauges of these plugins from now on; those that they lack are absent
  */
-export function pluginGauges(
-  metrics: Metrics,
-  plugins: readonly Plugin[],
-  log: Logger,
-): (plugins: readonly Plugin[]) => void {
-  const reads = new Map<string, () => Promise<GaugeSample[]>>()
-  const known = new Set<string>()
-  function use(next: readonly Plugin[]): void {
-    reads.clear()
-    for (const plugin of next) {
-      for (const gauge of plugin.gauges ?? []) {
-        const name = `dealgate_${plugin.name.replaceAll('-', '_')}_${gauge.name}`
-        reads.set(name, reading(plugin, gauge, log))
-        if (known.has(name)) continue
-        known.add(name)
-        metrics.gauge({
-          name,
-          help: gauge.help,
-          aggregator: 'max',
-          read: async () => (await reads.get(name)?.()) ?? [],
-        })
-      }
+export function pluginGauges(metrics: Metrics, plugins: readonly Plugin[], log: Logger): void {
+  for (const plugin of plugins) {
+    for (const gauge of plugin.gauges ?? []) {
+      const name = `dealgate_${plugin.name.replaceAll('-', '_')}_${gauge.name}`
+      metrics.gauge({ name, help: gauge.help, aggregator: 'max', read: reading(plugin, gauge, log) })
     }
   }
-  use(plugins)
-  return use
 }
 
 function reading(plugin: Plugin, { name, read }: PluginGauge, log: Logger): () => Promise<GaugeSample[]> {

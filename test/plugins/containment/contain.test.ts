@@ -15,7 +15,7 @@ import {
   z,
 } from '../../../src/index.js'
 import { containPlugin } from '../../../src/plugins/contain.js'
-import { startPlugins } from '../../../src/plugins/loading/plugin-lives.js'
+import { startPlugins } from '../../../src/plugins/running-plugins.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog } from '../../support/server/kept-log.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
@@ -160,8 +160,10 @@ t.test(
       },
       collect: async () => ({ bytes: Buffer.from(''), facts: { size: 0 } }),
     })
+    const limits = { pluginDeadlineMs: PATIENCE_MS * 50 }
     const run = (made: Plugin, request: unknown = {}) => {
-      const [operation] = containPlugin(made, { deadlineMs: PATIENCE_MS }).operations
+      const [operation] = containPlugin(made, limits).operations
+      limits.pluginDeadlineMs = PATIENCE_MS
       return (operation as Operation).run(
         { signal: new AbortController().signal, ...(request as object) } as never,
         {} as never,
@@ -254,7 +256,10 @@ t.test(
         throw new S3Error('RestoreAlreadyInProgress' as never, { message: 'twice', status: 409 } as never)
       },
     }
-    const contained = containPlugin({ name: 'cold', operations: [], storageClasses: [offered] }, { deadlineMs: 50 })
+    const contained = containPlugin(
+      { name: 'cold', operations: [], storageClasses: [offered] },
+      { pluginDeadlineMs: 50 },
+    )
     const guarded = contained.storageClasses?.[0] as Required<StorageClass>
     await t.rejects(guarded.transition({} as never), {
       code: 'InternalError',
@@ -292,7 +297,10 @@ t.test('names for the virtual bucket that never come, or are none, are told by t
   ]
   for (const [members, logged] of wrong) {
     const call = { ...listed, members } as typeof listed
-    const [operation] = containPlugin({ name: 'p', operations: [defineCall(call)] }, { deadlineMs: 50 }).operations
+    const [operation] = containPlugin(
+      { name: 'p', operations: [defineCall(call)] },
+      { pluginDeadlineMs: 50 },
+    ).operations
     const asked = (async () => {
       for await (const _ of operation?.call?.members?.({} as never) ?? []) t.fail('a name came')
     })()

@@ -1,6 +1,6 @@
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
-import { startPlugins } from '../../../src/plugins/loading/plugin-lives.js'
+import { startPlugins } from '../../../src/plugins/running-plugins.js'
 import { openState } from '../../../src/state/open-state.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog } from '../../support/server/kept-log.js'

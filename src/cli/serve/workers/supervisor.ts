@@ -3,10 +3,10 @@ import cluster from 'node:cluster'
 import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { withinDeadline } from '../../../common/time.js'
-import type { Prepared } from '../../../plugins/loading/running-plugins.js'
 import type { Lease } from '../../../state/locks/memory-leases.js'
 import { Failure } from '../../command.js'
 import type { Config } from '../../config/config.js'
+import type { Prepared } from '../reload.js'
 import { Batch, type FromWorker, type Question, type ReloadStep, type ToWorker, WorkerMetrics } from './messages.js'
 
 interface SupervisorOptions {

@@ -1,0 +1,138 @@
+import type { OutputMetadata, StorageClass, StorageClasses } from '../api/context.js'
+import type { Limits } from '../api/limits.js'
+import type { Plugin } from '../api/plugin.js'
+import type { Logger } from '../common/log.js'
+import { withinDeadline } from '../common/time.js'
+import { containPlugin } from './contain.js'
+import { messageOf } from './deadlines.js'
+import type { MadePlugin } from './forms/make-plugin.js'
+import { metadataActionsOf } from './forms/metadata-actions.js'
+import { PluginError } from './forms/plugin-error.js'
+import { actionNames, isRowAction } from './forms/row-action.js'
+import { ATTACH, type OpenHost, openHost, type SharedHost } from './host/open-host.js'
+import { checkCalls, checkPlugins } from './loading/check-plugins.js'
+import { createTable } from './table.js'
+
+interface Combination {
+  /** The server's own plugins. */
+  readonly core: readonly Plugin[]
+  readonly added: readonly Plugin[]
+  /** See `ProxyOptions.pluginsChecked`. */
+  readonly checked: boolean
+  readonly limits: Pick<Limits, 'pluginDeadlineMs'>
+}
+
+/** The plugins of a server, and what they register together. */
+export type PluginSet = ReturnType<typeof combinePlugins>
+
+/**
+ * Combines the server's own plugins with the added ones, which run contained.
+ * @throws PluginError for plugins that are malformed or conflict
+ */
+export function combinePlugins({ core, added, checked, limits }: Combination) {
+  checkPlugins(added, core)
+  const plugins = [...core, ...added.map((plugin) => containPlugin(plugin, limits))]
+  const table = createTable(plugins)
+  if (!checked) checkCalls(added)
+  return {
+    plugins,
+    table,
+    storageClasses: storageClassesOf(plugins),
+    outputMetadata: outputMetadataOf(plugins),
+    metadataActions: metadataActionsOf(plugins),
+    actions: pluginActionsOf(plugins),
+    expansions: plugins.flatMap((plugin) => plugin.expansions ?? []),
+    jobs: plugins.flatMap((plugin) => plugin.jobs ?? []),
+  }
+}
+
+/** Returns the storage classes by name. `checkPlugins` has refused two of one name. */
+function storageClassesOf(plugins: readonly Plugin[]): StorageClasses {
+  const offered = plugins.flatMap(({ storageClasses = [] }) => storageClasses)
+  return new Map<string, StorageClass>(offered.map((one) => [one.name, one]))
+}
+
+/** Merges the output metadata of all plugins. */
+function outputMetadataOf(plugins: readonly Plugin[]): OutputMetadata {
+  const names = plugins.flatMap((plugin) => plugin.outputMetadata ?? [])
+  const exact = new Set(names.filter((name) => !name.endsWith('*')))
+  const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
+  return (name) => exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix))
+}
+
+type Acting = Pick<Plugin, 'name' | 'operations' | 'storageClasses' | 'jobs' | 'metadataActions'>
+
+/** Returns the names of the actions that plugins ask for, without those of S3: what policies may name. */
+export function pluginActionsOf(plugins: readonly Acting[]): readonly string[] {
+  const names = plugins.flatMap(({ name, operations, storageClasses = [], jobs = [], metadataActions = {} }) => [
+    // A plugin in plain JavaScript may not have been checked yet.
+    ...operations.flatMap(({ action }) => (isRowAction(action) ? actionNames(action, name) : [])),
+    ...storageClasses.flatMap(({ action }) => action ?? []),
+    ...jobs.map((kind) => kind.name),
+    ...Object.values(metadataActions),
+  ])
+  return [...new Set(names)].filter((name) => !name.startsWith('s3:')).sort()
+}
+
+/** Time limits for one plugin, ms. */
+interface LifeTimes {
+  readonly startMs: number
+  readonly stopMs: number
+}
+
+const standard: LifeTimes = { startMs: 30_000, stopMs: 30_000 }
+
+/** Stops the started plugins in reverse order. Never rejects: errors and timeouts are logged. */
+export type StopPlugins = () => Promise<void>
+
+/**
+ * Starts one plugin after the other. If one fails or takes too long, stops it and those before it, and throws
+ * PluginError.
+ */
+export async function startPlugins(
+  plugins: readonly Plugin[],
+  shared: Omit<SharedHost, 'offered'>,
+  log: Logger,
+  times: LifeTimes = standard,
+): Promise<StopPlugins> {
+  const offered = Object.assign({}, ...plugins.map(({ offers }) => offers))
+  const begun: Begun[] = []
+  const stop = async () => {
+    for (let next = begun.pop(); next; next = begun.pop()) await stopPlugin(next, log, times.stopMs)
+  }
+  for (const plugin of plugins) {
+    const open = openHost(plugin.name, { ...shared, offered }, log.child({ plugin: plugin.name }))
+    begun.push({ plugin, open })
+    try {
+      await withinDeadline(start(plugin, open), times.startMs)
+    } catch (cause) {
+      await stop()
+      throw new PluginError([`the plugin "${plugin.name}" failed to start: ${messageOf(cause)}`], { cause })
+    }
+  }
+  return stop
+}
+
+/** A plugin whose start has begun. */
+interface Begun {
+  readonly plugin: Plugin
+  readonly open: OpenHost
+}
+
+async function start(plugin: MadePlugin, { host }: OpenHost): Promise<void> {
+  plugin[ATTACH]?.(host)
+  await plugin.start?.(host)
+}
+
+/** Ends the periodic work of a plugin, then stops it. */
+async function stopPlugin({ plugin, open }: Begun, log: Logger, stopMs: number): Promise<void> {
+  const ending = async (what: string, end: () => Promise<void> | undefined) => {
+    try {
+      await withinDeadline((async () => end())(), stopMs)
+    } catch (err) {
+      log.error({ err, plugin: plugin.name }, what)
+    }
+  }
+  await ending('periodic work of a plugin failed to end', () => open.stop())
+  await ending('a plugin failed to stop', () => plugin.stop?.())
+}
