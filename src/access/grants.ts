@@ -5,6 +5,7 @@ import type { ObjectRecord } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
+import { type GatewayUse, wrapGateway } from '../gateway/wrap-gateway.js'
 import { validRecord } from '../objects/find-object.js'
 import { confirmed } from '../objects/serialized-write.js'
 import { restrictGateway } from './restrict-gateway.js'
@@ -111,9 +112,18 @@ async function requireMayList({ action, mayList }: Grant): Promise<void> {
 }
 
 const LISTS = ['s3:listbucket', 's3:listbucketversions']
-const CHANGES_RULES = ['s3:putbucketpolicy', 's3:deletebucketpolicy', 's3:putbucketpublicaccessblock']
 const WRITES = ['s3:putobject']
-const REMOVES = ['s3:deleteobject']
+
+/** The granted actions, in lower case, by which a method is asked with the account of the owner; `any` for each. */
+const GRANTED: { readonly [Name in keyof Gateway]?: readonly string[] | 'any' } = {
+  bucketExists: 'any',
+  deleteBucket: ['s3:deletebucket'],
+  remove: ['s3:deleteobject'],
+  // The rules for everybody, which operations compare with what a client asks for.
+  listPolicies: 'any',
+  hiddenAccess: 'any',
+  setPolicy: ['s3:putbucketpolicy', 's3:deletebucketpolicy', 's3:putbucketpublicaccessblock'],
+}
 
 interface GrantedOptions {
   /** The rights of the caller's key pair, which no grant to its account widens; absent for all rights. */
@@ -124,8 +134,7 @@ interface GrantedOptions {
 
 /**
  * The gateway of a caller, with the account of the bucket's owner for exactly what the caller was granted. Everything
- * else is asked with the caller's own account. Every method is listed by name, so that a method added to Gateway does
- * not compile until it is decided.
+ * else is asked with the caller's own account: a link would outlive the policy, and a call may spend.
  */
 export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: GrantedOptions): Gateway {
   const gatewayOf = (grant: Grant) => (rights ? restrictGateway(grant.gateway, rights, look) : grant.gateway)
@@ -139,17 +148,13 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
     return one ? gatewayOf(one) : base
   }
   const either = (grant: Grant | undefined) => (grant ? gatewayOf(grant) : base)
-  const ofBucket = (bucket: string, actions?: readonly string[]) =>
-    either(actions ? grants.find(bucket, undefined, actions) : grants.inBucket(bucket))
+  const granted = ({ method, bucket = '', key }: GatewayUse): Gateway => {
+    const by = GRANTED[method]
+    if (by === undefined) return base
+    return either(by === 'any' ? grants.inBucket(bucket) : grants.find(bucket, key, by))
+  }
 
-  return {
-    features: () => base.features(),
-    refusesKey: (key) => base.refusesKey(key),
-    ready: () => base.ready(),
-    listBuckets: () => base.listBuckets(),
-    makeBucket: (bucket) => base.makeBucket(bucket),
-    bucketExists: (bucket) => ofBucket(bucket).bucketExists(bucket),
-    deleteBucket: (bucket) => ofBucket(bucket, ['s3:deletebucket']).deleteBucket(bucket),
+  return wrapGateway(granted, {
     list: (bucket, query) => listing(bucket, query).list(bucket, query),
 
     async stat(bucket, key) {
@@ -177,17 +182,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
       const grant = grants.find(bucket, key, WRITES) ?? (length === 0 ? grants.removesBelow(bucket, key) : undefined)
       return either(grant).upload(bucket, key, length, attributes)
     },
-    remove: (bucket, key, order) => either(grants.find(bucket, key, REMOVES)).remove(bucket, key, order),
-
-    // The rules for everybody, which operations compare with what a client asks for.
-    listPolicies: (bucket) => ofBucket(bucket).listPolicies(bucket),
-    hiddenAccess: (bucket, entries, places) => ofBucket(bucket).hiddenAccess(bucket, entries, places),
-    setPolicy: (bucket, prefix, policy) => ofBucket(bucket, CHANGES_RULES).setPolicy(bucket, prefix, policy),
-    // A link would outlive the policy, and a call may spend: both are for the account itself.
-    uploadQuota: () => base.uploadQuota(),
-    presignedGet: (bucket, key, expirySeconds, host) => base.presignedGet(bucket, key, expirySeconds, host),
-    call: (call) => base.call(call),
-  }
+  })
 }
 
 /** The checks of a caller's own rights. */

@@ -2,6 +2,7 @@ import type { Gateway, GatewayObject, ListEntry, WriteOrder } from '../api/gatew
 import { S3Error } from '../common/errors/s3-error.js'
 import type { RemotePart, RemoteParts } from '../state/uploads/staging.js'
 import { WriteRefused } from './errors.js'
+import { type GatewayUse, wrapGateway } from './wrap-gateway.js'
 
 /** Entries of a listing per call. */
 const PAGE = 1000
@@ -114,45 +115,22 @@ function undefinedIfNone(error: unknown): undefined {
 
 /**
  * The gateway without the buckets of staged parts: they do not exist for clients, jobs and plugins, and their names are
- * taken. Lists every method by name, so that a new method of Gateway does not compile before it is decided.
+ * taken.
  */
 export function hideStaging(gateway: Gateway): Gateway {
-  const open = async <T>(bucket: string | undefined, run: () => Promise<T>): Promise<T> => {
-    refuse(bucket)
-    return run()
+  const visible = ({ bucket }: GatewayUse): Gateway => {
+    if (bucket !== undefined && isStagingBucket(bucket))
+      throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+    return gateway
   }
-  return {
-    features: () => gateway.features(),
-    refusesKey: (key) => gateway.refusesKey(key),
-    uploadQuota: () => gateway.uploadQuota(),
-    ready: () => gateway.ready(),
+  return wrapGateway(visible, {
     listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => !isStagingBucket(name)),
     bucketExists: async (bucket) => !isStagingBucket(bucket) && gateway.bucketExists(bucket),
     async makeBucket(bucket) {
       if (isStagingBucket(bucket)) throw new S3Error('BucketAlreadyExists', { fields: { BucketName: bucket } })
       await gateway.makeBucket(bucket)
     },
-    deleteBucket: (bucket) => open(bucket, () => gateway.deleteBucket(bucket)),
-    list: (bucket, query) => open(bucket, () => gateway.list(bucket, query)),
-    stat: (bucket, key) => open(bucket, () => gateway.stat(bucket, key)),
-    download: (bucket, key, range) => open(bucket, () => gateway.download(bucket, key, range)),
-    upload(bucket, key, length, attributes) {
-      refuse(bucket)
-      return gateway.upload(bucket, key, length, attributes)
-    },
-    remove: (bucket, key, order) => open(bucket, () => gateway.remove(bucket, key, order)),
-    listPolicies: (bucket) => open(bucket, () => gateway.listPolicies(bucket)),
-    setPolicy: (bucket, prefix, policy) => open(bucket, () => gateway.setPolicy(bucket, prefix, policy)),
-    hiddenAccess: (bucket, entries, places) => open(bucket, () => gateway.hiddenAccess(bucket, entries, places)),
-    presignedGet: (bucket, key, expirySeconds, host) =>
-      open(bucket, () => gateway.presignedGet(bucket, key, expirySeconds, host)),
-    call: (call) => open(call.bucket, () => gateway.call(call)),
-  }
-}
-
-function refuse(bucket: string | undefined): void {
-  if (bucket !== undefined && isStagingBucket(bucket))
-    throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+  })
 }
 
 /**

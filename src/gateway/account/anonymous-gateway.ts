@@ -11,6 +11,7 @@ import { download } from '../objects/download.js'
 import { isReadable } from '../objects/object-request.js'
 import { remove } from '../objects/remove.js'
 import { upload } from '../objects/upload.js'
+import { wrapGateway } from '../wrap-gateway.js'
 import { allows, type PublicAction } from './policies.js'
 import { refusable } from './session.js'
 
@@ -22,8 +23,6 @@ import { refusable } from './session.js'
  * @param client with `account`
  */
 export function anonymousGateway(client: GatewayClient, account: Gateway): Gateway {
-  const denied = () => Promise.reject(new S3Error('AccessDenied'))
-
   async function requireAllowed(bucket: string, action: PublicAction, name: string): Promise<void> {
     if (!allows(await account.listPolicies(bucket), action, name)) throw new S3Error('AccessDenied')
   }
@@ -46,11 +45,14 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
     return any
   }
 
-  return {
+  const denied = (): never => {
+    throw new S3Error('AccessDenied')
+  }
+  return wrapGateway(denied, {
     features: () => account.features(),
     refusesKey: (key) => account.refusesKey(key),
     ready: () => account.ready(),
-
+    uploadQuota: async () => undefined,
     async bucketExists(bucket) {
       await requireListing(bucket, '')
       return true
@@ -70,17 +72,7 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
         await requireAllowed(bucket, 'delete', key)
       await refusable(() => remove(client, features, bucket, key, order))
     },
-
-    listBuckets: denied,
-    makeBucket: denied,
-    deleteBucket: denied,
-    listPolicies: denied,
-    hiddenAccess: denied,
-    setPolicy: denied,
-    presignedGet: denied,
-    uploadQuota: async () => undefined,
-    call: denied,
-  }
+  })
 }
 
 function refusableUpload(upload: Upload): Upload {
