@@ -49,19 +49,19 @@ export {
   withRaw,
 } from './plugins/calls/call.js'
 export { defineCall } from './plugins/calls/define-call.js'
-export type { PluginDefinition } from './plugins/forms/make-plugin.js'
-export { defineOperation } from './plugins/forms/operation.js'
-export { definePlugin, type PluginFactory } from './plugins/forms/plugin.js'
-export { PluginError } from './plugins/forms/plugin-error.js'
-export { countByState, spendGauges } from './plugins/host/gauges.js'
+export type { PluginDefinition } from './plugins/define-plugin.js'
+export { defineOperation, definePlugin, PluginError, type PluginFactory } from './plugins/define-plugin.js'
+export { Retry } from './plugins/jobs/job.js'
+export { serviceTokenOf } from './plugins/jobs/tokens.js'
+export { Attempts } from './plugins/schedule.js'
+export { countByState, spendGauges } from './plugins/upstream/gauges.js'
 export {
   type ProviderDocument,
   providerDocument,
   providerDocumentOf,
   type WireProvider,
-} from './plugins/host/provider-document.js'
-export { Attempts } from './plugins/host/schedule.js'
-export { type Actor, actorOf, lenient, requireToken, TokenRefused } from './plugins/host/service-answers.js'
+} from './plugins/upstream/provider-document.js'
+export { type Actor, actorOf, lenient, requireToken, TokenRefused } from './plugins/upstream/service-answers.js'
 export {
   AnswerLost,
   readAnswer,
@@ -71,7 +71,7 @@ export {
   ServiceClient,
   type ServiceClientOptions,
   unrepeatable,
-} from './plugins/host/service-client.js'
+} from './plugins/upstream/service-client.js'
 export {
   type ExceededCap,
   type Expense,
@@ -81,9 +81,7 @@ export {
   type SpendCaps,
   SpendLedger,
   type SpendLedgerOptions,
-} from './plugins/host/spend-ledger.js'
-export { Retry } from './plugins/jobs/job.js'
-export { serviceTokenOf } from './plugins/jobs/tokens.js'
+} from './plugins/upstream/spend-ledger.js'
 export type { Webhook } from './s3/notifications/webhooks.js'
 export { createProxy } from './server/create-proxy.js'
 export { defaultLimits } from './server/limits.js'

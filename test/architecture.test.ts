@@ -69,7 +69,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'HTTP calls go through gateway/, the service client of plugins, the webhook client or the Kubo client',
-    from: /^(?!src\/gateway\/|src\/plugins\/host\/service-client\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
+    from: /^(?!src\/gateway\/|src\/plugins\/upstream\/service-client\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
     never: /^npm:undici$/,
   },
   { rule: 'XML is read in common/xml.ts', from: /^(?!src\/common\/xml\.ts)/, never: /^npm:xml2js$/ },

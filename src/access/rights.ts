@@ -65,7 +65,7 @@ function names({ bucket: pattern }: Right, bucket: string): boolean {
  * Throws AccessDenied for a caller without the right that the operation needs, NoSuchBucket for an anonymous one. The
  * caller's rights also restrict what the operation then asks of the gateway.
  *
- * A PUT or POST without `needs` keeps the server from starting (src/plugins/loading). The frame of calls
+ * A PUT or POST without `needs` keeps the server from starting (src/plugins/check-plugins.ts). The frame of calls
  * (`defineCall`) checks them itself.
  */
 export async function requireNeeds(operation: AnyOperation, head: RequestHead, context: Context): Promise<void> {

@@ -6,7 +6,7 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { type Brand, brandNames } from '../gateway/brand.js'
 import { defineCall } from '../plugins/calls/define-call.js'
-import { defineOperation } from '../plugins/forms/operation.js'
+import { defineOperation } from '../plugins/define-plugin.js'
 import type { Selected } from '../plugins/table.js'
 
 /** Longest lifetime of a link, seconds; the gateway silently shortens longer ones. */

@@ -10,12 +10,12 @@ import type { Metrics } from '../common/metrics.js'
 import type { AccountKeys } from '../gateway/account/log-in.js'
 import type { Brand } from '../gateway/brand.js'
 import type { GatewayTls } from '../gateway/gateway-call.js'
-import type { Reload } from '../plugins/server-calls.js'
 import type { OperationTable } from '../plugins/table.js'
 import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
 import type { AuditLog } from './audit.js'
 import type { ScrapeFor } from './metrics/metrics-server.js'
+import type { Reload } from './reload-call.js'
 import type { TrafficBounds } from './traffic/gate.js'
 
 export interface ProxyOptions {

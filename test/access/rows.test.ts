@@ -1,6 +1,6 @@
 import t from 'tap'
 import { actionsOf } from '../../src/access/language/patterns.js'
-import { actionNames } from '../../src/plugins/forms/row-action.js'
+import { actionNames } from '../../src/plugins/actions.js'
 import { rowsOf } from '../../src/plugins/table.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { corePlugins } from '../../src/server/core-plugins.js'

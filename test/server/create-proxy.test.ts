@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { z } from 'zod'
 import { defineCall } from '../../src/plugins/calls/define-call.js'
-import { definePlugin } from '../../src/plugins/forms/plugin.js'
+import { definePlugin } from '../../src/plugins/define-plugin.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-call.js'
 import { addressing } from '../../http/addressing.js'
-import type { PluginUse } from '../../plugins/loading/load-plugins.js'
+import type { PluginUse } from '../../plugins/load-plugins.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import {
   accessKey,

@@ -1,7 +1,7 @@
 import deal from '../../../plugins/deal/index.js'
 import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
-import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from '../../plugins/loading/load-plugins.js'
+import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from '../../plugins/load-plugins.js'
 import type { Config } from '../config/config.js'
 
 /** The built-in plugins. All of them run unless the configuration lists others. */

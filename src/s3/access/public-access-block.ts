@@ -7,7 +7,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 
 /**
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, in the order of its schema.

@@ -2,7 +2,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { corsDocument, MAX_CORS_BYTES, readCors } from '../../http/cors.js'
 import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 
 export const getBucketCors = defineOperation({
   name: 'GetBucketCors',

@@ -4,7 +4,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml } from '../../common/xml.js'
 import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { requireBucket } from './owner.js'
 
 /** Accepts the empty status, which turns logging off; it is always off. */

@@ -3,7 +3,7 @@ import { wholeNumber } from '../../common/query.js'
 import { xmlTime } from '../../common/time.js'
 import { document, element } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { decodeToken, encodeToken } from './list-objects.js'
 import { ownerElement } from './owner.js'
 

@@ -6,7 +6,7 @@ import { pageSize, type Query } from '../../common/query.js'
 import { xmlTime } from '../../common/time.js'
 import { documentBytes, element, escapeXml } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { asksForRestores, presenceOf, restoreStatus } from '../object/storage-class.js'
 import { ownerElement } from './owner.js'
 

@@ -3,7 +3,7 @@ import type { Reply, S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { CORS_METHODS, corsAnswer } from '../../http/cors.js'
 import { empty } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
 
 type PreflightRequest = Pick<S3Request<'bucket' | 'object'>, 'headers' | 'resource' | 'bucket'>

@@ -7,7 +7,7 @@ import type { Store, StoredObject, StoreEntry } from '../../api/store.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import { ownOrigin } from '../../plugins/forms/own-origin.js'
+import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration, LifecycleRule } from './configuration.js'
 import { asksForTags, type Candidate, dueAfter, dueAt, expirationOf, matches } from './rules.js'
 

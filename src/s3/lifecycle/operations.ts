@@ -4,7 +4,7 @@ import { OWN_ID } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
 import {
   configurationDocument,

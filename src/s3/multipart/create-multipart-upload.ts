@@ -8,7 +8,7 @@ import { type ChecksumAlgorithm, isCombinable } from '../../common/checksums/che
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { checksumAlgorithmHeader, headerText, readAttributes } from '../object/attributes.js'

@@ -6,7 +6,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { requiredNumber } from '../../common/query.js'
 import { allows } from '../../gateway/account/policies.js'
 import { noContent } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { requireBucket } from '../bucket/owner.js'
 
 export function accessKeyId(context: Context): string {

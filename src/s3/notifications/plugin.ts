@@ -4,7 +4,7 @@ import type { Plugin } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
 import { requireDocument } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { ownerId } from '../bucket/owner.js'
 import { headerText } from '../object/attributes.js'
 import {

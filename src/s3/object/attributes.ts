@@ -8,7 +8,7 @@ import type { Cause, PutRequest } from '../../api/store.js'
 import { type ChecksumAlgorithm, checksumAlgorithms, parseChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { storedContentEncoding } from '../../http/body/declared-digests.js'
-import { isLabel } from '../../plugins/forms/storage-class.js'
+import { isLabel } from '../../plugins/storage-class.js'
 
 const META = 'x-amz-meta-'
 

@@ -1,6 +1,6 @@
 import { refuseVersion } from '../../http/read-request.js'
 import { noContent } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf, headerText } from './attributes.js'
 import { IF_MATCH_SIZE, IF_MATCH_TIME, removalPrecondition } from './write-conditions.js'
 

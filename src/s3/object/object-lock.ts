@@ -1,6 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { refuseVersion } from '../../http/read-request.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 
 /**
  * Answers as S3 does for a bucket without object lock:

@@ -5,7 +5,7 @@ import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { resolveRange } from '../../gateway/objects/download-body.js'
 import { refuseVersion } from '../../http/read-request.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { OVERRIDES, objectHeaders, refuseAnonymousOverrides, toldChecksum, withOverrides } from './object-headers.js'
 import {

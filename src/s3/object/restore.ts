@@ -5,7 +5,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, notStrict, parseXml, requireChildren, wholeNumberText, type XmlNode } from '../../common/xml.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { empty } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf } from './attributes.js'
 import { presenceOf } from './storage-class.js'
 

@@ -5,7 +5,7 @@ import type { ReplyHeaders } from '../../api/request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { element } from '../../common/xml.js'
-import { isHotClass } from '../../plugins/forms/storage-class.js'
+import { isHotClass } from '../../plugins/storage-class.js'
 import { headerText } from './attributes.js'
 
 /** Returns the archive class that a write requests; undefined for a normal class. */

@@ -2,7 +2,7 @@ import type { Tag } from '../../api/access.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { refuseVersion, requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf } from '../object/attributes.js'
 import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
 

@@ -6,7 +6,7 @@ import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
 import type { Scrape } from '../../common/render-metrics.js'
 import { withinDeadline } from '../../common/time.js'
-import { defineOperation } from '../../plugins/forms/operation.js'
+import { defineOperation } from '../../plugins/define-plugin.js'
 
 interface MetricsServerOptions {
   readonly host: string

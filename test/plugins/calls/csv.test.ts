@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { csvDocument } from '../../../src/plugins/calls/format.js'
 import { shapeOf } from '../../../src/plugins/calls/shape.js'
-import { definePlugin } from '../../../src/plugins/forms/plugin.js'
+import { definePlugin } from '../../../src/plugins/define-plugin.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 

@@ -3,7 +3,7 @@ import type { Plugin } from '../../../src/api/plugin.js'
 import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
 import { PageOf, withRaw } from '../../../src/plugins/calls/call.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
-import { definePlugin } from '../../../src/plugins/forms/plugin.js'
+import { definePlugin } from '../../../src/plugins/define-plugin.js'
 
 /** A plugin with a call of every form. What it is asked for is kept in `asked`. */
 export function examplePlugin(asked: unknown[] = []): Plugin {

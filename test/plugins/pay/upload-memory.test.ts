@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { queryObjects } from 'node:v8'
 import t from 'tap'
 import { postFile } from '../../../plugins/pay/upload-client.js'
-import { ServiceClient } from '../../../src/plugins/host/service-client.js'
+import { ServiceClient } from '../../../src/plugins/upstream/service-client.js'
 
 const CHUNKS = 1000
 

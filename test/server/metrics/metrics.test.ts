@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { Metrics } from '../../../src/common/metrics.js'
-import { definePlugin } from '../../../src/plugins/forms/plugin.js'
+import { definePlugin } from '../../../src/plugins/define-plugin.js'
 import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Plugin } from '../../../src/api/plugin.js'
-import type { PluginDefinition } from '../../../src/plugins/forms/make-plugin.js'
+import type { PluginDefinition } from '../../../src/plugins/define-plugin.js'
 
 /** What is checked. */
 export interface Subject {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createSealer, sealingKeyOf } from '../../../src/plugins/host/sealer.js'
-import { temporaryFolder } from '../../support/content/folders.js'
+import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
+import { temporaryFolder } from '../support/content/folders.js'
 
 t.test('a sealed text opens with its key and for its purpose alone', async (t) => {
   const key = randomBytes(32)

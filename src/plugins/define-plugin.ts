@@ -1,8 +1,29 @@
 import type { z } from 'zod'
-import type { Plugin, PluginHost } from '../../api/plugin.js'
-import { messageOf } from '../deadlines.js'
-import { ATTACH, lateHost } from '../host/open-host.js'
-import { PluginError } from './plugin-error.js'
+import type { Operation, OperationAccess } from '../api/operation.js'
+import type { Plugin, PluginHost } from '../api/plugin.js'
+import type { Resource } from '../api/request.js'
+import { messageOf } from './deadlines.js'
+import { ATTACH, lateHost } from './host.js'
+
+/** API version; bumped on breaking changes. */
+export const PLUGIN_API = 1
+
+/** Creates the plugin. Throws PluginError for invalid options. */
+export interface PluginFactory<Schema extends z.ZodType = z.ZodType> {
+  (options?: z.input<Schema>): MadePlugin
+  readonly definition: PluginDefinition<Schema>
+  /** API version that the plugin was built for: PLUGIN_API of its copy of this package. */
+  readonly [MADE_FOR]: number
+}
+
+/** Defines a plugin that the configuration can name. It must be the default export of its module. */
+export function definePlugin<Schema extends z.ZodType>(definition: PluginDefinition<Schema>): PluginFactory<Schema> {
+  const make = (options?: z.input<Schema>): MadePlugin => ({
+    ...makePlugin(definition, options),
+    [MADE_FOR]: PLUGIN_API,
+  })
+  return Object.assign(make, { definition, [MADE_FOR]: PLUGIN_API })
+}
 
 /** Creates a plugin. Throws PluginError for invalid options, and for errors of `create`. */
 export function makePlugin<Schema extends z.ZodType>(
@@ -93,7 +114,7 @@ export interface MadePlugin extends Plugin {
 }
 
 export interface PluginDefinition<Schema extends z.ZodType> {
-  /** See `Plugin.name`. Must not be a reserved name (src/plugins/loading/check-plugins.ts). */
+  /** See `Plugin.name`. Must not be a reserved name (src/plugins/check-plugins.ts). */
   readonly name: string
   /** One sentence about its purpose. */
   readonly summary?: string
@@ -112,3 +133,27 @@ export interface PluginDefinition<Schema extends z.ZodType> {
 
 /** Registered globally, because a plugin may bring its own copy of this package. */
 export const MADE_FOR: unique symbol = Symbol.for('dealgate.plugin')
+
+/** The configured plugins cannot run. `problems` lists every problem, each with the plugin's name and a remedy. */
+export class PluginError extends Error {
+  override readonly name = 'PluginError'
+
+  constructor(
+    readonly problems: readonly string[],
+    options?: ErrorOptions,
+  ) {
+    super(
+      problems.length === 1
+        ? problems[0]
+        : `the plugins have ${problems.length} problems:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+      options,
+    )
+  }
+}
+
+export const ACCESSES: readonly OperationAccess[] = ['signed', 'bearer', 'anonymous', 'public', 'owner']
+
+/** Types an operation; returns it unchanged. */
+export function defineOperation<R extends Resource>(operation: Operation<R>): Operation<R> {
+  return operation
+}

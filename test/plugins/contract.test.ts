@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import t from 'tap'
-import hello from '../../../examples/hello-plugin/index.js'
-import { builtInPlugins } from '../../../src/cli/plugins/built-in-plugins.js'
-import { makePlugin } from '../../../src/plugins/forms/make-plugin.js'
-import { corePlugins } from '../../../src/server/core-plugins.js'
-import { type CheckResult, checkCorePlugin, checkPlugin } from '../../suites/plugin-suite.js'
+import hello from '../../examples/hello-plugin/index.js'
+import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
+import { makePlugin } from '../../src/plugins/define-plugin.js'
+import { corePlugins } from '../../src/server/core-plugins.js'
+import { type CheckResult, checkCorePlugin, checkPlugin } from '../suites/plugin-suite.js'
 
 const subjects: [name: string, checks: () => AsyncGenerator<CheckResult>][] = [
   ...corePlugins.map((plugin): [string, () => AsyncGenerator<CheckResult>] => [

@@ -2,12 +2,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
-import type { Plugin } from '../../api/plugin.js'
-import { Overdue, withinDeadline } from '../../common/time.js'
-import { messageOf } from '../deadlines.js'
-import { MADE_FOR, makePlugin, type PluginDefinition } from '../forms/make-plugin.js'
-import { PluginError } from '../forms/plugin-error.js'
+import type { Plugin } from '../api/plugin.js'
+import { Overdue, withinDeadline } from '../common/time.js'
 import { ageProblem, nameProblem, pluginProblems } from './check-plugins.js'
+import { messageOf } from './deadlines.js'
+import { MADE_FOR, makePlugin, type PluginDefinition, PluginError } from './define-plugin.js'
 
 /** A plugin that the configuration names. */
 export interface PluginUse {

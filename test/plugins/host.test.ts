@@ -1,10 +1,10 @@
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
-import { startPlugins } from '../../../src/plugins/running-plugins.js'
-import { openState } from '../../../src/state/open-state.js'
-import { startInProcess } from '../../support/server/in-process.js'
-import { keptLog } from '../../support/server/kept-log.js'
-import { until } from '../../support/waiting.js'
+import { startPlugins } from '../../src/plugins/running-plugins.js'
+import { openState } from '../../src/state/open-state.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { until } from '../support/waiting.js'
 
 /** Starts a plugin over a state that says it is shared, as one of several servers would. */
 async function startOver(t: Test, data: string, start: (host: PluginHost) => Promise<void>) {

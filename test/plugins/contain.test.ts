@@ -1,7 +1,7 @@
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
-import type { StorageClass } from '../../../src/api/context.js'
-import type { PluginHooks } from '../../../src/api/hooks.js'
+import type { StorageClass } from '../../src/api/context.js'
+import type { PluginHooks } from '../../src/api/hooks.js'
 import {
   createLogger,
   createProxy,
@@ -13,12 +13,12 @@ import {
   S3Error,
   xml,
   z,
-} from '../../../src/index.js'
-import { containPlugin } from '../../../src/plugins/contain.js'
-import { startPlugins } from '../../../src/plugins/running-plugins.js'
-import { startInProcess } from '../../support/server/in-process.js'
-import { keptLog } from '../../support/server/kept-log.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
+} from '../../src/index.js'
+import { containPlugin } from '../../src/plugins/contain.js'
+import { startPlugins } from '../../src/plugins/running-plugins.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { signedRequest } from '../support/sign/signed-request.js'
 
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 const never = () => new Promise<never>(() => {})
@@ -59,7 +59,7 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
     })
 
   const copy = new URL('../../../src/common/errors/s3-error.js?another-copy', import.meta.url)
-  const another: typeof import('../../../src/common/errors/s3-error.js') = await import(copy.href)
+  const another: typeof import('../../src/common/errors/s3-error.js') = await import(copy.href)
   t.not(another.S3Error, S3Error)
   const claimed = Object.assign(new another.S3Error('NoSuchKey'), { code: 'no <code>' })
 

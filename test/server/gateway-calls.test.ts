@@ -2,12 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { Client } from '../../services/gateway-client.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { firstAccount } from '../../support/gateway/embedded.js'
-import { Command, runCli, stopAtEnd } from '../../support/server/cli.js'
-import { startDealgate } from '../../support/server/dealgate.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
+import { Client } from '../services/gateway-client.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { firstAccount } from '../support/gateway/embedded.js'
+import { Command, runCli, stopAtEnd } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { signedRequest } from '../support/sign/signed-request.js'
 
 interface Pair {
   readonly accessKey: string

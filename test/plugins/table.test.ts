@@ -1,11 +1,11 @@
 import t from 'tap'
-import type { AnyOperation } from '../../../src/api/operation.js'
-import type { Plugin } from '../../../src/api/plugin.js'
-import type { Method, Resource } from '../../../src/api/request.js'
-import { S3Error } from '../../../src/common/errors/s3-error.js'
-import { Query } from '../../../src/common/query.js'
-import { createTable } from '../../../src/plugins/table.js'
-import { s3Plugin } from '../../../src/s3/index.js'
+import type { AnyOperation } from '../../src/api/operation.js'
+import type { Plugin } from '../../src/api/plugin.js'
+import type { Method, Resource } from '../../src/api/request.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import { Query } from '../../src/common/query.js'
+import { createTable } from '../../src/plugins/table.js'
+import { s3Plugin } from '../../src/s3/index.js'
 
 const table = createTable([s3Plugin])
 

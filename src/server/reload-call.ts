@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { defineCall } from './calls/define-call.js'
+import { defineCall } from '../plugins/calls/define-call.js'
 
 /** What a reload of the configuration has done. */
 export interface Reloaded {

@@ -4,7 +4,7 @@ import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { AccountCalls } from '../gateway/account/account-calls.js'
 import type { AccountSource } from '../gateway/account/log-in.js'
-import { defineCall } from './calls/define-call.js'
+import { defineCall } from '../plugins/calls/define-call.js'
 
 const source = 'docs/extensions.md#gateway'
 
