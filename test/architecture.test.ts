@@ -86,8 +86,8 @@ const rules: readonly Rule[] = [
     never: /^npm:http-proxy-middleware$/,
   },
   {
-    rule: 'forms are parsed in http/form, and those of the services in one file of each',
-    from: /^(?!src\/http\/form\/|src\/services\/platform\/http\/multipart\.ts$|src\/services\/payment\/uploads\/upload-form\.ts$)/,
+    rule: 'forms are parsed in http/form, and those of the services in one file',
+    from: /^(?!src\/http\/form\/|src\/services\/http\/form\.ts$)/,
     never: /^npm:busboy$/,
   },
   {

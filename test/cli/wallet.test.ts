@@ -134,7 +134,7 @@ t.test('from a wallet to a paid upload', async (t) => {
     stderr: /cannot be reached/,
   })
 
-  const { signText } = await import('../../src/services/payment/sign-in.js')
+  const { signText } = await import('../../src/services/payment/addresses.js')
   const api = async (path: string, body?: object | FormData, token?: string) => {
     const response = await fetch(`${payment}/api/v1${path}`, {
       method: body === undefined ? 'GET' : 'POST',

@@ -1,6 +1,6 @@
 import { readBounded } from '../../common/http/bounded-text.js'
+import { signText } from '../../services/payment/addresses.js'
 import { paymentOrderText } from '../../services/payment/billing.js'
-import { signText } from '../../services/payment/sign-in.js'
 import { describeError, Failure } from '../command.js'
 import type { WalletKey } from './keystore.js'
 

@@ -13,11 +13,11 @@ import {
   uriEncode,
 } from '../../common/sigv4.js'
 import { MINUTE_MS } from '../../common/time.js'
-import type { Target } from '../http/find-route.js'
+import type { Target } from '../http/routes.js'
 import type { Account } from './accounts/accounts.js'
 import type { GatewayContext } from './context.js'
 import { GatewayError } from './errors.js'
-import type { Exchange } from './http.js'
+import type { Exchange } from './exchange.js'
 
 const SERVICE = 's3'
 /** Longest lifetime of a link, s: 7 days, the maximum of Signature Version 4. */

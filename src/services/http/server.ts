@@ -1,36 +1,29 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { type AddressInfo, BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { ConnectionBound } from '../../common/http/connection-bound.js'
 import type { ServicesLog } from '../log.js'
-import { BodyGate } from './receive.js'
+import { BodyGate, type HttpExchange } from './body.js'
+import { HttpError, ReceiveError } from './errors.js'
 import { reply } from './reply.js'
-
-/** The code of a request whose body has an unknown transfer coding: the parser accepts it. */
-export const UNKNOWN_CODING = 'UNKNOWN_CODING'
+import { parseTarget } from './routes.js'
 
 interface HttpServerOptions {
   readonly maxHeaderBytes: number
   /** Most open connections. */
   readonly maxConnections: number
   readonly log: ServicesLog
-  /** Answers a request; never rejects. */
-  readonly handle: (request: IncomingMessage, response: ServerResponse, body: BodyGate) => Promise<void>
-  /**
-   * The answer to bytes that the parser rejects.
-   * @param code of the parser, such as HPE_HEADER_OVERFLOW, or UNKNOWN_CODING
-   */
-  readonly broken: (code: string | undefined) => {
-    /** Number and phrase, such as `400 Bad Request`. */
-    readonly status: string
-    readonly type: string
-    readonly text: string
-  }
+  /** Answers a request. */
+  readonly handle: (exchange: HttpExchange) => Promise<void> | void
+  /** Answers a request whose handling threw. */
+  readonly fail: (exchange: HttpExchange, error: unknown) => void
+  /** The body of an answer to what is not HTTP. */
+  readonly describe: (error: HttpError) => { readonly type: string; readonly text: string }
 }
 
 /** Creates the HTTP server of a service; it does not listen yet. */
-export function createHttpServer({ handle, broken, ...options }: HttpServerOptions): Server {
+export function createHttpServer({ handle, fail, describe, ...options }: HttpServerOptions): Server {
   const server = createServer({
     maxHeaderSize: options.maxHeaderBytes,
     headersTimeout: 60_000,
@@ -39,24 +32,52 @@ export function createHttpServer({ handle, broken, ...options }: HttpServerOptio
     keepAliveTimeout: 75_000,
   })
   const latest = new WeakMap<Duplex, ServerResponse>()
-  const serve = (waiting: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+  const serve = (waiting: boolean) => async (request: IncomingMessage, response: ServerResponse) => {
     latest.set(request.socket, response)
     // A client that disconnects must not stop the server.
     response.on('error', () => {})
     const body = new BodyGate(response, waiting)
-    if (!hasUnknownCoding(request.headers)) return handle(request, response, body)
-    const { status, type, text } = broken(UNKNOWN_CODING)
-    return reply({ request, response, body }, Number.parseInt(status, 10), ['Content-Type', type], Buffer.from(text))
+    const exchange: HttpExchange = { request, response, body, target: parseTarget(request.url ?? '/') }
+    try {
+      // The parser accepts the coding.
+      if (hasUnknownCoding(request.headers)) answer(exchange, unknownCoding(), describe)
+      else await handle(exchange)
+    } catch (error) {
+      fail(exchange, error)
+    }
   }
   server.on('request', serve(false))
   server.on('checkContinue', serve(true))
-  server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket), broken))
+  server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket), describe))
   // The connections of the proxy, and of a reverse proxy on this machine, are those of many clients.
   const bounds = { total: options.maxConnections, isShared: isLoopback }
   new ConnectionBound(server, bounds, (because) =>
     options.log.warn({ because, maxConnections: bounds.total }, 'Connections without a running request were closed.'),
   )
   return server
+}
+
+function answer(exchange: HttpExchange, error: HttpError, describe: HttpServerOptions['describe']): void {
+  const { type, text } = describe(error)
+  reply(exchange, error.status, ['Content-Type', type], Buffer.from(text))
+}
+
+function unknownCoding(): HttpError {
+  return new HttpError(501, 'The only transfer coding that is implemented is chunked.')
+}
+
+/** @param code of the parser, such as HPE_HEADER_OVERFLOW */
+function brokenRequest(code: string | undefined): HttpError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new HttpError(431, 'The request headers are too large.')
+    case 'HPE_INVALID_EOF_STATE':
+      return new ReceiveError('IncompleteBody')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new HttpError(408, 'The request headers did not arrive in time.')
+    default:
+      return new HttpError(400, 'The request is not HTTP/1.1.')
+  }
 }
 
 /**
@@ -67,7 +88,7 @@ function answerBrokenRequest(
   error: ParseError,
   socket: Duplex,
   latest: ServerResponse | undefined,
-  broken: HttpServerOptions['broken'],
+  describe: HttpServerOptions['describe'],
 ): void {
   const answering = latest?.headersSent === true && !latest.writableFinished
   if (error.code === 'ECONNRESET' || !socket.writable || answering) {
@@ -79,10 +100,12 @@ function answerBrokenRequest(
     latest.shouldKeepAlive = false
     return
   }
-  const { status, type, text } = broken(error.code)
+  const refusal = brokenRequest(error.code)
+  const { type, text } = describe(refusal)
   const current = latest && !latest.req.complete ? latest.req : undefined
   const form = answerForm(error, socket, current)
   const length = form === 'empty' ? 0 : Buffer.byteLength(text)
+  const status = `${refusal.status} ${STATUS_CODES[refusal.status]}`
   const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`
   socket.end(form === 'document' ? head + text : head)
 }

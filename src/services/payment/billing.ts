@@ -1,13 +1,13 @@
 import { DAY_SECONDS } from '../../common/time.js'
 import type { Database } from '../database.js'
+import { signerOfText } from './addresses.js'
 import { epochsOf, PAYABLE_DAYS } from './contents/retention.js'
 import { PaymentError } from './errors.js'
-import { type Exchange, Fields, type Page, readJson, readPage } from './http.js'
+import { type Exchange, Fields, ownUpload, type Page, readJson, readPage, walletAddressOf } from './exchange.js'
 import { AlreadyPaid, type EmbeddedPayments } from './ledger/embedded-payments.js'
 import { InsufficientFunds, type Lock } from './ledger/ledger.js'
-import { signerOfText, walletAddressOf } from './sign-in.js'
 import { LOCK_DAYS } from './system.js'
-import { ownUpload, type Upload } from './uploads/upload-table.js'
+import type { Upload } from './uploads/upload-table.js'
 
 const orders = {
   pay_amount: 'amount',

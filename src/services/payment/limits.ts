@@ -1,6 +1,6 @@
 import type { ClientRateBounds } from '../../common/http/client-rate.js'
 import { MINUTE_MS } from '../../common/time.js'
-import type { Pace } from './http.js'
+import type { Pace } from '../http/body.js'
 
 const GiB = 2 ** 30
 

@@ -1,11 +1,10 @@
 import { pay, showBilling, showPayment } from './billing.js'
-import { showDeal, showLog } from './dealing/show-deal.js'
-import type { Route } from './http.js'
-import { showUploads } from './listing.js'
-import { recordMint } from './mints.js'
+import { serveCar, showDeal, showLog } from './dealing/show-deal.js'
+import type { Route } from './exchange.js'
+import { serveIpfs } from './ipfs/serve.js'
 import { logInByWalletSignature, rated, register } from './sign-in.js'
 import { COIN_PRICE, hostInfo, priceStatistics, systemParams } from './system.js'
-import { showUpload } from './uploads/shares.js'
+import { recordMint, showUpload, showUploads } from './uploads/show-uploads.js'
 import { upload } from './uploads/upload.js'
 
 const billingRoutes: readonly Route[] = [
@@ -57,8 +56,17 @@ const uploadRoutes: readonly Route[] = [
   { method: 'GET', path: '/api/v1/storage/source_file_upload/:id', access: 'wallet', answer: showUpload },
 ]
 
-/** Every endpoint with an answer in JSON. */
+const contentRoutes: readonly Route[] = [
+  { method: 'GET', path: '/ipfs/*', access: 'public', answer: serveIpfs },
+  { method: 'HEAD', path: '/ipfs/*', access: 'public', answer: serveIpfs },
+  { method: 'OPTIONS', path: '/ipfs/*', access: 'public', answer: serveIpfs },
+  { method: 'GET', path: '/cars/:file', access: 'public', answer: serveCar },
+  { method: 'HEAD', path: '/cars/:file', access: 'public', answer: serveCar },
+]
+
+/** Every endpoint of the service. */
 export const routes: readonly Route[] = [
+  ...contentRoutes,
   ...signInRoutes,
   ...systemRoutes,
   ...uploadRoutes,

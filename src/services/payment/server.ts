@@ -1,75 +1,44 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { parseTarget } from '../http/find-route.js'
-import type { BodyGate } from '../http/receive.js'
-import { createHttpServer, UNKNOWN_CODING } from '../http/server.js'
-import type { PaymentContext, Variant } from './context.js'
-import { serveCar } from './dealing/car-folder.js'
-import { PaymentError, withRoutesInWords } from './errors.js'
-import { failureText, findRoute, type Route, replyFailure, replySuccess } from './http.js'
-import { serveIpfs } from './ipfs/serve.js'
+import type { Server } from 'node:http'
+import { asHttpError, type HttpError } from '../http/errors.js'
+import { JSON_TYPE, replyJson } from '../http/reply.js'
+import { RouteTable } from '../http/routes.js'
+import { createHttpServer } from '../http/server.js'
+import type { PaymentContext } from './context.js'
+import { PaymentError } from './errors.js'
+import { callerOf } from './exchange.js'
 import { routes } from './routes.js'
-import { callerOf } from './sign-in.js'
-
-/** Path of the CAR of a task, named by its UUID. */
-const CAR = /^\/cars\/([0-9a-f-]{36})\.car$/
+import { withRoutesInWords } from './words.js'
 
 /** Room for a JWT besides the other headers. Bytes. */
 const MAX_HEADER_BYTES = 16 * 1024
 
+const UNCACHED = ['Cache-Control', 'no-store']
+
 /** Creates the HTTP server of the storage payment API; it does not listen yet. */
 export function createPaymentServer(context: PaymentContext): Server {
-  const table = withRoutesInWords(routes, context.words)
+  const { variant, words, limits, log } = context
+  const table = new RouteTable(withRoutesInWords(routes, words).filter(({ only = variant }) => only === variant))
   return createHttpServer({
     maxHeaderBytes: MAX_HEADER_BYTES,
-    maxConnections: context.limits.maxConnections,
-    log: context.log,
-    handle: (request, response, body) => handle(context, table, request, response, body),
-    broken: (code) => {
-      const { status, error } = brokenRequest(code)
-      return { status, type: 'application/json; charset=utf-8', text: failureText(error) }
+    maxConnections: limits.maxConnections,
+    log,
+    async handle(exchange) {
+      const { request, target } = exchange
+      const { route, path } = table.require(request.method, target.path)
+      const caller = await callerOf({ context, request }, route)
+      const data = await route.answer({ ...exchange, context, query: target.parameters, path, caller })
+      const code = route.codeless === variant ? undefined : route.codeAsText ? '200' : 200
+      if (data !== undefined) replyJson(exchange, 200, { status: 'success', code, data }, UNCACHED)
     },
+    fail(exchange, error) {
+      const refusal = PaymentError.of(asHttpError(error, 'the storage payment service', log))
+      replyJson(exchange, refusal.status, failureOf(refusal), [...UNCACHED, ...refusal.headers])
+    },
+    describe: (error) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failureOf(error)) }),
   })
 }
 
-function brokenRequest(code: string | undefined): { status: string; error: PaymentError } {
-  if (code === UNKNOWN_CODING) {
-    const error = new PaymentError('coding', 'the only transfer coding that is implemented is chunked')
-    return { status: '501 Not Implemented', error }
-  }
-  const error = new PaymentError('structure', 'the request is not HTTP/1.1, or its headers are too large')
-  const isLarge = code === 'HPE_HEADER_OVERFLOW'
-  return { status: isLarge ? '431 Request Header Fields Too Large' : '400 Bad Request', error }
-}
-
-function codeOf({ codeless, codeAsText }: Route, variant: Variant): 200 | '200' | undefined {
-  if (codeless === variant) return undefined
-  return codeAsText ? '200' : 200
-}
-
-async function handle(
-  context: PaymentContext,
-  table: readonly Route[],
-  request: IncomingMessage,
-  response: ServerResponse,
-  body: BodyGate,
-): Promise<void> {
-  const answerable = { request, response, body }
-  try {
-    const target = parseTarget(request.url ?? '/')
-    if (target.path.startsWith('/ipfs/')) {
-      await serveIpfs({ ...answerable, context, query: target.parameters }, target.path)
-      return
-    }
-    const [, task] = CAR.exec(target.path) ?? []
-    if (task !== undefined) {
-      await serveCar({ ...answerable, context }, task)
-      return
-    }
-    const { route, path } = findRoute(table, context.variant, request.method ?? '', target.path)
-    const caller = await callerOf({ context, request }, route)
-    const data = await route.answer({ ...answerable, context, query: target.parameters, path, caller })
-    replySuccess(answerable, data, codeOf(route, context.variant))
-  } catch (error) {
-    replyFailure(answerable, error, context.log)
-  }
+function failureOf(error: HttpError): object {
+  const { code, message } = PaymentError.of(error)
+  return { status: 'error', code, message }
 }

@@ -5,10 +5,11 @@ import { packageFolder } from '../../common/files/package-folder.js'
 import { type Network, NetworkError } from '../network/network.js'
 import { parseFil } from '../network/units/fil.js'
 import { averagePrices } from '../platform/prices.js'
+import { addressOfName, checksummed } from './addresses.js'
 import type { PaymentAddresses, PaymentContext } from './context.js'
-import { PaymentError, withMembersInWords } from './errors.js'
-import type { Exchange } from './http.js'
-import { addressOfName, checksummed } from './wallets.js'
+import { PaymentError } from './errors.js'
+import type { Exchange } from './exchange.js'
+import { withMembersInWords } from './words.js'
 
 /** For contracts that the embedded ledger does not have. */
 const NO_CONTRACT = `0x${'0'.repeat(40)}`

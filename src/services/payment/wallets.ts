@@ -1,6 +1,7 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { DAY_SECONDS } from '../../common/time.js'
 import type { Database } from '../database.js'
+import { DayTokens } from '../day-tokens.js'
 
 export interface KnownWallet {
   /** Never given to another wallet. */
@@ -68,6 +69,112 @@ export class Wallets {
   }
 }
 
+/** Bytes of the parts: expiry in Unix seconds, random, authentication code. Together 61 digits at most. */
+const EXPIRY = 5
+const RANDOM = 8
+const CODE = 12
+const ALL = EXPIRY + RANDOM + CODE
+
+/**
+ * Nonces for the sign-in of wallets, as texts of digits. A nonce carries its expiry and a code over it and the wallet:
+ * the service keeps those that were used, and none that a stranger only asks for.
+ */
+export class Nonces {
+  readonly #key: Uint8Array
+  readonly #use
+  readonly #used
+  readonly #forget
+
+  /** @param key 32 bytes or more */
+  constructor(db: Database, key: Uint8Array) {
+    this.#key = key
+    this.#use = db.prepare('INSERT OR IGNORE INTO used_nonces (nonce, expires) VALUES (?, ?)')
+    this.#used = db.prepare('SELECT count(*) AS used FROM used_nonces')
+    this.#forget = db.prepare('DELETE FROM used_nonces WHERE expires < ?')
+  }
+
+  /**
+   * @param address of the wallet, in lower case
+   * @param expires Unix seconds
+   */
+  issue(address: string, expires: number): string {
+    const head = Buffer.alloc(EXPIRY + RANDOM)
+    head.writeUIntBE(expires, 0, EXPIRY)
+    head.set(randomBytes(RANDOM), EXPIRY)
+    return BigInt(`0x${Buffer.concat([head, this.#codeOf(head, address)]).toString('hex')}`).toString()
+  }
+
+  /** True for a nonce of this wallet that has not expired; it may have been used. */
+  isValid(nonce: string, address: string, now: number): boolean {
+    const bytes = bytesOf(nonce)
+    if (bytes === undefined) return false
+    const head = bytes.subarray(0, EXPIRY + RANDOM)
+    const code = this.#codeOf(head, address)
+    return timingSafeEqual(code, bytes.subarray(EXPIRY + RANDOM)) && now < bytes.readUIntBE(0, EXPIRY)
+  }
+
+  /** Forgets used nonces that have expired. Call it inside a transaction. */
+  forget(now: number): void {
+    this.#forget.run(now)
+  }
+
+  /** How many used nonces are kept. */
+  used(): number {
+    return this.#used.get().used as number
+  }
+
+  /**
+   * Uses a valid nonce. Call it inside a transaction.
+   * @returns false when it was used before
+   */
+  use(nonce: string): boolean {
+    const expires = bytesOf(nonce)?.readUIntBE(0, EXPIRY) ?? 0
+    return this.#use.run(nonce, expires).changes === 1
+  }
+
+  #codeOf(head: Uint8Array, address: string): Buffer {
+    return createHmac('sha256', this.#key).update(head).update(address).digest().subarray(0, CODE)
+  }
+}
+
+function bytesOf(nonce: string): Buffer | undefined {
+  // One text for one nonce: a leading zero would make another one of it.
+  if (!/^[1-9]\d{0,60}$/.test(nonce)) return undefined
+  const hex = BigInt(nonce)
+    .toString(16)
+    .padStart(2 * ALL, '0')
+  return hex.length === 2 * ALL ? Buffer.from(hex, 'hex') : undefined
+}
+
+/** The JWTs of signed-in wallets, valid for a day. `sub` is the number of the wallet, a comma, and the network. */
+export class Tokens {
+  readonly #tokens: DayTokens
+  readonly #wallets: Wallets
+  readonly #networkName: string
+
+  /** @param key 32 bytes or more */
+  constructor(key: Uint8Array, wallets: Wallets, networkName: string) {
+    this.#tokens = new DayTokens(key, 'storage-payment')
+    this.#wallets = wallets
+    this.#networkName = networkName
+  }
+
+  /** @param now Unix seconds */
+  of({ id }: KnownWallet, now: number): Promise<string> {
+    return this.#tokens.sign(`${id},${this.#networkName}`, now)
+  }
+
+  /**
+   * Undefined unless the token is valid, and was issued for this network.
+   * @param now Unix seconds
+   */
+  async walletOf(token: string, now: number): Promise<KnownWallet | undefined> {
+    const claims = await this.#tokens.read(token, now)
+    const [, id, network] = /^(\d{1,15}),(.*)$/.exec(claims?.sub ?? '') ?? []
+    return network === this.#networkName ? this.#wallets.get(Number(id)) : undefined
+  }
+}
+
 /**
  * The wallets that signed in or were named, by address in lower case. `used_nonces` holds those that opened a session,
  * until they expire. `settings` holds what the service makes at its first start. Times are Unix seconds.
@@ -95,34 +202,3 @@ export const signInSchema = `
   UPDATE wallets SET signed_in = unixepoch();
   CREATE INDEX wallets_by_creation ON wallets (created);
 `
-
-/** Bytes of the hash of a public key in an address. */
-const HASH = 20
-
-/**
- * A wallet address, `0x` and 40 hexadecimal digits, in lower case; undefined for any other text. The case is ignored:
- * some clients send the checksum of EIP-55 in it, others do not.
- */
-export function parseAddress(text: string): string | undefined {
-  return /^0x[0-9a-f]{40}$/i.test(text) ? text.toLowerCase() : undefined
-}
-
-/** @param publicKey uncompressed, 65 bytes */
-export function addressOfKey(publicKey: Uint8Array): string {
-  return `0x${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(-HASH)).toString('hex')}`
-}
-
-/** An address that no key has, by a name: that of an account of the ledger. */
-export function addressOfName(name: string): string {
-  return `0x${Buffer.from(keccak_256(Buffer.from(name)).subarray(-HASH)).toString('hex')}`
-}
-
-/** The address with the checksum of EIP-55 in the case of its letters (https://eips.ethereum.org/EIPS/eip-55). */
-export function checksummed(address: string): string {
-  const digits = address.slice(2).toLowerCase()
-  const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex')
-  const cased = [...digits].map((digit, at) =>
-    Number.parseInt(hash[at] ?? '0', 16) >= 8 ? digit.toUpperCase() : digit,
-  )
-  return `0x${cased.join('')}`
-}

@@ -1,107 +1,27 @@
-import type { Database } from '../database.js'
+import { HttpError } from '../http/errors.js'
+import type { Provider, ProviderChange } from '../network/network.js'
 import { NetworkError } from '../network/network.js'
 import { type ListedProvider, providerRecord, withUnit } from '../network/provider-record.js'
-import { parseFil } from '../network/units/fil.js'
+import { formatFil, parseFil } from '../network/units/fil.js'
 import type { PlatformContext } from './context.js'
-import { PlatformError } from './errors.js'
-import { choice, readPage } from './http/fields.js'
-import type { Exchange } from './http/route.js'
-import { minerNumber } from './units.js'
-import { FIRST_USER, type User } from './users.js'
-
-/** How a storage provider bids on tasks. */
-interface MinerSettings {
-  /** 1: by itself; 0: only when its owner does. */
-  readonly bidMode: 0 | 1
-  /** Epochs that sealing takes, as the owner expects. */
-  readonly expectedSealingTime: number
-  /** Epochs from the assignment of a deal to its start. */
-  readonly startEpoch: number
-  /** Most bids that it makes by itself in a day. */
-  readonly autoBidTaskPerDay: number
-  /** Unix seconds; undefined before the first update. */
-  readonly updated: number | undefined
-}
-
-/** Of a provider whose owner has said nothing: 1 day of sealing, 7 days to the start. */
-const USUAL: MinerSettings = {
-  bidMode: 1,
-  expectedSealingTime: 2880,
-  startEpoch: 20_160,
-  autoBidTaskPerDay: 100,
-  updated: undefined,
-}
-
-/** The platform's own knowledge of storage providers. Call writing methods inside a transaction. */
-export class Miners {
-  readonly #get
-  readonly #set
-
-  constructor(db: Database) {
-    this.#get = db.prepare('SELECT * FROM miners WHERE miner_id = ?')
-    this.#set = db.prepare(`
-      INSERT OR REPLACE INTO miners (
-        miner_id, bid_mode, expected_sealing_time, start_epoch, auto_bid_task_per_day, updated
-      ) VALUES (?, ?, ?, ?, ?, ?)
-    `)
-  }
-
-  /** True when the provider is the user's. The first user has all providers of the network. */
-  isOwner({ id }: User): boolean {
-    return id === FIRST_USER
-  }
-
-  settings(minerId: string): MinerSettings {
-    const row = this.#get.get(minerId)
-    if (row === undefined) return USUAL
-    return {
-      bidMode: row.bid_mode,
-      expectedSealingTime: row.expected_sealing_time,
-      startEpoch: row.start_epoch,
-      autoBidTaskPerDay: row.auto_bid_task_per_day,
-      updated: row.updated,
-    }
-  }
-
-  /** Keeps the settings. @param updated Unix seconds */
-  touch(minerId: string, updated: number): void {
-    this.set(minerId, this.settings(minerId), updated)
-  }
-
-  /** @param updated Unix seconds */
-  set(minerId: string, settings: Omit<MinerSettings, 'updated'>, updated: number): void {
-    const { bidMode, expectedSealingTime, startEpoch, autoBidTaskPerDay } = settings
-    this.#set.run(minerId, bidMode, expectedSealingTime, startEpoch, autoBidTaskPerDay, updated)
-  }
-}
-
-/**
- * How the owner of a storage provider wants it to bid: rows of those that have said so. What the network knows of a
- * provider is not here. `updated` is in Unix seconds.
- */
-export const minerSchema = `
-  CREATE TABLE miners (
-    miner_id TEXT PRIMARY KEY,
-    bid_mode INTEGER NOT NULL,
-    expected_sealing_time INTEGER NOT NULL,
-    start_epoch INTEGER NOT NULL,
-    auto_bid_task_per_day INTEGER NOT NULL,
-    updated INTEGER NOT NULL
-  ) STRICT;
-`
+import { type Exchange, readFields, readPage, requireUser } from './exchange.js'
+import { choice, type Fields } from './fields.js'
+import type { MinerSettings } from './miner-table.js'
+import { minerNumber, parsePrice } from './units.js'
+import { FIRST_USER } from './users.js'
 
 /** A provider of the network, as the platform lists it. */
-export interface KnownProvider extends ListedProvider {
+interface KnownProvider extends ListedProvider {
   /** Size of the pieces that it holds for deals, bytes. */
   readonly heldBytes: number
 }
 
-type Parts = Pick<PlatformContext, 'network' | 'miners' | 'users'>
+type Deps = Pick<PlatformContext, 'network' | 'miners' | 'users'>
 
 /**
- * The storage providers of the network. Throws PlatformError 503 when the network cannot be reached.
+ * The storage providers of the network. Throws HttpError 503 when the network cannot be reached.
  */
-export async function knownProviders({ network, miners, users }: Parts): Promise<KnownProvider[]> {
+export async function knownProviders({ network, miners, users }: Deps): Promise<KnownProvider[]> {
   const totals = network.dealTotals()
   // A provider without an update is as old as the platform.
   const begun = users.get(FIRST_USER)?.registered ?? 0
@@ -115,10 +35,10 @@ export async function knownProviders({ network, miners, users }: Parts): Promise
   }))
 }
 
-/** Throws PlatformError 404 when there is no such provider. */
-export async function knownProvider(parts: Parts, minerId: string): Promise<KnownProvider> {
-  const provider = (await knownProviders(parts)).find((one) => one.minerId === minerId)
-  if (provider === undefined) throw new PlatformError(404, 'Miner Not found')
+/** Throws HttpError 404 when there is no such provider. */
+export async function knownProvider(deps: Deps, minerId: string): Promise<KnownProvider> {
+  const provider = (await knownProviders(deps)).find((one) => one.minerId === minerId)
+  if (provider === undefined) throw new HttpError(404, 'Miner Not found')
   return provider
 }
 
@@ -127,21 +47,21 @@ function recordOf(provider: KnownProvider): object {
   return { ...providerRecord(provider), adjusted_power: withUnit(provider.heldBytes) }
 }
 
-/** Converts a refusal of the network to a PlatformError. */
+/** Converts a refusal of the network to a HttpError. */
 export async function asking<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
     if (!(error instanceof NetworkError)) throw error
-    throw new PlatformError(error.code === 'Unavailable' ? 503 : 400, error.message)
+    throw new HttpError(error.code === 'Unavailable' ? 503 : 400, error.message)
   }
 }
 
 /** Where a storage provider can be. */
-export const locations = ['Global', 'Asia', 'Africa', 'North America', 'South America', 'Europe', 'Oceania'] as const
+const locations = ['Global', 'Asia', 'Africa', 'North America', 'South America', 'Europe', 'Oceania'] as const
 
 /** The location that a text names, in any case; undefined for another text. */
-export function locationOf(text: string): string | undefined {
+function locationOf(text: string): string | undefined {
   return locations.find((location) => location.toLowerCase() === text.toLowerCase())
 }
 
@@ -204,7 +124,7 @@ export async function showBidding({ context, path }: Exchange): Promise<object> 
 }
 
 /** The configuration of a provider, as its program reads it. */
-export function configuration(provider: KnownProvider, settings: MinerSettings): object {
+function configuration(provider: KnownProvider, settings: MinerSettings): object {
   return {
     id: minerNumber(provider.minerId),
     miner_fid: provider.minerId,
@@ -215,4 +135,154 @@ export function configuration(provider: KnownProvider, settings: MinerSettings):
     location: provider.location,
     offline_deal_available: provider.offlineDealAvailable,
   }
+}
+
+/** Epochs in the longest deal that clients make, 540 days. */
+const MAX_EPOCHS = 1_555_200
+const MAX_BIDS = 100_000
+
+/**
+ * POST /miner/info: changes what the form names of a provider of the caller, and answers with its configuration. Absent
+ * fields stay as they are, also while other requests change them.
+ */
+export async function updateMiner(exchange: Exchange): Promise<object> {
+  const { context } = exchange
+  const fields = await readFields(exchange)
+  const minerId = fields.required('miner_fid')
+  const provider = await ownProvider(exchange, minerId)
+  const named = present({
+    bidMode: whole(fields, 'bid_mode', 0, 1) as 0 | 1 | undefined,
+    expectedSealingTime: whole(fields, 'expected_sealing_time', 0, MAX_EPOCHS),
+    startEpoch: whole(fields, 'start_epoch', 0, MAX_EPOCHS),
+    autoBidTaskPerDay: whole(fields, 'auto_bid_task_per_day', 0, MAX_BIDS),
+  })
+  const change = present({ location: location(fields), offlineDealAvailable: offline(fields) })
+  // A crash between the two leaves the first: the client, without an answer, sends all again.
+  if (isNew(change, provider)) await changeInNetwork(exchange, minerId, change)
+  const settings = await context.writer.run(() => {
+    const merged = { ...context.miners.settings(minerId), ...named }
+    context.miners.set(minerId, merged, context.seconds())
+    return merged
+  })
+  const data = configuration(await knownProvider(context, minerId), settings)
+  return { data, message: 'The storage provider is updated.' }
+}
+
+function isNew(change: ProviderChange, { location, offlineDealAvailable }: Provider): boolean {
+  const after = { location, offlineDealAvailable, ...change }
+  return after.location !== location || after.offlineDealAvailable !== offlineDealAvailable
+}
+
+/** Throws HttpError 404 when there is no such provider, and 403 when it is not the caller's. */
+async function ownProvider(exchange: Exchange, minerId: string): Promise<KnownProvider> {
+  const { context } = exchange
+  const user = requireUser(exchange)
+  const provider = await knownProvider(context, minerId)
+  if (!context.miners.isOwner(user)) throw new HttpError(403, `The storage provider ${minerId} is not yours.`)
+  return provider
+}
+
+/** Throws HttpError 409 when the network does not let the platform change a provider, and 400 for wrong terms. */
+async function changeInNetwork(
+  { context: { network } }: Exchange,
+  minerId: string,
+  change: ProviderChange,
+): Promise<void> {
+  if (network.changeProvider === undefined) {
+    throw new HttpError(409, 'This network says itself where its provider is, which deals it takes and for what.')
+  }
+  await asking(async () => network.changeProvider?.(minerId, change))
+}
+
+/** The members that are not undefined. */
+function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
+}
+
+function location(fields: Fields): string | undefined {
+  const text = fields.get('location') ?? ''
+  if (text === '') return undefined
+  const known = locationOf(text)
+  if (known === undefined) throw new HttpError(400, `location must be one of ${locations.join(', ')}.`)
+  return known
+}
+
+function offline(fields: Fields): boolean | undefined {
+  const text = (fields.get('offline_deal_available') ?? '').toLowerCase()
+  if (text === '') return undefined
+  if (text === 'true' || text === '1') return true
+  if (text === 'false' || text === '0') return false
+  throw new HttpError(400, 'offline_deal_available must be true or false.')
+}
+
+function whole(fields: Fields, name: string, least: number, most: number): number | undefined {
+  const text = fields.get(name) ?? ''
+  if (text === '') return undefined
+  const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw new HttpError(400, `${name} must be a whole number from ${least} to ${most}.`)
+}
+
+/** `2KiB`, `32 GiB`. */
+const SIZE = /^(\d{1,15}) ?(B|KiB|MiB|GiB|TiB|PiB)$/i
+const UNITS = ['b', 'kib', 'mib', 'gib', 'tib', 'pib']
+
+/**
+ * PUT /miners/{miner_id}/status: changes the prices and the sizes of pieces that a provider of the caller asks for.
+ * Absent fields stay as they are.
+ */
+export async function updateAsk(exchange: Exchange): Promise<object> {
+  const { context, path } = exchange
+  const { minerId } = await ownProvider(exchange, path.miner_id ?? '')
+  const fields = await readFields(exchange)
+  const change = present({
+    price: price(fields, 'price'),
+    verifiedPrice: price(fields, 'verified_price'),
+    minPieceSize: size(fields, 'min_piece_size'),
+    maxPieceSize: size(fields, 'max_piece_size'),
+  })
+  // A crash between the two leaves the first: the client, without an answer, sends all again.
+  if (Object.keys(change).length > 0) await changeInNetwork(exchange, minerId, change)
+  await context.writer.run(() => context.miners.touch(minerId, context.seconds()))
+  const data = { miner: providerRecord(await knownProvider(context, minerId)) }
+  return { data, message: 'The storage provider is updated.' }
+}
+
+/** Clients in Python write `None` for what their provider does not tell. */
+function textOf(fields: Fields, name: string): string | undefined {
+  const text = fields.get(name)?.trim()
+  return text === '' || text === 'None' ? undefined : text
+}
+
+function price(fields: Fields, name: string): string | undefined {
+  const text = textOf(fields, name)
+  if (text === undefined) return undefined
+  const parsed = parsePrice(text)
+  if (parsed === undefined) {
+    throw new HttpError(400, `${name} must be a decimal number of fil per GiB and epoch, with at most 18 decimals.`)
+  }
+  return formatFil(parsed)
+}
+
+function size(fields: Fields, name: string): number | undefined {
+  const text = textOf(fields, name)
+  if (text === undefined) return undefined
+  const [, digits, unit = ''] = SIZE.exec(text) ?? []
+  const bytes = Number(digits) * 1024 ** UNITS.indexOf(unit.toLowerCase())
+  if (Number.isSafeInteger(bytes) && bytes > 0) return bytes
+  throw new HttpError(400, `${name} must be a whole number with its unit, such as 32 GiB.`)
+}
+
+/**
+ * POST /heartbeat: the program of a provider of the caller runs. The time is that of the latest update in the lists of
+ * providers. The answer must not have the word `fail`, which programs take for a failure: no id of a provider has it.
+ */
+export async function heartbeat(exchange: Exchange): Promise<object> {
+  const { miners, writer, seconds } = exchange.context
+  const { minerId } = await ownProvider(exchange, (await readFields(exchange)).required('miner_id'))
+  const now = seconds()
+  await writer.run(() => miners.touch(minerId, now))
+  return { data: { miner_fid: minerId, update_time_str: String(now) }, message: 'The heartbeat has arrived.' }
 }

@@ -5,13 +5,13 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { ApiKeys } from './api-keys.js'
 import type { PlatformContext } from './context.js'
-import { Uploads } from './http/multipart.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
 import { type MarketOptions, openMarket } from './market.js'
-import { Miners } from './miners.js'
+import { Miners } from './miner-table.js'
 import { createPlatformServer } from './server.js'
-import { SignInAttempts, Tokens } from './sign-in.js'
 import { migrate } from './store.js'
+import { SignInAttempts, Tokens } from './tokens.js'
+import { Uploads } from './uploads.js'
 import { FIRST_USER, makeFirstUser, type SignIn, Users } from './users.js'
 
 export interface PlatformOptions extends MarketOptions {
@@ -136,7 +136,7 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
   })
   return {
     ...started,
-    makeFirstUser: () => makeFirstUser(context),
+    makeFirstUser: () => makeFirstUser(context.users, writer, context.seconds()),
     startProviders: (own) => market.startProviders(own),
     stopProviders: () => market.stopProviders(),
     login: {

@@ -1,7 +1,7 @@
 import { DAY_SECONDS } from '../../common/time.js'
 import type { Network, Provider } from '../network/network.js'
 import { formatFil, parseFil } from '../network/units/fil.js'
-import type { Exchange } from './http/route.js'
+import type { Exchange } from './exchange.js'
 import { asking } from './miners.js'
 
 const GIB = 2n ** 30n

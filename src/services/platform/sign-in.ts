@@ -1,56 +1,15 @@
-import { createHash } from 'node:crypto'
-import pLimit from 'p-limit'
-import { DayTokens } from '../day-tokens.js'
-import { FailureCounts } from '../failure-counts.js'
-import { type ClientAddress, clientOf } from '../http/server.js'
-import type { ServicesLog } from '../log.js'
-import type { ApiKeys } from './api-keys.js'
-import { PlatformError } from './errors.js'
-import { readFields } from './http/body.js'
-import type { Access, Exchange } from './http/route.js'
+import { randomBytes } from 'node:crypto'
+import { HttpError } from '../http/errors.js'
+import { clientOf } from '../http/server.js'
+import type { NewApiKey } from './api-keys.js'
+import { callerOf, type Exchange, readFields, requireUser } from './exchange.js'
 import { impossibleHash, isPassword } from './password.js'
-import type { User, Users } from './users.js'
-
-/** Who calls, and with which kind of JWT. */
-export interface Caller {
-  readonly user: User
-  readonly by: 'sign-in' | 'api-key'
-}
-
-const BEARER = /^Bearer +(\S+) *$/i
-
-/** The caller by the Authorization header; undefined for an anonymous one. Throws PlatformError 401 or 403. */
-export async function callerOf(
-  { context, request }: Pick<Exchange, 'context' | 'request'>,
-  access: Access,
-): Promise<Caller | undefined> {
-  const header = request.headers.authorization
-  if (access === 'public' || (access === 'optional' && header === undefined)) return undefined
-  if (header === undefined) throw unauthorized('Sign in first: send `Authorization: Bearer` and the token.')
-  const token = BEARER.exec(header)?.[1]
-  const caller = token === undefined ? undefined : await context.tokens.callerOf(token)
-  if (caller === undefined) throw unauthorized('The token is not valid or has expired. Get a new one.')
-  if (access === 'signed-in' && caller.by !== 'sign-in') {
-    throw new PlatformError(403, 'Only the token of a sign-in may do this, not that of an API key.')
-  }
-  return caller
-}
-
-/** The signed-in user, on routes that need one. Throws PlatformError 401 for an anonymous caller. */
-export function requireUser({ caller }: Pick<Exchange, 'caller'>): User {
-  if (caller === undefined) throw unauthorized('Sign in first: send `Authorization: Bearer` and the token.')
-  return caller.user
-}
-
-function unauthorized(message: string): PlatformError {
-  return new PlatformError(401, message, ['WWW-Authenticate', 'Bearer'])
-}
 
 /** An unknown e-mail address is checked against it, which takes as long as a wrong password. */
 const NO_HASH = impossibleHash()
 
 /** Bounds the work for one hash. */
-const LONGEST_PASSWORD = 1024
+const MAX_PASSWORD = 1024
 
 /** POST /auth/login: `email` and `password` for a JWT, valid for a day. */
 export async function logIn(exchange: Exchange): Promise<object> {
@@ -58,162 +17,90 @@ export async function logIn(exchange: Exchange): Promise<object> {
   const fields = await readFields(exchange)
   const email = fields.required('email').trim()
   const password = fields.required('password')
-  if (password.length > LONGEST_PASSWORD) {
-    throw new PlatformError(400, `A password has at most ${LONGEST_PASSWORD} characters.`)
+  if (password.length > MAX_PASSWORD) {
+    throw new HttpError(400, `A password has at most ${MAX_PASSWORD} characters.`)
   }
   const user = await context.attempts.attempt(clientOf(request), email, async () => {
     const known = context.users.find(email)
     const right = await isPassword(known?.password ?? NO_HASH, password)
     return right ? known : undefined
   })
-  if (user === undefined) throw new PlatformError(401, 'The e-mail address or the password is wrong.')
+  if (user === undefined) throw new HttpError(401, 'The e-mail address or the password is wrong.')
   return { auth_token: await context.tokens.ofSignIn(user), message: 'Signed in.' }
 }
 
-/**
- * True when the caller is the poster, or has the storage providers. Only they see how to reach the poster, and where
- * the CARs are: the URLs may be all that protects the contents.
- * @param poster id of a user
- */
-export function isParty({ context, caller }: Pick<Exchange, 'context' | 'caller'>, poster: number): boolean {
-  return caller !== undefined && (caller.user.id === poster || context.miners.isOwner(caller.user))
+function newApiKey(): NewApiKey {
+  return { apikey: randomBytes(16).toString('hex'), secret: randomBytes(32).toString('hex') }
 }
 
-/** Failures before a delay applies: of one e-mail address from one address, of it from all, of all from one address. */
-const FREE_OF_BOTH = 5
-const FREE_OF_EMAIL = 20
-const FREE_OF_ADDRESS = 50
-
-/** Most pairs of an e-mail address and an address that are remembered from successful sign-ins. */
-const MOST_KNOWN = 20_000
-
-/** Most passwords checked at the same time, because a check takes 19 MiB; and most that wait for it. */
-const AT_ONCE = 2
-const MOST_WAITING = 100
+const MAX_NAME = 128
 
 /**
- * Slows down clients that guess passwords. After some failures, further sign-ins are refused for a while without a
- * check of the password, even if it is right: otherwise the answer would confirm a guess. An attempt counts as a
- * failure from its beginning, so that many at the same time do not escape the count. A guesser elsewhere does not lock
- * the owner out: a program on this machine may sign in with the right password at any time, and an address from which
- * the owner has signed in does not wait for failures from others.
+ * POST /user/api_keys/jwt: two calls, told apart by the body. `key_name` with the JWT of a sign-in makes an API key;
+ * `apikey` and `access_token`, its secret, get a JWT, without regard to the Authorization header.
  */
-export class SignInAttempts {
-  readonly #log: ServicesLog
-  readonly #failures: FailureCounts
-  readonly #slots = pLimit(AT_ONCE)
-  /** Pairs that have signed in, the latest last. */
-  readonly #known = new Set<string>()
-
-  /** @param now ms of a monotonic clock */
-  constructor(log: ServicesLog, now: () => number = () => performance.now()) {
-    this.#log = log
-    this.#failures = new FailureCounts(now)
+export async function issueKeyOrJwt(exchange: Exchange): Promise<object> {
+  const fields = await readFields(exchange)
+  const forJwt = fields.has('apikey') || fields.has('access_token')
+  if (forJwt && fields.has('key_name')) {
+    throw new HttpError(400, 'Send key_name for an API key, or apikey and access_token for a JWT, not both.')
   }
-
-  /**
-   * Returns the result of `check`, or undefined when it is undefined: the password is wrong. Throws PlatformError 429,
-   * and 503 when too many sign in at the same time.
-   */
-  async attempt<T>(
-    { network, local }: ClientAddress,
-    email: string,
-    check: () => Promise<T | undefined>,
-  ): Promise<T | undefined> {
-    // The digest bounds the memory per address to 32 bytes.
-    const name = createHash('sha256').update(email.toLowerCase()).digest('base64')
-    const pair = `${network} ${name}`
-    const ofEmail = [
-      { key: pair, free: FREE_OF_BOTH },
-      { key: name, free: FREE_OF_EMAIL },
-    ]
-    const places = [...ofEmail, { key: network, free: FREE_OF_ADDRESS }]
-    const waits = places.filter(({ key }) => key !== name || !this.#known.has(pair))
-    const waitMs = Math.max(...waits.map(({ key }) => this.#failures.waitOf(key)))
-    if (waitMs > 0 && !local) throw tooMany(waitMs)
-    if (this.#slots.pendingCount >= MOST_WAITING) throw busy()
-    if (waitMs === 0) for (const { key, free } of places) this.#count(key, free, network)
-    const result = await this.#slots(check)
-    if (result !== undefined) {
-      this.#remember(pair)
-      for (const { key } of ofEmail) this.#failures.forget(key)
-      if (waitMs === 0) this.#failures.takeBack(network)
-    } else if (waitMs > 0) throw tooMany(waitMs)
-    return result
-  }
-
-  #remember(pair: string): void {
-    this.#known.delete(pair)
-    this.#known.add(pair)
-    const [oldest] = this.#known
-    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest)
-  }
-
-  #count(key: string, free: number, network: string): void {
-    const failures = this.#failures.count(key, free)
-    if (failures !== free) return
-    this.#log.warn({ address: network, failures }, 'Several sign-ins with wrong passwords: delaying further ones.')
-  }
+  if (forJwt) return issueJwt(exchange, fields.required('apikey'), fields.required('access_token'))
+  return issueKey({ ...exchange, caller: await callerOf(exchange, 'signed-in') }, fields.required('key_name'))
 }
 
-function tooMany(waitMs: number): PlatformError {
-  const seconds = Math.ceil(waitMs / 1000)
-  return new PlatformError(429, `Too many sign-ins with wrong passwords. Try again in ${seconds} s.`, [
-    'Retry-After',
-    seconds,
-  ])
+async function issueKey(exchange: Exchange, name: string): Promise<object> {
+  if (name.length > MAX_NAME) {
+    throw new HttpError(400, `The name of a key has at most ${MAX_NAME} characters.`)
+  }
+  const user = requireUser(exchange)
+  const { apiKeys, writer, tokens, seconds } = exchange.context
+  const made = newApiKey()
+  const created = seconds()
+  await writer.run(() => apiKeys.add(made, user.id, name, created))
+  const record = {
+    access_token: made.secret,
+    apikey: made.apikey,
+    created_on: String(created),
+    jwt: await tokens.ofApiKey(made.apikey),
+    key_name: name,
+    status: 'Created',
+  }
+  return { auth_token: record, message: 'The secret and the JWT are shown this once: keep them.' }
 }
 
-function busy(): PlatformError {
-  return new PlatformError(503, 'Too many sign-ins at the same time. Try again in 1 s.', ['Retry-After', 1])
+async function issueJwt({ context }: Exchange, apikey: string, secret: string): Promise<object> {
+  const { apiKeys, tokens } = context
+  // The texts are those that clients know.
+  if (apiKeys.userOf(apikey) === undefined) throw new HttpError(401, 'api_key Not found')
+  if (!apiKeys.isSecretOf(apikey, secret)) throw new HttpError(401, 'Please provide a valid api token.')
+  return { data: { api_key: apikey, jwt: await tokens.ofApiKey(apikey) } }
 }
 
-/**
- * The platform's JWTs, valid for a day. Clients that refresh one read its `exp`, and `sub`: the id of the user after a
- * sign-in, or the API key. They carry no `aud`, because clients that decode one without naming an audience refuse it.
- */
-export class Tokens {
-  readonly #tokens: DayTokens
-  readonly #users: Users
-  readonly #apiKeys: ApiKeys
-
-  /** @param key 32 bytes or more */
-  constructor(key: Uint8Array, users: Users, apiKeys: ApiKeys) {
-    this.#tokens = new DayTokens(key, 'platform')
-    this.#users = users
-    this.#apiKeys = apiKeys
-  }
-
-  /** It is valid until the password of the user changes. */
-  ofSignIn({ id, passwordChanges }: User): Promise<string> {
-    return this.#sign(String(id), 'sign-in', { pwc: passwordChanges })
-  }
-
-  ofApiKey(apikey: string): Promise<string> {
-    return this.#sign(apikey, 'api-key')
-  }
-
-  /** Undefined unless the token is valid, its user and its API key still exist, and the password is still the same. */
-  async callerOf(token: string): Promise<Caller | undefined> {
-    const claims = await this.#tokens.read(token, unixSeconds())
-    if (claims === undefined) return undefined
-    const { sub, use, pwc = 0 } = claims
-    if (use !== 'sign-in' && use !== 'api-key') return undefined
-    const id = use === 'sign-in' ? Number(sub) : this.#apiKeys.userOf(sub)
-    const user = id === undefined ? undefined : this.#users.get(id)
-    if (user === undefined || (use === 'sign-in' && pwc !== user.passwordChanges)) return undefined
-    return { user, by: use }
-  }
-
-  async #sign(subject: string, use: Caller['by'], claims = {}): Promise<string> {
-    for (;;) {
-      const token = await this.#tokens.sign(subject, unixSeconds(), { use, ...claims })
-      // Clients take any reply to the issue of a JWT that has this word for a failure. Some 1 of 20,000 tokens does.
-      if (!/fail/i.test(token)) return token
-    }
-  }
+/** GET /user/api_keys: the keys of the caller, without their secrets. */
+export function listKeys(exchange: Exchange): object {
+  const keys = exchange.context.apiKeys.ofUser(requireUser(exchange).id)
+  const records = keys.map(({ apikey, name, created }) => ({
+    apikey,
+    created_on: String(created),
+    key_name: name,
+    status: 'Created',
+  }))
+  return { data: { api_keys: records } }
 }
 
-function unixSeconds(): number {
-  return Math.floor(Date.now() / 1000)
+/** The account has one key pair, with which programs may store objects: a revocation does not change it. */
+const STAYS_VALID =
+  'The API key and its JWTs are not valid any more, and sessions that were made with them end. The key pair that the ' +
+  'gateway hands out for such a JWT belongs to the account and stays valid: if another party may have it, replace its ' +
+  'secret key by web.SetAuth or with `dealgate account rotate`.'
+
+/** POST /user/api_keys/revoke: removes the key `apikey` of the caller, and with it the JWTs that were issued for it. */
+export async function revokeKey(exchange: Exchange): Promise<object> {
+  const user = requireUser(exchange)
+  const apikey = (await readFields(exchange)).required('apikey')
+  const { apiKeys, writer } = exchange.context
+  const removed = await writer.run(() => apiKeys.remove(apikey, user.id))
+  if (!removed) throw new HttpError(404, 'You have no such API key.')
+  return { data: { apikey, status: 'Revoked' }, message: STAYS_VALID }
 }

@@ -1,6 +1,6 @@
 import { applySteps, type Database } from '../database.js'
 import { apiKeySchema } from './api-keys.js'
-import { minerSchema } from './miners.js'
+import { minerSchema } from './miner-table.js'
 import { assignmentSchema, importSchema, taskSchema } from './tasks/schema.js'
 import { passwordChangesSchema, userSchema } from './users.js'
 

@@ -1,5 +1,4 @@
-import type { Database } from '../database.js'
-import type { PlatformContext } from './context.js'
+import type { Database, Writer } from '../database.js'
 import { hashPassword, newPassword } from './password.js'
 
 /** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
@@ -118,20 +117,17 @@ export interface SignIn {
 /**
  * Makes the first user when there is none. Durable on return. The password is not kept: this is the only time that
  * anything tells it.
+ * @param seconds the time, Unix seconds
  * @returns undefined when the user existed
  */
-export async function makeFirstUser({
-  users,
-  writer,
-  seconds,
-}: Pick<PlatformContext, 'users' | 'writer' | 'seconds'>): Promise<SignIn | undefined> {
+export async function makeFirstUser(users: Users, writer: Writer, seconds: number): Promise<SignIn | undefined> {
   if (users.get(FIRST_USER) !== undefined) return undefined
   const password = newPassword()
   const hashed = await hashPassword(password)
   const made = await writer.run(() => {
     // Another call may have made it since.
     if (users.get(FIRST_USER) !== undefined) return false
-    users.add(EMAIL, hashed, seconds(), FIRST_USER)
+    users.add(EMAIL, hashed, seconds, FIRST_USER)
     return true
   })
   return made ? { email: EMAIL, password } : undefined

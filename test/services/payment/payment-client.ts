@@ -4,14 +4,13 @@ import type { Test } from 'tap'
 import { type ServicesLog, silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
+import { addressOfKey, signText } from '../../../src/services/payment/addresses.js'
 import {
   type PaymentOptions,
   type PaymentParts,
   type RunningPayment,
   startPayment,
 } from '../../../src/services/payment/payment.js'
-import { signText } from '../../../src/services/payment/sign-in.js'
-import { addressOfKey } from '../../../src/services/payment/wallets.js'
 import { type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { open } from '../network/embedded-network.js'

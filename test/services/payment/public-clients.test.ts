@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createPublicClient, encodeFunctionData, http, parseUnits, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { readWords } from '../../../src/services/payment/errors.js'
+import { readWords } from '../../../src/services/payment/words.js'
 import { CHAIN_ID, EvmNode } from '../../support/chain/evm-node.js'
 import { PaymentContract } from '../../support/chain/payment-contract.js'
 import { type ChainPayer, untilRead, walletFor } from './chain-scene.js'

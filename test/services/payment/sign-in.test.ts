@@ -5,8 +5,7 @@ import t from 'tap'
 import { recoverMessageAddress, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openDatabase } from '../../../src/services/database.js'
-import { signerOfText } from '../../../src/services/payment/sign-in.js'
-import { checksummed, parseAddress } from '../../../src/services/payment/wallets.js'
+import { checksummed, parseAddress, signerOfText } from '../../../src/services/payment/addresses.js'
 import { logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
 
 const VECTOR = {

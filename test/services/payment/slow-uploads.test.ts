@@ -2,8 +2,9 @@ import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { paced } from '../../../src/services/payment/http.js'
-import { UploadForm } from '../../../src/services/payment/uploads/upload-form.js'
+import { paced } from '../../../src/services/http/body.js'
+import type { MultipartForm } from '../../../src/services/http/form.js'
+import { uploadForm } from '../../../src/services/payment/uploads/upload.js'
 import { until } from '../../support/waiting.js'
 import { payerOf } from './payer.js'
 import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
@@ -85,8 +86,8 @@ t.test('only the time in which the client is slow counts', async (t) => {
 t.test('a form that never ends is ended', async (t) => {
   const file = '--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
   const MiB = 2 ** 20
-  const send = async (beginning: string): Promise<UploadForm<number>> => {
-    const form = new UploadForm('multipart/form-data; boundary=x', 8 * MiB, async (content) => {
+  const send = async (beginning: string): Promise<MultipartForm<number>> => {
+    const form = uploadForm('multipart/form-data; boundary=x', 8 * MiB, async (content) => {
       let bytes = 0
       for await (const chunk of content) bytes += chunk.length
       return bytes
@@ -106,5 +107,5 @@ t.test('a form that never ends is ended', async (t) => {
   await t.rejects(send(`${file}a\r\n${file}`), { status: 400, message: /one part `file`/ }, 'in a second file')
   const form = await send(file)
   form.write(Buffer.from('\r\n--x--\r\n'))
-  t.match(await form.finish(), { file: { name: 'f', taken: 4 * MiB } }, 'the bytes of a file do not count')
+  t.match(await form.finish(), { files: [{ name: 'f', taken: 4 * MiB }] }, 'the bytes of a file do not count')
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Blocks } from '../../../src/services/http/reply.js'
+import { Blocks } from '../../../src/services/http/body.js'
 import { holdRequest } from './held-request.js'
 import { startScene } from './platform-client.js'
 import { csvOf, formOf, PRIVATE, startTasks } from './tasks/task-scene.js'

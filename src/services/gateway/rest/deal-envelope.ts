@@ -1,12 +1,11 @@
-import { type HeaderList, reply } from '../../http/reply.js'
+import type { HeaderList } from '../../http/errors.js'
+import { replyJson } from '../../http/reply.js'
 import type { Fault, NetworkControl } from '../../network/embedded/control.js'
 import { NetworkError } from '../../network/network.js'
 import type { Account } from '../accounts/accounts.js'
 import type { CompleteDeal } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
-import { asGatewayError, collect, type Exchange } from '../http.js'
-
-export const JSON_TYPE: HeaderList = ['Content-Type', 'application/json; charset=utf-8']
+import { asGatewayError, collect, type Exchange } from '../exchange.js'
 
 /** Result of an endpoint. `data` is a member of the envelope in both success and failure. */
 export interface Outcome {
@@ -36,23 +35,20 @@ export function dealEndpoint({ nothing, run }: DealEndpoint): (exchange: Exchang
     try {
       if (exchange.identity === 'anonymous') throw new GatewayError('InvalidToken')
       const outcome = await run({ ...exchange, account: exchange.identity }, rest)
-      if (outcome !== undefined) replyOutcome(exchange, outcome)
+      if (outcome === undefined) return
+      const { data, message } = outcome
+      replyJson(exchange, 200, { data, status: 'success', message })
     } catch (error) {
       replyFailure(exchange, error, nothing(rest))
     }
   }
 }
 
-function replyOutcome(exchange: Exchange, { data, message }: Outcome): void {
-  reply(exchange, 200, [...JSON_TYPE], Buffer.from(JSON.stringify({ data, status: 'success', message })))
-}
-
 function replyFailure(exchange: Exchange, error: unknown, data: unknown): void {
   const { quirks, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
-  const text = JSON.stringify({ data, status: 'fail', message: known.restText(quirks) })
-  reply(exchange, known.status, [...JSON_TYPE, ...code], Buffer.from(text))
+  replyJson(exchange, known.status, { data, status: 'fail', message: known.restText(quirks) }, code)
 }
 
 /** The record of a deal in the terms of the interface: all members are texts, `timeStamp` in microseconds. */
@@ -168,7 +164,7 @@ export class TextMembers {
 
   /** Throws GatewayError InvalidBody. */
   static async read(exchange: Exchange): Promise<TextMembers> {
-    const body = await collect(exchange, MOST)
+    const body = await collect(exchange, MAX_BODY_BYTES)
     if (body.length === 0) return new TextMembers({})
     let given: unknown
     try {
@@ -189,6 +185,6 @@ export class TextMembers {
 }
 
 /** Largest request body of endpoints about deals, bytes. */
-export const MOST = 64 * 1024
+const MAX_BODY_BYTES = 64 * 1024
 
-export const decoder = new TextDecoder('utf-8', { fatal: true })
+const decoder = new TextDecoder('utf-8', { fatal: true })

@@ -3,7 +3,7 @@ import { providerRecord } from '../../network/provider-record.js'
 import type { DealAsk } from '../deals/deals.js'
 import { evict, verify } from '../deals/evict.js'
 import { GatewayError } from '../errors.js'
-import { decode, replyText } from '../http.js'
+import { decode, replyText } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import {
   asking,

@@ -1,7 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { wholeSeconds } from '../../clock.js'
-import { type HeaderList, parseRange, reply, type Span } from '../../http/reply.js'
+import { reply } from '../../http/reply.js'
+import { parseRange, replyFile } from '../../http/send.js'
 import { bodyRefusalOf, type Identity, isAllowed } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
@@ -13,13 +14,12 @@ import {
   replyRestError,
   replyXmlError,
   splitFirst,
-} from '../http.js'
+} from '../exchange.js'
 import { isShareLink, verifyShareLink } from '../share-link.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustFindBucket } from '../store/key-rules.js'
 import type { ObjectRow } from '../store/objects.js'
 import { breaksHeader, objectHeaders, sendBrokenHeader } from './object-headers.js'
-import { sendFile } from './send-file.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: Exchange, path: string): Promise<void> {
@@ -59,7 +59,11 @@ async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer): P
     const range =
       ignored || !rangeHolds(request.headers['if-range'], row) ? undefined : parseRange(request.headers.range, row.size)
     if (range === 'unsatisfiable') return refuseRange(exchange, row.size)
-    await sendSpan(exchange, row, body, range, headers)
+    if (Buffer.isBuffer(body)) {
+      const { first, last } = range ?? { first: 0, last: row.size - 1 }
+      const of = range === undefined ? [] : ['Content-Range', `bytes ${first}-${last}/${row.size}`]
+      reply(exchange, range === undefined ? 200 : 206, [...headers, ...of], body.subarray(first, last + 1))
+    } else await replyFile(exchange, body?.fd, row.size, range, headers, context.limits.downloadIdleMs)
   } finally {
     if (body !== undefined && !Buffer.isBuffer(body)) await body.close()
   }
@@ -92,26 +96,6 @@ async function openObject({ context, request }: Exchange, bucket: BucketRow, key
       missing = row.generation
     }
   }
-}
-
-async function sendSpan(
-  exchange: Exchange,
-  row: ObjectRow,
-  body: Opened['body'],
-  range: Span | undefined,
-  headers: HeaderList,
-): Promise<void> {
-  const { request, response, context } = exchange
-  const { first, last } = range ?? { first: 0, last: row.size - 1 }
-  const status = range === undefined ? 200 : 206
-  if (range !== undefined) headers.push('Content-Range', `bytes ${first}-${last}/${row.size}`)
-  if (Buffer.isBuffer(body)) return reply(exchange, status, headers, body.subarray(first, last + 1))
-
-  // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
-  headers.push('Content-Length', last - first + 1)
-  response.writeHead(status, headers)
-  if (request.method === 'HEAD' || body === undefined) response.end()
-  else await sendFile(body.fd, first, last, response, context.limits.downloadIdleMs)
 }
 
 function refuseRange(exchange: Exchange, size: number): void {

@@ -1,8 +1,8 @@
 import { wholeSeconds } from '../../clock.js'
-import type { HeaderList } from '../../http/reply.js'
+import type { HeaderList } from '../../http/errors.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { type Exchange, headerText } from '../http.js'
+import { type Exchange, headerText } from '../exchange.js'
 import type { ObjectRow } from '../store/objects.js'
 
 /** Query parameters of a download that override headers of the object. */

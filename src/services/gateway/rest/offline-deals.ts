@@ -1,22 +1,21 @@
+import { JSON_TYPE, replyJson } from '../../http/reply.js'
 import type { GatewayContext } from '../context.js'
 import type { OfflineDesk } from '../deals/offline/offline-desk.js'
 import { readForm } from '../deals/offline/offline-task.js'
 import type { OfflineCar, OfflineTask } from '../deals/offline/offline-tasks.js'
 import { GatewayError } from '../errors.js'
-import { decode, type Exchange, replyJson, sendParts } from '../http.js'
+import { decode, type Exchange, sendParts } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
-import { dealEndpoint, JSON_TYPE, type Outcome, type SignedExchange, TextMembers } from './deal-envelope.js'
+import { dealEndpoint, type Outcome, type SignedExchange, TextMembers } from './deal-envelope.js'
 import { readToken } from './deals.js'
 
 const MAX_KEY_BYTES = 1024
 /** Objects read at once. */
 const PAGE = 500
 
-/** POST offlinedeals/<bucket> and GET offlinedeals/<bucket>?uuid=. */
-export function offlineDeals(exchange: Exchange, rest: string): Promise<void> | void {
-  const { context, request } = exchange
-  if (context.offlineDesk === undefined) return notHere(exchange)
-  return request.method === 'GET' ? showTask(exchange, rest) : makeTask(exchange, rest)
+/** POST offlinedeals/<bucket>: packs the bucket and posts a task that has its CARs stored. */
+export function makeTask(exchange: Exchange, rest: string): Promise<void> | void {
+  return exchange.context.offlineDesk === undefined ? notHere(exchange) : packAndPost(exchange, rest)
 }
 
 function notHere(exchange: Exchange): void {
@@ -29,8 +28,7 @@ function notHere(exchange: Exchange): void {
   replyJson(exchange, 501, { status: 'fail', message })
 }
 
-/** Packs the bucket and posts a task that has its CARs stored. */
-const makeTask = dealEndpoint({
+const packAndPost = dealEndpoint({
   nothing: (rest) => ({
     bucket_name: rest,
     deals: { data: { taskname: '', filename: '', uuid: '' }, status: 'fail', message: '' },
@@ -64,8 +62,8 @@ function made({ bucketName, form, fileName, message, uuid }: OfflineTask): Outco
   return { data: { bucket_name: bucketName, deals: { data, status: 'success', message: text } }, message: text }
 }
 
-/** The task of the bucket with this UUID, and each of its deals. */
-const showTask = dealEndpoint({
+/** GET offlinedeals/<bucket>?uuid=: the task of the bucket with this UUID, and each of its deals. */
+export const showTask = dealEndpoint({
   nothing: () => null,
   async run(exchange, rest) {
     const { context, account, target } = exchange

@@ -1,12 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
-import { type HeaderList, parseRange, reply } from '../../http/reply.js'
+import type { HeaderList } from '../../http/errors.js'
+import { JSON_TYPE, reply } from '../../http/reply.js'
+import { parseRange, replyFile } from '../../http/send.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { decode, type Exchange, replyConsolePage, sendParts, splitFirst } from '../http.js'
+import { decode, type Exchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
-import { dealEndpoint, JSON_TYPE, recordOf } from './deal-envelope.js'
+import { dealEndpoint, recordOf } from './deal-envelope.js'
 import { parsePlace } from './download.js'
-import { sendFile } from './send-file.js'
 
 const PAGE = 500
 const WHOLE_BUCKET = Buffer.alloc(0)
@@ -139,15 +140,11 @@ export async function sendCar(exchange: Exchange, secret: string): Promise<void>
   }
 }
 
-async function send({ context, ...exchange }: Exchange, file: FileHandle, size: number, etag: string): Promise<void> {
-  const { request, response } = exchange
+async function send(exchange: Exchange, file: FileHandle, size: number, etag: string): Promise<void> {
+  const { request, context } = exchange
   const ifRange = request.headers['if-range']
   const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined
   const headers: HeaderList = ['Content-Type', 'application/vnd.ipld.car', 'Accept-Ranges', 'bytes', 'ETag', etag]
   if (range === 'unsatisfiable') return reply(exchange, 416, [...headers, 'Content-Range', `bytes */${size}`])
-  const { first, last } = range ?? { first: 0, last: size - 1 }
-  if (range !== undefined) headers.push('Content-Range', `bytes ${first}-${last}/${size}`)
-  response.writeHead(range === undefined ? 200 : 206, [...headers, 'Content-Length', last - first + 1])
-  if (request.method === 'HEAD') response.end()
-  else await sendFile(file.fd, first, last, response, context.limits.downloadIdleMs)
+  await replyFile(exchange, file.fd, size, range, headers, context.limits.downloadIdleMs)
 }

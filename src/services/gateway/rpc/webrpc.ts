@@ -1,9 +1,9 @@
-import { reply } from '../../http/reply.js'
+import { JSON_TYPE, reply } from '../../http/reply.js'
 import { clientOf } from '../../http/server.js'
 import type { GatewayContext } from '../context.js'
 import { errorTable } from '../error-table.js'
 import type { GatewayError } from '../errors.js'
-import { asGatewayError, collect, type Exchange, replyText, sendParts } from '../http.js'
+import { asGatewayError, collect, type Exchange, replyText, sendParts } from '../exchange.js'
 import { type AnyResult, type RpcMethod, StreamedResult, UI_VERSION, WrittenResult } from './method.js'
 import { methods } from './methods.js'
 import {
@@ -16,8 +16,6 @@ import {
   readRequest,
   SERVER_ERROR,
 } from './protocol.js'
-
-const JSON_TYPE = ['Content-Type', 'application/json; charset=utf-8']
 
 /** POST webrpc: one JSON-RPC 2.0 call. Every outcome except a wrong Content-Type is HTTP 200. */
 export async function webrpc(exchange: Exchange): Promise<void> {

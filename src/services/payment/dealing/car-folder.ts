@@ -8,8 +8,6 @@ import type { Database } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { DealFile, Pack, PackedFile } from '../../network/network.js'
 import { Staging } from '../../network/staging.js'
-import { PaymentError } from '../errors.js'
-import { type Exchange, stream } from '../http.js'
 
 /** A CAR in the folder. */
 interface StoredCar {
@@ -174,23 +172,3 @@ export const dealingSchema = `
 
 /** The providers that failed with a CAR, with a space behind each. */
 export const triedSchema = "ALTER TABLE cars ADD COLUMN tried TEXT NOT NULL DEFAULT ''"
-
-/**
- * GET and HEAD of `/cars/<task>.car`: the CAR of a task, for the storage provider that was told its name, which is
- * random. Throws PaymentError before the answer begins.
- */
-export async function serveCar(exchange: Omit<Exchange, 'path' | 'caller' | 'query'>, task: string): Promise<void> {
-  const { context, request, response } = exchange
-  const car = context.cars.ofTask(task)
-  const size = car === undefined ? undefined : await context.carFolder.size(task)
-  if (size === undefined) throw new PaymentError('absent', 'there is no such CAR')
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new PaymentError('method', 'this path takes GET and HEAD', ['Allow', 'GET, HEAD'])
-  }
-  response.writeHead(200, ['Content-Type', 'application/vnd.ipld.car; version=1', 'Content-Length', size])
-  if (request.method === 'HEAD') {
-    response.end()
-    return
-  }
-  await stream(createReadStream(context.carFolder.path(task)), response, context.limits.bodyIdleMs)
-}

@@ -1,9 +1,11 @@
+import { createReadStream } from 'node:fs'
+import { stream } from '../../http/send.js'
 import { withUnit } from '../../network/provider-record.js'
 import { formatFil } from '../../network/units/fil.js'
 import { PaymentError } from '../errors.js'
-import { type Exchange, Fields } from '../http.js'
+import { type Exchange, Fields, ownUpload } from '../exchange.js'
 import { ipfsUrl } from '../ipfs/serve.js'
-import { ownUpload, type Upload } from '../uploads/upload-table.js'
+import type { Upload } from '../uploads/upload-table.js'
 import type { OfflineDeal } from './deal-table.js'
 
 /**
@@ -82,4 +84,21 @@ export async function showLog({ context, path, caller }: Exchange): Promise<obje
       create_at: state.created,
     })),
   }
+}
+
+/** Name of the CAR of a task: its UUID. */
+const CAR = /^([0-9a-f-]{36})\.car$/
+
+/**
+ * GET and HEAD of `/cars/<task>.car`: the CAR of a task, for the storage provider that was told its name, which is
+ * random. Throws PaymentError before the answer begins.
+ */
+export async function serveCar({ context, request, response, path }: Exchange): Promise<undefined> {
+  const [, task = ''] = CAR.exec(path.file ?? '') ?? []
+  const car = context.cars.ofTask(task)
+  const size = car === undefined ? undefined : await context.carFolder.size(task)
+  if (size === undefined) throw new PaymentError('absent', 'there is no such CAR')
+  response.writeHead(200, ['Content-Type', 'application/vnd.ipld.car; version=1', 'Content-Length', size])
+  if (request.method === 'HEAD') response.end()
+  else await stream(createReadStream(context.carFolder.path(task)), response, context.limits.bodyIdleMs)
 }

@@ -1,5 +1,6 @@
 import type { CID } from 'multiformats/cid'
-import type { HeaderList, Span } from '../../http/reply.js'
+import type { HeaderList } from '../../http/errors.js'
+import type { Span } from '../../http/send.js'
 import type { Resolved } from '../../network/pack/index.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentLimits } from '../limits.js'

@@ -1,5 +1,5 @@
 import type { CID } from 'multiformats/cid'
-import type { HeaderList } from '../../http/reply.js'
+import type { HeaderList } from '../../http/errors.js'
 import type { OpenCar } from '../../network/pack/index.js'
 import { type Ask, type CarTerms, pathOf } from './content-request.js'
 

@@ -3,7 +3,7 @@ import { reply } from '../../http/reply.js'
 import { NetworkError } from '../../network/network.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import type { Exchange } from '../http.js'
+import type { Exchange } from '../exchange.js'
 import { bodyOf } from './bodies.js'
 import { type Ask, pathOf, readAsk } from './content-request.js'
 import { CROSS_ORIGIN, commonHeaders, contained, disposition, type Readable } from './headers.js'
@@ -13,13 +13,13 @@ import { send } from './send.js'
  * GET and HEAD of `/ipfs/<cid>[/path]`: a content by its CID, to anyone, as the gateways of IPFS do. Each block is
  * hashed before it is sent. Throws PaymentError before the answer begins.
  */
-export async function serveIpfs(exchange: Omit<Exchange, 'path' | 'caller'>, path: string): Promise<void> {
-  const { context, request, query } = exchange
-  if (request.method === 'OPTIONS') return reply(exchange, 204, CROSS_ORIGIN)
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new PaymentError('method', 'this path takes GET and HEAD', ['Allow', 'GET, HEAD, OPTIONS'])
+export async function serveIpfs(exchange: Exchange): Promise<undefined> {
+  const { context, request, query, target } = exchange
+  if (request.method === 'OPTIONS') {
+    reply(exchange, 204, CROSS_ORIGIN)
+    return
   }
-  const ask = readAsk(path, query, request.headers)
+  const ask = readAsk(target.path, query, request.headers)
   const packing = await import('../../network/pack/index.js')
   const root = parse(() => CID.parse(ask.path.cid))
   requireAllowed(context, root)
@@ -42,7 +42,7 @@ function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
 }
 
 /** Relative links in the index.html of a directory need the slash. */
-function redirect(exchange: Omit<Exchange, 'path' | 'caller'>, { path: { cid, names } }: Ask): void {
+function redirect(exchange: Exchange, { path: { cid, names } }: Ask): undefined {
   const query = exchange.query.size === 0 ? '' : `?${exchange.query}`
   reply(exchange, 301, [...CROSS_ORIGIN, 'Location', `${pathOf(cid, names)}/${query}`])
 }

@@ -1,8 +1,8 @@
-import type { PaymentContext } from '../context.js'
+import { Quota } from '../../../common/quota.js'
+import type { ClientAddress } from '../../http/server.js'
 import { PaymentError } from '../errors.js'
-import { type Exchange, Fields } from '../http.js'
 import type { PaymentLimits } from '../limits.js'
-import { type Amount, ownUpload, shownStatus, type UploadTable } from './upload-table.js'
+import type { Amount, UploadTable } from './upload-table.js'
 
 type Bounds = Pick<
   PaymentLimits,
@@ -125,58 +125,44 @@ function sum(a: Amount | undefined, b: Amount | undefined): Amount {
   return { bytes: (a?.bytes ?? 0) + (b?.bytes ?? 0), uploads: (a?.uploads ?? 0) + (b?.uploads ?? 0) }
 }
 
-/** What a wallet may upload for nothing in a calendar month (UTC), and what it has. */
-interface FreeRoom {
-  /** Bytes. */
-  readonly usage: number
-  readonly quota: number
-  /** Number of the uploads. */
-  readonly uploads: number
-}
+const BUSY_RETRY_SECONDS = 10
 
-/** Undefined where every upload is to be paid. */
-export function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: string): FreeRoom | undefined {
-  const quota = limits.freeBytesPerMonth
-  if (quota === 0) return undefined
-  const used = uploads.freeUsage(wallet, monthOf(seconds()))
-  return { usage: used.bytes, uploads: used.uploads, quota }
-}
+/** Bounds the uploads that arrive at the same time: in all, of one wallet, and from one address. */
+export class Slots {
+  readonly #wallets: Quota
+  readonly #addresses: Quota
+  #unnamed = 0
 
-/** True if an upload fits into what is left of the month. Call it in the transaction that adds the upload. */
-export function isFree(context: PaymentContext, wallet: string, fileType: 0 | 1, size: number): boolean {
-  const room = freeRoom(context, wallet)
-  if (room === undefined || fileType !== 0) return false
-  return room.usage + size <= room.quota && room.uploads < context.limits.freeUploadsPerMonth
-}
-
-/** Unix seconds at which the month began. */
-function monthOf(now: number): number {
-  const date = new Date(now * 1000)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000
-}
-
-/**
- * GET /storage/source_file_upload/<id>: what a wallet needs to pay for an upload. `pay_amount` is the least amount, in
- * the smallest units of the coin: millionths in the embedded ledger. It is empty until the token of a chain is known.
- */
-export async function showUpload(exchange: Exchange): Promise<object> {
-  const { mover, payments } = exchange.context
-  await mover.catchUp()
-  const upload = ownUpload(exchange, new Fields(Object.entries(exchange.path)).id('id'))
-  const shown = {
-    w_cid: upload.wCid,
-    status: shownStatus(upload.status),
-    is_free: upload.isFree === 1,
+  constructor({
+    uploadsAtOnce: total,
+    uploadsPerWallet,
+    uploadsPerAddress,
+  }: Pick<PaymentLimits, 'uploadsAtOnce' | 'uploadsPerWallet' | 'uploadsPerAddress'>) {
+    this.#wallets = new Quota({ total, perClient: uploadsPerWallet })
+    this.#addresses = new Quota({ total, perClient: uploadsPerAddress })
   }
-  return {
-    source_file_upload_id: upload.id,
-    payload_cid: upload.cid,
-    ...shown,
-    // Clients that pay on a chain read these members here.
-    source_file_upload: { id: upload.id, ...shown },
-    pay_amount: upload.isFree === 1 ? '0' : String(payments.inUnits(BigInt(upload.price)) ?? ''),
-    refused_payments: payments
-      .refused(upload.wCid)
-      .map(({ hash, amount, reason }) => ({ pay_tx_hash: hash, pay_amount: String(amount), reason })),
+
+  /**
+   * Runs `job` in a slot. Rejects with PaymentError `busy` when none is free.
+   * @param wallet undefined while the request has not named it
+   * @param client one on this machine may be a server for many, and is not bounded by its address
+   */
+  async run<T>(wallet: string | undefined, client: ClientAddress, job: () => Promise<T>): Promise<T> {
+    const address = client.local ? undefined : client.network
+    const free = [this.#take(this.#wallets, wallet), this.#take(this.#addresses, address)]
+    try {
+      if (free.includes(undefined)) {
+        throw new PaymentError('busy', 'too many uploads arrive', ['Retry-After', BUSY_RETRY_SECONDS])
+      }
+      return await job()
+    } finally {
+      for (const give of free) give?.()
+    }
+  }
+
+  /** Takes a place in the name of a client, or of none: then only the total counts. Undefined when none is free. */
+  #take(quota: Quota, client: string | undefined): (() => void) | undefined {
+    const name = client === undefined ? `unnamed:${this.#unnamed++}` : `named:${client}`
+    return quota.take(name, 1) ? () => quota.give(name, 1) : undefined
   }
 }

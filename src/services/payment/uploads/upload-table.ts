@@ -1,7 +1,5 @@
 import type { Database } from '../../database.js'
 import type { Place } from '../contents/content-table.js'
-import { PaymentError } from '../errors.js'
-import type { Exchange } from '../http.js'
 
 /** What an upload is stored with. */
 interface NewUpload {
@@ -145,6 +143,45 @@ export class UploadTable {
   }
 }
 
+/** The NFT of an upload. */
+interface Mint {
+  readonly id: number
+  /** Number of the upload. */
+  readonly upload: number
+  readonly txHash: string
+  readonly mintAddress: string
+  readonly tokenId: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly updated: number
+}
+
+/** The table of NFTs. Call writing methods inside a transaction. */
+export class MintTable {
+  readonly #find
+  readonly #add
+
+  constructor(db: Database) {
+    this.#find = db.prepare(
+      'SELECT id, upload, tx_hash AS txHash, mint_address AS mintAddress, token_id AS tokenId, created, updated FROM mints WHERE upload = ?',
+    )
+    this.#add = db.prepare(
+      'INSERT INTO mints (upload, tx_hash, mint_address, token_id, created, updated) VALUES (?, ?, ?, ?, ?, ?)',
+    )
+  }
+
+  /** @param upload its number */
+  find(upload: number): Mint | undefined {
+    return this.#find.get(upload) as Mint | undefined
+  }
+
+  /** Throws when the upload has one. */
+  add({ upload, txHash, mintAddress, tokenId, created }: Omit<Mint, 'id' | 'updated'>): Mint {
+    this.#add.run(upload, txHash, mintAddress, tokenId, created, created)
+    return this.find(upload) as Mint
+  }
+}
+
 /**
  * Uploads, each of one content by one wallet. `folded_name` is the file name in lower case, by which lists are
  * searched. `duration` is in days; `file_type` is 0 for an upload of a user, 1 for one of an NFT. Times are Unix
@@ -174,15 +211,3 @@ export const freeSchema = `
   CREATE INDEX free_uploads ON uploads (wallet, created) WHERE is_free = 1;
   CREATE INDEX open_free_uploads ON uploads (created_epoch) WHERE is_free = 1 AND status IN ('Free', 'TaskCreated');
 `
-
-/**
- * The upload with this number. In variant A that of another wallet is as good as none: an answer must not confirm it.
- * Throws PaymentError `absent`.
- */
-export function ownUpload({ context, caller }: Pick<Exchange, 'context' | 'caller'>, id: number): Upload {
-  const upload = context.uploads.find(id)
-  if (upload === undefined || (caller !== undefined && caller.address !== upload.wallet)) {
-    throw new PaymentError('absent', `source file upload:${id} not exists`)
-  }
-  return upload
-}

@@ -1,22 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { CID } from 'multiformats/cid'
-import { Quota } from '../../../common/quota.js'
-import { ReceiveError, receive } from '../../http/receive.js'
-import { type ClientAddress, clientOf } from '../../http/server.js'
+import { paced, receive } from '../../http/body.js'
+import { ReceiveError } from '../../http/errors.js'
+import { MultipartForm } from '../../http/form.js'
+import { clientOf } from '../../http/server.js'
 import { KuboError } from '../../network/kubo/kubo-errors.js'
 import { type Network, NetworkError } from '../../network/network.js'
 import type { PackStaged, StagedContent } from '../contents/content-store.js'
 import type { ContentKind } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import { type Exchange, type Fields, paced } from '../http.js'
+import { type Exchange, Fields, walletAddressOf } from '../exchange.js'
 import { ipfsUrl } from '../ipfs/serve.js'
-import type { PaymentLimits } from '../limits.js'
-import { walletAddressOf } from '../sign-in.js'
 import { leastPayment } from '../system.js'
-import { isFree, type Share } from './shares.js'
-import { UploadForm } from './upload-form.js'
+import type { Share } from './shares.js'
+import { isFree } from './show-uploads.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
@@ -41,13 +40,15 @@ export async function upload(exchange: Exchange): Promise<object> {
 async function receiveUpload(exchange: Exchange, type: string, share: Share, pack: PackStaged): Promise<object> {
   const { limits } = exchange.context
   const gone = signalOf(exchange.response)
-  const form = new UploadForm(type, limits.maxFileBytes, (content, type) =>
+  const form = uploadForm(type, limits.maxFileBytes, (content, type) =>
     packed((content, kind) => pack(content, kind, gone), counted(content, share), type),
   )
   exchange.body.open()
   try {
     await receive(exchange.request, undefined, paced(form, limits.uploadPace), limits.bodyIdleMs)
-    const { fields, file } = await form.finish()
+    const received = await form.finish()
+    const fields = new Fields(received.fields)
+    const [file] = received.files
     if (file === undefined) throw new PaymentError('missing', 'file is required')
     const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
     const terms = readTerms(fields)
@@ -58,6 +59,37 @@ async function receiveUpload(exchange: Exchange, type: string, share: Share, pac
     await form.abort(error)
     throw gone.aborted ? new ReceiveError('IncompleteBody') : error
   }
+}
+
+/** Most bytes of a text part, and most parts. */
+const MAX_FIELD_BYTES = 4095
+const MAX_PARTS = 31
+/** Most bytes of a form besides those of its file. A part that is skipped would else hold its place for ever. */
+const MAX_OTHER_BYTES = 1024 * 1024
+
+/**
+ * The form of an upload: its part `file` is passed on in chunks. A second one is refused; files of other names are
+ * skipped.
+ * @param take gets the chunks of the file, and its media type
+ */
+export function uploadForm<T>(
+  contentType: string,
+  maxFileBytes: number,
+  take: (content: AsyncIterable<Uint8Array>, type: string) => Promise<T>,
+): MultipartForm<T> {
+  const bounds = {
+    maxParts: MAX_PARTS,
+    maxFieldBytes: MAX_FIELD_BYTES,
+    maxFileBytes,
+    maxOtherBytes: MAX_OTHER_BYTES,
+  }
+  let files = 0
+  return new MultipartForm(contentType, bounds, ({ field, content, type }) => {
+    if (field !== 'file') return undefined
+    // One of the two would be lost, and the client would pay for the other.
+    if (files++ > 0) throw new PaymentError('value', 'a form has one part `file`: upload each file by itself')
+    return take(content, type)
+  })
 }
 
 /** Aborts when the client leaves before its answer: the blocks of a CAR take seconds after its last byte. */
@@ -186,46 +218,4 @@ function readTerms(fields: Fields): UploadTerms {
   const type = fields.get('file_type') ?? '0'
   if (type !== '0' && type !== '1') throw new PaymentError('value', 'file_type must be 0 or 1')
   return { duration, fileType: type === '1' ? 1 : 0 }
-}
-
-const BUSY_RETRY_SECONDS = 10
-
-/** Bounds the uploads that arrive at the same time: in all, of one wallet, and from one address. */
-export class Slots {
-  readonly #wallets: Quota
-  readonly #addresses: Quota
-  #unnamed = 0
-
-  constructor({
-    uploadsAtOnce: total,
-    uploadsPerWallet,
-    uploadsPerAddress,
-  }: Pick<PaymentLimits, 'uploadsAtOnce' | 'uploadsPerWallet' | 'uploadsPerAddress'>) {
-    this.#wallets = new Quota({ total, perClient: uploadsPerWallet })
-    this.#addresses = new Quota({ total, perClient: uploadsPerAddress })
-  }
-
-  /**
-   * Runs `job` in a slot. Rejects with PaymentError `busy` when none is free.
-   * @param wallet undefined while the request has not named it
-   * @param client one on this machine may be a server for many, and is not bounded by its address
-   */
-  async run<T>(wallet: string | undefined, client: ClientAddress, job: () => Promise<T>): Promise<T> {
-    const address = client.local ? undefined : client.network
-    const free = [this.#take(this.#wallets, wallet), this.#take(this.#addresses, address)]
-    try {
-      if (free.includes(undefined)) {
-        throw new PaymentError('busy', 'too many uploads arrive', ['Retry-After', BUSY_RETRY_SECONDS])
-      }
-      return await job()
-    } finally {
-      for (const give of free) give?.()
-    }
-  }
-
-  /** Takes a place in the name of a client, or of none: then only the total counts. Undefined when none is free. */
-  #take(quota: Quota, client: string | undefined): (() => void) | undefined {
-    const name = client === undefined ? `unnamed:${this.#unnamed++}` : `named:${client}`
-    return quota.take(name, 1) ? () => quota.give(name, 1) : undefined
-  }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import { HttpError } from '../../http/errors.js'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
 import type { TaskRow } from '../csv.js'
-import { PlatformError } from '../errors.js'
-import type { UploadedFile } from '../http/fields.js'
+import type { UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
 import {
   addDeals,
@@ -28,7 +28,7 @@ export interface Assignment {
 
 /**
  * Gives a task to the provider that its poster names, with the deals of a CSV. Both are durable when the promise
- * resolves; when it rejects, the task is as before. A repeated request gives the same result. Throws PlatformError 400
+ * resolves; when it rejects, the task is as before. A repeated request gives the same result. Throws HttpError 400
  * for the CSV, 409 for a task that has a provider, and for more open deals than a user may have.
  */
 export async function assignTask(context: PlatformContext, assignment: Assignment): Promise<PostResult> {
@@ -63,10 +63,10 @@ async function assignRows(
 
 function refuseOtherTask({ task, provider }: Assignment, row: TaskRow | undefined): void {
   if (row?.uuid !== undefined && row.uuid !== task.uuid) {
-    throw new PlatformError(400, 'Row 2, column uuid: it contradicts the UUID in the path.')
+    throw new HttpError(400, 'Row 2, column uuid: it contradicts the UUID in the path.')
   }
   if (row?.minerId !== undefined && row.minerId !== provider.minerId) {
-    throw new PlatformError(400, 'Row 2, column miner_id: it contradicts the field miner_fid of the form.')
+    throw new HttpError(400, 'Row 2, column miner_id: it contradicts the field miner_fid of the form.')
   }
 }
 
@@ -76,7 +76,7 @@ async function digestOf({ provider, file }: Assignment): Promise<string> {
   return digest.digest('hex')
 }
 
-/** Undefined for a task without a provider. Throws PlatformError 409 unless this request has named the provider. */
+/** Undefined for a task without a provider. Throws HttpError 409 unless this request has named the provider. */
 function repeated(
   { market }: PlatformContext,
   { task: { id }, provider }: Assignment,
@@ -85,7 +85,7 @@ function repeated(
   const task = market.tasks.find(id) as Task
   if (task.minerId === null) return undefined
   if (market.tasks.assignmentOf(id) !== digest) {
-    throw new PlatformError(409, `The task has the storage provider ${task.minerId} already.`)
+    throw new HttpError(409, `The task has the storage provider ${task.minerId} already.`)
   }
   return { task, mailed: assignmentMail(task, task.deals, provider) !== undefined }
 }

@@ -1,17 +1,16 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Writer } from '../../database.js'
+import { HttpError } from '../../http/errors.js'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
 import { readTaskCsv, TaskFileError, type TaskRow } from '../csv.js'
-import { PlatformError } from '../errors.js'
-import { readFields } from '../http/body.js'
-import type { Fields, UploadedFile } from '../http/fields.js'
-import type { Exchange } from '../http/route.js'
+import type { Exchange } from '../exchange.js'
+import { readFields, requireUser } from '../exchange.js'
+import type { Fields, UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
 import { knownProviders } from '../miners.js'
 import { expiryOf, firstVisit } from '../mover.js'
-import { requireUser } from '../sign-in.js'
 import { pieceSizeOf } from '../units.js'
 import type { User } from '../users.js'
 import type { Task, TaskTerms } from './task.js'
@@ -31,7 +30,7 @@ async function create(exchange: Exchange, user: User): Promise<object> {
   const terms = readTerms(fields)
   const file = readFile(fields)
   if (file === undefined && !terms.isPublic) {
-    throw new PlatformError(400, 'file is missing: a private task needs a CSV with its deals.')
+    throw new HttpError(400, 'file is missing: a private task needs a CSV with its deals.')
   }
   const provider = terms.minerId === null ? undefined : await findProvider(exchange, terms.minerId)
   const request = { user: user.id, terms, uuid: readUuid(fields), file, provider }
@@ -40,30 +39,26 @@ async function create(exchange: Exchange, user: User): Promise<object> {
   return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task created successfully.${notice}` }
 }
 
-/** The CSV of a form, if it has one. Throws PlatformError 400 for other files. */
+/** The CSV of a form, if it has one. Throws HttpError 400 for other files. */
 export function readFile(fields: Fields): UploadedFile | undefined {
   const { files } = fields
-  if (fields.has('file'))
-    throw new PlatformError(400, 'file is a text: send the CSV as a file of the form, with a name.')
+  if (fields.has('file')) throw new HttpError(400, 'file is a text: send the CSV as a file of the form, with a name.')
   const other = [...files.keys()].find((name) => name !== 'file')
-  if (other !== undefined) throw new PlatformError(400, `The form has a file ${other}: send the CSV as file.`)
+  if (other !== undefined) throw new HttpError(400, `The form has a file ${other}: send the CSV as file.`)
   const file = files.get('file')
   if (file === undefined) return undefined
   if (/\p{Cc}/u.test(file.name) || file.name.length > MAX_FILE_NAME) {
-    throw new PlatformError(
-      400,
-      `The name of the file has control characters or more than ${MAX_FILE_NAME} characters.`,
-    )
+    throw new HttpError(400, `The name of the file has control characters or more than ${MAX_FILE_NAME} characters.`)
   }
   return file
 }
 
-/** Throws PlatformError 400, which names the field. */
+/** Throws HttpError 400, which names the field. */
 export async function findProvider({ context }: Exchange, minerId: string, field = 'miner_id'): Promise<Provider> {
   const provider = (await knownProviders(context)).find((one) => one.minerId === minerId)
-  if (provider === undefined) throw new PlatformError(400, `${field}: there is no storage provider ${minerId}.`)
+  if (provider === undefined) throw new HttpError(400, `${field}: there is no storage provider ${minerId}.`)
   if (!provider.offlineDealAvailable) {
-    throw new PlatformError(400, `${field}: the storage provider ${minerId} takes no offline deals.`)
+    throw new HttpError(400, `${field}: the storage provider ${minerId} takes no offline deals.`)
   }
   return provider
 }
@@ -91,7 +86,7 @@ export interface PostResult {
 
 /**
  * Posts a task with the deals of its CSV. It is durable when the promise resolves; when it rejects, there is no task. A
- * repeated request with the same UUID gives the task of the first. Throws PlatformError 400 for the CSV, 409 for a UUID
+ * repeated request with the same UUID gives the task of the first. Throws HttpError 400 for the CSV, 409 for a UUID
  * that another request has used, and for more open tasks or deals than a user may have.
  */
 export async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
@@ -146,7 +141,7 @@ async function* inChunks(blocks: readonly Buffer[]): AsyncGenerator<Buffer> {
 
 function uuidOf({ uuid }: TaskRequest, row: TaskRow | undefined): string {
   if (uuid !== undefined && row?.uuid !== undefined && uuid !== row.uuid) {
-    throw new PlatformError(400, 'Row 2, column uuid: it contradicts the field uuid of the form.')
+    throw new HttpError(400, 'Row 2, column uuid: it contradicts the field uuid of the form.')
   }
   return uuid ?? row?.uuid ?? randomUUID()
 }
@@ -154,7 +149,7 @@ function uuidOf({ uuid }: TaskRequest, row: TaskRow | undefined): string {
 /** All rows name the same provider, or none does: the reader checks that. */
 function refuseOtherProvider({ terms }: TaskRequest, row: TaskRow | undefined): void {
   if (row?.minerId === undefined || row.minerId === terms.minerId) return
-  throw new PlatformError(
+  throw new HttpError(
     400,
     terms.minerId === null
       ? 'Row 2, column miner_id: it contradicts is_public = 1: bids decide on the provider of a public task.'
@@ -177,11 +172,11 @@ export function refuseBeyondQuota(
   const open = { tasks: all.tasks - replaced.tasks, deals: all.deals - replaced.deals }
   const later = 'Post it when others are done or have expired.'
   if (open.tasks >= maxOpenTasks) {
-    throw new PlatformError(409, `You have ${open.tasks} open tasks, and may have at most ${maxOpenTasks}. ${later}`)
+    throw new HttpError(409, `You have ${open.tasks} open tasks, and may have at most ${maxOpenTasks}. ${later}`)
   }
   if (open.deals + added > maxOpenDeals) {
     const sum = `You have ${open.deals} open deals, and may have at most ${maxOpenDeals}`
-    throw new PlatformError(409, added === 0 ? `${sum}. ${later}` : `${sum}: this task has ${added} more. ${later}`)
+    throw new HttpError(409, added === 0 ? `${sum}. ${later}` : `${sum}: this task has ${added} more. ${later}`)
   }
 }
 
@@ -202,7 +197,7 @@ export async function addFile(digest: Hash, file: UploadedFile | undefined): Pro
 function repeated(before: { task: Task; digest: string }, { user, provider }: TaskRequest, digest: string): PostResult {
   const { task } = before
   if (task.user !== user || before.digest !== digest) {
-    throw new PlatformError(409, `Another task has the UUID ${task.uuid}. Give each task one of its own.`)
+    throw new HttpError(409, `Another task has the UUID ${task.uuid}. Give each task one of its own.`)
   }
   return { task, mailed: provider !== undefined && assignmentMail(task, task.deals, provider) !== undefined }
 }
@@ -291,7 +286,7 @@ export async function explaining<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    throw error instanceof TaskFileError ? new PlatformError(400, error.message) : error
+    throw error instanceof TaskFileError ? new HttpError(400, error.message) : error
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Database } from '../../database.js'
-import { PlatformError } from '../errors.js'
-import { type Page, readPage } from '../http/fields.js'
-import type { Exchange } from '../http/route.js'
-import { requireUser } from '../sign-in.js'
+import { HttpError } from '../../http/errors.js'
+import type { Exchange } from '../exchange.js'
+import { type Page, readPage, requireUser } from '../exchange.js'
 import { parsePrice, sortable } from '../units.js'
 import { taskSummary } from './show-task.js'
 import type { Task } from './task.js'
@@ -62,7 +61,7 @@ const filters: Readonly<Record<string, Filter>> = {
   is_public: (text, name) => ({ sql: 'is_public = ?', values: [readBit(text, name)] }),
   status: (text, name) => {
     const states = text.toLowerCase().split(',')
-    if (states.length > MOST_STATES) throw new PlatformError(400, `${name} may name at most ${MOST_STATES} states.`)
+    if (states.length > MOST_STATES) throw new HttpError(400, `${name} may name at most ${MOST_STATES} states.`)
     return {
       sql: `lower(status) IN (${states.map(() => '?').join(', ')})`,
       values: states.map((state) => state.trim()),
@@ -71,7 +70,7 @@ const filters: Readonly<Record<string, Filter>> = {
   task_name: (text) => ({ sql: 'instr(folded_name, ?) > 0', values: [text.toLowerCase()] }),
   type: (text, name) => {
     const type = text.toLowerCase()
-    if (type !== 'regular' && type !== 'verified') throw new PlatformError(400, `${name} must be regular or verified.`)
+    if (type !== 'regular' && type !== 'verified') throw new HttpError(400, `${name} must be regular or verified.`)
     return { sql: "coalesce(type, 'regular') = ?", values: [type] }
   },
   tags: (text) => {
@@ -84,13 +83,13 @@ const filters: Readonly<Record<string, Filter>> = {
 
 /**
  * Reads the filters of a list of tasks: all of them must hold. A list of states matches each of them, a list of tags
- * the tasks with all of them. A task without a price has no limit there, and is not within one. Throws PlatformError
+ * the tasks with all of them. A task without a price has no limit there, and is not within one. Throws HttpError
  * 400, which names the parameter.
  */
 export function readFilters(query: URLSearchParams): Condition[] {
   return Object.entries(filters).flatMap(([name, filter]) => {
     const text = query.get(name)?.trim() ?? ''
-    if (text.includes('\0')) throw new PlatformError(400, `${name} has a character that no text may have.`)
+    if (text.includes('\0')) throw new HttpError(400, `${name} has a character that no text may have.`)
     return text === '' ? [] : [filter(text, name)]
   })
 }
@@ -100,18 +99,18 @@ function inCommas(tag: string): string {
 }
 
 function readBit(text: string, name: string): number {
-  if (text !== '0' && text !== '1') throw new PlatformError(400, `${name} must be 1 or 0.`)
+  if (text !== '0' && text !== '1') throw new HttpError(400, `${name} must be 1 or 0.`)
   return Number(text)
 }
 
 function readSeconds(text: string, name: string): number {
-  if (!/^\d{1,12}$/.test(text)) throw new PlatformError(400, `${name} must be a time in Unix seconds.`)
+  if (!/^\d{1,12}$/.test(text)) throw new HttpError(400, `${name} must be a time in Unix seconds.`)
   return Number(text)
 }
 
 function readPrice(text: string, name: string): string {
   const price = parsePrice(text)
-  if (price === undefined) throw new PlatformError(400, `${name} must be a decimal number of fil per GiB and epoch.`)
+  if (price === undefined) throw new HttpError(400, `${name} must be a decimal number of fil per GiB and epoch.`)
   return sortable(price)
 }
 

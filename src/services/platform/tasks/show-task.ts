@@ -1,12 +1,10 @@
+import { HttpError } from '../../http/errors.js'
 import { providerRecord } from '../../network/provider-record.js'
 import { formatFil } from '../../network/units/fil.js'
 import { averagePrice, bidView } from '../bids.js'
-import { PlatformError } from '../errors.js'
-import { readFields } from '../http/body.js'
-import { readPage } from '../http/fields.js'
-import type { Exchange } from '../http/route.js'
+import type { Exchange } from '../exchange.js'
+import { isParty, readFields, readPage, requireUser } from '../exchange.js'
 import { knownProviders } from '../miners.js'
-import { isParty, requireUser } from '../sign-in.js'
 import { FIRST_USER, type User } from '../users.js'
 import { assignTask } from './assign-task.js'
 import { findProvider, readFile } from './create-task.js'
@@ -49,13 +47,13 @@ export async function showTask(exchange: Exchange): Promise<object> {
 
 /**
  * The task with this UUID or number. A private task is shown to its poster and to the user that has its provider.
- * Throws PlatformError 404 for any other.
+ * Throws HttpError 404 for any other.
  */
 function readableTask(exchange: Exchange, name: string): Task {
   const { tasks } = exchange.context.market
   const task = /^\d{1,15}$/.test(name) ? tasks.find(Number(name)) : tasks.findByUuid(name.toLowerCase())?.task
   const mayRead = task !== undefined && (task.isPublic || isParty(exchange, task.user))
-  if (!mayRead) throw new PlatformError(404, 'There is no such task.')
+  if (!mayRead) throw new HttpError(404, 'There is no such task.')
   return task
 }
 
@@ -121,7 +119,7 @@ async function update(exchange: Exchange, user: User): Promise<object> {
   const fields = await readFields(exchange, { files: true })
   const minerId = fields.required('miner_fid')
   const file = readFile(fields)
-  if (file === undefined) throw new PlatformError(400, 'file is missing: send the deals of the task in a CSV.')
+  if (file === undefined) throw new HttpError(400, 'file is missing: send the deals of the task in a CSV.')
   const provider = await findProvider(exchange, minerId, 'miner_fid')
   await context.market.mover.catchUp()
   const { task, mailed } = await assignTask(context, { task: ownTask(exchange, user), provider, file })
@@ -129,9 +127,9 @@ async function update(exchange: Exchange, user: User): Promise<object> {
   return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task updated successfully.${notice}` }
 }
 
-/** Throws PlatformError 404 for a task that the caller may not read, and 403 for that of another user. */
+/** Throws HttpError 404 for a task that the caller may not read, and 403 for that of another user. */
 function ownTask(exchange: Exchange, { id }: User): Task {
   const task = readableTask(exchange, exchange.path.task_uuid ?? '')
-  if (task.user !== id) throw new PlatformError(403, 'Only the poster of the task may name its storage provider.')
+  if (task.user !== id) throw new HttpError(403, 'Only the poster of the task may name its storage provider.')
   return task
 }

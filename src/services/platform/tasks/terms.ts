@@ -1,6 +1,6 @@
+import { HttpError } from '../../http/errors.js'
 import { isMinerId, isUuid } from '../csv.js'
-import { PlatformError } from '../errors.js'
-import type { Fields } from '../http/fields.js'
+import type { Fields } from '../fields.js'
 import { parsePrice } from '../units.js'
 import type { BidMode, TaskTerms } from './task.js'
 
@@ -17,7 +17,7 @@ const USUAL_DURATION = 1_512_000
 const BID_MODES: readonly BidMode[] = ['manual', 'auto', 'none']
 
 /**
- * Reads the terms of a new task from its form. Throws PlatformError 400 whose message names the field and says what to
+ * Reads the terms of a new task from its form. Throws HttpError 400 whose message names the field and says what to
  * send, also for terms that contradict each other.
  */
 export function readTerms(fields: Fields): TaskTerms {
@@ -41,7 +41,7 @@ export function readTerms(fields: Fields): TaskTerms {
   return terms
 }
 
-/** The UUID that the client chose for its task, if it did. Throws PlatformError 400. */
+/** The UUID that the client chose for its task, if it did. Throws HttpError 400. */
 export function readUuid(fields: Fields): string | undefined {
   const uuid = textOf(fields, 'uuid').toLowerCase()
   if (uuid === '') return undefined
@@ -128,8 +128,8 @@ function readBidMode(fields: Fields, isPublic: boolean): BidMode {
   return mode
 }
 
-function invalid(member: Member, reason: string): PlatformError {
-  return new PlatformError(400, `${spellings[member][0]} ${reason}.`)
+function invalid(member: Member, reason: string): HttpError {
+  return new HttpError(400, `${spellings[member][0]} ${reason}.`)
 }
 
 /** Names of each member of a new task. Clients and gateways spell some of them differently. */
@@ -154,14 +154,14 @@ export const spellings = {
 export type Member = keyof typeof spellings
 
 /**
- * The text of a member, in any of its spellings, without spaces around it; '' when it is absent. Throws PlatformError
+ * The text of a member, in any of its spellings, without spaces around it; '' when it is absent. Throws HttpError
  * 400 when two spellings contradict each other.
  */
 function textOf(fields: Fields, member: Member): string {
   const given = spellings[member].filter((name) => (fields.get(name) ?? '').trim() !== '')
   const texts = given.map((name) => (fields.get(name) as string).trim())
   if (new Set(texts).size > 1) {
-    throw new PlatformError(400, `${given.join(' and ')} contradict each other: send one of them.`)
+    throw new HttpError(400, `${given.join(' and ')} contradict each other: send one of them.`)
   }
   return texts[0] ?? ''
 }
@@ -169,13 +169,13 @@ function textOf(fields: Fields, member: Member): string {
 const MOST = 5
 const LONGEST = 14
 
-/** Reads a comma-separated list of tags, without empty and repeated ones. Throws PlatformError 400. */
+/** Reads a comma-separated list of tags, without empty and repeated ones. Throws HttpError 400. */
 export function readTags(text: string): string[] {
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter((tag) => tag !== '')
-  if (tags.length > MOST) throw new PlatformError(400, `tags: a task has at most ${MOST} tags.`)
+  if (tags.length > MOST) throw new HttpError(400, `tags: a task has at most ${MOST} tags.`)
   for (const tag of tags) {
     if ([...tag].length > LONGEST || /\p{Cc}/u.test(tag)) {
-      throw new PlatformError(400, `tags: a tag has at most ${LONGEST} characters, and no control characters.`)
+      throw new HttpError(400, `tags: a tag has at most ${LONGEST} characters, and no control characters.`)
     }
   }
   return tags

@@ -1,10 +1,9 @@
+import { HttpError } from '../../http/errors.js'
 import type { PlatformContext } from '../context.js'
-import { PlatformError } from '../errors.js'
-import { readFields } from '../http/body.js'
-import { type Fields, readPage } from '../http/fields.js'
-import type { Exchange } from '../http/route.js'
+import type { Exchange } from '../exchange.js'
+import { isParty, readFields, readPage, requireUser } from '../exchange.js'
+import type { Fields } from '../fields.js'
 import { knownProvider } from '../miners.js'
-import { isParty, requireUser } from '../sign-in.js'
 import { parsePrice } from '../units.js'
 import {
   DEAL_ACTIVE,
@@ -46,7 +45,7 @@ function dealsNamed(deals: PlatformContext['market']['deals'], name: string): Pl
   return deal === undefined ? [] : [deal]
 }
 
-/** Checks and changes a deal in one transaction. Throws PlatformError 403, 404 or 409; then nothing has changed. */
+/** Checks and changes a deal in one transaction. Throws HttpError 403, 404 or 409; then nothing has changed. */
 async function change(
   exchange: Exchange,
   update: DealUpdate,
@@ -66,11 +65,11 @@ function theOne(exchange: Exchange, deals: readonly PlatformDeal[]): PlatformDea
   const { miners, market } = exchange.context
   const user = requireUser(exchange)
   const known = deals.filter((deal) => isParty(exchange, deal.user) || market.tasks.find(deal.task)?.isPublic)
-  if (known.length === 0) throw new PlatformError(404, 'There is no such deal.')
+  if (known.length === 0) throw new HttpError(404, 'There is no such deal.')
   const [deal, another] = known.filter(({ minerId }) => minerId !== null && miners.isOwner(user))
-  if (deal === undefined) throw new PlatformError(403, 'Only the storage provider of the deal may update it.')
+  if (deal === undefined) throw new HttpError(403, 'Only the storage provider of the deal may update it.')
   if (another !== undefined) {
-    throw new PlatformError(409, `Several tasks have this deal: name it by its number, such as ${deal.id}.`)
+    throw new HttpError(409, `Several tasks have this deal: name it by its number, such as ${deal.id}.`)
   }
   return deal
 }
@@ -78,7 +77,7 @@ function theOne(exchange: Exchange, deals: readonly PlatformDeal[]): PlatformDea
 function readUpdate(fields: Fields): DealUpdate {
   const status = fields.required('status').trim()
   if (!/^[\x21-\x7e]+$/.test(status) || status.length > MAX_STATUS) {
-    throw new PlatformError(400, `status must be one word of at most ${MAX_STATUS} characters, such as Downloading.`)
+    throw new HttpError(400, `status must be one word of at most ${MAX_STATUS} characters, such as Downloading.`)
   }
   const note = readText(fields, 'note')
   const filePath = readText(fields, 'file_path')
@@ -96,7 +95,7 @@ function readUpdate(fields: Fields): DealUpdate {
 function readText(fields: Fields, name: string): string | undefined {
   const text = fields.get(name)
   if (text !== undefined && text.length > MAX_TEXT) {
-    throw new PlatformError(400, `${name} may have at most ${MAX_TEXT} characters.`)
+    throw new HttpError(400, `${name} may have at most ${MAX_TEXT} characters.`)
   }
   return text
 }
@@ -104,14 +103,14 @@ function readText(fields: Fields, name: string): string | undefined {
 function readSize(fields: Fields): number | undefined {
   const text = fields.get('file_size') ?? ''
   if (text === '') return undefined
-  if (!/^\d{1,15}$/.test(text)) throw new PlatformError(400, 'file_size must be a number of bytes.')
+  if (!/^\d{1,15}$/.test(text)) throw new HttpError(400, 'file_size must be a number of bytes.')
   return Number(text)
 }
 
 function readCost(fields: Fields): string | undefined {
   const text = fields.get('cost') ?? ''
   if (text === '') return undefined
-  if (parsePrice(text) === undefined) throw new PlatformError(400, 'cost must be a decimal number of fil.')
+  if (parsePrice(text) === undefined) throw new HttpError(400, 'cost must be a decimal number of fil.')
   return text
 }
 

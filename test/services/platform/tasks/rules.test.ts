@@ -1,8 +1,8 @@
 import t from 'tap'
+import { HttpError } from '../../../../src/services/http/errors.js'
 import type { Provider } from '../../../../src/services/network/network.js'
 import { type Bid, bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids.js'
-import { PlatformError } from '../../../../src/services/platform/errors.js'
-import { Fields } from '../../../../src/services/platform/http/fields.js'
+import { Fields } from '../../../../src/services/platform/fields.js'
 import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/mover.js'
 import type { Task } from '../../../../src/services/platform/tasks/task.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
@@ -106,7 +106,7 @@ t.test('terms that are refused, with the field in the message', (t) => {
         return error
       }
     })()
-    t.ok(thrown instanceof PlatformError && thrown.status === 400, String(message))
+    t.ok(thrown instanceof HttpError && thrown.status === 400, String(message))
     t.match((thrown as Error).message, message)
   }
   t.end()

@@ -1,8 +1,8 @@
+import { HttpError } from '../../../http/errors.js'
 import { NetworkError, type OfflineDeals } from '../../../network/network.js'
 import { formatFil, parseFil, priceOfPiece } from '../../../network/units/fil.js'
 import { type TaskRow, writeTaskCsv } from '../../../platform/csv.js'
-import { PlatformError } from '../../../platform/errors.js'
-import { Fields } from '../../../platform/http/fields.js'
+import { Fields } from '../../../platform/fields.js'
 import type { TaskTerms } from '../../../platform/tasks/task.js'
 import { type Member, readTerms, spellings } from '../../../platform/tasks/terms.js'
 import { parsePrice } from '../../../platform/units.js'
@@ -142,7 +142,7 @@ export function termsOf(form: TaskForm): TaskTerms {
   try {
     return readTerms(new Fields(Object.entries(form)))
   } catch (error) {
-    if (!(error instanceof PlatformError)) throw error
+    if (!(error instanceof HttpError)) throw error
     throw new GatewayError('InvalidBody', { value: error.message }, error)
   }
 }

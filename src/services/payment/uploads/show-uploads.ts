@@ -1,10 +1,19 @@
-import type { Database } from '../database.js'
-import { minerNumber } from '../platform/units.js'
-import type { OfflineDeal } from './dealing/deal-table.js'
-import { type Exchange, Fields, type Page, readPage } from './http.js'
-import { walletAddressOf } from './sign-in.js'
-import { freeRoom } from './uploads/shares.js'
-import { SHOWN_STATUSES, shownStatus, UPLOAD_COLUMNS, type Upload } from './uploads/upload-table.js'
+import type { Database } from '../../database.js'
+import { minerNumber } from '../../platform/units.js'
+import type { PaymentContext } from '../context.js'
+import type { OfflineDeal } from '../dealing/deal-table.js'
+import { PaymentError } from '../errors.js'
+import {
+  type Exchange,
+  Fields,
+  ownUpload,
+  type Page,
+  readAddress,
+  readJson,
+  readPage,
+  walletAddressOf,
+} from '../exchange.js'
+import { SHOWN_STATUSES, shownStatus, UPLOAD_COLUMNS, type Upload } from './upload-table.js'
 
 /** GET /storage/tasks/deals: the uploads of a wallet, each with its offline deals. */
 export async function showUploads(exchange: Exchange): Promise<object> {
@@ -118,5 +127,88 @@ function dealView(deal: OfflineDeal, sender: number): object {
     create_at: deal.created,
     update_at: deal.updated,
     miner_fid: deal.minerFid,
+  }
+}
+
+/** What a wallet may upload for nothing in a calendar month (UTC), and what it has. */
+interface FreeRoom {
+  /** Bytes. */
+  readonly usage: number
+  readonly quota: number
+  /** Number of the uploads. */
+  readonly uploads: number
+}
+
+/** Undefined where every upload is to be paid. */
+export function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: string): FreeRoom | undefined {
+  const quota = limits.freeBytesPerMonth
+  if (quota === 0) return undefined
+  const used = uploads.freeUsage(wallet, monthOf(seconds()))
+  return { usage: used.bytes, uploads: used.uploads, quota }
+}
+
+/** True if an upload fits into what is left of the month. Call it in the transaction that adds the upload. */
+export function isFree(context: PaymentContext, wallet: string, fileType: 0 | 1, size: number): boolean {
+  const room = freeRoom(context, wallet)
+  if (room === undefined || fileType !== 0) return false
+  return room.usage + size <= room.quota && room.uploads < context.limits.freeUploadsPerMonth
+}
+
+/** Unix seconds at which the month began. */
+function monthOf(now: number): number {
+  const date = new Date(now * 1000)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000
+}
+
+/**
+ * GET /storage/source_file_upload/<id>: what a wallet needs to pay for an upload. `pay_amount` is the least amount, in
+ * the smallest units of the coin: millionths in the embedded ledger. It is empty until the token of a chain is known.
+ */
+export async function showUpload(exchange: Exchange): Promise<object> {
+  const { mover, payments } = exchange.context
+  await mover.catchUp()
+  const upload = ownUpload(exchange, new Fields(Object.entries(exchange.path)).id('id'))
+  const shown = {
+    w_cid: upload.wCid,
+    status: shownStatus(upload.status),
+    is_free: upload.isFree === 1,
+  }
+  return {
+    source_file_upload_id: upload.id,
+    payload_cid: upload.cid,
+    ...shown,
+    // Clients that pay on a chain read these members here.
+    source_file_upload: { id: upload.id, ...shown },
+    pay_amount: upload.isFree === 1 ? '0' : String(payments.inUnits(BigInt(upload.price)) ?? ''),
+    refused_payments: payments
+      .refused(upload.wCid)
+      .map(({ hash, amount, reason }) => ({ pay_tx_hash: hash, pay_amount: String(amount), reason })),
+  }
+}
+
+/** POST /storage/mint/info: records the NFT of an upload, once. */
+export async function recordMint(exchange: Exchange): Promise<object> {
+  const { mints, writer, seconds } = exchange.context
+  const fields = await readJson(exchange)
+  const { id } = ownUpload(exchange, fields.id('source_file_upload_id'))
+  const txHash = fields.required('tx_hash')
+  const tokenId = fields.required('token_id')
+  const mintAddress = fields.required('mint_address')
+  readAddress('mint_address', mintAddress)
+  const mint = await writer.run(() => {
+    const known = mints.find(id)
+    if (known === undefined) return mints.add({ upload: id, txHash, mintAddress, tokenId, created: seconds() })
+    const same = known.txHash === txHash && known.mintAddress === mintAddress && known.tokenId === tokenId
+    return same ? known : undefined
+  })
+  if (mint === undefined) throw new PaymentError('conflict', `mint info exists for source file upload id:${id}`)
+  return {
+    id: mint.id,
+    source_file_upload_id: mint.upload,
+    nft_tx_hash: mint.txHash,
+    mint_address: mint.mintAddress,
+    token_id: mint.tokenId,
+    create_at: mint.created,
+    update_at: mint.updated,
   }
 }

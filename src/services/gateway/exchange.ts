@@ -1,52 +1,25 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
+import type { IncomingMessage } from 'node:http'
 import { isDiskFull } from '../../common/disk-reserve.js'
-import type { Target } from '../http/find-route.js'
-import { type BodyGate, type BodySink, ReceiveError, receive as receiveBody } from '../http/receive.js'
-import { type HeaderList, reply } from '../http/reply.js'
+import { type HttpExchange, readBody } from '../http/body.js'
+import { type HeaderList, HttpError, ReceiveError } from '../http/errors.js'
+import { reply } from '../http/reply.js'
+import { stream } from '../http/send.js'
 import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
 import { GatewayError } from './errors.js'
 import { MAX_FENCE, type WriteOrder } from './store/fences.js'
 
-/** Reads a small request body. Throws GatewayError EntityTooLarge when it has more than `most` bytes. */
-export async function collect({ context, request, body }: Exchange, most: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > most) throw new GatewayError('EntityTooLarge')
-  body.open()
-  return receiveAtMost(request, most, context.limits.uploadIdleMs)
-}
-
-/** Reads a body of unknown length up to a bound. */
-async function receiveAtMost(request: IncomingMessage, most: number, idleMs: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  const tooLarge = (): Promise<void> => Promise.reject(new GatewayError('EntityTooLarge'))
-  await receive(
-    request,
-    undefined,
-    {
-      write(chunk) {
-        chunks.push(chunk)
-        size += chunk.length
-        return size <= most
-      },
-      ready: tooLarge,
-    },
-    idleMs,
-  )
-  return Buffer.concat(chunks)
+/** Reads a small request body. Throws HttpError 413 when it has more than `maxBytes`. */
+export function collect(exchange: Exchange, maxBytes: number): Promise<Buffer> {
+  return readBody(exchange, { maxBytes, idleMs: exchange.context.limits.uploadIdleMs })
 }
 
 /** One request and its response. */
-export interface Exchange {
+export interface Exchange extends HttpExchange {
   readonly context: GatewayContext
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly target: Target
   /** Caller that the Authorization header identifies. */
   readonly identity: Identity
-  readonly body: BodyGate
 }
 
 /** Bytes that a header value may contain: HTAB, SP and all visible ones (RFC 9110, 5.5). Each character is one byte. */
@@ -67,25 +40,11 @@ export function isOwnPath({ names }: Pick<GatewayContext, 'names'>, path: string
   return path === `/${names.path}` || path.startsWith(`/${names.path}/`)
 }
 
-/**
- * As the shared `receive`, but throws GatewayError when the client ends early or sends nothing for `idleMs`.
- */
-export async function receive(
-  request: IncomingMessage,
-  length: number | undefined,
-  sink: BodySink,
-  idleMs: number,
-): Promise<void> {
-  try {
-    await receiveBody(request, length, sink, idleMs)
-  } catch (error) {
-    throw error instanceof ReceiveError ? new GatewayError(error.kind) : error
-  }
-}
-
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
 export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'context'>): GatewayError {
   if (error instanceof GatewayError) return error
+  if (error instanceof ReceiveError) return new GatewayError(error.kind)
+  if (error instanceof HttpError && error.status === 413) return new GatewayError('EntityTooLarge')
   if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
   context.log.error({ err: error }, 'A request failed.')
   return new GatewayError('Internal', {}, error)
@@ -123,10 +82,6 @@ export function replyText(exchange: Exchange, status: number, text: string, head
   reply(exchange, status, ['Content-Type', 'text/plain; charset=utf-8', ...headers], Buffer.from(text))
 }
 
-export function replyJson(exchange: Exchange, status: number, value: unknown): void {
-  reply(exchange, status, ['Content-Type', 'application/json; charset=utf-8'], Buffer.from(JSON.stringify(value)))
-}
-
 /** Serves the page of the web console, as public gateways do for unknown paths. */
 export function replyConsolePage(exchange: Exchange): void {
   const page = '<!DOCTYPE html><html><head><title>Object gateway</title></head><body></body></html>\n'
@@ -138,33 +93,15 @@ export function replyConsolePage(exchange: Exchange): void {
  * destroys the connection, so that a partial body does not look complete.
  */
 export async function sendParts(exchange: Exchange, headers: HeaderList, body: AsyncIterable<string>): Promise<void> {
-  const { response } = exchange
   const parts = body[Symbol.asyncIterator]()
-  let part = await parts.next()
-  response.writeHead(200, headers)
-  try {
-    while (!part.done) {
-      if (response.destroyed) return
-      if (response.write(part.value)) await setImmediate()
-      else await drained(response)
-      part = await parts.next()
-    }
-    response.end()
-  } catch (error) {
-    asGatewayError(error, exchange)
-    response.destroy()
+  const first = await parts.next()
+  exchange.response.writeHead(200, headers)
+  const all = async function* (): AsyncGenerator<string> {
+    for (let part = first; !part.done; part = await parts.next()) yield part.value
   }
-}
-
-/** Resolves when the response accepts more data, or is closed. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done).off('close', done)
-      resolve()
-    }
-    response.on('drain', done).on('close', done)
-  })
+  await stream(all(), exchange.response, exchange.context.limits.downloadIdleMs, (error) =>
+    asGatewayError(error, exchange),
+  )
 }
 
 /** Splits `text` at its first `/`: `b/a/c` is `b` and `a/c`. */

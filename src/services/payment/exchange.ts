@@ -1,0 +1,168 @@
+import { type Field, type HttpExchange, jsonFields, readBody } from '../http/body.js'
+import { bearerOf } from '../http/routes.js'
+import { parseAddress } from './addresses.js'
+import type { PaymentContext, Variant } from './context.js'
+import { PaymentError } from './errors.js'
+import type { Upload } from './uploads/upload-table.js'
+import type { KnownWallet } from './wallets.js'
+
+/** One request and its response. */
+export interface Exchange extends HttpExchange {
+  readonly context: PaymentContext
+  /** Parameters of the query. */
+  readonly query: URLSearchParams
+  /** Values of the variable segments in the path of the route, percent-decoded. */
+  readonly path: Readonly<Record<string, string>>
+  /** The wallet that signed in; undefined on public routes, and in variant B. */
+  readonly caller: KnownWallet | undefined
+}
+
+/** One endpoint. */
+export interface Route {
+  readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST'
+  readonly path: string
+  /** `wallet` needs the JWT of a sign-in in variant A; `public` ignores the Authorization header. */
+  readonly access: 'public' | 'wallet'
+  /** The only variant that has the endpoint; absent: both. */
+  readonly only?: Variant
+  /** Variants whose answer has no `code`. */
+  readonly codeless?: Variant
+  /** True where `code` is a text, as in the interface. */
+  readonly codeAsText?: true
+  /** Returns `data` of the answer, or answers itself and returns undefined. Throws HttpError. */
+  answer(exchange: Exchange): Promise<unknown> | unknown
+}
+
+/** The signed-in wallet of a request; undefined where none needs to sign in. Throws PaymentError `unauthorized`. */
+export async function callerOf(
+  { context, request }: Pick<Exchange, 'context' | 'request'>,
+  { access }: Pick<Route, 'access'>,
+): Promise<KnownWallet | undefined> {
+  if (context.variant === 'b' || access === 'public') return undefined
+  const token = bearerOf(request)
+  const caller = token === undefined ? undefined : await context.tokens.walletOf(token, context.seconds())
+  if (caller === undefined) {
+    throw new PaymentError('unauthorized', 'sign in and send `Authorization: Bearer` with a valid jwt_token', [
+      'WWW-Authenticate',
+      'Bearer',
+    ])
+  }
+  return caller
+}
+
+/**
+ * Address of the wallet that a request is about, in lower case: the one that it names, which in variant A must be the
+ * signed-in one and may be left out. Throws PaymentError.
+ * @param given `wallet_address` of the request
+ */
+export function walletAddressOf({ caller }: Pick<Exchange, 'caller'>, given: string | undefined): string {
+  if (given === undefined) {
+    if (caller === undefined) throw new PaymentError('missing', 'wallet_address is required')
+    return caller.address
+  }
+  const address = readAddress('wallet_address', given)
+  if (caller !== undefined && caller.address !== address) {
+    throw new PaymentError('forbidden', 'wallet_address is not the wallet that signed in')
+  }
+  return address
+}
+
+/** Throws PaymentError `value`. */
+export function readAddress(name: string, text: string): string {
+  const address = parseAddress(text)
+  if (address === undefined) throw new PaymentError('value', `${name} must be 0x and 40 hexadecimal digits`)
+  return address
+}
+
+/**
+ * The upload with this number. In variant A that of another wallet is as good as none: an answer must not confirm it.
+ * Throws PaymentError `absent`.
+ */
+export function ownUpload({ context, caller }: Pick<Exchange, 'context' | 'caller'>, id: number): Upload {
+  const upload = context.uploads.find(id)
+  if (upload === undefined || (caller !== undefined && caller.address !== upload.wallet)) {
+    throw new PaymentError('absent', `source file upload:${id} not exists`)
+  }
+  return upload
+}
+
+/** Longest text of a field. */
+const MAX_TEXT = 1024
+
+/** The fields of a body or a query. */
+export class Fields {
+  readonly #values: ReadonlyMap<string, string>
+
+  /** The first of two fields with one name counts. */
+  constructor(fields: Iterable<Field>) {
+    this.#values = new Map([...fields].reverse())
+  }
+
+  /** The text without spaces around it; undefined when it is absent or empty. Throws PaymentError `value`. */
+  get(name: string): string | undefined {
+    const text = this.#values.get(name)?.trim() ?? ''
+    // SQLite cuts texts at NUL.
+    if (text.length > MAX_TEXT || text.includes('\0') || !text.isWellFormed()) {
+      throw new PaymentError('value', `${name} must be a text of at most ${MAX_TEXT} characters`)
+    }
+    return text === '' ? undefined : text
+  }
+
+  /** Throws PaymentError `missing` when the field is absent or empty. */
+  required(name: string): string {
+    const text = this.get(name)
+    if (text === undefined) throw new PaymentError('missing', `${name} is required`)
+    return text
+  }
+
+  /** A number above 0, such as an id. Throws PaymentError: `missing`, `type` or `value`. */
+  id(name: string): number {
+    const text = this.required(name)
+    if (!/^-?\d{1,15}$/.test(text)) throw new PaymentError('type', `${name} must be a valid number`)
+    if (Number(text) < 1) throw new PaymentError('value', `${name} must be greater than 0`)
+    return Number(text)
+  }
+}
+
+/**
+ * Reads a JSON object of texts and numbers, whatever its Content-Type: a known client sends none. Throws HttpError: 400
+ * for any other body, 413 and 408 beyond the limits.
+ */
+export async function readJson(exchange: Exchange): Promise<Fields> {
+  const { maxJsonBytes: maxBytes, jsonMs: totalMs, bodyIdleMs: idleMs } = exchange.context.limits
+  return new Fields(jsonFields(await readBody(exchange, { maxBytes, totalMs, idleMs })))
+}
+
+/** Most records of a page. The interface names no bound; a page of more costs memory for no client. */
+const MAX_PAGE = 1000
+const USUAL = 10
+
+/** A page of a list, by the rules of the interface: an invalid value is as good as none. */
+export interface Page<Order extends string> {
+  /** 1 to 1000. */
+  readonly size: number
+  /** Records before the page. */
+  readonly offset: number
+  readonly orderBy: Order
+  readonly ascending: boolean
+}
+
+/**
+ * Reads `page_size`, `page_number`, `order_by` and `is_ascend`, of which only `y` means yes.
+ * @param orders the columns that a list can be sorted by
+ */
+export function readPage<Order extends string>(
+  query: URLSearchParams,
+  orders: readonly Order[],
+  usual: Order,
+): Page<Order> {
+  const size = Math.min(positive(query.get('page_size')) ?? USUAL, MAX_PAGE)
+  const number = positive(query.get('page_number')) ?? 1
+  const orderBy = orders.find((order) => order === query.get('order_by')) ?? usual
+  return { size, offset: (number - 1) * size, orderBy, ascending: query.get('is_ascend') === 'y' }
+}
+
+function positive(text: string | null): number | undefined {
+  const value = /^\d{1,9}$/.test(text ?? '') ? Number(text) : 0
+  return value > 0 ? value : undefined
+}
