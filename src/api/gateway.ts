@@ -272,8 +272,11 @@ export interface Gateway {
    * gateway itself refused it.
    */
   call(call: GatewayCall): Promise<GatewayAnswer>
-  /** Resolves when the gateway accepts the log-in, describes itself and lists buckets. Throws S3Error. */
-  ready(): Promise<void>
+  /**
+   * Resolves when the gateway accepts the log-in, describes itself and lists buckets, with the reason why some requests
+   * are refused all the same. Throws S3Error.
+   */
+  ready(): Promise<string | undefined>
 }
 
 /** A call of one of the gateway's REST paths that answer with JSON: `/<word>/<endpoint>[/<bucket>[/<key>]]`. */

@@ -27,6 +27,11 @@ export function hasDotElement(key: string): boolean {
   return /(^|[/\\])\.\.?($|[/\\])/.test(key)
 }
 
+/** True for a key that is another one once a path with it has been cleaned: see `ExactPaths`. */
+export function isResolvable(key: string): boolean {
+  return hasDotElement(key) || key.startsWith('/') || key.includes('//')
+}
+
 /** The prefix to request from a gateway that keeps objects as files in order to list keys with a given prefix. */
 export interface ListablePrefix {
   readonly ask: string

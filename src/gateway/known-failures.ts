@@ -34,7 +34,7 @@ export const texts: readonly TextRow[] = [
   [/^The specified (key|object) (.* )?does not exist\.?$/is, 'NoSuchKey'],
   [/^Object (not found|name invalid)\b/i, 'NoSuchKey'],
   [/^(The specified version does not exist\.?$|Version not found: )/i, 'NoSuchVersion'],
-  [/^(Your key is too long\b|Object name too long: )/i, 'KeyTooLongError'],
+  [/^(Your key is too long\b|Object name too long: |Object names have at most \d+ bytes\b)/i, 'KeyTooLongError'],
   [/^Object name contains (unsupported characters|a leading slash|forward slash)\b/i, 'InvalidRequest', BAD_KEY],
   [/^Your previous request to create the named bucket succeeded\b/i, 'BucketAlreadyOwnedByYou'],
   [/^The requested bucket name is not available\b/i, 'BucketAlreadyExists'],

@@ -41,8 +41,7 @@ export const ready = defineCall({
   }),
   async answer(_, context) {
     if (context.server.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
-    await requireReady(context)
-    const problem = await problemOf(context)
+    const problem = await problemOf(context, await requireReady(context))
     return { status: 'ready' as const, ...(problem !== undefined && { problem }) }
   },
 })
@@ -75,11 +74,8 @@ export const getHealth = defineCall({
     Worker: z.int().optional().describe('Its number among the workers, from 1; absent without --workers.'),
   }),
   async answer(_, context) {
-    const [checks, free, problem] = await Promise.all([
-      checkAll(context),
-      freeBytes(context.server.data),
-      problemOf(context),
-    ])
+    const [checks, free] = await Promise.all([checkAll(context), freeBytes(context.server.data)])
+    const problem = await problemOf(context, checks)
     const works = checks.every(({ failure }) => !failure)
     return {
       Status: context.server.closing() ? ('Closing' as const) : works ? ('Ready' as const) : ('NotReady' as const),
@@ -115,6 +111,8 @@ interface Check {
   readonly ms: number
   /** S3Error ServiceUnavailable. */
   readonly failure?: S3Error
+  /** Reason why some requests are refused, although it works. */
+  readonly problem?: string
 }
 
 /**
@@ -133,9 +131,11 @@ function checkAll({ gateway, state, server: { data }, limits: { minFreeBytes } }
 }
 
 /** Throws S3Error ServiceUnavailable with the reason if requests cannot be served. */
-async function requireReady(context: Checked): Promise<void> {
-  const failed = (await checkAll(context)).find(({ failure }) => failure)
+async function requireReady(context: Checked): Promise<readonly Check[]> {
+  const checks = await checkAll(context)
+  const failed = checks.find(({ failure }) => failure)
   if (failed?.failure) throw failed.failure
+  return checks
 }
 
 /** Free bytes for this process on the disk of the data folder; undefined without one, or where they are not known. */
@@ -150,31 +150,32 @@ export async function freeBytes(data: string | undefined): Promise<number | unde
 }
 
 /** Why some requests are refused or soon will be, although most are served; undefined for no problem. */
-async function problemOf({ state, server }: Checked): Promise<string | undefined> {
+async function problemOf({ state, server }: Checked, checks: readonly Check[]): Promise<string | undefined> {
   const free = await freeBytes(server.data)
   const low =
     free !== undefined && free < LOW_BYTES
       ? `The disk of the data folder has ${Math.floor(free / 1024 ** 2)} MiB left: uploads fail when it is full.`
       : undefined
-  return state.problem() ?? low
+  return state.problem() ?? low ?? checks.find(({ problem }) => problem !== undefined)?.problem
 }
 
+/** @param work resolves to the reason why some requests are refused, if to a text */
 async function check(name: Check['name'], work: () => Promise<unknown>, subject: string): Promise<Check> {
   const began = performance.now()
   const ms = () => performance.now() - began
   try {
-    await bounded(work, `${subject} did not answer in time.`)
-    return { name, ms: ms() }
+    const found = await bounded(work, `${subject} did not answer in time.`)
+    return { name, ms: ms(), ...(typeof found === 'string' && { problem: found }) }
   } catch (error) {
     const failure = error instanceof S3Error ? error : new S3Error('ServiceUnavailable', { cause: error })
     return { name, ms: ms(), failure }
   }
 }
 
-async function bounded(work: () => Promise<unknown>, message: string): Promise<void> {
+async function bounded<T>(work: () => Promise<T>, message: string): Promise<T> {
   const late = () => new S3Error('ServiceUnavailable', { message, cause: new ToldAlready(message) })
   try {
-    await withinDeadline(work(), PATIENCE_MS, late)
+    return await withinDeadline(work(), PATIENCE_MS, late)
   } catch (error) {
     // The gateway refuses the log-in of this server, not the client of this call.
     if (error instanceof S3Error && error.status < 500) throw new S3Error('ServiceUnavailable', error)

@@ -111,7 +111,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   }
   return Object.assign(proxy, {
     operations: table.rows,
-    ready: () => contexts.own.ready(),
+    ready: async () => void (await contexts.own.ready()),
     shutDown() {
       shutdown.abort()
       jobs.endWaits()

@@ -175,9 +175,9 @@ async function checkGateway(config: Config): Promise<string | Finding> {
   })
   if (gateway === undefined) return embeddedThere(config)
   try {
-    const text = await logIn(config, gateway)
+    const { text, warnings } = await logIn(config, gateway)
     const mixed = mixedBrand(config)
-    return { text, warnings: mixed === undefined ? [] : [mixed] }
+    return { text, warnings: mixed === undefined ? warnings : [mixed, ...warnings] }
   } finally {
     await gateway.stop()
   }
@@ -187,11 +187,11 @@ function embeddedThere({ gatewayQuirks }: Config): string {
   return `embedded in the running dealgate, ${gatewayQuirks === 'none' ? 'without quirks' : `with the quirks ${gatewayQuirks}`}`
 }
 
-async function logIn(config: Config, gateway: GatewayInUse): Promise<string> {
+async function logIn(config: Config, gateway: GatewayInUse): Promise<Finding> {
   const pool = poolOf(config, gateway, quiet())
   try {
     const account = pool.for(gateway.account)
-    await account.ready().catch(async (error: unknown) => {
+    const problem = await account.ready().catch(async (error: unknown) => {
       const mistake = await likelyMistake(config)
       throw mistake === undefined ? error : new Failure(mistake, { cause: error })
     })
@@ -200,7 +200,8 @@ async function logIn(config: Config, gateway: GatewayInUse): Promise<string> {
       features.length > 0
         ? `it has ${features.map(([name]) => name).join(', ')}`
         : 'a legacy one: some requests take longer'
-    return `${gateway.embedded ? 'the embedded one' : gateway.url} accepts the log-in; ${kind}`
+    const text = `${gateway.embedded ? 'the embedded one' : gateway.url} accepts the log-in; ${kind}`
+    return { text, warnings: problem === undefined ? [] : [problem] }
   } finally {
     await pool.close()
   }

@@ -50,6 +50,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
       await client.features.ask(client.session)
       // MinIO with several drives accepts log-ins and describes itself before it can read its drives.
       await listBuckets(client)
+      return undefined
     },
   }
 }

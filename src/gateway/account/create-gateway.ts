@@ -14,6 +14,7 @@ import { hideStaging } from '../staging.js'
 import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway, Views } from './account-gateway.js'
 import { anonymousGateway } from './anonymous-gateway.js'
+import { ExactPaths, refuseInexact } from './exact-paths.js'
 import { FeatureCache, knownEpochs } from './features.js'
 import type { AccountKeys, AccountSource } from './log-in.js'
 import { AccountSession, AnonymousSession, LogIn } from './session.js'
@@ -127,19 +128,20 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     isMarker: options.isMarker,
     watch,
   }
+  const paths = new ExactPaths(log, now)
   const views = new Views<View>((account) => {
     const logIn = new LogIn({ rpc, account, keys: options.keys, now, log })
     const client = { ...shared, session: new AccountSession(rpc, logIn, now) }
     const anonymous = { ...shared, session: new AnonymousSession(rpc), account: client }
     const calls = accountCalls(client, logIn, options.keys)
-    const unhidden = accountGateway(client, anonymous)
+    const unhidden = refuseInexact(accountGateway(client, anonymous), client, paths)
     return { anonymous, gateway: hideStaging(unhidden), unhidden, epochs: knownEpochs(client), calls }
   })
   return {
     for: (account) => views.get(account).gateway,
     anonymous(account) {
       const { anonymous, gateway } = views.get(account)
-      return hideStaging(anonymousGateway(anonymous, gateway))
+      return hideStaging(refuseInexact(anonymousGateway(anonymous, gateway), anonymous, paths))
     },
     unhidden: (account) => views.get(account).unhidden,
     calls: (account) => views.get(account).calls,

@@ -105,7 +105,7 @@ export class Between implements GatewayAddress {
 
   #passOn({ method, path, headers, body }: Passed): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const onward = request(new URL(path, this.target), { method, headers, agent: false }, resolve)
+      const onward = request(this.target, { path, method, headers, agent: false }, resolve)
       onward.on('error', reject)
       onward.end(body)
     })

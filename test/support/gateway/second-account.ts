@@ -105,7 +105,7 @@ export class SecondAccount implements GatewayAddress {
     const authorization = isSecond && headers.authorization ? `Bearer ${this.#ownersToken}` : headers.authorization
     const sent = { ...headers, ...(authorization !== undefined && { authorization }) }
     return new Promise((resolve, reject) => {
-      const onward = request(new URL(path, this.#gateway.url), { method, headers: sent, agent: false }, resolve)
+      const onward = request(this.#gateway.url, { path, method, headers: sent, agent: false }, resolve)
       onward.on('error', reject)
       onward.end(body)
     })

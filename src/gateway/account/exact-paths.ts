@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import type { Gateway, Upload } from '../../api/gateway.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logger } from '../../common/log.js'
+import { httpFailure } from '../calls/rest-call.js'
+import { type GatewayClient, lookupClient } from '../client.js'
+import { translate } from '../errors.js'
+import { isResolvable } from '../keys.js'
+import { request } from '../objects/object-request.js'
+import { PutRequest } from '../objects/put-request.js'
+
+const CHANGED =
+  'The object gateway, or a proxy before it, resolves "." and ".." or joins "//" in paths, so that a key with them would reach another object: such keys are refused.'
+
+/** Time for which a finding is cached, ms: proxies are replaced without a restart of this server. */
+const BELIEVED_MS = 5 * 60_000
+
+/** Longest key of a gateway that has the feature `any-key`, bytes. */
+const MAX_KEY_BYTES = 1024
+
+/** One byte too long for the gateway, and short enough for it once anything has cleaned the path. */
+const PROBE_END = '/./y/..//z'
+const PROBE = 'x'.repeat(MAX_KEY_BYTES + 1 - PROBE_END.length) + PROBE_END
+
+/**
+ * Finds out whether paths reach the gateway as they are sent: asks to download and to upload a key that is too long for
+ * the gateway, and not so if something on the way has resolved its elements `.`, `..` and `//`. Nothing can be stored:
+ * no gateway has the bucket.
+ */
+export class ExactPaths {
+  readonly #log: Logger
+  readonly #now: () => number
+  #known: { readonly exact: boolean; readonly until: number } | undefined
+  #pending: Promise<boolean> | undefined
+
+  constructor(log: Logger, now: () => number) {
+    this.#log = log
+    this.#now = now
+  }
+
+  /** Throws S3Error when the gateway does not answer. */
+  async has(client: GatewayClient): Promise<boolean> {
+    if (this.#known && this.#now() < this.#known.until) return this.#known.exact
+    this.#pending ??= this.#ask(client).finally(() => {
+      this.#pending = undefined
+    })
+    return this.#pending
+  }
+
+  async #ask(client: GatewayClient): Promise<boolean> {
+    const bucket = `dealgate-${randomBytes(8).toString('hex')}`
+    const exact = (await downloads(client, bucket)) && (await uploads(client, bucket))
+    if (!exact && this.#known?.exact !== false) this.#log.warn(CHANGED)
+    if (exact && this.#known?.exact === false) this.#log.info('paths reach the object gateway as they are sent again')
+    this.#known = { exact, until: this.#now() + BELIEVED_MS }
+    return exact
+  }
+}
+
+async function downloads(client: GatewayClient, bucket: string): Promise<boolean> {
+  try {
+    const response = await request(client, 'GET', { bucket, key: PROBE })
+    response.destroy()
+    return false
+  } catch (error) {
+    return isTooLong(error)
+  }
+}
+
+function uploads({ rest, names, session }: GatewayClient, bucket: string): Promise<boolean> {
+  return session.withLogin(async (token) => {
+    const headers = { 'content-length': 0, ...(token !== undefined && { authorization: `Bearer ${token}` }) }
+    const put = new PutRequest(rest.put(names.uploadPath(bucket, PROBE), headers, true), rest.idleMs)
+    put.end()
+    const answer = await put.answered(rest.timeoutMs).catch((error: unknown) => {
+      throw translate({ kind: 'transport', error }, {})
+    })
+    return answer.status >= 300 && isTooLong(translate(httpFailure(names, answer), { bucket, key: PROBE }))
+  })
+}
+
+/** Throws an error that says nothing about the path. */
+function isTooLong(error: unknown): boolean {
+  if (!(error instanceof S3Error) || error.code === 'ServiceUnavailable' || error.code === 'SlowDown') throw error
+  return error.code === 'KeyTooLongError'
+}
+
+/** The gateway without the keys that its paths cannot name. Gateways that keep objects as files have no such keys. */
+export function refuseInexact(gateway: Gateway, client: GatewayClient, paths: ExactPaths): Gateway {
+  const by = lookupClient(client)
+  const areExact = async () => !(await by.features.get(by.session)).anyKey || paths.has(by)
+  async function check(key: string | undefined): Promise<void> {
+    if (key === undefined || !isResolvable(key) || (await areExact())) return
+    throw new S3Error('InvalidArgument', { message: CHANGED, fields: { Key: key } })
+  }
+  const checked = async <T>(key: string | undefined, run: () => Promise<T>): Promise<T> => {
+    await check(key)
+    return run()
+  }
+  return {
+    ...gateway,
+    // Also the probe at the start, which waits for it and does not fail by it.
+    ready: async () => (await gateway.ready()) ?? ((await areExact().catch(() => true)) ? undefined : CHANGED),
+    stat: (bucket, key) => checked(key, () => gateway.stat(bucket, key)),
+    download: (bucket, key, range) => checked(key, () => gateway.download(bucket, key, range)),
+    refusesKey: (key) => checked(key, () => gateway.refusesKey(key)),
+    upload(bucket, key, length, attributes) {
+      const upload = gateway.upload(bucket, key, length, attributes)
+      return isResolvable(key) ? checkedUpload(upload, () => check(key)) : upload
+    },
+    remove: (bucket, key, order) => checked(key, () => gateway.remove(bucket, key, order)),
+    presignedGet: (bucket, key, expirySeconds, host) =>
+      checked(key, () => gateway.presignedGet(bucket, key, expirySeconds, host)),
+    call: (call) => checked(call.key, () => gateway.call(call)),
+  }
+}
+
+function checkedUpload(upload: Upload, check: () => Promise<void>): Upload {
+  return {
+    async write(chunk) {
+      await check()
+      await upload.write(chunk)
+    },
+    async commit(order) {
+      await check()
+      return upload.commit(order)
+    },
+    abort: () => upload.abort(),
+  }
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { createServer, request } from 'node:http'
+import t, { type Test } from 'tap'
+import { startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { listen } from '../support/server/listen.js'
+import { signedRequest, unsignedRequest, type Wanted } from '../support/sign/signed-request.js'
+import { until } from '../support/waiting.js'
+
+const owner = { accessKeyId: 'owner-key', secretAccessKey: 'secret-of-the-owner' }
+
+/** As WHATWG URLs, and nginx with a path in `proxy_pass`. */
+const resolvesDots = (path: string) => {
+  const { pathname, search } = new URL(path, 'http://gateway')
+  return pathname + search
+}
+/** As nginx with `merge_slashes`, and Go's ServeMux. */
+const joinsSlashes = (path: string) => path.replace(/\/{2,}/g, '/')
+const asItIs = (path: string) => path
+
+interface Hop {
+  readonly change: (path: string) => string
+  /** Requests that it changes; default all. */
+  readonly only?: (method: string) => boolean
+  /** It does not answer while this is true. */
+  down?: boolean
+}
+
+/** A proxy before the embedded gateway, and dealgate before both. */
+async function start(t: Test, hop: Hop) {
+  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
+  t.teardown(() => services.stop())
+  const account = await services.gateway.credentials()
+  const paths: string[] = []
+  const relay = createServer((incoming, outgoing) => {
+    const { method = '', url = '', headers } = incoming
+    paths.push(url)
+    if (hop.down) return outgoing.destroy()
+    const path = (hop.only?.(method) ?? true) ? hop.change(url) : url
+    const onward = request(services.gateway.url, { path, method, headers, agent: false }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+      answer.pipe(outgoing)
+    })
+    onward.on('error', () => outgoing.destroy())
+    incoming.pipe(onward)
+  })
+  const url = await listen(relay)
+  t.teardown(() => {
+    relay.closeAllConnections()
+    relay.close()
+  })
+  const server = await startInProcess(t, 'full', { gateway: { url, account }, identities: [owner] })
+  const status = async (method: string, path: string, more: Partial<Wanted> = {}) => {
+    const { status, code, body } = await signedRequest(server.endpoint, owner, { method, path, ...more })
+    return `${status} ${code === '' && method === 'GET' ? body : code}`
+  }
+  const ready = async () => {
+    const { status, body } = await unsignedRequest(server.endpoint, { method: 'GET', path: '/-/ready' })
+    return { status, problem: JSON.parse(body).problem as string | undefined }
+  }
+  const warnings = () => server.lines.filter(({ level, msg }) => level === 40 && /resolves/.test(msg)).length
+  return {
+    server,
+    status,
+    ready,
+    warnings,
+    probes: () => paths.filter((path) => path.includes('x'.repeat(900))).length,
+  }
+}
+
+t.test('keys that the way to the gateway would change are refused', async (t) => {
+  const ways = { dots: resolvesDots, slashes: joinsSlashes, both: (path: string) => resolvesDots(joinsSlashes(path)) }
+  for (const [name, change] of Object.entries(ways)) {
+    const { server, status, ready, warnings, probes } = await start(t, { change })
+    t.equal(await status('PUT', '/box'), '200 ')
+    t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
+    for (const path of ['/box/p/../x', '/box/./x', '/box/p/..\\x', '/box/..', '/box//x', '/box/p//x']) {
+      const refused = (wanted: string, got: string) => t.equal(got, wanted, `${name} ${path}`)
+      refused('400 InvalidArgument', await status('PUT', path, { body: 'new' }))
+      refused('400 InvalidArgument', await status('GET', path))
+      refused('400 ', await status('HEAD', path))
+      refused('400 InvalidArgument', await status('DELETE', path))
+      refused('400 InvalidArgument', await status('POST', path, { query: { uploads: '' } }))
+      refused('400 InvalidArgument', await status('PUT', path, { headers: { 'x-amz-copy-source': '/box/x' } }))
+      const from = { 'x-amz-copy-source': encodeURI(path) }
+      refused('400 InvalidArgument', await status('PUT', '/box/copy', { headers: from }))
+    }
+    const list = '<Delete><Object><Key>p/../x</Key></Object></Delete>'
+    const headers = { 'content-md5': createHash('md5').update(list).digest('base64') }
+    const all = { method: 'POST', path: '/box', query: { delete: '' }, headers, body: list }
+    t.match((await signedRequest(server.endpoint, owner, all)).body, /<Code>InvalidArgument</)
+    t.equal(await status('GET', '/box/x'), '200 old', 'the object that they would have reached')
+    t.equal(await status('PUT', '/box/p/..x/y./', { body: '' }), '200 ', 'a key without such elements')
+    t.match(await ready(), { status: 200, problem: /resolves "\." and "\.\."/ })
+    t.equal(warnings(), 1, 'one warning')
+    t.equal(probes(), 1, 'one question')
+  }
+})
+
+t.test('a way that changes uploads alone is found', async (t) => {
+  const { status } = await start(t, { change: resolvesDots, only: (method) => method === 'PUT' })
+  t.equal(await status('PUT', '/box'), '200 ')
+  t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
+  t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '400 InvalidArgument')
+  t.equal(await status('GET', '/box/x'), '200 old')
+})
+
+t.test('on a way that changes nothing, the owner uses every key', async (t) => {
+  const { server, status, ready, probes } = await start(t, { change: asItIs })
+  await server.proxy.ready()
+  t.equal(probes(), 2, 'asked once before the first request, for both directions')
+  t.equal(await status('PUT', '/box'), '200 ')
+  t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
+  for (const path of ['/box/p/../x', '/box/./x', '/box//x']) {
+    t.equal(await status('PUT', path, { body: path }), '200 ')
+    t.equal(await status('GET', path), `200 ${path}`)
+    t.equal(await status('DELETE', path), '204 ')
+  }
+  t.equal(await status('GET', '/box/x'), '200 old')
+  t.same(await ready(), { status: 200, problem: undefined })
+  t.equal(probes(), 2)
+})
+
+t.test('a gateway that is down at the start is asked later', async (t) => {
+  const hop: Hop = { change: resolvesDots, down: true }
+  const { server, status, warnings } = await start(t, hop)
+  await t.rejects(server.proxy.ready(), { code: 'ServiceUnavailable' })
+  t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '503 ServiceUnavailable')
+  t.equal(warnings(), 0)
+  hop.down = false
+  await until('the gateway is back', async () => (await status('PUT', '/box')) === '200 ')
+  t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
+  t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '400 InvalidArgument')
+  t.equal(await status('GET', '/box/x'), '200 old')
+})
