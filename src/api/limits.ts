@@ -2,9 +2,7 @@
  * Bounds of S3 and of this server.
  * Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html and the user guide's object pages.
  */
-export interface Limits {
-  /** Largest XML or JSON request body, bytes. */
-  readonly maxDocumentBytes: number
+export interface Limits extends ConfiguredLimits {
   /** Largest object in one PUT or copy, bytes. */
   readonly maxPutBytes: number
   /** Largest object of a multipart upload, bytes. */
@@ -19,6 +17,14 @@ export interface Limits {
   readonly maxDeleteKeys: number
   /** Bodies up to this size are collected, verified and forwarded in one piece, bytes. */
   readonly smallBodyBytes: number
+  /** Time that one hook of one plugin may delay a response, ms. */
+  readonly hookDeadlineMs: number
+}
+
+/** The bounds that operators choose: each has an option of its name, in `limitOptions`. */
+export interface ConfiguredLimits {
+  /** Largest XML or JSON request body, bytes. */
+  readonly maxDocumentBytes: number
   /** Idle timeout of request bodies, ms. */
   readonly bodyIdleMs: number
   /** Minimum rate of request bodies, bytes per second, averaged over `2 * bodyIdleMs` of waiting; 0 for no minimum. */
@@ -41,6 +47,4 @@ export interface Limits {
   readonly keyWaitMs: number
   /** Deadline of a plugin's operations and of calls to its storage classes, ms; see `Operation.deadlineMs`. */
   readonly pluginDeadlineMs: number
-  /** Time that one hook of one plugin may delay a response, ms. */
-  readonly hookDeadlineMs: number
 }

@@ -8,6 +8,7 @@ import {
   type OptionName,
   options,
   readConfig,
+  statedValue,
   variableOf,
 } from './config/config.js'
 import { didYouMean } from './config/option.js'
@@ -39,13 +40,6 @@ export function addCommand(
 /** More options than these are not printed at once. */
 const MANY_OPTIONS = 50
 
-/** The options that most users of `serve` need. */
-const MAIN_OPTIONS: readonly OptionName[] = [
-  ...(['port', 'host', 'tlsCert', 'tlsKey', 'workers', 'accessKey', 'secretKey', 'domain', 'region'] as const),
-  ...(['gatewayUrl', 'gatewayAccessKey', 'gatewaySecretKey', 'gatewayPort', 'platformUrl', 'paymentUrl'] as const),
-  ...(['kuboApi', 'data', 'state', 'plugins', 'metricsPort', 'logLevel', 'auditLog'] as const),
-]
-
 /** `--help` prints the main options, `--help all` every option, `--help limits` those of a group. */
 function helpInParts(command: Command, names: readonly OptionName[]): Command {
   const groups = [...new Set(names.map((name) => options[name].group.toLowerCase()))]
@@ -53,7 +47,7 @@ function helpInParts(command: Command, names: readonly OptionName[]): Command {
   const isShown = ({ long, helpGroupHeading }: Flag) => {
     const group = helpGroupHeading?.replace(/:$/, '').toLowerCase()
     if (wanted === 'all' || group === undefined || group === wanted) return true
-    return wanted === null && MAIN_OPTIONS.some((name) => flagOf(name) === long)
+    return wanted === null && names.some((name) => (options[name] as Option).main && flagOf(name) === long)
   }
   return command
     .helpOption(false)
@@ -188,7 +182,7 @@ export function listenFailure(
 
 /** The default as the user would write it; '' without a default. */
 export function defaultText(name: OptionName): string {
-  const value = options[name].default
+  const value = statedValue(name, options[name].default)
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return value === undefined ? '' : String(value)
 }

@@ -126,7 +126,7 @@ const LOGIN: readonly OptionName[] = [
   'logLevel',
 ]
 const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
-const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutSeconds', 'auditLog', 'logLevel']
+const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutMs', 'auditLog', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'auditLog', 'print', 'logLevel']
 
 /** Defines and parses the command line. Throws CommanderError for errors such as a flag without its value. */

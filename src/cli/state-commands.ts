@@ -12,7 +12,7 @@ export async function acceptState(config: Config): Promise<Changed> {
   const accepted = await acceptLoss({
     data: config.data,
     url: config.state,
-    timeoutMs: config.stateTimeoutSeconds * 1000,
+    timeoutMs: config.stateTimeoutMs,
     log: createLogger({ level: 'silent' }),
   })
   process.stdout.write(accepted ? ACCEPTED : NOTHING)

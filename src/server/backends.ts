@@ -47,11 +47,8 @@ export async function openBackends(
   const brand = { ...neutralBrand, ...options.gateway.brand }
   let state: State | undefined
   const pool = createGatewayPool({
-    url: options.gateway.url,
-    tls: options.gateway.tls,
+    ...options.gateway,
     brand,
-    timeoutMs: options.gateway.timeoutMs,
-    ...(options.gateway.keys !== undefined && { keys: options.gateway.keys }),
     log,
     watch,
     async isMarker(bucket, prefixes) {

@@ -7,9 +7,9 @@ import type { State } from '../api/state.js'
 import type { SessionToken } from '../auth/signer.js'
 import type { Logger } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
+import type { GatewayPoolOptions } from '../gateway/account/create-gateway.js'
 import type { AccountKeys } from '../gateway/account/log-in.js'
 import type { Brand } from '../gateway/brand.js'
-import type { GatewayTls } from '../gateway/gateway-call.js'
 import type { OperationTable } from '../plugins/table.js'
 import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
@@ -19,11 +19,9 @@ import type { Reload } from './reload-call.js'
 import type { TrafficBounds } from './traffic/gate.js'
 
 export interface ProxyOptions {
-  gateway: {
+  gateway: Pick<GatewayPoolOptions, 'tls' | 'timeoutMs'> & {
     /** Address of the object gateway, such as http://127.0.0.1:9100. */
     url: string
-    /** Authorities and client certificate, for an https: address. */
-    tls?: GatewayTls
     /** Brand words of its paths and headers; default `gateway` and `cloud`. */
     brand?: Partial<Brand>
     /** The account that this proxy acts as, or a function that returns it and is called at every log-in. */
@@ -32,8 +30,6 @@ export interface ProxyOptions {
      * Keeps keys of accounts that RotateCredentials changes. Without it, that call is NotImplemented.
      */
     keys?: AccountKeys
-    /** Time until the response headers of the gateway, ms; default 30,000. */
-    timeoutMs?: number
   }
   /** The accepted S3 key pairs: a list, or a look-up function. */
   identities: readonly Identity[] | Credentials
@@ -44,7 +40,7 @@ export interface ProxyOptions {
   /** An open state. The proxy does not close it. */
   state?: State
   /** Keyv URL of a database for the records: redis://... or postgres://...; default SQLite in `data`. */
-  stateUrl?: string
+  stateUrl?: string | undefined
   /** Timeout of calls to that database, ms; default 3000. Then requests that need it fail until it answers. */
   stateTimeoutMs?: number
   /**
@@ -118,7 +114,7 @@ export interface ProxyOptions {
    * links must be able to reach. If it is this server's address, the server forwards requests of share links to the
    * gateway, which verifies them.
    */
-  shareUrl?: string
+  shareUrl?: string | undefined
   /** Age at which an incomplete multipart upload is removed, ms; default 7 days, 0 for never. */
   uploadExpiryMs?: number
   /** Time after which an ended job and its client token are removed, ms; default 7 days, 0 for never. */
@@ -136,14 +132,14 @@ export interface ProxyOptions {
   /** The schemas of their calls have been checked before, which takes time at each start. Default false. */
   pluginsChecked?: boolean
   /** Address of the task platform, for plugins; default none. */
-  platformUrl?: string
+  platformUrl?: string | undefined
   /** Address of the storage payment API, for plugins; default none. */
-  paymentUrl?: string
+  paymentUrl?: string | undefined
   /**
    * Key that seals secrets in records of plugins, 32 bytes. Default: one that the first use makes in `data`, except
    * with `stateUrl`, where all servers need the same.
    */
-  sealingKey?: Uint8Array
+  sealingKey?: Uint8Array | undefined
   /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */
   now?: () => number
   /** Also serve the gateway's own paths (`/gateway/...`): JSON-RPC and web pages, never object data. Default false. */

@@ -7,6 +7,7 @@ import {
   optionNames,
   options,
   readConfig,
+  statedValue,
   unknownVariables,
   variableOf,
 } from '../../src/cli/config/config.js'
@@ -41,7 +42,7 @@ t.test('defaults: complete, checked by their own kind, frozen', (t) => {
       kind: { schema(): { safeParse(v: unknown): { success: boolean; data?: unknown } } }
     }
     if (value !== undefined)
-      t.match(kind.schema().safeParse(value), { success: true, data: value }, `default of ${name}`)
+      t.match(kind.schema().safeParse(statedValue(name, value)), { success: true, data: value }, `default of ${name}`)
   }
   t.end()
 })
@@ -51,7 +52,7 @@ t.test('a flag wins over a variable, that over the file, that over the default',
   writeFileSync(file, JSON.stringify({ port: 1, host: 'file', region: 'file', data: '/file', uploadExpiryDays: 0 }))
   const env = { DEALGATE_PORT: '2', DEALGATE_HOST: 'env', DEALGATE_REGION: 'env', DEALGATE_DATA: '' }
   const config = readConfig({ flags: { config: file, port: '3', host: 'flag' }, env })
-  t.match(config, { port: 3, host: 'flag', region: 'env', data: '/file', uploadExpiryDays: 0, gatewayPort: 9100 })
+  t.match(config, { port: 3, host: 'flag', region: 'env', data: '/file', uploadExpiryMs: 0, gatewayPort: 9100 })
   t.equal(
     readConfig({ env: { ...env, DEALGATE_CONFIG: file } }).data,
     '/file',

@@ -103,7 +103,7 @@ t.test('doctor warns of one word of a brand without the other', async (t) => {
   t.match(header, /^warn {3}gateway: .* mixed: .* give --brand-path gateway --brand-header cloud\.$/m)
 
   const mixed = (brandPath: string, brandHeader: string) =>
-    mixedBrand({ gatewayUrl: 'http://127.0.0.1:9', brandPath, brandHeader, gatewayTimeoutSeconds: 1 })
+    mixedBrand({ gatewayUrl: 'http://127.0.0.1:9', brandPath, brandHeader, gatewayTimeoutMs: 1000 })
   t.ok(mixed('minio', 'cloud'))
   for (const [brandPath, brandHeader] of [
     ['minio', 'amz'],

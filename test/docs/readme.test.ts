@@ -3,7 +3,14 @@ import t from 'tap'
 import type { AnyOperation } from '../../src/api/operation.js'
 import { defaultText } from '../../src/cli/command.js'
 import { allCommands, sentence, treeOf } from '../../src/cli/completion/command-tree.js'
-import { flagOf, type Option, optionNames, options, variableOf } from '../../src/cli/config/config.js'
+import {
+  flagOf,
+  nameOf as nameInFile,
+  type Option,
+  optionNames,
+  options,
+  variableOf,
+} from '../../src/cli/config/config.js'
 import { manualPages } from '../../src/cli/man.js'
 import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
 import { type Actions, createProgram } from '../../src/cli/program.js'
@@ -29,7 +36,14 @@ function optionTable(): string {
   const rows = optionNames.map((name) => {
     const { kind, unit, help }: Option = options[name]
     const value = [kind.accepts, unit].filter(Boolean).join(' ') + (kind.repeatable ? '; may be repeated' : '')
-    return [`\`${flagOf(name)}\``, `\`${variableOf(name)}\``, `\`${name}\``, value, code(defaultText(name)), help]
+    return [
+      `\`${flagOf(name)}\``,
+      `\`${variableOf(name)}\``,
+      `\`${nameInFile(name)}\``,
+      value,
+      code(defaultText(name)),
+      help,
+    ]
   })
   return table(['flag', 'variable', 'in the file', 'value', 'default', ''], rows)
 }

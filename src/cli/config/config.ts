@@ -1,10 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { didYouMean, flagName, flagOf, type Option, variableOf } from './option.js'
-import { type Config, type OptionName, optionNames, options } from './options.js'
+import { didYouMean, type Option } from './option.js'
+import {
+  type Config,
+  flagName,
+  flagOf,
+  nameOf,
+  type OptionName,
+  optionNames,
+  options,
+  statedValue,
+  variableOf,
+} from './options.js'
 import { rules } from './rules.js'
 
-export { type Config, flagOf, type Option, type OptionName, optionNames, options, variableOf }
+export { type Config, flagOf, nameOf, type Option, type OptionName, optionNames, options, statedValue, variableOf }
 
 /** Lists every problem of the configuration with the name of its option. */
 export class ConfigError extends Error {
@@ -137,9 +147,11 @@ function readFile(file: string, problems: string[]): Map<string, Given> {
     return given
   }
   const folder = dirname(resolve(file))
-  for (const [name, value] of Object.entries(content)) {
-    if (Object.hasOwn(options, name)) given.set(name, { value, from: `${name} in ${file}`, folder })
-    else problems.push(`${name} in ${file} is no option${didYouMean(name, optionNames)}`)
+  const names = new Map<string, OptionName>(optionNames.map((name) => [nameOf(name), name]))
+  for (const [written, value] of Object.entries(content)) {
+    const name = names.get(written)
+    if (name) given.set(name, { value, from: `${written} in ${file}`, folder })
+    else problems.push(`${written} in ${file} is no option${didYouMean(written, names.keys())}`)
   }
   return given
 }

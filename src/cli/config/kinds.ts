@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { Rate } from '../../common/http/client-rate.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
+import type { PluginUse } from '../../plugins/load-plugins.js'
 import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 
@@ -42,6 +44,10 @@ export interface Kind<T> {
   readonly alone?: string
   /** Resolves the value against the folder of the config file, or the working directory. */
   locate?(value: T, folder: string): T
+  /** Of a time: the unit that users state it in. */
+  readonly unit?: TimeUnit
+  /** The value as users state it; absent if that is the value itself. */
+  stated?(value: T): unknown
 }
 
 export function integer(min: number, max: number): Kind<number> {
@@ -57,6 +63,21 @@ export function integer(min: number, max: number): Kind<number> {
     accepts,
     schema: () =>
       z.union([z.number(), digits()], { error }).pipe(z.number().int(error).min(min, error).max(max, error)),
+  }
+}
+
+const UNIT_MS = { seconds: 1000, minutes: MINUTE_MS, hours: HOUR_MS, days: DAY_MS }
+
+type TimeUnit = keyof typeof UNIT_MS
+
+/** A time: whole units for users, and milliseconds for the program. Its option has a name in `Ms`: see `nameOf`. */
+export function time(unit: TimeUnit, min: number, max: number): Kind<number> {
+  const units = integer(min, max)
+  return {
+    ...units,
+    unit,
+    schema: () => units.schema().transform((value) => value * UNIT_MS[unit]),
+    stated: (ms) => ms / UNIT_MS[unit],
   }
 }
 
@@ -195,4 +216,37 @@ export function rate(max: number): Kind<Rate> {
       }))
       .refine(({ perSecond, burst }) => perSecond >= 0.001 && perSecond <= max && burst >= 1 && burst <= max, error)
   return { placeholder: 'rate[/burst]', accepts: `0.001 to ${max}, burst 1 to ${max}`, schema }
+}
+
+const PLUGIN_ERROR = 'must be names or paths of plugins, or none'
+const pluginEntry = () =>
+  z.strictObject(
+    {
+      use: z.string({ error: PLUGIN_ERROR }).min(1, PLUGIN_ERROR),
+      options: z.record(z.string(), z.unknown(), { error: '"options" of a plugin must be an object' }).optional(),
+    },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys' ? 'has entries with other members than "use" and "options"' : PLUGIN_ERROR,
+    },
+  )
+const pluginUse: Kind<PluginUse> = {
+  placeholder: 'name|path',
+  accepts: 'a name or path, or none',
+  schema: () =>
+    z
+      .unknown()
+      .transform((value) => (typeof value === 'string' ? { use: value } : value))
+      .pipe(pluginEntry())
+      .transform((read) => ({ ...read, from: '.' })),
+}
+
+/** Plugins to run, by name or with options; a single `none` is the empty list. */
+export const pluginUses: Kind<readonly PluginUse[]> = {
+  ...list(pluginUse),
+  schema: () =>
+    list(pluginUse)
+      .schema()
+      .transform((uses) => (uses.length === 1 && uses[0]?.use === 'none' ? [] : uses)),
+  locate: (uses, folder) => uses.map((one) => ({ ...one, from: folder })),
 }

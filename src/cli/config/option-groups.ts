@@ -1,86 +1,108 @@
+import type { ConfiguredLimits } from '../../api/limits.js'
 import { defaultLimits } from '../../server/limits.js'
-import { choice, host, httpUrl, integer, list, nearbyFile, path, port, rate, text, url } from './kinds.js'
-import { option } from './option.js'
+import {
+  choice,
+  host,
+  httpUrl,
+  integer,
+  type Kind,
+  list,
+  nearbyFile,
+  path,
+  port,
+  rate,
+  text,
+  time,
+  url,
+} from './kinds.js'
+import { type Option, option } from './option.js'
 
-/** The options of the group `Limits`; see `options`. */
-export const limitOptions = {
-  maxDocumentBytes: option('Limits', integer(1024, 64 * 1024 * 1024), {
+/** Declares a bound that a running server can change. */
+function limit<T extends {}>(kind: Kind<T>, details: LimitDetails & { readonly default: NoInfer<T> }): Option<T>
+function limit<T extends {}>(kind: Kind<T>, details: LimitDetails): Option<T | undefined>
+function limit<T extends {}>(kind: Kind<T>, details: LimitDetails & { readonly default?: T }): Option<T | undefined> {
+  return option<T>('Limits', kind, { ...details, live: true })
+}
+
+type LimitDetails = Pick<Option, 'help' | 'unit'>
+
+/** The options that are bounds of requests: each reaches the operations under its name. */
+export const limitOptions: { readonly [Name in keyof ConfiguredLimits]: Option<number> } = {
+  maxDocumentBytes: limit(integer(1024, 64 * 1024 * 1024), {
     default: defaultLimits.maxDocumentBytes,
     unit: 'bytes',
     help: 'Largest XML request body.',
   }),
-  bodyIdleSeconds: option('Limits', integer(1, 3600), {
-    default: defaultLimits.bodyIdleMs / 1000,
-    unit: 'seconds',
+  bodyIdleMs: limit(time('seconds', 1, 3600), {
+    default: defaultLimits.bodyIdleMs,
     help: 'Idle timeout of request bodies.',
   }),
-  minBodyRate: option('Limits', integer(0, 1_000_000_000), {
+  minBodyRate: limit(integer(0, 1_000_000_000), {
     default: defaultLimits.minBodyRate,
     unit: 'bytes per second',
     help: 'Minimum rate of request bodies, averaged over twice --body-idle-seconds; slower ones are refused; 0 for no minimum.',
   }),
-  maxBodies: option('Limits', integer(1, 1_000_000), {
+  maxBodies: limit(integer(1, 1_000_000), {
     default: defaultLimits.maxBodies,
     help: 'Maximum of request bodies that are read at the same time; further ones are answered with SlowDown. Unsigned clients get at most half of them.',
   }),
-  maxBodiesPerClient: option('Limits', integer(1, 1_000_000), {
+  maxBodiesPerClient: limit(integer(1, 1_000_000), {
     default: defaultLimits.maxBodiesPerClient,
     help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
   }),
-  maxSpoolBytes: option('Limits', integer(1024, 2 ** 49), {
+  maxSpoolBytes: limit(integer(1024, 2 ** 49), {
     default: defaultLimits.maxSpoolBytes,
     unit: 'bytes',
     help: 'Maximum total size of bodies of unknown length, which are spooled to disk; more is answered with SlowDown. Unsigned clients get at most half of it.',
   }),
-  maxSpoolBytesPerClient: option('Limits', integer(1024, 2 ** 49), {
+  maxSpoolBytesPerClient: limit(integer(1024, 2 ** 49), {
     default: defaultLimits.maxSpoolBytesPerClient,
     unit: 'bytes',
     help: 'Maximum of these for one access key, or for one network address of unsigned clients.',
   }),
-  maxStagedBytes: option('Limits', integer(1024, 2 ** 53 - 1), {
+  maxStagedBytes: limit(integer(1024, 2 ** 53 - 1), {
     default: defaultLimits.maxStagedBytes,
     unit: 'bytes',
     help: 'Parts of multipart uploads that are kept on disk until the upload is completed or ended, together; more is answered with SlowDown.',
   }),
-  maxStagedBytesPerClient: option('Limits', integer(1024, 2 ** 53 - 1), {
+  maxStagedBytesPerClient: limit(integer(1024, 2 ** 53 - 1), {
     default: defaultLimits.maxStagedBytesPerClient,
     unit: 'bytes',
     help: 'Of these, those of uploads of one access key.',
   }),
-  minFreeBytes: option('Limits', integer(0, 2 ** 53 - 1), {
+  minFreeBytes: limit(integer(0, 2 ** 53 - 1), {
     default: defaultLimits.minFreeBytes,
     unit: 'bytes',
     help: 'Free bytes on the disk of the data folder below which /-/ready answers 503, so that a load balancer sends requests to other proxies; 0 for never.',
   }),
-  maxConnections: option('Limits', integer(1, 1_000_000), {
+  keyWaitMs: limit(time('seconds', 1, 3600), {
+    default: defaultLimits.keyWaitMs,
+    help: 'A write waits this long for an earlier write to the same key or for its unknown outcome, and then fails with SlowDown.',
+  }),
+  pluginDeadlineMs: limit(time('seconds', 1, 3600), {
+    default: defaultLimits.pluginDeadlineMs,
+    help: 'Deadline of plugins for a request, excluding the time that its body takes; then the request fails with InternalError.',
+  }),
+}
+
+/** The options that bound connections, and the time that a stop takes; see `options`. */
+export const connectionOptions = {
+  maxConnections: limit(integer(1, 1_000_000), {
     default: 4096,
     help: 'Maximum of open connections to the S3 endpoint. At the maximum, a new one replaces the oldest one that has sent no complete request, or else the one that has been idle for the longest time.',
   }),
-  maxConnectionsPerAddress: option('Limits', integer(1, 1_000_000), {
+  maxConnectionsPerAddress: limit(integer(1, 1_000_000), {
     help: 'Maximum of these for one network address, by default three quarters. The addresses in --trusted-proxies have no such maximum.',
   }),
-  keyWaitSeconds: option('Limits', integer(1, 3600), {
-    default: defaultLimits.keyWaitMs / 1000,
-    unit: 'seconds',
-    help: 'A write waits this long for an earlier write to the same key or for its unknown outcome, and then fails with SlowDown.',
-  }),
-  pluginDeadlineSeconds: option('Limits', integer(1, 3600), {
-    default: defaultLimits.pluginDeadlineMs / 1000,
-    unit: 'seconds',
-    help: 'Deadline of plugins for a request, excluding the time that its body takes; then the request fails with InternalError.',
-  }),
-  shutdownDelaySeconds: option('Limits', integer(0, 3600), {
+  shutdownDelayMs: limit(time('seconds', 0, 3600), {
     default: 0,
-    unit: 'seconds',
     help: 'Time after SIGTERM or SIGINT in which new connections are still served while /-/ready fails. Behind a load balancer, longer than it takes to notice that.',
   }),
-  shutdownGraceSeconds: option('Limits', integer(0, 3600), {
-    default: 30,
-    unit: 'seconds',
+  shutdownGraceMs: limit(time('seconds', 0, 3600), {
+    default: 30_000,
     help: 'Time for running requests to end after that.',
   }),
-  stopSeconds: option('Limits', integer(1, 7200), {
-    unit: 'seconds',
+  stopMs: limit(time('seconds', 1, 7200), {
     help: 'Longest time from SIGTERM or SIGINT to the end of the process, by default 20 s more than --shutdown-delay-seconds and --shutdown-grace-seconds together. What hangs then is abandoned, with exit code 1.',
   }),
 } as const
@@ -88,6 +110,7 @@ export const limitOptions = {
 /** The options by which an operator sees what the server does; see `options`. */
 export const observabilityOptions = {
   metricsPort: option('Metrics', port, {
+    main: true,
     help: 'Port that serves the metrics for Prometheus, at `/-/metrics`, without a signature; 0 selects a free port. Without it, callers with all rights of the account of the server read them at the S3 endpoint.',
   }),
   metricsHost: option('Metrics', host, { default: '127.0.0.1', help: 'Address of that port.' }),
@@ -107,6 +130,7 @@ export const logFileOptions = {
     help: 'Format of the access log: JSON, or that of the server access logs of S3, for which --access-log-file is needed.',
   }),
   auditLog: option('Logs', path, {
+    main: true,
     help: 'File that one line of JSON is appended to for each change of access or settings and each job, with who made it; on the disk before the answer. Commands that change keys, accounts and wallets add theirs.',
   }),
 } as const
@@ -119,6 +143,7 @@ const MOST_BLOCKS = 10 ** 12
 /** Options of the storage payment API. */
 export const paymentOptions = Object.freeze({
   paymentUrl: option('Payment', httpUrl(), {
+    main: true,
     help: 'Storage payment API to use. Without it, the embedded one is started beside the embedded gateway.',
   }),
   paymentHost: option('Payment', host, { default: '127.0.0.1', help: 'Address of the embedded storage payment API.' }),
@@ -185,10 +210,14 @@ export const paymentOptions = Object.freeze({
 export const tlsOptions = {
   tlsCert: option('Endpoint', list(nearbyFile), {
     default: Object.freeze([]),
+    main: true,
+    live: true,
     help: 'Certificate in PEM with those that lead to its authority: the S3 endpoint then serves HTTPS (TLS 1.2 and later) instead of HTTP. Repeated for several host names, each with its --tls-key. Files that change are read again.',
   }),
   tlsKey: option('Endpoint', list(nearbyFile), {
     default: Object.freeze([]),
+    main: true,
+    live: true,
     help: 'Private key of the certificate, in PEM without a passphrase; repeated in the order of --tls-cert.',
   }),
   gatewayCa: option('Gateway', nearbyFile, {
@@ -208,27 +237,27 @@ const atOnce = integer(1, 1_000_000)
 
 /** The options that bound what clients ask; see `options`. Without them there is no bound. */
 export const trafficOptions = {
-  requestRate: option('Limits', perSecond, {
+  requestRate: limit(perSecond, {
     unit: 'requests per second',
     help: 'Requests of all clients together; more are answered with SlowDown and Retry-After, before anything is done for them. The burst is what a client may send at once after a pause, by default the requests of one second.',
   }),
-  requestRatePerAddress: option('Limits', perSecond, {
+  requestRatePerAddress: limit(perSecond, {
     unit: 'requests per second',
     help: 'Those of one network address, signed or not.',
   }),
-  requestRatePerKey: option('Limits', perSecond, {
+  requestRatePerKey: limit(perSecond, {
     unit: 'requests per second',
     help: 'Those of one access key; temporary keys count for their user.',
   }),
-  byteRate: option('Limits', bytes, {
+  byteRate: limit(bytes, {
     unit: 'bytes per second',
     help: 'Bodies of requests and responses of all clients together. A request that has begun is completed; further ones are answered with SlowDown until its bytes have been waited for.',
   }),
-  byteRatePerAddress: option('Limits', bytes, { unit: 'bytes per second', help: 'Those of one network address.' }),
-  byteRatePerKey: option('Limits', bytes, { unit: 'bytes per second', help: 'Those of one access key.' }),
-  maxRequests: option('Limits', atOnce, {
+  byteRatePerAddress: limit(bytes, { unit: 'bytes per second', help: 'Those of one network address.' }),
+  byteRatePerKey: limit(bytes, { unit: 'bytes per second', help: 'Those of one access key.' }),
+  maxRequests: limit(atOnce, {
     help: 'Maximum of requests in progress; further ones are answered with SlowDown.',
   }),
-  maxRequestsPerAddress: option('Limits', atOnce, { help: 'Maximum of these for one network address.' }),
-  maxRequestsPerKey: option('Limits', atOnce, { help: 'Maximum of these for one access key.' }),
+  maxRequestsPerAddress: limit(atOnce, { help: 'Maximum of these for one network address.' }),
+  maxRequestsPerKey: limit(atOnce, { help: 'Maximum of these for one access key.' }),
 } as const

@@ -13,6 +13,10 @@ export interface Option<T = unknown> {
   readonly help: string
   /** Never printed. */
   readonly secret?: true
+  /** Among the options that `serve --help` prints first. */
+  readonly main?: true
+  /** A running server uses a new value after a reload. */
+  readonly live?: true
 }
 
 type Group =
@@ -28,11 +32,7 @@ type Group =
   | 'Metrics'
   | 'Logs'
 
-interface Details {
-  readonly help: string
-  readonly unit?: string
-  readonly secret?: true
-}
+type Details = Pick<Option, 'help' | 'unit' | 'secret' | 'main' | 'live'>
 
 /** Declares an option. */
 export function option<T extends {}>(
@@ -48,11 +48,8 @@ export function option<T extends {}>(
   kind: Kind<T>,
   details: Details & { readonly default?: T },
 ): Option<T | undefined> {
-  return Object.freeze({ group, kind, default: undefined, ...details })
+  return Object.freeze({ group, kind, default: undefined, ...(kind.unit && { unit: kind.unit }), ...details })
 }
-
-/** Repeatable flags have a singular name, their options a plural one. */
-const SINGULAR: Readonly<Record<string, string>> = { plugins: 'plugin' }
 
 /** The word with the fewest changed letters, if these are at most half of it; undefined if none is so near. */
 function nearest(word: string, words: Iterable<string>): string | undefined {
@@ -80,23 +77,4 @@ function distance(a: string, b: string): number {
 export function didYouMean(word: string, words: Iterable<string>): string {
   const name = nearest(word, words)
   return name === undefined ? '' : `. Did you mean ${name}?`
-}
-
-/** The name of its flag in camelCase. */
-export function flagName(name: string): string {
-  return SINGULAR[name] ?? name
-}
-
-/** accessKey -> --access-key */
-export function flagOf(name: string): string {
-  return `--${kebab(flagName(name))}`
-}
-
-/** accessKey -> DEALGATE_ACCESS_KEY */
-export function variableOf(name: string): string {
-  return `DEALGATE_${kebab(name).replaceAll('-', '_').toUpperCase()}`
-}
-
-function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }

@@ -1,7 +1,6 @@
-import { z } from 'zod'
+import { DAY_MS, HOUR_MS } from '../../common/time.js'
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-call.js'
 import { addressing } from '../../http/addressing.js'
-import type { PluginUse } from '../../plugins/load-plugins.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import {
   accessKey,
@@ -13,17 +12,18 @@ import {
   host,
   httpUrl,
   integer,
-  type Kind,
   list,
   mailAddress,
   onOff,
   origin,
   path,
+  pluginUses,
   port,
   quirks,
   regionName,
   secretKey,
   text,
+  time,
   url,
   webhook,
   webhookSecret,
@@ -31,6 +31,7 @@ import {
 } from './kinds.js'
 import { type Option, option } from './option.js'
 import {
+  connectionOptions,
   limitOptions,
   logFileOptions,
   observabilityOptions,
@@ -50,58 +51,37 @@ const proxyAddress = checkedText('address', 'an IP address, or a block such as 1
 /** Object ownership of a bucket; BucketOwnerEnforced disables ACLs. */
 const ownership = choice('BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter')
 
-const accepts = 'a name or path, or none'
-const error = 'must be names or paths of plugins, or none'
-const entry = () =>
-  z.strictObject(
-    {
-      use: z.string({ error }).min(1, error),
-      options: z.record(z.string(), z.unknown(), { error: '"options" of a plugin must be an object' }).optional(),
-    },
-    {
-      error: (issue) =>
-        issue.code === 'unrecognized_keys' ? 'has entries with other members than "use" and "options"' : error,
-    },
-  )
-const use: Kind<PluginUse> = {
-  placeholder: 'name|path',
-  accepts,
-  schema: () =>
-    z
-      .unknown()
-      .transform((value) => (typeof value === 'string' ? { use: value } : value))
-      .pipe(entry())
-      .transform((read) => ({ ...read, from: '.' })),
-}
-
-/** Plugins to run, by name or with options; a single `none` is the empty list. */
-const pluginUses: Kind<readonly PluginUse[]> = {
-  ...list(use),
-  schema: () =>
-    list(use)
-      .schema()
-      .transform((uses) => (uses.length === 1 && uses[0]?.use === 'none' ? [] : uses)),
-  locate: (uses, folder) => uses.map((one) => ({ ...one, from: folder })),
-}
-
 /**
  * All options by name. The flag `--access-key`, the variable `DEALGATE_ACCESS_KEY` and the key `accessKey` of the
  * config file are one option; names are derived from the key here.
  */
 export const options = Object.freeze({
-  port: option('Endpoint', port, { default: 9000, help: 'Port of the S3 endpoint; 0 selects a free port.' }),
-  host: option('Endpoint', host, { default: '127.0.0.1', help: 'Address to listen on.' }),
+  port: option('Endpoint', port, {
+    main: true,
+    default: 9000,
+    help: 'Port of the S3 endpoint; 0 selects a free port.',
+  }),
+  host: option('Endpoint', host, { main: true, default: '127.0.0.1', help: 'Address to listen on.' }),
   tlsCert: tlsOptions.tlsCert,
   tlsKey: tlsOptions.tlsKey,
   workers: option('Endpoint', integer(0, 1024), {
+    main: true,
     default: 1,
     help: 'Processes that serve the S3 endpoint, for machines with several cores; 0 for one per core. Bounds of connections, requests, bodies and bytes are those of each process.',
   }),
   accessKey: option('Endpoint', accessKey, {
+    main: true,
+    live: true,
     help: 'Access key id of the S3 key pair. Without it, the first start generates a pair and keeps it in the data folder.',
   }),
-  secretKey: option('Endpoint', secretKey, { secret: true, help: 'Secret of the S3 key pair.' }),
+  secretKey: option('Endpoint', secretKey, {
+    main: true,
+    live: true,
+    secret: true,
+    help: 'Secret of the S3 key pair.',
+  }),
   credentialsFile: option('Endpoint', path, {
+    live: true,
     help: 'JSON file of further S3 key pairs and their rights, reloaded when it changes; see `dealgate keys`. Without it, credentials.json in the data folder, if it exists.',
   }),
   sessionToken: option('Endpoint', choice('refuse', 'ignore'), {
@@ -115,18 +95,26 @@ export const options = Object.freeze({
     help: 'Storage classes that only name a price (STANDARD_IA, ONEZONE_IA, REDUCED_REDUNDANCY, INTELLIGENT_TIERING): keep them as labels of objects, which are stored as those of STANDARD, or refuse them.',
   }),
   domain: option('Endpoint', list(domain), {
+    main: true,
+    live: true,
     default: Object.freeze([]),
     help: 'Host whose subdomains are buckets: with `s3.example.com`, `photos.s3.example.com` is the bucket `photos`.',
   }),
   trustForwardedHost: option('Endpoint', onOff, {
+    live: true,
     default: false,
     help: "Use X-Forwarded-Host and X-Forwarded-Proto as the client's host and protocol. Safe only if every request passes a reverse proxy that sets both.",
   }),
   trustedProxies: option('Endpoint', list(proxyAddress), {
+    live: true,
     default: Object.freeze([]),
     help: "Reverse proxy, or block of addresses of several, whose X-Forwarded-For and X-Forwarded-Proto name the client's address and protocol. --trust-forwarded-host then believes these alone.",
   }),
-  region: option('Endpoint', regionName, { default: 'us-east-1', help: 'Region that requests are signed for.' }),
+  region: option('Endpoint', regionName, {
+    main: true,
+    default: 'us-east-1',
+    help: 'Region that requests are signed for.',
+  }),
   signedBasePath: option('Endpoint', list(basePath), {
     default: Object.freeze([]),
     help: 'Path prefix that a reverse proxy strips from requests: signatures that cover it are accepted too. No bucket can have the name of its first segment.',
@@ -137,15 +125,20 @@ export const options = Object.freeze({
   }),
 
   gatewayUrl: option('Gateway', httpUrl(), {
+    main: true,
     help: 'Object gateway to use. Without it, the embedded gateway is started.',
   }),
   gatewayAccessKey: option('Gateway', accessKey, {
+    main: true,
     help: 'Access key of the account on the gateway. Without it, the embedded one generates a key pair.',
   }),
-  gatewaySecretKey: option('Gateway', secretKey, { secret: true, help: 'Secret key of the account on the gateway.' }),
-  gatewayTimeoutSeconds: option('Gateway', integer(1, 3600), {
-    default: GATEWAY_TIMEOUT_MS / 1000,
-    unit: 'seconds',
+  gatewaySecretKey: option('Gateway', secretKey, {
+    main: true,
+    secret: true,
+    help: 'Secret key of the account on the gateway.',
+  }),
+  gatewayTimeoutMs: option('Gateway', time('seconds', 1, 3600), {
+    default: GATEWAY_TIMEOUT_MS,
     help: 'Timeout for responses of the gateway. Listings of whole folders may take four times as long.',
   }),
   gatewayCa: tlsOptions.gatewayCa,
@@ -164,7 +157,11 @@ export const options = Object.freeze({
     help: "Also serve the gateway's own paths (`/gateway/...`) on the port of the S3 endpoint: JSON-RPC, not object data and web pages.",
   }),
   gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
-  gatewayPort: option('Gateway', port, { default: 9100, help: 'Port of the embedded gateway; 0 selects a free port.' }),
+  gatewayPort: option('Gateway', port, {
+    main: true,
+    default: 9100,
+    help: 'Port of the embedded gateway; 0 selects a free port.',
+  }),
   gatewayQuirks: option('Gateway', quirks, {
     default: 'none',
     help: 'Make the embedded gateway behave like public deployments: `legacy` enables all compatible quirks, or list single quirks.',
@@ -183,6 +180,7 @@ export const options = Object.freeze({
   }),
 
   platformUrl: option('Platform', httpUrl(), {
+    main: true,
     help: 'Task platform to use. Without it, the embedded one is started beside the embedded gateway.',
   }),
   platformApiKey: option('Platform', text('key', 'an API key', /^[\x21-\x7e]{1,256}$/), {
@@ -227,12 +225,14 @@ export const options = Object.freeze({
     help: 'Allow clients of the embedded gateway to advance the time of the embedded storage network and to make its providers fail, for tests and demonstrations.',
   }),
   kuboApi: option('Network', url('http', 'https'), {
+    main: true,
     secret: true,
     help: 'RPC address of a Kubo node (`http://127.0.0.1:5001`) that imports and pins the CARs of deals, and the uploads of the embedded storage payment API. The URL may contain user and password. Without it, deals are made in the embedded storage network.',
   }),
 
-  data: option('State', path, { default: './dealgate-data', help: 'Folder for all data.' }),
+  data: option('State', path, { main: true, default: './dealgate-data', help: 'Folder for all data.' }),
   state: option('State', url('redis', 'rediss', 'postgres', 'postgresql'), {
+    main: true,
     secret: true,
     help: 'Database for data that the gateway cannot hold, shared by several proxies. Without it, SQLite in the data folder.',
   }),
@@ -240,14 +240,12 @@ export const options = Object.freeze({
     default: 'local',
     help: 'Where parts of multipart uploads wait: `local`, in the data folder, so that all requests of one upload must reach one proxy; `gateway`, in a hidden bucket of the gateway; or a folder that all proxies share. Must be the same for all proxies.',
   }),
-  stateTimeoutSeconds: option('State', integer(1, 60), {
-    default: 3,
-    unit: 'seconds',
+  stateTimeoutMs: option('State', time('seconds', 1, 60), {
+    default: 3000,
     help: 'Timeout of the database. After a timeout, requests that need the database fail at once until it answers again.',
   }),
-  lockLeaseSeconds: option('State', integer(1, 3600), {
-    default: 30,
-    unit: 'seconds',
+  lockLeaseMs: option('State', time('seconds', 1, 3600), {
+    default: 30_000,
     help: 'Lease time of locks with several proxies: a proxy that has been stopped or disconnected from the database for this long loses its locks. Must be the same for all proxies.',
   }),
   sealingKey: option('State', text('key', '64 hexadecimal digits', /^[0-9a-fA-F]{64}$/), {
@@ -257,49 +255,51 @@ export const options = Object.freeze({
   sealingKeyFile: option('State', path, {
     help: 'File that contains the sealing key. Servers that share a state need the same.',
   }),
-  uploadExpiryDays: option('State', integer(0, 3650), {
-    default: 7,
-    unit: 'days',
+  uploadExpiryMs: option('State', time('days', 0, 3650), {
+    default: 7 * DAY_MS,
     help: 'Incomplete multipart uploads are removed after this time; 0 keeps them.',
   }),
-  jobExpiryDays: option('State', integer(0, 3650), {
-    default: 7,
-    unit: 'days',
+  jobExpiryMs: option('State', time('days', 0, 3650), {
+    default: 7 * DAY_MS,
     help: 'Ended jobs and their client tokens are removed after this time; 0 keeps them.',
   }),
 
-  lifecycleIntervalMinutes: option('Buckets', integer(0, 1440), {
-    default: 60,
-    unit: 'minutes',
+  lifecycleIntervalMs: option('Buckets', time('minutes', 0, 1440), {
+    default: HOUR_MS,
     help: 'Interval at which lifecycle rules, which are due at midnight UTC, are checked; 0 disables them.',
   }),
   webhook: option('Buckets', list(webhook), {
+    live: true,
     default: Object.freeze([]),
     secret: true,
     help: 'Destination of bucket notifications, addressed as `arn:dealgate:webhook:::name`.',
   }),
   webhookSecret: option('Buckets', list(webhookSecret), {
+    live: true,
     default: Object.freeze([]),
     secret: true,
     help: 'Key that signs notifications to the webhook of that name.',
   }),
-  notificationMaxAgeHours: option('Buckets', integer(1, 336), {
-    default: 24,
-    unit: 'hours',
+  notificationMaxAgeMs: option('Buckets', time('hours', 1, 336), {
+    default: DAY_MS,
     help: 'Undelivered notifications are dropped after this time.',
   }),
 
   plugins: option('Plugins', pluginUses, {
+    main: true,
     secret: true,
     help: 'Plugins to run instead of the built-in ones: the name of a built-in plugin or an npm package, or a path; `none` for none, like `--no-plugins`. In the file, an entry may be `{"use": …, "options": {…}}`.',
   }),
 
   ...limitOptions,
+  ...connectionOptions,
   ...trafficOptions,
 
   ...observabilityOptions,
 
   logLevel: option('Logs', choice('silent', 'error', 'warn', 'info', 'debug'), {
+    main: true,
+    live: true,
     default: 'info',
     help: 'Lowest level that is logged, on standard error.',
   }),
@@ -307,7 +307,7 @@ export const options = Object.freeze({
     default: 'auto',
     help: 'Format of the log: lines of JSON, or text for people; `auto` is text on a terminal and JSON elsewhere.',
   }),
-  accessLog: option('Logs', onOff, { default: true, help: 'One log line for each request.' }),
+  accessLog: option('Logs', onOff, { live: true, default: true, help: 'One log line for each request.' }),
   ...logFileOptions,
   print: option('Logs', choice('text', 'json'), {
     default: 'text',
@@ -321,3 +321,40 @@ export type OptionName = keyof typeof options
 export type Config = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never }
 
 export const optionNames = Object.keys(options) as OptionName[]
+
+/**
+ * The name that users give an option, in the config file and, spelled otherwise, as flag and variable. A time is
+ * `stateTimeoutMs` for the program and `stateTimeoutSeconds` for users.
+ */
+export function nameOf(name: string): string {
+  const unit = (options as Readonly<Record<string, Option>>)[name]?.kind.unit
+  return unit ? name.replace(/Ms$/, unit.charAt(0).toUpperCase() + unit.slice(1)) : name
+}
+
+/** Repeatable flags have a singular name, their options a plural one. */
+const SINGULAR: Readonly<Record<string, string>> = { plugins: 'plugin' }
+
+/** The name of its flag in camelCase. */
+export function flagName(name: string): string {
+  return SINGULAR[name] ?? nameOf(name)
+}
+
+/** accessKey -> --access-key */
+export function flagOf(name: string): string {
+  return `--${kebab(flagName(name))}`
+}
+
+/** accessKey -> DEALGATE_ACCESS_KEY */
+export function variableOf(name: string): string {
+  return `DEALGATE_${kebab(nameOf(name)).replaceAll('-', '_').toUpperCase()}`
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** The value of an option as users state it. */
+export function statedValue(name: OptionName, value: unknown): unknown {
+  const { stated } = (options[name] as Option).kind
+  return stated && value ? stated(value) : value
+}

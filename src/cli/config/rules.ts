@@ -1,6 +1,5 @@
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
-import { flagOf } from './option.js'
-import type { Config, OptionName } from './options.js'
+import { type Config, flagOf, type OptionName } from './options.js'
 
 /**
  * Checks a relation between options and returns its problems. `given` is true for options that the user has set;

@@ -86,7 +86,7 @@ async function checkStore(config: Config): Promise<Finding | undefined> {
       gateway,
       data: config.data,
       url: config.state,
-      timeoutMs: config.stateTimeoutSeconds * 1000,
+      timeoutMs: config.stateTimeoutMs,
       log: quiet(),
     }),
   ).catch((error: unknown) => {
@@ -211,7 +211,7 @@ async function checkClock(config: Config): Promise<string | undefined> {
   if (config.gatewayUrl === undefined) return undefined
   const { headers } = await ask(config.gatewayUrl, {
     method: 'HEAD',
-    timeoutMs: config.gatewayTimeoutSeconds * 1000,
+    timeoutMs: config.gatewayTimeoutMs,
     tls: gatewayTlsOf(config),
   })
   const theirs = Date.parse(headers.date ?? '')

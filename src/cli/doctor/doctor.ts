@@ -9,6 +9,7 @@ import {
   type OptionName,
   optionNames,
   options,
+  statedValue,
 } from '../config/config.js'
 import { ProgressLine } from '../progress.js'
 import { checks } from './doctor-checks.js'
@@ -81,7 +82,7 @@ function differs(name: OptionName, config: Config): boolean {
 function shown(name: OptionName, config: Config): string {
   const option: Option = options[name]
   if (option.secret) return HIDDEN
-  const value: unknown = config[name]
+  const value = statedValue(name, config[name])
   return withoutSecrets(typeof value === 'string' ? value : JSON.stringify(value), config)
 }
 

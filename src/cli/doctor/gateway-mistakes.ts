@@ -31,7 +31,7 @@ const CALL = JSON.stringify({ id: '1', jsonrpc: '2.0', method: 'web.ListBuckets'
 /** The kind of server that answers a JSON-RPC call; `other` includes none. */
 type Answerer = 'json-rpc' | 's3' | 'other'
 
-type GatewayChoice = Pick<Config, 'gatewayUrl' | 'brandPath' | 'brandHeader' | 'gatewayTimeoutSeconds'>
+type GatewayChoice = Pick<Config, 'gatewayUrl' | 'brandPath' | 'brandHeader' | 'gatewayTimeoutMs'>
 
 /**
  * Finds the likely mistake in the options if a gateway is unusable, and its remedy; undefined if none is found. Sends a
@@ -41,7 +41,7 @@ export async function likelyMistake(config: GatewayChoice): Promise<string | und
   if (config.gatewayUrl === undefined) return undefined
   const url = new URL(config.gatewayUrl)
   const ask = (base: string, word: string) =>
-    answerer(`${base.replace(/\/+$/, '')}/${word}/webrpc`, config.gatewayTimeoutSeconds * 1000)
+    answerer(`${base.replace(/\/+$/, '')}/${word}/webrpc`, config.gatewayTimeoutMs)
   const here = await ask(url.href, config.brandPath)
   if (here === 'json-rpc') return undefined
 

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { identityPolicyProblem } from '../../access/documents.js'
 import type { Credentials } from '../../api/identity.js'
-import type { Limits } from '../../api/limits.js'
+import type { ConfiguredLimits } from '../../api/limits.js'
 import { type Cidr, contains, readCidr } from '../../common/cidr.js'
 import type { CleanupStack } from '../../common/cleanup-stack.js'
 import type { ClosedBecause, ConnectionBounds } from '../../common/http/connection-bound.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import type { AccountKeys } from '../../gateway/account/log-in.js'
 import { pluginActionsOf } from '../../plugins/running-plugins.js'
 import { parseSealingKey } from '../../plugins/sealer.js'
@@ -23,13 +22,14 @@ import type { TrafficBounds } from '../../server/traffic/gate.js'
 import type { WorkerOfServer } from '../../state/backend.js'
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
+import { limitOptions } from '../config/option-groups.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/built-in-plugins.js'
-import { accountKeysOf, type GatewayInUse } from './gateway.js'
+import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
 import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
-import { gatewayTlsOf, tlsFilesOf } from './server-options.js'
+import { tlsFilesOf } from './server-options.js'
 
 interface EndpointParts {
   readonly config: Config
@@ -82,7 +82,6 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
     ...logFiles,
     metrics,
     ...(scrape && { scrape }),
-    metricsBuckets: config.metricsBuckets,
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => parts.reload(requestId),
     plugins,
@@ -100,8 +99,7 @@ export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoi
   })
   cleanup.defer(async () => {
     proxy.shutDown()
-    const { shutdownDelaySeconds, shutdownGraceSeconds } = stopAs
-    const cut = await serving.close(shutdownGraceSeconds * 1000, shutdownDelaySeconds * 1000)
+    const cut = await serving.close(stopAs.shutdownGraceMs, stopAs.shutdownDelayMs)
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
   return {
@@ -149,57 +147,37 @@ function certificatesOf(config: Config, log: Logger): Certificates | undefined {
   }
 }
 
+/** An option that ProxyOptions has under the same name needs no line here. */
 function proxyOptions(
   config: Config,
   identities: Credentials,
   gateway: GatewayInUse & { readonly keys: AccountKeys },
   log: Logger,
-) {
-  const tls = gatewayTlsOf(config)
+): ProxyOptions {
+  const { state: stateUrl, plugins: _loadedByTheCaller, ...others } = config
   return {
-    gateway: {
-      url: gateway.url,
-      ...(tls && { tls }),
-      account: gateway.account,
-      keys: gateway.keys,
-      brand: { path: config.brandPath, header: config.brandHeader },
-      timeoutMs: config.gatewayTimeoutSeconds * 1000,
-    },
+    ...others,
+    gateway: { ...gatewayClientOf(config), url: gateway.url, account: gateway.account, keys: gateway.keys },
     identities,
     platformUrl: gateway.platform?.url,
     paymentUrl: gateway.payment,
     sealingKey: sealingKeyOf(config),
-    sessionToken: config.sessionToken,
-    signatureV2: config.signatureV2,
-    data: config.data,
-    stateUrl: config.state,
+    stateUrl,
     staging: stagingOf(config),
-    stateTimeoutMs: config.stateTimeoutSeconds * 1000,
-    lockLeaseMs: config.lockLeaseSeconds * 1000,
-    region: config.region,
     ...liveOptions(config),
     log,
     signedBasePaths: config.signedBasePath,
-    shareUrl: config.shareUrl,
-    objectOwnership: config.objectOwnership,
-    storageClassLabels: config.storageClassLabels,
-    passthrough: config.passthrough,
-    uploadExpiryMs: config.uploadExpiryDays * DAY_MS,
-    jobExpiryMs: config.jobExpiryDays * DAY_MS,
-    lifecycleIntervalMs: config.lifecycleIntervalMinutes * MINUTE_MS,
-    notificationMaxAgeMs: config.notificationMaxAgeHours * HOUR_MS,
   }
 }
 
 /** The options that can change while the server runs. */
 function liveOptions(config: Config): LiveOptions {
+  const { accessLog, trustForwardedHost, trustedProxies } = config
   return {
+    ...{ accessLog, trustForwardedHost, trustedProxies },
     domains: config.domain,
-    trustForwardedHost: config.trustForwardedHost,
-    trustedProxies: config.trustedProxies,
     limits: limitsOf(config),
     traffic: trafficOf(config),
-    accessLog: config.accessLog,
     webhooks: [
       ...joinWebhooks(config.webhook.map(parseWebhook), config.webhookSecret.map(parseWebhookSecret)).values(),
     ],
@@ -254,22 +232,9 @@ function sealingKeyOf({
   return key
 }
 
-/** The bounds that the options set. */
-function limitsOf(config: Config): Partial<Limits> {
-  return {
-    maxDocumentBytes: config.maxDocumentBytes,
-    bodyIdleMs: config.bodyIdleSeconds * 1000,
-    minBodyRate: config.minBodyRate,
-    maxBodies: config.maxBodies,
-    maxBodiesPerClient: config.maxBodiesPerClient,
-    maxSpoolBytes: config.maxSpoolBytes,
-    maxSpoolBytesPerClient: config.maxSpoolBytesPerClient,
-    maxStagedBytes: config.maxStagedBytes,
-    maxStagedBytesPerClient: config.maxStagedBytesPerClient,
-    minFreeBytes: config.minFreeBytes,
-    keyWaitMs: config.keyWaitSeconds * 1000,
-    pluginDeadlineMs: config.pluginDeadlineSeconds * 1000,
-  }
+function limitsOf(config: Config): ConfiguredLimits {
+  const names = Object.keys(limitOptions) as (keyof ConfiguredLimits)[]
+  return Object.fromEntries(names.map((name) => [name, config[name]])) as Record<keyof ConfiguredLimits, number>
 }
 
 /** The bounds of connections to the S3 endpoint. */

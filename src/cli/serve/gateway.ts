@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { KnownEpochs } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { Logger } from '../../common/log.js'
-import { createGatewayPool, type GatewayPool } from '../../gateway/account/create-gateway.js'
+import { createGatewayPool, type GatewayPool, type GatewayPoolOptions } from '../../gateway/account/create-gateway.js'
+import type { Brand } from '../../gateway/brand.js'
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 import type { PaymentOptions } from '../../services/payment/payment.js'
@@ -114,7 +115,7 @@ export async function startEmbedded(
     gateway: {
       ...address,
       quirks: parseQuirks(config.gatewayQuirks),
-      brand: { path: config.brandPath, header: config.brandHeader },
+      brand: brandOf(config),
       region: config.region,
       accessKey: config.gatewayAccessKey,
       secretKey: config.gatewaySecretKey,
@@ -169,14 +170,16 @@ async function notAsked(): Promise<never> {
 }
 
 export function poolOf(config: Config, gateway: GatewayInUse, log: Logger): GatewayPool {
-  return createGatewayPool({
-    url: gateway.url,
-    tls: gatewayTlsOf(config),
-    brand: { path: config.brandPath, header: config.brandHeader },
-    timeoutMs: config.gatewayTimeoutSeconds * 1000,
-    keys: accountKeysOf(config),
-    log,
-  })
+  return createGatewayPool({ ...gatewayClientOf(config), url: gateway.url, keys: accountKeysOf(config), log })
+}
+
+/** How the gateway is reached, by the options. Throws Failure for certificates that cannot be read. */
+export function gatewayClientOf(config: Config): Pick<GatewayPoolOptions, 'tls' | 'brand' | 'timeoutMs'> {
+  return { tls: gatewayTlsOf(config), brand: brandOf(config), timeoutMs: config.gatewayTimeoutMs }
+}
+
+function brandOf({ brandPath: path, brandHeader: header }: Config): Brand {
+  return { path, header }
 }
 
 /** Provides the store epochs that an external gateway knows. A separate check reports an unreachable gateway. */

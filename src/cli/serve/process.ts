@@ -37,8 +37,8 @@ export function untilSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Longest time that running requests get after a signal, ms. */
-export function endingMs(config: Pick<Config, 'shutdownDelaySeconds' | 'shutdownGraceSeconds'>): number {
-  return (config.shutdownDelaySeconds + config.shutdownGraceSeconds) * 1000
+export function endingMs(config: Pick<Config, 'shutdownDelayMs' | 'shutdownGraceMs'>): number {
+  return config.shutdownDelayMs + config.shutdownGraceMs
 }
 
 /**
@@ -47,10 +47,10 @@ export function endingMs(config: Pick<Config, 'shutdownDelaySeconds' | 'shutdown
  */
 export function boundStop(
   signalled: Promise<unknown>,
-  config: Pick<Config, 'stopSeconds' | 'shutdownDelaySeconds' | 'shutdownGraceSeconds'>,
+  config: Pick<Config, 'stopMs' | 'shutdownDelayMs' | 'shutdownGraceMs'>,
   log: Logger,
 ): void {
-  const ms = config.stopSeconds === undefined ? endingMs(config) + CLOSING_MS : config.stopSeconds * 1000
+  const ms = config.stopMs ?? endingMs(config) + CLOSING_MS
   void signalled.then(() => {
     new Worker(WATCHDOG, { eval: true, workerData: ms + LAST_WORDS_MS }).unref()
     setTimeout(() => {

@@ -13,8 +13,7 @@ import { openingFailure } from '../../common/opening-failure.js'
 import type { AuditEntry } from '../../server/audit.js'
 import type { Reloaded } from '../../server/reload-call.js'
 import { describeError, Failure } from '../command.js'
-import { type Config, flagOf, type OptionName, optionNames, readAgain } from '../config/config.js'
-import { limitOptions, trafficOptions } from '../config/option-groups.js'
+import { type Config, flagOf, type Option, type OptionName, optionNames, options, readAgain } from '../config/config.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
 import { openLogFile } from './observability.js'
@@ -105,24 +104,6 @@ function flagsOf(names: readonly OptionName[]): string[] {
   return names.map(flagOf)
 }
 
-/** Options whose new values a running server uses. */
-const LIVE: ReadonlySet<OptionName> = new Set<OptionName>([
-  'accessKey',
-  'secretKey',
-  'credentialsFile',
-  'tlsCert',
-  'tlsKey',
-  'webhook',
-  'webhookSecret',
-  'domain',
-  'trustForwardedHost',
-  'trustedProxies',
-  ...(Object.keys(limitOptions) as (keyof typeof limitOptions)[]),
-  ...(Object.keys(trafficOptions) as (keyof typeof trafficOptions)[]),
-  'logLevel',
-  'accessLog',
-])
-
 export interface Changes {
   /** What the server uses when the changes are applied. */
   readonly next: Config
@@ -139,7 +120,8 @@ export interface Changes {
  */
 export function changesOf(running: Config, read: Config): Changes {
   const different = optionNames.filter((name) => !isDeepStrictEqual(running[name], read[name]))
-  const mayChange = (name: OptionName) => LIVE.has(name) && (!isTls(name) || isSecure(running) === isSecure(read))
+  const mayChange = (name: OptionName) =>
+    (options[name] as Option).live === true && (!isTls(name) || isSecure(running) === isSecure(read))
   const changed = different.filter(mayChange)
   const next = { ...running, ...Object.fromEntries(changed.map((name) => [name, read[name]])) }
   return { next, changed, needRestart: different.filter((name) => !mayChange(name)) }
