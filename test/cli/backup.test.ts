@@ -108,7 +108,7 @@ async function readAll(t: Test, server: Dealgate): Promise<Map<string, number>> 
 }
 
 t.test('a backup under load has every write that was acknowledged before it, and none half', async (t) => {
-  const server = await startDealgate(t, { ownProcess: true })
+  const server = await startDealgate(t)
   const folder = temporaryFolder(t)
   await makeBucket(t, server)
   const begun = await send(server, { method: 'POST', target: targetOf(BUCKET, 'joined', 'uploads=') })

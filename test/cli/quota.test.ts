@@ -15,7 +15,7 @@ t.test('an account stores no more than its quota', async (t) => {
     if (code !== 0) throw new Error(stderr)
     return JSON.parse(stdout)
   }
-  const server = await startDealgate(t, { data, ownProcess: true })
+  const server = await startDealgate(t, { data })
   const { accessKey, secretKey } = await cli('account', 'add', '--name', 'tenant')
   const pair = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
   const keys = await cli('keys', 'add', ...pair)

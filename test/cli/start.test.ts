@@ -109,7 +109,6 @@ t.test('keys from the options are used and not kept', async (t) => {
     data,
     args: ['--access-key', 'mine'],
     env: { DEALGATE_SECRET_KEY: 'my-own-secret' },
-    ownProcess: true,
   })
   t.equal(running.accessKey, 'mine')
   t.equal(running.secretKey, 'my-own-secret')
@@ -125,9 +124,7 @@ t.test('a secret key is printed by the start that makes it and by no later one',
   ] as const) {
     const data = join(t.testdir({}), 'data')
     const printed = async () => {
-      // What it prints is looked at.
-      const own = { ownProcess: true }
-      const running = await startCli(t, [...args, '--gateway-port', '0', '--data', data], {}, own)
+      const running = await startCli(t, [...args, '--gateway-port', '0', '--data', data])
       return (await running.stop()).stdout
     }
     const first = await printed()

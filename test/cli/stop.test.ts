@@ -47,7 +47,7 @@ for (const kind of [redis, postgres]) {
       t.teardown(() => store.stop())
       const between = await startHanging(t, store.url)
       const args = ['--state', between.url, '--state-timeout-seconds', '1', '--stop-seconds', String(STOP_SECONDS)]
-      const server = await startDealgate(t, { args, ownProcess: true })
+      const server = await startDealgate(t, { args })
       t.equal((await send(server, { method: 'PUT', target: '/bucket' })).status, 200)
       if (state === 'stalled') between.hang()
       else {
@@ -104,7 +104,7 @@ for (const [what, body] of [
 ] as const) {
   t.test(`the stop of a plugin ${what}`, async (t) => {
     const file = stuckPlugin(t, body)
-    const server = await startDealgate(t, { args: ['--plugin', file, '--stop-seconds', '2'], ownProcess: true })
+    const server = await startDealgate(t, { args: ['--plugin', file, '--stop-seconds', '2'] })
     const { code, signal, stderr } = await server.stop('SIGTERM')
     if (signal === null) {
       t.equal(code, 1)
@@ -116,7 +116,7 @@ for (const [what, body] of [
 t.test('the stop of a plugin in a worker never ends', async (t) => {
   const file = stuckPlugin(t, 'for (;;);')
   const args = ['--plugin', file, '--stop-seconds', '3', '--workers', '2']
-  const server = await startDealgate(t, { args, ownProcess: true })
+  const server = await startDealgate(t, { args })
   const pids = [
     ...new Set([...server.log.matchAll(/"pid":(\d+)[^\n]*a worker is ready/g)].map(([, pid]) => Number(pid))),
   ]

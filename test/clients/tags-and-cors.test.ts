@@ -29,7 +29,7 @@ import { send } from '../support/sign/send.js'
 
 const Bucket = 'tags-and-cors'
 
-inEachMode(t, tagsAndCors, { ownProcess: true })
+inEachMode(t, tagsAndCors)
 
 async function tagsAndCors(t: Test, server: Dealgate): Promise<void> {
   const client = clientOf(server)

@@ -84,7 +84,7 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
     DEALGATE_PAYMENT_PORT: String(paymentPort),
     ...scene.env,
   }
-  const shell = new Shell(folder, environment, scene.ownProcess)
+  const shell = new Shell(folder, environment)
   t.teardown(() => shell.stop())
   if (!scene.unserved) await shell.serve('dealgate')
   await scene.begun?.()

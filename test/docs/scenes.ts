@@ -19,8 +19,6 @@ export interface Scene {
   readonly env?: Readonly<Record<string, string>>
   /** The page starts its server itself. */
   readonly unserved?: true
-  /** The server must be a process: the page looks at it as one, or the server loads modules or files of the page. */
-  readonly ownProcess?: true
   /** Runs once the server is up, before the first command. */
   readonly begun?: () => Promise<void>
   /** Why the page cannot be tried here. */
@@ -36,7 +34,7 @@ const SDK = 'class NodeSDK { start() {} }'
 
 /** By page. Pages that are absent need nothing else than the server. */
 export const scenes: Readonly<Record<string, MakeScene>> = {
-  'README.md': async () => ({ unserved: true, ownProcess: true }),
+  'README.md': async () => ({ unserved: true }),
   'docs/install.md': async () => ({ unserved: true }),
   'docs/guides/five-minutes.md': async () => ({ unserved: true }),
   'docs/guides/before-your-gateway.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
@@ -83,7 +81,7 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
       await writeFile(join(plugin, 'package.json'), '{"type": "module"}')
       await writeFile(join(plugin, 'index.js'), scriptOf(page, index))
     }
-    return { unserved: true, ownProcess: true }
+    return { unserved: true }
   },
   'docs/existing-gateways.md': async (t) => {
     const gateway = await startRealGateway(t, 1)
@@ -102,10 +100,9 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     )
     const port = String(await lastingPort())
     const rewrite = { 'metrics-port 9400': `metrics-port ${port}`, '127.0.0.1:9400': `127.0.0.1:${port}` }
-    return { unserved: true, ownProcess: true, rewrite }
+    return { unserved: true, rewrite }
   },
   'docs/operations.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
-  'docs/running.md': async () => ({ ownProcess: true }),
   'docs/state.md': async (t) => {
     if (redis.skip) return { skip: redis.skip }
     const { url, stop } = await redis.start()

@@ -4,7 +4,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { whenWeEnd } from '../support/server/child.js'
 import { CLI } from '../support/server/cli.js'
-import { HostedRun, hostUnderTest } from '../support/server/hosted.js'
 
 export interface Ended {
   readonly code: number | null
@@ -17,29 +16,20 @@ const PATIENCE_MS = 120_000
 
 const RUN = 'cd "$PWD" && set -a && eval "$1"; code=$?; env -0 >"$2"; exit $code'
 
-/** The variable with which `dealgate` says what it would run, in two files of this name. */
-const ASKED = 'WHAT_WOULD_RUN'
-
 /** Writes a program `dealgate` for a reader. */
 export async function writeDealgate(path: string): Promise<void> {
   const command = [process.execPath, ...CLI].map((part) => `'${part}'`).join(' ')
-  const says = `printf '%s\\0' "$@" >"$${ASKED}.args"; env -0 >"$${ASKED}.env"; exit`
-  await writeFile(path, `#!/bin/sh\nif [ "$${ASKED}" ]; then ${says}; fi\nexec ${command} "$@"\n`, { mode: 0o755 })
+  await writeFile(path, `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
 }
 
 /** A shell that a reader types commands into one after the other: variables and the working folder stay. */
 export class Shell {
   readonly #folder: string
-  readonly #ownProcess: boolean
   #env: Record<string, string>
   #server: ChildProcess | undefined
-  /** The server, where it is no process of its own. */
-  #hosted: HostedRun | undefined
 
-  /** @param ownProcess the page looks at its server as a process */
-  constructor(folder: string, env: Readonly<Record<string, string>>, ownProcess = false) {
+  constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.#folder = folder
-    this.#ownProcess = ownProcess
     this.#env = { ...env, PWD: folder }
   }
 
@@ -57,31 +47,11 @@ export class Shell {
 
   /**
    * Starts a server in another shell, in place of the one before; once it is ready, its `eval` line is pasted into
-   * this one. The server is in a process of the runner if that has one for servers.
+   * this one.
    */
   async serve(text: string): Promise<void> {
     await this.stop()
-    const host = this.#ownProcess ? undefined : hostUnderTest()
-    await this.#export(host === undefined ? await this.#start(text) : await this.#startAt(host, text))
-  }
-
-  /** Starts what a command line would start, as the shell has read it. */
-  async #startAt(host: string, text: string): Promise<string> {
-    const asked = join(this.#folder, '.server')
-    const child = this.#spawn(['-c', 'eval "$1"', 'bash', text], { [ASKED]: asked })
-    const output = collect(child)
-    const [code] = await once(child, 'close')
-    if (code !== 0) throw new Error(`${text}: ${output.stderr}`)
-    // `printf` prints an empty argument if there is none.
-    const given = (await readFile(`${asked}.args`, 'utf8')).split('\0').filter((arg) => arg !== '')
-    const options = given[0] === 'serve' ? given.slice(1) : given
-    const { [ASKED]: _, ...env } = await readEnvironment(`${asked}.env`)
-    this.#hosted = new HostedRun(host)
-    // The host has another working folder.
-    const args = ['serve', '--data', join(this.#folder, 'dealgate-data'), ...options]
-    if ((await this.#hosted.start(args, env)) === undefined)
-      throw new Error(`${text}: ended\n${this.#hosted.log.slice(-5000)}`)
-    return this.#hosted.stdout
+    await this.#export(await this.#start(text))
   }
 
   async #start(text: string): Promise<string> {
@@ -105,16 +75,12 @@ export class Shell {
   async #export(printed: string): Promise<void> {
     const [line] = /^ *eval ".* keys env .*"$/m.exec(printed) ?? []
     if (line === undefined) return
-    // A process of the runner has another program than a reader.
-    const { code, stderr } = await this.run(
-      this.#ownProcess ? line : line.replace(/\$\(.* keys env/, '$(dealgate keys env'),
-    )
+    const { code, stderr } = await this.run(line)
     if (code !== 0) throw new Error(`${line}: ${stderr}`)
   }
 
   /** Ends the server that runs, as Ctrl-C does, and waits for its end. */
   async stop(): Promise<void> {
-    if (this.#hosted?.running) await this.#hosted.stop()
     const child = this.#server
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const end = once(child, 'close')
@@ -125,10 +91,9 @@ export class Shell {
   }
 
   /** In a process group of its own: what a command starts ends with it. */
-  #spawn(args: readonly string[], further: Record<string, string> = {}): ChildProcess {
+  #spawn(args: readonly string[]): ChildProcess {
     const cwd = this.#env.PWD ?? this.#folder
-    const env = { ...this.#env, ...further }
-    const child = spawn('bash', args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('bash', args, { cwd, env: this.#env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     child.once(
       'exit',
       whenWeEnd(() => endGroup(child, 'SIGKILL')),

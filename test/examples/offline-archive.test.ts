@@ -52,7 +52,7 @@ t.test('when the provider lies about the bytes, the gateway keeps its copies', a
 })
 
 t.test('a provider that dies half-way goes on when it is back, also after a power failure', async (t) => {
-  const story = await Story.start(t, CONTROLLED, { ownProcess: true })
+  const story = await Story.start(t, CONTROLLED)
   if (!story) return
   await story.storeDirectly()
   const provider = await story.untilDownloaded()

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
 import { findClient, type RunOptions, run, runFailing } from '../support/programs/run.js'
 import { CLI } from '../support/server/cli.js'
-import { type Dealgate, type StartOptions, startDealgate } from '../support/server/dealgate.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
@@ -41,14 +41,9 @@ export class Story {
   }
 
   /** Undefined, with the test skipped, without aws-cli. */
-  static async start(
-    t: Test,
-    args: readonly string[] = [],
-    how: Pick<StartOptions, 'ownProcess'> = {},
-  ): Promise<Story | undefined> {
+  static async start(t: Test, args: readonly string[] = []): Promise<Story | undefined> {
     if (!(await findClient(t, 'aws'))) return undefined
     const server = await startDealgate(t, {
-      ...how,
       args: ['--config', 'examples/offline-archive/dealgate.json', ...args],
     })
     const home = temporaryFolder(t)

@@ -117,7 +117,7 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
   const { mode, store, args = [] } = scene
   const folder = temporaryFolder(t)
   writeFileSync(join(folder, 'clock.mjs'), CLOCK)
-  const gateway = await startGateway(t, mode, { ownProcess: true })
+  const gateway = await startGateway(t, mode)
   t.teardown(() => goOn(gateway.pid))
   const between = await Between.start(t, gateway)
   const state = await store?.start()
@@ -138,7 +138,6 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
         args: [...ARGS, ...shared, ...args],
         env,
         port,
-        ownProcess: true,
       })
       t.teardown(() => goOn(proxy.pid))
       return { proxy, clock }

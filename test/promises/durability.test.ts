@@ -9,36 +9,32 @@ import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 const BUCKET = 'durable'
 const OLD = { target: targetOf(BUCKET, 'overwritten'), body: bytes('old', 2 * MiB) }
 
-inEachMode(
-  t,
-  async (t, server) => {
-    t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
-    const objects = new Objects(server)
-    const upload = new Upload(server)
-    await t.test('is stored', async (t) => {
-      await upload.begin(t)
-      await upload.put(t, 1)
-      await objects.store(t)
-    })
-    await powerCut(server)
-    await t.test('is there after a power cut, and goes on', async (t) => {
-      await objects.are(t)
-      await upload.put(t, 2)
-      await upload.put(t, 3)
-      await objects.removeOne(t)
-    })
-    await powerCut(server)
-    await t.test('is there after another one, and ends', async (t) => {
-      await objects.lackOne(t)
-      await upload.lists(t)
-      t.equal((await send(server, { method: 'PUT', ...OLD })).status, 200)
-      await upload.complete(t)
-    })
-    await t.test('an overwrite that was under way', (t) => overwriting(t, server))
-    await t.test('an upload that was complete', (t) => upload.is(t))
-  },
-  { ownProcess: true },
-)
+inEachMode(t, async (t, server) => {
+  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+  const objects = new Objects(server)
+  const upload = new Upload(server)
+  await t.test('is stored', async (t) => {
+    await upload.begin(t)
+    await upload.put(t, 1)
+    await objects.store(t)
+  })
+  await powerCut(server)
+  await t.test('is there after a power cut, and goes on', async (t) => {
+    await objects.are(t)
+    await upload.put(t, 2)
+    await upload.put(t, 3)
+    await objects.removeOne(t)
+  })
+  await powerCut(server)
+  await t.test('is there after another one, and ends', async (t) => {
+    await objects.lackOne(t)
+    await upload.lists(t)
+    t.equal((await send(server, { method: 'PUT', ...OLD })).status, 200)
+    await upload.complete(t)
+  })
+  await t.test('an overwrite that was under way', (t) => overwriting(t, server))
+  await t.test('an upload that was complete', (t) => upload.is(t))
+})
 
 async function powerCut(server: Dealgate): Promise<void> {
   await server.kill9()

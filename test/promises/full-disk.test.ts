@@ -45,7 +45,7 @@ for (const mode of modes) {
   t.test(`${mode}: a full disk`, { skip }, async (t) => {
     const disk = smallDisk(t)
     const data = join(disk, 'data')
-    const server = await startDealgate(t, { mode, data, ownProcess: true })
+    const server = await startDealgate(t, { mode, data })
     t.equal((await send(server, { method: 'PUT', target: '/full' })).status, 200)
     for (let i = 0; i < 30; i++) t.equal(await statusOf(server, 'PUT', `small-${i}`, bytes(`${i}`, 1000)), 200)
     for (const key of ['kept', 'large-1', 'large-2']) {

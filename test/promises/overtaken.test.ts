@@ -186,7 +186,7 @@ for (const mode of modes) {
   })
 
   t.test(`${mode}: a gateway that is stopped and goes on`, async (t) => {
-    const gateway = await startGateway(t, mode, { ownProcess: true })
+    const gateway = await startGateway(t, mode)
     const server = await startDealgate(t, { mode, gateway, args: ARGS })
     const keys = new Keys(server)
     t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)

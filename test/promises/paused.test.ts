@@ -59,7 +59,7 @@ function goOn(pid: number): void {
 
 for (const mode of modes) {
   t.test(`${mode}: a gateway that pauses`, async (t) => {
-    const gateway = await startGateway(t, mode, { ownProcess: true })
+    const gateway = await startGateway(t, mode)
     const server = await startDealgate(t, { mode, gateway, args: ARGS })
     await rounds(t, [server], gateway, 2500)
   })
@@ -72,7 +72,7 @@ for (const store of [redis, postgres]) {
     const gateway: GatewayAddress = await startGateway(t, 'full')
     const args = [...ARGS, '--state', state.url, '--lock-lease-seconds', '1']
     const steady = await startDealgate(t, { gateway, args })
-    const paused = await startDealgate(t, { gateway, args, ownProcess: true })
+    const paused = await startDealgate(t, { gateway, args })
     await rounds(t, [steady, paused], paused, 3000)
   })
 }

@@ -129,7 +129,6 @@ t.test('a Complete that was killed before its last bytes is no attempt', async (
     data,
     args,
     gateway: { url: slow.url, accessKey, secretKey },
-    ownProcess: true,
   })
   let s3 = client(t, first)
   await s3.send(new CreateBucketCommand({ Bucket }))
@@ -146,7 +145,7 @@ t.test('a Complete that was killed before its last bytes is no attempt', async (
   await until('the body is on its way', () => slow.stalled > 0)
   await first.kill9()
   t.ok((await lost) instanceof Error)
-  const second = await startDealgate(t, { data, args, gateway: services, ownProcess: true })
+  const second = await startDealgate(t, { data, args, gateway: services })
   s3 = client(t, second)
   await until('the later write is acknowledged', () =>
     s3.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })).then(

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { bytes, md5 } from '../support/content/content.js'
 import { Between, type Fate, type Passed } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
-import { type StartOptions, startDealgate } from '../support/server/dealgate.js'
+import { startDealgate } from '../support/server/dealgate.js'
 import { type Mode, modes } from '../support/server/modes.js'
 import { send, targetOf } from '../support/sign/send.js'
 
@@ -13,9 +13,9 @@ const BUCKET = 'unconfirmed'
 const PAGE: Fate = { status: 200, type: 'text/html', body: '<!doctype html><title>Login</title>' }
 const PATIENCE_MS = 60_000
 
-async function scene(t: Test, mode: Mode, options: Pick<StartOptions, 'ownProcess'> = {}) {
+async function scene(t: Test, mode: Mode) {
   const between = await Between.start(t, await startGateway(t, mode))
-  const server = await startDealgate(t, { mode, gateway: between, ...options })
+  const server = await startDealgate(t, { mode, gateway: between })
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   return { between, server }
 }
@@ -28,7 +28,7 @@ for (const [what, lies] of [
   ['listings', isListing],
 ] as const) {
   t.test(`legacy: a page in the place of ${what} after an upload`, async (t) => {
-    const { between, server } = await scene(t, 'legacy', { ownProcess: true })
+    const { between, server } = await scene(t, 'legacy')
     const body = bytes(what, 100)
     const headers = {
       'cache-control': 'max-age=5',

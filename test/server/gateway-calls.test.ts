@@ -177,7 +177,7 @@ t.test('killed at any time, the server gets in afterwards', async (t) => {
   const services = ['--account-access-key', account.accessKey, '--account-secret-key', account.secretKey]
   await printed('account', 'add', '--data', data, ...services)
   const tenant = await addKeys(data, account)
-  const running = await startDealgate(t, { data, ownProcess: true })
+  const running = await startDealgate(t, { data })
   for (let round = 0; round < 5; round++) {
     t.equal((await call(running.endpoint, tenant, 'GET', '/')).status, 200, 'it gets in')
     const rotated = call(running.endpoint, tenant, 'POST', ROTATE, '{}').catch(() => {})

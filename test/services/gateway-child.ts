@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { testProgram } from '../support/programs/test-program.js'
 import { endsWithUs, killed } from '../support/server/child.js'
 import { type Client, connectTo } from './gateway-client.js'
 
 /** The services in a process of their own, killed at the end of the test at the latest. */
 export async function inProcess(t: Test, data: string): Promise<{ child: ChildProcess; client: Client }> {
-  const script = testProgram('services/gateway-process')
+  const script = fileURLToPath(new URL('./gateway-process.js', import.meta.url))
   const child = spawn(process.execPath, [script, data], { stdio: ['ignore', 'pipe', 'inherit'] })
   endsWithUs(child)
   t.teardown(() => killed(child))

@@ -4,16 +4,16 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { testProgram } from '../support/programs/test-program.js'
 import { endsWithUs, killed } from '../support/server/child.js'
 import { readPart } from './samples.js'
 
 const log = createLogger({ level: 'silent' })
-const program = testProgram('state/crash-child')
+const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
 
 /** Kills with SIGKILL after so many acknowledgements, parts among them; gives all that were printed. */
 async function runUntilKilled(child: ChildProcessByStdio<null, Readable, null>, count: number): Promise<string[]> {

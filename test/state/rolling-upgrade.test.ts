@@ -81,7 +81,6 @@ t.test('a new configuration, a new certificate and backups with two workers', { 
   const tls = ['--tls-cert', used.cert, '--tls-key', used.key]
   const server = await startDealgate(t, {
     args: ['--config', file, '--workers', '2', ...tls, ...KEYS],
-    ownProcess: true,
   })
   const httpsAgent = new Agent({ ca: readFileSync(authority.file), keepAlive: true, maxSockets: 8 })
   const { endpoint, region } = server
@@ -117,9 +116,8 @@ t.test('restarts of two of three proxies in turn, behind HAProxy', { skip, timeo
   t.teardown(() => store.stop())
   const gateway = await startGateway(t, 'full')
   const args = ['--state', store.url, '--staging', 'gateway', '--shutdown-delay-seconds', '4', ...KEYS]
-  const start = async (own = {}) => startDealgate(t, { gateway, args, port: await lastingPort(), ...own })
-  const replaced = { ownProcess: true } as const
-  const proxies = await Promise.all([start(), start(replaced), start(replaced)])
+  const start = async () => startDealgate(t, { gateway, args, port: await lastingPort() })
+  const proxies = await Promise.all([start(), start(), start()])
   const endpoint = await haproxy.start(
     t,
     proxies.map(({ port }) => port),

@@ -1,5 +1,5 @@
 import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,30 +78,9 @@ export const postgres: StateServerKind = {
   },
 }
 
-/**
- * Creates the files of a database. In `npm test`, initdb does so once, and each database is a copy: it takes half a
- * second of CPU time.
- */
+/** Creates the files of a database. */
 function makeCluster(data: string, run: RunAs): void {
-  const initdb = (folder: string) => {
-    execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', folder, '-U', 'dealgate', '-A', 'trust', '-N'], run)
-  }
-  const { SCRATCH_UNDER_TEST: scratch } = process.env
-  if (scratch === undefined) {
-    initdb(data)
-    return
-  }
-  const made = join(scratch, 'postgres-cluster')
-  if (!existsSync(made)) {
-    initdb(data)
-    try {
-      renameSync(data, made)
-    } catch {
-      // Another test has been faster.
-      return
-    }
-  }
-  execFileSync('cp', ['-Rp', made, data], run)
+  execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
 }
 
 function missing(found: string | undefined, what: string): string | false {

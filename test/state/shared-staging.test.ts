@@ -190,10 +190,7 @@ t.test('acknowledged parts survive the death of any proxy', { skip: redis.skip }
     ...['--state', server.url, '--staging', 'gateway', '--lock-lease-seconds', '1'],
     ...['--access-key', keys.accessKeyId, '--secret-key', keys.secretAccessKey],
   ]
-  const [one, two] = await Promise.all([
-    startDealgate(t, { gateway, args, ownProcess: true }),
-    startDealgate(t, { gateway, args }),
-  ])
+  const [one, two] = await Promise.all([startDealgate(t, { gateway, args }), startDealgate(t, { gateway, args })])
   const client = (at: { endpoint: string }) => ({
     send: (method: string, path: string, more = {}) => signedRequest(at.endpoint, keys, { method, path, ...more }),
   })

@@ -135,7 +135,7 @@ for (const { kind, balancer, mode, lease, first } of cases) {
       ...['--state', store.url, '--staging', 'gateway', '--lock-lease-seconds', String(lease)],
       ...['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey],
     ]
-    const start = async () => startDealgate(t, { gateway, args, port: await lastingPort(), ownProcess: true })
+    const start = async () => startDealgate(t, { gateway, args, port: await lastingPort() })
     const proxies = await Promise.all(Array.from({ length: COUNT }, start))
     const ports = proxies.map(({ port }) => port)
     const authorizer = { ...PAIR, endpoint: await balancer.start(t, ports), region: proxies[0]?.region ?? '' }

@@ -143,7 +143,6 @@ async function startServer(t: Test): Promise<Dealgate> {
   await writeFile(config, JSON.stringify({ plugins: [{ use: 'deal', options: plugin }] }))
   const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
   return startDealgate(t, {
-    ownProcess: true,
     args: ['--config', config, '--network-epoch-seconds', '0.001', '--network-control', ...keys],
   })
 }

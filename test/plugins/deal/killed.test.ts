@@ -43,7 +43,7 @@ function askForDeal(server: Dealgate, key: string, wait: number) {
 }
 
 t.test(`killed at ${ROUNDS} random moments during deals: each deal is made exactly once`, async (t) => {
-  const server = await startDealgate(t, { ownProcess: true })
+  const server = await startDealgate(t)
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   const began = Date.now()
   const made: string[] = []

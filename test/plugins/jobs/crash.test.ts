@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { testProgram } from '../../support/programs/test-program.js'
 import { endsWithUs, killed } from '../../support/server/child.js'
 
-const program = testProgram('plugins/jobs/crash-child')
+const program = fileURLToPath(new URL('./crash-child.js', import.meta.url))
 
 /** The suite runs a sample; `npm run stress` runs more. */
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 8)

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
@@ -13,7 +14,6 @@ import type { Fault } from '../../../src/services/network/embedded/control.js'
 import type { DealProgress, DealTerms, Pack } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { testProgram } from '../../support/programs/test-program.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
 
 const commit = createCommit()
@@ -494,7 +494,7 @@ t.test('a provider on another disk', { skip: !hasOtherDisk() && 'there is no oth
 
 t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
   const folder = temporaryFolder(t)
-  const script = testProgram('services/network/embedded-process')
+  const script = fileURLToPath(new URL('./embedded-process.js', import.meta.url))
   let finished = 0
   /** How long a deal takes in the other process, ms: that of the first round, which is let finish. */
   let took = 0

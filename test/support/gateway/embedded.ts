@@ -6,21 +6,18 @@ import { Command, stopAtEnd } from '../server/cli.js'
 import { type Mode, quirksOption } from '../server/modes.js'
 import type { GatewayAddress } from './gateway-address.js'
 
-/**
- * Starts the embedded gateway alone, as the process `dealgate services`, until the test ends.
- * @param ownProcess the test looks at the process: it must not run in a process of the runner
- */
-export async function startGateway(
-  t: Test,
-  mode: Mode,
-  { ownProcess = false } = {},
-): Promise<GatewayAddress & { readonly pid: number }> {
+/** Starts the embedded gateway alone, as the process `dealgate services`, until the test ends. */
+export async function startGateway(t: Test, mode: Mode): Promise<GatewayAddress & { readonly pid: number }> {
   const data = temporaryFolder(t)
-  const command = new Command<{ gateway: string; accessKey: string; secretKey: string }>(
-    ['services', '--gateway-port', '0', '--data', data, '--gateway-quirks', quirksOption(mode)],
-    {},
-    ownProcess,
-  )
+  const command = new Command<{ gateway: string; accessKey: string; secretKey: string }>([
+    'services',
+    '--gateway-port',
+    '0',
+    '--data',
+    data,
+    '--gateway-quirks',
+    quirksOption(mode),
+  ])
   stopAtEnd(t, 'gateway', command)
   await command.start()
   const { gateway, accessKey, secretKey } = command.line

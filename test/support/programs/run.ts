@@ -2,7 +2,6 @@ import { spawn, spawnSync } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { Test } from 'tap'
-import { forksOf, runInFork } from './python-forks.js'
 
 const TIMEOUT_MS = 120_000
 
@@ -34,16 +33,7 @@ export function isolatedEnv(env: Readonly<Record<string, string>>): Record<strin
 }
 
 /** Runs a program to its end, whatever that is, in an environment of its own. */
-export async function runAny(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const { env = {}, cwd = process.cwd(), input, timeoutMs = TIMEOUT_MS } = options
-  const forks = forksOf(command)
-  // `-` is a standard stream, which a program may treat as it finds it: a pipe.
-  if (forks === undefined || input !== undefined || args.includes('-')) return runProcess(command, args, options)
-  const { code, stdout, stderr } = await runInFork(forks, { args, cwd, env: isolatedEnv(env), timeoutMs })
-  return { command: [command, ...args].join(' '), code, stdout, stderr: stderr.toString('utf8') }
-}
-
-function runProcess(command: string, args: readonly string[], options: RunOptions): Promise<Finished> {
+export function runAny(command: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const { env = {}, cwd, input, timeoutMs = TIMEOUT_MS } = options
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {

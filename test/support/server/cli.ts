@@ -2,21 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { endsWithUs } from './child.js'
-import { HOSTED, HostedRun, hostUnderTest } from './hosted.js'
-import { runShort } from './short-commands.js'
 
-/**
- * Arguments of node that run `dealgate`. `npm test` names the bundle that it has just built; tests that are run
- * otherwise take the compiled sources.
- */
-export const CLI: readonly string[] = process.env.CLI_UNDER_TEST
-  ? [resolve(process.env.CLI_UNDER_TEST)]
-  : ['--conditions=dealgate-source', fileURLToPath(new URL('../../../src/cli.js', import.meta.url))]
-
-const HOW_TO_OWN = 'start it with `ownProcess`; test/runner/own-processes.ts names the files that need none'
+/** Arguments of node that run `dealgate`: the bundle, which `npm test` has built. */
+export const CLI: readonly string[] = [resolve('dist/app/cli.js')]
 
 /** Time limit of a start or a stop, ms. */
 const PATIENCE_MS = 120_000
@@ -34,11 +24,7 @@ export async function runCli(
   env: Record<string, string> = {},
   cwd?: string,
 ): Promise<Finished> {
-  const short = runShort(
-    { args, env: environment({ ...freePorts(args, env), ...env }), cwd: cwd ?? process.cwd() },
-    env,
-  )
-  return short ? { ...(await short), signal: null } : new Run(args, env, cwd).finished
+  return new Run(args, env, cwd).finished
 }
 
 /** Runs dealgate with a text as its standard input. */
@@ -64,9 +50,8 @@ export async function startCli<Line>(
   t: Test,
   args: readonly string[],
   env: Record<string, string> = {},
-  { ownProcess = false }: { readonly ownProcess?: boolean } = {},
 ): Promise<Command<Line>> {
-  const command = new Command<Line>(args, env, ownProcess)
+  const command = new Command<Line>(args, env)
   stopAtEnd(t, args[0] ?? 'dealgate', command)
   await command.start()
   return command
@@ -78,31 +63,25 @@ export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv
   return { ...Object.fromEntries(inherited), ...env }
 }
 
-/**
- * A command that runs until it is stopped: `serve` or `services`. It can be started again. It is a process, except in
- * `npm test` where the test file does not look at processes, unless the test asks for one: see hosted.ts.
- */
+/** A command that runs until it is stopped: `serve` or `services`. It can be started again. */
 export class Command<Line> {
   readonly #args: readonly string[]
   readonly #env: Record<string, string>
-  readonly #ownProcess: boolean
-  #run: Run | HostedRun | undefined
+  #run: Run | undefined
   #former = ''
   #line: Line | undefined
 
-  constructor(args: readonly string[], env: Record<string, string> = {}, ownProcess = false) {
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
     this.#args = args
     this.#env = env
-    this.#ownProcess = ownProcess
   }
 
   /** Resolves when the command is ready. Rejects with its log if it ends instead. */
   async start(): Promise<void> {
     this.#former = this.log
-    const args = [...this.#args, '--print', 'json']
-    const own = this.#ownProcess || readByNode(this.#env)
-    const host = own ? undefined : hostUnderTest()
-    const line = await (host && HOSTED.has(args[0] ?? '') ? this.#startAt(host, args) : this.#startProcess(args))
+    const run = new Run([...this.#args, '--print', 'json'], this.#env)
+    this.#run = run
+    const line = await Promise.race([run.firstLine(), run.finished.then(() => undefined), patience()])
     if (line === undefined) throw new Error(`${this.#args.join(' ')} did not start:\n${this.log}`)
     // A secret key is printed only by the start that creates it.
     this.#line = { ...this.#line, ...parsed<Line>(line) }
@@ -120,7 +99,7 @@ export class Command<Line> {
   }
 
   get pid(): number {
-    const { pid } = this.#process
+    const pid = this.#run?.child.pid
     if (pid === undefined) throw new Error('not started')
     return pid
   }
@@ -132,13 +111,7 @@ export class Command<Line> {
   /** Sends a signal and waits for the end. Returns the output of the last start. Kills a command that does not stop. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Finished> {
     if (!this.#run) throw new Error('not started')
-    if (this.#run instanceof HostedRun && signal === 'SIGTERM') {
-      const end = await Promise.race([this.#run.stop(), patience()])
-      if (end) return end
-      throw new Error(`${this.#args.join(' ')} did not stop:\n${this.log}`)
-    }
-    const child = this.#process
-    const { finished } = this.#run as Run
+    const { child, finished } = this.#run
     if (this.running) child.kill(signal)
     const end = await Promise.race([finished, patience()])
     if (end) return end
@@ -149,24 +122,6 @@ export class Command<Line> {
   /** Kills the process as a power failure would. */
   async kill9(): Promise<void> {
     if (this.running) await this.stop('SIGKILL')
-  }
-
-  async #startProcess(args: readonly string[]): Promise<string | undefined> {
-    const run = new Run(args, this.#env)
-    this.#run = run
-    return Promise.race([run.firstLine(), run.finished.then(() => undefined), patience()])
-  }
-
-  #startAt(host: string, args: readonly string[]): Promise<string | undefined> {
-    const run = new HostedRun(host)
-    this.#run = run
-    return run.start(args, environment({ ...freePorts(args, this.#env), ...this.#env }))
-  }
-
-  get #process(): ChildProcess {
-    if (this.#run instanceof HostedRun) throw new Error(`no process of its own: ${HOW_TO_OWN}`)
-    if (!this.#run) throw new Error('not started')
-    return this.#run.child
   }
 }
 
@@ -195,11 +150,6 @@ function freePorts(args: readonly string[], env: Record<string, string>): Record
     ...(!args.includes('--platform-url') && { DEALGATE_PLATFORM_PORT: '0' }),
     ...(!args.includes('--payment-url') && { DEALGATE_PAYMENT_PORT: '0' }),
   }
-}
-
-/** Whether these variables change what node does when it starts. */
-function readByNode(env: Record<string, string>): boolean {
-  return Object.keys(env).some((name) => name.startsWith('NODE_'))
 }
 
 /** One process, and its output as it comes. */

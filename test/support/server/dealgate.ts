@@ -21,8 +21,6 @@ export interface StartOptions {
   readonly data?: string
   /** The same one at each start. Default: a free one. */
   readonly port?: number
-  /** The test kills the server: it must not run in a process of the runner. */
-  readonly ownProcess?: true
 }
 
 interface StartLine extends Omit<Endpoint, 'secretKey'> {
@@ -45,7 +43,7 @@ export class Dealgate implements Endpoint {
   readonly #options: StartOptions
 
   constructor(data: string, options: StartOptions) {
-    const { mode, gateway, args = [], env, port = 0, ownProcess } = options
+    const { mode, gateway, args = [], env, port = 0 } = options
     this.data = data
     this.mode = mode ?? 'full'
     this.#options = options
@@ -56,7 +54,7 @@ export class Dealgate implements Endpoint {
         ]
       : ['--gateway-port', '0', ...(mode ? ['--gateway-quirks', quirksOption(mode)] : [])]
     const all = ['serve', '--port', String(port), '--data', data, ...gatewayArgs, ...args]
-    this.#command = new Command(all, env, ownProcess)
+    this.#command = new Command(all, env)
   }
 
   get endpoint(): string {
