@@ -1,32 +1,18 @@
 import type { Plugin } from '../api/plugin.js'
 import { getBucketAcl, getObjectAcl, putBucketAcl, putObjectAcl } from './access/acl-operations.js'
-import {
-  deleteBucketPolicy,
-  getBucketPolicy,
-  getBucketPolicyStatus,
-  putBucketPolicy,
-} from './access/bucket-policy-operations.js'
-import { getBucketOwnershipControls, putBucketOwnershipControls } from './access/ownership-controls.js'
-import { deletePublicAccessBlock, getPublicAccessBlock, putPublicAccessBlock } from './access/public-access-block.js'
+import { bucketPolicy, bucketPolicyStatus } from './access/bucket-policy-operations.js'
+import { bucketOwnershipControls } from './access/ownership-controls.js'
+import { publicAccessBlock } from './access/public-access-block.js'
 import { createBucket, deleteBucket, getBucketLocation, headBucket } from './bucket/bucket.js'
-import { deleteBucketCors, getBucketCors, putBucketCors } from './bucket/cors.js'
+import { bucketCors } from './bucket/cors.js'
 import { deleteObjects } from './bucket/delete-objects.js'
-import {
-  configurationsById,
-  putBucketLogging,
-  putBucketRequestPayment,
-  unconfiguredOperations,
-} from './bucket/fixed-settings.js'
+import { configurationsById, fixedSettings } from './bucket/fixed-settings.js'
 import { listBuckets } from './bucket/list-buckets.js'
 import { listObjects, listObjectsV2, listObjectVersions } from './bucket/list-objects.js'
 import { postObject } from './bucket/post-object.js'
 import { preflightBucket, preflightObject } from './bucket/preflight.js'
 import { live, ready } from './health.js'
-import {
-  deleteBucketLifecycle,
-  getBucketLifecycleConfiguration,
-  putBucketLifecycleConfiguration,
-} from './lifecycle/operations.js'
+import { bucketLifecycle } from './lifecycle/operations.js'
 import { completeMultipartUpload } from './multipart/complete-multipart-upload.js'
 import { createMultipartUpload } from './multipart/create-multipart-upload.js'
 import { listMultipartUploads, listParts } from './multipart/lists.js'
@@ -41,14 +27,7 @@ import { getObject, headObject } from './object/read-object.js'
 import { restoreObject } from './object/restore.js'
 import { refusedOperations } from './refused.js'
 import { shareObject } from './share.js'
-import {
-  deleteBucketTagging,
-  deleteObjectTagging,
-  getBucketTagging,
-  getObjectTagging,
-  putBucketTagging,
-  putObjectTagging,
-} from './tagging/operations.js'
+import { bucketTagging, deleteObjectTagging, getObjectTagging, putObjectTagging } from './tagging/operations.js'
 
 /** Core S3, as a plugin. */
 export const s3Plugin: Plugin = {
@@ -78,39 +57,26 @@ export const s3Plugin: Plugin = {
     abortMultipartUpload,
     listParts,
     listMultipartUploads,
-    putBucketTagging,
-    getBucketTagging,
-    deleteBucketTagging,
+    ...bucketTagging,
     putObjectTagging,
     getObjectTagging,
     deleteObjectTagging,
-    putBucketCors,
-    getBucketCors,
-    deleteBucketCors,
+    ...bucketCors,
     preflightBucket,
     preflightObject,
-    getBucketPolicy,
-    putBucketPolicy,
-    deleteBucketPolicy,
-    getBucketPolicyStatus,
+    ...bucketPolicy,
+    ...bucketPolicyStatus,
     getBucketAcl,
     putBucketAcl,
     getObjectAcl,
     putObjectAcl,
-    getBucketOwnershipControls,
-    putBucketOwnershipControls,
-    getPublicAccessBlock,
-    putPublicAccessBlock,
-    deletePublicAccessBlock,
+    ...bucketOwnershipControls,
+    ...publicAccessBlock,
     ...configurationsById,
-    ...unconfiguredOperations,
-    putBucketLogging,
-    putBucketRequestPayment,
+    ...fixedSettings,
     getObjectLegalHold,
     getObjectRetention,
-    putBucketLifecycleConfiguration,
-    getBucketLifecycleConfiguration,
-    deleteBucketLifecycle,
+    ...bucketLifecycle,
     shareObject,
     live,
     ready,

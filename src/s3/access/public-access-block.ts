@@ -5,9 +5,8 @@ import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
-import { requireDocument } from '../../http/read-request.js'
-import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/define-plugin.js'
+import { xml } from '../../http/reply.js'
+import { bucketSetting } from '../bucket/bucket-setting.js'
 
 /**
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, in the order of its schema.
@@ -109,21 +108,46 @@ export function notRemovable(left: PublicAccess): S3Error {
   })
 }
 
-export const getPublicAccessBlock = defineOperation({
-  name: 'GetPublicAccessBlock',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetPublicAccessBlock.html',
-  access: 'owner',
-  action: 's3:GetBucketPublicAccessBlock',
-  on: { method: 'GET', resource: 'bucket', query: ['publicAccessBlock'] },
-  async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'read')
-    const block = await context.settings.confirmed(request.bucket, 'publicAccessBlock')
-    if (!block) throw new S3Error('NoSuchPublicAccessBlockConfiguration', { fields: { BucketName: request.bucket } })
-    const told = {
-      ...block,
-      RestrictPublicBuckets: block.RestrictPublicBuckets && (await holds(context, request.bucket)),
-    }
-    return xml(document('PublicAccessBlockConfiguration', BLOCKS.map((name) => element(name, told[name])).join('')))
+/**
+ * BlockPublicPolicy and RestrictPublicBuckets refuse policies for everybody; RestrictPublicBuckets also refuses all
+ * anonymous requests to this server. BlockPublicAcls refuses public ACLs. ACLs never grant anything by themselves, so
+ * IgnorePublicAcls always holds.
+ */
+export const publicAccessBlock = bucketSetting({
+  name: 'PublicAccessBlock',
+  subresource: 'publicAccessBlock',
+  action: 'BucketPublicAccessBlock',
+  aboutAccess: true,
+  get: {
+    async run({ bucket }, context) {
+      const block = await context.settings.confirmed(bucket, 'publicAccessBlock')
+      if (!block) return 'NoSuchPublicAccessBlockConfiguration'
+      const told = {
+        ...block,
+        RestrictPublicBuckets: block.RestrictPublicBuckets && (await holds(context, bucket)),
+      }
+      return xml(document('PublicAccessBlockConfiguration', BLOCKS.map((name) => element(name, told[name])).join('')))
+    },
+  },
+  put: {
+    partly: 'RestrictPublicBuckets only for a bucket without a policy (access.md).',
+    async run(bytes, { bucket }, context) {
+      const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
+      const run = async () => {
+        if (block.RestrictPublicBuckets) await requireNoPolicy(context, bucket)
+        await context.state.raiseMark()
+        await context.settings.set(bucket, 'publicAccessBlock', block)
+      }
+      await context.state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
+      return undefined
+    },
+  },
+  remove: {
+    async run(bucket, { settings, state }) {
+      // A store that has lost its records cannot show whether the removal would open the bucket.
+      await state.requireIntact()
+      await settings.delete(bucket, 'publicAccessBlock')
+    },
   },
 })
 
@@ -140,32 +164,6 @@ async function holds(context: Context, bucket: string): Promise<boolean> {
   )
   return false
 }
-
-/**
- * BlockPublicPolicy and RestrictPublicBuckets refuse policies for everybody; RestrictPublicBuckets also refuses all
- * anonymous requests to this server. BlockPublicAcls refuses public ACLs. ACLs never grant anything by themselves, so
- * IgnorePublicAcls always holds.
- */
-export const putPublicAccessBlock = defineOperation({
-  name: 'PutPublicAccessBlock',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutPublicAccessBlock.html',
-  partly: 'RestrictPublicBuckets only for a bucket without a policy (access.md).',
-  access: 'owner',
-  action: 's3:PutBucketPublicAccessBlock',
-  needs: { bucket: ['read', 'write'] },
-  on: { method: 'PUT', resource: 'bucket', query: ['publicAccessBlock'] },
-  async run(request, context) {
-    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
-    const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
-    const run = async () => {
-      if (block.RestrictPublicBuckets) await requireNoPolicy(context, request.bucket)
-      await context.state.raiseMark()
-      await context.settings.set(request.bucket, 'publicAccessBlock', block)
-    }
-    await context.state.locks.withName(`bucket-policy/${request.bucket}`, run, { by: context })
-    return empty()
-  },
-})
 
 function readBlock(root: XmlNode): PublicAccessBlock {
   requireChildren(root, 'PublicAccessBlockConfiguration', { once: BLOCKS })
@@ -191,19 +189,3 @@ async function requireNoPolicy(context: Context, bucket: string): Promise<void> 
     fields: { ArgumentName: 'RestrictPublicBuckets' },
   })
 }
-
-export const deletePublicAccessBlock = defineOperation({
-  name: 'DeletePublicAccessBlock',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeletePublicAccessBlock.html',
-  access: 'owner',
-  action: 's3:PutBucketPublicAccessBlock',
-  on: { method: 'DELETE', resource: 'bucket', query: ['publicAccessBlock'] },
-  async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'read')
-    context.checks.requireWholeBucket(request.bucket, 'write')
-    // A store that has lost its records cannot show whether the removal would open the bucket.
-    await context.state.requireIntact()
-    await context.settings.delete(request.bucket, 'publicAccessBlock')
-    return noContent()
-  },
-})

@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../api/context.js'
 import { OWN_ID } from '../../auth/identities/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { requireDocument } from '../../http/read-request.js'
-import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/define-plugin.js'
+import { empty, xml } from '../../http/reply.js'
+import { bucketSetting } from '../bucket/bucket-setting.js'
 import { headerText } from '../object/attributes.js'
 import {
   configurationDocument,
@@ -15,42 +14,34 @@ import {
   readConfiguration,
 } from './configuration.js'
 
-export const getBucketLifecycleConfiguration = defineOperation({
-  name: 'GetBucketLifecycleConfiguration',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLifecycleConfiguration.html',
-  access: 'owner',
-  action: 's3:GetLifecycleConfiguration',
-  on: { method: 'GET', resource: 'bucket', query: ['lifecycle'] },
-  async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'read')
-    const configuration = await context.settings.confirmed(request.bucket, 'lifecycle')
-    if (!configuration) throw new S3Error('NoSuchLifecycleConfiguration', { fields: { BucketName: request.bucket } })
-    return xml(configurationDocument(configuration), {
-      [MINIMUM_TRANSITION_SIZE]: configuration.minimumTransitionSize,
-    })
-  },
-})
-
 const MINIMUM_TRANSITION_SIZE = 'x-amz-transition-default-minimum-object-size'
 
-export const putBucketLifecycleConfiguration = defineOperation({
-  name: 'PutBucketLifecycleConfiguration',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketLifecycleConfiguration.html',
-  partly:
-    'Expiration and AbortIncompleteMultipartUpload. Transitions only to storage classes that a plugin offers, else InvalidStorageClass; rules about versions are NotImplemented.',
-  access: 'owner',
-  action: 's3:PutLifecycleConfiguration',
-  needs: { bucket: ['write'] },
-  on: { method: 'PUT', resource: 'bucket', query: ['lifecycle'] },
-  async run(request, context) {
-    const minimumTransitionSize = readMinimum(request.headers)
-    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
-    const rules = await readConfiguration(bytes, (name) => context.plugins.storageClasses.has(name))
-    await requireActions(context, request.bucket, rules)
-    const owned = await ownerOf(context, request.bucket, rules)
-    await context.settings.set(request.bucket, 'lifecycle', { rules, minimumTransitionSize, ...owned })
-    return empty({ [MINIMUM_TRANSITION_SIZE]: minimumTransitionSize })
+export const bucketLifecycle = bucketSetting({
+  name: 'BucketLifecycleConfiguration',
+  subresource: 'lifecycle',
+  action: 'LifecycleConfiguration',
+  get: {
+    async run({ bucket }, { settings }) {
+      const configuration = await settings.confirmed(bucket, 'lifecycle')
+      if (!configuration) return 'NoSuchLifecycleConfiguration'
+      return xml(configurationDocument(configuration), {
+        [MINIMUM_TRANSITION_SIZE]: configuration.minimumTransitionSize,
+      })
+    },
   },
+  put: {
+    partly:
+      'Expiration and AbortIncompleteMultipartUpload. Transitions only to storage classes that a plugin offers, else InvalidStorageClass; rules about versions are NotImplemented.',
+    async run(document, { bucket, headers }, context) {
+      const minimumTransitionSize = readMinimum(headers)
+      const rules = await readConfiguration(document, (name) => context.plugins.storageClasses.has(name))
+      await requireActions(context, bucket, rules)
+      const owned = await ownerOf(context, bucket, rules)
+      await context.settings.set(bucket, 'lifecycle', { rules, minimumTransitionSize, ...owned })
+      return empty({ [MINIMUM_TRANSITION_SIZE]: minimumTransitionSize })
+    },
+  },
+  remove: { name: 'DeleteBucketLifecycle', run: (bucket, { settings }) => settings.delete(bucket, 'lifecycle') },
 })
 
 /** Requires the actions of the storage classes in the rules, because transitions cost as much as direct writes. */
@@ -88,16 +79,3 @@ function readMinimum(headers: IncomingHttpHeaders): MinimumTransitionSize {
     fields: { ArgumentName: MINIMUM_TRANSITION_SIZE, ArgumentValue: value },
   })
 }
-
-export const deleteBucketLifecycle = defineOperation({
-  name: 'DeleteBucketLifecycle',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketLifecycle.html',
-  access: 'owner',
-  action: 's3:PutLifecycleConfiguration',
-  on: { method: 'DELETE', resource: 'bucket', query: ['lifecycle'] },
-  async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'write')
-    await context.settings.delete(request.bucket, 'lifecycle')
-    return noContent()
-  },
-})

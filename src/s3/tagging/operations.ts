@@ -1,8 +1,8 @@
 import type { Tag } from '../../api/access.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { refuseVersion, requireDocument } from '../../http/read-request.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
+import { bucketSetting } from '../bucket/bucket-setting.js'
 import { causeOf } from '../object/attributes.js'
 import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
 
@@ -53,49 +53,27 @@ export const deleteObjectTagging = defineOperation({
   },
 })
 
-export const getBucketTagging = defineOperation({
-  name: 'GetBucketTagging',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketTagging.html',
-  access: 'owner',
-  action: 's3:GetBucketTagging',
-  on: { method: 'GET', resource: 'bucket', query: ['tagging'] },
-  async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'read')
-    const tags = await context.settings.confirmed(request.bucket, 'tagging')
-    if (!tags) throw new S3Error('NoSuchTagSet', { fields: { BucketName: request.bucket } })
-    return xml(taggingDocument(tags))
+export const bucketTagging = bucketSetting({
+  name: 'BucketTagging',
+  subresource: 'tagging',
+  action: 'BucketTagging',
+  get: {
+    async run({ bucket }, { settings }) {
+      const tags = await settings.confirmed(bucket, 'tagging')
+      return tags ? xml(taggingDocument(tags)) : 'NoSuchTagSet'
+    },
   },
-})
-
-export const putBucketTagging = defineOperation({
-  name: 'PutBucketTagging',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html',
-  access: 'owner',
-  action: 's3:PutBucketTagging',
-  needs: { bucket: ['write'] },
-  on: { method: 'PUT', resource: 'bucket', query: ['tagging'] },
-  async run(request, context) {
-    const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
-    const tags = await readTagging(bytes, BUCKET_TAGS)
-    // As in S3, a bucket with an empty set of tags has none.
-    if (tags.length === 0) await context.settings.delete(request.bucket, 'tagging')
-    else await context.settings.set(request.bucket, 'tagging', tags)
-    // minio-js takes 204 for a failure: https://github.com/minio/minio-js/blob/8.0.7/src/internal/client.ts (setTagging).
-    return /\bminio-js\//.test(request.headers['user-agent'] ?? '') ? empty() : noContent()
+  put: {
+    async run(document, { bucket, headers }, { settings }) {
+      const tags = await readTagging(document, BUCKET_TAGS)
+      // As in S3, a bucket with an empty set of tags has none.
+      if (tags.length === 0) await settings.delete(bucket, 'tagging')
+      else await settings.set(bucket, 'tagging', tags)
+      // minio-js takes 204 for a failure: https://github.com/minio/minio-js/blob/8.0.7/src/internal/client.ts (setTagging).
+      return /\bminio-js\//.test(headers['user-agent'] ?? '') ? empty() : noContent()
+    },
   },
-})
-
-export const deleteBucketTagging = defineOperation({
-  name: 'DeleteBucketTagging',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketTagging.html',
-  access: 'owner',
-  action: 's3:PutBucketTagging',
-  on: { method: 'DELETE', resource: 'bucket', query: ['tagging'] },
-  async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'write')
-    await context.settings.delete(request.bucket, 'tagging')
-    return noContent()
-  },
+  remove: { run: (bucket, { settings }) => settings.delete(bucket, 'tagging') },
 })
 
 declare module '../../api/settings.js' {

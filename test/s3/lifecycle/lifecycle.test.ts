@@ -17,7 +17,7 @@ import {
 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
-import { putBucketLifecycleConfiguration } from '../../../src/s3/lifecycle/operations.js'
+import { bucketLifecycle } from '../../../src/s3/lifecycle/operations.js'
 import { dueAfter } from '../../../src/s3/lifecycle/rules.js'
 import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
@@ -265,7 +265,8 @@ t.test('a transition in a bucket of another account would be paid by the server'
     authorizer: { ownerOf: async () => ({ owner: 'another', by: 'key' }) },
     settings: { set: async () => t.fail('they were kept') },
   }
-  await t.rejects(putBucketLifecycleConfiguration.run(request as never, context as never), { code: 'NotImplemented' })
+  const put = bucketLifecycle.find(({ name }) => name === 'PutBucketLifecycleConfiguration')
+  await t.rejects(put?.run(request as never, context as never) as Promise<unknown>, { code: 'NotImplemented' })
 })
 
 t.test('a bucket that a client has deleted and made again keeps its data', async (t) => {
