@@ -7,6 +7,8 @@ import { AnswerLost, readAnswer, type ServiceAnswer, type ServiceClient } from '
 export interface FilePost {
   readonly path: readonly string[]
   readonly token: string | undefined
+  /** By which services recognise a repeated request; those that do not know it ignore the header. */
+  readonly idempotencyKey: string
   /** Texts of the form, before the file. */
   readonly fields: Readonly<Record<string, string>>
   readonly name: string
@@ -47,6 +49,7 @@ export async function postFile(client: ServiceClient, post: FilePost): Promise<S
     signal: post.signal,
     headers: {
       ...client.headersOf(post.token),
+      'idempotency-key': post.idempotencyKey,
       'content-type': `multipart/form-data; boundary=${boundary}`,
       ...(post.size !== undefined && { 'content-length': head.length + post.size + tail.length }),
     },

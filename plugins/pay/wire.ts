@@ -197,6 +197,8 @@ const wireUpload = z.object({
   token_id: text,
   mint_address: text,
   nft_tx_hash: text,
+  /** Of the request for it, '' for none; null where the service knows no such keys. */
+  idempotency_key: nullableText,
   offline_deal: listOf(wireOfflineDeal),
 })
 

@@ -345,6 +345,15 @@ export interface CreationTimes {
   cached(bucket: string): Promise<string | undefined>
 }
 
+/** What the gateway remembers of the state stores that were used with it. */
+export interface KnownEpoch {
+  readonly known: boolean
+  /** Whether it knows other epochs. */
+  readonly others: boolean
+  /** The highest mark of this epoch that it was told; 0 for an unknown epoch. */
+  readonly mark: number
+}
+
 /** The epochs of the state stores that were used with the gateway, as the gateway remembers them. */
 export interface KnownEpochs {
   /**
@@ -352,10 +361,10 @@ export interface KnownEpochs {
    * remembers none. Throws S3Error.
    * @param epoch undefined asks about the others only
    */
-  look(epoch: string | undefined): Promise<{ readonly known: boolean; readonly others: boolean } | undefined>
+  look(epoch: string | undefined): Promise<KnownEpoch | undefined>
   /**
-   * Stores the epoch at the gateway in place of those in `over`. Durable once it resolves. Does nothing on a gateway
-   * that remembers none. Throws S3Error.
+   * Stores the epoch at the gateway in place of those in `over`, and its mark. Durable once it resolves, with what the
+   * gateway knew before. Does nothing on a gateway that remembers none. Throws S3Error.
    */
-  keep(epoch: string, over: readonly string[]): Promise<void>
+  keep(epoch: string, over: readonly string[], mark: number): Promise<KnownEpoch | undefined>
 }

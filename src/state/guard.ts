@@ -140,10 +140,22 @@ export class GatewayWitness {
   readonly #log: Logger
   #isDown = false
   #told: { readonly epoch: string; readonly until: number } | undefined
+  #answeredFor: string | undefined
+  /**
+   * False for a store in a data folder: a new folder has a new store, which other stores do not contradict. The gateway
+   * then knows the marks alone.
+   */
+  readonly judgesNew: boolean
 
-  constructor(gateway: KnownEpochs, log: Logger) {
+  constructor(gateway: KnownEpochs, log: Logger, judgesNew: boolean) {
     this.#gateway = gateway
     this.#log = log
+    this.judgesNew = judgesNew
+  }
+
+  /** Whether the gateway was told this epoch, and has answered, since the start of the process. */
+  hasAnsweredFor(epoch: string): boolean {
+    return this.#answeredFor === epoch
   }
 
   /**
@@ -151,23 +163,34 @@ export class GatewayWitness {
    * Throws S3Error ServiceUnavailable when it cannot be queried.
    */
   async contradicts(epoch: string | undefined): Promise<boolean> {
+    if (!this.judgesNew) return false
     const found = await this.#asked(this.#gateway.look(epoch))
     return found?.others === true && !found.known
   }
 
-  /** Tells the gateway the epoch. The gateway knows it once this resolves. Throws S3Error ServiceUnavailable. */
-  async tell({ epoch, over = [] }: Epoch): Promise<void> {
-    await this.#asked(this.#gateway.keep(epoch, over))
+  /**
+   * Tells the gateway the epoch and its mark. The gateway knows them once this resolves, with the highest mark that it
+   * was told before. Throws S3Error ServiceUnavailable.
+   */
+  async tell({ epoch, over = [], mark = 0 }: Epoch): Promise<number> {
+    const before = await this.#asked(this.#gateway.keep(epoch, over, mark))
     this.#told = { epoch, until: performance.now() + TELL_MS }
+    this.#answeredFor = epoch
+    return before?.mark ?? 0
   }
 
-  /** Like `tell`, in the background and periodically, so that nothing waits for a gateway that is down. */
-  tellLater(epoch: Epoch): void {
+  /**
+   * Like `tell`, in the background and periodically, so that nothing waits for a gateway that is down.
+   * @param onMark gets the highest mark that the gateway was told before
+   */
+  tellLater(epoch: Epoch, onMark: (mark: number) => Promise<void>): void {
     const now = performance.now()
     if (this.#told?.epoch === epoch.epoch && now < this.#told.until) return
     this.#told = { epoch: epoch.epoch, until: now + RETRY_MS }
     // `#asked` logs the failure, and a later call retries.
-    this.tell(epoch).catch(() => {})
+    this.tell(epoch)
+      .then(onMark)
+      .catch(() => {})
   }
 
   /** Logs a failure once, until the gateway has answered again. */
@@ -195,7 +218,7 @@ export interface Epoch {
   readonly over?: readonly string[]
   /**
    * Raised before records that prevent a second payment or keep a bucket closed, in the last of the places alone. A
-   * store with a lower mark than a data folder has seen was restored from a backup. Absent: 0.
+   * store with a lower mark than a data folder or the gateway has seen was restored from a backup. Absent: 0.
    */
   readonly mark?: number
 }

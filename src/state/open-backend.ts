@@ -70,7 +70,7 @@ export function examineStore(options: StateOptions): Promise<StoreFindings> {
       backend.epochs,
       folder,
       options.gateway && kindOf(options.url) !== 'sqlite'
-        ? new GatewayWitness(options.gateway, options.log)
+        ? new GatewayWitness(options.gateway, options.log, true)
         : undefined,
     ),
     advice: await backend.advice().catch(() => ['The server does not reveal its settings: check its persistence.']),

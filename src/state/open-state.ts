@@ -55,9 +55,9 @@ export async function openState(options: StateOptions): Promise<State> {
       await backend.close()
       throw error
     })
-    const gateway = amongServers && options.gateway ? new GatewayWitness(options.gateway, options.log) : undefined
+    const gateway = options.gateway && new GatewayWitness(options.gateway, options.log, amongServers)
     const life = { isClosed: false }
-    const waitsForGateway = gateway !== undefined && folderRecord.kept.epoch === undefined
+    const waitsForGateway = gateway?.judgesNew === true && folderRecord.kept.epoch === undefined
     const epoch = new StoreEpoch({ places: backend.epochs, folder: folderRecord, gateway, log: options.log })
     // On a full disk a new epoch cannot be written. Actions that depend on it look again and fail until it can.
     const looked = epoch.look().catch((err) => {

@@ -63,6 +63,16 @@ export class StoreEpoch {
   /** Looks at the store now. Throws S3Error ServiceUnavailable unless it still has all its records. */
   async require(): Promise<void> {
     await this.look()
+    const { kept } = this.#options.folder
+    // A folder that was restored together with the store knows nothing of the time since; the gateway may.
+    if (this.#problem === undefined && kept.epoch && this.#options.gateway?.hasAnsweredFor(kept.epoch) === false) {
+      await this.#askGateway().catch(() => {})
+      await this.look()
+    }
+    this.#refuseProblem()
+  }
+
+  #refuseProblem(): void {
     if (this.#problem === undefined) return
     throw new S3Error('ServiceUnavailable', {
       message: `${this.#problem} The operator of this server has to restore it or to accept the loss; until then nothing is done that spends money or opens a bucket.`,
@@ -76,8 +86,11 @@ export class StoreEpoch {
       const { kept } = folder
       const known = kept.epoch
       const found = await judge(places, kept, gateway)
-      if ('adopt' in found) await this.#adopt(found.adopt)
-      else if ('isNew' in found) await this.#make()
+      if ('adopt' in found) {
+        await this.#adopt(found.adopt)
+        // The gateway has seen a higher mark, which the store may have by now.
+        if (known === undefined && (folder.kept.mark ?? 0) > (found.adopt.mark ?? 0)) continue
+      } else if ('isNew' in found) await this.#make()
       // Another look has adopted the epoch meanwhile: this one has judged by what was there before.
       else if (known === undefined && folder.kept.epoch !== undefined) continue
       else if (look >= LOOKS || known !== undefined || this.#problem !== undefined) return found.problem
@@ -100,12 +113,30 @@ export class StoreEpoch {
   /** A folder that knows an epoch does not ask the gateway any more, so the gateway has to know it first. */
   async #adopt(epoch: Epoch): Promise<void> {
     const { folder, gateway } = this.#options
-    if (folder.kept.epoch === undefined) await gateway?.tell(epoch)
-    else gateway?.tellLater(epoch)
+    const isNew = folder.kept.epoch === undefined
+    const mark = isNew && gateway?.judgesNew ? await gateway.tell(epoch) : 0
     await folder.setEpoch(epoch)
+    await this.#learn(epoch.epoch, mark)
+    if (!isNew && gateway?.judgesNew) gateway.tellLater(epoch, (mark) => this.#learn(epoch.epoch, mark))
   }
 
-  /** Raises the mark of the store; calls at the same time share one. Throws S3Error ServiceUnavailable. */
+  /** The folder remembers the mark that the gateway was told: the next look compares it with the store. */
+  async #learn(epoch: string, mark: number): Promise<void> {
+    const { folder } = this.#options
+    if (folder.kept.epoch === epoch) await folder.setEpoch({ epoch, mark })
+  }
+
+  /** Tells the gateway the mark of the folder, and learns a higher one. Throws S3Error ServiceUnavailable. */
+  async #askGateway(): Promise<void> {
+    const { folder, gateway } = this.#options
+    const { epoch, mark } = folder.kept
+    if (gateway && epoch !== undefined) await this.#learn(epoch, await gateway.tell({ epoch, ...(mark && { mark }) }))
+  }
+
+  /**
+   * Raises the mark of the store; calls at the same time share one. Throws S3Error ServiceUnavailable, also for a store
+   * that the gateway has known with a higher mark.
+   */
   raise(): Promise<void> {
     this.#raising ??= this.#raise().finally(() => {
       this.#raising = undefined
@@ -113,14 +144,23 @@ export class StoreEpoch {
     return this.#raising
   }
 
-  /** The folder learns the new mark after the store has it, so that it never knows a higher one. */
+  /** Folder and gateway learn the new mark after the store has it, so that they never know a higher one. */
   async #raise(): Promise<void> {
-    const { places, folder } = this.#options
+    const { places, folder, gateway } = this.#options
+    const { epoch } = folder.kept
+    await this.#askGateway().catch((error) => {
+      // While this process runs, the folder has followed the store.
+      if (epoch === undefined || !gateway?.hasAnsweredFor(epoch)) throw error
+    })
+    await this.look()
+    this.#refuseProblem()
     const raised = await places.at(-1)?.change(KEY, (found) => {
       if (!found) throw new S3Error('ServiceUnavailable', { message: 'The state store was emptied just now.' })
       return { ...found, mark: (found.mark ?? 0) + 1 }
     })
-    if (raised && raised.epoch === folder.kept.epoch) await folder.setEpoch(raised)
+    if (!raised || raised.epoch !== folder.kept.epoch) return
+    await folder.setEpoch(raised)
+    await gateway?.tell(raised).catch(() => {})
   }
 }
 

@@ -35,6 +35,23 @@ t.test('epochs are kept, replaced, and told apart', async (t) => {
   t.match(await new Client(client.url, 'gateway').failure('StateEpoch', {}), { data: { code: 'AccessDenied' } })
 })
 
+t.test('the highest mark of an epoch is kept', async (t) => {
+  const client = await startGateway(t)
+  const ask = async (params: object) => (await client.call('StateEpoch', params)).mark
+  t.equal(await ask({ epoch: 'a', keep: true, mark: 5 }), 0, 'as it was before')
+  t.equal(await ask({ epoch: 'a' }), 5)
+  t.equal(await ask({ epoch: 'a', keep: true, mark: 3 }), 5)
+  t.equal(await ask({ epoch: 'a', keep: true }), 5)
+  t.equal(await ask({ epoch: 'a', keep: true, mark: 6 }), 5)
+  t.equal(await ask({ epoch: 'a', mark: 9 }), 6, 'asking keeps nothing')
+  t.equal(await ask({ epoch: 'b' }), 0)
+  t.equal(await ask({ epoch: 'b', over: ['a'], keep: true, mark: 1 }), 0)
+  t.equal(await ask({ epoch: 'a' }), Number.MAX_SAFE_INTEGER, 'a store with it is older')
+  t.match(await client.call('StateEpoch', { epoch: 'b' }), { known: true, others: false, mark: 1 })
+  for (const mark of [-1, 1.5, '1'])
+    t.ok((await client.failure('StateEpoch', { epoch: 'b', keep: true, mark })).message, `${mark}`)
+})
+
 t.test('epochs outlive a restart, and a folder of an earlier version is opened', async (t) => {
   const data = temporaryFolder(t)
   const first = await start(data)
@@ -45,10 +62,13 @@ t.test('epochs outlive a restart, and a folder of an earlier version is opened',
   await second.stop()
   const db = new DatabaseSync(join(data, 'gateway', 'index.db'))
   db.exec('DROP TABLE state_epochs')
+  db.exec('CREATE TABLE state_epochs (epoch TEXT NOT NULL, account INTEGER NOT NULL, PRIMARY KEY (account, epoch))')
+  db.exec("INSERT INTO state_epochs (epoch, account) SELECT 'marked later', owner FROM (SELECT 1 AS owner)")
   db.close()
   const third = await start(data)
   t.teardown(() => third.stop())
-  t.match(await (await connectTo(third)).call('StateEpoch', { epoch: 'a' }), { known: false, others: false })
+  t.match(await (await connectTo(third)).call('StateEpoch', { epoch: 'marked later' }), { known: true, mark: 0 })
+  t.match(await (await connectTo(third)).call('StateEpoch', { epoch: 'a' }), { known: false, others: true })
 })
 
 t.test('forgotten-stores', async (t) => {

@@ -23,6 +23,7 @@ const RELEASED = {
     '54b70205dcf60d85',
     '1620b8ca276c29e7',
     '4cfd737963e619b6',
+    'c074cf6d73a9875c',
   ],
   platform: [
     '308385391aeecd9c',

@@ -1,3 +1,4 @@
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@keyv/redis'
 import t, { type Test } from 'tap'
@@ -102,9 +103,9 @@ async function works(t: Test, proxy: Started, token: string) {
   t.notMatch(await proxy.ready(), { problem: String })
 }
 
-async function refuses(t: Test, proxy: Started, problem: RegExp) {
+async function refuses(t: Test, proxy: Started, problem: RegExp, token = 'token') {
   for (const answer of [
-    await proxy.makeDeal('token'),
+    await proxy.makeDeal(token),
     await proxy.putPolicy(),
     await proxy.send('DELETE', '/photos', { query: { publicAccessBlock: '' } }),
   ])
@@ -155,6 +156,58 @@ t.test('Redis is flushed, and the data folder is new', { skip: redis.skip }, asy
   await works(t, again, 'here, too')
   await flush(server.url)
   await refuses(t, await start('five', server.url), /come back empty/)
+})
+
+t.test('Redis is restored from an older backup, and the data folder is new', { skip: redis.skip }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { start, deals } = await startScene(t)
+  const one = await start('one', server.url)
+  const idle = await start('idle', server.url)
+  await furnish(t, one)
+  await works(t, idle, 'token')
+  const client = createClient({ url: server.url })
+  await client.connect()
+  t.teardown(() => client.close())
+  for (const key of await client.keys('*')) await client.sendCommand(['COPY', key, key, 'DB', '1'])
+  await works(t, one, 'later')
+  await client.sendCommand(['SWAPDB', '0', '1'])
+  const before = deals()
+  // Neither its folder nor its memory has seen the mark of the later deal.
+  t.match(await idle.makeDeal('later'), { status: 503, body: /older than it was/ })
+  const two = await start('two', server.url)
+  for (let times = 0; times < 3; times++) {
+    t.match(await two.makeDeal('later'), { status: 503, body: /older than it was/ })
+    // Raises no mark: the store would not look older for ever.
+    t.match(await two.send('PUT', '/photos', { query: { publicAccessBlock: '' }, body: block }), { status: 503 })
+  }
+  await refuses(t, two, /older than it was/, 'later')
+  await two.close()
+  await refuses(t, await start('two', server.url), /older than it was/, 'later')
+  t.equal(deals(), before, 'the same token has paid once')
+  t.equal(await acceptLoss({ data: two.data, url: server.url, log }), true)
+  for (const [name, proxy] of Object.entries({ one, idle })) await works(t, proxy, `accepted ${name}`)
+})
+
+t.test('a data folder of SQLite is restored whole from an older backup', async (t) => {
+  const { start, deals, folder } = await startScene(t)
+  const first = await start('one')
+  await furnish(t, first)
+  await first.close()
+  cpSync(first.data, join(folder, 'backup'), { recursive: true })
+  const second = await start('one')
+  await works(t, second, 'later')
+  await second.close()
+  rmSync(first.data, { recursive: true })
+  cpSync(join(folder, 'backup'), first.data, { recursive: true })
+  const before = deals()
+  const third = await start('one')
+  t.match(await third.makeDeal('later'), { status: 503, body: /older than it was/ })
+  await refuses(t, third, /older than it was/, 'later')
+  t.equal(deals(), before, 'the same token has paid once')
+  await third.close()
+  t.equal(await acceptLoss({ data: first.data, log }), true)
+  await works(t, await start('one'), 'accepted')
 })
 
 t.test('a further server with a store of its own', { skip: redis.skip }, async (t) => {

@@ -35,7 +35,8 @@ t.test('a look that began before another adopted the epoch raises no alarm', asy
         if (asked++ === 0) await new Promise<void>((resolve) => answered.add(resolve))
         return gatewayKnows && found === undefined
       },
-      tell: async () => {},
+      judgesNew: true,
+      tell: async () => 0,
       tellLater: () => {},
     } as never,
     log,

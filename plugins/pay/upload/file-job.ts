@@ -135,9 +135,11 @@ export async function passFile(
   try {
     await reserve(parts, context, { jobId, days: input.days, size: input.size })
     const actor = await actorOfJob(parts, { input, context })
+    const job = await context.jobs.get(jobId)
+    if (!job) throw new S3Error('NoSuchJob')
     const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, (wallet) =>
       postUpload(parts, wallet, {
-        jobId,
+        job,
         days: input.days,
         fileType: input.fileType,
         name: input.name,

@@ -77,7 +77,8 @@ async function send(parts: PayParts, job: UploadingJob, wallet: Wallet, committi
     if (object.stamp !== input.stamp || object.size !== size) throw replaced()
     job.report({ phase: 'Uploading', bytes: { done, total: size } })
     return await postUpload(parts, wallet, {
-      jobId: job.job.id,
+      job: job.job,
+      stamp: input.stamp,
       days: input.days,
       fileType: input.fileType,
       name: fileNameOf(input.key),

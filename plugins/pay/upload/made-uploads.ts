@@ -128,6 +128,13 @@ export class MadeUploads {
     return this.#attempts.set(jobId, attempt)
   }
 
+  /** Whether another job waits for the answer about an upload of this name, size and duration. */
+  async isAttempted(order: Pick<UploadAttempt, 'name' | 'size' | 'days'> & { readonly jobId: string }) {
+    for await (const [jobId, { name, size, days }] of this.#attempts.entries())
+      if (jobId !== order.jobId && name === order.name && size === order.size && days === order.days) return true
+    return false
+  }
+
   /** Removes an attempt that certainly made nothing, or whose upload is on record. */
   settle(jobId: string): Promise<void> {
     return this.#attempts.delete(jobId)

@@ -1,12 +1,24 @@
-import { AnswerLost, type Context, OutcomeUnknown, parseAmount, S3Error, type ServiceAnswer } from 'dealgate'
+import { createHash } from 'node:crypto'
+import {
+  AnswerLost,
+  type Context,
+  type Job,
+  OutcomeUnknown,
+  parseAmount,
+  S3Error,
+  type ServiceAnswer,
+  serviceTokenOf,
+} from 'dealgate'
 import type { Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { type FilePost, postFile } from '../upload-client.js'
 import { apiPath, dataOf, wireUploaded } from '../wire.js'
-import type { FoundUpload } from './reconcile.js'
+import { type FoundUpload, refuseUnrecorded } from './reconcile.js'
 
 interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signal'> {
-  readonly jobId: string
+  readonly job: Pick<Job, 'id' | 'accessKeyId' | 'token'>
+  /** Of the object; absent for a file of its own. */
+  readonly stamp?: string
   readonly days: number
   readonly fileType: '0' | '1'
   /** Awaited once the attempt is on record, before the end of the form is sent. */
@@ -19,18 +31,23 @@ interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signa
  */
 export async function postUpload(
   parts: PayParts,
-  { token, address }: Wallet,
-  { jobId, days, fileType, commit, ...file }: UploadPost,
+  wallet: Wallet,
+  { job, stamp, days, fileType, commit, ...file }: UploadPost,
 ): Promise<FoundUpload> {
+  const { token, address } = wallet
   const paidBy = address === undefined ? {} : { wallet: address }
   const { name } = file
   const answer = await postFile(parts.client, {
     ...file,
     path: apiPath('storage', 'ipfs', 'upload'),
     token,
+    idempotencyKey: keyFor(job, stamp),
     fields: { duration: String(days), file_type: fileType, ...(address !== undefined && { wallet_address: address }) },
     async beforeEnd(size) {
-      await parts.made.begin(jobId, { name, size, days, fileType, sent: parts.host.now(), ...paidBy })
+      // A job that was interrupted before has looked for its own upload.
+      if (job.token !== undefined && fileType === '0' && !(await parts.made.attempt(job.id)))
+        await refuseUnrecorded(parts, file.signal, wallet, { jobId: job.id, name, size, days })
+      await parts.made.begin(job.id, { name, size, days, fileType, sent: parts.host.now(), ...paidBy })
       await commit()
     },
     timeoutMs: parts.options.uploadTimeoutSeconds * 1000,
@@ -42,12 +59,26 @@ export async function postUpload(
   return { ...foundIn(answer), ...paidBy }
 }
 
+/** When the job of a client token is lost, the object may have been replaced since. */
+function keyFor(job: UploadPost['job'], stamp: string | undefined): string {
+  const key = serviceTokenOf(job)
+  if (job.token === undefined || stamp === undefined) return key
+  return createHash('sha256').update(`${key}/${stamp}`).digest('hex')
+}
+
 /** Answers by which the service itself refuses an upload. */
-const REFUSED = ['InvalidArgument', 'AccessDenied', 'PaymentRefused', 'EntityTooLarge', 'SlowDown']
+const REFUSED = [
+  'IdempotencyParameterMismatch',
+  'InvalidArgument',
+  'AccessDenied',
+  'PaymentRefused',
+  'EntityTooLarge',
+  'SlowDown',
+]
 
 function foundIn(answer: ServiceAnswer): FoundUpload {
   try {
-    const uploaded = dataOf(answer, wireUploaded)
+    const uploaded = dataOf(answer, wireUploaded, { conflict: otherUpload })
     return {
       uploadId: uploaded.source_file_upload_id,
       cid: uploaded.payload_cid,
@@ -62,6 +93,14 @@ function foundIn(answer: ServiceAnswer): FoundUpload {
       cause: error,
     })
   }
+}
+
+function otherUpload(message: string): S3Error {
+  if (!/Idempotency-Key/.test(message))
+    return new S3Error('PaymentRefused', { status: 409, message: `The payment service refuses this: ${message}` })
+  return new S3Error('IdempotencyParameterMismatch', {
+    message: `The payment service has another upload of this client token: ${message}`,
+  })
 }
 
 /** The service itself, and no proxy before it, says that it takes no upload now. */

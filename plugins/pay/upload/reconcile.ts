@@ -2,7 +2,7 @@ import { type Actor, type Context, OutcomeUnknown, type RunningJob, S3Error, typ
 import { acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
 import { apiPath, dataOf, type WireUpload, wireDetail, wireUploads } from '../wire.js'
-import type { MadeFile, MadeUpload } from './made-uploads.js'
+import type { MadeFile, MadeUpload, UploadAttempt } from './made-uploads.js'
 
 /** How far the clock of the service may be behind ours, s. */
 const SKEW_SECONDS = 15 * 60
@@ -60,22 +60,63 @@ export async function findUpload(parts: PayParts, job: UploadingJob): Promise<Fo
   const actor = await actorOfJob(parts, job)
   // Another wallet may be linked by now, which does not see the upload: it is refused.
   return acting(parts, actor, { named: attempt.wallet, needsAddress: true }, async (wallet) => {
-    const query = { file_name: attempt.name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
-    const answer = await ask(parts, job, wallet, apiPath('storage', 'tasks', 'deals'), {
-      ...query,
-      page_size: SEARCHED,
-      page_number: 1,
-    })
-    const since = Math.floor(attempt.sent / 1000) - SKEW_SECONDS
-    const candidates: WireUpload[] = []
-    for (const upload of dataOf(answer, wireUploads).source_file_upload) {
-      const { file_name, file_size, duration, upload_at, source_file_upload_id } = upload
-      const isIt = file_name === attempt.name && file_size === attempt.size && duration === days && upload_at >= since
-      if (isIt && !(await parts.made.isOfAnother(source_file_upload_id, job.job.id))) candidates.push(upload)
-    }
-    const [one, another] = candidates
+    const [one, another] = await candidates(parts, job.signal, wallet, { ...attempt, days, jobId: job.job.id })
     if (!one) return 'none'
     return another ? 'unclear' : detailed(parts, job, wallet, one)
+  })
+}
+
+type Sought = Pick<UploadAttempt, 'name' | 'size' | 'sent'> & { readonly days: number; readonly jobId: string }
+
+/** Uploads by users that the wallet has made since then with this name, size and time, and that no other job made. */
+async function candidates(
+  parts: PayParts,
+  signal: AbortSignal,
+  wallet: Wallet,
+  { name, size, days, sent, jobId }: Sought,
+): Promise<readonly WireUpload[]> {
+  const query = { file_name: name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
+  const answer = await ask(parts, signal, wallet, apiPath('storage', 'tasks', 'deals'), {
+    ...query,
+    page_size: SEARCHED,
+    page_number: 1,
+  })
+  const since = Math.floor(sent / 1000) - SKEW_SECONDS
+  const found: WireUpload[] = []
+  for (const upload of dataOf(answer, wireUploads).source_file_upload) {
+    const { file_name, file_size, duration, upload_at, source_file_upload_id } = upload
+    const isIt = file_name === name && file_size === size && duration === days && upload_at >= since
+    if (isIt && !(await parts.made.isOfAnother(source_file_upload_id, jobId))) found.push(upload)
+  }
+  return found
+}
+
+/** How long a client repeats a request, ms: for so long its job is on record. */
+const REPEATED_MS = 7 * 86_400_000
+
+/**
+ * A service without idempotency keys cannot recognise a request whose job was lost with the state store, but it lists
+ * the upload. Throws DuplicateRequest for an upload that may be it.
+ */
+export async function refuseUnrecorded(
+  parts: PayParts,
+  signal: AbortSignal,
+  wallet: Wallet,
+  order: Omit<Sought, 'sent'>,
+): Promise<void> {
+  const sent = parts.host.now() - REPEATED_MS
+  const found = await candidates(parts, signal, wallet, { ...order, sent }).catch((error) => {
+    // A service without such a list cannot tell.
+    if (error instanceof S3Error && error.status < 500) return []
+    throw error
+  })
+  const lost = found.find(({ idempotency_key }) => idempotency_key === null)
+  // The upload may be that of another job whose answer is under way.
+  if (!lost || (await parts.made.isAttempted(order))) return
+  throw new S3Error('DuplicateRequest', {
+    message:
+      'The payment service has an upload of this name, size and duration that this server has no record of: the record was lost, or another program uploaded it. To upload it once more, send no client token.',
+    fields: { SourceFileUploadId: lost.source_file_upload_id },
   })
 }
 
@@ -88,7 +129,7 @@ async function detailed(parts: PayParts, job: UploadingJob, wallet: Wallet, uplo
   const id = upload.source_file_upload_id
   const inPath = parts.options.detailUploadId === 'path'
   const path = apiPath('storage', 'deal', 'detail', '0', ...(inPath ? [String(id)] : []))
-  const answer = await ask(parts, job, wallet, path, inPath ? {} : { source_file_upload_id: id })
+  const answer = await ask(parts, job.signal, wallet, path, inPath ? {} : { source_file_upload_id: id })
   const { w_cid, ipfs_url } = dataOf(answer, wireDetail).source_file_upload_deal
   return {
     uploadId: id,
@@ -102,7 +143,7 @@ async function detailed(parts: PayParts, job: UploadingJob, wallet: Wallet, uplo
 
 function ask(
   parts: PayParts,
-  { signal }: UploadingJob,
+  signal: AbortSignal,
   { token }: Wallet,
   path: readonly string[],
   query: Readonly<Record<string, string | number | undefined>>,

@@ -97,15 +97,14 @@ interface Subject {
 export function knownEpochs({ session, features }: Subject): KnownEpochs {
   async function ask(params: object) {
     if (!(await features.get(session)).stateEpochs) return undefined
-    const { known, others } = await session.call({ method: 'web.StateEpoch', params, repeatable: true })
+    const { known, others, mark } = await session.call({ method: 'web.StateEpoch', params, repeatable: true })
     if (typeof known !== 'boolean' || typeof others !== 'boolean')
       throw nonsense('answered web.StateEpoch without known or others')
-    return { known, others }
+    // Absent from gateways of earlier versions.
+    return { known, others, mark: typeof mark === 'number' ? mark : 0 }
   }
   return {
     look: (epoch = '') => ask({ epoch }),
-    async keep(epoch, over) {
-      await ask({ epoch, over, keep: true })
-    },
+    keep: (epoch, over, mark) => ask({ epoch, over, keep: true, mark }),
   }
 }

@@ -11,7 +11,7 @@ import { dealingSchema, triedSchema } from './dealing/car-folder.js'
 import { dealSchema } from './dealing/deal-table.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { exactLockSchema, ledgerSchema } from './ledger/ledger.js'
-import { freeSchema, uploadSchema } from './uploads/upload-table.js'
+import { freeSchema, idempotencySchema, uploadSchema } from './uploads/upload-table.js'
 import { signInSchema, walletSchema } from './wallets.js'
 
 /** A released step never changes: test/services/schema-steps.test.ts has their hashes. */
@@ -30,6 +30,7 @@ export const steps: readonly string[] = [
   kuboSchema,
   freeSchema,
   exactLockSchema,
+  idempotencySchema,
 ]
 
 /** Brings the schema up to date, or makes it. Throws as `applySteps` does. */

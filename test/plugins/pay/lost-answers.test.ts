@@ -49,12 +49,22 @@ async function start(t: Test, pay: object = {}) {
       const found = await proxy.ask('GET', `/-/jobs/v1/${id}`)
       return found.Status === state && found
     })
-  const listed = (...uploads: object[]) =>
-    on(LIST, [200, { status: 'success', data: { source_file_upload: uploads, total_record_count: uploads.length } }])
+  const answered = (uploads: readonly object[]): [number, object] => [
+    200,
+    { status: 'success', data: { source_file_upload: uploads, total_record_count: uploads.length } },
+  ]
+  /** The list holds them from now on. */
+  const alreadyListed = (...uploads: object[]) => on(LIST, answered(uploads))
+  /** The list holds each once a file with the end of its name was posted. */
+  const listed = (...uploads: { readonly file_name: string }[]) =>
+    on(LIST, () => {
+      const names = posts().map(({ body }) => /filename="([^"]+)"/.exec(body)?.[1] ?? '')
+      return answered(uploads.filter(({ file_name }) => names.some((name) => file_name.endsWith(name))))
+    })
   const later = (seconds: number) => {
     time += seconds * 1000
   }
-  return { service, proxy, on, order, posts, job, listed, later }
+  return { service, proxy, on, order, posts, job, listed, alreadyListed, later }
 }
 
 const now = () => Math.floor(Date.now() / 1000)
@@ -186,4 +196,17 @@ t.test('a cap that cannot be kept refuses', async (t) => {
   on('GET /stats/storage', [200, { status: 'success', data: { average_price_per_GB_per_year: ' FIL' } }])
   t.match((await order()).json, { Code: 'SpendCapReached', Message: /does not tell its prices/ })
   t.equal(posts().length, 0)
+})
+
+t.test('a service without idempotency keys: an upload on no record is not made again', async (t) => {
+  const { on, order, posts, alreadyListed } = await start(t)
+  on(`POST ${UPLOAD}`, [200, { status: 'success', code: '200', data: uploaded }])
+  // Such as an upload whose record was lost with the state store.
+  alreadyListed(ofUs({ source_file_upload_id: 7 }))
+  t.match(await order(), { status: 409, json: { Code: 'DuplicateRequest', Details: { SourceFileUploadId: 7 } } })
+  alreadyListed(ofUs({ source_file_upload_id: 7, upload_at: now() - 9 * 86_400 }), ofUs({ file_size: 6 }))
+  t.match(await order(), { status: 200, json: { SourceFileUploadId: 5 } })
+  alreadyListed(ofUs())
+  t.match(await order(), { status: 200 }, 'one that is on record')
+  t.equal(posts().length, 2, 'the one that was refused did not arrive whole')
 })

@@ -234,7 +234,7 @@ async function startScripted(t: Test, pay: object = {}) {
   return { on, order, job, later, proxy, service }
 }
 
-const listed = (uploads: readonly object[]): Scripted => [
+const listed = (uploads: readonly object[]): [number, object] => [
   200,
   { status: 'success', data: { source_file_upload: uploads, total_record_count: uploads.length } },
 ]
@@ -244,7 +244,8 @@ t.test('a lost answer: the upload is found in the list, or counts as not made', 
   on(`POST ${UPLOAD}`, 'lost')
   const upload_at = Math.floor(Date.now() / 1000)
   const ofUs = { source_file_upload_id: 7, file_name: 'hello.txt', file_size: 5, duration: 180, upload_at }
-  on('GET /api/v1/storage/tasks/deals', listed([ofUs]))
+  const posted = () => service.requests.some(({ target }) => target === UPLOAD)
+  on('GET /api/v1/storage/tasks/deals', () => listed(posted() ? [ofUs] : []))
   const detail = { w_cid: `12345678-1234-4234-8234-123456789012${HELLO_CID}`, ipfs_url: 'http://x/1' }
   on('GET /api/v1/storage/deal/detail/0', [200, { status: 'success', data: { source_file_upload_deal: detail } }])
   const found = JSON.parse((await order()).body)

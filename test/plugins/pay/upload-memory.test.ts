@@ -24,6 +24,7 @@ t.test('a long upload keeps nothing of the bytes that have passed', async (t) =>
   const chunk = Buffer.alloc(64 * 1024)
   let kept = 0
   const answer = await postFile(client, {
+    idempotencyKey: 'key',
     path: ['upload'],
     token: undefined,
     fields: {},

@@ -12,7 +12,9 @@ export interface Recorded {
 }
 
 /** Status and body; a string is sent as it is. `lost`: the connection ends without an answer. */
-export type Scripted = readonly [status: number, body: object | string] | 'lost'
+type Answer = readonly [status: number, body: object | string] | 'lost'
+/** A function decides by the requests so far. */
+export type Scripted = Answer | (() => Answer)
 
 export interface RecordedPlatform {
   readonly url: string
@@ -31,21 +33,25 @@ export async function startRecordedPlatform(t: Test): Promise<RecordedPlatform> 
   const waits = new Map<string, Promise<unknown>>()
   const server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
+    const body = await textOf(request).catch(() => undefined)
+    // The client has cut the connection.
+    if (body === undefined) return
     requests.push({
       method,
       target: url,
       authorization: headers.authorization,
       type: headers['content-type'] ?? '',
-      body: await textOf(request),
+      body,
     })
     const route = `${method} ${url.split('?')[0]}`
     await waits.get(route)
     const scripted = answers.get(route) ?? []
-    const answer = scripted.length > 1 ? scripted.shift() : scripted[0]
+    const next = scripted.length > 1 ? scripted.shift() : scripted[0]
+    const answer = typeof next === 'function' ? next() : next
     if (answer === 'lost') return void request.socket.destroy()
-    const [status, body] = answer ?? [404, { status: 'fail', message: 'no such path' }]
-    response.writeHead(status, { 'content-type': typeof body === 'string' ? 'text/html' : 'application/json' })
-    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+    const [status, told] = answer ?? [404, { status: 'fail', message: 'no such path' }]
+    response.writeHead(status, { 'content-type': typeof told === 'string' ? 'text/html' : 'application/json' })
+    response.end(typeof told === 'string' ? told : JSON.stringify(told))
   })
   const url = await listen(server)
   t.teardown(() => server.close())

@@ -1,6 +1,8 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { createLogger } from '../../../src/common/log.js'
+import { acceptLoss } from '../../../src/state/open-backend.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { CSV, startPlatform, startTaskProxy } from './scene.js'
 
@@ -27,27 +29,29 @@ t.test('a client token posts one task, also when its job is lost', async (t) => 
   const posted = await order(second, 'one')
   t.equal(posted.status, 200, posted.body)
   t.ok(posted.uuid)
-  await second.close()
-  rmSync(data, { recursive: true })
-  cpSync(backup, data, { recursive: true })
-  let third = await start()
+  const restored = async (proxy: Awaited<ReturnType<typeof start>>) => {
+    await proxy.close()
+    rmSync(data, { recursive: true })
+    cpSync(backup, data, { recursive: true })
+    // The gateway notices it, and the operator accepts the loss.
+    const noticing = await start()
+    t.match(await order(noticing, 'one'), { status: 503, body: /older than it was/ })
+    await noticing.close()
+    t.equal(await acceptLoss({ data, log: createLogger({ level: 'silent' }) }), true)
+    return start()
+  }
+  let third = second
   for (const other of [
     { TaskName: 'weekly' },
     { IsPublic: false, MinerId: 't01000' },
     { MaxPrice: '0.1' },
     { File: `${CSV}${CSV.split('\n')[1]}\n` },
   ]) {
-    await third.close()
-    rmSync(data, { recursive: true })
-    cpSync(backup, data, { recursive: true })
-    third = await start()
+    third = await restored(third)
     const refused = await order(third, 'one', other)
     t.match(refused, { status: 409, body: /IdempotencyParameterMismatch/ }, Object.keys(other).join())
   }
-  await third.close()
-  rmSync(data, { recursive: true })
-  cpSync(backup, data, { recursive: true })
-  third = await start()
+  third = await restored(third)
   const again = await order(third, 'one')
   t.equal(again.status, 200, again.body)
   t.equal(again.uuid, posted.uuid)

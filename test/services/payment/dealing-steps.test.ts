@@ -101,6 +101,7 @@ async function sceneOf(t: Test): Promise<Scene> {
           created: NOW,
           createdEpoch: 1,
           isFree: 0 as const,
+          idempotencyKey: null,
         }
         uploads.add({ wCid, wallet: WALLET, content: content.id, ...terms })
       })

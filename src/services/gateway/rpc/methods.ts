@@ -70,7 +70,8 @@ const MAX_LENGTH = 128
 /**
  * Remembers which state stores the clients of the account have used, by the epoch of each store, so that a client
  * without local memory recognises a store that has lost its records. Returns whether the epoch was known, and whether
- * others were, before the call. With `keep` the epoch is known from now on, durably, and replaces those in `over`. See
+ * others were, before the call, and the highest mark that was kept with the epoch. With `keep` the epoch and the mark
+ * are known from now on, durably, and the epoch replaces those in `over`, which have the highest of all marks then. See
  * docs/state.md.
  */
 const stateEpoch = defineSignedMethod({
@@ -83,16 +84,26 @@ const stateEpoch = defineSignedMethod({
       .boolean()
       .nullish()
       .transform((value) => value ?? false),
+    mark: z
+      .int()
+      .min(0)
+      .nullish()
+      .transform((value) => value ?? 0),
   }),
-  async run({ epoch, over, keep }, { context, account: { id } }) {
+  async run({ epoch, over, keep, mark }, { context, account: { id } }) {
     const { stateEpochs, writer } = context
     if (epoch.length > MAX_LENGTH || (keep && (epoch === '' || over.includes(epoch))))
       throw new GatewayError('InvalidArguments')
-    const found = () => ({ known: stateEpochs.has(id, epoch), others: stateEpochs.hasOther(id, epoch) })
-    if (!keep || (stateEpochs.has(id, epoch) && !over.some((former) => stateEpochs.has(id, former)))) return found()
+    const found = () => {
+      const kept = stateEpochs.find(id, epoch)
+      return { known: kept.known, others: stateEpochs.hasOther(id, epoch), mark: Math.max(kept.mark, 0) }
+    }
+    const isKept = () =>
+      stateEpochs.find(id, epoch).mark >= mark && over.every((former) => stateEpochs.find(id, former).replaced)
+    if (!keep || isKept()) return found()
     return writer.run(() => {
       const before = found()
-      stateEpochs.keep(id, epoch, over)
+      stateEpochs.keep(id, epoch, over, mark)
       return before
     })
   },

@@ -122,32 +122,41 @@ function microseconds(created: string): number {
   return Date.parse(`${created.slice(0, 23)}Z`) * 1000 + Number(created.slice(23, 26))
 }
 
-/** The epochs of the state stores that the clients of each account have used. Call `keep` inside a transaction. */
+/** Mark of an epoch that another one has replaced: a store with it is older, whatever its own mark. */
+const REPLACED = Number.MAX_SAFE_INTEGER
+
+/**
+ * The epochs of the state stores that the clients of each account have used, each with its highest mark. Call `keep`
+ * inside a transaction.
+ */
 export class StateEpochs {
-  readonly #has
+  readonly #mark
   readonly #other
   readonly #add
-  readonly #remove
 
   constructor(db: Database) {
-    this.#has = db.prepare('SELECT 1 FROM state_epochs WHERE account = ? AND epoch = ?')
-    this.#other = db.prepare('SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? LIMIT 1')
-    this.#add = db.prepare('INSERT OR IGNORE INTO state_epochs (account, epoch) VALUES (?, ?)')
-    this.#remove = db.prepare('DELETE FROM state_epochs WHERE account = ? AND epoch = ?')
+    this.#mark = db.prepare('SELECT mark FROM state_epochs WHERE account = ? AND epoch = ?')
+    this.#other = db.prepare('SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? LIMIT 1')
+    this.#add = db.prepare(
+      'INSERT INTO state_epochs (account, epoch, mark) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET mark = max(mark, ?3)',
+    )
   }
 
-  has(account: number, epoch: string): boolean {
-    return this.#has.get(account, epoch) !== undefined
+  /** What is known of this epoch. The mark is the highest one that was kept with it; -1: none. */
+  find(account: number, epoch: string): { readonly known: boolean; readonly replaced: boolean; readonly mark: number } {
+    const mark: number = this.#mark.get(account, epoch)?.mark ?? -1
+    const replaced = mark === REPLACED
+    return { known: mark >= 0 && !replaced, replaced, mark }
   }
 
-  /** True when an epoch other than this one is known. */
+  /** True when an epoch other than this one is known, and has not been replaced. */
   hasOther(account: number, epoch: string): boolean {
-    return this.#other.get(account, epoch) !== undefined
+    return this.#other.get(account, epoch, REPLACED) !== undefined
   }
 
   /** @param over epochs that this one replaces */
-  keep(account: number, epoch: string, over: readonly string[]): void {
-    for (const former of over) this.#remove.run(account, former)
-    this.#add.run(account, epoch)
+  keep(account: number, epoch: string, over: readonly string[], mark: number): void {
+    for (const former of over) this.#add.run(account, former, REPLACED)
+    this.#add.run(account, epoch, mark)
   }
 }

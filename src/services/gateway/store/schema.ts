@@ -66,6 +66,7 @@ export const schema = `
   CREATE TABLE IF NOT EXISTS state_epochs (
     epoch TEXT NOT NULL,
     account INTEGER NOT NULL DEFAULT ${FIRST},
+    mark INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (account, epoch)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS policies (
@@ -99,6 +100,8 @@ export function migrate(db: Database): void {
     if (quotas.length > 0 && !quotas.includes('uploads')) db.exec('ALTER TABLE quotas ADD COLUMN uploads INTEGER')
     const epochs = columnsOf(db, 'state_epochs')
     if (epochs.length > 0 && !epochs.includes('account')) db.exec(EPOCHS_WITH_ACCOUNT)
+    if (epochs.length > 0 && !epochs.includes('mark'))
+      db.exec('ALTER TABLE state_epochs ADD COLUMN mark INTEGER NOT NULL DEFAULT 0')
   })
 }
 

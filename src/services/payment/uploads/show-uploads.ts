@@ -56,6 +56,7 @@ function uploadView({ context }: Exchange, upload: Upload, withFree: boolean): o
     token_id: mint?.tokenId ?? '',
     mint_address: mint?.mintAddress ?? '',
     nft_tx_hash: mint?.txHash ?? '',
+    idempotency_key: upload.idempotencyKey ?? '',
     ...(withFree && { is_free: upload.isFree === 1 }),
     offline_deal: ofCar.map((deal) => dealView(deal, sender)),
   }

@@ -24,6 +24,8 @@ interface NewUpload {
   readonly createdEpoch: number
   /** 1: nothing is to be paid. */
   readonly isFree: 0 | 1
+  /** Of the request, by which the wallet's client recognises it; null for none. */
+  readonly idempotencyKey: string | null
 }
 
 /**
@@ -60,7 +62,7 @@ export function shownStatus(status: UploadStatus): string {
 
 export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_name AS fileName,
   file_size AS fileSize, file_type AS fileType, duration, price, status, created, created_epoch AS createdEpoch,
-  is_free AS isFree,
+  is_free AS isFree, idempotency_key AS idempotencyKey,
   contents.cid, car, place
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
@@ -68,6 +70,7 @@ export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_
 export class UploadTable {
   readonly #find
   readonly #findByWCid
+  readonly #findByKey
   readonly #unpaid
   readonly #open
   readonly #strange
@@ -79,6 +82,7 @@ export class UploadTable {
   constructor(db: Database) {
     this.#find = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`)
     this.#findByWCid = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`)
+    this.#findByKey = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE wallet = ? AND idempotency_key = ?`)
     const amount = 'SELECT coalesce(sum(file_size), 0) AS bytes, count(*) AS uploads FROM uploads'
     const unpaid = "(status = 'Pending' OR (is_free = 1 AND status IN ('Free', 'TaskCreated')))"
     this.#unpaid = db.prepare(`${amount} WHERE ${unpaid} AND wallet = ?`)
@@ -90,7 +94,7 @@ export class UploadTable {
     this.#hasCar = db.prepare('SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1')
     this.#freeUsage = db.prepare(`${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`)
     this.#add = db.prepare(
-      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status, idempotency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
   }
 
@@ -100,6 +104,11 @@ export class UploadTable {
 
   findByWCid(wCid: string): Upload | undefined {
     return this.#findByWCid.get(wCid) as Upload | undefined
+  }
+
+  /** The wallet's upload of a request with this key. */
+  findByKey(wallet: string, idempotencyKey: string): Upload | undefined {
+    return this.#findByKey.get(wallet, idempotencyKey) as Upload | undefined
   }
 
   /** What the wallet has not paid, or need not pay, while it has no deal. */
@@ -137,8 +146,8 @@ export class UploadTable {
       upload
     const folded = fileName.toLowerCase()
     const times = [created, createdEpoch]
-    const status = isFree ? 'Free' : 'Pending'
-    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, ...times, isFree, status]
+    const rest = [isFree, isFree ? 'Free' : 'Pending', upload.idempotencyKey]
+    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, ...times, ...rest]
     return this.#add.run(...row).lastInsertRowid as number
   }
 }
@@ -210,4 +219,10 @@ export const freeSchema = `
   ALTER TABLE uploads ADD COLUMN is_free INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX free_uploads ON uploads (wallet, created) WHERE is_free = 1;
   CREATE INDEX open_free_uploads ON uploads (created_epoch) WHERE is_free = 1 AND status IN ('Free', 'TaskCreated');
+`
+
+/** A repeated request has the key of the first. */
+export const idempotencySchema = `
+  ALTER TABLE uploads ADD COLUMN idempotency_key TEXT;
+  CREATE UNIQUE INDEX uploads_by_key ON uploads (wallet, idempotency_key) WHERE idempotency_key IS NOT NULL;
 `

@@ -16,6 +16,7 @@ import { ipfsUrl } from '../ipfs/serve.js'
 import { leastPayment } from '../system.js'
 import type { Share } from './shares.js'
 import { isFree } from './show-uploads.js'
+import type { Upload } from './upload-table.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
@@ -53,8 +54,11 @@ async function receiveUpload(exchange: Exchange, type: string, share: Share, pac
     const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
     const terms = readTerms(fields)
     const name = fileName(fields, file.name)
+    const order = { wallet, ...terms, name, staged: file.taken, key: idempotencyKeyOf(exchange) }
+    const before = uploadedBefore(exchange, order)
+    if (before) return answerOf(exchange.context, before)
     share.claim(wallet, file.taken.size)
-    return await store(exchange, wallet, terms, name, file.taken)
+    return await store(exchange, order)
   } catch (error) {
     await form.abort(error)
     throw gone.aborted ? new ReceiveError('IncompleteBody') : error
@@ -122,47 +126,82 @@ async function* counted(content: AsyncIterable<Uint8Array>, share: Share): Async
   }
 }
 
-/** Stores an upload for which there is room. */
-async function store(
-  { context }: Exchange,
-  wallet: string,
-  terms: UploadTerms,
-  name: string,
-  staged: StagedContent,
+interface Order extends UploadTerms {
+  readonly wallet: string
+  readonly name: string
+  readonly staged: StagedContent
+  /** Idempotency key of the request. */
+  readonly key: string | undefined
+}
+
+/** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/ */
+function idempotencyKeyOf({ request }: Exchange): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (key !== undefined && !/^[\x21-\x7e]{1,128}$/.test(String(key)))
+    throw new PaymentError('value', 'Idempotency-Key has 1 to 128 visible characters of ASCII')
+  return key === undefined ? undefined : String(key)
+}
+
+/** The upload that a request with this key has made. Throws PaymentError `conflict` for a different one. */
+function uploadedBefore({ context }: Exchange, { wallet, key, name, staged, ...terms }: Order): Upload | undefined {
+  const before = key === undefined ? undefined : context.uploads.findByKey(wallet, key)
+  if (!before) return undefined
+  const same =
+    before.cid === staged.cid &&
+    before.fileName === name &&
+    before.duration === terms.duration &&
+    before.fileType === terms.fileType
+  if (!same) throw new PaymentError('conflict', `this Idempotency-Key is that of the source file upload:${before.id}`)
+  return before
+}
+
+async function answerOf(
+  context: PaymentContext,
+  { id, cid, fileSize, wCid, isFree }: Pick<Upload, 'id' | 'cid' | 'fileSize' | 'wCid' | 'isFree'>,
 ): Promise<object> {
+  return {
+    source_file_upload_id: id,
+    payload_cid: cid,
+    ipfs_url: await ipfsUrl(context, cid),
+    file_size: fileSize,
+    w_cid: wCid,
+    ...(context.variant === 'a' && { status: isFree ? 'Free' : 'Pending' }),
+  }
+}
+
+/** Stores an upload for which there is room. */
+async function store(exchange: Exchange, order: Order): Promise<object> {
+  const { context } = exchange
+  const { wallet, duration, fileType, name, staged, key } = order
   const { uploads, contents, seconds, network, variant } = context
   const { cid, size } = staged
   if (context.denylist?.has(CID.parse(cid))) {
     throw new PaymentError('forbidden', 'the operator of this service does not take this content')
   }
-  const price = await priceOf(network, size, terms.duration)
+  const price = await priceOf(network, size, duration)
   const wCid = `${randomUUID()}${cid}`
   const keep = () =>
     contents.keep(staged, ({ id: content }) => {
+      const before = uploadedBefore(exchange, order)
+      if (before) return before
       const times = { created: seconds(), createdEpoch: network.epoch() }
-      const free = variant === 'a' && isFree(context, wallet, terms.fileType, size)
+      const free = variant === 'a' && isFree(context, wallet, fileType, size) ? 1 : 0
       const id = uploads.add({
         wCid,
         wallet,
         content,
         fileName: name,
         fileSize: size,
-        ...terms,
+        duration,
+        fileType,
         price,
         ...times,
-        isFree: free ? 1 : 0,
+        isFree: free,
+        idempotencyKey: key ?? null,
       })
-      return { id, free }
+      return { id, cid, fileSize: size, wCid, isFree: free } as const
     })
-  const { id, free } = await onNode(context, staged, keep)
-  return {
-    source_file_upload_id: id,
-    payload_cid: cid,
-    ipfs_url: await ipfsUrl(context, cid),
-    file_size: size,
-    w_cid: wCid,
-    ...(variant === 'a' && { status: free ? 'Free' : 'Pending' }),
-  }
+  return answerOf(context, await onNode(context, staged, keep))
 }
 
 async function priceOf(network: Network, size: number, days: number): Promise<number> {
