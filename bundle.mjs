@@ -22,7 +22,11 @@ const stamp = join(app, '.bundled')
 const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'bundle.mjs', 'bundle']
 
 /** Programs of `dist/app` and their sources. The folder is flat, because threads are found beside what starts them. */
-const PROGRAMS = { cli: 'src/cli.ts', worker: 'src/services/worker/worker.ts' }
+const PROGRAMS = {
+  cli: 'src/cli.ts',
+  worker: 'src/services/worker/worker.ts',
+  'pack-worker': 'src/services/network/pack/pack-worker.ts',
+}
 
 /** What other modules import. */
 const MODULES = {

@@ -58,6 +58,8 @@ export interface PaymentContext {
   readonly shares: Shares
   /** Of uploads that arrive now. */
   readonly slots: Slots
+  /** For CARs that are sent. */
+  readonly carSlots: Slots
   readonly payments: Payments
   /** The embedded ledger; undefined when payments are made on a chain. */
   readonly ledger: EmbeddedPayments | undefined

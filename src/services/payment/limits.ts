@@ -36,6 +36,8 @@ export interface PaymentLimits {
   readonly uploadsPerWallet: number
   readonly uploadsPerAddress: number
   readonly uploadPace: Pace
+  /** Most CARs that are sent to one other machine at the same time: each block of them is hashed. */
+  readonly carsPerAddress: number
   /** Sign-ins from other machines, by address. */
   readonly signIns: ClientRateBounds
   /** Most wallets that sign in for the first time within a day. */
@@ -68,6 +70,7 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   uploadsAtOnce: 16,
   uploadsPerWallet: 4,
   uploadsPerAddress: 8,
+  carsPerAddress: 16,
   uploadPace: { graceMs: MINUTE_MS, bytesPerSecond: 16 * 1024 },
   signIns: { burst: 60, perSecond: 1, atOnce: { total: 64, perClient: 16 } },
   maxNewWallets: 100_000,

@@ -1,8 +1,4 @@
-import { createWriteStream } from 'node:fs'
-import { unlink } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { CID } from 'multiformats/cid'
 import type { DealFile, Pack, PackOptions } from '../network.js'
@@ -128,29 +124,18 @@ const MOST_AHEAD = 200_000
  * Takes a directory from a CAR that a client made: one root, which is a directory of UnixFS, and all that it links to.
  * Each block is hashed, and what the root does not lead to is left out, so that a DAG has the same CAR from every
  * client. The content is this CAR.
- * @param target path of the CAR: replaced if it exists, durable when packing resolves, removed when it rejects
+ * @param received path of the CAR of the client
+ * @param target path of the CAR: replaced if it exists, durable when copying resolves, removed when it rejects
  * @throws NetworkError NotRetrievable for anything else
  */
-export async function packDirectory(
-  content: AsyncIterable<Uint8Array>,
-  target: string,
-  signal?: AbortSignal,
-): Promise<PackedContent> {
-  const received = `${resolve(target)}.received`
-  try {
-    await pipeline(Readable.from(content, { objectMode: false }), createWriteStream(received, { mode: 0o600 }), {
-      ...(signal && { signal }),
-    })
-    const root = await rootOf(received)
-    const size = await carFileOf(resolve(target), 0, async (car) => {
-      const check = (cid: CID, block: Uint8Array): void => checkNode(cid, block, cid.equals(root))
-      await copyInOrder(received, root, car, signal, { check, mostAhead: MOST_AHEAD })
-      return car.finish(root)
-    })
-    return { cid: root.toString(), size, carSize: size }
-  } finally {
-    await unlink(received).catch(() => {})
-  }
+export async function copyDirectory(received: string, target: string, signal: AbortSignal): Promise<PackedContent> {
+  const root = await rootOf(received)
+  const size = await carFileOf(resolve(target), 0, async (car) => {
+    const check = (cid: CID, block: Uint8Array): void => checkNode(cid, block, cid.equals(root))
+    await copyInOrder(received, root, car, signal, { check, mostAhead: MOST_AHEAD })
+    return car.finish(root)
+  })
+  return { cid: root.toString(), size, carSize: size }
 }
 
 async function rootOf(file: string): Promise<CID> {

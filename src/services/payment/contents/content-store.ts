@@ -6,7 +6,7 @@ import { makePrivateFolder, syncFolder } from '../../../common/files/private-fil
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { type Network, NetworkError } from '../../network/network.js'
-import type { OpenCar } from '../../network/pack/index.js'
+import type { CarSource, OpenCar } from '../../network/pack/index.js'
 import type { PackedContent } from '../../network/pack/pack.js'
 import { Staging } from '../../network/staging.js'
 import { PaymentError } from '../errors.js'
@@ -15,6 +15,8 @@ import { type Retention, type RetentionTable, Room } from './retention.js'
 
 /** The packing is loaded with the first content: a service without uploads saves the memory for its libraries. */
 const packing = () => import('../../network/pack/index.js')
+
+type Thread = InstanceType<Awaited<ReturnType<typeof packing>>['PackThread']>
 
 /** A content that was packed, in a folder that is removed with it. */
 export interface StagedContent extends PackedContent {
@@ -43,6 +45,7 @@ export class ContentStore {
   /** A CAR must not be removed for one upload while another of the same content counts on it. */
   readonly #alone = pLimit(1)
   #reader: Promise<InstanceType<Awaited<ReturnType<typeof packing>>['CarReader']>> | undefined
+  #thread: Promise<Thread> | undefined
 
   /** @param mostBytes of all CARs, and of what uploads in progress take */
   constructor(folder: string, table: ContentTable, writer: Writer, mostBytes: number, log: ServicesLog) {
@@ -73,9 +76,11 @@ export class ContentStore {
         (counted) =>
           job(async (content, kind, signal) => {
             const file = join(folder, 'content.car')
-            const { packContent, packDirectory } = await packing()
-            const pack = kind === 'file' ? packContent : packDirectory
-            return { ...(await pack(counted(content), file, signal)), kind, file }
+            const packed =
+              kind === 'file'
+                ? (await packing()).packContent(counted(content), file, signal)
+                : (await this.#inThread()).directory(counted(content), file, signal)
+            return { ...(await packed), kind, file }
           }),
         makeRoom,
       ),
@@ -135,9 +140,16 @@ export class ContentStore {
    * Opens the CAR of a content.
    * @param check see `CarReader.open`
    */
-  async read({ cid }: Pick<Content, 'cid'>, check?: (cid: CID) => void): Promise<OpenCar> {
+  async read({ cid }: Pick<Content, 'cid'>, check?: (cid: CID) => void): Promise<OpenCar & CarSource> {
     this.#reader ??= packing().then(({ CarReader }) => new CarReader())
-    return (await this.#reader).open(this.fileOf(cid), check)
+    const file = this.fileOf(cid)
+    const [reader, thread] = await Promise.all([this.#reader, this.#inThread()])
+    return { ...(await reader.open(file, check)), export: (root, scope) => thread.car(file, root, scope, check) }
+  }
+
+  #inThread(): Promise<Thread> {
+    this.#thread ??= packing().then(({ PackThread }) => new PackThread())
+    return this.#thread
   }
 
   #isHere(cid: string): boolean {

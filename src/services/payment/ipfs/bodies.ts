@@ -60,7 +60,7 @@ function rawBody(cid: CID, bytes: Uint8Array): Body {
   }
 }
 
-async function carBody({ ask, cid, node, car, above, packing, limits }: Found): Promise<Body> {
+async function carBody({ ask, cid, node, car, above, limits }: Found): Promise<Body> {
   const { scope, duplicates, bytes } = ask.car
   const isPart = bytes !== undefined && node.kind === 'file'
   const span = isPart ? spanOf(ask.car, await car.fileSize(cid)) : undefined
@@ -77,7 +77,7 @@ async function carBody({ ask, cid, node, car, above, packing, limits }: Found): 
     cache: IMMUTABLE,
     headers: ['Content-Type', `application/vnd.ipld.car; version=1; order=dfs; dups=${duplicates ? 'y' : 'n'}`],
     bytes: () => {
-      const blocks = packing.carOf(cid, car.block, { scope, duplicates, span, above })
+      const blocks = car.export(cid, { scope, duplicates, span, above })
       // Without duplicates, it has no more than the content.
       return duplicates ? bounded(blocks, limits) : blocks
     },

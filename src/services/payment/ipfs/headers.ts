@@ -1,6 +1,6 @@
 import type { CID } from 'multiformats/cid'
 import type { HeaderList } from '../../http/errors.js'
-import type { OpenCar } from '../../network/pack/index.js'
+import type { CarSource, OpenCar } from '../../network/pack/index.js'
 import { type Ask, type CarTerms, pathOf } from './content-request.js'
 
 /** The answers can never change: a year. */
@@ -60,14 +60,19 @@ const IDENTITY = 0x00
 const RAW = 0x55
 
 /** A content that can be read. */
-export type Readable = Pick<OpenCar, 'block' | 'fileSize' | 'range' | 'close'>
+export type Readable = Pick<OpenCar, 'block' | 'fileSize' | 'range' | 'close'> & CarSource
 
 /** The content that a CID contains itself: a client may ask any gateway for it. Undefined for other CIDs. */
-export function contained(cid: CID): Readable | undefined {
+export function contained(
+  cid: CID,
+  { carOf }: Pick<typeof import('../../network/pack/index.js'), 'carOf'>,
+): Readable | undefined {
   if (cid.multihash.code !== IDENTITY || cid.code !== RAW) return undefined
   const bytes = cid.multihash.digest
+  const block = async () => bytes
   return {
-    block: async () => bytes,
+    block,
+    export: (root, scope) => carOf(root, block, scope),
     fileSize: async () => bytes.length,
     async *range(_, first, last) {
       if (last >= first) yield bytes.subarray(first, last + 1)

@@ -1,5 +1,6 @@
 import { CID } from 'multiformats/cid'
 import { reply } from '../../http/reply.js'
+import { clientOf } from '../../http/server.js'
 import { NetworkError } from '../../network/network.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
@@ -23,14 +24,16 @@ export async function serveIpfs(exchange: Exchange): Promise<undefined> {
   const packing = await import('../../network/pack/index.js')
   const root = parse(() => CID.parse(ask.path.cid))
   requireAllowed(context, root)
-  const car = contained(root) ?? (await openContent(context, ask, root, request.headers['cache-control'] ?? ''))
+  const car =
+    contained(root, packing) ?? (await openContent(context, ask, root, request.headers['cache-control'] ?? ''))
   try {
     const resolved = await known(() => packing.resolvePath(root, ask.path.names, car.block))
     const isDirectory = resolved.node.kind === 'directory' || resolved.node.kind === 'shard'
     if (ask.form === 'file' && isDirectory && !ask.path.closed) return redirect(exchange, ask)
     const body = await known(() => bodyOf({ ...resolved, ask, car, packing, limits: context.limits }))
     const common = commonHeaders(ask, { ...body, roots: [ask.path.cid, ...resolved.roots.slice(1)].join(',') }, query)
-    await send(exchange, body, common, disposition(ask, resolved.cid.toString()))
+    const sent = () => send(exchange, body, common, disposition(ask, resolved.cid.toString()))
+    await (ask.form === 'car' ? context.carSlots.run(undefined, clientOf(request), sent) : sent())
   } finally {
     await car.close()
   }

@@ -127,19 +127,18 @@ function sum(a: Amount | undefined, b: Amount | undefined): Amount {
 
 const BUSY_RETRY_SECONDS = 10
 
-/** Bounds the uploads that arrive at the same time: in all, of one wallet, and from one address. */
+/** Bounds what runs at the same time: in all, for one wallet, and for one address. */
 export class Slots {
+  readonly #what: string
   readonly #wallets: Quota
   readonly #addresses: Quota
   #unnamed = 0
 
-  constructor({
-    uploadsAtOnce: total,
-    uploadsPerWallet,
-    uploadsPerAddress,
-  }: Pick<PaymentLimits, 'uploadsAtOnce' | 'uploadsPerWallet' | 'uploadsPerAddress'>) {
-    this.#wallets = new Quota({ total, perClient: uploadsPerWallet })
-    this.#addresses = new Quota({ total, perClient: uploadsPerAddress })
+  /** @param what of which there are too many, for the client */
+  constructor(what: string, total: number, perWallet: number, perAddress: number) {
+    this.#what = what
+    this.#wallets = new Quota({ total, perClient: perWallet })
+    this.#addresses = new Quota({ total, perClient: perAddress })
   }
 
   /**
@@ -152,7 +151,7 @@ export class Slots {
     const free = [this.#take(this.#wallets, wallet), this.#take(this.#addresses, address)]
     try {
       if (free.includes(undefined)) {
-        throw new PaymentError('busy', 'too many uploads arrive', ['Retry-After', BUSY_RETRY_SECONDS])
+        throw new PaymentError('busy', `too many ${this.#what}`, ['Retry-After', BUSY_RETRY_SECONDS])
       }
       return await job()
     } finally {

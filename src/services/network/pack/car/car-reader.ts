@@ -25,7 +25,12 @@ export interface OpenCar {
 
 /** Opens CARs, and keeps their indexes as `createReadFromCar` does. */
 export class CarReader {
-  readonly #indexes = new CarIndexes(INDEX_BYTES)
+  readonly #indexes: CarIndexes
+
+  /** @param indexBytes bytes of the index cache; indexes in use may exceed it */
+  constructor(indexBytes = INDEX_BYTES) {
+    this.#indexes = new CarIndexes(indexBytes)
+  }
 
   /**
    * @param check called before each block is read, those within files, too; what it throws ends the reading

@@ -16,6 +16,11 @@ export interface CarScope {
   readonly above?: readonly CID[]
 }
 
+/** What can be read as a CAR: see `carOf`. */
+export interface CarSource {
+  export(root: CID, scope: CarScope): AsyncIterable<Uint8Array>
+}
+
 /**
  * Yields a CARv1 of what is beneath `root`: depth first, each node before what it links to. A block that its CID
  * contains is never sent. Without duplicates, it holds the CIDs of its blocks.
