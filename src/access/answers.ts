@@ -55,12 +55,12 @@ const NO_BLOCK = {
 
 /** Asks the documents of buckets, ACLs and policies of identities for one request. */
 export class Answers {
-  readonly #parts: AuthorizerDeps
+  readonly #deps: AuthorizerDeps
   readonly #request: AuthorizedRequest
   readonly #account: string | undefined
 
   constructor(parts: AuthorizerDeps, request: AuthorizedRequest) {
-    this.#parts = parts
+    this.#deps = parts
     this.#request = request
     this.#account = request.caller && canonicalId(request.caller.identity)
   }
@@ -121,7 +121,7 @@ export class Answers {
     const isSame = outcome === without.decision.outcome
     // Tied to a stale record, a grant that holds without it would not open the present object.
     if (isSame !== isTied) return { record, answered }
-    const gateway = await this.#parts.ownerGateway(documents ?? ownAccount(this.#request.caller))
+    const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
     return !gateway || (await isCurrent(gateway, record)) ? { record, answered } : { answered: without }
   }
 
@@ -140,7 +140,7 @@ export class Answers {
     const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
     const matters =
       byTags || (byAcl && !more?.ofNew && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
-    return matters ? this.#parts.state.objects.get(bucket, key) : undefined
+    return matters ? this.#deps.state.objects.get(bucket, key) : undefined
   }
 
   #principal(): Principal {
@@ -150,7 +150,7 @@ export class Answers {
   }
 
   async #blockOf(bucket: string): Promise<Documents['block']> {
-    const block = await this.#parts.settings.get(bucket, 'publicAccessBlock')
+    const block = await this.#deps.settings.get(bucket, 'publicAccessBlock')
     if (!block) return NO_BLOCK
     return {
       blockPublicAcls: block.BlockPublicAcls,

@@ -22,7 +22,7 @@ export function openAuthorizer(parts: AuthorizerDeps, request: AuthorizedRequest
 
 /** A class, because each request has one, and most use a single method of it. */
 class RequestAuthorizer implements Authorizer {
-  readonly #parts: AuthorizerDeps
+  readonly #deps: AuthorizerDeps
   readonly #request: AuthorizedRequest
   readonly #grants: Grants
   readonly #account: string | undefined
@@ -32,7 +32,7 @@ class RequestAuthorizer implements Authorizer {
   #denied = false
 
   constructor(parts: AuthorizerDeps, request: AuthorizedRequest, grants: Grants) {
-    this.#parts = parts
+    this.#deps = parts
     this.#request = request
     this.#grants = grants
     this.#account = request.caller && canonicalId(request.caller.identity)
@@ -75,7 +75,7 @@ class RequestAuthorizer implements Authorizer {
       return failure
     const documents = await this.documents(bucket)
     if (!documents) {
-      const own = caller ? undefined : await this.#parts.ownerGateway({ owner: OWN_ID, by: '' })
+      const own = caller ? undefined : await this.#deps.ownerGateway({ owner: OWN_ID, by: '' })
       if (!own || action === 's3:CreateBucket' || (await own.bucketExists(bucket))) return failure
       return new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
     }
@@ -107,12 +107,12 @@ class RequestAuthorizer implements Authorizer {
   }
 
   documents(bucket: string): Promise<ParsedDocuments | undefined> {
-    return readDocuments(this.#parts.settings, bucket)
+    return readDocuments(this.#deps.settings, bucket)
   }
 
   /** Most requests need none. */
   #answers(): Answers {
-    this.#made ??= new Answers(this.#parts, this.#request)
+    this.#made ??= new Answers(this.#deps, this.#request)
     return this.#made
   }
 
@@ -180,7 +180,7 @@ class RequestAuthorizer implements Authorizer {
   }
 
   async #asOwnerOf({ owner, by }: Owned): Promise<Gateway> {
-    const gateway = await this.#parts.ownerGateway({ owner, by })
+    const gateway = await this.#deps.ownerGateway({ owner, by })
     if (gateway) return gateway
     this.#reason = 'the server has no key pair of the account that owns the bucket'
     throw new S3Error('AccessDenied')

@@ -187,7 +187,7 @@ export interface WriteOrder {
    */
   ensure(): void
   /** Whose write it is: gets the lines about it. */
-  readonly by?: Logging | undefined
+  readonly logger?: Logging | undefined
 }
 
 /** Access to the objects of a bucket that the gateway grants to every caller, with or without a log-in. */

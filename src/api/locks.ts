@@ -29,7 +29,7 @@ export interface WaitLimit {
 /** How a lock is taken. */
 export interface LockOptions extends WaitLimit {
   /** The request that takes it, whose id the lines about the lock have. Absent for work of the server itself. */
-  readonly by?: Logging | undefined
+  readonly logger?: Logging | undefined
 }
 
 /** Not reentrant: requesting a lock that overlaps one its caller holds never resolves. */

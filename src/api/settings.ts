@@ -28,7 +28,7 @@ export interface BucketSettings {
    * Like `latest`, and asks the gateway for the bucket. For checks before irreversible actions that a setting causes,
    * and where a setting is shown. Throws S3Error also when the gateway cannot be queried.
    */
-  confirmed<K extends SettingKind>(bucket: string, kind: K, by?: Logging): Promise<SettingTypes[K] | undefined>
+  confirmed<K extends SettingKind>(bucket: string, kind: K, logger?: Logging): Promise<SettingTypes[K] | undefined>
   /**
    * Reads the store. False when the settings cannot be distinguished from those of a bucket that is made again, because
    * the gateway does not state when buckets were made.
@@ -36,19 +36,19 @@ export interface BucketSettings {
   isBound(bucket: string): Promise<boolean>
   /**
    * Durable once it resolves. Throws S3Error also when the gateway cannot be asked which bucket this is.
-   * @param by the request, here and below: the lines about the change have its id
+   * @param logger the request, here and below: the lines about the change have its id
    */
-  set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K], by?: Logging): Promise<void>
-  delete(bucket: string, kind: SettingKind, by?: Logging): Promise<void>
+  set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K], logger?: Logging): Promise<void>
+  delete(bucket: string, kind: SettingKind, logger?: Logging): Promise<void>
   /** Every name of a bucket that has, or had, a setting of this kind, in no order, from the present records. */
   buckets<K extends SettingKind>(kind: K): AsyncIterable<[bucket: string, value: SettingTypes[K]]>
   /**
    * Removes all settings of a bucket: when it was deleted, and again when it was made, so that a new bucket inherits
    * nothing from an earlier one of its name.
    */
-  clear(bucket: string, by?: Logging): Promise<void>
+  clear(bucket: string, logger?: Logging): Promise<void>
   /**
    * Like `clear`, but keeps the settings of the bucket that exists, where the gateway states when buckets were made.
    */
-  clearFormer(bucket: string, by?: Logging): Promise<void>
+  clearFormer(bucket: string, logger?: Logging): Promise<void>
 }

@@ -171,7 +171,7 @@ export interface UploadBound {
   /** Absent: no bound. */
   readonly most?: number | undefined
   /** Who gets the lines about the lock of the account. */
-  readonly by?: Logging | undefined
+  readonly logger?: Logging | undefined
 }
 
 /**
@@ -197,16 +197,16 @@ export interface Uploads {
    * when staged parts have reached their bounds. The writer throws SlowDown when the part grows beyond `length` and
    * them.
    * @param length size of the part in bytes, if known
-   * @param by the request, here and below: the lines about what it does have its id
+   * @param logger the request, here and below: the lines about what it does have its id
    */
-  openPart(uploadId: string, partNumber: number, length?: number, by?: Logging): Promise<PartWriter>
+  openPart(uploadId: string, partNumber: number, length?: number, logger?: Logging): Promise<PartWriter>
   /**
    * Durable once it resolves. Replaces an earlier part of that number and removes its bytes. Throws NoSuchUpload when
    * the upload has ended.
    */
-  putPart(uploadId: string, part: PartRecord, by?: Logging): Promise<void>
+  putPart(uploadId: string, part: PartRecord, logger?: Logging): Promise<void>
   /** In order of part number, also of parts that another proxy has staged, in bounded memory. `after` is exclusive. */
-  listParts(uploadId: string, after: number, limit: number, by?: Logging): Promise<PartRecord[]>
+  listParts(uploadId: string, after: number, limit: number, logger?: Logging): Promise<PartRecord[]>
   /** Reads a staged part's bytes. */
   readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
   completed(uploadId: string): Promise<CompletedUpload | undefined>
@@ -216,12 +216,12 @@ export interface Uploads {
    */
   attempt(uploadId: string, attempted: CompletionAttempt | undefined): Promise<void>
   /** Records the outcome durably, then removes the upload and its bytes. */
-  finish(done: CompletedUpload, by?: Logging): Promise<void>
+  finish(done: CompletedUpload, logger?: Logging): Promise<void>
   /**
    * Removes the upload and its bytes, including those being written; the sweep of another proxy removes bytes staged
    * there. Throws NoSuchUpload when there is none.
    */
-  abort(uploadId: string, by?: Logging): Promise<void>
+  abort(uploadId: string, logger?: Logging): Promise<void>
   /**
    * Removes uploads begun before `before` (milliseconds since 1970) and bytes without an upload. Leaves uploads of
    * another proxy alone for another day, because that proxy may keep them longer. Resolves with the number of uploads.

@@ -56,8 +56,8 @@ export async function callEndpoint(
   const answer = await readBounded(response, maxBytes).catch(() => '')
   if (response.status === 200) return parsed(answer)
   const [, reason] = /<Message>([^<]{1,500})<\/Message>/.exec(answer) ?? []
-  const told = reason ?? parsed(answer).Message ?? `its answer is HTTP ${response.status}`
-  throw new Failure(`${url.origin} refuses ${path}: ${told}`, { cause: response.status })
+  const reported = reason ?? parsed(answer).Message ?? `its answer is HTTP ${response.status}`
+  throw new Failure(`${url.origin} refuses ${path}: ${reported}`, { cause: response.status })
 }
 
 interface Signable extends Pick<Endpoint, 'signer'> {

@@ -66,8 +66,8 @@ const RETRY_AFTER = '2'
  */
 export function translate(failure: UpstreamFailure, subject: Subject): S3Error {
   if (failure.kind === 'transport') return unavailable(failure.error)
-  const told = failure.kind === 'rpc' ? failure.dataCode : failure.headerCode
-  if (told === 'WriteOvertaken' || told === 'OtherGeneration') return new WriteRefused(failure.fence)
+  const reported = failure.kind === 'rpc' ? failure.dataCode : failure.headerCode
+  if (reported === 'WriteOvertaken' || reported === 'OtherGeneration') return new WriteRefused(failure.fence)
   const text = plainText(failure.text)
   const known = recognise(failure, text, subject)
   if (!known) {
@@ -143,12 +143,12 @@ function recognise(
   text: string,
   subject: Subject,
 ): readonly [S3Code, string?] | undefined {
-  const told = (failure.kind === 'rpc' ? failure.dataCode : failure.headerCode) ?? xmlCode(failure.text)
+  const reported = (failure.kind === 'rpc' ? failure.dataCode : failure.headerCode) ?? xmlCode(failure.text)
   const said = texts.find(([pattern]) => pattern.test(text))
-  if (told !== undefined) {
+  if (reported !== undefined) {
     // The text may be more specific than the code and name the account that was denied.
-    if (Object.hasOwn(codes, told)) return [told as S3Code, said?.[1] === told ? said[2] : undefined]
-    const foreign = Object.hasOwn(foreignCodes, told) ? foreignCodes[told] : undefined
+    if (Object.hasOwn(codes, reported)) return [reported as S3Code, said?.[1] === reported ? said[2] : undefined]
+    const foreign = Object.hasOwn(foreignCodes, reported) ? foreignCodes[reported] : undefined
     if (foreign) return foreign
   }
   if (said) return [said[1], said[2]]

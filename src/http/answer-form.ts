@@ -7,18 +7,18 @@ import { empty, xml } from './reply.js'
 /**
  * Creates the reply that the form requests: a redirect, 200, 201 with a document, or 204.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTObjectPOST.html
- * @param told headers of the reply to a write, with the ETag in quotes
+ * @param reported headers of the reply to a write, with the ETag in quotes
  */
 export function answerForm(
   request: S3Request<'bucket'>,
   fields: FormFields,
   key: string,
-  told: ReplyHeaders & { readonly etag: string },
+  reported: ReplyHeaders & { readonly etag: string },
 ): Reply {
   const { bucket } = request
-  const { etag } = told
+  const { etag } = reported
   const location = locationOf(request, key)
-  const headers = { ...told, location }
+  const headers = { ...reported, location }
   const redirect = redirectUrl(fields.get('success_action_redirect') ?? fields.get('redirect'), { bucket, key, etag })
   if (redirect !== undefined) return empty({ ...headers, location: redirect }, 303)
   switch (fields.get('success_action_status')) {
@@ -40,11 +40,11 @@ function locationOf({ secure, headers, rawPath }: S3Request<'bucket'>, key: stri
 }
 
 /** Returns undefined without a redirect or for an invalid or non-HTTP URL, which S3 ignores. */
-function redirectUrl(text: string | undefined, told: Readonly<Record<string, string>>): string | undefined {
+function redirectUrl(text: string | undefined, reported: Readonly<Record<string, string>>): string | undefined {
   if (text === undefined || !URL.canParse(text)) return undefined
   const url = new URL(text)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
-  const query = Object.entries(told).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+  const query = Object.entries(reported).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
   url.search = `${url.search === '' ? '?' : `${url.search}&`}${query.join('&')}`
   return url.href
 }

@@ -217,10 +217,10 @@ function ownHeaders({ headers }: Reply, outputMetadata: (name: string) => boolea
 
 function exposing(answer: ReplyHeaders, names: readonly string[]): ReplyHeaders {
   if (names.length === 0) return answer
-  const told = String(answer['access-control-expose-headers'] ?? '')
-  const known = told.toLowerCase().split(/\s*,\s*/)
+  const exposed = String(answer['access-control-expose-headers'] ?? '')
+  const known = exposed.toLowerCase().split(/\s*,\s*/)
   const more = names.filter((name) => !known.includes(name.toLowerCase()))
-  return { ...answer, 'access-control-expose-headers': [...(told ? [told] : []), ...more].join(', ') }
+  return { ...answer, 'access-control-expose-headers': [...(exposed ? [exposed] : []), ...more].join(', ') }
 }
 
 /**

@@ -4,18 +4,18 @@ import type { ObjectRecord } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
 import type { Logging } from '../common/log.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import { confirmed, confirmLater, type StoreParts } from './serialized-write.js'
+import { confirmed, confirmLater, type StoreDeps } from './serialized-write.js'
 
-type FindParts = Pick<StoreParts, 'state'>
+type FindDeps = Pick<StoreDeps, 'state'>
 
 /**
  * The object as the gateway and its record show it; undefined when there is none.
  * @param through the gateway that is asked
- * @param by who gets the lines about it
+ * @param logger who gets the lines about it
  */
 export async function findObject(
-  parts: FindParts,
-  by: Logging,
+  parts: FindDeps,
+  logger: Logging,
   through: Gateway,
   bucket: string,
   key: string,
@@ -23,21 +23,21 @@ export async function findObject(
   const [object, record] = await Promise.all([through.stat(bucket, key), parts.state.objects.get(bucket, key)])
   if (!object) return findMarker(through, bucket, key, record)
   if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
-  const told = await withMetadata(through, bucket, object)
-  return joinRecord(bucket, told, confirmRecord(parts, by, bucket, told, record))
+  const reported = await withMetadata(through, bucket, object)
+  return joinRecord(bucket, reported, confirmRecord(parts, logger, bucket, reported, record))
 }
 
 /** Gives an unconfirmed record its stamp if the object comes from the write that the record describes. */
 export function confirmRecord<R extends ObjectRecord | undefined>(
-  parts: FindParts,
-  by: Logging,
+  parts: FindDeps,
+  logger: Logging,
   bucket: string,
   object: GatewayObject,
   record: R,
 ): R {
   const known = confirmed(object, record)
   if (record && known !== record)
-    void confirmLater(parts, by, bucket, object.key, record.stamp, Promise.resolve({ stamp: object.stamp }))
+    void confirmLater(parts, logger, bucket, object.key, record.stamp, Promise.resolve({ stamp: object.stamp }))
   return known
 }
 

@@ -28,30 +28,30 @@ import {
   withMetadata,
 } from './find-object.js'
 import { put } from './put.js'
-import { isUnconfirmed, lockUntilOutcome, type StoreParts, serializedWrite } from './serialized-write.js'
+import { isUnconfirmed, lockUntilOutcome, type StoreDeps, serializedWrite } from './serialized-write.js'
 
 /** The objects of one gateway account. A class, because each request has one of its own, for the lines about it. */
 export class ObjectStore implements Store {
-  readonly #parts: StoreParts
-  readonly #by: Logging
+  readonly #deps: StoreDeps
+  readonly #logger: Logging
 
-  /** @param by who gets the lines about what is done */
-  constructor(parts: StoreParts, by: Logging = parts) {
-    this.#parts = parts
-    this.#by = by
+  /** @param logger who gets the lines about what is done */
+  constructor(parts: StoreDeps, logger: Logging = parts) {
+    this.#deps = parts
+    this.#logger = logger
   }
 
   /** The same objects, for a request. */
-  for(by: Logging): Store {
-    return new ObjectStore(this.#parts, by)
+  for(logger: Logging): Store {
+    return new ObjectStore(this.#deps, logger)
   }
 
   find(bucket: string, key: string): Promise<StoredObject | undefined> {
-    return findObject(this.#parts, this.#by, this.#parts.gateway, bucket, key)
+    return findObject(this.#deps, this.#logger, this.#deps.gateway, bucket, key)
   }
 
   findToWrite(bucket: string, key: string): Promise<StoredObject | undefined> {
-    return findObject(this.#parts, this.#by, this.#parts.lookUps, bucket, key)
+    return findObject(this.#deps, this.#logger, this.#deps.lookUps, bucket, key)
   }
 
   async head(bucket: string, key: string): Promise<StoredObject> {
@@ -59,12 +59,12 @@ export class ObjectStore implements Store {
   }
 
   async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
-    const { gateway, state } = this.#parts
+    const { gateway, state } = this.#deps
     const record = state.objects.get(bucket, key)
     record.catch(() => {})
     try {
       const download = await gateway.download(bucket, key, range)
-      const known = confirmRecord(this.#parts, this.#by, bucket, download.object, await record)
+      const known = confirmRecord(this.#deps, this.#logger, bucket, download.object, await record)
       return { object: joinRecord(bucket, download.object, known), download }
     } catch (error) {
       if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
@@ -75,31 +75,31 @@ export class ObjectStore implements Store {
   }
 
   put(request: PutRequest): Promise<PutResult> {
-    return put(this.#parts, (bucket, key) => this.findToWrite(bucket, key), request, this.#by)
+    return put(this.#deps, (bucket, key) => this.findToWrite(bucket, key), request, this.#logger)
   }
 
   async remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void> {
-    const { gateway, state, hooks } = this.#parts
+    const { gateway, state, hooks } = this.#deps
     const below = key.endsWith('/') && !(await gateway.features()).exactRemove
     const take: typeof state.locks.withKey = below ? state.locks.withSubtree : state.locks.withKey
     await lockUntilOutcome<void>(
       (run) => take.call(state.locks, bucket, key, run, this.#waiting()) as Promise<void>,
       async (lock) => {
         const look = () => this.findToWrite(bucket, key)
-        await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.#by)
+        await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.#logger)
         lock.ensure()
         await state.objects.delete(bucket, key, lock)
-        if (!(await gateway.features()).exactRemove) await keepMarkers(this.#parts, bucket, key, lock, this.#by)
+        if (!(await gateway.features()).exactRemove) await keepMarkers(this.#deps, bucket, key, lock, this.#logger)
         const { name, origin } = cause
         await hooks.objectDeleted({ name, origin, bucket, key, time: Date.now() })
       },
       async () => {},
-      this.#by,
+      this.#logger,
     )
   }
 
   async setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void> {
-    const { requireOwner, state, hooks } = this.#parts
+    const { requireOwner, state, hooks } = this.#deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
       const object = present(await this.findToWrite(bucket, key), key)
@@ -111,7 +111,7 @@ export class ObjectStore implements Store {
   }
 
   async setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean> {
-    const { requireOwner, state } = this.#parts
+    const { requireOwner, state } = this.#deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
       const object = await this.findToWrite(bucket, key)
@@ -124,7 +124,7 @@ export class ObjectStore implements Store {
 
   async replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined> {
     const { bucket, key, stamp, attributes, tags, acl, archive, authorized, event } = request
-    const { requireOwner, state, hooks } = this.#parts
+    const { requireOwner, state, hooks } = this.#deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
       const object = await this.findToWrite(bucket, key)
@@ -145,7 +145,7 @@ export class ObjectStore implements Store {
     stamp: string,
     change: (archive: Archive | undefined) => Archive | undefined,
   ): Promise<boolean> {
-    const { requireOwner, state } = this.#parts
+    const { requireOwner, state } = this.#deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
       const object = await this.findToWrite(bucket, key)
@@ -154,28 +154,28 @@ export class ObjectStore implements Store {
       if (archive ?? object.archive) await this.#keep(object, { archive }, lock)
       return true
     }
-    return state.locks.withKey(bucket, key, run, { by: this.#by })
+    return state.locks.withKey(bucket, key, run, { logger: this.#logger })
   }
 
   async partChecksums(object: StoredObject): Promise<PartChecksums | undefined> {
-    return object.partSizes ? this.#parts.partChecksums.get(object) : undefined
+    return object.partSizes ? this.#deps.partChecksums.get(object) : undefined
   }
 
   list(bucket: string, query: ListQuery): Promise<StorePage> {
-    return list(this.#parts, bucket, query, (object, record) => this.#confirmListed(bucket, object, record))
+    return list(this.#deps, bucket, query, (object, record) => this.#confirmListed(bucket, object, record))
   }
 
   #waiting(): LockOptions {
-    return { waitMs: this.#parts.limits.keyWaitMs, by: this.#by }
+    return { waitMs: this.#deps.limits.keyWaitMs, logger: this.#logger }
   }
 
   /** The record of a listed object. Confirms an unconfirmed record if the gateway can be queried now. */
   async #confirmListed(bucket: string, object: GatewayObject, record: ObjectRecord): Promise<ObjectRecord> {
     try {
-      const told = await withMetadata(this.#parts.gateway, bucket, object)
-      return confirmRecord(this.#parts, this.#by, bucket, told, record)
+      const reported = await withMetadata(this.#deps.gateway, bucket, object)
+      return confirmRecord(this.#deps, this.#logger, bucket, reported, record)
     } catch (err) {
-      this.#by.log.debug({ err, bucket }, 'could not confirm the record of an object yet')
+      this.#logger.log.debug({ err, bucket }, 'could not confirm the record of an object yet')
       return record
     }
   }
@@ -184,7 +184,7 @@ export class ObjectStore implements Store {
   #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
     const { lastModified: _, cold: __, writeId: ___, ...record } = object
     lock.ensure()
-    return this.#parts.state.objects.set({ ...record, ...change }, lock)
+    return this.#deps.state.objects.set({ ...record, ...change }, lock)
   }
 }
 
@@ -199,11 +199,11 @@ function present(object: StoredObject | undefined, key: string): StoredObject {
  * deletes one key.
  */
 async function keepMarkers(
-  { gateway, state }: Pick<StoreParts, 'gateway' | 'state'>,
+  { gateway, state }: Pick<StoreDeps, 'gateway' | 'state'>,
   bucket: string,
   removed: string,
   lock: HeldLock,
-  by: Logging,
+  logger: Logging,
 ): Promise<void> {
   const folders = foldersAbove(removed)
   const records = await state.objects.getMany(bucket, folders)
@@ -214,7 +214,7 @@ async function keepMarkers(
   const { entries } = await gateway.list(bucket, { prefix: innermost, delimiter: '', after: '', limit: 1 })
   if (entries.length > 0) return
   const attributes = { contentType: undefined, headers: {}, metadata: {} }
-  const order = { fence: lock.fence, ensure: () => lock.ensure(), by }
+  const order = { fence: lock.fence, ensure: () => lock.ensure(), logger }
   await gateway.upload(bucket, innermost, 0, attributes).commit(order)
 }
 
@@ -228,7 +228,7 @@ function foldersAbove(key: string): string[] {
 
 /** A page of the gateway's listing, completed from the records with what the gateway does not list. */
 async function list(
-  { gateway, state }: Pick<StoreParts, 'gateway' | 'state'>,
+  { gateway, state }: Pick<StoreDeps, 'gateway' | 'state'>,
   bucket: string,
   query: ListQuery,
   confirm: (object: GatewayObject, record: ObjectRecord) => Promise<ObjectRecord>,

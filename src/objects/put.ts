@@ -10,20 +10,20 @@ import { S3Error, slowDown } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { clientOf } from '../common/quota.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import { confirmLater, lockUntilOutcome, type StoreParts, serializedWrite } from './serialized-write.js'
+import { confirmLater, lockUntilOutcome, type StoreDeps, serializedWrite } from './serialized-write.js'
 
 /**
  * Streams the source to the gateway and commits it once it is verified. Holds the last bytes back until then: the
  * gateway knows the exact length and cannot treat the object as complete before (docs/design.md, promise 1). Checks
  * the precondition, sends the last bytes and writes the record under the key's lock, which makes conditional writes
  * atomic among the clients of this proxy. A slow client never holds the lock.
- * @param by who gets the lines about the write
+ * @param logger who gets the lines about the write
  */
 export async function put(
-  parts: StoreParts,
+  parts: StoreDeps,
   find: Store['find'],
   request: PutRequest,
-  by: Logging,
+  logger: Logging,
 ): Promise<PutResult> {
   const { gateway, state, limits } = parts
   const { bucket, key, precondition, attempt } = request
@@ -54,7 +54,7 @@ export async function put(
         options,
       )
       return await lockUntilOutcome(
-        (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, by }),
+        (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger }),
         async (lock) => {
           let found: StoredObject | undefined
           const condition: Precondition | undefined =
@@ -81,15 +81,15 @@ export async function put(
               if (last) await upload.write(last)
               return upload.commit(order)
             },
-            by,
+            logger,
           )
-          return record({ parts, request, by }, facts, result, marker, lock)
+          return record({ parts, request, logger }, facts, result, marker, lock)
         },
         async (result, lock) => {
-          await record({ parts, request, by }, facts, result, marker, lock)
+          await record({ parts, request, logger }, facts, result, marker, lock)
           await attempt?.landed()
         },
-        by,
+        logger,
       )
     } catch (error) {
       upload.abort()
@@ -122,13 +122,13 @@ async function streamHoldingBack(
 }
 
 interface Write {
-  readonly parts: StoreParts
+  readonly parts: StoreDeps
   readonly request: PutRequest
-  readonly by: Logging
+  readonly logger: Logging
 }
 
 async function record(
-  { parts, request, by }: Write,
+  { parts, request, logger }: Write,
   facts: BodyFacts,
   result: UploadResult,
   marker: boolean,
@@ -175,11 +175,11 @@ async function record(
       lock,
     )
     if (result.confirmed) {
-      by.log.warn(
+      logger.log.warn(
         { err: result.problem, bucket },
         'could not confirm an upload yet: the object gateway does not show the object',
       )
-      void confirmLater(parts, by, bucket, key, stamp, result.confirmed)
+      void confirmLater(parts, logger, bucket, key, stamp, result.confirmed)
     }
   }
   const { size } = facts
@@ -200,7 +200,7 @@ function isSameWrite(current: StoredObject | undefined, { writeId, uploadId }: P
 
 /** The gateway requires the exact length in advance: a body of unknown length is spooled to a file first. */
 async function withKnownLength<T>(
-  parts: StoreParts,
+  parts: StoreDeps,
   request: PutRequest,
   run: (source: Source, length: number) => Promise<T>,
 ): Promise<T> {

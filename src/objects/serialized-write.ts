@@ -20,14 +20,14 @@ const ATTEMPTS = 4
  * object found is still there. Gateways without fences do not check this; there the lock alone serializes writes.
  * Throws S3Error.
  * @param look resolves with the present object; called only when there is a condition
- * @param by who gets the lines about the write
+ * @param logger who gets the lines about the write
  */
 export async function serializedWrite<T>(
   lock: HeldLock,
   precondition: Precondition | undefined,
   look: () => Promise<StoredObject | undefined>,
   write: (order: WriteOrder, current: StoredObject | undefined) => Promise<T>,
-  by: Logging,
+  logger: Logging,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const current = precondition && (await look())
@@ -35,7 +35,7 @@ export async function serializedWrite<T>(
     lock.ensure()
     const expected = precondition && { expected: current?.stamp ?? null }
     try {
-      return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure(), by }, current)
+      return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure(), logger }, current)
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw error
       // The fence may be too low because a clock was set back. If a concurrent write caused the refusal, the lock is
@@ -58,7 +58,7 @@ export function lockUntilOutcome<T>(
   take: (run: (lock: HeldLock) => Promise<T | undefined>) => Promise<T | undefined>,
   write: (lock: HeldLock) => Promise<T>,
   landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
-  by: Logging,
+  logger: Logging,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     take(async (lock) => {
@@ -67,7 +67,7 @@ export function lockUntilOutcome<T>(
       } catch (error) {
         if (!(error instanceof InDoubt)) throw error
         reject(error)
-        await awaitOutcome(error, lock, landed, by)
+        await awaitOutcome(error, lock, landed, logger)
         return undefined
       }
     }).then((value) => resolve(value as T), reject)
@@ -78,7 +78,7 @@ async function awaitOutcome(
   doubt: InDoubt,
   lock: HeldLock,
   landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
-  by: Logging,
+  logger: Logging,
 ): Promise<void> {
   const result = await doubt.outcome
   if (result === UNRESOLVED) lock.leave()
@@ -87,7 +87,7 @@ async function awaitOutcome(
     lock.ensure()
     await landed(result, lock)
   } catch (err) {
-    by.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
+    logger.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
   }
 }
 
@@ -95,11 +95,11 @@ async function awaitOutcome(
  * Replaces the stamp of an unconfirmed record once the gateway shows the object. If this process ends before that, the
  * next request that looks at the object does it (`unconfirmed.ts`). Never rejects.
  * @param stamp the stamp of the unconfirmed record; a record with another stamp is left unchanged
- * @param by who gets the lines about it
+ * @param logger who gets the lines about it
  */
 export async function confirmLater(
-  { state }: Pick<StoreParts, 'state'>,
-  by: Logging,
+  { state }: Pick<StoreDeps, 'state'>,
+  logger: Logging,
   bucket: string,
   key: string,
   stamp: string,
@@ -114,9 +114,9 @@ export async function confirmLater(
       lock.ensure()
       await state.objects.set({ ...record, stamp: found.stamp }, lock)
     }
-    await state.locks.withKey(bucket, key, run, { by })
+    await state.locks.withKey(bucket, key, run, { logger })
   } catch (err) {
-    by.log.warn({ err, bucket }, 'could not confirm the record of an object yet')
+    logger.log.warn({ err, bucket }, 'could not confirm the record of an object yet')
   }
 }
 
@@ -133,7 +133,7 @@ export function confirmed<R extends ObjectRecord | undefined>(object: GatewayObj
   return record.stamp === unconfirmedStamp(object.writeId) ? { ...record, stamp: object.stamp } : record
 }
 
-export interface StoreParts {
+export interface StoreDeps {
   readonly gateway: Gateway
   /**
    * The gateway for lookups that precede a write or removal: a caller who may write an object need not be able to read

@@ -14,7 +14,7 @@ import type { Backends } from './backends.js'
 import type { ContextFactory } from './context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
 
-export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
+export interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: PluginSet
   readonly own: Context
   readonly ownerContext: ContextFactory['ofOwner']
@@ -30,7 +30,7 @@ export interface BackgroundParts extends Pick<Backends, 'state' | 'settings'> {
  * Starts the work that no request asks for: sweeps, plugins, jobs and lifecycle rules.
  * @throws PluginError if a plugin fails to start
  */
-export async function startBackground(parts: BackgroundParts, cleanup: CleanupStack): Promise<void> {
+export async function startBackground(parts: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
   const { state, settings, plugins, own, ownerContext, jobs, hooks, options } = parts
   const { log } = own
   const now = options.now ?? Date.now

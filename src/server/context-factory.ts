@@ -21,14 +21,14 @@ import { openJobs } from '../plugins/jobs/open-jobs.js'
 import { type Declared, stateOfOperation } from '../state/records/state-of-operation.js'
 import { auditedJobs } from './audit.js'
 import type { Backends } from './backends.js'
-import { type ViewParts, Views } from './context-views.js'
+import { type ViewDeps, Views } from './context-views.js'
 import type { OpenedPlugins } from './core-plugins.js'
 import { quotaOf } from './limits.js'
 import type { Caches } from './metrics/gauges.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { RequestContext, type View } from './request-context.js'
 
-interface ContextParts extends ViewParts {
+interface ContextDeps extends ViewDeps {
   readonly pool: GatewayPool
   /** The default account of identities. */
   readonly account: AccountSource
@@ -63,7 +63,7 @@ export interface ContextFactory {
   ofOwner(owned: Owned): Promise<Context | undefined>
 }
 
-function contextFactory(parts: ContextParts): ContextFactory {
+function contextFactory(parts: ContextDeps): ContextFactory {
   const { pool, account, shared, metadataActions } = parts
   const own = pool.for(account)
   const views = new Views(parts, own)

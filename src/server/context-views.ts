@@ -12,7 +12,7 @@ import { type PartChecksumRecords, partChecksumRecords } from '../objects/part-c
 import { ownedSettings } from '../state/records/bucket-settings.js'
 import type { SharedContext, View } from './request-context.js'
 
-export interface ViewParts {
+export interface ViewDeps {
   readonly pool: Pick<GatewayPool, 'for'>
   /** Bytes of bodies that are spooled to disk while they arrive. */
   readonly spools: Quota
@@ -21,7 +21,7 @@ export interface ViewParts {
 
 /** What each caller may use, by its account and its rights. Made once for an identity. */
 export class Views {
-  readonly #parts: ViewParts
+  readonly #deps: ViewDeps
   readonly #own: Gateway
   // Keyed by the object, not by the access key id: a replaced identity may have other rights.
   readonly #known = new WeakMap<Identity, View>()
@@ -32,9 +32,9 @@ export class Views {
   readonly own: View
 
   /** @param own the gateway, accessed with the proxy's own account */
-  constructor(parts: ViewParts, own: Gateway) {
+  constructor(parts: ViewDeps, own: Gateway) {
     const { shared } = parts
-    this.#parts = parts
+    this.#deps = parts
     this.#own = own
     this.#partChecksums = partChecksumRecords(shared.state)
     this.open = this.unsigned(own)
@@ -45,7 +45,7 @@ export class Views {
   of(identity: Identity): View {
     const known = this.#known.get(identity)
     if (known) return known
-    const gateway = identity.account ? this.#parts.pool.for(identity.account) : this.#own
+    const gateway = identity.account ? this.#deps.pool.for(identity.account) : this.#own
     const view = identity.rights
       ? this.#restricted(gateway, new Rights(identity.rights), identity.actions ?? [])
       : this.#unrestricted(gateway)
@@ -101,13 +101,13 @@ export class Views {
       gateway,
       lookUps,
       requireOwner: owner,
-      settings: ownedSettings(this.#parts.shared.settings, owner),
+      settings: ownedSettings(this.#deps.shared.settings, owner),
       store: this.#storeOf(gateway, lookUps, owner),
     }
   }
 
   #storeOf(gateway: Gateway, lookUps: Gateway, owner: RequireOwner): ObjectStore {
-    const { shared, spools } = this.#parts
+    const { shared, spools } = this.#deps
     const { state, limits, log, plugins } = shared
     return new ObjectStore({
       ...{ state, limits, log, hooks: plugins.hooks, spools, gateway, lookUps },

@@ -10,7 +10,7 @@ import type { OperationTable } from '../plugins/table.js'
 import { s3Plugin } from '../s3/index.js'
 import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
 import type { WebhookClient } from '../s3/notifications/webhook-client.js'
-import { type OpenedSts, openSts, type StsParts, stsPlugin } from '../s3/sts/plugin.js'
+import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plugin.js'
 import { selfPlugin } from '../s3/virtual-bucket.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
@@ -47,7 +47,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   },
 ]
 
-interface CorePluginParts {
+interface CorePluginDeps {
   readonly options: Pick<
     ProxyOptions,
     'gateway' | 'metricsApart' | 'reload' | 'notificationMaxAgeMs' | 'notificationRetryMs'
@@ -56,7 +56,7 @@ interface CorePluginParts {
   readonly region: string
   readonly log: Logger
   readonly client: WebhookClient
-  readonly sts: StsParts
+  readonly sts: StsDeps
   readonly scrape: ScrapeFor
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
@@ -73,7 +73,7 @@ function createCorePlugins({
   sts,
   scrape,
   ...parts
-}: CorePluginParts): readonly Plugin[] {
+}: CorePluginDeps): readonly Plugin[] {
   return [
     s3Plugin,
     jobsPlugin,

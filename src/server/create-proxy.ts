@@ -13,7 +13,7 @@ import { openBackends } from './backends.js'
 import { startBackground } from './background.js'
 import { openContexts } from './context-factory.js'
 import { openPlugins } from './core-plugins.js'
-import { createHandle, type HandleParts } from './handle.js'
+import { createHandle, type HandleDeps } from './handle.js'
 import { quotaOf } from './limits.js'
 import { LiveSettings } from './live.js'
 import { cacheMetrics, gatewayMetrics, holdingMetrics, jobMetrics, newCaches, stateMetrics } from './metrics/gauges.js'
@@ -77,7 +77,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     closing,
   })
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
-  const parts: HandleParts = {
+  const parts: HandleDeps = {
     authenticate,
     table,
     links: gatewayLinks({ ...backends, shareUrl, region, isOwnKey: opened.isOwnKey }),

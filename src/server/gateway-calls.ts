@@ -9,14 +9,14 @@ import { defineCall } from '../plugins/calls/define-call.js'
 const source = 'docs/extensions.md#gateway'
 
 /** The calls about the gateway account that a caller acts as. */
-export interface GatewayCallsParts {
+export interface GatewayCallsDeps {
   /** The account of callers without one of their own. */
   readonly account: AccountSource
   calls(account: AccountSource): AccountCalls
 }
 
 /** The calls by which clients ask about the gateway and change the keys of their account at it. */
-export function gatewayPlugin({ account, calls }: GatewayCallsParts): Plugin {
+export function gatewayPlugin({ account, calls }: GatewayCallsDeps): Plugin {
   const callsOf = ({ caller }: Context) => calls(caller?.identity.account ?? account)
   return Object.freeze({
     name: 'gateway',

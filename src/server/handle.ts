@@ -34,7 +34,7 @@ import type { Audit } from './audit.js'
 import type { ContextFactory } from './context-factory.js'
 import { type Admission, admitClient, type Traffic } from './traffic/traffic.js'
 
-export interface HandleParts {
+export interface HandleDeps {
   readonly authenticate: Authenticate
   readonly table: OperationTable
   readonly links: GatewayLinks
@@ -59,7 +59,7 @@ export interface HandleParts {
 export type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /** THE FLOW: read -> authenticate -> select -> decide -> run -> send. */
-export function createHandle(parts: HandleParts): Handle {
+export function createHandle(parts: HandleDeps): Handle {
   return async function handle(incoming, outgoing) {
     const id = requestId()
     const started = performance.now()
@@ -73,7 +73,7 @@ export function createHandle(parts: HandleParts): Handle {
     let reply: Reply
     let failure: S3Error | undefined
     let context: Context | undefined
-    let visit: Admission | undefined
+    let admission: Admission | undefined
     let request: S3Request | undefined
     const place = (): ErrorPlace => ({
       id,
@@ -82,13 +82,13 @@ export function createHandle(parts: HandleParts): Handle {
     })
     try {
       head = readRequest(incoming, id, parts)
-      visit = admitClient(parts.traffic, head, incoming)
+      admission = admitClient(parts.traffic, head, incoming)
       const link = await parts.links(head)
       caller =
         link || isPreflight(head)
           ? undefined
           : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts))
-      visit?.identify(caller)
+      admission?.identify(caller)
       if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) }
       selected = link ?? parts.table.select(head)
       refuseVersion2(selected.operation, caller)
@@ -112,7 +112,7 @@ export function createHandle(parts: HandleParts): Handle {
     if (head) reply = await parts.withCors(head, reply)
     if (parts.audit) await parts.audit({ id, head, selected, caller, form: context?.form, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
-    visit?.leave(sent.bytes)
+    admission?.leave(sent.bytes)
     failure = sent.failure ?? failure
     const remote = head?.remoteAddress ?? clientAt(incoming, parts.addressing).address
     parts.onDone(
@@ -167,7 +167,7 @@ function isPreflight(head: RequestHead): boolean {
 
 /** An unsigned call of a plugin is refused before anything is read: no policy opens it. */
 function admit(
-  { contexts }: HandleParts,
+  { contexts }: HandleDeps,
   operation: AnyOperation,
   caller: Caller | undefined,
   head: RequestHead,
@@ -218,15 +218,15 @@ async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, co
 }
 
 /** Reads the body for signatures that cover an undeclared hash: see readWhole. */
-function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, parts: BodyParts) {
+function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, parts: BodyDeps) {
   const beforeBody = takingIn(parts, () => clientOf('', head.remoteAddress), outgoing)
   return readWhole(incoming, head, { patience: parts.limits, beforeBody })
 }
 
-type BodyParts = Pick<HandleParts, 'limits' | 'bodies'>
+type BodyDeps = Pick<HandleDeps, 'limits' | 'bodies'>
 
 /** Reserves a slot for the client's body, then sends `100 Continue`. */
-function takingIn({ bodies }: BodyParts, client: () => string, outgoing: ServerResponse): BeforeBody {
+function takingIn({ bodies }: BodyDeps, client: () => string, outgoing: ServerResponse): BeforeBody {
   return () => {
     const leave = bodies.enter(client())
     sendContinue(outgoing)
@@ -240,7 +240,7 @@ function toRequest(
   selected: Selected,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  parts: BodyParts,
+  parts: BodyDeps,
 ): S3Request {
   const client = () => clientOf(caller?.identity.accessKeyId ?? '', head.remoteAddress)
   const payload = caller?.payload ?? anonymousPayload(head)
@@ -248,7 +248,7 @@ function toRequest(
   return new ArrivedRequest(head, selected, body, outgoing) as S3Request
 }
 
-function run(operation: AnyOperation, request: S3Request, context: Context, parts: HandleParts): Promise<Reply> {
+function run(operation: AnyOperation, request: S3Request, context: Context, parts: HandleDeps): Promise<Reply> {
   // The table passes an operation only requests of its own resource; the union type cannot express that.
   const work = () => (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
   return isPassedOn(operation, context.caller, request) ? parts.bearers.run(request.remoteAddress, work) : work()

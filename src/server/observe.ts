@@ -6,7 +6,7 @@ import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { RequestSpans } from './tracing.js'
 
-interface ObserveParts {
+interface ObserveDeps {
   readonly metrics: Metrics
   readonly log: Logger
   readonly options: Pick<ProxyOptions, 'metricsBuckets' | 'accessFormat' | 'accessLine'>
@@ -23,7 +23,7 @@ interface Observation {
   readonly ended: OnDone
 }
 
-export function observeRequests({ metrics, log, options, operations, access }: ObserveParts): Observation {
+export function observeRequests({ metrics, log, options, operations, access }: ObserveDeps): Observation {
   const requests = new RequestMetrics(metrics, operations)
   const buckets = new BucketMetrics(metrics, options.metricsBuckets ?? [])
   const spans = new RequestSpans()
@@ -45,7 +45,7 @@ export function observeRequests({ metrics, log, options, operations, access }: O
 
 function accessLogger(
   log: Logger,
-  { accessFormat = 'json', accessLine }: ObserveParts['options'],
+  { accessFormat = 'json', accessLine }: ObserveDeps['options'],
 ): (entry: AccessEntry, incoming: IncomingMessage) => void {
   if (accessLine && accessFormat === 's3')
     return (entry, incoming) => accessLine(s3AccessLine(entry, incoming, Date.now()))

@@ -15,7 +15,7 @@ export interface GuardOptions {
 
 /** Pause before a hanging store is probed, ms. Doubles up to the longest pause. */
 const FIRST_PAUSE_MS = 200
-const LONGEST_PAUSE_MS = 2000
+const MAX_PAUSE_MS = 2000
 
 /**
  * Multiple of the timeout that a single call may wait while others are answered: it may be queued behind many calls, or
@@ -104,7 +104,7 @@ export class Guard {
   /** Half-open state: one call at a time, for which no client waits. */
   async #probe(): Promise<void> {
     const { log, store, probe } = this.#options
-    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       await sleep(pause, undefined, { ref: false })
       if (this.#closed) return
       try {
@@ -139,7 +139,7 @@ export class GatewayWitness {
   readonly #gateway: KnownEpochs
   readonly #log: Logger
   #isDown = false
-  #told: { readonly epoch: string; readonly until: number } | undefined
+  #reported: { readonly epoch: string; readonly until: number } | undefined
   #answeredFor: string | undefined
   /**
    * False for a store in a data folder: a new folder has a new store, which other stores do not contradict. The gateway
@@ -174,7 +174,7 @@ export class GatewayWitness {
    */
   async tell({ epoch, over = [], mark = 0 }: Epoch): Promise<number> {
     const before = await this.#asked(this.#gateway.keep(epoch, over, mark))
-    this.#told = { epoch, until: performance.now() + TELL_MS }
+    this.#reported = { epoch, until: performance.now() + TELL_MS }
     this.#answeredFor = epoch
     return before?.mark ?? 0
   }
@@ -185,8 +185,8 @@ export class GatewayWitness {
    */
   tellLater(epoch: Epoch, onMark: (mark: number) => Promise<void>): void {
     const now = performance.now()
-    if (this.#told?.epoch === epoch.epoch && now < this.#told.until) return
-    this.#told = { epoch: epoch.epoch, until: now + RETRY_MS }
+    if (this.#reported?.epoch === epoch.epoch && now < this.#reported.until) return
+    this.#reported = { epoch: epoch.epoch, until: now + RETRY_MS }
     // `#asked` logs the failure, and a later call retries.
     this.tell(epoch)
       .then(onMark)

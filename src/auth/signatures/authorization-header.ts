@@ -12,7 +12,7 @@ const malformed = (message: string, fields?: Record<string, string>) =>
 
 const COMPONENTS = ['Credential', 'SignedHeaders', 'Signature'] as const
 /** Longest header of which parts are remembered, characters. */
-const LONGEST_REMEMBERED = 1024
+const MAX_REMEMBERED_LENGTH = 1024
 
 type Component = (typeof COMPONENTS)[number]
 
@@ -30,7 +30,7 @@ export function parseAuthorizationHeader(
   if (algorithm !== ALGORITHM) throw unsupportedAlgorithm(algorithm)
   const { Credential, SignedHeaders, Signature } = parseComponents(authorization.slice(ALGORITHM.length))
   // Parts of a text keep the whole of it in memory.
-  const parts = authorization.length > LONGEST_REMEMBERED ? new RememberedParts() : remembered
+  const parts = authorization.length > MAX_REMEMBERED_LENGTH ? new RememberedParts() : remembered
   const { accessKeyId, scope } = parts.credential(Credential, malformed)
   const signedHeaders = parts.signedHeaders(SignedHeaders, malformed)
   const { timestamp, time } = requestTime(head)

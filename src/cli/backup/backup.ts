@@ -16,13 +16,13 @@ export interface BackupFlags {
   readonly verify?: boolean
 }
 
-const MOST_KEPT = 100_000
+const MAX_KEPT = 100_000
 
 /** `dealgate backup <folder>`: copies the data folder to a new folder in that one, while servers run or not. */
 export async function backup(config: Config, destination: string, own: BackupFlags): Promise<void> {
   const keep = own.keep === undefined ? undefined : Number(own.keep)
-  if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= MOST_KEPT))
-    throw new ConfigError([`--keep must be 1 to ${MOST_KEPT}`])
+  if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= MAX_KEPT))
+    throw new ConfigError([`--keep must be 1 to ${MAX_KEPT}`])
   const { data } = config
   checkData(config)
   const folder = resolve(destination)

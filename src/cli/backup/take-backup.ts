@@ -10,7 +10,7 @@ import { Copies, type OpenedFile, type Previous } from './copies.js'
 const AT_ONCE = 8
 
 /** Most files that are opened while writers wait. */
-const MOST_OPENED = 500
+const MAX_OPENED = 500
 
 /** Number of passes over what changes while files are copied. */
 const PASSES = 20
@@ -59,7 +59,7 @@ export async function takeBackup(
       show()
     }
     await pMap(changed, copyOne, { concurrency: AT_ONCE })
-    if (changed.length > MOST_OPENED / 10 && pass < PASSES / 2) continue
+    if (changed.length > MAX_OPENED / 10 && pass < PASSES / 2) continue
     const taken = await moment(data, copies, since)
     if (taken === undefined) continue
     // A file that was removed after the moment is needed: its object is of the moment. One that is still absent is
@@ -105,7 +105,7 @@ function openChanged(data: string, copies: Copies, newBodies: Iterable<BodyFile>
   const { files } = listData(data)
   const changed = files.filter((path) => copies.needs(path))
   for (const { path, size } of newBodies) if (copies.needsBody(path, size)) changed.push(path)
-  if (changed.length > MOST_OPENED) return undefined
+  if (changed.length > MAX_OPENED) return undefined
   const opened = changed.map((path) => copies.open(path)).filter((file) => file !== undefined)
   return { at, opened, all: new Set(files) }
 }

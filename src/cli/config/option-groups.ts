@@ -138,7 +138,7 @@ export const logFileOptions = {
 const address = text('address', '0x and 40 hexadecimal digits', /^0x[0-9A-Fa-f]{40}$/)
 const networkName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,64}$/)
 const words = text('words', 'three words, separated by commas', /^[a-z][a-z0-9]{0,30}(,[a-z][a-z0-9]{0,30}){2}$/)
-const MOST_BLOCKS = 10 ** 12
+const MAX_BLOCKS = 10 ** 12
 
 /** Options of the storage payment API. */
 export const paymentOptions = Object.freeze({
@@ -201,7 +201,7 @@ export const paymentOptions = Object.freeze({
     unit: 'blocks',
     help: 'A payment counts when its block has so many blocks above it.',
   }),
-  paymentChainStartBlock: option('Payment', integer(0, MOST_BLOCKS), {
+  paymentChainStartBlock: option('Payment', integer(0, MAX_BLOCKS), {
     help: 'First block whose payments count. Without it, the one above the latest confirmed block at the first start.',
   }),
 })

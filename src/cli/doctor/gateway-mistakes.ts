@@ -94,7 +94,7 @@ interface Asking {
   readonly tls?: object | undefined
 }
 
-const MOST_CHARACTERS = 64 * 1024
+const MAX_CHARACTERS = 64 * 1024
 const LOCAL_MS = 2000
 
 /** Sends a request without a body. Rejects when no answer comes. */
@@ -106,7 +106,7 @@ export function ask(url: string, { method = 'GET', timeoutMs, tls = {} }: Asking
       let body = ''
       response.setEncoding('utf8')
       response.on('data', (text: string) => {
-        if (body.length < MOST_CHARACTERS) body += text
+        if (body.length < MAX_CHARACTERS) body += text
       })
       response.on('error', reject)
       response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))

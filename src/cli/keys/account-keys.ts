@@ -16,9 +16,9 @@ const changes = z.array(z.object({ from: pair, to: pair, confirmed: z.boolean() 
 type Change = z.infer<typeof changes>[number]
 
 /** Most unconfirmed changes of one account. */
-const MOST_PENDING = 3
+const MAX_PENDING = 3
 /** Most former pairs that are remembered for requests that began with them. */
-const MOST_FORMER = 1000
+const MAX_FORMER = 1000
 
 export interface KeptKeysOptions {
   readonly data: string
@@ -69,9 +69,9 @@ export class KeptAccountKeys implements AccountKeys {
       if (!isSameAccount(this.latest(next), next)) {
         throw new S3Error('InvalidArgument', { message: 'The account has had these keys before: choose others.' })
       }
-      if (this.pending(current).length >= MOST_PENDING) {
+      if (this.pending(current).length >= MAX_PENDING) {
         throw new S3Error('OperationAborted', {
-          message: `The outcome of ${MOST_PENDING} earlier changes of these keys is unknown: change them at the gateway.`,
+          message: `The outcome of ${MAX_PENDING} earlier changes of these keys is unknown: change them at the gateway.`,
         })
       }
       this.#save([...this.#changes, { from: current, to: next, confirmed: false }])
@@ -93,7 +93,7 @@ export class KeptAccountKeys implements AccountKeys {
   confirm(current: GatewayAccount, next: GatewayAccount): Promise<void> {
     return this.#inTurn(async () => {
       this.#save(confirmed(this.#changes, current, next))
-      this.#former = confirmed(this.#former, current, next).slice(-MOST_FORMER)
+      this.#former = confirmed(this.#former, current, next).slice(-MAX_FORMER)
       await this.#store()
     })
   }

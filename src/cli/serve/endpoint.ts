@@ -31,7 +31,7 @@ import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
 import { tlsFilesOf } from './server-options.js'
 
-interface EndpointParts {
+interface EndpointOptions {
   readonly config: Config
   readonly log: Logger
   readonly cleanup: CleanupStack
@@ -60,7 +60,7 @@ const CLOSED: Readonly<Record<ClosedBecause, string>> = {
 }
 
 /** Starts the S3 endpoint in this process. `cleanup` gets what stops it. Throws Failure, and others. */
-export async function startEndpoint(parts: EndpointParts): Promise<StartedEndpoint> {
+export async function startEndpoint(parts: EndpointOptions): Promise<StartedEndpoint> {
   const { config, log, cleanup, worker, metrics, scrape } = parts
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())

@@ -6,7 +6,7 @@ import { type ScrapeFor, serveMetrics } from '../../server/metrics/metrics-serve
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
 
-export interface LogFilesParts {
+export interface LogFilesOptions {
   readonly config: Pick<Config, 'accessLogFile' | 'accessLogFormat' | 'auditLog'>
   readonly log: Logger
   readonly cleanup: CleanupStack
@@ -23,7 +23,7 @@ export interface LogFiles {
 const REOPEN = 'SIGUSR2'
 
 /** Opens the log files that the options name, and again at SIGUSR2. Throws Failure. */
-export async function openLogFiles({ config, log, cleanup }: LogFilesParts): Promise<LogFiles> {
+export async function openLogFiles({ config, log, cleanup }: LogFilesOptions): Promise<LogFiles> {
   const { accessLogFile, accessLogFormat: accessFormat, auditLog } = config
   const open = async (flag: string, path: string) => {
     const file = await openLogFile(flag, path)
@@ -77,7 +77,7 @@ export function onReopen(reopen: () => void): () => void {
   return () => process.off(REOPEN, reopen)
 }
 
-export interface MetricsPortParts {
+export interface MetricsPortOptions {
   readonly config: Pick<Config, 'metricsHost' | 'metricsPort'>
   readonly scrape: ScrapeFor
   readonly log: Logger
@@ -85,7 +85,12 @@ export interface MetricsPortParts {
 }
 
 /** Serves the metrics on a port of their own if there is one, and resolves to their address. Throws Failure. */
-export async function openMetricsPort({ config, scrape, log, cleanup }: MetricsPortParts): Promise<string | undefined> {
+export async function openMetricsPort({
+  config,
+  scrape,
+  log,
+  cleanup,
+}: MetricsPortOptions): Promise<string | undefined> {
   const { metricsHost: host, metricsPort: port } = config
   if (port === undefined) return undefined
   const served = await serveMetrics({ host, port, scrape, log }).catch((error) => {

@@ -271,13 +271,16 @@ export async function prepareAll(changes: readonly (() => Promise<Prepared>)[]):
   }
 }
 
-export interface RecordReloadParts {
+export interface RecordReloadOptions {
   readonly config: Pick<Config, 'auditLog'>
   readonly log: Logger
 }
 
 /** Reloads after a signal, and records it in the audit log. That of `POST /-/reload` has an entry as a request. */
-export async function recordReload({ config, log }: RecordReloadParts, reload: () => Promise<Reloaded>): Promise<void> {
+export async function recordReload(
+  { config, log }: RecordReloadOptions,
+  reload: () => Promise<Reloaded>,
+): Promise<void> {
   const outcome = await reload().then(
     ({ changed }) => ({ outcome: 'ok', changed }),
     () => ({ outcome: 'failed' }),

@@ -27,8 +27,8 @@ export interface Table {
   readonly document: object
 }
 
-const MOST_ROWS = 1000
-const LONGEST_INTERVAL = 3600
+const MAX_ROWS = 1000
+const MAX_INTERVAL_SECONDS = 3600
 /** Looks in a row that may fail while a server restarts. */
 const PATIENCE = 30
 /** Items of a page. */
@@ -79,8 +79,8 @@ function checked({ limit, interval }: WatchFlags) {
     return value
   }
   const read = {
-    limit: number('--limit', limit, MOST_ROWS),
-    interval: number('--interval', interval, LONGEST_INTERVAL),
+    limit: number('--limit', limit, MAX_ROWS),
+    interval: number('--interval', interval, MAX_INTERVAL_SECONDS),
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return read

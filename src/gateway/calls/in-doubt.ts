@@ -8,15 +8,15 @@ import { isNotConnected } from '../errors.js'
 /** Time for which a late answer to a write is awaited after its client was told that the outcome is unknown, ms. */
 export const LATE_ANSWER_MS = 120_000
 /** Most writes in doubt at a time. Each holds a connection and a lock. */
-const MOST = 1000
+const MAX_WRITES = 1000
 /** Most bytes of such writes that may wait in memory for a gateway that does not read them, in total. */
-const MOST_UNSENT = 16 * 1024 * 1024
+const MAX_UNSENT_BYTES = 16 * 1024 * 1024
 /**
  * Pause between the end of a connection and the first look at the gateway, ms: the gateway may still carry out what it
  * received.
  */
 const GRACE_MS = 1000
-const LONGEST_PAUSE_MS = 10_000
+const MAX_PAUSE_MS = 10_000
 
 /** The server stopped before the outcome of a write was known. The gateway may still carry it out. */
 export const UNRESOLVED = Symbol('unresolved')
@@ -59,7 +59,7 @@ export interface Unsent {
 
 interface Doubt extends Partial<Unsent> {
   /** Whose write it is: gets the lines about it. */
-  readonly by?: Logging | undefined
+  readonly logger?: Logging | undefined
 }
 
 /** Finds the outcomes of the writes in doubt of all accounts of one gateway. */
@@ -78,7 +78,7 @@ export class InDoubtWrites {
 
   /** Throws S3Error SlowDown when too many writes are in doubt. Called before a write is sent. */
   admit(): void {
-    if (this.#count < MOST) return
+    if (this.#count < MAX_WRITES) return
     throw new S3Error('SlowDown', {
       message: 'Too many writes wait for the object gateway to reveal their outcome. Try again.',
       headers: { 'retry-after': '5' },
@@ -96,17 +96,17 @@ export class InDoubtWrites {
   async findOutcome(
     late: Promise<UploadResult | undefined>,
     look: () => Promise<UploadResult | undefined>,
-    { bytes = 0, cut, by = this.#own }: Doubt = {},
+    { bytes = 0, cut, logger = this.#own }: Doubt = {},
   ): Promise<WriteOutcome> {
-    const kept = this.#unsent + bytes <= MOST_UNSENT ? bytes : 0
+    const kept = this.#unsent + bytes <= MAX_UNSENT_BYTES ? bytes : 0
     if (kept < bytes) cut?.()
     this.#unsent += kept
     this.#count++
     try {
-      return await this.#findOutcome(late, look, by)
+      return await this.#findOutcome(late, look, logger)
     } catch (err) {
       if (this.#closing.signal.aborted) return UNRESOLVED
-      by.log.error({ err }, 'the outcome of a write cannot be found')
+      logger.log.error({ err }, 'the outcome of a write cannot be found')
       return undefined
     } finally {
       this.#count--
@@ -121,7 +121,7 @@ export class InDoubtWrites {
   async #findOutcome(
     late: Promise<UploadResult | undefined>,
     look: () => Promise<UploadResult | undefined>,
-    by: Logging,
+    logger: Logging,
   ) {
     const { signal } = this.#closing
     try {
@@ -129,13 +129,13 @@ export class InDoubtWrites {
     } catch {
       signal.throwIfAborted()
     }
-    for (let pause = GRACE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    for (let pause = GRACE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       await sleep(pause, undefined, { signal, ref: false })
       try {
         return await look()
       } catch (err) {
         if (isFinal(err, pause)) return undefined
-        by.log.debug({ err }, 'the outcome of a write cannot be found yet')
+        logger.log.debug({ err }, 'the outcome of a write cannot be found yet')
       }
     }
   }
@@ -148,7 +148,7 @@ export class InDoubtWrites {
  */
 function isFinal(err: unknown, pause: number): boolean {
   if (!(err instanceof S3Error)) return false
-  return err.code === 'NoSuchBucket' || (err.code === 'AccessDenied' && pause >= LONGEST_PAUSE_MS)
+  return err.code === 'NoSuchBucket' || (err.code === 'AccessDenied' && pause >= MAX_PAUSE_MS)
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

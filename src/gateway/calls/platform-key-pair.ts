@@ -9,7 +9,7 @@ import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 
-export interface KeyPairParts {
+export interface KeyPairDeps {
   readonly pool: Pool
   /** Path of the gateway's address, '' or `/something`. */
   readonly basePath: string
@@ -26,7 +26,7 @@ export interface KeyPairParts {
  * @throws S3Error NotImplemented when the gateway does not hand out key pairs, ServiceUnavailable when it does not
  * answer
  */
-export async function platformKeyPair(parts: KeyPairParts, token: string): Promise<GatewayAccount | undefined> {
+export async function platformKeyPair(parts: KeyPairDeps, token: string): Promise<GatewayAccount | undefined> {
   const { status, bytes } = await ask(parts, token).catch((error: unknown) => {
     throw unavailable(error)
   })
@@ -51,7 +51,7 @@ interface Answered {
 }
 
 /** A repeated request has the same effect, so that one lost connection is no failure. */
-async function ask(parts: KeyPairParts, token: string): Promise<Answered> {
+async function ask(parts: KeyPairDeps, token: string): Promise<Answered> {
   try {
     return await askOnce(parts, token)
   } catch (error) {
@@ -60,12 +60,12 @@ async function ask(parts: KeyPairParts, token: string): Promise<Answered> {
   return askOnce(parts, token)
 }
 
-async function askOnce(parts: KeyPairParts, token: string): Promise<Answered> {
+async function askOnce(parts: KeyPairDeps, token: string): Promise<Answered> {
   return watching(parts.watch, ['GET', 'key-pair'], (headers) => exchange(parts, token, headers))
 }
 
 async function exchange(
-  { pool, basePath, names, timeoutMs }: KeyPairParts,
+  { pool, basePath, names, timeoutMs }: KeyPairDeps,
   token: string,
   watched: WatchedCall['headers'],
 ): Promise<Answered> {

@@ -66,7 +66,7 @@ function paramsOf(bucketName: string, name: string, order: WriteOrder | undefine
 
 /** Throws also InDoubt: without an answer, the gateway may still carry out the removal. */
 async function removeUnordered(
-  { client, features, order: { by } }: Removal,
+  { client, features, order: { logger } }: Removal,
   call: Omit<RpcCall, 'token'> & { readonly subject: Required<Subject> },
 ): Promise<void> {
   client.inDoubt.admit()
@@ -85,7 +85,7 @@ async function removeUnordered(
       await stat(lookupClient(client), features, bucket, key)
       return undefined
     }
-    const outcome = client.inDoubt.findOutcome(answered, look, { by })
+    const outcome = client.inDoubt.findOutcome(answered, look, { logger })
     throw new InDoubt(
       error,
       outcome.finally(() => client.snapshots.changed(bucket, key)),

@@ -27,7 +27,7 @@ export interface UploadTarget extends Required<Subject> {
   /** All headers except authorization, content-length and those of the order. Called once, before the first request. */
   headers(): Promise<Record<string, string>>
   /** Converts the gateway's success into the result of the upload. */
-  stored(answer: Answer, by: WriteOrder['by']): Promise<UploadResult>
+  stored(answer: Answer, logger: WriteOrder['logger']): Promise<UploadResult>
   /** Asks the gateway whether it holds the bytes of this upload. Resolves undefined when it does not. */
   look(): Promise<UploadResult | undefined>
   /** Called when the object may have changed, whatever the outcome. */
@@ -79,7 +79,7 @@ export abstract class UploadBase implements Upload {
     if (!ordered) this.client.inDoubt.admit()
     this.complete = false
     try {
-      return await target.stored(await this.finish(order, ordered), order.by)
+      return await target.stored(await this.finish(order, ordered), order.logger)
     } catch (error) {
       if (!ordered && this.complete && leavesOpen(error)) {
         // The bytes are not sent again, and the outcome may stay unknown for minutes.
@@ -162,12 +162,12 @@ export abstract class UploadBase implements Upload {
     throw isTokenRefusal(failure) ? new TokenRefused(error) : error
   }
 
-  #findOutcome({ by }: WriteOrder): Promise<WriteOutcome> {
+  #findOutcome({ logger }: WriteOrder): Promise<WriteOutcome> {
     const { put, target, client } = this
     const late = async () => {
       try {
         if (!put) throw aborted()
-        return await target.stored(this.check(await put.answered(LATE_ANSWER_MS)), by)
+        return await target.stored(this.check(await put.answered(LATE_ANSWER_MS)), logger)
       } catch (error) {
         // A refusal also decides the outcome.
         if (error instanceof TokenRefused || (error instanceof S3Error && !leavesOpen(error))) return undefined
@@ -176,7 +176,7 @@ export abstract class UploadBase implements Upload {
         put?.destroy()
       }
     }
-    const doubt = { bytes: put?.unsentBytes ?? 0, cut: () => put?.destroy(), by }
+    const doubt = { bytes: put?.unsentBytes ?? 0, cut: () => put?.destroy(), logger }
     return client.inDoubt
       .findOutcome(late(), () => target.look(), doubt)
       .finally(() => {

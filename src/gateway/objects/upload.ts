@@ -53,11 +53,11 @@ export function upload(
       headers[client.names.header('date')] = formatTimestamp(new Date())
       return headers
     },
-    async stored(answer, by) {
+    async stored(answer, logger) {
       const can = await known()
       return (
-        (can.objectHead && told(client, can, key, length, answer)) ||
-        confirm(lookupClient(client), can, { bucket, key, writeId, by })
+        (can.objectHead && reportedResult(client, can, key, length, answer)) ||
+        confirm(lookupClient(client), can, { bucket, key, writeId, logger })
       )
     },
     async look() {
@@ -72,7 +72,7 @@ export function upload(
 }
 
 /** Reads the stored object from the headers of the answer, on gateways with objectHead. */
-function told(
+function reportedResult(
   client: GatewayClient,
   features: GatewayFeatures,
   key: string,
@@ -133,7 +133,7 @@ interface Acknowledged {
   readonly key: string
   readonly writeId: string
   /** Whose write it is: gets the lines about it. */
-  readonly by: Logging | undefined
+  readonly logger: Logging | undefined
 }
 
 /**
@@ -143,7 +143,7 @@ interface Acknowledged {
 async function confirm(
   client: GatewayClient,
   features: GatewayFeatures,
-  { bucket, key, writeId, by }: Acknowledged,
+  { bucket, key, writeId, logger }: Acknowledged,
 ): Promise<UploadResult> {
   const now = new Date().toISOString()
   const look = () => locate(client, features, bucket, key, writeId)
@@ -152,7 +152,7 @@ async function confirm(
     return (await look()) ?? { stamp: superseded, lastModified: now }
   } catch (err) {
     const confirmed = client.inDoubt
-      .findOutcome(Promise.reject(err), look, { by })
+      .findOutcome(Promise.reject(err), look, { logger })
       .then((found) => (found === UNRESOLVED ? undefined : found))
     return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed, problem: err }
   }

@@ -138,8 +138,8 @@ export class Connection {
       return
     }
     this.#freed = performance.now()
-    const told = /\btimeout=(\d{1,6})/i.exec(String(headers['keep-alive'] ?? ''))?.[1]
-    this.#keptUntil = this.#freed + (told === undefined ? KEPT_MS : Number(told) * 1000 - MARGIN_MS)
+    const reported = /\btimeout=(\d{1,6})/i.exec(String(headers['keep-alive'] ?? ''))?.[1]
+    this.#keptUntil = this.#freed + (reported === undefined ? KEPT_MS : Number(reported) * 1000 - MARGIN_MS)
     // An idle connection must not keep the process alive.
     this.#socket.unref()
     this.#onFree(this)

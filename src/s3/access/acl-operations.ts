@@ -128,7 +128,7 @@ export const putBucketAcl = defineOperation({
       await context.state.requireIntact()
       await context.settings.set(bucket, 'acl', { acl, ...(await context.authorizer.ownerOf(bucket)) })
     }
-    await context.state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
+    await context.state.locks.withName(`bucket-policy/${bucket}`, run, { logger: context })
     return empty()
   },
 })

@@ -70,7 +70,7 @@ export async function replacePolicy(context: Context, bucket: string, policy: Ne
     else await settings.delete(bucket, 'policy')
     if (isPublicBucket(left)) throw notRemovable(left)
   }
-  await state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
+  await state.locks.withName(`bucket-policy/${bucket}`, run, { logger: context })
 }
 
 /** Removes the rules other than `wanted`. Resolves with those that remain nevertheless. */

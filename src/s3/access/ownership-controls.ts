@@ -35,7 +35,7 @@ export const bucketOwnershipControls = bucketSetting({
         await state.requireIntact()
         await settings.set(bucket, 'objectOwnership', { ownership, ...(await authorizer.ownerOf(bucket)) })
       }
-      await state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
+      await state.locks.withName(`bucket-policy/${bucket}`, run, { logger: context })
       return undefined
     },
   },

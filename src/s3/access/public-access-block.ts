@@ -138,7 +138,7 @@ export const publicAccessBlock = bucketSetting({
         await context.state.raiseMark()
         await context.settings.set(bucket, 'publicAccessBlock', block)
       }
-      await context.state.locks.withName(`bucket-policy/${bucket}`, run, { by: context })
+      await context.state.locks.withName(`bucket-policy/${bucket}`, run, { logger: context })
       return undefined
     },
   },

@@ -11,7 +11,7 @@ import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration, LifecycleRule } from './configuration.js'
 import { asksForTags, type Candidate, dueAfter, dueAt, expirationOf, matches } from './rules.js'
 
-export interface PassParts {
+export interface PassDeps {
   /** The store, with the rights of the account that owns the bucket. */
   readonly store: Store
   readonly state: Pick<State, 'objects' | 'uploads' | 'locks'>
@@ -56,7 +56,7 @@ type Listed = Extract<StoreEntry, { kind: 'object' }>
 
 /** Applies the rules of one bucket, in constant memory. Throws S3Error if the bucket cannot be listed. */
 export async function passBucket(
-  parts: PassParts,
+  parts: PassDeps,
   bucket: string,
   configuration: LifecycleConfiguration,
 ): Promise<Tally> {
@@ -81,7 +81,7 @@ export async function passBucket(
 
 /** Resolves false if this is no longer the bucket that the rules belong to. */
 async function actOnPage(
-  parts: PassParts,
+  parts: PassDeps,
   bucket: string,
   configuration: LifecycleConfiguration,
   listed: readonly Listed[],
@@ -118,7 +118,7 @@ async function actOnPage(
 type Action = 'expire' | { readonly storageClass: string }
 
 /** Returns a function that selects the action for an object. Expiration takes precedence over transition. */
-function actionFor({ now }: PassParts, configuration: LifecycleConfiguration) {
+function actionFor({ now }: PassDeps, configuration: LifecycleConfiguration) {
   return (object: Candidate): Action | undefined => {
     const time = now()
     const expiration = expirationOf(configuration, object)
@@ -140,7 +140,7 @@ function candidate({
  * Reads tags from the records only. Tags of another version than the listed one are ignored; each removal checks the
  * object again.
  */
-async function tagsOf(parts: PassParts, bucket: string, listed: readonly Listed[]): Promise<(readonly Tag[])[]> {
+async function tagsOf(parts: PassDeps, bucket: string, listed: readonly Listed[]): Promise<(readonly Tag[])[]> {
   const records = await parts.state.objects.getMany(
     bucket,
     listed.map(({ key }) => key),
@@ -153,7 +153,7 @@ async function tagsOf(parts: PassParts, bucket: string, listed: readonly Listed[
 
 /** Resolves true if the object was moved to the class, false if it was there already. */
 async function transition(
-  { storageClasses, hooks, now }: PassParts,
+  { storageClasses, hooks, now }: PassDeps,
   bucket: string,
   { key, size, etag, archive }: Listed,
   storageClass: string,
@@ -175,7 +175,7 @@ async function transition(
 
 /** Removes the object if, under its lock, it is still the listed one and still due. */
 async function expire(
-  parts: PassParts,
+  parts: PassDeps,
   bucket: string,
   listed: Listed,
   isDue: (object: Candidate) => boolean,
@@ -258,7 +258,7 @@ function smallest(
  * that proxy's sweep.
  */
 async function abortUploads(
-  parts: PassParts,
+  parts: PassDeps,
   bucket: string,
   { rules }: LifecycleConfiguration,
   tally: Tally,
@@ -284,7 +284,7 @@ async function abortUploads(
 }
 
 /** Aborts an upload under the lock of CompleteMultipartUpload, so that an upload that is being completed is kept. */
-function abort({ state }: PassParts, uploadId: string): Promise<boolean> {
+function abort({ state }: PassDeps, uploadId: string): Promise<boolean> {
   return state.locks.withName(`complete/${uploadId}`, async () => {
     if (!(await state.uploads.get(uploadId))) return false
     await state.uploads.abort(uploadId)

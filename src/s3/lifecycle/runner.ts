@@ -6,10 +6,10 @@ import type { Store } from '../../api/store.js'
 import { isTold, S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS, PeriodicTask } from '../../common/time.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-import { type PassParts, passBucket } from './bucket-pass.js'
+import { type PassDeps, passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
 
-export interface LifecycleOptions extends Omit<PassParts, 'ended' | 'isMeant' | 'state' | 'store'> {
+export interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'state' | 'store'> {
   /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
   readonly ownerOf: (owned: Owned | undefined) => Promise<BucketOwner | undefined>
   readonly state: State

@@ -63,7 +63,7 @@ function complete(
       throw (await context.state.uploads.get(uploadId)) ? error : noSuchUpload(request, error)
     }
   }
-  return context.state.locks.withName(`complete/${uploadId}`, run, { by: context })
+  return context.state.locks.withName(`complete/${uploadId}`, run, { logger: context })
 }
 
 /** Aborts the upload and throws NoSuchUpload if another bucket of the same name has replaced its bucket. */

@@ -112,7 +112,7 @@ async function beginUpload(context: Context, upload: UploadRecord): Promise<void
   const account = context.caller && canonicalId(context.caller.identity)
   const most = account === undefined ? undefined : await context.gateway.uploadQuota()
   const record = { ...upload, ...(account !== undefined && { account }) }
-  const present = await uploads.create(record, { most, by: context })
+  const present = await uploads.create(record, { most, logger: context })
   if (present !== undefined) throw exceeded(most ?? 0, present)
 }
 

@@ -148,7 +148,7 @@ export const abortMultipartUpload = defineOperation({
       await requireUpload(request, context, ABORT)
       await context.state.uploads.abort(upload.uploadId, context)
     }
-    await context.state.locks.withName(`complete/${upload.uploadId}`, run, { by: context })
+    await context.state.locks.withName(`complete/${upload.uploadId}`, run, { logger: context })
     return noContent()
   },
 })

@@ -16,7 +16,7 @@ interface DeliveryOptions {
 /** Number of concurrent messages per webhook. */
 const CONCURRENCY = 8
 const FIRST_RETRY_MS = 1000
-const LONGEST_RETRY_MS = 5 * 60 * 1000
+const MAX_RETRY_MS = 5 * 60 * 1000
 
 /** How long `stop` waits for messages in transit, ms. */
 const STOP_MS = 2000
@@ -138,7 +138,7 @@ export class Delivery {
   #retry(lane: Lane): void {
     if (this.#stopped) return
     const first = this.#options.firstRetryMs ?? FIRST_RETRY_MS
-    const pause = Math.min(first * 2 ** lane.attempts++, LONGEST_RETRY_MS) * (0.5 + Math.random() / 2)
+    const pause = Math.min(first * 2 ** lane.attempts++, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
     const timer = setTimeout(() => {
       this.#retries.delete(timer)
       this.#ready(lane)

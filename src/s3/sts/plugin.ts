@@ -18,7 +18,7 @@ import { Parameters, readIdentityToken, stsError } from './parameters.js'
 import { Principals, principalOf, SealedSessions, sessionKey } from './sessions.js'
 import { Standing } from './standing.js'
 
-export interface StsParts {
+export interface StsDeps {
   readonly sessions: Pick<SealedSessions, 'issue'>
   readonly principals: Pick<Principals, 'keep'>
   readonly standing: Pick<Standing, 'accountOf'>
@@ -35,11 +35,11 @@ const VERSION = '2011-06-15'
 const MAX_BODY_BYTES = 64 * 1024
 
 /** The security token service on the port of S3: the body names the action, and both are one operation of the table. */
-export function stsPlugin(parts: StsParts): Plugin {
+export function stsPlugin(parts: StsDeps): Plugin {
   return Object.freeze({ name: 'sts', operations: [securityTokenService(parts)] })
 }
 
-function securityTokenService(parts: StsParts) {
+function securityTokenService(parts: StsDeps) {
   return defineOperation({
     name: 'SecurityTokenService',
     source: 'https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html',
@@ -86,7 +86,7 @@ const MAX_TOKEN = 8192
 async function assumeRole(
   request: Pick<S3Request, 'id' | 'remoteAddress'>,
   parameters: Parameters,
-  parts: StsParts,
+  parts: StsDeps,
 ): Promise<Reply> {
   parameters.refuseOthers(['Action', 'Version', ...NAMES])
   const role = parameters.required('RoleArn', {
@@ -130,7 +130,7 @@ async function assumeRole(
   return stsReply(ACTION, content.join(''), request.id)
 }
 
-async function exchange({ standing }: StsParts, identityToken: string): Promise<GatewayAccount> {
+async function exchange({ standing }: StsDeps, identityToken: string): Promise<GatewayAccount> {
   const account = await standing.accountOf(identityToken).catch((error: unknown) => {
     if (error instanceof S3Error && error.code === 'NotImplemented') throw error
     throw stsError('IDPCommunicationError', 'The object gateway could not check the token. Try again.', error)
@@ -148,7 +148,7 @@ function readSeconds(text: string | undefined): number {
 
 function readPolicy(
   text: string | undefined,
-  { policyProblem }: StsParts,
+  { policyProblem }: StsDeps,
 ): Readonly<Record<string, unknown>> | undefined {
   if (text === undefined) return undefined
   const document = parsed(text)
@@ -207,7 +207,7 @@ function stsReply(action: string, content: string, requestId: string): Reply {
 /** Each exchange of a token of the platform is a call to the gateway. */
 const EXCHANGES = { burst: 60, perSecond: 1, atOnce: { total: 32, perClient: 8 } }
 
-interface OpenStsOptions extends Pick<StsParts, 'ownAccount' | 'now' | 'policyProblem'> {
+interface OpenStsOptions extends Pick<StsDeps, 'ownAccount' | 'now' | 'policyProblem'> {
   readonly state: Pick<State, 'records'>
   readonly pool: Pick<GatewayPool, 'keyPairOf'>
   /** Key pairs that are not temporary. */
@@ -217,7 +217,7 @@ interface OpenStsOptions extends Pick<StsParts, 'ownAccount' | 'now' | 'policyPr
 }
 
 export interface OpenedSts {
-  readonly parts: StsParts
+  readonly parts: StsDeps
   readonly sessions: Sessions
   /** Finds key pairs, and the principals of sessions by their names. */
   readonly credentials: Credentials
@@ -231,6 +231,6 @@ export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenSt
   const principals = new Principals(state, key, given.ownAccount)
   const sessions = new SealedSessions({ key, standing, ...given })
   const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)
-  const parts: StsParts = { sessions, principals, standing, limits, ...given }
+  const parts: StsDeps = { sessions, principals, standing, limits, ...given }
   return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }
 }

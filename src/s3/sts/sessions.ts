@@ -9,7 +9,7 @@ import { isSameAccount } from '../../gateway/account/session.js'
 import type { Standing } from './standing.js'
 
 /** Most opened tokens that are kept. */
-const MOST = 2000
+const MAX_SESSIONS = 2000
 
 /** What a session is issued for. */
 interface NewSession {
@@ -102,7 +102,7 @@ export class SealedSessions implements Sessions {
     const opened = known ?? (await this.#unseal(accessKeyId, token))
     this.#opened.delete(name)
     this.#opened.set(name, opened)
-    if (this.#opened.size > MOST) {
+    if (this.#opened.size > MAX_SESSIONS) {
       const [oldest] = this.#opened.keys()
       if (oldest !== undefined) this.#opened.delete(oldest)
     }

@@ -7,7 +7,7 @@ const RENEW_MS = 25_000
 /** Age at which an answer no longer counts, ms. With the time of a request, a revocation takes effect in a minute. */
 const STALE_MS = 45_000
 /** Most tokens whose answers are kept. */
-const MOST = 10_000
+const MAX_KNOWN = 10_000
 
 interface Answer {
   /** When the question was asked, by the monotonic clock, ms. */
@@ -77,7 +77,7 @@ export class Standing {
     const entry = this.#entries.get(name) ?? {}
     this.#entries.delete(name)
     this.#entries.set(name, entry)
-    if (this.#entries.size > MOST) {
+    if (this.#entries.size > MAX_KNOWN) {
       const [oldest] = this.#entries.keys()
       if (oldest !== undefined) this.#entries.delete(oldest)
     }

@@ -97,7 +97,7 @@ const NONE = { perSecond: 1, burst: 1 }
 const CLIENTS_OF_MESSAGE = 5
 
 /** Most messages at a time; the others follow. */
-const MOST_MESSAGES = 50
+const MAX_MESSAGES = 50
 
 /** Clients that other processes are to hear about: collected for a moment, a few for each message. */
 export class Due {
@@ -133,7 +133,7 @@ export class Due {
 
   #run(): void {
     this.#timer = undefined
-    const now = [...this.#clients].slice(0, MOST_MESSAGES * CLIENTS_OF_MESSAGE)
+    const now = [...this.#clients].slice(0, MAX_MESSAGES * CLIENTS_OF_MESSAGE)
     for (const client of now) this.#clients.delete(client)
     for (let i = 0; i < now.length; i += CLIENTS_OF_MESSAGE) this.#tell(now.slice(i, i + CLIENTS_OF_MESSAGE))
     const [next] = this.#clients

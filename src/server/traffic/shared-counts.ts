@@ -12,7 +12,7 @@ const SHARE = 1 / 8
 /** Time for which counts are collected, ms. */
 const COLLECTED_MS = 50
 /** Most clients whose counts wait. */
-const MOST_CLIENTS = 10_000
+const MAX_CLIENTS = 10_000
 
 /**
  * Sends the counts of clients to the other processes on the same state, so that all count together. Messages may be
@@ -50,7 +50,7 @@ export class SharedCounts {
     this.#pending.delete(client)
     this.#pending.set(client, pending)
     if (isMuch(pending, bounds)) this.#due.add(client)
-    if (this.#pending.size <= MOST_CLIENTS) return
+    if (this.#pending.size <= MAX_CLIENTS) return
     const [oldest] = this.#pending.keys()
     if (oldest === undefined) return
     this.#pending.delete(oldest)
@@ -63,12 +63,12 @@ export class SharedCounts {
   }
 
   #tell(clients: readonly string[]): void {
-    const told = clients.flatMap((client) => {
+    const reported = clients.flatMap((client) => {
       const pending = this.#pending.get(client)
       this.#pending.delete(client)
       return pending ? [[client, pending.requests, pending.bytes]] : []
     })
-    if (told.length > 0) this.#signals.send('traffic', JSON.stringify(told))
+    if (reported.length > 0) this.#signals.send('traffic', JSON.stringify(reported))
   }
 }
 

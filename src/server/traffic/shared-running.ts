@@ -11,7 +11,7 @@ const AGAIN_MS = 3000
 /** Age at which what another process has told is forgotten, ms: it may be gone. */
 const FORGOTTEN_MS = 10_000
 /** Most clients of other processes that are remembered. */
-const MOST_CLIENTS = 10_000
+const MAX_CLIENTS = 10_000
 
 interface Elsewhere {
   /** Kept when it is 0, too: an earlier message may arrive later. */
@@ -32,7 +32,7 @@ export class SharedRunning {
   readonly #clock: () => number
   /** What is in progress here, of clients that the others know of or will hear about. */
   readonly #here = new Map<string, number>()
-  readonly #told = new Map<string, number>()
+  readonly #reported = new Map<string, number>()
   /** By client, and then by process. */
   readonly #elsewhere = new Map<string, Map<string, Elsewhere>>()
   readonly #due: Due
@@ -57,12 +57,12 @@ export class SharedRunning {
    * @param atOnce its bound; undefined for none
    */
   changed(client: string, running: number, atOnce: number | undefined): void {
-    const told = this.#told.get(client) ?? 0
+    const reported = this.#reported.get(client) ?? 0
     const share = atOnce === undefined ? Number.POSITIVE_INFINITY : atOnce * SHARE
-    const shown = running >= share || (told > 0 && running > 0 && atOnce !== undefined) ? running : 0
-    if (shown === told) {
+    const shown = running >= share || (reported > 0 && running > 0 && atOnce !== undefined) ? running : 0
+    if (shown === reported) {
       if (!this.#repeated.has(client)) this.#due.delete(client)
-      if (told === 0) this.#here.delete(client)
+      if (reported === 0) this.#here.delete(client)
       else this.#here.set(client, shown)
       return
     }
@@ -82,7 +82,7 @@ export class SharedRunning {
 
   /** Repeats what is in progress, and forgets what others have not repeated. */
   tellAgain(): void {
-    for (const client of this.#told.keys()) {
+    for (const client of this.#reported.keys()) {
       this.#repeated.add(client)
       this.#due.add(client)
     }
@@ -99,16 +99,16 @@ export class SharedRunning {
     this.#due.close()
     clearInterval(this.#again)
     this.#here.clear()
-    for (const client of this.#told.keys()) this.#tell([client])
+    for (const client of this.#reported.keys()) this.#tell([client])
   }
 
   #tell(clients: readonly string[]): void {
     const numbers = clients.map((client) => [client, this.#here.get(client) ?? 0] as const)
     for (const [client, running] of numbers) {
       this.#repeated.delete(client)
-      if (running > 0) this.#told.set(client, running)
+      if (running > 0) this.#reported.set(client, running)
       else {
-        this.#told.delete(client)
+        this.#reported.delete(client)
         this.#here.delete(client)
       }
     }
@@ -126,7 +126,7 @@ export class SharedRunning {
       this.#elsewhere.set(client, processes)
     }
     for (const oldest of this.#elsewhere.keys()) {
-      if (this.#elsewhere.size <= MOST_CLIENTS) break
+      if (this.#elsewhere.size <= MAX_CLIENTS) break
       this.#elsewhere.delete(oldest)
     }
   }

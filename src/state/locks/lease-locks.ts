@@ -23,7 +23,7 @@ interface LeaseLockOptions {
 
 const LEASE_MS = 30_000
 const FIRST_WAIT_MS = 10
-const LONGEST_WAIT_MS = 250
+const MAX_WAIT_MS = 250
 
 /**
  * Time for which holders in this process pass a lease on before others that wait for it get it, ms. With three proxies,
@@ -91,7 +91,7 @@ export class LeaseLocks implements Locks {
   async #leased<T>(
     wanted: Wanted,
     run: (lock: HeldLock) => Promise<T>,
-    { waitMs, by = this.#own }: LockOptions,
+    { waitMs, logger = this.#own }: LockOptions,
     locally: (leased: () => Promise<T>) => Promise<T>,
   ): Promise<T> {
     const until = waitMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + waitMs
@@ -100,9 +100,9 @@ export class LeaseLocks implements Locks {
     try {
       return await locally(async () => {
         come()
-        const held = this.#take(id) ?? (await this.#acquire({ ...wanted, token: randomUUID() }, until, by))
+        const held = this.#take(id) ?? (await this.#acquire({ ...wanted, token: randomUUID() }, until, logger))
         try {
-          return await run(held.next(by))
+          return await run(held.next(logger))
         } finally {
           await this.#pass(id, held)
         }
@@ -152,10 +152,10 @@ export class LeaseLocks implements Locks {
 
   async #end(held: HeldLease): Promise<void> {
     held.end()
-    if (held.isToRelease) await this.#release(held.lease, held.by)
+    if (held.isToRelease) await this.#release(held.lease, held.logger)
   }
 
-  async #acquire(lease: Lease, until: number, by: Logging): Promise<HeldLease> {
+  async #acquire(lease: Lease, until: number, logger: Logging): Promise<HeldLease> {
     const began = performance.now()
     let wait = FIRST_WAIT_MS
     let free = false
@@ -168,7 +168,7 @@ export class LeaseLocks implements Locks {
         const asked = performance.now()
         const time = await this.#store.acquire(lease, this.#ms, asked - began)
         if (time !== undefined) {
-          return new HeldLease({ lease, time, asked, ms: this.#ms, store: this.#store, by })
+          return new HeldLease({ lease, time, asked, ms: this.#ms, store: this.#store, logger })
         }
         if (performance.now() >= until) throw busy()
         if (!free) {
@@ -185,11 +185,11 @@ export class LeaseLocks implements Locks {
         wake = () => {
           free = true
         }
-        wait = Math.min(wait * 2, LONGEST_WAIT_MS)
+        wait = Math.min(wait * 2, MAX_WAIT_MS)
       }
     } catch (error) {
       // The lease may have been taken before the answer was lost, and a place in line must not keep others out.
-      await this.#release(lease, by)
+      await this.#release(lease, logger)
       throw recordsFailed(error)
     } finally {
       this.#wake.delete(lease.token)
@@ -197,11 +197,11 @@ export class LeaseLocks implements Locks {
   }
 
   /** A failed release must not fail the work done under the lease, which expires later. */
-  async #release(lease: Lease, by: Logging): Promise<void> {
+  async #release(lease: Lease, logger: Logging): Promise<void> {
     try {
       await this.#store.release(lease)
     } catch (error) {
-      by.log.warn({ err: error, scope: lease.scope }, 'could not release a lock among proxies; it will expire')
+      logger.log.warn({ err: error, scope: lease.scope }, 'could not release a lock among proxies; it will expire')
     }
   }
 }

@@ -13,7 +13,7 @@ export interface HeldLeaseOptions {
   readonly ms: number
   readonly store: LeaseStore
   /** The first holder. */
-  readonly by: Logging
+  readonly logger: Logging
 }
 
 /** Fraction of the lease that is not used: clocks run at slightly different rates, and bytes take time to be sent. */
@@ -28,7 +28,7 @@ export class HeldLease {
   readonly #options: HeldLeaseOptions
   readonly #renewal: NodeJS.Timeout
   /** The last holder, whose log gets the lines about the lease. */
-  by: Logging
+  logger: Logging
   #fence: number
   /** By `performance.now()`, which continues while the process is stopped. */
   #until: number
@@ -42,7 +42,7 @@ export class HeldLease {
   constructor(options: HeldLeaseOptions) {
     this.#options = options
     this.lease = options.lease
-    this.by = options.by
+    this.logger = options.logger
     this.#fence = options.time - 1
     this.#until = this.#endOf(options.asked)
     this.#alone = options.asked
@@ -54,8 +54,8 @@ export class HeldLease {
    * The lock for the next holder in this process. Its fence is the store's time when the lease was granted, plus one
    * for each holder: it stays below the store's time at the next grant, because a holder takes more than a microsecond.
    */
-  next(by: Logging): LeasedLock {
-    this.by = by
+  next(logger: Logging): LeasedLock {
+    this.logger = logger
     this.#fence++
     return new LeasedLock(this, this.#fence)
   }
@@ -95,7 +95,7 @@ export class HeldLease {
         return false
       }
     } catch (err) {
-      this.by.log.debug({ err, scope: this.lease.scope }, 'could not ask who waits for a lock among proxies')
+      this.logger.log.debug({ err, scope: this.lease.scope }, 'could not ask who waits for a lock among proxies')
       return false
     }
     this.#ended = false
@@ -127,7 +127,7 @@ export class HeldLease {
     try {
       await this.#renew()
     } catch (error) {
-      this.by.log.warn({ err: error, scope: this.lease.scope }, 'could not renew a lock among proxies')
+      this.logger.log.warn({ err: error, scope: this.lease.scope }, 'could not renew a lock among proxies')
     }
   }
 
@@ -138,7 +138,7 @@ export class HeldLease {
     if (time !== undefined) this.#until = Math.max(this.#until, this.#endOf(asked))
     else if (!this.#lost && !this.#ended) {
       this.#lost = true
-      this.by.log.error({ scope: this.lease.scope }, 'lost a lock among proxies while it was held')
+      this.logger.log.error({ scope: this.lease.scope }, 'lost a lock among proxies while it was held')
     }
     return time
   }

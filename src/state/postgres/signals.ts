@@ -8,7 +8,7 @@ import { CHANNEL, SignalBoard } from '../signals.js'
 export const POSTGRES_CHANNEL = CHANNEL.replaceAll('-', '_')
 
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 2000
+const MAX_PAUSE_MS = 2000
 
 export interface PostgresSignalsOptions {
   readonly url: string
@@ -54,7 +54,7 @@ export function openPostgresSignals({ url, log, stream, timeoutMs, query }: Post
       if (closed) return
       log.debug({ err }, 'the connection for signals failed')
       next = setTimeout(listen, pause).unref()
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+      pause = Math.min(pause * 2, MAX_PAUSE_MS)
     }
     mine.on('error', lose)
     mine.on('end', () => lose())

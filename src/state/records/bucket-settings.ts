@@ -94,7 +94,7 @@ export function createBucketSettings(
    */
   function change(
     bucket: string,
-    by: Logging | undefined,
+    logger: Logging | undefined,
     to: (settings: Settings) => Promise<Settings> | Settings,
   ): Promise<void> {
     const run = async () => {
@@ -112,12 +112,16 @@ export function createBucketSettings(
         state.signals?.send('settings', bucket)
       }
     }
-    return state.locks.withName(`bucket-settings/${bucket}`, run, { by })
+    return state.locks.withName(`bucket-settings/${bucket}`, run, { logger })
   }
 
   /** Like `change`, for the settings of the present bucket. */
-  function changePresent(bucket: string, by: Logging | undefined, to: (settings: Settings) => Settings): Promise<void> {
-    return change(bucket, by, async (settings) => {
+  function changePresent(
+    bucket: string,
+    logger: Logging | undefined,
+    to: (settings: Settings) => Settings,
+  ): Promise<void> {
+    return change(bucket, logger, async (settings) => {
       const birth = await creationTimes.now(bucket)
       const changed = to(isOf(settings, birth) ? settings : {})
       return birth === undefined ? changed : { ...changed, [BIRTH]: birth }
@@ -148,27 +152,27 @@ export function createBucketSettings(
       return (known?.settings ?? readAnew(bucket)).then((settings) => of(settings, bucket, kind))
     },
     latest: async (bucket, kind) => of(await readAnew(bucket), bucket, kind),
-    async confirmed<K extends SettingKind>(bucket: string, kind: K, by?: Logging) {
+    async confirmed<K extends SettingKind>(bucket: string, kind: K, logger?: Logging) {
       const settings = await readAnew(bucket)
       if (settings?.[kind] === undefined) return undefined
       const birth = await creationTimes.now(bucket)
       if (!isOf(settings, birth)) return undefined
       // Stored before the gateway stated the time.
-      if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, by, (same) => same)
+      if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, logger, (same) => same)
       return settings[kind] as SettingTypes[K]
     },
     isBound: async (bucket) => (await readAnew(bucket))?.[BIRTH] !== undefined,
-    set: (bucket, kind, value, by) => changePresent(bucket, by, (settings) => ({ ...settings, [kind]: value })),
-    delete: (bucket, kind, by) => changePresent(bucket, by, ({ [kind as string]: _, ...others }) => others),
+    set: (bucket, kind, value, logger) => changePresent(bucket, logger, (settings) => ({ ...settings, [kind]: value })),
+    delete: (bucket, kind, logger) => changePresent(bucket, logger, ({ [kind as string]: _, ...others }) => others),
     async *buckets<K extends SettingKind>(kind: K) {
       for await (const [bucket, settings] of records.entries()) {
         const value = settings[kind]
         if (value !== undefined) yield [bucket, value as SettingTypes[K]] as [string, SettingTypes[K]]
       }
     },
-    clear: (bucket, by) => change(bucket, by, () => ({})),
-    clearFormer: (bucket, by) =>
-      change(bucket, by, async (settings) => {
+    clear: (bucket, logger) => change(bucket, logger, () => ({})),
+    clearFormer: (bucket, logger) =>
+      change(bucket, logger, async (settings) => {
         const birth = await creationTimes.now(bucket)
         return birth !== undefined && settings[BIRTH] === birth ? settings : {}
       }),
@@ -194,23 +198,23 @@ export function ownedSettings(settings: BucketSettings, requireOwner: RequireOwn
     confirmed: settings.confirmed,
     isBound: settings.isBound,
     buckets: settings.buckets,
-    async set(bucket, kind, value, by) {
+    async set(bucket, kind, value, logger) {
       await requireOwner(bucket)
-      await settings.set(bucket, kind, value, by)
+      await settings.set(bucket, kind, value, logger)
     },
-    async delete(bucket, kind, by) {
+    async delete(bucket, kind, logger) {
       await requireOwner(bucket)
-      await settings.delete(bucket, kind, by)
+      await settings.delete(bucket, kind, logger)
     },
-    async clear(bucket, by) {
+    async clear(bucket, logger) {
       await requireOwner(bucket).catch((error) => {
         if (!(error instanceof S3Error) || error.code !== 'NoSuchBucket') throw error
       })
-      await settings.clear(bucket, by)
+      await settings.clear(bucket, logger)
     },
-    async clearFormer(bucket, by) {
+    async clearFormer(bucket, logger) {
       await requireOwner(bucket)
-      await settings.clearFormer(bucket, by)
+      await settings.clearFormer(bucket, logger)
     },
   }
 }

@@ -76,11 +76,11 @@ function ofObject(kept: Kept | undefined, bucket: string, key: string): ObjectRe
 /** The settings as one request uses them: the lines about its changes have its id. */
 export class RequestSettings implements BucketSettings {
   readonly #settings: BucketSettings
-  readonly #by: Logging
+  readonly #logger: Logging
 
-  constructor(settings: BucketSettings, by: Logging) {
+  constructor(settings: BucketSettings, logger: Logging) {
     this.#settings = settings
-    this.#by = by
+    this.#logger = logger
   }
 
   get<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined> {
@@ -92,7 +92,7 @@ export class RequestSettings implements BucketSettings {
   }
 
   confirmed<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined> {
-    return this.#settings.confirmed(bucket, kind, this.#by)
+    return this.#settings.confirmed(bucket, kind, this.#logger)
   }
 
   isBound(bucket: string): Promise<boolean> {
@@ -100,11 +100,11 @@ export class RequestSettings implements BucketSettings {
   }
 
   set<K extends SettingKind>(bucket: string, kind: K, value: SettingTypes[K]): Promise<void> {
-    return this.#settings.set(bucket, kind, value, this.#by)
+    return this.#settings.set(bucket, kind, value, this.#logger)
   }
 
   delete(bucket: string, kind: SettingKind): Promise<void> {
-    return this.#settings.delete(bucket, kind, this.#by)
+    return this.#settings.delete(bucket, kind, this.#logger)
   }
 
   buckets<K extends SettingKind>(kind: K): AsyncIterable<[bucket: string, value: SettingTypes[K]]> {
@@ -112,10 +112,10 @@ export class RequestSettings implements BucketSettings {
   }
 
   clear(bucket: string): Promise<void> {
-    return this.#settings.clear(bucket, this.#by)
+    return this.#settings.clear(bucket, this.#logger)
   }
 
   clearFormer(bucket: string): Promise<void> {
-    return this.#settings.clearFormer(bucket, this.#by)
+    return this.#settings.clearFormer(bucket, this.#logger)
   }
 }

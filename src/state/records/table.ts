@@ -46,7 +46,7 @@ export interface TableOptions {
 
 /** Attempts at a change when other proxies change the record at the same time; each time one of them succeeds. */
 const MAX_ATTEMPTS = 20
-const LONGEST_PAUSE_MS = 100
+const MAX_PAUSE_MS = 100
 
 /**
  * Records of one kind in Keyv. Throws every failure as S3Error ServiceUnavailable and never reports one as "no such
@@ -135,7 +135,7 @@ export class Table<T> {
       if (await this.#call(() => this.#store.swap(stored, text, next))) return changed
       if (attempt >= MAX_ATTEMPTS) throw changedTooOften()
       // Jitter keeps proxies that change one record from colliding repeatedly.
-      await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS))
+      await sleep(Math.random() * Math.min(2 ** attempt, MAX_PAUSE_MS))
     }
   }
 

@@ -9,7 +9,7 @@ export interface OpenedSignals {
 
 /** Pause before a subscription that failed is tried again, ms. Doubles with each failure. */
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 2000
+const MAX_PAUSE_MS = 2000
 
 /**
  * Signals by publish and subscribe, on a connection of their own, which the client makes anew when it is lost
@@ -41,7 +41,7 @@ export function openRedisSignals(client: RedisClientType, log: Logger): OpenedSi
       if (pause === FIRST_PAUSE_MS) log.warn({ err }, text)
       else log.debug({ err }, text)
       next = setTimeout(subscribe, pause).unref()
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+      pause = Math.min(pause * 2, MAX_PAUSE_MS)
     }
   }
 

@@ -11,7 +11,7 @@ import { RemoteStaging } from './remote-staging.js'
 import type { StagedBytes } from './staged-part.js'
 import type { Staging, StagingPlace } from './staging.js'
 
-interface StagingParts {
+interface StagingDeps {
   readonly backend: Pick<Backend, 'table'>
   /** The data folder of this process, where parts are staged by default. */
   readonly data: string
@@ -33,7 +33,7 @@ export interface OpenedStaging {
 /** Throws StateError DATA_FOLDER, S3Error when the store of records fails. */
 export async function openStaging(
   place: StagingPlace | undefined,
-  { backend, data, amongWorkers, home, bytes, spool }: StagingParts,
+  { backend, data, amongWorkers, home, bytes, spool }: StagingDeps,
 ): Promise<OpenedStaging> {
   if (place === undefined) {
     const staging = new FolderStaging(makeFolder(join(data, 'staging')), bytes, { shared: amongWorkers })

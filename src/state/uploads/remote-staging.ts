@@ -106,10 +106,10 @@ export class RemoteStaging implements Staging {
   }
 
   /** An upload may have 10,000 parts, and each takes a call: the caller does not wait for that. */
-  async removeUpload(uploadId: string, by: Logging): Promise<void> {
+  async removeUpload(uploadId: string, logger: Logging): Promise<void> {
     await Promise.all([...(this.#open.get(uploadId) ?? [])].map((part) => part.end()))
     this.#options.bytes.give(uploadId, Number.POSITIVE_INFINITY)
-    this.#removals = this.#removals.then(() => this.#removeAll(uploadId, by))
+    this.#removals = this.#removals.then(() => this.#removeAll(uploadId, logger))
   }
 
   async count(ownerOf: (uploadId: string) => Promise<string>): Promise<void> {
@@ -141,7 +141,7 @@ export class RemoteStaging implements Staging {
     await this.#removals
   }
 
-  async #removeAll(uploadId: string, by: Logging): Promise<void> {
+  async #removeAll(uploadId: string, logger: Logging): Promise<void> {
     try {
       const removing = new Set<Promise<void>>()
       for await (const { name } of this.#list(uploadId)) {
@@ -154,7 +154,7 @@ export class RemoteStaging implements Staging {
       }
       await Promise.all(removing)
     } catch (err) {
-      by.log.warn({ err, uploadId }, 'could not remove all parts of an ended upload; the next sweep does')
+      logger.log.warn({ err, uploadId }, 'could not remove all parts of an ended upload; the next sweep does')
     }
   }
 

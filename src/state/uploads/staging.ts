@@ -47,9 +47,9 @@ export interface Staging {
   /**
    * Abandons the parts that this process is writing and removes all files of the upload, or begins to: what is left
    * after an interruption is among `uploads`.
-   * @param by who gets the lines about it
+   * @param logger who gets the lines about it
    */
-  removeUpload(uploadId: string, by: Logging): Promise<void>
+  removeUpload(uploadId: string, logger: Logging): Promise<void>
   /**
    * Counts the bytes that are there already. Must be called before the first part.
    * @param ownerOf access key id of the identity that began an upload; '' for an upload without a record

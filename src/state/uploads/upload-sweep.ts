@@ -106,17 +106,17 @@ export class UploadSweep {
  * Ends the uploads to a deleted bucket, as S3 does. Includes an upload that is being completed, which then fails as it
  * would a moment later.
  * @param before milliseconds since 1970: later uploads belong to another bucket of that name
- * @param by who gets the lines about it; absent for the server
+ * @param logger who gets the lines about it; absent for the server
  */
 export async function endUploads(
   uploads: Pick<Uploads, 'list' | 'abort'>,
   bucket: string,
   before: number,
-  by?: Logging,
+  logger?: Logging,
 ): Promise<void> {
   for (const { uploadId, initiated } of await uploads.list(bucket)) {
     if (initiated > before) continue
-    await uploads.abort(uploadId, by).catch((error) => {
+    await uploads.abort(uploadId, logger).catch((error) => {
       if (!(error instanceof S3Error && error.code === 'NoSuchUpload')) throw error
     })
   }
@@ -163,7 +163,7 @@ export class BegunUploads {
    */
   async begin(
     { uploadId, account }: Pick<UploadRecord, 'uploadId' | 'account'>,
-    { most, by }: UploadBound,
+    { most, logger }: UploadBound,
     create: () => Promise<void>,
   ): Promise<number | undefined> {
     const { begun, locks } = this.#options
@@ -186,7 +186,7 @@ export class BegunUploads {
       await create()
       return undefined
     }
-    return locks.withName(`uploads-of/${account}`, run, { by })
+    return locks.withName(`uploads-of/${account}`, run, { logger })
   }
 
   async #find(account: string): Promise<readonly string[]> {

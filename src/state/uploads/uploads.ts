@@ -101,11 +101,16 @@ export class KeyvUploads implements Uploads {
     return found
   }
 
-  async openPart(uploadId: string, partNumber: number, length?: number, by: Logging = this.#own): Promise<PartWriter> {
+  async openPart(
+    uploadId: string,
+    partNumber: number,
+    length?: number,
+    logger: Logging = this.#own,
+  ): Promise<PartWriter> {
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 99_999) {
       throw new RangeError('A part number is a whole number from 1')
     }
-    return this.#withPart(uploadId, partNumber, by, async () => {
+    return this.#withPart(uploadId, partNumber, logger, async () => {
       const { accessKeyId } = await this.#requireOwn(uploadId)
       await this.#countOnce()
       // An older release may have begun the upload, or its folder may be lost.
@@ -120,19 +125,19 @@ export class KeyvUploads implements Uploads {
     })
   }
 
-  async putPart(uploadId: string, part: PartRecord, by: Logging = this.#own): Promise<void> {
-    await this.#withPart(uploadId, part.partNumber, by, async () => {
+  async putPart(uploadId: string, part: PartRecord, logger: Logging = this.#own): Promise<void> {
+    await this.#withPart(uploadId, part.partNumber, logger, async () => {
       await this.#requireOwn(uploadId)
       await this.#staging.check(uploadId, part)
       const key = partKey(uploadId, part.partNumber)
       const earlier = await this.#parts.get(key)
       await this.#parts.set(key, part)
       this.#staging.keep(uploadId, part.file)
-      if (earlier && earlier.file !== part.file) await this.#removeReplaced(uploadId, earlier.file, by)
+      if (earlier && earlier.file !== part.file) await this.#removeReplaced(uploadId, earlier.file, logger)
     })
   }
 
-  async listParts(uploadId: string, after: number, limit: number, by: Logging = this.#own): Promise<PartRecord[]> {
+  async listParts(uploadId: string, after: number, limit: number, logger: Logging = this.#own): Promise<PartRecord[]> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
     const upload = await this.get(uploadId)
     if (!this.#staging.lists || (upload && !(await this.#isHere(upload))))
@@ -144,7 +149,7 @@ export class KeyvUploads implements Uploads {
       const page = numbers.slice(i, i + Math.min(PAGE, limit - found.length))
       i += page.length
       for (const part of await this.#parts.getMany(page.map((number) => partKey(uploadId, number)))) {
-        if (part && (await this.#isStaged(uploadId, part, files, by))) found.push(part)
+        if (part && (await this.#isStaged(uploadId, part, files, logger))) found.push(part)
       }
     }
     return found
@@ -180,19 +185,19 @@ export class KeyvUploads implements Uploads {
   }
 
   /** Throws only when the outcome could not be recorded. `sweep` removes any leftovers. */
-  async finish(done: CompletedUpload, by: Logging = this.#own): Promise<void> {
+  async finish(done: CompletedUpload, logger: Logging = this.#own): Promise<void> {
     if (!isUploadId(done.uploadId)) throw noSuchUpload()
     await this.#completed.set(done.uploadId, done)
     try {
-      await this.#end(done.uploadId, by)
+      await this.#end(done.uploadId, logger)
     } catch (error) {
-      by.log.error({ err: error, uploadId: done.uploadId }, 'could not remove a completed upload yet')
+      logger.log.error({ err: error, uploadId: done.uploadId }, 'could not remove a completed upload yet')
     }
   }
 
   /** Throws NoSuchUpload when there is none. */
-  async abort(uploadId: string, by: Logging = this.#own): Promise<void> {
-    const ended = await this.#end(uploadId, by, async () => (await this.get(uploadId)) !== undefined)
+  async abort(uploadId: string, logger: Logging = this.#own): Promise<void> {
+    const ended = await this.#end(uploadId, logger, async () => (await this.get(uploadId)) !== undefined)
     if (!ended) throw noSuchUpload()
   }
 
@@ -227,7 +232,7 @@ export class KeyvUploads implements Uploads {
   }
 
   /** Removes the upload's records and bytes, if `still` resolves true under the upload's lock. */
-  async #end(uploadId: string, by: Logging, still: () => Promise<boolean> = async () => true): Promise<boolean> {
+  async #end(uploadId: string, logger: Logging, still: () => Promise<boolean> = async () => true): Promise<boolean> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
     const run = async () => {
       if (!(await still())) return false
@@ -238,10 +243,10 @@ export class KeyvUploads implements Uploads {
       for (let i = 0; i < numbers.length; i += PAGE) {
         await this.#parts.deleteMany(numbers.slice(i, i + PAGE).map((number) => partKey(uploadId, number)))
       }
-      await this.#staging.removeUpload(uploadId, by)
+      await this.#staging.removeUpload(uploadId, logger)
       return true
     }
-    return this.#locks.withSubtree(lockScope(uploadId), '', run, { by })
+    return this.#locks.withSubtree(lockScope(uploadId), '', run, { logger })
   }
 
   /** Other proxies end uploads of which this one has counted bytes. */
@@ -250,25 +255,25 @@ export class KeyvUploads implements Uploads {
   }
 
   /** Excludes the same part number and the end of the upload, but not other parts. Never held while bytes stream. */
-  async #withPart<T>(uploadId: string, partNumber: number, by: Logging, run: () => Promise<T>): Promise<T> {
+  async #withPart<T>(uploadId: string, partNumber: number, logger: Logging, run: () => Promise<T>): Promise<T> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
-    return this.#locks.withKey(lockScope(uploadId), String(partNumber), run, { by })
+    return this.#locks.withKey(lockScope(uploadId), String(partNumber), run, { logger })
   }
 
   /** The new part is acknowledged in any case: leftover bytes go with the upload or a sweep. */
-  async #removeReplaced(uploadId: string, file: string, by: Logging): Promise<void> {
+  async #removeReplaced(uploadId: string, file: string, logger: Logging): Promise<void> {
     try {
       await this.#staging.removeFile(uploadId, file)
     } catch (error) {
-      by.log.warn({ err: error, uploadId, file }, 'could not remove a replaced part yet')
+      logger.log.warn({ err: error, uploadId, file }, 'could not remove a replaced part yet')
     }
   }
 
-  async #isStaged(uploadId: string, part: PartRecord, files: Map<number, string[]>, by: Logging): Promise<boolean> {
+  async #isStaged(uploadId: string, part: PartRecord, files: Map<number, string[]>, logger: Logging): Promise<boolean> {
     if (files.get(part.partNumber)?.includes(part.file)) return true
     // The part may have been replaced after the folder was read.
     if (await this.#staging.has(uploadId, part.file)) return true
-    by.log.warn({ uploadId, partNumber: part.partNumber, file: part.file }, 'the bytes of a part are missing')
+    logger.log.warn({ uploadId, partNumber: part.partNumber, file: part.file }, 'the bytes of a part are missing')
     return false
   }
 }

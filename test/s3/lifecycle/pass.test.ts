@@ -6,7 +6,7 @@ import type { Archive } from '../../../src/api/state.js'
 import type { Store, StoredObject, StorePage } from '../../../src/api/store.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { DAY_MS } from '../../../src/common/time.js'
-import { type PassParts, passBucket } from '../../../src/s3/lifecycle/bucket-pass.js'
+import { type PassDeps, passBucket } from '../../../src/s3/lifecycle/bucket-pass.js'
 import type { LifecycleConfiguration, LifecycleRule } from '../../../src/s3/lifecycle/configuration.js'
 import { startLifecycle } from '../../../src/s3/lifecycle/runner.js'
 import { openState } from '../../../src/state/open-state.js'
@@ -18,7 +18,7 @@ import { keptLog } from '../../support/server/kept-log.js'
 const NOW = Date.UTC(2030, 5, 15, 12)
 const ago = (days: number) => new Date(NOW - days * DAY_MS).toISOString()
 
-const hooks: PassParts['hooks'] = { objectMoved: async () => {} }
+const hooks: PassDeps['hooks'] = { objectMoved: async () => {} }
 
 interface Held {
   size: number
@@ -74,7 +74,7 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
       )
   }
   const { store, seen } = modelStore(held)
-  const parts: PassParts & { requireOwner: RequireOwner } = {
+  const parts: PassDeps & { requireOwner: RequireOwner } = {
     requireOwner: async () => {},
     store,
     state,

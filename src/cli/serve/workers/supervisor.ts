@@ -34,7 +34,7 @@ export const WORKER_PORT = 'DEALGATE_WORKER_PORT'
 
 /** Pause before a worker that died is started again, ms. Doubles while workers die within STEADY_MS. */
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 const STEADY_MS = 60_000
 
 /** Time beyond the grace that workers need to close what they have open, ms. */
@@ -163,7 +163,7 @@ export class Supervisor {
       void this.#metrics.ended(worker.id)
       // Before the first one is ready, the start fails.
       if (this.#stopping || (!ready && onReady !== ignore)) return
-      const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS)
+      const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, MAX_PAUSE_MS)
       this.#options.log.error({ worker: number, code, signal, pauseMs: pause }, 'a worker has died; starting another')
       this.#restarts.set(
         number,
