@@ -21,7 +21,7 @@ export const exceptions: readonly Exception[] = [
   { page: 'README.md', command: 'npm install && npm test', reason: 'It would run this test within itself.' },
   {
     page: 'docs/install.md',
-    command: 'npm install && node bundle.mjs && npm install --global .',
+    command: 'npm install && node scripts/bundle.mjs && npm install --global .',
     reason: 'It installs packages from the registry, and writes beside npm.',
     instead:
       'export npm_config_prefix="$PWD/global" && (cd "$REPOSITORY" && npm install --global .) && (cd / && "$npm_config_prefix/bin/dealgate" --version)',

@@ -1,6 +1,5 @@
 import cluster from 'node:cluster'
 import { CleanupStack } from '../../common/cleanup-stack.js'
-import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger } from '../../common/log.js'
 import { type Config, unknownVariables } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
@@ -34,7 +33,6 @@ export async function serveUntilSignal(config: Config): Promise<void> {
       hangups.pass(() => recordReload({ config, log }, () => reloader.reload('SIGHUP')))
     process.stdout.write(await start(config, log, cleanup, { thread, onReloadable }))
     await manager.ready()
-    keepCompiledCode()
     log.info({ signal: await signalled }, 'shutting down')
     await manager.stopping()
   } finally {

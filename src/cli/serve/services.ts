@@ -1,6 +1,5 @@
 import type { GatewayAccount } from '../../api/identity.js'
 import { CleanupStack } from '../../common/cleanup-stack.js'
-import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { type Config, unknownVariables } from '../config/config.js'
 import { recordServer } from '../running.js'
@@ -19,7 +18,6 @@ export async function servicesUntilSignal(config: Config): Promise<void> {
   try {
     process.stdout.write(await startServicesAlone(config, log, cleanup))
     await manager.ready()
-    keepCompiledCode()
     log.info({ signal: await signalled }, 'shutting down')
     await manager.stopping()
   } finally {

@@ -1,5 +1,4 @@
 import { parentPort } from 'node:worker_threads'
-import { keepCompiledCode } from '../../common/files/compiled-code.js'
 import type { ServicesLog } from '../log.js'
 import { type ServiceName, type Services, startServices } from '../services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
@@ -62,7 +61,6 @@ async function begin(message: ToWorker): Promise<void> {
   if (message.type !== 'start') return port?.close()
   try {
     serve(await startServices({ ...message.options, log }))
-    keepCompiledCode()
     port?.off('message', begin)
   } catch (error) {
     const { message, code, service } = error as NodeJS.ErrnoException & { readonly service?: ServiceName }

@@ -1,5 +1,4 @@
 import { CleanupStack } from '../../../common/cleanup-stack.js'
-import { keepCompiledCode } from '../../../common/files/compiled-code.js'
 import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics.js'
 import { render } from '../../../common/render-metrics.js'
@@ -42,7 +41,6 @@ export async function runWorker(given: Config): Promise<void> {
     channel.takeSteps(stepsOf(started.prepare, log))
     channel.send({ kind: 'ready', url: started.url })
     log.info({ pid: process.pid }, 'a worker is ready')
-    keepCompiledCode()
     await channel.stopped
     log.info('shutting down')
   } finally {

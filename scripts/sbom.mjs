@@ -2,10 +2,10 @@
 // fails if one of them has no licence or one that this project does not accept.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const root = dirname(fileURLToPath(import.meta.url))
+const root = fileURLToPath(new URL('..', import.meta.url))
 /**
  * Licences, by SPDX identifier, whose only conditions are notices:
  * https://www.apache.org/legal/resolved.html#category-a

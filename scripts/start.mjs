@@ -15,6 +15,6 @@ const watch = setInterval(() => {
   process.kill(process.pid, 'SIGTERM')
 }, 250).unref()
 
-process.argv[1] = fileURLToPath(new URL('./dist/app/cli.js', import.meta.url))
+process.argv[1] = fileURLToPath(new URL('../dist/app/cli.js', import.meta.url))
 process.argv.splice(2, 0, 'serve')
-await import('./dist/app/cli.js')
+await import('../dist/app/cli.js')
