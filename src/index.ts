@@ -53,17 +53,31 @@ export type { PluginDefinition } from './plugins/define-plugin.js'
 export { defineOperation, definePlugin, PluginError, type PluginFactory } from './plugins/define-plugin.js'
 export { Retry } from './plugins/jobs/job.js'
 export { serviceTokenOf } from './plugins/jobs/tokens.js'
-export { Attempts } from './plugins/schedule.js'
+export {
+  type AnswerPart,
+  AnswerReader,
+  type AnswerReaderOptions,
+  answerParts,
+  answerShape,
+  badResponse,
+  type Envelope,
+  lenient,
+  listed,
+  member,
+  quoted,
+} from './plugins/upstream/answers.js'
 export { countByState, spendGauges } from './plugins/upstream/gauges.js'
+export { capOf, serviceOptions } from './plugins/upstream/options.js'
 export {
   type ProviderDocument,
+  priceStatistics,
   providerDocument,
-  providerDocumentOf,
-  type WireProvider,
-} from './plugins/upstream/provider-document.js'
-export { type Actor, actorOf, lenient, requireToken, TokenRefused } from './plugins/upstream/service-answers.js'
+  providerShape,
+} from './plugins/upstream/providers.js'
+export { type Found, SentRequests, type SentRequestsOptions } from './plugins/upstream/sent-requests.js'
 export {
   AnswerLost,
+  OptionalService,
   readAnswer,
   repeatable,
   type ServiceAnswer,
@@ -72,6 +86,21 @@ export {
   type ServiceClientOptions,
   unrepeatable,
 } from './plugins/upstream/service-client.js'
+export {
+  type Actor,
+  Attempts,
+  accountOrKeyHash,
+  actorOf,
+  IdentitySecrets,
+  type IdentitySecretsOptions,
+  JobTokens,
+  requireToken,
+  secretKeyHash,
+  signedIdentity,
+  TokenRefused,
+  type TokenTimes,
+  timesOfToken,
+} from './plugins/upstream/sign-in.js'
 export {
   type ExceededCap,
   type Expense,

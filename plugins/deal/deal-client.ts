@@ -4,6 +4,8 @@ import {
   type GatewayCall,
   type Logger,
   OutcomeUnknown,
+  type ProviderDocument,
+  providerShape,
   redact,
   S3Error,
 } from 'dealgate'
@@ -110,7 +112,7 @@ export class DealClient {
   }
 
   /** Lists the storage providers. Throws NotImplemented when the gateway does not know the call. */
-  async providers(): Promise<readonly GatewayProvider[]> {
+  async providers(): Promise<readonly ProviderDocument[]> {
     const answer = await this.#gateway.call({ method: 'GET', endpoint: 'providers', access: 'read' })
     return this.#data(answer, providers)?.providers ?? []
   }
@@ -304,22 +306,30 @@ const dealState = z.object({
 
 export type GatewayDealState = z.output<typeof dealState>
 
-/** A storage provider. Prices are decimals in fil per GiB and epoch. */
-const gatewayProvider = z.object({
-  miner_id: z.string().min(1),
-  location: text,
-  price: text,
-  verified_price: text,
-  min_piece_size: text,
-  max_piece_size: text,
-  offline_deal_available: z.boolean().catch(false),
-  /** An integer; some deployments send other values. */
-  score: z.coerce.number().transform(Math.round).pipe(z.int()).catch(0),
-  status: text,
-  contact_info: text,
-  update_time_str: text,
-})
+const MICROSECOND: Readonly<Record<number, (digits: bigint) => bigint>> = {
+  10: (seconds) => seconds * 1_000_000n,
+  13: (milliseconds) => milliseconds * 1000n,
+  16: (microseconds) => microseconds,
+  19: (nanoseconds) => nanoseconds / 1000n,
+}
 
-export type GatewayProvider = z.output<typeof gatewayProvider>
+/**
+ * Parses a time in digits, in seconds, milli-, micro- or nanoseconds according to their number, to microseconds since
+ * 1970. Undefined for any other text.
+ */
+export function instantOf(digits: string): bigint | undefined {
+  return /^\d+$/.test(digits) ? MICROSECOND[digits.length]?.(BigInt(digits)) : undefined
+}
 
-const providers = z.object({ providers: z.array(gatewayProvider).nullish() })
+/** A time in digits as RFC 3339, with the fraction that was given, at most six digits. Undefined for any other text. */
+export function timeOf(digits: string): string | undefined {
+  const microseconds = instantOf(digits)
+  if (microseconds === undefined) return undefined
+  const whole = new Date(Number(microseconds / 1000n)).toISOString().slice(0, 19)
+  const fraction = String(microseconds % 1_000_000n)
+    .padStart(6, '0')
+    .slice(0, Math.min(digits.length - 10, 6))
+  return fraction === '' ? `${whole}Z` : `${whole}.${fraction}Z`
+}
+
+const providers = z.object({ providers: z.array(providerShape(timeOf).read).nullish() })

@@ -1,13 +1,5 @@
-import {
-  type Context,
-  type ListedProvider,
-  type ProviderDocument,
-  parseAmount,
-  providerDocumentOf,
-  S3Error,
-} from 'dealgate'
-import { DealClient, type GatewayProvider } from './deal-client.js'
-import { timeOf } from './documents/deal-document.js'
+import { type Context, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
+import { DealClient } from './deal-client.js'
 import type { DealParts } from './parts.js'
 
 /**
@@ -17,10 +9,10 @@ import type { DealParts } from './parts.js'
 export async function knownProviders(
   { host }: Pick<DealParts, 'host'>,
   { gateway, log }: Pick<Context, 'gateway' | 'log'>,
-): Promise<readonly GatewayProvider[] | undefined> {
+): Promise<readonly ProviderDocument[] | undefined> {
   if ((await gateway.features()).dealProviders) return new DealClient(gateway, log).providers()
   try {
-    return (await host.offered.providers?.list())?.map(gatewayForm)
+    return await host.offered.providers?.list()
   } catch (err) {
     // Deals do not depend on another service.
     if (!(err instanceof S3Error)) throw err
@@ -29,40 +21,20 @@ export async function knownProviders(
   }
 }
 
-function gatewayForm(provider: ListedProvider): GatewayProvider {
-  return {
-    miner_id: provider.minerId,
-    location: provider.location,
-    price: provider.price,
-    verified_price: provider.verifiedPrice,
-    min_piece_size: provider.minPieceSize,
-    max_piece_size: provider.maxPieceSize,
-    offline_deal_available: provider.offlineDealAvailable,
-    score: provider.score,
-    status: provider.status,
-    contact_info: provider.contactInfo,
-    update_time_str: provider.updateTime,
-  }
-}
-
-export function providerOf(provider: GatewayProvider): ProviderDocument {
-  return providerDocumentOf(provider, timeOf(provider.update_time_str))
-}
-
 /** Attofil per GiB and epoch; undefined when the provider gives no price. */
-export function askOf(provider: GatewayProvider, verified: boolean): bigint | undefined {
-  return parseAmount(verified ? provider.verified_price : provider.price)
+export function askOf(provider: ProviderDocument, verified: boolean): bigint | undefined {
+  return parseAmount(verified ? provider.VerifiedPrice : provider.Price)
 }
 
 /**
  * The reason why the provider does not take a piece of this size (bytes), in a sentence; undefined when it does, as far
  * as is known.
  */
-export function whyUnfit(provider: GatewayProvider, pieceSize: number): string | undefined {
-  const { miner_id: id, status } = provider
+export function whyUnfit(provider: ProviderDocument, pieceSize: number): string | undefined {
+  const { MinerId: id, Status: status } = provider
   if (status !== '' && status.toLowerCase() !== 'active') return `${id} is ${status}.`
-  const smallest = readSize(provider.min_piece_size) ?? 0
-  const largest = readSize(provider.max_piece_size) ?? Number.POSITIVE_INFINITY
+  const smallest = readSize(provider.MinPieceSize) ?? 0
+  const largest = readSize(provider.MaxPieceSize) ?? Number.POSITIVE_INFINITY
   if (pieceSize < smallest) return `${id} takes pieces of ${smallest} bytes or more; this one has about ${pieceSize}.`
   if (pieceSize > largest) return `${id} takes pieces of at most ${largest} bytes; this one has about ${pieceSize}.`
   return undefined

@@ -1,13 +1,14 @@
-import { type Context, type Expansion, type ExpansionSubject, S3Error, type S3Request } from 'dealgate'
+import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { billDocument, detailOf, offlineDeal, offlineDealOf } from './documents.js'
+import { bill, detail, type OfflineDeal, offlineDeal, payment, type Upload } from './documents.js'
 import { askDetail } from './operations/deals.js'
 import { pageOfBills } from './operations/lists.js'
 import { findLive } from './operations/live-uploads.js'
-import { askPayment, noSuchUpload, paymentDocument, paymentOf } from './operations/payment.js'
+import { askPayment, noSuchUpload } from './operations/payment.js'
+import type { Asking } from './operations/send.js'
 import type { PayParts } from './parts.js'
+import { service } from './service.js'
 import type { MadeUpload } from './upload/made-uploads.js'
-import { dataOf, type WireUpload, wireDetail, wirePayment } from './wire.js'
 
 /** Newest payments of a wallet for files of one name that are searched. */
 const BILLS = 1000
@@ -19,11 +20,11 @@ const expandedPay = z.object({
   IpfsUrl: z.string(),
   DurationDays: z.number().int(),
   Status: z.string().describe('Of the upload now; Unseen if the service does not show it to the caller.'),
-  Payment: paymentDocument.optional(),
-  Bill: billDocument.optional().describe('The payment as billing lists it, with what was unlocked and the deadline.'),
+  Payment: payment.shown.optional(),
+  Bill: bill.shown.optional().describe('The payment as billing lists it, with what was unlocked and the deadline.'),
   Deals: z
     .array(
-      offlineDeal.extend({
+      offlineDeal.shown.extend({
         Unlocked: z.boolean().describe('Whether the provider has been paid.'),
         Height: z.number().int().describe('Epoch of the chain now.'),
         StartHeight: z.number().int(),
@@ -85,9 +86,9 @@ async function madeOf(
 async function joined(
   parts: PayParts,
   context: Context,
-  request: Pick<S3Request, 'headers' | 'signal'>,
+  request: Asking,
   made: MadeUpload,
-  live: WireUpload | undefined,
+  live: Upload | undefined,
 ): Promise<z.output<typeof expandedPay>> {
   const shown = {
     SourceFileUploadId: made.uploadId,
@@ -97,35 +98,23 @@ async function joined(
     DurationDays: made.days,
   }
   if (!live) return { ...shown, Status: 'Unseen', Deals: [] }
-  const [payment, deals] = await Promise.all([
-    askPayment(parts, context, request, made.uploadId).then((answer) => paymentOf(dataOf(answer, wirePayment))),
-    Promise.all(live.offline_deal.map((deal) => dealOf(parts, context, request, made, deal))),
+  const [paid, deals] = await Promise.all([
+    askPayment(parts, context, request, made.uploadId).then((answer) => service.dataOf(answer, payment.read)),
+    Promise.all(live.OfflineDeals.map((deal) => dealOf(parts, context, request, made, deal))),
   ])
-  const bill = payment.PayTxHash === '' ? undefined : await billOf(parts, context, request, made, payment.PayTxHash)
-  return { ...shown, Status: live.status, Payment: payment, ...(bill && { Bill: bill }), Deals: deals }
+  const billed = paid.PayTxHash === '' ? undefined : await billOf(parts, context, request, made, paid.PayTxHash)
+  return { ...shown, Status: live.Status, Payment: paid, ...(billed && { Bill: billed }), Deals: deals }
 }
 
-async function dealOf(
-  parts: PayParts,
-  context: Context,
-  request: Pick<S3Request, 'headers' | 'signal'>,
-  { uploadId }: MadeUpload,
-  deal: WireUpload['offline_deal'][number],
-) {
-  const named = { dealId: String(deal.deal_id), uploadId }
+async function dealOf(parts: PayParts, context: Context, request: Asking, { uploadId }: MadeUpload, deal: OfflineDeal) {
+  const named = { dealId: String(deal.DealId), uploadId }
   const answer = await askDetail(parts, context, request, named, () => noSuchUpload(uploadId))
-  const { Unlocked, Height, StartHeight, EndHeight } = detailOf(dataOf(answer, wireDetail))
-  return { ...offlineDealOf(deal), Unlocked, Height, StartHeight, EndHeight }
+  const { Unlocked, Height, StartHeight, EndHeight } = service.dataOf(answer, detail.read).Deal
+  return { ...deal, Unlocked, Height, StartHeight, EndHeight }
 }
 
-async function billOf(
-  parts: PayParts,
-  context: Context,
-  request: Pick<S3Request, 'headers' | 'signal'>,
-  { name, wallet }: MadeUpload,
-  hash: string,
-) {
-  const named = (await parts.variant()) === 'b' ? wallet : undefined
+async function billOf(parts: PayParts, context: Context, request: Asking, { name, wallet }: MadeUpload, hash: string) {
+  const named = (await parts.variant()) === 'open' ? wallet : undefined
   const query = { 'file-name': name, 'wallet-address': named, 'order-by': 'pay_at' }
   const { items } = await pageOfBills(parts, context, request, query, { page_size: BILLS, page_number: 1 })
   return items.find(({ PayTxHash }) => PayTxHash === hash)

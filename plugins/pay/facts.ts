@@ -1,16 +1,18 @@
-import { lenient, type PluginHost, parseAmount, repeatable, type ServiceClient } from 'dealgate'
-import { z } from 'zod'
+import { type PluginHost, parseAmount, priceStatistics, repeatable, type ServiceClient } from 'dealgate'
+import type { z } from 'zod'
+import { systemConfig } from './documents.js'
 import type { PayOptions } from './options.js'
-import { dataOf, type WireParams, wireParams } from './wire.js'
+import { apiPath, service } from './service.js'
 
-export type Variant = WireParams['variant']
+/** `signedIn`: variant A of the interface, with sign-in of wallets; `open`: variant B, without. */
+export type Variant = 'signedIn' | 'open'
+
+const VARIANTS = { a: 'signedIn', A: 'signedIn', b: 'open', B: 'open' } as const
 
 /** How long an answer is used, ms. */
 const FRESH_MS = 60_000
 
-const wireStatistics = z.object({ average_price_per_GB_per_year: lenient.text })
-
-interface Service {
+interface FactDeps {
   readonly options: Pick<PayOptions, 'variant'>
   readonly host: Pick<PluginHost, 'now'>
   readonly client: ServiceClient
@@ -18,39 +20,35 @@ interface Service {
 
 /** What the service says of itself, up to a minute old. Methods throw S3Error Upstream* and NotImplemented. */
 export class ServiceFacts {
-  readonly #service: Service
-  readonly #params: () => Promise<WireParams>
-  readonly #price: () => Promise<bigint | undefined>
+  readonly #deps: FactDeps
+  readonly #params: () => Promise<z.output<typeof systemConfig.shown>>
+  /** Average price, attofil for 10^9 bytes and a year; undefined where the service does not state it in fil. */
+  readonly pricePerYear: () => Promise<bigint | undefined>
 
-  constructor(service: Service) {
-    this.#service = service
-    this.#params = this.#cached(['api', 'v1', 'common', 'system', 'params'], wireParams)
-    this.#price = this.#cached(
+  constructor(deps: FactDeps) {
+    this.#deps = deps
+    this.#params = this.#cached(apiPath('common', 'system', 'params'), systemConfig.read)
+    this.pricePerYear = this.#cached(
       ['stats', 'storage'],
-      wireStatistics.transform((told) => attofil(told.average_price_per_GB_per_year)),
+      priceStatistics.read.transform((prices) => attofil(prices.AveragePricePerGBPerYear?.Text ?? '')),
     )
   }
 
   /** The two variants name their system parameters differently. */
   async variant(): Promise<Variant> {
-    const { variant } = this.#service.options
-    return variant === 'auto' ? (await this.#params()).variant : variant
+    const { variant } = this.#deps.options
+    return VARIANTS[variant === 'auto' ? (await this.#params()).Variant : variant]
   }
 
   /** Clients lock this many times the expected price. */
   async factor(): Promise<number> {
-    return Math.max(1, (await this.#params()).pay_multiply_factor)
-  }
-
-  /** Average price, attofil for 10^9 bytes and a year; undefined where the service does not tell it in fil. */
-  pricePerYear(): Promise<bigint | undefined> {
-    return this.#price()
+    return Math.max(1, (await this.#params()).PayMultiplyFactor)
   }
 
   #cached<T>(path: readonly string[], schema: z.ZodType<T>): () => Promise<T> {
     let known: { readonly value: Promise<T>; readonly until: number } | undefined
     return () => {
-      const now = this.#service.host.now()
+      const now = this.#deps.host.now()
       if (known && now < known.until) return known.value
       const value = this.#ask(path, schema).catch((error) => {
         if (known?.value === value) known = undefined
@@ -62,11 +60,11 @@ export class ServiceFacts {
   }
 
   async #ask<T>(path: readonly string[], schema: z.ZodType<T>): Promise<T> {
-    return dataOf(await this.#service.client.send({ method: 'GET', path }), schema)
+    return service.dataOf(await this.#deps.client.send({ method: 'GET', path }), schema)
   }
 }
 
-function attofil(told: string): bigint | undefined {
-  const [, digits = ''] = /^\s*([\d.eE+-]+)\s+FIL\s*$/i.exec(told) ?? []
+function attofil(stated: string): bigint | undefined {
+  const [, digits = ''] = /^\s*([\d.eE+-]+)\s+FIL\s*$/i.exec(stated) ?? []
   return parseAmount(digits)
 }

@@ -1,15 +1,12 @@
-import { parseAmount } from 'dealgate'
+import { serviceOptions } from 'dealgate'
 import { z } from 'zod'
 
 const DAY = 86_400
 
-const seconds = (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback)
+const { url, seconds, filPerDay } = serviceOptions
 
 export const payOptions = z.strictObject({
-  paymentUrl: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('Address of the storage payment API. Default: the one that the server was started with.'),
+  paymentUrl: url().describe('Address of the storage payment API. Default: the one that the server was started with.'),
   variant: z
     .enum(['auto', 'a', 'b'])
     .default('auto')
@@ -37,14 +34,9 @@ export const payOptions = z.strictObject({
   reconcileAfterSeconds: seconds(1, 30 * DAY, DAY).describe(
     'An upload whose answer was lost counts as not made once the list of uploads has lacked it for so long.',
   ),
-  maxSpendPerDay: z
-    .string()
-    .refine(
-      (text) => text === 'none' || parseAmount(text) !== undefined,
-      'must be a decimal number of fil, with at most 18 digits after the point, or none',
-    )
-    .default('10')
-    .describe('Fil that uploads, together with deals and tasks, may cost per day, UTC; `none` for no cap.'),
+  maxSpendPerDay: filPerDay().describe(
+    'Fil that uploads, together with deals and tasks, may cost per day, UTC; `none` for no cap.',
+  ),
 })
 
 export type PayOptions = z.output<typeof payOptions>

@@ -1,25 +1,41 @@
-import { Attempts, openFilLedger, type PluginHost, S3Error, ServiceClient, type SpendLedger } from 'dealgate'
+import {
+  Attempts,
+  IdentitySecrets,
+  JobTokens,
+  OptionalService,
+  openFilLedger,
+  type PluginHost,
+  type ServiceClient,
+  type SpendLedger,
+  secretKeyHash,
+} from 'dealgate'
 import { ServiceFacts, type Variant } from './facts.js'
 import type { PayOptions } from './options.js'
+import type { Wallets } from './sign-in.js'
 import { MadeUploads } from './upload/made-uploads.js'
-import { Wallets } from './wallets.js'
 
 /** Shared by the operations and jobs of this plugin. */
 export class PayParts {
   readonly options: PayOptions
   readonly host: PluginHost
   readonly wallets: Wallets
+  readonly jobTokens: JobTokens
   readonly attempts: Attempts
   readonly facts: ServiceFacts
   readonly made: MadeUploads
   readonly ledger: SpendLedger
-  #client: ServiceClient | undefined
+  readonly #service: OptionalService
 
   /** @param host need not have started yet */
   constructor(options: PayOptions, host: PluginHost) {
     this.options = options
     this.host = host
-    this.wallets = new Wallets(host)
+    this.wallets = new IdentitySecrets(host, {
+      records: 'pay-sessions',
+      purpose: 'pay:session',
+      hash: secretKeyHash,
+    })
+    this.jobTokens = new JobTokens(host, 'pay:job-bearer')
     this.attempts = new Attempts(() => host.now())
     this.facts = new ServiceFacts(this)
     this.made = new MadeUploads(host)
@@ -27,24 +43,21 @@ export class PayParts {
       cost: 'The upload would cost about',
       all: 'all uploads, deals and tasks together',
     })
+    const { paymentUrl, timeoutSeconds, tokenHeader } = options
+    this.#service = new OptionalService(
+      () => ({
+        service: 'payment service',
+        url: paymentUrl ?? host.paymentUrl,
+        timeoutMs: timeoutSeconds * 1000,
+        tokenHeader,
+      }),
+      'This server was started without a storage payment API: see --payment-url.',
+    )
   }
 
   /** Throws S3Error NotImplemented if the server has no storage payment API. */
   get client(): ServiceClient {
-    const { paymentUrl, timeoutSeconds, tokenHeader } = this.options
-    const url = paymentUrl ?? this.host.paymentUrl
-    if (url === undefined) {
-      throw new S3Error('NotImplemented', {
-        message: 'This server was started without a storage payment API: see --payment-url.',
-      })
-    }
-    this.#client ??= new ServiceClient({
-      service: 'payment service',
-      url,
-      timeoutMs: timeoutSeconds * 1000,
-      tokenHeader,
-    })
-    return this.#client
+    return this.#service.client
   }
 
   /** The variant of the service. Throws S3Error. */
@@ -52,9 +65,7 @@ export class PayParts {
     return this.facts.variant()
   }
 
-  async close(): Promise<void> {
-    const client = this.#client
-    this.#client = undefined
-    await client?.close()
+  close(): Promise<void> {
+    return this.#service.close()
   }
 }

@@ -1,156 +1,7 @@
-import { type ProviderDocument, providerDocument, providerDocumentOf, type WireProvider } from 'dealgate'
+import { type AnswerPart, answerParts, answerShape, lenient, member, providerShape } from 'dealgate'
 import { z } from 'zod'
-import { type WireBid, type WireDeal, type WireTask, wireBidder } from './wire.js'
 
-export const bidDocument = z.object({
-  BidId: z.number().int().nullable(),
-  Status: z.string(),
-  Price: z.string().describe('Decimal, as text: fil per GiB and epoch.'),
-  MinPieceSize: z.string(),
-  Proposal: z.string(),
-  ExpireDays: z.number().int().nullable(),
-  ContactInfo: z.string(),
-  Username: z.string(),
-  CreatedOn: z.string(),
-  CreatedAt: z.string().optional().describe('CreatedOn in RFC 3339.'),
-  WonOn: z.string().nullable(),
-  User: z
-    .object({
-      Status: z.string(),
-      RegisteredOn: z.string(),
-      Headline: z.string().nullable(),
-      Summary: z.string().nullable(),
-      Providers: z.array(providerDocument).meta({ element: 'Provider' }),
-    })
-    .optional(),
-})
-
-type BidDocument = z.output<typeof bidDocument>
-
-export function bidOf(bid: WireBid): BidDocument {
-  const created = timeOf(bid.created_on)
-  const bidder = wireBidder.safeParse(bid.platform_user_info ?? bid.user_info).data
-  return {
-    BidId: bid.bid_id,
-    Status: bid.status,
-    Price: bid.price,
-    MinPieceSize: bid.min_piece_size,
-    Proposal: bid.proposal,
-    ExpireDays: bid.expire_days,
-    ContactInfo: bid.contact_info,
-    Username: bid.username,
-    CreatedOn: bid.created_on,
-    ...(created !== undefined && { CreatedAt: created }),
-    WonOn: bid.won_on,
-    ...(bidder && {
-      User: {
-        Status: bidder.status,
-        RegisteredOn: bidder.registered_on,
-        Headline: bidder.headline,
-        Summary: bidder.summary,
-        Providers: bidder.miners.map(providerOf),
-      },
-    }),
-  }
-}
-
-/** A deal of a task, with the file that the provider fetches. */
-export const platformDeal = z.object({
-  Id: z.number().int().nullable(),
-  DealCid: z.string().nullable(),
-  FilePath: z.string().nullable(),
-  FileSourceUrl: z.string().describe('Empty for callers who are neither poster nor provider.'),
-  Md5Origin: z.string().nullable(),
-  MinerId: z.number().int().nullable(),
-  Note: z.string().nullable(),
-  StartEpoch: z.number().int().nullable(),
-  Status: z.string(),
-  TaskId: z.number().int().nullable(),
-  UserId: z.number().int().nullable(),
-  Created: z.string().describe('As the platform wrote it.'),
-  CreatedAt: z.string().optional().describe('The same in RFC 3339.'),
-  Updated: z.string().describe('As the platform wrote it.'),
-  UpdatedAt: z.string().optional().describe('The same in RFC 3339.'),
-})
-
-type PlatformDealDocument = z.output<typeof platformDeal>
-
-export function dealOf(deal: WireDeal): PlatformDealDocument {
-  const created = timeOf(deal.created_at)
-  const updated = timeOf(deal.updated_at)
-  return {
-    Id: deal.id,
-    DealCid: deal.deal_cid,
-    FilePath: deal.file_path,
-    FileSourceUrl: deal.file_source_url,
-    Md5Origin: deal.md5_origin,
-    MinerId: deal.miner_id,
-    Note: deal.note,
-    StartEpoch: deal.start_epoch,
-    Status: deal.status,
-    TaskId: deal.task_id,
-    UserId: deal.user_id,
-    Created: deal.created_at,
-    ...(created !== undefined && { CreatedAt: created }),
-    Updated: deal.updated_at,
-    ...(updated !== undefined && { UpdatedAt: updated }),
-  }
-}
-
-export function providerOf(provider: WireProvider): ProviderDocument {
-  return providerDocumentOf(provider, timeOf(provider.update_time_str))
-}
-
-export const taskDocument = z.object({
-  TaskId: z.number().int().nullable(),
-  TaskUuid: z.string().optional(),
-  TaskName: z.string(),
-  Description: z.string(),
-  Type: z.string().nullable().describe('regular or verified.'),
-  Status: z.string(),
-  IsPublic: z.boolean(),
-  Tags: z.array(z.string()).meta({ element: 'Tag' }),
-  MinPrice: z.string().nullable().describe('Decimal, as text: fil per GiB and epoch.'),
-  MaxPrice: z.string().nullable().describe('Decimal, as text: fil per GiB and epoch.'),
-  MinerId: z.string().nullable(),
-  ExpireDays: z.number().int().nullable(),
-  TaskFileName: z.string(),
-  CreatedOn: z.string().describe('As the platform wrote it.'),
-  CreatedAt: z.string().optional().describe('The same in RFC 3339.'),
-  BidCount: z.number().int().optional(),
-  DealCount: z.number().int().optional(),
-  SuccessfulDealCount: z.number().int().optional(),
-})
-
-type TaskDocument = z.output<typeof taskDocument>
-
-/** @param uuid of the task, where the answer does not hold it */
-export function taskOf(task: WireTask, uuid: string | null = task.uuid): TaskDocument {
-  const created = timeOf(task.created_on)
-  return {
-    TaskId: task.task_id,
-    ...(uuid !== null && { TaskUuid: uuid }),
-    TaskName: task.task_name,
-    Description: task.description,
-    Type: task.type,
-    Status: task.status,
-    IsPublic: task.is_public,
-    Tags: task.tags
-      .split(',')
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ''),
-    MinPrice: task.min_price,
-    MaxPrice: task.max_price,
-    MinerId: task.miner_id,
-    ExpireDays: task.expire_days,
-    TaskFileName: task.task_file_name,
-    CreatedOn: task.created_on,
-    ...(created !== undefined && { CreatedAt: created }),
-    ...(task.bid_count !== null && { BidCount: task.bid_count }),
-    ...(task.deal_count !== null && { DealCount: task.deal_count }),
-    ...(task.successful_deal_count !== null && { SuccessfulDealCount: task.successful_deal_count }),
-  }
-}
+const { text, nullableText, nullableNumber, count, flag } = answerParts
 
 const MILLISECONDS: Readonly<Record<number, (digits: string) => number>> = {
   10: (seconds) => Number(seconds) * 1000,
@@ -159,8 +10,145 @@ const MILLISECONDS: Readonly<Record<number, (digits: string) => number>> = {
 }
 
 /** A time in digits, in seconds, milli- or microseconds by their number, in RFC 3339; undefined for other text. */
-export function timeOf(digits: string | null): string | undefined {
-  if (digits === null || !/^\d+$/.test(digits)) return undefined
+export function timeOf(digits: string): string | undefined {
+  if (!/^\d+$/.test(digits)) return undefined
   const time = MILLISECONDS[digits.length]?.(digits)
   return time === undefined ? undefined : `${new Date(time).toISOString().slice(0, 19)}Z`
 }
+
+const time = { read: lenient.text.transform(timeOf), shown: z.string().optional() }
+/** Absent for null and any other value. */
+const optionalNumber = { read: lenient.numeric.optional().catch(undefined), shown: z.number().int().optional() }
+const PRICE = 'Decimal, as text: fil per GiB and epoch.'
+const AS_WRITTEN = 'As the platform wrote it.'
+const SAME = 'The same in RFC 3339.'
+
+/** Lists the items in `value[name]`, in one of its names, or in `value` itself: deployments differ. Null is no item. */
+export function listOf<T>(item: z.ZodType<T>, ...names: readonly string[]): z.ZodType<T[]> {
+  const pick = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value
+    if (value === null || value === undefined || value === '') return []
+    const object = value as Readonly<Record<string, unknown>>
+    const name = names.find((one) => typeof object === 'object' && one in object)
+    return name === undefined ? value : (object[name] ?? [])
+  }
+  return z.unknown().optional().transform(pick).pipe(z.array(item)) as unknown as z.ZodType<T[]>
+}
+
+function list<Shown extends z.ZodType>(
+  { read, shown }: AnswerPart<Shown>,
+  element: string,
+  ...names: readonly string[]
+): AnswerPart<z.ZodArray<Shown>> {
+  return { read: listOf(read, ...names), shown: z.array(shown).meta({ element }) }
+}
+
+/** Absent for what has not this form. */
+function optional<Shown extends z.ZodType>({ read, shown }: AnswerPart<Shown>): AnswerPart<z.ZodOptional<Shown>> {
+  return { read: read.optional().catch(undefined), shown: shown.optional() }
+}
+
+export const provider = providerShape(timeOf)
+
+const bidder = answerShape({
+  Status: member('status', text),
+  RegisteredOn: member('registered_on', text),
+  Headline: member('headline', nullableText),
+  Summary: member('summary', nullableText),
+  Providers: member('miners', {
+    read: listOf(provider.read).catch([]),
+    shown: z.array(provider.shown).meta({ element: 'Provider' }),
+  }),
+})
+
+export const bid = answerShape({
+  BidId: member('bid_id', nullableNumber),
+  Status: member('status', text),
+  Price: member('price', text, PRICE),
+  MinPieceSize: member('min_piece_size', text),
+  Proposal: member('proposal', text),
+  ExpireDays: member('expire_days', nullableNumber),
+  ContactInfo: member('contact_info', text),
+  Username: member('username', text),
+  CreatedOn: member('created_on', text),
+  CreatedAt: member('created_on', time, 'CreatedOn in RFC 3339.'),
+  WonOn: member('won_on', nullableText),
+  User: member(['platform_user_info', 'user_info'], optional(bidder)),
+})
+
+/** A deal of a task, with the file that the provider fetches. */
+export const platformDeal = answerShape({
+  Id: member('id', nullableNumber),
+  DealCid: member('deal_cid', nullableText),
+  FilePath: member('file_path', nullableText),
+  FileSourceUrl: member('file_source_url', text, 'Empty for callers who are neither poster nor provider.'),
+  Md5Origin: member('md5_origin', nullableText),
+  MinerId: member('miner_id', nullableNumber),
+  Note: member('note', nullableText),
+  StartEpoch: member('start_epoch', nullableNumber),
+  Status: member('status', text),
+  TaskId: member('task_id', nullableNumber),
+  UserId: member('user_id', nullableNumber),
+  Created: member('created_at', text, AS_WRITTEN),
+  CreatedAt: member('created_at', time, SAME),
+  Updated: member('updated_at', text, AS_WRITTEN),
+  UpdatedAt: member('updated_at', time, SAME),
+})
+
+const uuid = { read: lenient.nullableText.transform((value) => value ?? undefined), shown: z.string().optional() }
+
+const tags = {
+  read: z
+    .union([lenient.text, z.array(lenient.text).transform((all) => all.join(','))])
+    .transform((all) => all.split(',').flatMap((tag) => tag.trim() || [])),
+  shown: z.array(z.string()).meta({ element: 'Tag' }),
+}
+
+export const task = answerShape({
+  TaskId: member('task_id', nullableNumber),
+  TaskUuid: member('uuid', uuid),
+  TaskName: member('task_name', text),
+  Description: member('description', text),
+  Type: member('type', nullableText, 'regular or verified.'),
+  Status: member('status', text),
+  IsPublic: member('is_public', flag),
+  Tags: member('tags', tags),
+  MinPrice: member('min_price', nullableText, PRICE),
+  MaxPrice: member('max_price', nullableText, PRICE),
+  MinerId: member('miner_id', nullableText),
+  ExpireDays: member('expire_days', nullableNumber),
+  TaskFileName: member('task_file_name', text),
+  CreatedOn: member('created_on', text, AS_WRITTEN),
+  CreatedAt: member('created_on', time, SAME),
+  BidCount: member('bid_count', optionalNumber),
+  DealCount: member('deal_count', optionalNumber),
+  SuccessfulDealCount: member('successful_deal_count', optionalNumber),
+})
+
+type Task = z.output<typeof task.shown>
+
+/** The task with this UUID, or with none, where the answer does not hold it. */
+export function withUuid({ TaskId, TaskUuid: _, ...others }: Task, uuid: string | undefined): Task {
+  return { TaskId, ...(uuid !== undefined && { TaskUuid: uuid }), ...others }
+}
+
+const poster = answerShape({
+  CompleteTaskCount: member('complete_task_count', count),
+  ContactInfo: member('contact_info', text),
+  MemberSince: member('member_since', text),
+  MemberSinceTime: member('member_since', time, SAME),
+})
+
+export const taskDetail = answerShape({
+  Task: member('task', task),
+  Bids: member('bid', list(bid, 'Bid', 'bid', 'bids')),
+  Deals: member('deal', list(platformDeal, 'Deal', 'deal', 'deals')),
+  AverageBid: member('average_bid', text),
+  BidCount: member('bid_count', count),
+  DealCompleteRate: member('deal_complete_rate', text),
+  TotalDealCount: member('total_deal_count', count),
+  Miner: member('miner', { read: provider.read.nullable().catch(null), shown: provider.shown.nullable() }),
+  Poster: member('poster', optional(poster)),
+})
+
+export type TaskDetail = z.output<typeof taskDetail.shown>

@@ -1,9 +1,9 @@
 import { type Context, type Expansion, type ExpansionSubject, repeatable, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { acting } from './acting.js'
-import { bidDocument, bidOf, dealOf, platformDeal, taskDocument, taskOf } from './documents.js'
-import type { TaskParts } from './parts.js'
-import { dataOf, type WireDetail, wireDetail } from './wire.js'
+import type { TaskDeps } from './deps.js'
+import { bid, platformDeal, type TaskDetail, task, taskDetail, withUuid } from './documents.js'
+import { platform } from './platform.js'
+import { acting } from './sign-in.js'
 
 /** Newest tasks of a bucket that are searched for a deal. */
 const SEARCHED = 20
@@ -12,26 +12,26 @@ const DEALS = 1000
 
 /** A task, its bids, and its own view of the deal. */
 const expandedTask = z.object({
-  ...taskDocument.shape,
-  Bids: z.array(bidDocument).meta({ element: 'Bid' }),
+  ...task.shown.shape,
+  Bids: z.array(bid.shown).meta({ element: 'Bid' }),
   AverageBid: z.string().nullable(),
-  Deal: platformDeal.optional(),
+  Deal: platformDeal.shown.optional(),
 })
 
-type Details = (uuid: string) => Promise<WireDetail | undefined>
+type Details = (uuid: string) => Promise<TaskDetail | undefined>
 
 /** `expand=task`: the task by which a deal was made, as it is now, with its bids and its own view of the deal. */
-export function taskExpansion(parts: TaskParts): Expansion {
+export function taskExpansion(deps: TaskDeps): Expansion {
   return {
     name: 'task',
     member: 'Task',
     summary: 'The task by which the deal was made, with its bids.',
     result: expandedTask,
     join: async (deals, context) => {
-      const details = detailsFor(parts, context)
+      const details = detailsFor(deps, context)
       const ofBuckets = new Map<string, Promise<readonly string[]>>()
       const uuidsOf = (bucket: string) => {
-        const known = ofBuckets.get(bucket) ?? tasksOf(parts, context, bucket)
+        const known = ofBuckets.get(bucket) ?? tasksOf(deps, context, bucket)
         ofBuckets.set(bucket, known)
         return known
       }
@@ -47,38 +47,38 @@ async function joined(
 ): Promise<object | undefined> {
   for (const uuid of taskUuid === undefined ? await uuidsOf(bucket) : [taskUuid]) {
     const detail = await details(uuid)
-    const deal = detail?.deal.find((one) => one.deal_cid === dealCid)
+    const deal = detail?.Deals.find((one) => one.DealCid === dealCid)
     if (!detail || (!deal && taskUuid === undefined)) continue
     return {
-      ...taskOf(detail.task, uuid),
-      Bids: detail.bid.map(bidOf),
-      AverageBid: detail.average_bid,
-      ...(deal && { Deal: dealOf(deal) }),
+      ...withUuid(detail.Task, uuid),
+      Bids: detail.Bids,
+      AverageBid: detail.AverageBid,
+      ...(deal && { Deal: deal }),
     }
   }
   return undefined
 }
 
 /** UUIDs of tasks that were created from the bucket, for a caller who may read all of it. */
-async function tasksOf(parts: TaskParts, { checks }: Context, bucket: string): Promise<readonly string[]> {
+async function tasksOf(deps: TaskDeps, { checks }: Context, bucket: string): Promise<readonly string[]> {
   try {
     checks.requireWholeBucket(bucket, 'read')
   } catch {
     return []
   }
-  const made = await parts.made.ofBucket(bucket)
+  const made = await deps.made.ofBucket(bucket)
   return made.slice(0, SEARCHED).flatMap(({ uuid }) => (uuid === undefined || uuid === '' ? [] : [uuid]))
 }
 
 /** Gets each task once; undefined for one that the platform does not show to the caller. */
-function detailsFor(parts: TaskParts, { caller }: Context): Details {
-  const known = new Map<string, Promise<WireDetail | undefined>>()
+function detailsFor(deps: TaskDeps, { caller }: Context): Details {
+  const known = new Map<string, Promise<TaskDetail | undefined>>()
   const actor = { identity: caller?.identity, bearer: undefined }
   const get = async (uuid: string) => {
     try {
-      return await acting(parts, actor, 'optional', async (token) => {
-        const answer = await parts.client.send({ method: 'GET', path: ['tasks', uuid], query: { limit: DEALS }, token })
-        return dataOf(answer, wireDetail, { missing: () => new S3Error('NoSuchTask') })
+      return await acting(deps, actor, 'optional', async (token) => {
+        const answer = await deps.client.send({ method: 'GET', path: ['tasks', uuid], query: { limit: DEALS }, token })
+        return platform.dataOf(answer, taskDetail.read, { missing: () => new S3Error('NoSuchTask') })
       })
     } catch (error) {
       if (error instanceof S3Error && error.code === 'NoSuchTask') return undefined

@@ -1,7 +1,7 @@
-import { type AnyOperation, definePlugin } from 'dealgate'
+import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
 import { createTasks } from './create/job.js'
+import { TaskDeps } from './deps.js'
 import { taskExpansion } from './expand.js'
-import { taskGauges } from './gauges.js'
 import { offersOf } from './offers.js'
 import { listBucketTasks } from './operations/bucket-tasks.js'
 import { listProviderDeals, updateMyDeal, updateMyProvider, updateTaskDealStatus } from './operations/my-provider.js'
@@ -9,45 +9,56 @@ import { getPriceStatistics, getProvider, listProviders } from './operations/pro
 import { createApiKey, createJwt, createPlatformSession } from './operations/sessions.js'
 import { createTask, getTask, listMyProviderTasks, listMyTasks, listPublicTasks } from './operations/tasks.js'
 import { taskOptions } from './options.js'
-import { TaskParts } from './parts.js'
 
 export default definePlugin({
   name: 'task',
   summary: 'The task platform: storage providers, tasks with their bids and deals, and the log-ins of callers to it.',
   options: taskOptions,
   create(options, host) {
-    const parts = new TaskParts(options, host)
+    const deps = new TaskDeps(options, host)
     return {
-      operations: taskOperations(parts),
-      jobs: [createTasks(parts)],
-      gauges: taskGauges(parts),
-      offers: offersOf(parts),
-      expansions: [taskExpansion(parts)],
-      stop: () => parts.close(),
+      operations: taskOperations(deps),
+      jobs: [createTasks(deps)],
+      gauges: taskGauges(deps),
+      offers: offersOf(deps),
+      expansions: [taskExpansion(deps)],
+      stop: () => deps.close(),
     }
   },
 })
 
 /** The operations of this plugin. */
-export function taskOperations(parts: TaskParts): readonly AnyOperation[] {
+export function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
   return [
-    createPlatformSession(parts),
-    createApiKey(parts),
-    createJwt(parts),
-    listProviders(parts),
-    getProvider(parts),
-    updateMyProvider(parts),
-    createTask(parts),
-    listBucketTasks(parts),
-    listPublicTasks(parts),
-    listMyTasks(parts),
-    getTask(parts),
-    listMyProviderTasks(parts),
-    listProviderDeals(parts),
-    updateMyDeal(parts, 'POST'),
-    updateMyDeal(parts, 'PUT'),
-    updateTaskDealStatus(parts, 'POST'),
-    updateTaskDealStatus(parts, 'PUT'),
-    getPriceStatistics(parts),
+    createPlatformSession(deps),
+    createApiKey(deps),
+    createJwt(deps),
+    listProviders(deps),
+    getProvider(deps),
+    updateMyProvider(deps),
+    createTask(deps),
+    listBucketTasks(deps),
+    listPublicTasks(deps),
+    listMyTasks(deps),
+    getTask(deps),
+    listMyProviderTasks(deps),
+    listProviderDeals(deps),
+    updateMyDeal(deps, 'POST'),
+    updateMyDeal(deps, 'PUT'),
+    updateTaskDealStatus(deps, 'POST'),
+    updateTaskDealStatus(deps, 'PUT'),
+    getPriceStatistics(deps),
+  ]
+}
+
+/** Tasks that were created through this server, and what they may cost today. */
+function taskGauges(deps: TaskDeps): readonly PluginGauge[] {
+  return [
+    {
+      name: 'tasks',
+      help: 'Tasks that were created through this server: `Created` ones have a UUID, `Unnamed` ones not yet.',
+      read: () => countByState(deps.made.all(), ({ uuid }) => (uuid === undefined ? 'Unnamed' : 'Created')),
+    },
+    ...spendGauges(deps.ledger, deps.options.maxSpendPerDay),
   ]
 }

@@ -1,16 +1,12 @@
-import { parseAmount } from 'dealgate'
+import { serviceOptions } from 'dealgate'
 import { z } from 'zod'
-import { FIELD_NAMES } from './wire.js'
+import { FIELD_NAMES } from './platform.js'
 
 const DAY = 86_400
-
-const seconds = (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback)
+const { url, seconds, filPerDay } = serviceOptions
 
 export const taskOptions = z.strictObject({
-  platformUrl: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('Address of the task platform. Default: the one that the server was started with.'),
+  platformUrl: url().describe('Address of the task platform. Default: the one that the server was started with.'),
   timeoutSeconds: seconds(1, 600, 30).describe('How long the task platform may take for an answer.'),
   createTimeoutSeconds: seconds(1, 3600, 300).describe('How long it may take to take in a new task with its CSV.'),
   reconcileAfterSeconds: seconds(1, 30 * DAY, DAY).describe(
@@ -27,14 +23,9 @@ export const taskOptions = z.strictObject({
     .max(1000)
     .default(100)
     .describe('Records that are requested at once where the client states no number.'),
-  maxSpendPerDay: z
-    .string()
-    .refine(
-      (text) => text === 'none' || parseAmount(text) !== undefined,
-      'must be a decimal number of fil, with at most 18 digits after the point, or none',
-    )
-    .default('10')
-    .describe('Fil that new tasks, together with deals, may cost per day, UTC; `none` for no cap.'),
+  maxSpendPerDay: filPerDay().describe(
+    'Fil that new tasks, together with deals, may cost per day, UTC; `none` for no cap.',
+  ),
   names: z
     .partialRecord(z.enum(FIELD_NAMES), z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/))
     .default({})

@@ -23,21 +23,23 @@ export interface PluginGauge {
 
 /** A storage provider, as lists of services name it. Amounts and sizes are texts of the service that lists it. */
 export interface ListedProvider {
-  readonly minerId: string
-  readonly location: string
+  readonly MinerId: string
+  readonly Location: string
   /** Decimal, fil per GiB and epoch. */
-  readonly price: string
+  readonly Price: string
   /** The same for verified deals. */
-  readonly verifiedPrice: string
+  readonly VerifiedPrice: string
   /** With its unit: `32GiB`. */
-  readonly minPieceSize: string
-  readonly maxPieceSize: string
-  readonly offlineDealAvailable: boolean
-  readonly score: number
-  readonly status: string
-  readonly contactInfo: string
-  /** When this was told, in digits. */
-  readonly updateTime: string
+  readonly MinPieceSize: string
+  readonly MaxPieceSize: string
+  readonly OfflineDealAvailable: boolean
+  readonly Score: number
+  readonly Status: string
+  readonly ContactInfo: string
+  /** When this was reported, in digits. */
+  readonly UpdateTime: string
+  /** The same in RFC 3339. */
+  readonly UpdatedAt?: string | undefined
 }
 
 /** A task that a plugin has had created from a bucket. */

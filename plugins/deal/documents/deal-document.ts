@@ -1,6 +1,6 @@
 import { type Context, S3Error } from 'dealgate'
 import { z } from 'zod'
-import type { DealClient, GatewayDeal, GatewayDealState } from '../deal-client.js'
+import { type DealClient, type GatewayDeal, type GatewayDealState, instantOf, timeOf } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
 import { type DealRecord, holds, type LiveState } from '../records/deal-records.js'
 
@@ -103,32 +103,6 @@ export function documentOf(deal: GatewayDeal, known: KnownOfDeal = {}, epochSeco
     Status: known.state ?? 'Recorded',
     ...(known.message && { StatusMessage: known.message }),
   }
-}
-
-const MICROSECOND: Readonly<Record<number, (digits: bigint) => bigint>> = {
-  10: (seconds) => seconds * 1_000_000n,
-  13: (milliseconds) => milliseconds * 1000n,
-  16: (microseconds) => microseconds,
-  19: (nanoseconds) => nanoseconds / 1000n,
-}
-
-/**
- * Parses a time in digits, in seconds, milli-, micro- or nanoseconds according to their number, to microseconds since
- * 1970. Undefined for any other text.
- */
-export function instantOf(digits: string): bigint | undefined {
-  return /^\d+$/.test(digits) ? MICROSECOND[digits.length]?.(BigInt(digits)) : undefined
-}
-
-/** A time in digits as RFC 3339, with the fraction that was given, at most six digits. Undefined for any other text. */
-export function timeOf(digits: string): string | undefined {
-  const microseconds = instantOf(digits)
-  if (microseconds === undefined) return undefined
-  const whole = new Date(Number(microseconds / 1000n)).toISOString().slice(0, 19)
-  const fraction = String(microseconds % 1_000_000n)
-    .padStart(6, '0')
-    .slice(0, Math.min(digits.length - 10, 6))
-  return fraction === '' ? `${whole}Z` : `${whole}.${fraction}Z`
 }
 
 export function wholeSeconds(time: number): string {

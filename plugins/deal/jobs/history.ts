@@ -1,6 +1,5 @@
 import { OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate'
-import type { DealClient, GatewayDeal, History, HistoryEntry } from '../deal-client.js'
-import { instantOf } from '../documents/deal-document.js'
+import { type DealClient, type GatewayDeal, type History, type HistoryEntry, instantOf } from '../deal-client.js'
 import type { DealParts } from '../parts.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import type { DealTerms } from '../terms/terms.js'

@@ -2,7 +2,7 @@ import { defineCall, providerDocument } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import { dealResult } from '../jobs/record-deal.js'
-import { knownProviders, providerOf } from '../known-providers.js'
+import { knownProviders } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
@@ -108,7 +108,7 @@ export function listProviders(parts: DealParts) {
     async answer(_call, context) {
       const providers =
         (await knownProviders(parts, context)) ?? (await new DealClient(context.gateway, context.log).providers())
-      return { Providers: providers.map(providerOf) }
+      return { Providers: [...providers] }
     },
   })
 }

@@ -1,8 +1,16 @@
-import { type Context, formatAmount, parseAmount, providerDocument, S3Error, type StoredObject } from 'dealgate'
+import {
+  type Context,
+  formatAmount,
+  type ProviderDocument,
+  parseAmount,
+  providerDocument,
+  S3Error,
+  type StoredObject,
+} from 'dealgate'
 import { z } from 'zod'
-import type { DealSubject, GatewayProvider } from '../deal-client.js'
+import type { DealSubject } from '../deal-client.js'
 import { amount } from '../documents/deal-document.js'
-import { askOf, knownProviders, providerOf, whyUnfit } from '../known-providers.js'
+import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
 import { divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
@@ -103,11 +111,11 @@ interface Offer {
   readonly document: z.output<typeof candidate>
 }
 
-function offerOf(provider: GatewayProvider, pieceSize: number, { duration, verified }: StatedMoney): Offer[] {
+function offerOf(provider: ProviderDocument, pieceSize: number, { duration, verified }: StatedMoney): Offer[] {
   const ask = askOf(provider, verified)
   if (ask === undefined || whyUnfit(provider, pieceSize)) return []
   const price = askFor(ask, pieceSize)
-  const { MinerId, Location, MinPieceSize, MaxPieceSize, Score, Status } = providerOf(provider)
+  const { MinerId, Location, MinPieceSize, MaxPieceSize, Score, Status } = provider
   const document = {
     MinerId,
     Location,

@@ -1,5 +1,5 @@
-import { type Context, formatAmount, parseAmount, S3Error } from 'dealgate'
-import type { DealSubject, GatewayProvider } from '../deal-client.js'
+import { type Context, formatAmount, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
+import type { DealSubject } from '../deal-client.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
 import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from './piece-size.js'
@@ -13,7 +13,7 @@ interface Quoted {
   readonly pieceSize: number
   readonly cold: number
   /** Absent when the gateway does not list them. */
-  readonly providers: readonly GatewayProvider[] | undefined
+  readonly providers: readonly ProviderDocument[] | undefined
   /** Attofil. */
   readonly total: bigint | undefined
 }
@@ -45,7 +45,7 @@ function providerWarnings(
   const { minerId, price, verified } = money
   if (!providers) return ['The gateway does not list its storage providers: there are no candidates.']
   if (minerId === undefined) return ['No MinerId is stated anywhere: the quote is for the first candidate.']
-  const provider = providers.find((one) => one.miner_id === minerId)
+  const provider = providers.find((one) => one.MinerId === minerId)
   if (!provider) return [`The gateway does not know the storage provider ${minerId}.`]
   const unfit = whyUnfit(provider, pieceSize)
   if (unfit) return [unfit]
@@ -105,7 +105,7 @@ export async function refuseDearPrice(
   const { maxTimesAsk } = parts.options
   const price = parseAmount(terms.price) ?? 0n
   if (priceConfirmed || maxTimesAsk === 'none' || price === 0n) return
-  const provider = (await knownProviders(parts, context))?.find(({ miner_id }) => miner_id === terms.minerId)
+  const provider = (await knownProviders(parts, context))?.find(({ MinerId }) => MinerId === terms.minerId)
   const ask = provider && askOf(provider, terms.verifiedDeal)
   if (ask === undefined) return
   const { bytes, objects } = await measure()

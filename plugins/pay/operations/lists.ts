@@ -1,13 +1,9 @@
 import { type Context, defineCall, PageOf, type PageRequest, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { billDocument, billOf, uploadDocument, uploadOf } from '../documents.js'
+import { bills, uploads } from '../documents.js'
 import type { PayParts } from '../parts.js'
-import { address, apiPath, dataOf, wireBilling, wireUploads } from '../wire.js'
-import { SOURCE, sendAsWallet } from './send.js'
-
-const total = z.number().int().describe('Records that meet the filter, on all pages.')
-
-type Asking = Pick<S3Request, 'headers' | 'signal'>
+import { address, apiPath, service } from '../service.js'
+import { type Asking, SOURCE, sendAsWallet } from './send.js'
 
 interface Bounds {
   readonly page_size: number
@@ -31,8 +27,8 @@ export async function pageOfUploads(
     path: apiPath('storage', 'tasks', 'deals'),
     query: { ...listQuery(query), wallet_address: address, ...bounds },
   }))
-  const { source_file_upload: items, total_record_count } = dataOf(answer, wireUploads)
-  return { items, total: total_record_count, raw: answer.json }
+  const { Uploads: items, TotalRecordCount: total } = service.dataOf(answer, uploads.read)
+  return { items, total, raw: answer.json }
 }
 
 export function listUploads(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.uploads) {
@@ -46,14 +42,13 @@ export function listUploads(parts: PayParts, { name, path, ...place }: ListPlace
     on: { method: 'GET', resource: 'service', path },
     query: z.strictObject(pageQuery),
     csv: { list: 'Uploads' },
-    result: z.object({ Uploads: z.array(uploadDocument).meta({ element: 'Upload' }), TotalRecordCount: total }),
+    result: uploads.shown,
     pages: 'Uploads',
     async answer({ request, query: asked, page: wanted }, context) {
       const query = withWallet(asked, request.params)
-      const { page, found } = await servicePage({ page: wanted, query, request }, async (bounds) => {
-        const { items, ...others } = await pageOfUploads(parts, context, request, query, bounds)
-        return { items: items.map(uploadOf), ...others }
-      })
+      const { page, found } = await servicePage({ page: wanted, query, request }, (bounds) =>
+        pageOfUploads(parts, context, request, query, bounds),
+      )
       return withRaw({ Uploads: page, TotalRecordCount: found.total }, found.raw)
     },
   })
@@ -72,8 +67,8 @@ export async function pageOfBills(
     path: apiPath('billing'),
     query: { ...listQuery(query), tx_hash: query['tx-hash'], wallet_address: address, ...bounds },
   }))
-  const { billing, total_record_count } = dataOf(answer, wireBilling)
-  return { items: billing.map(billOf), total: total_record_count, raw: answer.json }
+  const { Records: items, TotalRecordCount: total } = service.dataOf(answer, bills.read)
+  return { items, total, raw: answer.json }
 }
 
 export function listBilling(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.billing) {
@@ -89,7 +84,7 @@ export function listBilling(parts: PayParts, { name, path, ...place }: ListPlace
       ...pageQuery,
       'tx-hash': z.string().max(100).optional().describe('Only the payment of this transaction.'),
     }),
-    result: z.object({ Records: z.array(billDocument).meta({ element: 'Record' }), TotalRecordCount: total }),
+    result: bills.shown,
     pages: 'Records',
     csv: { list: 'Records' },
     async answer({ request, query: asked, page: wanted }, context) {
@@ -178,15 +173,15 @@ export function getUploadsCsv(parts: PayParts, { name, path, ...place }: ListPla
     access: 'bearer',
     on: { method: 'GET', resource: 'service', path },
     query,
-    result: z.object({ Uploads: z.array(uploadDocument).meta({ element: 'Upload' }) }),
+    result: uploads.shown.pick({ Uploads: true }),
     csv: { list: 'Uploads', usual: true },
     async answer({ request, query }, context) {
       const sorted = { ...withWallet(query, request.params), 'order-by': 'upload_at', ascending: true }
-      const uploads = await allOf(
-        async (bounds) => pageOfUploads(parts, context, request, sorted, bounds),
-        (upload) => upload.source_file_upload_id,
+      const all = await allOf(
+        (bounds) => pageOfUploads(parts, context, request, sorted, bounds),
+        ({ SourceFileUploadId }) => SourceFileUploadId,
       )
-      return { Uploads: uploads.map(uploadOf) }
+      return { Uploads: all }
     },
   })
 }
@@ -201,15 +196,15 @@ export function getBillingCsv(parts: PayParts, { name, path, ...place }: ListPla
     access: 'bearer',
     on: { method: 'GET', resource: 'service', path },
     query,
-    result: z.object({ Records: z.array(billDocument).meta({ element: 'Record' }) }),
+    result: bills.shown.pick({ Records: true }),
     csv: { list: 'Records', usual: true },
     async answer({ request, query }, context) {
       const sorted = { ...withWallet(query, request.params), 'order-by': 'pay_at', ascending: true }
-      const records = await allOf(
-        async (bounds) => pageOfBills(parts, context, request, sorted, bounds),
+      const all = await allOf(
+        (bounds) => pageOfBills(parts, context, request, sorted, bounds),
         ({ PayId }) => PayId,
       )
-      return { Records: records }
+      return { Records: all }
     },
   })
 }
@@ -218,10 +213,7 @@ export function getBillingCsv(parts: PayParts, { name, path, ...place }: ListPla
  * All records of a list, each once: one that is added meanwhile moves others to the next page. Throws InvalidRequest.
  */
 async function allOf<T>(
-  fetchPage: (bounds: {
-    readonly page_size: number
-    readonly page_number: number
-  }) => Promise<{ readonly items: readonly T[]; readonly total: number }>,
+  fetchPage: (bounds: Bounds) => Promise<{ readonly items: readonly T[]; readonly total: number }>,
   idOf: (item: T) => number,
 ): Promise<T[]> {
   const found = new Map<number, T>()
@@ -270,9 +262,9 @@ export function ofWallet(parts: PayParts) {
 
 /** The wallet as which the caller acts, if it has one. */
 async function* ownWallet(parts: PayParts, { caller }: Context) {
-  const isB = (await parts.variant()) === 'b'
-  const session = isB || !caller ? undefined : await parts.wallets.get(caller.identity)
-  const wallet = isB ? parts.options.wallet?.toLowerCase() : session?.address
+  const isOpen = (await parts.variant()) === 'open'
+  const session = isOpen || !caller ? undefined : await parts.wallets.get(caller.identity)
+  const wallet = isOpen ? parts.options.wallet?.toLowerCase() : session?.address
   if (wallet !== undefined) yield { WalletAddress: wallet }
 }
 

@@ -1,8 +1,9 @@
-import { type Context, S3Error, type S3Request } from 'dealgate'
+import { type Context, S3Error } from 'dealgate'
+import type { Upload } from '../documents.js'
 import type { PayParts } from '../parts.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
-import type { WireUpload } from '../wire.js'
 import { pageOfUploads } from './lists.js'
+import type { Asking } from './send.js'
 
 /** Pages of a list that are searched, and their size. */
 const PAGES = 5
@@ -19,14 +20,14 @@ const HIDDEN = ['WalletNotLinked', 'UpstreamAuthFailed', 'AccessDenied']
 export async function findLive(
   parts: PayParts,
   context: Pick<Context, 'caller'>,
-  request: Pick<S3Request, 'headers' | 'signal'>,
+  request: Asking,
   made: readonly Pick<MadeUpload, 'uploadId' | 'name' | 'wallet'>[],
-): Promise<ReadonlyMap<number, WireUpload>> {
-  const found = new Map<number, WireUpload>()
-  const isB = (await parts.facts.variant()) === 'b'
+): Promise<ReadonlyMap<number, Upload>> {
+  const found = new Map<number, Upload>()
+  const isOpen = (await parts.variant()) === 'open'
   const lists = new Map(
     made.map(({ name, wallet }) => {
-      const named = isB ? wallet : undefined
+      const named = isOpen ? wallet : undefined
       return [JSON.stringify([name, named]), { name, named }]
     }),
   )
@@ -37,8 +38,7 @@ export async function findLive(
       const bounds = { page_size: SIZE, page_number: page }
       const list = await pageOfUploads(parts, context, request, query, bounds).catch(hidden)
       for (const upload of list.items) {
-        const id = upload.source_file_upload_id
-        if (missing.delete(id)) found.set(id, upload)
+        if (missing.delete(upload.SourceFileUploadId)) found.set(upload.SourceFileUploadId, upload)
       }
       if (list.items.length === 0 || page * SIZE >= list.total) break
     }
@@ -46,7 +46,7 @@ export async function findLive(
   return found
 }
 
-function hidden(error: unknown): { readonly items: readonly WireUpload[]; readonly total: number } {
+function hidden(error: unknown): { readonly items: readonly Upload[]; readonly total: number } {
   if (error instanceof S3Error && HIDDEN.includes(error.code)) return { items: [], total: 0 }
   throw error
 }

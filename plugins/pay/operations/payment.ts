@@ -1,8 +1,8 @@
 import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { timeOf } from '../documents.js'
+import { mint, payment } from '../documents.js'
 import type { PayParts } from '../parts.js'
-import { apiPath, dataOf, wireMint, wirePayment } from '../wire.js'
+import { apiPath, service } from '../service.js'
 import { SOURCE, sendAsWallet } from './send.js'
 
 /** The number of an upload in a path. Throws NoSuchUpload for any other text. */
@@ -18,13 +18,6 @@ export function noSuchUpload(id: string | number): S3Error {
   })
 }
 
-export const paymentDocument = z.object({
-  WCid: z.string(),
-  PayAmount: z.string().describe('Digits, in the smallest unit of the token; empty while nothing is paid.'),
-  PayTxHash: z.string(),
-  TokenAddress: z.string(),
-})
-
 export function getPaymentInfo(parts: PayParts) {
   return defineCall({
     name: 'GetPaymentInfo',
@@ -32,11 +25,11 @@ export function getPaymentInfo(parts: PayParts) {
     summary: 'Returns the payment that is locked for an upload.',
     access: 'bearer',
     on: { method: 'GET', resource: 'service', path: '/-/pay/v1/uploads/{SourceFileUploadId}/payment' },
-    result: paymentDocument,
+    result: payment.shown,
     async answer({ request }, context) {
       const id = uploadIdOf(request.params)
       const answer = await askPayment(parts, context, request, id)
-      return withRaw(paymentOf(dataOf(answer, wirePayment)), answer.json)
+      return withRaw(service.dataOf(answer, payment.read), answer.json)
     },
   })
 }
@@ -57,15 +50,6 @@ export function askPayment(
   return sendAsWallet(parts, context, request, {}, callOf, { missing: () => noSuchUpload(id) })
 }
 
-export function paymentOf(payment: z.output<typeof wirePayment>): z.output<typeof paymentDocument> {
-  return {
-    WCid: payment.w_cid,
-    PayAmount: payment.pay_amount,
-    PayTxHash: payment.pay_tx_hash,
-    TokenAddress: payment.token_address,
-  }
-}
-
 export function recordMint(parts: PayParts) {
   return defineCall({
     name: 'RecordMint',
@@ -79,17 +63,7 @@ export function recordMint(parts: PayParts) {
       MintAddress: z.string().min(1).max(100),
     }),
     aliases: { nft_tx_hash: 'TxHash' },
-    result: z.object({
-      Id: z.number().int(),
-      SourceFileUploadId: z.number().int(),
-      NftTxHash: z.string(),
-      MintAddress: z.string(),
-      TokenId: z.string(),
-      CreateAt: z.number().int().describe('Unix seconds.'),
-      CreateTime: z.string().optional().describe('The same in RFC 3339.'),
-      UpdateAt: z.number().int().describe('Unix seconds.'),
-      UpdateTime: z.string().optional().describe('The same in RFC 3339.'),
-    }),
+    result: mint.shown,
     async answer({ request, body }, context) {
       const id = uploadIdOf(request.params)
       const callOf = () =>
@@ -113,22 +87,7 @@ export function recordMint(parts: PayParts) {
         conflict: (message) =>
           new S3Error('DuplicateRequest', { message: `Another NFT is recorded for this upload: ${message}` }),
       })
-      const mint = dataOf(answer, wireMint)
-      const [created, updated] = [mint.create_at, mint.update_at].map(timeOf)
-      return withRaw(
-        {
-          Id: mint.id,
-          SourceFileUploadId: mint.source_file_upload_id,
-          NftTxHash: mint.nft_tx_hash,
-          MintAddress: mint.mint_address,
-          TokenId: mint.token_id,
-          CreateAt: mint.create_at,
-          ...(created !== undefined && { CreateTime: created }),
-          UpdateAt: mint.update_at,
-          ...(updated !== undefined && { UpdateTime: updated }),
-        },
-        answer.json,
-      )
+      return withRaw(service.dataOf(answer, mint.read), answer.json)
     },
   })
 }

@@ -1,21 +1,11 @@
-import {
-  actorOf,
-  type Context,
-  repeatable,
-  S3Error,
-  type S3Request,
-  type ServiceAnswer,
-  type ServiceCall,
-  TokenRefused,
-  unrepeatable,
-} from 'dealgate'
-import { acting, type Naming, TOKEN, type Wallet } from '../acting.js'
+import { actorOf, type Context, type S3Request, type ServiceAnswer, type ServiceCall } from 'dealgate'
 import type { PayParts } from '../parts.js'
-import { type Refusals, successOf } from '../wire.js'
+import { type Refusals, service } from '../service.js'
+import { acting, type Naming, TOKEN, type Wallet } from '../sign-in.js'
 
-type Asking = Pick<S3Request, 'headers' | 'signal'>
+export type Asking = Pick<S3Request, 'headers' | 'signal'>
 
-interface Sending extends Refusals {
+interface Sending extends Partial<Refusals> {
   /** False for a request that must not be sent twice unseen; default true. */
   readonly mayRepeat?: boolean
 }
@@ -27,7 +17,7 @@ export function sendOpenly(
   call: Omit<ServiceCall, 'token' | 'signal'>,
   sending: Sending = {},
 ): Promise<ServiceAnswer> {
-  return converted(() => answered(parts, { ...call, signal }, sending), sending)
+  return service.forClient(() => answered(parts, { ...call, signal }, sending), sending.mayRepeat)
 }
 
 /** Sends a request of a client as its wallet. Resolves with an answer that reports success. Throws S3Error. */
@@ -41,24 +31,13 @@ export function sendAsWallet(
 ): Promise<ServiceAnswer> {
   const run = (wallet: Wallet) =>
     answered(parts, { ...callOf(wallet), token: wallet.token, signal: request.signal }, sending)
-  return converted(() => acting(parts, actorOf(context, request, TOKEN), naming, run), sending)
+  return service.forClient(async () => acting(parts, actorOf(context, request, TOKEN), naming, run), sending.mayRepeat)
 }
 
-async function answered(parts: PayParts, call: ServiceCall, refusals: Refusals): Promise<ServiceAnswer> {
+async function answered(parts: PayParts, call: ServiceCall, refusals: Partial<Refusals>): Promise<ServiceAnswer> {
   const answer = await parts.client.send(call)
-  successOf(answer, refusals)
+  service.successOf(answer, refusals)
   return answer
-}
-
-async function converted<T>(run: () => Promise<T>, { mayRepeat = true }: Sending): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof TokenRefused) {
-      throw new S3Error('UpstreamAuthFailed', { message: `The payment service says: ${error.message}`, cause: error })
-    }
-    throw mayRepeat ? repeatable(error) : unrepeatable(error)
-  }
 }
 
 /** Page that describes the operations of this plugin. */

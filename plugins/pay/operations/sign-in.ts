@@ -1,8 +1,7 @@
-import { defineCall, type Identity, S3Error } from 'dealgate'
+import { badResponse, defineCall, lenient, S3Error, signedIdentity, timesOfToken } from 'dealgate'
 import { z } from 'zod'
 import type { PayParts } from '../parts.js'
-import { expiryOf } from '../wallets.js'
-import { address, apiPath, badResponse, dataOf, wireNonce, wireSession } from '../wire.js'
+import { address, apiPath, service } from '../service.js'
 import { SOURCE, sendOpenly } from './send.js'
 
 /** Most digits of a nonce: wallets sign it as text, and no other text than digits is handed out to be signed. */
@@ -27,7 +26,7 @@ export function createWalletNonce(parts: PayParts) {
         path: apiPath('user', 'register'),
         body: { kind: 'json', value: { public_key_address: body.PublicKeyAddress } },
       })
-      const { nonce } = dataOf(answer, wireNonce)
+      const { nonce } = service.dataOf(answer, z.object({ nonce: lenient.text }))
       if (!NONCE.test(nonce)) throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
       return { Nonce: nonce }
     },
@@ -63,7 +62,7 @@ export function createWalletSession(parts: PayParts) {
     }),
     async answer({ request, body }, context) {
       await requireSignIn(parts)
-      const identity = identityOf(context.caller?.identity)
+      const identity = signedIdentity(context)
       const answer = await parts.attempts.run(identity.accessKeyId, () =>
         sendOpenly(parts, request, {
           method: 'POST',
@@ -79,29 +78,24 @@ export function createWalletSession(parts: PayParts) {
           },
         }),
       )
-      const token = dataOf(answer, wireSession).jwt_token
-      const until = expiryOf(token)
-      const told = until === undefined ? {} : { ExpiresAt: new Date(until).toISOString() }
-      if (body.Store !== true) return { JwtToken: token, ...told, Stored: false }
-      await parts.wallets.link(identity, {
+      const { jwt_token: token } = service.dataOf(answer, z.object({ jwt_token: z.string().min(1) }))
+      const { expires: until } = timesOfToken(token)
+      const shown = until === undefined ? {} : { ExpiresAt: new Date(until).toISOString() }
+      if (body.Store !== true) return { JwtToken: token, ...shown, Stored: false }
+      await parts.wallets.set(identity, {
         address: body.PublicKeyAddress.toLowerCase(),
         network: body.Network,
         token,
         ...(until !== undefined && { until }),
       })
-      return { ...told, Stored: true }
+      return { ...shown, Stored: true }
     },
   })
 }
 
 async function requireSignIn(parts: PayParts): Promise<void> {
-  if ((await parts.variant()) === 'a') return
+  if ((await parts.variant()) === 'signedIn') return
   throw new S3Error('FeatureNotInVariant', {
     message: 'Variant B of the storage payment API has no sign-in: calls name their wallet.',
   })
-}
-
-function identityOf(identity: Identity | undefined): Identity {
-  if (identity) return identity
-  throw new S3Error('AccessDenied', { message: 'Only a signed request can do this.' })
 }

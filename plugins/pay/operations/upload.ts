@@ -10,9 +10,10 @@ import {
   type S3Request,
 } from 'dealgate'
 import { z } from 'zod'
-import { acting, TOKEN } from '../acting.js'
-import { type UploadDocument, uploadDocument, uploadOf } from '../documents.js'
+import { type Upload, upload } from '../documents.js'
 import type { PayParts } from '../parts.js'
+import { address } from '../service.js'
+import { acting, TOKEN } from '../sign-in.js'
 import {
   type FileContent,
   type FileInput,
@@ -23,15 +24,7 @@ import {
 } from '../upload/file-job.js'
 import { MOST_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
-import {
-  actorOfJob,
-  BEARER_PURPOSE,
-  fileNameOf,
-  madeUpload,
-  type UploadInput,
-  uploadResult,
-} from '../upload/reconcile.js'
-import { address } from '../wire.js'
+import { fileNameOf, madeUpload, type UploadInput, uploadResult } from '../upload/reconcile.js'
 import { findLive } from './live-uploads.js'
 import { SOURCE } from './send.js'
 
@@ -55,8 +48,7 @@ export function uploadToIpfs(parts: PayParts) {
       const { length: size } = request.body
       if (size === undefined) throw new S3Error('MissingContentLength')
       const actor = actorOf(context, request, TOKEN)
-      const sealed =
-        actor.bearer === undefined ? {} : { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }
+      const sealed = await parts.jobTokens.seal(actor)
       const resource = '/-/pay/v1/uploads'
       // What a form says is read with its file.
       if (isForm(request)) return { resource, input: { ...UNREAD, size, ...sealed } }
@@ -102,7 +94,7 @@ export function uploadObjectToIpfs(parts: PayParts) {
         days: body.DurationDays,
         fileType: body.FileType ?? '0',
         ...(wallet !== undefined && { wallet }),
-        ...(actor.bearer !== undefined && { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }),
+        ...(await parts.jobTokens.seal(actor)),
       }
       return { resource: `/${bucket}/${key}`, input }
     },
@@ -118,7 +110,7 @@ const objectUpload = z.object({
   DurationDays: z.number().int(),
   Current: z.boolean().describe('Whether the object still is the one that was uploaded.'),
   Status: z.string().describe('Of the upload now; Unseen if the service does not show it to the caller.'),
-  Upload: uploadDocument.optional().describe('As the service lists it.'),
+  Upload: upload.shown.optional().describe('As the service lists it.'),
 })
 
 /** Most uploads on a page. */
@@ -138,7 +130,7 @@ export function listObjectUploads(parts: PayParts) {
     }),
     pages: 'Uploads',
     expands: ({ JobId, Upload }, { Bucket, Key }) => {
-      const [deal] = (Upload as UploadDocument | undefined)?.OfflineDeals ?? []
+      const [deal] = (Upload as Upload | undefined)?.OfflineDeals ?? []
       return { bucket: String(Bucket), key: String(Key), dealCid: deal?.DealCid ?? '', jobId: String(JobId) }
     },
     async answer({ request, page }, context) {
@@ -149,24 +141,14 @@ export function listObjectUploads(parts: PayParts) {
       const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
       const end = start + Math.min(page.limit, PAGE)
       const wanted = made.slice(start, end)
-      const live = await liveOf(parts, context, request, wanted)
+      const live = await findLive(parts, context, request, wanted)
       const items = wanted.map((one) => shown(one, object.stamp, live.get(one.uploadId)))
       return { Bucket: bucket, Key: key, Uploads: new PageOf(items, end < made.length ? String(end) : undefined) }
     },
   })
 }
 
-async function liveOf(
-  parts: PayParts,
-  context: Context,
-  request: Pick<S3Request, 'headers' | 'signal'>,
-  made: readonly MadeUpload[],
-): Promise<ReadonlyMap<number, UploadDocument>> {
-  const found = await findLive(parts, context, request, made)
-  return new Map([...found].map(([id, upload]) => [id, uploadOf(upload)]))
-}
-
-function shown(made: MadeUpload, stamp: string, live: UploadDocument | undefined): z.output<typeof objectUpload> {
+function shown(made: MadeUpload, stamp: string, live: Upload | undefined): z.output<typeof objectUpload> {
   return {
     JobId: made.jobId,
     SourceFileUploadId: made.uploadId,
@@ -194,7 +176,7 @@ async function passForm(
   const form = await openForm(request)
   try {
     const { wallet: named, ...terms } = termsOfForm(query, form)
-    const actor = await actorOfJob(parts, { input, context })
+    const actor = await parts.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
     const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
     const content = {
       size: undefined,

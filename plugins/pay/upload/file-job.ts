@@ -1,20 +1,13 @@
 import { type Context, type JobKind, OutcomeUnknown, type RunningJob, S3Error, type S3Request } from 'dealgate'
 import { z } from 'zod'
-import { acting } from '../acting.js'
 import type { PayParts } from '../parts.js'
+import { address } from '../service.js'
+import { acting } from '../sign-in.js'
 import { Interrupted } from '../upload-client.js'
-import { address } from '../wire.js'
 import { MOST_DAYS } from './job.js'
 import type { MadeFile } from './made-uploads.js'
 import { postUpload, reserve } from './post.js'
-import {
-  actorOfJob,
-  type FoundUpload,
-  type madeUpload,
-  reconcileAttempt,
-  resultOf,
-  type UploadTerms,
-} from './reconcile.js'
+import { type FoundUpload, type madeUpload, reconcileAttempt, resultOf, type UploadTerms } from './reconcile.js'
 
 type FileJob = RunningJob<FileInput>
 
@@ -134,7 +127,7 @@ export async function passFile(
   else signal.addEventListener('abort', follow)
   try {
     await reserve(parts, context, { jobId, days: input.days, size: input.size })
-    const actor = await actorOfJob(parts, { input, context })
+    const actor = await parts.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
     const job = await context.jobs.get(jobId)
     if (!job) throw new S3Error('NoSuchJob')
     const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, (wallet) =>

@@ -10,13 +10,12 @@ import {
   type StoredObject,
 } from 'dealgate'
 import { z } from 'zod'
-import { acting, type Wallet } from '../acting.js'
 import type { PayParts } from '../parts.js'
+import { address } from '../service.js'
+import { acting, type Wallet } from '../sign-in.js'
 import { Interrupted } from '../upload-client.js'
-import { address } from '../wire.js'
 import { postUpload, reserve } from './post.js'
 import {
-  actorOfJob,
   type FoundUpload,
   fileNameOf,
   findUpload,
@@ -45,7 +44,7 @@ async function upload(parts: PayParts, job: UploadingJob): Promise<UploadResult>
   if (known) return tell(parts, job, known)
   // Either the process died before the end was sent, or an operator retries a job whose outcome is unknown.
   if (await parts.made.attempt(id)) await refuseUnsettled(parts, job)
-  const actor = await actorOfJob(parts, job)
+  const actor = await parts.jobTokens.actorOf(job, 'WalletNotLinked')
   const { wallet: named } = job.input
   let committed = false
   try {

@@ -2,17 +2,18 @@ import { createHash } from 'node:crypto'
 import {
   AnswerLost,
   type Context,
+  capOf,
   type Job,
   OutcomeUnknown,
-  parseAmount,
   S3Error,
   type ServiceAnswer,
   serviceTokenOf,
 } from 'dealgate'
-import type { Wallet } from '../acting.js'
+import { uploaded } from '../documents.js'
 import type { PayParts } from '../parts.js'
+import { apiPath, service } from '../service.js'
+import type { Wallet } from '../sign-in.js'
 import { type FilePost, postFile } from '../upload-client.js'
-import { apiPath, dataOf, wireUploaded } from '../wire.js'
 import { type FoundUpload, refuseUnrecorded } from './reconcile.js'
 
 interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signal'> {
@@ -78,14 +79,14 @@ const REFUSED = [
 
 function foundIn(answer: ServiceAnswer): FoundUpload {
   try {
-    const uploaded = dataOf(answer, wireUploaded, { conflict: otherUpload })
+    const found = service.dataOf(answer, uploaded, { conflict: otherUpload })
     return {
-      uploadId: uploaded.source_file_upload_id,
-      cid: uploaded.payload_cid,
-      wCid: uploaded.w_cid,
-      url: uploaded.ipfs_url,
-      size: uploaded.file_size,
-      ...(uploaded.status !== null && { status: uploaded.status }),
+      uploadId: found.source_file_upload_id,
+      cid: found.payload_cid,
+      wCid: found.w_cid,
+      url: found.ipfs_url,
+      size: found.file_size,
+      ...(found.status !== null && { status: found.status }),
     }
   } catch (error) {
     if (!(error instanceof S3Error) || REFUSED.includes(error.code) || isBusy(answer)) throw error
@@ -143,7 +144,7 @@ export async function reserve(
   { jobId, bucket, days, size }: Upload,
 ): Promise<void> {
   const ofBucket = bucket === undefined ? undefined : (await settings.get(bucket, 'deal'))?.MaxSpendPerDay
-  const caps = { all: amountOf(parts.options.maxSpendPerDay), bucket: amountOf(ofBucket) }
+  const caps = { all: capOf(parts.options.maxSpendPerDay), bucket: capOf(ofBucket) }
   if (caps.all === undefined && caps.bucket === undefined) return
   const amount = await expectedCost(parts, size, days)
   if (amount === undefined) {
@@ -153,8 +154,4 @@ export async function reserve(
     })
   }
   await parts.ledger.reserve({ jobId, bucket: bucket ?? NO_BUCKET, amount }, caps)
-}
-
-function amountOf(text: string | undefined): bigint | undefined {
-  return text === undefined || text === 'none' ? undefined : parseAmount(text)
 }

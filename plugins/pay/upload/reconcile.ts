@@ -1,7 +1,8 @@
-import { type Actor, type Context, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
-import { acting, type Wallet } from '../acting.js'
+import { type Context, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
+import { detail, type KeyedUpload, keyedUploads, type Upload } from '../documents.js'
 import type { PayParts } from '../parts.js'
-import { apiPath, dataOf, type WireUpload, wireDetail, wireUploads } from '../wire.js'
+import { apiPath, service } from '../service.js'
+import { acting, type Wallet } from '../sign-in.js'
 import type { MadeFile, MadeUpload, UploadAttempt } from './made-uploads.js'
 
 /** How far the clock of the service may be behind ours, s. */
@@ -57,7 +58,7 @@ export async function findUpload(parts: PayParts, job: UploadingJob): Promise<Fo
   const { fileType = job.input.fileType, days = job.input.days } = attempt
   // Lists hold the uploads by users alone.
   if (fileType === '1') return 'unclear'
-  const actor = await actorOfJob(parts, job)
+  const actor = await parts.jobTokens.actorOf(job, 'WalletNotLinked')
   // Another wallet may be linked by now, which does not see the upload: it is refused.
   return acting(parts, actor, { named: attempt.wallet, needsAddress: true }, async (wallet) => {
     const [one, another] = await candidates(parts, job.signal, wallet, { ...attempt, days, jobId: job.job.id })
@@ -74,7 +75,7 @@ async function candidates(
   signal: AbortSignal,
   wallet: Wallet,
   { name, size, days, sent, jobId }: Sought,
-): Promise<readonly WireUpload[]> {
+): Promise<readonly KeyedUpload[]> {
   const query = { file_name: name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
   const answer = await ask(parts, signal, wallet, apiPath('storage', 'tasks', 'deals'), {
     ...query,
@@ -82,11 +83,11 @@ async function candidates(
     page_number: 1,
   })
   const since = Math.floor(sent / 1000) - SKEW_SECONDS
-  const found: WireUpload[] = []
-  for (const upload of dataOf(answer, wireUploads).source_file_upload) {
-    const { file_name, file_size, duration, upload_at, source_file_upload_id } = upload
-    const isIt = file_name === name && file_size === size && duration === days && upload_at >= since
-    if (isIt && !(await parts.made.isOfAnother(source_file_upload_id, jobId))) found.push(upload)
+  const found: KeyedUpload[] = []
+  for (const upload of service.dataOf(answer, keyedUploads.read).Uploads) {
+    const { FileName, FileSize, DurationDays, UploadAt, SourceFileUploadId } = upload
+    const isIt = FileName === name && FileSize === size && DurationDays === days && UploadAt >= since
+    if (isIt && !(await parts.made.isOfAnother(SourceFileUploadId, jobId))) found.push(upload)
   }
   return found
 }
@@ -110,13 +111,13 @@ export async function refuseUnrecorded(
     if (error instanceof S3Error && error.status < 500) return []
     throw error
   })
-  const lost = found.find(({ idempotency_key }) => idempotency_key === null)
+  const lost = found.find(({ IdempotencyKey }) => IdempotencyKey === null)
   // The upload may be that of another job whose answer is under way.
   if (!lost || (await parts.made.isAttempted(order))) return
   throw new S3Error('DuplicateRequest', {
     message:
       'The payment service has an upload of this name, size and duration that this server has no record of: the record was lost, or another program uploaded it. To upload it once more, send no client token.',
-    fields: { SourceFileUploadId: lost.source_file_upload_id },
+    fields: { SourceFileUploadId: lost.SourceFileUploadId },
   })
 }
 
@@ -125,18 +126,18 @@ function walletOf({ address }: Wallet) {
 }
 
 /** The list does not show the CID of the content; the detail of an upload does. */
-async function detailed(parts: PayParts, job: UploadingJob, wallet: Wallet, upload: WireUpload): Promise<FoundUpload> {
-  const id = upload.source_file_upload_id
+async function detailed(parts: PayParts, job: UploadingJob, wallet: Wallet, upload: Upload): Promise<FoundUpload> {
+  const id = upload.SourceFileUploadId
   const inPath = parts.options.detailUploadId === 'path'
   const path = apiPath('storage', 'deal', 'detail', '0', ...(inPath ? [String(id)] : []))
   const answer = await ask(parts, job.signal, wallet, path, inPath ? {} : { source_file_upload_id: id })
-  const { w_cid, ipfs_url } = dataOf(answer, wireDetail).source_file_upload_deal
+  const { WCid, IpfsUrl } = service.dataOf(answer, detail.read).Deal
   return {
     uploadId: id,
-    cid: w_cid.slice(UUID_LENGTH),
-    wCid: w_cid,
-    url: ipfs_url,
-    size: upload.file_size,
+    cid: WCid.slice(UUID_LENGTH),
+    wCid: WCid,
+    url: IpfsUrl,
+    size: upload.FileSize,
     ...walletOf(wallet),
   }
 }
@@ -208,20 +209,6 @@ export function resultOf(made: MadeFile): z.output<typeof madeUpload> {
     ...(made.status !== undefined && { Status: made.status }),
   }
 }
-
-/** Who the job acts as: the identity that requested it, or the token of the request. */
-export async function actorOfJob(
-  parts: PayParts,
-  { input, context }: Pick<RunningJob<UploadTerms>, 'input' | 'context'>,
-): Promise<Actor> {
-  if (input.bearer === undefined) return { identity: context.caller?.identity, bearer: undefined }
-  const bearer = await parts.host.sealer.open(input.bearer, BEARER_PURPOSE)
-  if (bearer === undefined) throw new S3Error('WalletNotLinked', { message: 'The token of the request is lost.' })
-  return { identity: undefined, bearer }
-}
-
-/** What the token in a job was sealed for. */
-export const BEARER_PURPOSE = 'pay:job-bearer'
 
 /** The name under which the service lists an object: the last part of its key, without what forms cannot carry. */
 export function fileNameOf(key: string): string {

@@ -1,86 +1,67 @@
 import { createHash } from 'node:crypto'
-import {
-  type Actor,
-  type Context,
-  type Job,
-  type JobKind,
-  OutcomeUnknown,
-  parseAmount,
-  type RunningJob,
-  S3Error,
-  serviceTokenOf,
-} from 'dealgate'
-import { acting } from '../acting.js'
-import type { TaskParts } from '../parts.js'
-import type { WireDetail } from '../wire.js'
-import {
-  actorOfJob,
-  byUuid,
-  type CreatedTask,
-  findTask,
-  reconcileTask,
-  record,
-  resultOf,
-  type TaskInput,
-} from './reconcile.js'
+import { type Context, capOf, type Job, type JobKind, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
+import type { TaskDeps } from '../deps.js'
+import type { TaskDetail } from '../documents.js'
+import { acting } from '../sign-in.js'
+import { byUuid, type CreatedTask, findTask, reconcileTask, record, resultOf, type TaskInput } from './reconcile.js'
 import { mostCost, postTask, type TaskTerms } from './terms.js'
 
 type CreatingJob = RunningJob<TaskInput>
 
 /** Creates a task, once or not at all: if the answer is lost, the job is `Unknown` until the outcome is found. */
-export function createTasks(parts: TaskParts): JobKind<TaskInput, CreatedTask> {
+export function createTasks(deps: TaskDeps): JobKind<TaskInput, CreatedTask> {
   return {
     name: CREATE_TASK,
-    run: (job) => create(parts, job),
-    reconcile: (job) => reconcileTask(parts, job),
+    run: (job) => create(deps, job),
+    reconcile: (job) => reconcileTask(deps, job),
     // Each has a CSV in memory.
     concurrency: 2,
   }
 }
 
-async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> {
+async function create(deps: TaskDeps, job: CreatingJob): Promise<CreatedTask> {
   const { id } = job.job
-  const known = await parts.made.of(id)
+  const known = await deps.made.of(id)
   if (known) return resultOf(known)
-  const actor = await actorOfJob(parts, job)
-  const before = await parts.made.attempt(id)
-  if (before) await refuseUnsettled(parts, job, actor)
+  const actor = await deps.jobTokens.actorOf(job, 'PlatformIdentityRequired')
+  const before = await deps.sent.get(id)
+  if (before) await deps.sent.refuseUnsettled(() => findTask(deps, job, actor), 'task')
   const uuid = before?.uuid ?? uuidOf(job.job)
   let csv: string | undefined
   try {
     csv = job.input.csv ?? (job.input.manifest && (await readManifest(job.context, job.input.manifest)))
     const sizes = csv === undefined ? [] : fileSizesOf(csv)
-    await reserve(parts, job, sizes)
+    await reserve(deps, job, sizes)
     // A log-in that is missing or refused is found before anything is recorded.
-    const posted = await acting(parts, actor, 'any', async (token) =>
+    const posted = await acting(deps, actor, 'any', async (token) =>
       // The job of an earlier request with this client token may have been lost with the state store.
-      job.job.token === undefined ? undefined : byUuid(parts, { uuid }, token, job.signal),
+      job.job.token === undefined ? undefined : byUuid(deps, { uuid }, token, job.signal),
     )
     if (posted) {
       const other = posted.detail && otherTerm(posted.detail, job.input.terms, sizes.length)
       if (other !== undefined) throw otherTask(other)
-      await parts.made.begin(id, { uuid, sent: parts.host.now() })
+      await deps.sent.begin(id, { uuid, sent: deps.host.now() })
       await job.commit()
-      return await record(parts, job, posted)
+      return await record(deps, job, posted)
     }
-    await parts.made.begin(id, { uuid, sent: parts.host.now() })
+    await deps.sent.begin(id, { uuid, sent: deps.host.now() })
     await job.commit()
   } catch (error) {
-    await parts.ledger.release(id, () => job.owned())
+    await deps.ledger.release(id, () => job.owned())
     throw error
   }
   job.report({ phase: 'Sending' })
   try {
     const {
-      uuid: told,
+      uuid: given,
       filename,
       message,
-    } = await acting(parts, actor, 'any', (token) =>
-      postTask(parts, { terms: job.input.terms, fileName: job.input.fileName, csv, uuid, token, signal: job.signal }),
+    } = await acting(deps, actor, 'any', (token) =>
+      postTask(deps, { terms: job.input.terms, fileName: job.input.fileName, csv, uuid, token, signal: job.signal }),
     )
-    return await record(parts, job, { uuid: told ?? undefined, file: filename }, message)
+    return await record(deps, job, { uuid: given ?? undefined, file: filename }, message)
   } catch (error) {
-    if (error instanceof S3Error) await takeBack(parts, job)
+    if (error instanceof S3Error) await deps.sent.takeBack(job, 'task')
     throw error
   }
 }
@@ -89,16 +70,16 @@ async function create(parts: TaskParts, job: CreatingJob): Promise<CreatedTask> 
  * The first member in which the task of the platform differs from the order; undefined for none. A member
  * that the request leaves to the platform is not compared, and the number of files only once the platform states it.
  */
-function otherTerm({ task, total_deal_count }: WireDetail, terms: TaskTerms, files: number): string | undefined {
+function otherTerm({ Task, TotalDealCount }: TaskDetail, terms: TaskTerms, files: number): string | undefined {
   const same: Partial<Record<keyof TaskTerms | 'File', boolean>> = {
-    TaskName: task.task_name === terms.TaskName,
-    IsPublic: task.is_public === terms.IsPublic,
-    Type: terms.Type === undefined || task.type === null || task.type === terms.Type,
-    Description: (terms.Description ?? '') === task.description,
-    MinPrice: isSamePrice(terms.MinPrice, task.min_price),
-    MaxPrice: isSamePrice(terms.MaxPrice, task.max_price),
-    ExpireDays: terms.ExpireDays === undefined || task.expire_days === null || task.expire_days === terms.ExpireDays,
-    File: total_deal_count === 0 || total_deal_count === files,
+    TaskName: Task.TaskName === terms.TaskName,
+    IsPublic: Task.IsPublic === terms.IsPublic,
+    Type: terms.Type === undefined || Task.Type === null || Task.Type === terms.Type,
+    Description: (terms.Description ?? '') === Task.Description,
+    MinPrice: isSamePrice(terms.MinPrice, Task.MinPrice),
+    MaxPrice: isSamePrice(terms.MaxPrice, Task.MaxPrice),
+    ExpireDays: terms.ExpireDays === undefined || Task.ExpireDays === null || Task.ExpireDays === terms.ExpireDays,
+    File: TotalDealCount === 0 || TotalDealCount === files,
   }
   return Object.entries(same).find(([, is]) => !is)?.[0]
 }
@@ -117,41 +98,16 @@ function otherTask(member: string): S3Error {
 
 /** Reserves the most that the task can cost. Throws SpendCapReached, DealTermsInvalid. */
 async function reserve(
-  parts: TaskParts,
+  deps: TaskDeps,
   { job, input, context }: CreatingJob,
   sizes: readonly (number | undefined)[],
 ): Promise<void> {
   const bucket = input.manifest?.bucket
   const ofBucket = bucket === undefined ? undefined : (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
-  const caps = { all: amountOf(parts.options.maxSpendPerDay), bucket: amountOf(ofBucket) }
+  const caps = { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket) }
   if (caps.all === undefined && caps.bucket === undefined) return
   const amount = mostCost(input.terms, sizes)
-  await parts.ledger.reserve({ jobId: job.id, bucket: bucket ?? '', amount }, caps)
-}
-
-function amountOf(text: string | undefined): bigint | undefined {
-  return text === undefined || text === 'none' ? undefined : parseAmount(text)
-}
-
-async function takeBack(parts: TaskParts, job: CreatingJob): Promise<void> {
-  try {
-    await job.uncommit()
-    await parts.ledger.release(job.job.id, () => job.owned())
-    await parts.made.settle(job.job.id)
-  } catch (cause) {
-    throw new OutcomeUnknown('The task was refused, but the refusal could not be recorded.', { cause })
-  }
-}
-
-/**
- * An operator retries a job whose outcome is unknown. Throws OutcomeUnknown if the platform has its task, or cannot
- * say.
- */
-async function refuseUnsettled(parts: TaskParts, job: CreatingJob, actor: Actor): Promise<void> {
-  const found = await findTask(parts, job, actor).catch((cause) => {
-    throw new OutcomeUnknown('The outcome of an earlier request for this task could not be queried.', { cause })
-  })
-  if (found !== 'none') throw new OutcomeUnknown('The platform may have a task that this job requested before.')
+  await deps.ledger.reserve({ jobId: job.id, bucket: bucket ?? '', amount }, caps)
 }
 
 export const CREATE_TASK = 'task:CreateTask'

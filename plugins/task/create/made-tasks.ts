@@ -38,19 +38,17 @@ declare module 'dealgate' {
 /** Most tasks that are remembered of one bucket. */
 const MOST_OF_BUCKET = 1000
 
-/** Records of tasks and of requests for them. */
+/** Records of tasks. */
 export class MadeTasks {
   readonly #made: Records<MadeTask>
   /** Ids of jobs by the UUID of their task. */
   readonly #byUuid: Records<string>
-  readonly #attempts: Records<TaskAttempt>
   readonly #host: PluginHost
 
   constructor(host: PluginHost) {
     this.#host = host
     this.#made = host.state.records('task-made')
     this.#byUuid = host.state.records('task-by-uuid')
-    this.#attempts = host.state.records('task-attempts')
   }
 
   /** The task of a job. */
@@ -89,19 +87,5 @@ export class MadeTasks {
   /** All tasks, in no order. */
   async *all(): AsyncGenerator<MadeTask, void> {
     for await (const [, task] of this.#made.entries()) yield task
-  }
-
-  attempt(jobId: string): Promise<TaskAttempt | undefined> {
-    return this.#attempts.get(jobId)
-  }
-
-  /** Durable when it resolves: to be awaited before the request is sent. */
-  begin(jobId: string, attempt: TaskAttempt): Promise<void> {
-    return this.#attempts.set(jobId, attempt)
-  }
-
-  /** Removes an attempt that certainly created nothing, or whose task is on record. */
-  settle(jobId: string): Promise<void> {
-    return this.#attempts.delete(jobId)
   }
 }

@@ -1,8 +1,9 @@
-import { type Actor, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { type Actor, type Found, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { acting } from '../acting.js'
-import type { TaskParts } from '../parts.js'
-import { dataOf, listOf, type WireDetail, wireDetail, wireTask } from '../wire.js'
+import type { TaskDeps } from '../deps.js'
+import { listOf, type TaskDetail, task, taskDetail } from '../documents.js'
+import { platform } from '../platform.js'
+import { acting } from '../sign-in.js'
 import type { MadeTask, TaskAttempt } from './made-tasks.js'
 import type { TaskTerms } from './terms.js'
 
@@ -12,9 +13,9 @@ const SKEW_MS = 15 * 60_000
 /** Newest tasks of the account that are searched. */
 const SEARCHED = 100
 
-interface Found {
+interface FoundTask {
   /** As the platform shows it; absent for a task that was found in a list. */
-  readonly detail?: WireDetail
+  readonly detail?: TaskDetail
   readonly uuid?: string
   readonly taskId?: number
   readonly file: string
@@ -22,53 +23,44 @@ interface Found {
 
 /** Finds out whether the task of a job whose answer was lost was created. Implements JobKind.reconcile. */
 export async function reconcileTask(
-  parts: TaskParts,
+  deps: TaskDeps,
   job: RunningJob<TaskInput>,
 ): Promise<{ readonly done: CreatedTask } | 'not-done' | undefined> {
   const { id } = job.job
-  const known = await parts.made.of(id)
+  const known = await deps.made.of(id)
   if (known) return { done: resultOf(known) }
-  const attempt = await parts.made.attempt(id)
-  // The platform is asked only after the attempt was recorded.
-  if (!attempt) return 'not-done'
-  const found = await findTask(parts, job, await actorOfJob(parts, job))
-  if (found === 'unclear') return undefined
-  if (found !== 'none') return { done: await record(parts, job, found) }
-  if (parts.host.now() - attempt.sent < parts.options.reconcileAfterSeconds * 1000 || !job.owned()) return undefined
-  await parts.ledger.release(id, () => job.owned())
-  await parts.made.settle(id)
-  return 'not-done'
+  return deps.sent.reconcile(
+    job,
+    async () => findTask(deps, job, await deps.jobTokens.actorOf(job, 'PlatformIdentityRequired')),
+    (found) => record(deps, job, found),
+  )
 }
 
 /**
  * Searches the platform for the task of a job: by the UUID that this server chose, and, as many platforms choose their
  * own, by name and time among the newest tasks of the account. `unclear`: several may be it.
  */
-export async function findTask(
-  parts: TaskParts,
-  job: RunningJob<TaskInput>,
-  actor: Actor,
-): Promise<Found | 'none' | 'unclear'> {
-  const attempt = await parts.made.attempt(job.job.id)
+export async function findTask(deps: TaskDeps, job: RunningJob<TaskInput>, actor: Actor): Promise<Found<FoundTask>> {
+  const attempt = await deps.sent.get(job.job.id)
   if (!attempt) return 'none'
-  return acting(parts, actor, 'any', async (token) => {
-    const own = await byUuid(parts, attempt, token, job.signal)
-    return own ?? byName(parts, job, attempt, token)
+  return acting(deps, actor, 'any', async (token) => {
+    const own = await byUuid(deps, attempt, token, job.signal)
+    return own ?? byName(deps, job, attempt, token)
   })
 }
 
 /** The task of this UUID, if the platform has one that the account may see. */
 export async function byUuid(
-  parts: TaskParts,
+  deps: TaskDeps,
   { uuid }: Pick<TaskAttempt, 'uuid'>,
   token: string | undefined,
   signal: AbortSignal,
-): Promise<Found | undefined> {
+): Promise<FoundTask | undefined> {
   const missing = () => new S3Error('NoSuchTask')
   try {
-    const answer = await parts.client.send({ method: 'GET', path: ['tasks', uuid], token, signal })
-    const detail = dataOf(answer, wireDetail, { missing })
-    return { uuid, detail, file: detail.task.task_file_name }
+    const answer = await deps.client.send({ method: 'GET', path: ['tasks', uuid], token, signal })
+    const detail = platform.dataOf(answer, taskDetail.read, { missing })
+    return { uuid, detail, file: detail.Task.TaskFileName }
   } catch (error) {
     // Platforms that do not know the UUID answer in several ways.
     if (error instanceof S3Error && ['NoSuchTask', 'InvalidArgument', 'PlatformRefused'].includes(error.code))
@@ -78,12 +70,12 @@ export async function byUuid(
 }
 
 async function byName(
-  parts: TaskParts,
+  deps: TaskDeps,
   { input, signal }: RunningJob<TaskInput>,
   { sent }: TaskAttempt,
   token: string | undefined,
-): Promise<Found | 'none' | 'unclear'> {
-  const answer = await parts.client.send({
+): Promise<Found<FoundTask>> {
+  const answer = await deps.client.send({
     method: 'GET',
     path: ['tasks'],
     query: { limit: SEARCHED, offset: 0 },
@@ -91,21 +83,23 @@ async function byName(
     signal,
   })
   const claimed = new Set<number>()
-  for await (const { taskId } of parts.made.all()) if (taskId !== undefined) claimed.add(taskId)
-  const candidates = dataOf(answer, listOf(wireTask, 'task', 'tasks')).filter(
-    ({ task_name, task_id, is_public, created_on }) =>
-      task_name === input.terms.TaskName &&
-      is_public === input.terms.IsPublic &&
-      !(task_id !== null && claimed.has(task_id)) &&
-      !(Number(created_on) * 1000 < sent - SKEW_MS),
-  )
+  for await (const { taskId } of deps.made.all()) if (taskId !== undefined) claimed.add(taskId)
+  const candidates = platform
+    .dataOf(answer, listOf(task.read, 'task', 'tasks'))
+    .filter(
+      ({ TaskName, TaskId, IsPublic, CreatedOn }) =>
+        TaskName === input.terms.TaskName &&
+        IsPublic === input.terms.IsPublic &&
+        !(TaskId !== null && claimed.has(TaskId)) &&
+        !(Number(CreatedOn) * 1000 < sent - SKEW_MS),
+    )
   const [one, another] = candidates
   if (!one) return 'none'
   if (another) return 'unclear'
   return {
-    ...(one.uuid !== null && { uuid: one.uuid }),
-    ...(one.task_id !== null && { taskId: one.task_id }),
-    file: one.task_file_name,
+    ...(one.TaskUuid !== undefined && { uuid: one.TaskUuid }),
+    ...(one.TaskId !== null && { taskId: one.TaskId }),
+    file: one.TaskFileName,
   }
 }
 
@@ -113,7 +107,7 @@ type CreatingJob = RunningJob<TaskInput>
 
 /** Records the task of a job. Throws OutcomeUnknown when that fails; it can be repeated. */
 export async function record(
-  parts: TaskParts,
+  deps: TaskDeps,
   job: CreatingJob,
   found: { readonly uuid?: string | undefined; readonly taskId?: number | undefined; readonly file: string },
   message = '',
@@ -130,11 +124,11 @@ export async function record(
     ...(found.taskId !== undefined && { taskId: found.taskId }),
     ...(input.manifest && { bucket: input.manifest.bucket }),
     accessKeyId,
-    made: parts.host.now(),
+    made: deps.host.now(),
   }
   try {
-    await parts.made.remember(made)
-    await parts.made.settle(id)
+    await deps.made.remember(made)
+    await deps.sent.settle(id)
   } catch (cause) {
     throw new OutcomeUnknown('The task was created, but could not be recorded.', { cause })
   }
@@ -155,18 +149,6 @@ export function resultOf({ jobId, name, uuid, taskId, file, bucket }: MadeTask, 
     Message: message,
   }
 }
-
-/** Who the job acts as: the identity that requested it, or the token of the request. */
-export async function actorOfJob(parts: TaskParts, { input, context }: CreatingJob): Promise<Actor> {
-  if (input.bearer === undefined) return { identity: context.caller?.identity, bearer: undefined }
-  const bearer = await parts.host.sealer.open(input.bearer, BEARER_PURPOSE)
-  if (bearer === undefined)
-    throw new S3Error('PlatformIdentityRequired', { message: 'The token of the request is lost.' })
-  return { identity: undefined, bearer }
-}
-
-/** What the token in a job was sealed for. */
-export const BEARER_PURPOSE = 'task:job-bearer'
 
 /** Input of the job. Plain JSON. */
 export interface TaskInput {

@@ -1,7 +1,7 @@
-import { AnswerLost, OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
+import { AnswerLost, lenient, OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import type { TaskParts } from '../parts.js'
-import { inForm, namesOf, spelled, successOf, wireCreated } from '../wire.js'
+import type { TaskDeps } from '../deps.js'
+import { namesOf, platform, spelled } from '../platform.js'
 
 const price = z
   .string()
@@ -126,6 +126,8 @@ interface TaskPost {
   readonly signal: AbortSignal
 }
 
+const wireCreated = z.object({ filename: lenient.text, uuid: lenient.nullableText })
+
 /** Answers by which the platform itself refuses a task. */
 const REFUSED = ['InvalidArgument', 'PlatformRefused', 'ProviderRoleRequired', 'NoSuchProvider', 'SlowDown']
 
@@ -133,8 +135,8 @@ const REFUSED = ['InvalidArgument', 'PlatformRefused', 'ProviderRoleRequired', '
  * Posts a task.
  * @throws TokenRefused and S3Error if certainly no task was created, OutcomeUnknown for every other answer
  */
-export async function postTask(parts: TaskParts, post: TaskPost) {
-  const { options, client } = parts
+export async function postTask(deps: TaskDeps, post: TaskPost) {
+  const { options, client } = deps
   const [field = 'file'] = namesOf('File', options.names)
   const file =
     post.csv === undefined
@@ -155,8 +157,8 @@ export async function postTask(parts: TaskParts, post: TaskPost) {
       throw error
     })
   try {
-    const { data, message } = successOf(answer, { missing: () => new S3Error('NoSuchProvider') })
-    return { ...inForm(data, wireCreated), message }
+    const { data, message } = platform.successOf(answer, { missing: () => new S3Error('NoSuchProvider') })
+    return { ...platform.inForm(data, wireCreated), message }
   } catch (error) {
     if (!(error instanceof S3Error) || REFUSED.includes(error.code)) throw error
     throw new OutcomeUnknown('The task platform gave an answer from which the outcome is not clear.', { cause: error })

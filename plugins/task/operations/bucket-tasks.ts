@@ -1,9 +1,9 @@
 import { type Context, defineCall, PageOf, S3Error, type S3Request } from 'dealgate'
 import { z } from 'zod'
 import type { MadeTask } from '../create/made-tasks.js'
-import { taskDocument, taskOf } from '../documents.js'
-import type { TaskParts } from '../parts.js'
-import { dataOf, wireDetail } from '../wire.js'
+import type { TaskDeps } from '../deps.js'
+import { task, taskDetail, withUuid } from '../documents.js'
+import { platform } from '../platform.js'
 import { SOURCE, send } from './send.js'
 
 const bucketTask = z.object({
@@ -11,7 +11,7 @@ const bucketTask = z.object({
   TaskUuid: z.string().optional(),
   TaskName: z.string(),
   Status: z.string().describe('Of the task now; Unseen if the platform does not show it to the caller.'),
-  Task: taskDocument.optional(),
+  Task: task.shown.optional(),
   BidCount: z.number().int().optional(),
   TotalDealCount: z.number().int().optional(),
   DealCompleteRate: z.string().optional(),
@@ -20,7 +20,7 @@ const bucketTask = z.object({
 /** Most tasks on a page, each of which the platform is asked for. */
 const PAGE = 20
 
-export function listBucketTasks(parts: TaskParts) {
+export function listBucketTasks(deps: TaskDeps) {
   return defineCall({
     name: 'ListBucketTasks',
     source: SOURCE,
@@ -34,17 +34,17 @@ export function listBucketTasks(parts: TaskParts) {
       context.checks.requireWholeBucket(bucket, 'read')
       if (!(await context.gateway.bucketExists(bucket)))
         throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
-      const made = await parts.made.ofBucket(bucket)
+      const made = await deps.made.ofBucket(bucket)
       const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
       const end = start + Math.min(page.limit, PAGE)
-      const items = await Promise.all(made.slice(start, end).map((one) => live(parts, context, request, one)))
+      const items = await Promise.all(made.slice(start, end).map((one) => live(deps, context, request, one)))
       return { Bucket: bucket, Tasks: new PageOf(items, end < made.length ? String(end) : undefined) }
     },
   })
 }
 
 async function live(
-  parts: TaskParts,
+  deps: TaskDeps,
   context: Context,
   request: Pick<S3Request, 'headers' | 'signal'>,
   { jobId, uuid, taskId, name }: MadeTask,
@@ -55,15 +55,10 @@ async function live(
   try {
     const call = { method: 'GET', path: ['tasks', id], query: { limit: 1 } } as const
     const missing = () => new S3Error('NoSuchTask')
-    const detail = dataOf(await send(parts, context, request, call, { need: 'optional', missing }), wireDetail)
-    return {
-      ...known,
-      Status: detail.task.status,
-      Task: taskOf(detail.task, uuid ?? null),
-      BidCount: detail.bid_count,
-      TotalDealCount: detail.total_deal_count,
-      DealCompleteRate: detail.deal_complete_rate,
-    }
+    const answer = await send(deps, context, request, call, { need: 'optional', missing })
+    const { Task, BidCount, TotalDealCount, DealCompleteRate } = platform.dataOf(answer, taskDetail.read)
+    const counted = { BidCount, TotalDealCount, DealCompleteRate }
+    return { ...known, Status: Task.Status, Task: withUuid(Task, uuid), ...counted }
   } catch (error) {
     if (error instanceof S3Error && error.code === 'NoSuchTask') return { ...known, Status: 'Unseen' }
     throw error

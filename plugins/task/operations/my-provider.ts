@@ -1,13 +1,13 @@
 import { type Context, defineCall, lenient, S3Error, type ServiceAnswer, withRaw } from 'dealgate'
 import { z } from 'zod'
-import { dealOf, platformDeal } from '../documents.js'
-import type { TaskParts } from '../parts.js'
-import { dataOf, listOf, wireDeal } from '../wire.js'
+import type { TaskDeps } from '../deps.js'
+import { listOf, platformDeal } from '../documents.js'
+import { platform } from '../platform.js'
 import { pageQuery, platformPage, SOURCE, send } from './send.js'
 
 const extra = z.record(z.string(), z.string()).optional().describe('Further fields for the platform, by its own names.')
 
-export function updateMyProvider(parts: TaskParts) {
+export function updateMyProvider(deps: TaskDeps) {
   return defineCall({
     name: 'UpdateMyProvider',
     source: SOURCE,
@@ -42,8 +42,8 @@ export function updateMyProvider(parts: TaskParts) {
       })
       const missing = () => new S3Error('NoSuchProvider', { fields: { MinerId: body.MinerId } })
       const call = { method: 'POST', path: ['miner', 'info'], body: { kind: 'form', fields } } as const
-      const answer = await send(parts, context, request, call, { need: 'any', missing })
-      const data = dataOf(answer, z.record(z.string(), z.unknown()).nullish())
+      const answer = await send(deps, context, request, call, { need: 'any', missing })
+      const data = platform.dataOf(answer, z.record(z.string(), z.unknown()).nullish())
       const told = Object.entries(data ?? {}).flatMap(([name, value]): [string, string][] =>
         typeof value === 'object' ? [] : [[name, String(value)]],
       )
@@ -52,9 +52,9 @@ export function updateMyProvider(parts: TaskParts) {
   })
 }
 
-const listed = listOf(wireDeal, 'deal', 'deals')
+const listed = listOf(platformDeal.read, 'deal', 'deals')
 
-export function listProviderDeals(parts: TaskParts) {
+export function listProviderDeals(deps: TaskDeps) {
   return defineCall({
     name: 'ListProviderDeals',
     source: SOURCE,
@@ -65,16 +65,16 @@ export function listProviderDeals(parts: TaskParts) {
       'deal-status': z.string().max(64).optional().describe('Such as Created, ReadyForImport or DealActive.'),
       ...pageQuery,
     }),
-    result: z.object({ Deals: z.array(platformDeal).meta({ element: 'Deal' }) }),
+    result: z.object({ Deals: z.array(platformDeal.shown).meta({ element: 'Deal' }) }),
     pages: 'Deals',
     async answer({ request, query, page: wanted }, context) {
       const { MinerFid = '' } = request.params
       const missing = () => new S3Error('NoSuchProvider', { fields: { MinerId: MinerFid } })
-      const { page, found } = await platformPage(parts.options, { page: wanted, query }, async (bounds) => {
+      const { page, found } = await platformPage(deps.options, { page: wanted, query }, async (bounds) => {
         const filter = { deal_status: query['deal-status'], ...bounds }
         const call = { method: 'GET', path: ['offline_deals', MinerFid], query: filter } as const
-        const answer = await send(parts, context, request, call, { need: 'any', missing })
-        return { items: dataOf(answer, listed).map(dealOf), raw: answer.json }
+        const answer = await send(deps, context, request, call, { need: 'any', missing })
+        return { items: platform.dataOf(answer, listed), raw: answer.json }
       })
       return withRaw({ Deals: page }, found.raw)
     },
@@ -100,7 +100,7 @@ function asOne(name: 'UpdateMyDeal' | 'UpdateTaskDealStatus', method: 'POST' | '
 const status = z.string().min(1).max(64).describe('One word, such as Downloading, FileImported or DealActive.')
 const note = z.string().max(4096).optional()
 
-const updatedDeal = z.object({ Deal: platformDeal.optional(), Message: z.string() })
+const updatedDeal = z.object({ Deal: platformDeal.shown.optional(), Message: z.string() })
 
 const dealUpdate = z.strictObject({
   Status: status,
@@ -112,7 +112,7 @@ const dealUpdate = z.strictObject({
 })
 
 /** The provider writes what it did with a deal. The platform's clients name deals by number, its documents by CID. */
-export function updateMyDeal(parts: TaskParts, method: 'POST' | 'PUT') {
+export function updateMyDeal(deps: TaskDeps, method: 'POST' | 'PUT') {
   return defineCall({
     ...asOne('UpdateMyDeal', method),
     source: SOURCE,
@@ -133,12 +133,12 @@ export function updateMyDeal(parts: TaskParts, method: 'POST' | 'PUT') {
       })
       const missing = () => new S3Error('NoSuchDeal', { fields: { Deal } })
       const call = { method: 'PUT', path: ['my_miner', 'deals', Deal], body: { kind: 'form', fields } } as const
-      return answerOf(await send(parts, context, request, call, { need: 'any', missing }))
+      return answerOf(await send(deps, context, request, call, { need: 'any', missing }))
     },
   })
 }
 
-export function updateTaskDealStatus(parts: TaskParts, method: 'POST' | 'PUT') {
+export function updateTaskDealStatus(deps: TaskDeps, method: 'POST' | 'PUT') {
   return defineCall({
     ...asOne('UpdateTaskDealStatus', method),
     source: SOURCE,
@@ -153,15 +153,15 @@ export function updateTaskDealStatus(parts: TaskParts, method: 'POST' | 'PUT') {
       const missing = () => new S3Error('NoSuchDeal', { fields: { TaskUuid, DealCid } })
       const path = ['my_miner', 'tasks', TaskUuid, 'deals', DealCid]
       const call = { method: 'PUT', path, body: { kind: 'form', fields } } as const
-      return answerOf(await send(parts, context, request, call, { need: 'any', missing }))
+      return answerOf(await send(deps, context, request, call, { need: 'any', missing }))
     },
   })
 }
 
 function answerOf(answer: ServiceAnswer) {
-  const data = dataOf(answer, z.object({ deal: wireDeal.nullish(), message: lenient.text }).nullish())
+  const data = platform.dataOf(answer, z.object({ deal: platformDeal.read.nullish(), message: lenient.text }).nullish())
   const message = data?.message || messageOf(answer)
-  return withRaw({ ...(data?.deal && { Deal: dealOf(data.deal) }), Message: message }, answer.json)
+  return withRaw({ ...(data?.deal && { Deal: data.deal }), Message: message }, answer.json)
 }
 
 function messageOf({ json }: ServiceAnswer): string {

@@ -3,21 +3,17 @@ import {
   type Context,
   PageOf,
   type PageRequest,
-  repeatable,
-  S3Error,
   type S3Request,
   type ServiceAnswer,
   type ServiceCall,
-  TokenRefused,
-  unrepeatable,
 } from 'dealgate'
 import { z } from 'zod'
-import { acting, type Need, TOKEN } from '../acting.js'
+import type { TaskDeps } from '../deps.js'
 import type { TaskOptions } from '../options.js'
-import type { TaskParts } from '../parts.js'
-import { type Refusals, successOf } from '../wire.js'
+import { platform, type Refusals } from '../platform.js'
+import { acting, type Need, TOKEN } from '../sign-in.js'
 
-export interface Sending extends Refusals {
+export interface Sending extends Partial<Refusals> {
   readonly need: Need | 'none'
   /** False for a request that must not be sent twice unseen; default true. */
   readonly mayRepeat?: boolean
@@ -27,26 +23,22 @@ export interface Sending extends Refusals {
  * Sends a request of a client to the platform as the account that it acts with; resolves with an answer that reports
  * success. Throws S3Error.
  */
-export async function send(
-  parts: TaskParts,
+export function send(
+  deps: TaskDeps,
   context: Pick<Context, 'caller'>,
   request: Pick<S3Request, 'headers' | 'signal'>,
   call: Omit<ServiceCall, 'token' | 'signal'>,
-  { need, mayRepeat = true, ...refusals }: Sending,
+  { need, mayRepeat, ...refusals }: Sending,
 ): Promise<ServiceAnswer> {
   const run = async (token: string | undefined) => {
-    const answer = await parts.client.send({ ...call, token, signal: request.signal })
-    successOf(answer, refusals)
+    const answer = await deps.client.send({ ...call, token, signal: request.signal })
+    platform.successOf(answer, refusals)
     return answer
   }
-  try {
-    return need === 'none' ? await run(undefined) : await acting(parts, actorOf(context, request, TOKEN), need, run)
-  } catch (error) {
-    if (error instanceof TokenRefused) {
-      throw new S3Error('UpstreamAuthFailed', { message: `The task platform answered: ${error.message}`, cause: error })
-    }
-    throw mayRepeat ? repeatable(error) : unrepeatable(error)
-  }
+  return platform.forClient(
+    async () => (need === 'none' ? run(undefined) : acting(deps, actorOf(context, request, TOKEN), need, run)),
+    mayRepeat,
+  )
 }
 
 /** Page that describes the operations of this plugin. */

@@ -1,17 +1,7 @@
-import {
-  actorOf,
-  type Context,
-  defineCall,
-  type Identity,
-  repeatable,
-  S3Error,
-  TokenRefused,
-  unrepeatable,
-} from 'dealgate'
+import { actorOf, defineCall, type Identity, repeatable, requireToken, signedIdentity, unrepeatable } from 'dealgate'
 import { z } from 'zod'
-import { acting, TOKEN } from '../acting.js'
-import { issueJwt, issueKey, signIn } from '../login.js'
-import type { TaskParts } from '../parts.js'
+import type { TaskDeps } from '../deps.js'
+import { acting, issueJwt, issueKey, type Login, signIn, TOKEN } from '../sign-in.js'
 import { SOURCE } from './send.js'
 
 /** Most characters of a secret that a client states. */
@@ -22,7 +12,7 @@ const store = z
   .optional()
   .describe('Keep the log-in, encrypted, for later calls of this access key, and leave secrets out of the answer.')
 
-export function createPlatformSession(parts: TaskParts) {
+export function createPlatformSession(deps: TaskDeps) {
   return defineCall({
     name: 'CreatePlatformSession',
     source: SOURCE,
@@ -36,22 +26,22 @@ export function createPlatformSession(parts: TaskParts) {
       Stored: z.boolean(),
     }),
     async answer({ body: { Email, Password, Store = false } }, context) {
-      const identity = identityOf(context)
+      const identity = signedIdentity(context)
       const login = { email: Email, password: Password }
-      const { token, message } = await parts.attempts
-        .run(identity.accessKeyId, () => signIn(parts.client, parts.options.names, login))
-        .catch((error) => {
-          throw refusedOr(repeatable(error), 'The task platform refuses this e-mail address and password.')
-        })
+      const { token, message } = await attempt(
+        deps,
+        identity,
+        () => signIn(deps.client, deps.options.names, login),
+        'The task platform refuses this e-mail address and password.',
+      )
       if (!Store) return { AuthToken: token, Message: message, Stored: false }
-      await parts.logins.add(identity, { signIn: login })
-      parts.tokens.drop(identity)
+      await keep(deps, identity, { signIn: login })
       return { Message: message, Stored: true }
     },
   })
 }
 
-export function createApiKey(parts: TaskParts) {
+export function createApiKey(deps: TaskDeps) {
   return defineCall({
     name: 'CreateApiKey',
     source: SOURCE,
@@ -73,24 +63,23 @@ export function createApiKey(parts: TaskParts) {
       Stored: z.boolean(),
     }),
     async answer({ request, body: { KeyName, Extra = {}, Store = false } }, context) {
-      const identity = Store ? identityOf(context) : undefined
+      const identity = Store ? signedIdentity(context) : undefined
       const key = { name: KeyName, extra: Extra }
-      const made = await acting(parts, actorOf(context, request, TOKEN), 'sign-in', (token) =>
-        issueKey(parts.client, parts.options.names, key, token ?? ''),
+      const made = await acting(deps, actorOf(context, request, TOKEN), 'sign-in', (token) =>
+        issueKey(deps.client, deps.options.names, key, token ?? ''),
       ).catch((error) => {
         throw unrepeatable(error)
       })
       const { apikey, access_token: accessToken, created_on, jwt, key_name, status } = made
       const shown = { ApiKey: apikey, CreatedOn: created_on, KeyName: key_name || KeyName, Status: status }
       if (!identity) return { ...shown, AccessToken: accessToken, ...(jwt !== '' && { Jwt: jwt }), Stored: false }
-      await parts.logins.add(identity, { apiKey: { apikey, accessToken } })
-      parts.tokens.drop(identity)
+      await keep(deps, identity, { apiKey: { apikey, accessToken } })
       return { ...shown, Stored: true }
     },
   })
 }
 
-export function createJwt(parts: TaskParts) {
+export function createJwt(deps: TaskDeps) {
   return defineCall({
     name: 'CreateJwt',
     source: SOURCE,
@@ -104,26 +93,35 @@ export function createJwt(parts: TaskParts) {
       Stored: z.boolean(),
     }),
     async answer({ body: { ApiKey, AccessToken, Store = false } }, context) {
-      const identity = identityOf(context)
+      const identity = signedIdentity(context)
       const login = { apikey: ApiKey, accessToken: AccessToken }
-      const jwt = await parts.attempts
-        .run(identity.accessKeyId, () => issueJwt(parts.client, parts.options.names, login))
-        .catch((error) => {
-          throw refusedOr(repeatable(error), 'The task platform refuses this API key and its secret.')
-        })
+      const jwt = await attempt(
+        deps,
+        identity,
+        () => issueJwt(deps.client, deps.options.names, login),
+        'The task platform refuses this API key and its secret.',
+      )
       if (!Store) return { ApiKey, Jwt: jwt, Stored: false }
-      await parts.logins.add(identity, { apiKey: login })
-      parts.tokens.drop(identity)
+      await keep(deps, identity, { apiKey: login })
       return { ApiKey, Stored: true }
     },
   })
 }
 
-function identityOf({ caller }: Pick<Context, 'caller'>): Identity {
-  if (caller) return caller.identity
-  throw new S3Error('AccessDenied', { message: 'Only a signed request can do this.' })
+/** Runs a sign-in, which may be repeated. A refused one is UpstreamAuthFailed with this message. */
+function attempt<T>(
+  { attempts }: TaskDeps,
+  { accessKeyId }: Identity,
+  run: () => Promise<T>,
+  refused: string,
+): Promise<T> {
+  return requireToken(() => attempts.run(accessKeyId, run), refused).catch((error) => {
+    throw repeatable(error)
+  })
 }
 
-function refusedOr(error: unknown, message: string): unknown {
-  return error instanceof TokenRefused ? new S3Error('UpstreamAuthFailed', { message, cause: error }) : error
+/** Adds to the log-in of the identity. Durable when it resolves. Throws S3Error if secrets cannot be sealed here. */
+async function keep({ logins, tokens }: TaskDeps, identity: Identity, part: Login): Promise<void> {
+  await logins.set(identity, { ...(await logins.get(identity)), ...part })
+  tokens.drop(identity)
 }

@@ -4,28 +4,27 @@ import {
   defineCall,
   type PageOf,
   type PageRequest,
-  providerDocument,
   S3Error,
   type S3Request,
   withRaw,
 } from 'dealgate'
 import { z } from 'zod'
-import { acting, TOKEN } from '../acting.js'
 import { CREATE_TASK, checkManifest, fileSizesOf } from '../create/job.js'
 import type { MadeTask } from '../create/made-tasks.js'
-import { BEARER_PURPOSE, createdTask, type TaskInput } from '../create/reconcile.js'
+import { createdTask, type TaskInput } from '../create/reconcile.js'
 import { newTask, taskAliases, termsOf } from '../create/terms.js'
-import { bidDocument, bidOf, dealOf, platformDeal, providerOf, taskDocument, taskOf, timeOf } from '../documents.js'
-import type { TaskParts } from '../parts.js'
-import { dataOf, listOf, type WireDetail, wireDetail, wireProvider, wireTask } from '../wire.js'
+import type { TaskDeps } from '../deps.js'
+import { listOf, type platformDeal, type TaskDetail, task, taskDetail, withUuid } from '../documents.js'
+import { platform } from '../platform.js'
+import { acting, TOKEN } from '../sign-in.js'
 import { type Bounds, pageQuery, platformPage, type Sending, SOURCE, send } from './send.js'
 
-const listed = listOf(wireTask, 'task', 'tasks')
+const listed = listOf(task.read, 'task', 'tasks')
 const number = z.coerce.number().int().nonnegative().optional().catch(undefined)
 const counts = z.looseObject({ total_items: number, total_task_count: number })
 
 const tasksResult = z.object({
-  Tasks: z.array(taskDocument).meta({ element: 'Task' }),
+  Tasks: z.array(task.shown).meta({ element: 'Task' }),
   TotalItems: z.number().int().optional().describe('Tasks that meet the filters, on all pages.'),
   TotalTaskCount: z.number().int().optional().describe('Tasks in the list without its filters.'),
 })
@@ -58,7 +57,7 @@ const filters = {
   ...pageQuery,
 }
 
-export function listPublicTasks(parts: TaskParts) {
+export function listPublicTasks(deps: TaskDeps) {
   return defineCall({
     name: 'ListPublicTasks',
     source: SOURCE,
@@ -68,11 +67,11 @@ export function listPublicTasks(parts: TaskParts) {
     query: z.strictObject(filters),
     result: tasksResult,
     pages: 'Tasks',
-    answer: (call, context) => listTasks(parts, context, call, ['tasks'], { need: 'none' }),
+    answer: (call, context) => listTasks(deps, context, call, ['tasks'], { need: 'none' }),
   })
 }
 
-export function listMyTasks(parts: TaskParts) {
+export function listMyTasks(deps: TaskDeps) {
   return defineCall({
     name: 'ListMyTasks',
     source: SOURCE,
@@ -82,11 +81,11 @@ export function listMyTasks(parts: TaskParts) {
     query: z.strictObject(filters),
     result: tasksResult,
     pages: 'Tasks',
-    answer: (call, context) => listTasks(parts, context, call, ['tasks'], { need: 'any' }),
+    answer: (call, context) => listTasks(deps, context, call, ['tasks'], { need: 'any' }),
   })
 }
 
-export function listMyProviderTasks(parts: TaskParts) {
+export function listMyProviderTasks(deps: TaskDeps) {
   return defineCall({
     name: 'ListMyProviderTasks',
     source: SOURCE,
@@ -96,7 +95,7 @@ export function listMyProviderTasks(parts: TaskParts) {
     query: z.strictObject(filters),
     result: tasksResult,
     pages: 'Tasks',
-    answer: (call, context) => listTasks(parts, context, call, ['my_miner', 'tasks'], { need: 'any' }),
+    answer: (call, context) => listTasks(deps, context, call, ['my_miner', 'tasks'], { need: 'any' }),
   })
 }
 
@@ -110,7 +109,7 @@ interface Listing {
 }
 
 async function listTasks(
-  parts: TaskParts,
+  deps: TaskDeps,
   context: Context,
   { request, page: wanted, query }: Listing,
   path: readonly string[],
@@ -122,14 +121,14 @@ async function listTasks(
       return [wire, typeof value === 'boolean' ? Number(value) : value]
     }),
   )
-  const { page, found } = await platformPage(parts.options, { page: wanted, query }, async (bounds: Bounds) => {
+  const { page, found } = await platformPage(deps.options, { page: wanted, query }, async (bounds: Bounds) => {
     const call = { method: 'GET', path, query: { ...narrowed, ...bounds } } as const
-    const answer = await send(parts, context, request, call, sending)
+    const answer = await send(deps, context, request, call, sending)
     const { data, ...outside } = counts.parse(answer.json)
     const inside = counts.safeParse(data).data
     const total = outside.total_items ?? inside?.total_items
     const all = outside.total_task_count ?? inside?.total_task_count
-    const items = dataOf(answer, listed).map((task) => taskOf(task))
+    const items = platform.dataOf(answer, listed)
     return { items, ...(total !== undefined && { total }), ...(all !== undefined && { all }), raw: answer.json }
   })
   const { total, all, raw } = found
@@ -140,57 +139,20 @@ async function listTasks(
   return withRaw({ Tasks: page, ...counted }, raw)
 }
 
-const taskDetail = z.object({
-  Task: taskDocument,
-  Bids: z.array(bidDocument).meta({ element: 'Bid' }),
-  Deals: z.array(platformDeal).meta({ element: 'Deal' }),
-  AverageBid: z.string(),
-  BidCount: z.number().int(),
-  DealCompleteRate: z.string(),
-  TotalDealCount: z.number().int(),
-  Miner: providerDocument.nullable(),
-  Poster: z
-    .object({
-      CompleteTaskCount: z.number().int(),
-      ContactInfo: z.string(),
-      MemberSince: z.string(),
-      MemberSinceTime: z.string().optional().describe('The same in RFC 3339.'),
-    })
-    .optional(),
+const taskResult = taskDetail.shown.extend({
   Source: z
     .object({ Bucket: z.string().optional(), JobId: z.string() })
     .optional()
     .describe('The bucket that the task was created from through this server, and the job that created it.'),
 })
 
-type TaskDetail = z.output<typeof taskDetail>
-
-/** @param uuid as the request names the task */
-function detailOf(detail: WireDetail, uuid: string): TaskDetail {
-  const { poster } = detail
-  const since = poster ? timeOf(poster.member_since) : undefined
-  const miner = wireProvider.safeParse(detail.miner).data
-  return {
-    Task: taskOf(detail.task, detail.task.uuid ?? (/^\d+$/.test(uuid) ? null : uuid)),
-    Bids: detail.bid.map(bidOf),
-    Deals: detail.deal.map(dealOf),
-    AverageBid: detail.average_bid,
-    BidCount: detail.bid_count,
-    DealCompleteRate: detail.deal_complete_rate,
-    TotalDealCount: detail.total_deal_count,
-    Miner: miner ? providerOf(miner) : null,
-    ...(poster && {
-      Poster: {
-        CompleteTaskCount: poster.complete_task_count,
-        ContactInfo: poster.contact_info,
-        MemberSince: poster.member_since,
-        ...(since !== undefined && { MemberSinceTime: since }),
-      },
-    }),
-  }
+/** A task as the platform shows it, with the UUID by which the request names it. */
+function namedBy(detail: TaskDetail, uuid: string): TaskDetail {
+  const { Task } = detail
+  return { ...detail, Task: withUuid(Task, Task.TaskUuid ?? (/^\d+$/.test(uuid) ? undefined : uuid)) }
 }
 
-export function getTask(parts: TaskParts) {
+export function getTask(deps: TaskDeps) {
   return defineCall({
     name: 'GetTask',
     source: SOURCE,
@@ -198,24 +160,24 @@ export function getTask(parts: TaskParts) {
     access: 'bearer',
     on: { method: 'GET', resource: 'service', path: '/-/task/v1/tasks/{TaskUuid}' },
     query: z.strictObject(pageQuery),
-    result: taskDetail,
+    result: taskResult,
     root: 'GetTaskResult',
     pages: 'Deals',
     async answer({ request, query, page: wanted }, context) {
       const { TaskUuid = '' } = request.params
       const missing = () => new S3Error('NoSuchTask', { fields: { TaskUuid } })
-      const { page, found } = await platformPage(parts.options, { page: wanted, query }, async (bounds) => {
+      const { page, found } = await platformPage(deps.options, { page: wanted, query }, async (bounds) => {
         const call = { method: 'GET', path: ['tasks', TaskUuid], query: { ...bounds } } as const
-        const answer = await send(parts, context, request, call, { need: 'optional', missing })
-        const detail = detailOf(dataOf(answer, wireDetail), TaskUuid)
+        const answer = await send(deps, context, request, call, { need: 'optional', missing })
+        const detail = namedBy(platform.dataOf(answer, taskDetail.read), TaskUuid)
         return { items: detail.Deals, total: detail.TotalDealCount, detail, raw: answer.json }
       })
-      const source = await sourceOf(parts, context, TaskUuid)
+      const source = await sourceOf(deps, context, TaskUuid)
       const detail = { ...found.detail, ...(source && { Source: source }) }
-      return withRaw({ ...detail, Deals: page as PageOf<z.output<typeof platformDeal>> }, found.raw)
+      return withRaw({ ...detail, Deals: page as PageOf<z.output<typeof platformDeal.shown>> }, found.raw)
     },
     async *members(context) {
-      for await (const task of parts.made.all())
+      for await (const task of deps.made.all())
         if (task.uuid !== undefined && isSeenBy(task, context)) yield { TaskUuid: task.uuid }
     },
   })
@@ -228,13 +190,17 @@ function isSeenBy({ accessKeyId }: MadeTask, { caller }: Pick<Context, 'caller'>
   return !(rights || policies || account) || accessKeyId === caller.identity.accessKeyId
 }
 
-async function sourceOf(parts: TaskParts, context: Context, uuid: string): Promise<TaskDetail['Source']> {
-  const task = await parts.made.withUuid(uuid)
+async function sourceOf(
+  deps: TaskDeps,
+  context: Context,
+  uuid: string,
+): Promise<z.output<typeof taskResult>['Source']> {
+  const task = await deps.made.withUuid(uuid)
   if (!task || !isSeenBy(task, context)) return undefined
   return { ...(task.bucket !== undefined && { Bucket: task.bucket }), JobId: task.jobId }
 }
 
-export function createTask(parts: TaskParts) {
+export function createTask(deps: TaskDeps) {
   return defineCall({
     name: 'CreateTask',
     source: SOURCE,
@@ -255,13 +221,13 @@ export function createTask(parts: TaskParts) {
           ? undefined
           : { bucket, key, stamp: await checkManifest(context, { bucket, key }) }
       const actor = actorOf(context, request, TOKEN)
-      await acting(parts, actor, 'any', async () => undefined)
+      await acting(deps, actor, 'any', async () => undefined)
       const input: TaskInput = {
         terms,
         ...(csv !== undefined && { csv }),
         ...(fileName !== undefined && { fileName }),
         ...(manifest && { manifest }),
-        ...(actor.bearer !== undefined && { bearer: await parts.host.sealer.seal(actor.bearer, BEARER_PURPOSE) }),
+        ...(await deps.jobTokens.seal(actor)),
       }
       return { resource: bucket === undefined ? '/-/task/v1/tasks' : `/${bucket}`, input }
     },

@@ -147,6 +147,36 @@ export class ServiceClient {
   }
 }
 
+/** The client of a service that the server may lack, made at its first use. */
+export class OptionalService {
+  readonly #options: () => Omit<ServiceClientOptions, 'url'> & { readonly url: string | undefined }
+  readonly #missing: string
+  #client: ServiceClient | undefined
+
+  /** @param missing message of the error where there is no service */
+  constructor(
+    options: () => Omit<ServiceClientOptions, 'url'> & { readonly url: string | undefined },
+    missing: string,
+  ) {
+    this.#options = options
+    this.#missing = missing
+  }
+
+  /** Throws S3Error NotImplemented if the server has no such service. */
+  get client(): ServiceClient {
+    const { url, ...options } = this.#options()
+    if (url === undefined) throw new S3Error('NotImplemented', { message: this.#missing })
+    this.#client ??= new ServiceClient({ ...options, url })
+    return this.#client
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.close()
+  }
+}
+
 /** URL parsers remove segments of dots. No id has them. */
 function segmentOf(text: string): string {
   if (/^\.{0,2}$/.test(text)) throw new S3Error('InvalidArgument', { message: 'An id in the path is empty or dots.' })

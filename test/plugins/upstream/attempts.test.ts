@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Attempts } from '../../../src/plugins/schedule.js'
+import { Attempts } from '../../../src/plugins/upstream/sign-in.js'
 
 t.test('five failures make an access key wait, and no other', async (t) => {
   let now = 0

@@ -1,39 +1,70 @@
-import { type Actor, requireToken, S3Error, TokenRefused } from 'dealgate'
-import type { PayParts } from './parts.js'
+import {
+  type Actor,
+  type Identity,
+  type IdentitySecrets,
+  type PluginHost,
+  requireToken,
+  S3Error,
+  TokenRefused,
+} from 'dealgate'
+import type { Variant } from './facts.js'
+import type { PayOptions } from './options.js'
+
+/** The sign-in of a wallet. */
+interface WalletSession {
+  /** As the sign-in named it, in lower case. */
+  readonly address: string
+  /** Name of the chain environment. */
+  readonly network: string
+  readonly token: string
+  /** When the token expires, ms since 1970, if it states that. */
+  readonly until?: number
+}
+
+/** The wallets that identities have linked. */
+export type Wallets = IdentitySecrets<WalletSession>
 
 /** A wallet as requests to the service name it. */
 export interface Wallet {
-  /** Variant A. */
+  /** Where the service has sign-ins. */
   readonly token: string | undefined
   /** In lower case; undefined if neither request nor session names one. */
   readonly address: string | undefined
 }
 
 export interface Naming {
-  /** Wallet that the request names; in variant A only the signed-in one. */
+  /** Wallet that the request names; where the service has sign-ins, only the signed-in one. */
   readonly named?: string | undefined
-  /** Variant B, where the service knows wallets by their address alone: this call does not work without. */
+  /** Without sign-ins, the service knows wallets by their address alone: this call does not work without. */
   readonly needsAddress?: boolean
 }
 
 /** The service, and the header with its token in signed requests. */
 export const TOKEN = { service: 'payment service', header: 'x-dealgate-wallet-authorization' } as const
+
+interface SignInDeps {
+  readonly options: Pick<PayOptions, 'wallet'>
+  readonly host: Pick<PluginHost, 'now'>
+  readonly wallets: Wallets
+  variant(): Promise<Variant>
+}
+
 /**
  * Runs a call as the wallet of the actor.
  * @throws S3Error WalletNotLinked without a wallet, UpstreamAuthFailed for a token that is refused, AccessDenied for an
- * unsigned request in variant B, where the service itself checks no sign-in
+ * unsigned request where the service itself checks no sign-in
  */
 export async function acting<T>(
-  parts: PayParts,
+  deps: SignInDeps,
   { identity, bearer }: Actor,
   { named, needsAddress = false }: Naming,
   run: (wallet: Wallet) => Promise<T>,
 ): Promise<T> {
   const asked = named?.toLowerCase()
-  if ((await parts.variant()) === 'b') {
+  if ((await deps.variant()) === 'open') {
     if (!identity)
       throw new S3Error('AccessDenied', { message: 'This payment service has no tokens: sign the request.' })
-    const address = asked ?? parts.options.wallet?.toLowerCase()
+    const address = asked ?? deps.options.wallet?.toLowerCase()
     if (address === undefined && needsAddress)
       throw notLinked('Name a wallet: WalletAddress, or the option wallet of the plugin.')
     return requireToken(
@@ -47,17 +78,27 @@ export async function acting<T>(
       'The payment service refuses the token of the request.',
     )
   }
-  const session = identity && (await parts.wallets.get(identity))
+  return asLinked(deps, identity, asked, run)
+}
+
+async function asLinked<T>(
+  { wallets, host }: SignInDeps,
+  identity: Identity | undefined,
+  asked: string | undefined,
+  run: (wallet: Wallet) => Promise<T>,
+): Promise<T> {
+  const session = identity && (await wallets.get(identity))
   if (!identity || !session) throw notLinked('Link one: CreateWalletNonce, then CreateWalletSession with Store.')
-  if (asked !== undefined && asked !== session.address)
+  const { token, address, until } = session
+  if (asked !== undefined && asked !== address)
     throw new S3Error('AccessDenied', { message: 'This access key has another wallet than the one that is named.' })
-  const expired = session.until !== undefined && session.until <= parts.host.now()
+  const expired = until !== undefined && until <= host.now()
   try {
     if (expired) throw new TokenRefused('The session has expired.')
-    return await run({ token: session.token, address: session.address })
+    return await run({ token, address })
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error
-    await parts.wallets.forget(identity, session)
+    await wallets.change(identity, (linked) => (linked.token === token ? undefined : linked))
     throw new S3Error('UpstreamAuthFailed', {
       message: `The sign-in of the wallet ${expired ? 'has expired' : 'is refused'}, and is now forgotten. Sign in again: CreateWalletNonce.`,
       cause: error,
