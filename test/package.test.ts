@@ -13,7 +13,6 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { temporaryFolder } from './support/content/folders.js'
 import {
   cleanClone,
   environmentOfNpm,
@@ -21,7 +20,8 @@ import {
   installedPlaces,
   npmPack,
   servesAwsCli,
-} from './support/programs/installed-package.js'
+} from './nodes/installed-package.js'
+import { temporaryFolder } from './support/content/folders.js'
 
 const run = promisify(execFile)
 /** What the build of this repository has made of the sources that the package contains. */

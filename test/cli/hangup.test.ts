@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
-import { atTerminal, withoutTerminal as skip, untilShown } from '../support/programs/terminal.js'
 import { until } from '../support/waiting.js'
+import { atTerminal, withoutTerminal as skip, untilShown } from './terminal.js'
 
 t.test('SIGHUP in a terminal reloads, and the end of the terminal ends the server', { skip }, async (t) => {
   const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']

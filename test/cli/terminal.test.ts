@@ -5,11 +5,11 @@ import t from 'tap'
 import { logText } from '../../src/common/log.js'
 import { bytes, KiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { type AtTerminal, atTerminal, withoutTerminal as skip, untilShown } from '../support/programs/terminal.js'
 import { endsWithUs } from '../support/server/child.js'
 import { CLI, environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
+import { type AtTerminal, atTerminal, withoutTerminal as skip, untilShown } from './terminal.js'
 
 const PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
 /** A line of the log for people. */

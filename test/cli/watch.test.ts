@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { controlNetwork } from '../plugins/deal/proxy.js'
-import { atTerminal, untilShown, withoutTerminal } from '../support/programs/terminal.js'
 import { endsWithUs, killed } from '../support/server/child.js'
 import { CLI, environment, runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
+import { atTerminal, untilShown, withoutTerminal } from './terminal.js'
 
 const ACCOUNT = { accessKey: 'gateway-access', secretKey: 'gateway-secret-key' }
 /** More than a deal takes to become active. */

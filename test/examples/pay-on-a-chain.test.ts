@@ -1,7 +1,7 @@
 import t from 'tap'
+import { CHAIN_ID, EvmNode } from '../services/payment/chain/evm-node.js'
+import { PaymentContract } from '../services/payment/chain/payment-contract.js'
 import { newKeys } from '../services/payment/payment-client.js'
-import { CHAIN_ID, EvmNode } from '../support/chain/evm-node.js'
-import { PaymentContract } from '../support/chain/payment-contract.js'
 import { until } from '../support/waiting.js'
 import { PayStory } from './pay-story.js'
 

@@ -8,6 +8,8 @@ import { usableUntil } from '../../src/gateway/account/session.js'
 import { brandNames, encodePath, neutralBrand } from '../../src/gateway/brand.js'
 import { isNotConnected, translate } from '../../src/gateway/errors.js'
 import { whyUnfit } from '../../src/gateway/keys.js'
+import { anyOrder } from '../support/gateway/write-order.js'
+import { until } from '../support/waiting.js'
 import {
   ALL_FEATURES,
   RpcFailure,
@@ -16,9 +18,7 @@ import {
   type ScriptedGateway,
   scriptedGateway,
   withFeatures,
-} from '../support/gateway/scripted-gateway.js'
-import { anyOrder } from '../support/gateway/write-order.js'
-import { until } from '../support/waiting.js'
+} from './scripted-gateway.js'
 
 const log = createLogger({ level: 'silent' })
 

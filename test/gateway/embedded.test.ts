@@ -7,8 +7,8 @@ import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { legacy, type QuirkName, quirkNames, startServices } from '../../src/services/index.js'
-import { read } from '../support/gateway/scripted-gateway.js'
 import { anyOrder } from '../support/gateway/write-order.js'
+import { read } from './scripted-gateway.js'
 
 const attributes: UploadAttributes = {
   contentType: 'text/plain; charset=utf-8',

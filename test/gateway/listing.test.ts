@@ -11,8 +11,8 @@ import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../src/gateway/brand.js'
 import { ListingScanner } from '../../src/gateway/listing/listing-scanner.js'
 import { legacy, type QuirkName, startServices } from '../../src/services/index.js'
-import { scriptedGateway } from '../support/gateway/scripted-gateway.js'
 import { anyOrder } from '../support/gateway/write-order.js'
+import { scriptedGateway } from './scripted-gateway.js'
 
 /** Rounds of a property; the suite runs a sample, `npm run stress` runs more. */
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 10) * 10

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { restrictGateway } from '../../src/access/restrict-gateway.js'
 import { Rights } from '../../src/access/rights.js'
 import { allows } from '../../src/gateway/account/policies.js'
+import { anyOrder } from '../support/gateway/write-order.js'
 import {
   ALL_FEATURES,
   RpcFailure,
@@ -9,8 +10,7 @@ import {
   type ScriptedGateway,
   scriptedGateway,
   withFeatures,
-} from '../support/gateway/scripted-gateway.js'
-import { anyOrder } from '../support/gateway/write-order.js'
+} from './scripted-gateway.js'
 
 async function start(t: Test, script: Script): Promise<ScriptedGateway> {
   const gateway = await scriptedGateway(script)

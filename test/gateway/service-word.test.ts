@@ -1,6 +1,6 @@
 import t from 'tap'
-import { RpcFailure, type Script, scriptedGateway, withFeatures } from '../support/gateway/scripted-gateway.js'
 import { anyOrder } from '../support/gateway/write-order.js'
+import { RpcFailure, type Script, scriptedGateway, withFeatures } from './scripted-gateway.js'
 
 /** Knows the service by one word only, which a test may change. */
 async function namedGateway(word: string, script: Script = {}) {

@@ -5,6 +5,8 @@ import t, { type Test } from 'tap'
 import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import type { GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
 import type { GatewayWatch } from '../../src/gateway/gateway-call.js'
+import { anyOrder } from '../support/gateway/write-order.js'
+import { until } from '../support/waiting.js'
 import {
   ALL_FEATURES,
   read,
@@ -12,9 +14,7 @@ import {
   type ScriptedGateway,
   scriptedGateway,
   withFeatures,
-} from '../support/gateway/scripted-gateway.js'
-import { anyOrder } from '../support/gateway/write-order.js'
-import { until } from '../support/waiting.js'
+} from './scripted-gateway.js'
 
 const MiB = 1024 * 1024
 const plain: UploadAttributes = { contentType: 'text/plain', headers: {}, metadata: {} }

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { otherNodes } from '../support/programs/installed-package.js'
 import { missing, run, runAny } from '../support/programs/run.js'
+import { otherNodes } from './installed-package.js'
 
 /**
  * The core of the suite on the other versions of Node.js that are supported: servers in one process, their S3
@@ -11,7 +11,7 @@ const CORE = [
   's3/get-object',
   's3/range',
   's3/copy-object',
-  's3/complete-multipart-upload',
+  'objects/complete-multipart-upload',
   's3/post-object',
   'auth/authenticate',
   'server/embedding',

@@ -2,15 +2,8 @@ import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
-import {
-  cleanClone,
-  environmentOfNpm,
-  hasWhatItNames,
-  npmPack,
-  otherNodes,
-  servesAwsCli,
-} from '../support/programs/installed-package.js'
 import { missing, run } from '../support/programs/run.js'
+import { cleanClone, environmentOfNpm, hasWhatItNames, npmPack, otherNodes, servesAwsCli } from './installed-package.js'
 
 const nodes = otherNodes()
 t.test('other versions of Node.js', { skip: nodes.length === 0 && missing('DEALGATE_NODES names none') }, async (t) => {

@@ -2,11 +2,11 @@ import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { bytes } from '../support/content/content.js'
-import { fill, noSmallDisk, smallDisk } from '../support/content/small-disk.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { modes } from '../support/server/modes.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
+import { fill, noSmallDisk, smallDisk } from './small-disk.js'
 
 /**
  * A full disk: reads and removals go on, uploads are refused clearly, and a start succeeds. Needs a file system of its

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { noSmallDisk, smallDisk } from '../support/content/small-disk.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import { Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { starts } from './refused-start.js'
+import { noSmallDisk, smallDisk } from './small-disk.js'
 
 /** The system remounts a file system only while no process writes to it: each server is a process of its own here. */
 

@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openingFailure } from '../../src/common/opening-failure.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { fill, noSmallDisk, smallDisk } from '../support/content/small-disk.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { Dealgate } from '../support/server/dealgate.js'
 import { starts } from './refused-start.js'
+import { fill, noSmallDisk, smallDisk } from './small-disk.js'
 
 /** A start that the data folder does not allow ends with one line: which file or folder, why, and what to do. */
 

@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { fill, noSmallDisk, smallDisk } from '../support/content/small-disk.js'
+import { fill, noSmallDisk, smallDisk } from '../promises/small-disk.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 

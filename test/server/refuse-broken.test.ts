@@ -4,7 +4,7 @@ import { answerBrokenRequest } from '../../src/server/refuse-broken.js'
 import { type Handler, serve } from '../../src/server/serve.js'
 import { startGateway } from '../services/gateway-client.js'
 import { listen } from '../support/server/listen.js'
-import { inPackets, parted } from '../support/sign/in-packets.js'
+import { inPackets, parted } from './in-packets.js'
 
 /** Requests that Node's parser gives up, or that are too large, wherever the network cut them. */
 

@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import { bytes, md5, sha256 } from '../../support/content/content.js'
-import type { RealGateway } from '../../support/gateway/real-gateway.js'
 import type { Dealgate } from '../../support/server/dealgate.js'
 import { send, targetOf } from '../../support/sign/send.js'
 import { ask, keysOf } from './operations.js'
+import type { RealGateway } from './real-gateway.js'
 
 const OLD = { 'content-type': 'x/old', 'cache-control': 'max-age=1', 'x-amz-meta-age': 'old', 'x-amz-tagging': 'a=b' }
 

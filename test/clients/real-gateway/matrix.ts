@@ -1,10 +1,10 @@
 import type { Test } from 'tap'
-import { BRAND, startRealGateway } from '../../support/gateway/real-gateway.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { behindTheBack } from './behind-the-back.js'
 import { awsCli, minioJs, rclone, s3cmd, sdk } from './clients.js'
 import { folderObjects, keys, operations } from './operations.js'
+import { BRAND, startRealGateway } from './real-gateway.js'
 
 /** The operations and the clients, each in short, against a gateway that is not ours. */
 export async function realGateway(t: Test, drives: 1 | 4): Promise<void> {

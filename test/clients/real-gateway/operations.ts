@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import { bytes, KiB, MiB, md5, sha256 } from '../../support/content/content.js'
 import { bareKeys, controlKeys, fileKeys } from '../../support/content/keys.js'
-import type { RealGateway } from '../../support/gateway/real-gateway.js'
 import type { Dealgate } from '../../support/server/dealgate.js'
 import { type Answer, type Sending, send, targetOf } from '../../support/sign/send.js'
+import type { RealGateway } from './real-gateway.js'
 
 /** A signed request about a bucket, or about an object of it. */
 export function ask(

@@ -1,9 +1,9 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Test } from 'tap'
 import type { ChainOptions } from '../../../src/services/payment/chain/open.js'
-import { EvmNode } from '../../support/chain/evm-node.js'
-import { PaymentContract } from '../../support/chain/payment-contract.js'
 import { until } from '../../support/waiting.js'
+import { EvmNode } from './chain/evm-node.js'
+import { PaymentContract } from './chain/payment-contract.js'
 import { type Payer, payerOf, type Row } from './payer.js'
 import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { PaymentContract } from '../../support/chain/payment-contract.js'
 import { until } from '../../support/waiting.js'
+import { PaymentContract } from './chain/payment-contract.js'
 import { type ChainPayer, COINS, startChainScene, untilRead, walletFor, walletOn } from './chain-scene.js'
 import { pass, type Row } from './payer.js'
 

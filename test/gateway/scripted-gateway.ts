@@ -1,9 +1,9 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Gateway } from '../../../src/api/gateway.js'
-import { createLogger } from '../../../src/common/log.js'
-import { createGatewayPool, type GatewayPoolOptions } from '../../../src/gateway/account/create-gateway.js'
-import { neutralBrand } from '../../../src/gateway/brand.js'
+import type { Gateway } from '../../src/api/gateway.js'
+import { createLogger } from '../../src/common/log.js'
+import { createGatewayPool, type GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
+import { neutralBrand } from '../../src/gateway/brand.js'
 
 export interface RpcRequest {
   readonly method: string

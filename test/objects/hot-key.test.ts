@@ -1,6 +1,6 @@
 import t from 'tap'
-import { postgres, redis } from './servers.js'
-import { startSeveral } from './several-proxies.js'
+import { postgres, redis } from '../state/servers.js'
+import { startSeveral } from '../state/several-proxies.js'
 
 // Many writers of one key at several proxies.
 

@@ -6,7 +6,7 @@ import { createTxFromRLP, type TypedTransaction } from '@ethereumjs/tx'
 import { bytesToHex, createAddressFromString, hexToBytes, type PrefixedHexString } from '@ethereumjs/util'
 import { createVM, runTx, type VM } from '@ethereumjs/vm'
 import type { Test } from 'tap'
-import { listen } from '../server/listen.js'
+import { listen } from '../../../support/server/listen.js'
 
 export const CHAIN_ID = 31_337
 const GAS_LIMIT = 30_000_000n

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { whenWeEnd } from '../server/child.js'
+import { whenWeEnd } from '../support/server/child.js'
 
 interface Mounted {
   readonly folder: string

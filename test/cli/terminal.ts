@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Test } from 'tap'
-import { endsWithUs, killed } from '../server/child.js'
-import { CLI, environment } from '../server/cli.js'
-import { until } from '../waiting.js'
-import { isInstalled } from './run.js'
+import { isInstalled } from '../support/programs/run.js'
+import { endsWithUs, killed } from '../support/server/child.js'
+import { CLI, environment } from '../support/server/cli.js'
+import { until } from '../support/waiting.js'
 
 /** For tests that need a terminal: `script` gives it, https://man7.org/linux/man-pages/man1/script.1.html */
 export const withoutTerminal: string | false =

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { temporaryFolder } from '../content/folders.js'
-import { findBuilt, isolatedEnv } from '../programs/run.js'
-import { endsWithUs, killed } from '../server/child.js'
-import { lastingPort } from '../server/ports.js'
-import type { GatewayAddress } from './gateway-address.js'
-import { GatewayUser } from './gateway-user.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
+import { GatewayUser } from '../../support/gateway/gateway-user.js'
+import { findBuilt, isolatedEnv } from '../../support/programs/run.js'
+import { endsWithUs, killed } from '../../support/server/child.js'
+import { lastingPort } from '../../support/server/ports.js'
 
 /** Built by `.ci/build-real-gateway`. */
 const PROGRAM = fileURLToPath(new URL('../../../../.ci/real-gateway/minio', import.meta.url))

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { startHanging } from '../state/hanging.js'
+import { postgres, redis } from '../state/servers.js'
+import { startSeveral } from '../state/several-proxies.js'
 import { until } from '../support/waiting.js'
-import { startHanging } from './hanging.js'
-import { postgres, redis } from './servers.js'
-import { startSeveral } from './several-proxies.js'
 
 // A proxy stores a body, and its record is held up on the way to the state store until another proxy has stored the
 // key.

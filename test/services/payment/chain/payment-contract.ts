@@ -12,7 +12,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { CHAIN_ID, type EvmNode } from './evm-node.js'
 
 const contracts: Record<'StoragePayment' | 'TestCoin', { readonly bytecode: Hex; readonly abi: Abi }> = JSON.parse(
-  readFileSync('test/support/chain/contracts.json', 'utf8'),
+  readFileSync('test/services/payment/chain/contracts.json', 'utf8'),
 )
 
 const DAY = 86_400

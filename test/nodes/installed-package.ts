@@ -5,10 +5,10 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { endsWithUs } from '../server/child.js'
-import { environment } from '../server/cli.js'
-import { awsVersions } from './aws-cli.js'
-import { run } from './run.js'
+import { awsVersions } from '../support/programs/aws-cli.js'
+import { run } from '../support/programs/run.js'
+import { endsWithUs } from '../support/server/child.js'
+import { environment } from '../support/server/cli.js'
 
 /** Programs of Node.js besides the one that runs the tests: DEALGATE_NODES, separated by colons. */
 export function otherNodes(): string[] {
