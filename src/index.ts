@@ -2,7 +2,7 @@ import type { Services, ServicesOptions } from './services/index.js'
 
 /** For schemas of options and documents, so that plugins need no dependency on zod. */
 export { z } from 'zod'
-export { openCredentialsFile } from './access/credentials-file.js'
+export { openCredentialsFile } from './access/documents.js'
 export type {
   AdmittedWrite,
   ArchiveAccess,

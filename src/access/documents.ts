@@ -2,6 +2,11 @@ import type { Acl, BucketDocuments, Owned, Ownership } from '../api/access.js'
 import type { PolicyEntry } from '../api/gateway.js'
 import type { Identity, Session } from '../api/identity.js'
 import type { BucketSettings } from '../api/settings.js'
+import {
+  type CredentialsFile,
+  type CredentialsFileOptions,
+  openCredentialsFile as openUnchecked,
+} from '../auth/identities/credentials-file.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { type Policy, parsePolicy } from './policy.js'
 
@@ -125,4 +130,9 @@ export function identityPolicyProblem(document: unknown, pluginActions?: readonl
 
 function parse(document: unknown, pluginActions?: readonly string[]): Policy {
   return parsePolicy(JSON.stringify(document), { kind: 'identity', ...(pluginActions && { pluginActions }) })
+}
+
+/** See auth/identities/credentials-file.ts. Also refuses a file with a policy that cannot be read. */
+export function openCredentialsFile(options: CredentialsFileOptions): CredentialsFile {
+  return openUnchecked({ policyProblem: identityPolicyProblem, ...options })
 }

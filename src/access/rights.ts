@@ -1,12 +1,8 @@
-import type { Access, Needs } from '../api/access.js'
-import type { Context } from '../api/context.js'
+import type { Access } from '../api/access.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Right } from '../api/identity.js'
-import type { AnyOperation } from '../api/operation.js'
-import type { RequestHead } from '../api/request.js'
 import { compareUtf8 } from '../common/byte-order.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { allows } from '../gateway/account/policies.js'
 
 /** The rights of an identity. Everything that no right allows is denied. */
 export class Rights {
@@ -59,52 +55,6 @@ export class Rights {
 
 function names({ bucket: pattern }: Right, bucket: string): boolean {
   return pattern.endsWith('*') ? bucket.startsWith(pattern.slice(0, -1)) : bucket === pattern
-}
-
-/**
- * Throws AccessDenied for a caller without the right that the operation needs, NoSuchBucket for an anonymous one. The
- * caller's rights also restrict what the operation then asks of the gateway.
- *
- * A PUT or POST without `needs` keeps the server from starting (src/plugins/check-plugins.ts). The frame of calls
- * (`defineCall`) checks them itself.
- */
-export async function requireNeeds(operation: AnyOperation, head: RequestHead, context: Context): Promise<void> {
-  const { needs } = operation
-  const { bucket, key } = head
-  if (needs === undefined || bucket === undefined) return
-  if (!context.caller && operation.access === 'anonymous') {
-    if (typeof needs === 'object' && 'some' in needs && (await mayOpen(operation, bucket, context))) return
-    const granted = key !== undefined && context.authorizer.granted('s3:PutObject', bucket, key)
-    return granted ? undefined : requirePublic(needs, bucket, key, context)
-  }
-  if (needs === 'form') {
-    if (context.caller) context.checks.requireSome(bucket, 'write')
-  } else if ('some' in needs) context.checks.requireSome(bucket, needs.some)
-  else if ('key' in needs) context.checks.requireKey(bucket, key ?? '', needs.key)
-  else for (const access of needs.bucket) context.checks.requireWholeBucket(bucket, access)
-}
-
-/** True if the policy of the bucket can allow some of the keys that the body will name. */
-async function mayOpen({ action }: AnyOperation, bucket: string, { authorizer }: Context): Promise<boolean> {
-  return typeof action === 'object' && 'each' in action && (await authorizer.canOpen(bucket, action.each))
-}
-
-/**
- * Checks the rules of the gateway before the body is read. The gateway checks them again, but only after the body has
- * been received.
- */
-async function requirePublic(
-  needs: Needs,
-  bucket: string,
-  key: string | undefined,
-  { own }: Pick<Context, 'own'>,
-): Promise<void> {
-  const entries = await own.listPolicies(bucket)
-  const granted =
-    typeof needs === 'object' && 'key' in needs
-      ? allows(entries, needs.key === 'write' ? 'put' : 'get', key ?? '')
-      : entries.some(({ policy }) => policy !== 'readonly')
-  if (!granted) throw new S3Error('AccessDenied')
 }
 
 /**

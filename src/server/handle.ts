@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { continuesUpload, requiredActions, signRequired } from '../access/authorizer.js'
-import { hasPolicies } from '../access/documents.js'
-import { requireNeeds } from '../access/rights.js'
+import { authorize, isAnonymous, isPassedOn } from '../access/authorize.js'
 import type { Context } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
 import type { Limits } from '../api/limits.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { Reply, ReplyHeaders, RequestHead, S3Request } from '../api/request.js'
-import { type Authenticate, isBearer, isStsCall } from '../auth/authenticate.js'
+import { type Authenticate, isStsCall } from '../auth/authenticate.js'
 import { anonymousPayload } from '../auth/signatures/parsed-signature.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import type { ClientRate } from '../common/http/client-rate.js'
@@ -25,8 +23,6 @@ import { send, sendContinue } from '../http/send.js'
 import { versionHeader } from '../plugins/calls/answer-now.js'
 import { errorFormatOf } from '../plugins/calls/format.js'
 import { type OperationTable, refuseVersion2, type Selected } from '../plugins/table.js'
-import { refuseRestricted } from '../s3/access/public-access-block.js'
-import { requireExpectedOwner } from '../s3/bucket/owner.js'
 import type { GatewayLinks } from '../s3/share.js'
 import { taggingOfHeader } from '../s3/tagging/tags.js'
 import { describeRequest, type OnDone } from './access-log.js'
@@ -58,8 +54,10 @@ export interface HandleDeps {
 /** Serves one request. Never rejects. */
 export type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
-/** THE FLOW: read -> authenticate -> select -> decide -> run -> send. */
-export function createHandle(parts: HandleDeps): Handle {
+/**
+ * THE FLOW. Each line of the `try` is a step, with the errors by which it ends the request; an error becomes the reply.
+ */
+export function createHandle(deps: HandleDeps): Handle {
   return async function handle(incoming, outgoing) {
     const id = requestId()
     const started = performance.now()
@@ -78,44 +76,33 @@ export function createHandle(parts: HandleDeps): Handle {
     const place = (): ErrorPlace => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
-      form: errorFormOf(head ?? readLoosely(incoming, parts.addressing)),
+      form: errorFormOf(head ?? readLoosely(incoming, deps.addressing)),
     })
     try {
-      head = readRequest(incoming, id, parts)
-      admission = admitClient(parts.traffic, head, incoming)
-      const link = await parts.links(head)
-      caller =
-        link || isPreflight(head)
-          ? undefined
-          : await parts.authenticate(head, bodyReader(head, incoming, outgoing, parts))
+      head = readRequest(incoming, id, deps) // InvalidURI, InvalidBucketName, KeyTooLongError
+      admission = admitClient(deps.traffic, head, incoming) // SlowDown
+      const link = await deps.links(head) // a link that the gateway has signed: it names no caller of ours
+      caller = link ? undefined : await callerOf(head, incoming, outgoing, deps) // SignatureDoesNotMatch, InvalidAccessKeyId
       admission?.identify(caller)
       if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) }
-      selected = link ?? parts.table.select(head)
-      refuseVersion2(selected.operation, caller)
-      context = admit(parts, selected.operation, caller, head)
-      await decide(selected, head, context)
-      await requireExpectedOwner(head, context)
-      await requireNeeds(selected.operation, head, context)
-      await requireOwned(selected.operation, head, context)
-      request = toRequest(head, caller, selected, incoming, outgoing, parts)
-      reply = await run(selected.operation, request, context, parts)
+      selected = link ?? select(deps.table, head, caller) // MethodNotAllowed, NotImplemented
+      context = contextOf(deps.contexts, selected.operation, caller, head) // AccessDenied for unsigned requests
+      await authorize(selected, head, context, taggingOfHeader) // AccessDenied, NoSuchBucket
+      request = toRequest(head, caller, selected, incoming, outgoing, deps) // InvalidDigest, InvalidRequest, NotImplemented
+      reply = await run(selected.operation, request, context, deps) // the errors of the operation
     } catch (thrown) {
       failure = toS3Error(thrown)
       if (context && head && failure.code === 'AccessDenied')
         failure = await whyDenied(failure, selected, head, context)
-      reply = errorReply(failure, place())
-      if (selected?.operation.call) reply = withHeaders(reply, versionHeader(selected.plugin))
-      // Clients learn the region of a bucket from an unsigned HEAD that is refused.
-      if (context && failure.status === 403 && selected?.operation.name === 'HeadBucket')
-        reply = withHeaders(reply, { 'x-amz-bucket-region': context.server.region })
+      reply = refusal(failure, selected, context, place())
     }
-    if (head) reply = await parts.withCors(head, reply)
-    if (parts.audit) await parts.audit({ id, head, selected, caller, form: context?.form, reply, failure })
+    if (head) reply = await deps.withCors(head, reply)
+    if (deps.audit) await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
     admission?.leave(sent.bytes)
     failure = sent.failure ?? failure
-    const remote = head?.remoteAddress ?? clientAt(incoming, parts.addressing).address
-    parts.onDone(
+    const remote = head?.remoteAddress ?? clientAt(incoming, deps.addressing).address
+    deps.onDone(
       describeRequest({
         id,
         incoming,
@@ -135,6 +122,50 @@ export function createHandle(parts: HandleDeps): Handle {
       outgoing,
     )
   }
+}
+
+/**
+ * Who asks. Browsers never sign a preflight: on a presigned URL, it carries the signature of the request that follows.
+ */
+async function callerOf(
+  head: RequestHead,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  deps: HandleDeps,
+): Promise<Caller | undefined> {
+  if (head.method === 'OPTIONS') return undefined
+  return deps.authenticate(head, bodyReader(head, incoming, outgoing, deps))
+}
+
+function select(table: OperationTable, head: RequestHead, caller: Caller | undefined): Selected {
+  const selected = table.select(head)
+  refuseVersion2(selected.operation, caller)
+  return selected
+}
+
+/** Holds what the operation may use, with the gateway account of the caller. */
+function contextOf(
+  contexts: HandleDeps['contexts'],
+  operation: AnyOperation,
+  caller: Caller | undefined,
+  head: RequestHead,
+): Context {
+  if (isAnonymous(operation, caller, head)) return contexts.anonymous(operation, head)
+  return contexts.for(caller, operation, head)
+}
+
+function refusal(
+  failure: S3Error,
+  selected: Selected | undefined,
+  context: Context | undefined,
+  place: ErrorPlace,
+): Reply {
+  const reply = errorReply(failure, place)
+  if (selected?.operation.call) return withHeaders(reply, versionHeader(selected.plugin))
+  // Clients learn the region of a bucket from an unsigned HEAD that is refused.
+  if (context && failure.status === 403 && selected?.operation.name === 'HeadBucket')
+    return withHeaders(reply, { 'x-amz-bucket-region': context.server.region })
+  return reply
 }
 
 function ignore(): void {}
@@ -160,67 +191,10 @@ function requestId(): string {
   return (uuid.slice(0, 8) + uuid.slice(-8)).toUpperCase()
 }
 
-/** Browsers never sign a preflight. On a presigned URL it carries the signature of the request that follows. */
-function isPreflight(head: RequestHead): boolean {
-  return head.method === 'OPTIONS'
-}
-
-/** An unsigned call of a plugin is refused before anything is read: no policy opens it. */
-function admit(
-  { contexts }: HandleDeps,
-  operation: AnyOperation,
-  caller: Caller | undefined,
-  head: RequestHead,
-): Context {
-  if (caller || operation.access === 'public' || isPassedOn(operation, caller, head))
-    return contexts.for(caller, operation, head)
-  if (operation.call || (operation.access !== 'anonymous' && head.bucket === undefined)) throw signRequired()
-  return contexts.anonymous(operation, head)
-}
-
-/**
- * The decision about the resource of the request. Operations with further resources, such as the source of a copy, ask
- * the same authorizer for each.
- */
-async function decide({ operation, plugin }: Selected, head: RequestHead, context: Context): Promise<void> {
-  // The token of such a request is for the service behind the call, which decides.
-  if (isPassedOn(operation, context.caller, head)) return
-  const unsigned = !context.caller && operation.access !== 'public'
-  if (unsigned) await refuseRestricted(context.settings, head)
-  const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
-  const asked = requiredActions(operation, plugin, head, context.plugins.storageClasses, taggingOfHeader, upload)
-  await context.authorizer.decide(...asked)
-  if (!unsigned || operation.access === 'anonymous') return
-  const granted =
-    asked.length > 0 && asked.every(({ action, key }) => context.authorizer.granted(action, head.bucket ?? '', key))
-  if (!granted) throw signRequired()
-}
-
-/** True for an unsigned request with a bearer token, if its operation takes one. */
-function isPassedOn({ access }: AnyOperation, caller: Caller | undefined, head: RequestHead): boolean {
-  return access === 'bearer' && !caller && isBearer(head)
-}
-
-/** Returns the upload that the request names, if a document can decide by it. */
-async function uploadOf({ bucket, key, query }: RequestHead, { caller, authorizer, state }: Context) {
-  if (bucket === undefined || (!(caller && hasPolicies(caller.identity)) && !(await authorizer.documents(bucket))))
-    return undefined
-  const upload = await state.uploads.get(query.get('uploadId') ?? '')
-  return upload?.bucket === bucket && upload.key === key ? upload : undefined
-}
-
-/** See Operation.access. Calls the gateway, so it runs after the checks that need no call. */
-async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, context: Context): Promise<void> {
-  // A call that creates a job checks this itself: a repeated client token must return its job even if the bucket is
-  // gone or the gateway is unreachable.
-  const asksLater = operation.call?.job !== undefined
-  if (operation.access === 'owner' && bucket !== undefined && !asksLater) await context.checks.requireOwner(bucket)
-}
-
 /** Reads the body for signatures that cover an undeclared hash: see readWhole. */
-function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, parts: BodyDeps) {
-  const beforeBody = takingIn(parts, () => clientOf('', head.remoteAddress), outgoing)
-  return readWhole(incoming, head, { patience: parts.limits, beforeBody })
+function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, deps: BodyDeps) {
+  const beforeBody = takingIn(deps, () => clientOf('', head.remoteAddress), outgoing)
+  return readWhole(incoming, head, { patience: deps.limits, beforeBody })
 }
 
 type BodyDeps = Pick<HandleDeps, 'limits' | 'bodies'>
@@ -240,16 +214,16 @@ function toRequest(
   selected: Selected,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  parts: BodyDeps,
+  deps: BodyDeps,
 ): S3Request {
   const client = () => clientOf(caller?.identity.accessKeyId ?? '', head.remoteAddress)
   const payload = caller?.payload ?? anonymousPayload(head)
-  const body = openBody(incoming, head, payload, parts.limits, takingIn(parts, client, outgoing))
+  const body = openBody(incoming, head, payload, deps.limits, takingIn(deps, client, outgoing))
   return new ArrivedRequest(head, selected, body, outgoing) as S3Request
 }
 
-function run(operation: AnyOperation, request: S3Request, context: Context, parts: HandleDeps): Promise<Reply> {
+function run(operation: AnyOperation, request: S3Request, context: Context, deps: HandleDeps): Promise<Reply> {
   // The table passes an operation only requests of its own resource; the union type cannot express that.
   const work = () => (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
-  return isPassedOn(operation, context.caller, request) ? parts.bearers.run(request.remoteAddress, work) : work()
+  return isPassedOn(operation, context.caller, request) ? deps.bearers.run(request.remoteAddress, work) : work()
 }

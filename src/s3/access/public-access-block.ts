@@ -21,16 +21,6 @@ declare module '../../api/settings.js' {
   }
 }
 
-/** Throws AccessDenied for an anonymous request if RestrictPublicBuckets is on, even if the gateway would allow it. */
-export async function refuseRestricted(
-  settings: BucketSettings,
-  { bucket }: { readonly bucket: string | undefined },
-): Promise<void> {
-  if (bucket === undefined) return
-  const block = await settings.latest(bucket, 'publicAccessBlock')
-  if (block?.RestrictPublicBuckets) throw new S3Error('AccessDenied')
-}
-
 /**
  * The block of the bucket, for checks before a policy or an ACL is stored. Throws S3Error ServiceUnavailable where the
  * store may have lost it. The store is examined after the read: one that loses its records in between would show no

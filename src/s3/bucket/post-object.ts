@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { refuseRestricted, requireExpectedOwner } from '../../access/authorize.js'
 import { ofHeaders, ofWrite } from '../../access/authorizer.js'
 import type { Context } from '../../api/context.js'
 import type { Reply, S3Request } from '../../api/request.js'
@@ -17,14 +18,13 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { refuseDemands } from '../../plugins/refuse-keys.js'
 import { ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
-import { refuseRestricted } from '../access/public-access-block.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { causeOf, checksumAlgorithmHeader, headerText, readAttributes } from '../object/attributes.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { OBJECT_TAGS, readTagging } from '../tagging/tags.js'
-import { requireBucket, requireExpectedOwner } from './owner.js'
+import { requireBucket } from './owner.js'
 
 /** As of a signature of version 4. */
 const MAX_AHEAD_MS = 7 * DAY_MS
