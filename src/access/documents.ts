@@ -24,6 +24,8 @@ interface AclRecord extends Owned {
 
 interface OwnershipRecord extends Owned {
   readonly ownership: Ownership
+  /** The controls were deleted: S3 then shows none, and objects belong to their writers. */
+  readonly removed?: true
 }
 
 declare module '../api/settings.js' {

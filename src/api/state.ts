@@ -92,6 +92,8 @@ export interface UploadRecord {
   readonly accessKeyId: string
   /** Canonical id of the account that began it; absent in records of an older release. */
   readonly account?: string
+  /** The identity has rights, policies or a session of its own: to clients it is a user of the account. */
+  readonly byUser?: true
   /** The same, if that account owned the bucket; absent for other accounts. */
   readonly owner?: string
   /** The headers that began it, as far as conditions of policies judge later requests by them. */

@@ -46,10 +46,6 @@ const refusals: readonly Refusal[] = [
     why: 'there is no accelerated endpoint',
     operations: [['PutBucketAccelerateConfiguration', 'PUT', 'bucket', ['accelerate']]],
   },
-  {
-    why: 'a bucket always has an object ownership: set BucketOwnerEnforced instead',
-    operations: [['DeleteBucketOwnershipControls', 'DELETE', 'bucket', ['ownershipControls']]],
-  },
   { why: 'rights cannot depend on tags', operations: [['PutBucketAbac', 'PUT', 'bucket', ['abac']]] },
   {
     why: 'access to buckets is not analysed',

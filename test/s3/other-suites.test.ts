@@ -33,6 +33,28 @@ inEachMode(t, async (t, server) => {
     t.same(await codeOf('PUT', '/box/k', { 'x-amz-checksum-blake3': 'AAAA' }, 'x'), [400, 'InvalidRequest'])
   })
 
+  t.test('an If-Match may lack a quote', async (t) => {
+    const etag = String((await ask('PUT', '/box/quoted', {}, 'x')).headers.etag)
+    for (const given of [etag, etag.slice(1), etag.slice(0, -1), etag.slice(1, -1)])
+      t.equal((await ask('PUT', '/box/quoted', { 'if-match': given }, 'x')).status, 200, given)
+    t.equal((await ask('PUT', '/box/quoted', { 'if-match': etag.slice(2) }, 'x')).status, 412)
+  })
+
+  t.test('a bucket without ownership controls, and what the ACL of an object leaves its owner', async (t) => {
+    t.equal((await ask('PUT', '/kept', { 'x-amz-object-ownership': 'BucketOwnerEnforced' })).status, 200)
+    t.match((await ask('GET', '/kept?ownershipControls=')).body.toString(), 'BucketOwnerEnforced')
+    for (const _ of [1, 2]) t.equal((await ask('DELETE', '/kept?ownershipControls=')).status, 204)
+    t.same(await codeOf('GET', '/kept?ownershipControls='), [404, 'OwnershipControlsNotFoundError'])
+    t.equal((await ask('PUT', '/kept/k', {}, 'x')).status, 200)
+    const before = (await ask('GET', '/kept/k?acl=')).body.toString()
+    t.equal((await ask('PUT', '/kept/k?acl=', {}, before.replace('FULL_CONTROL', 'READ_ACP'))).status, 200)
+    const after = (await ask('GET', '/kept/k?acl=')).body.toString()
+    t.match(after, '<Permission>READ_ACP</Permission>')
+    t.notMatch(after, 'FULL_CONTROL')
+    t.equal((await ask('PUT', '/kept/k?acl=', {}, before)).status, 200)
+    t.equal((await ask('GET', '/kept/k?acl=')).body.toString(), before)
+  })
+
   t.test('texts and members of errors', async (t) => {
     const text = async (...args: Parameters<typeof ask>) => (await ask(...args)).body.toString()
     t.equal((await ask('PUT', '/box/met', {}, 'x')).status, 200)

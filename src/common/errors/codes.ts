@@ -137,6 +137,7 @@ export const codes = {
   NoSuchJob: { status: 404, message: 'The specified job does not exist.' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
   NoSuchProvider: { status: 404, message: 'The specified storage provider does not exist.' },
+  OwnershipControlsNotFoundError: { status: 404, message: 'The bucket ownership controls were not found' },
   NoSuchPublicAccessBlockConfiguration: {
     status: 404,
     message: 'The public access block configuration was not found',

@@ -58,7 +58,7 @@ export async function aclOfWrite(
   const canned = request.headers['x-amz-acl']
   // https://docs.aws.amazon.com/AmazonS3/latest/userguide/about-object-ownership.html
   if (documents.ownership === 'BucketOwnerPreferred' && canned === 'bucket-owner-full-control') return undefined
-  if (writer === bucketOwner && (acl === undefined || isPrivate(acl))) return undefined
+  if (writer === bucketOwner && (acl === undefined || isDefault(acl))) return undefined
   return acl ?? { owner: writer, grants: [{ grantee: { id: writer }, permission: 'FULL_CONTROL' }] }
 }
 
@@ -84,6 +84,12 @@ async function refuseBlockedAcl(
 /** True if the ACL gives only its owner anything. */
 export function isPrivate({ owner, grants }: Acl): boolean {
   return grants.length > 0 && grants.every(({ grantee }) => 'id' in grantee && grantee.id === owner)
+}
+
+/** True for the ACL that S3 gives what was written without one. */
+function isDefault({ owner, grants }: Acl): boolean {
+  const [grant] = grants
+  return isPrivate({ owner, grants }) && grants.length === 1 && grant?.permission === 'FULL_CONTROL'
 }
 
 /** Also shows what the gateway itself grants everybody. */
@@ -176,7 +182,7 @@ export const putObjectAcl = defineOperation({
     const acl = await readNewAcl(request, context, { owner, bucketOwner: documents.owner }, 'object')
     await refuseBlockedAcl(context, bucket, acl)
     await context.state.requireIntact()
-    const own = owner === documents.owner && isPrivate(acl)
+    const own = owner === documents.owner && isDefault(acl)
     if (!(await context.store.setAcl(bucket, key, object.stamp, own ? undefined : acl))) {
       throw new S3Error('OperationAborted', { message: 'The object was replaced while its ACL was set. Try again.' })
     }

@@ -12,8 +12,11 @@ export const bucketOwnershipControls = bucketSetting({
   aboutAccess: true,
   get: {
     access: 'signed',
-    async run({ bucket }, { authorizer }) {
-      const ownership = (await authorizer.documents(bucket))?.ownership ?? 'BucketOwnerEnforced'
+    async run({ bucket }, { authorizer, settings }) {
+      const documents = await authorizer.documents(bucket)
+      const ownership = documents?.ownership ?? 'BucketOwnerEnforced'
+      const record = await settings.get(bucket, 'objectOwnership')
+      if (record?.removed && record.owner === documents?.owner) return 'OwnershipControlsNotFoundError'
       return xml(document('OwnershipControls', `<Rule>${element('ObjectOwnership', ownership)}</Rule>`))
     },
   },
@@ -37,6 +40,18 @@ export const bucketOwnershipControls = bucketSetting({
       }
       await state.locks.withName(`bucket-policy/${bucket}`, run, { logger: context })
       return undefined
+    },
+  },
+  remove: {
+    async run(bucket, context) {
+      const { settings, state, authorizer } = context
+      const run = async () => {
+        // As for a change to ObjectWriter.
+        await state.requireIntact()
+        const removed = { ownership: 'ObjectWriter', removed: true } as const
+        await settings.set(bucket, 'objectOwnership', { ...removed, ...(await authorizer.ownerOf(bucket)) })
+      }
+      await state.locks.withName(`bucket-policy/${bucket}`, run, { logger: context })
     },
   },
 })

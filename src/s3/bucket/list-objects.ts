@@ -8,7 +8,7 @@ import { documentBytes, element, escapeXml } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { asksForRestores, presenceOf, restoreStatus } from '../object/storage-class.js'
-import { ownerElement } from './owner.js'
+import { bucketOwnerElement } from './owner.js'
 
 export const listObjects = defineOperation({
   name: 'ListObjects',
@@ -38,7 +38,11 @@ export const listObjects = defineOperation({
         // S3 sends NextMarker only with a delimiter. Sending it always serves clients that rely on it (rclone issue
         // 1653).
         page.truncated && last ? element('NextMarker', list.name(nameOf(last))) : '',
-        ...entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }),
+        ...entryElements(page.entries, list, {
+          ...context.plugins,
+          owner: await bucketOwnerElement(context, request.bucket),
+          restores,
+        }),
       ]),
     )
   },
@@ -79,7 +83,7 @@ export const listObjectsV2 = defineOperation({
         element('IsTruncated', page.truncated),
         ...entryElements(page.entries, list, {
           ...context.plugins,
-          owner: request.query.get('fetch-owner') === 'true' ? ownerElement(context) : '',
+          owner: request.query.get('fetch-owner') === 'true' ? await bucketOwnerElement(context, request.bucket) : '',
           restores,
         }),
       ]),
@@ -129,7 +133,12 @@ export const listObjectVersions = defineOperation({
         list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
         element('EncodingType', list.encodingType),
         element('IsTruncated', page.truncated),
-        ...entryElements(page.entries, list, { ...context.plugins, owner: ownerElement(context), restores }, 'Version'),
+        ...entryElements(
+          page.entries,
+          list,
+          { ...context.plugins, owner: await bucketOwnerElement(context, request.bucket), restores },
+          'Version',
+        ),
       ]),
     )
   },

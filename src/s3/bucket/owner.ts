@@ -12,14 +12,24 @@ export function ownerId(context: Pick<Context, 'caller'>): string {
   return context.caller ? canonicalId(context.caller.identity) : OWN_ID
 }
 
-export function ownerElement(context: Pick<Context, 'caller' | 'server'>): string {
-  const id = ownerId(context)
+/** @param id canonical id; default the caller's */
+export function ownerElement(context: Pick<Context, 'caller' | 'server'>, id = ownerId(context)): string {
   return person('Owner', id, context.server.accountName(id))
 }
 
-/** Returns the initiator of a multipart upload, which is the key pair. */
-export function initiatorElement({ accessKeyId }: Pick<UploadRecord, 'accessKeyId'>): string {
-  return person('Initiator', idOf(accessKeyId || 'anonymous'), accessKeyId || 'anonymous')
+/** The owner of a bucket. Without documents, only its account can list it, or everybody by rules of the gateway. */
+export async function bucketOwnerElement(context: Context, bucket: string): Promise<string> {
+  return ownerElement(context, (await context.authorizer.documents(bucket))?.owner)
+}
+
+/** Initiator and owner of a multipart upload. The initiator is an account, or the key pair that is a user of it. */
+export async function uploadOwners(upload: UploadRecord, context: Context): Promise<string> {
+  const { accessKeyId, account, byUser, acl, bucket } = upload
+  const initiator =
+    account !== undefined && !byUser
+      ? person('Initiator', account, context.server.accountName(account))
+      : person('Initiator', idOf(accessKeyId || 'anonymous'), accessKeyId || 'anonymous')
+  return initiator + (acl ? ownerElement(context, acl.owner) : await bucketOwnerElement(context, bucket))
 }
 
 function names(id: string, displayName: string | undefined): string {

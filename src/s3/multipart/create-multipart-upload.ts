@@ -111,7 +111,9 @@ async function beginUpload(context: Context, upload: UploadRecord): Promise<void
   const { uploads } = context.state
   const account = context.caller && canonicalId(context.caller.identity)
   const most = account === undefined ? undefined : await context.gateway.uploadQuota()
-  const record = { ...upload, ...(account !== undefined && { account }) }
+  const { rights, policies, session } = context.caller?.identity ?? {}
+  const byUser = rights || policies || session ? { byUser: true as const } : {}
+  const record = { ...upload, ...(account !== undefined && { account, ...byUser }) }
   const present = await uploads.create(record, { most, logger: context })
   if (present !== undefined) throw exceeded(most ?? 0, present)
 }

@@ -7,7 +7,7 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { type ListRequest, readListRequest } from '../bucket/list-objects.js'
-import { initiatorElement, ownerElement, requireBucket } from '../bucket/owner.js'
+import { requireBucket, uploadOwners } from '../bucket/owner.js'
 import { accessKeyId, managesUploads, requireUpload } from './upload.js'
 
 export const listParts = defineOperation({
@@ -40,8 +40,7 @@ export const listParts = defineOperation({
           element('Bucket', upload.bucket),
           element('Key', upload.key),
           element('UploadId', upload.uploadId),
-          initiatorElement(upload),
-          ownerElement(context),
+          await uploadOwners(upload, context),
           element('StorageClass', upload.storageClass ?? upload.label ?? 'STANDARD'),
           element('PartNumberMarker', marker),
           element('NextPartNumberMarker', truncated ? parts.at(-1)?.partNumber : undefined),
@@ -96,6 +95,10 @@ export const listMultipartUploads = defineOperation({
     const page = following.slice(0, list.maxKeys)
     const truncated = list.maxKeys > 0 && following.length > page.length
     const last = page.at(-1)
+    const uploads = page.flatMap((entry) => (entry.kind === 'upload' ? [entry.upload] : []))
+    const elements = await Promise.all(
+      uploads.map(async (upload) => uploadElement(upload, list, await uploadOwners(upload, context))),
+    )
     return xml(
       document(
         'ListMultipartUploadsResult',
@@ -112,13 +115,7 @@ export const listMultipartUploads = defineOperation({
           element('EncodingType', list.encodingType),
           element('MaxUploads', list.maxKeys),
           element('IsTruncated', truncated),
-          page
-            .map((entry) =>
-              entry.kind === 'upload'
-                ? uploadElement(entry.upload, list, initiatorElement(entry.upload) + ownerElement(context))
-                : '',
-            )
-            .join(''),
+          elements.join(''),
           page
             .map((entry) =>
               entry.kind === 'prefix'

@@ -40,6 +40,29 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal(await status('anonymous', 'GET', '/acls/in/own'), '200 ')
   })
 
+  t.test('an upload names the account that began it, and the owner that its object will have', async (t) => {
+    for (const [bucket, ownership] of [
+      ['writer', 'ObjectWriter'],
+      ['preferred', 'BucketOwnerPreferred'],
+    ] as const) {
+      const headers = { 'x-amz-object-ownership': ownership, 'x-amz-acl': 'public-read-write' }
+      t.equal(await status('owner', 'PUT', `/${bucket}`, { headers }), '200 ')
+      const begun = { query: { uploads: '' }, headers: { 'x-amz-acl': 'bucket-owner-full-control' } }
+      t.equal(await status('foreigner', 'POST', `/${bucket}/k`, begun), '200 ')
+      const idOf = (body: string, element: string) => new RegExp(`<${element}><ID>(\\w+)</ID>`).exec(body)?.[1]
+      const own = idOf((await as.owner({ method: 'GET', path: '/' })).body, 'Owner')
+      const theirs = idOf((await as.foreigner({ method: 'GET', path: '/' })).body, 'Owner')
+      for (const who of ['owner', 'foreigner'] as const) {
+        const { body } = await as[who]({ method: 'GET', path: `/${bucket}`, query: { uploads: '' } })
+        t.equal(idOf(body, 'Initiator'), theirs, `${ownership}: ${who}`)
+        t.equal(idOf(body, 'Owner'), ownership === 'ObjectWriter' ? theirs : own, `${ownership}: ${who}`)
+      }
+      t.equal(await status('owner', 'PUT', `/${bucket}/listed`, { body: 'x' }), '200 ')
+      const listed = await as.foreigner({ method: 'GET', path: `/${bucket}` })
+      t.equal(idOf(listed.body, 'Owner'), own, 'a listing names the owner of the bucket')
+    }
+  })
+
   t.test('the record of a replaced object decides nothing', async (t) => {
     t.equal(await status('owner', 'PUT', '/mixed', { headers: ACLS }), '200 ')
     const open = { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read-write' } }
@@ -132,7 +155,7 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal(await status('owner', 'DELETE', '/box', { query: { policy: '' } }), '204 ')
     const all = await as.owner({ method: 'GET', path: '/box', query: { uploads: '' } })
     t.match(all.body, `<UploadId>${uploadId}</UploadId>`, 'the owner sees every upload')
-    t.match(all.body, '<DisplayName>foreigner</DisplayName></Initiator>')
+    t.match(all.body, '<DisplayName>second-account</DisplayName></Initiator>')
     t.match((await as.owner({ method: 'GET', path: '/box/left', query: { uploadId } })).body, '<Size>4</Size>')
     t.match(await status('owner', 'PUT', '/box/left', part), /^40[34]/, 'but adds nothing to it')
     t.equal(await status('owner', 'DELETE', '/box/left', { query: { uploadId } }), '204 ', 'and ends it')
