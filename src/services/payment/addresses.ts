@@ -32,6 +32,22 @@ export function checksummed(address: string): string {
   return `0x${cased.join('')}`
 }
 
+/** Addresses of the contract that holds locked payments, of what is earned, and of the stable coin. */
+export interface PaymentAddresses {
+  readonly payment: string
+  readonly recipient: string
+  readonly stable: string
+}
+
+/**
+ * Addresses of the ledger's own accounts, which no key has: locked payments, earnings, and the stable coin.
+ * @param id of the service
+ */
+export function addressesOf(id: string): PaymentAddresses {
+  const of = (name: string): string => checksummed(addressOfName(`${id} ${name}`))
+  return { payment: of('payment'), recipient: of('recipient'), stable: of('stable') }
+}
+
 /** Length of r and s together, bytes. */
 const RS = 64
 

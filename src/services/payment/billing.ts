@@ -6,7 +6,7 @@ import { PaymentError } from './errors.js'
 import { type Exchange, Fields, ownUpload, type Page, readJson, readPage, walletAddressOf } from './exchange.js'
 import { AlreadyPaid, type EmbeddedPayments } from './ledger/embedded-payments.js'
 import { InsufficientFunds, type Lock } from './ledger/ledger.js'
-import { LOCK_DAYS } from './system.js'
+import { LOCK_DAYS } from './prices.js'
 import type { Upload } from './uploads/upload-table.js'
 
 const orders = {

@@ -2,10 +2,12 @@ import type { ClientRate } from '../../common/http/client-rate.js'
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import type { PaymentAddresses } from './addresses.js'
 import type { OpenedChain } from './chain/open.js'
-import type { ContentStore, Restoring } from './contents/content-store.js'
+import type { ContentStore } from './contents/content-store.js'
 import type { ContentTable } from './contents/content-table.js'
 import type { KuboCopies } from './contents/open-node.js'
+import type { Restoring } from './contents/restoring.js'
 import type { Retention } from './contents/retention.js'
 import type { CarFolder, CarTable } from './dealing/car-folder.js'
 import type { DealTable } from './dealing/deal-table.js'
@@ -23,13 +25,6 @@ import type { Words } from './words.js'
  * the address of the wallet in a request is trusted.
  */
 export type Variant = 'a' | 'b'
-
-/** Addresses of the contract that holds locked payments, of what is earned, and of the stable coin. */
-export interface PaymentAddresses {
-  readonly payment: string
-  readonly recipient: string
-  readonly stable: string
-}
 
 /** The parts of one storage payment service, as every endpoint receives them. */
 export interface PaymentContext {

@@ -5,7 +5,7 @@ import type { Network } from '../network/network.js'
 import { epochsOf, type Retention } from './contents/retention.js'
 import type { Dealing } from './dealing/dealing.js'
 import type { Payments } from './ledger/embedded-payments.js'
-import { LOCK_DAYS } from './system.js'
+import { LOCK_DAYS } from './prices.js'
 
 const BATCH = 100
 

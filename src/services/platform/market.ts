@@ -10,9 +10,8 @@ import { deliveryOf, type MailOptions } from './mail-delivery.js'
 import { Mailer, MailTable } from './mailer.js'
 import type { Miners } from './miner-table.js'
 import { Mover } from './mover.js'
-import { Drafts } from './tasks/create-task.js'
 import { DealTable } from './tasks/deal-table.js'
-import { TaskTable } from './tasks/task-table.js'
+import { Drafts, TaskTable } from './tasks/task-table.js'
 
 const MOST_CAR_BYTES = 16 * 2 ** 30
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { abortableLimit } from '../../failure-counts.js'
 import { NetworkError } from '../../network/network.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
 import type { HeldCopy } from './manifest.js'
 
 type RestoreContext = Pick<
-  GatewayContext,
+  GatewayCore,
   'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'copies' | 'limits' | 'tasks'
 >
 
@@ -121,7 +121,7 @@ export function isMd5(etag: string): boolean {
 }
 
 /** The parts of the context that reading from deals needs. */
-type RetrievalContext = Pick<GatewayContext, 'manifest' | 'network' | 'log'>
+type RetrievalContext = Pick<GatewayCore, 'manifest' | 'network' | 'log'>
 
 const NO_DEAL = 'No deal holds the current generation of this object.'
 

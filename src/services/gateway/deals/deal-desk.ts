@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DealPhase, NetworkError } from '../../network/network.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import { type DealMakerContext, dropDeal, type Leftovers, makeDeal } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
-type DealDeskContext = DealMakerContext & Pick<GatewayContext, 'tasks' | 'limits'>
+type DealDeskContext = DealMakerContext & Pick<GatewayCore, 'tasks' | 'limits'>
 
 /** Progress of a deal. */
 export interface Progress {

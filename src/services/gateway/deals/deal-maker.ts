@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
 import { FIRST } from '../accounts/accounts.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { Hold } from '../store/holds.js'
 import { INDEX_FILE } from '../store/schema.js'
@@ -11,7 +11,7 @@ import type { ManifestFile } from './manifest.js'
 import { openBucketListing, PackingList } from './packing-list.js'
 
 export type DealMakerContext = Pick<
-  GatewayContext,
+  GatewayCore,
   | 'deals'
   | 'manifest'
   | 'network'

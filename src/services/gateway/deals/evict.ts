@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { NetworkError } from '../../network/network.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { type LocalBody, openLocalBody } from '../store/local-copies.js'
@@ -8,7 +8,7 @@ import type { ObjectRow } from '../store/objects.js'
 import { firstThatDoes, isMd5 } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
 
-type EvictionContext = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
+type EvictionContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
 
 interface Evicted {
   /** The copy in a deal that was compared with the evicted local copy. */
@@ -73,7 +73,7 @@ function refused(value: string): GatewayError {
 }
 
 /** Returns the epoch at which the deal ends. Throws NetworkError when it is not active now. */
-async function mustBeActive({ network }: Pick<GatewayContext, 'network'>, { dealCid }: HeldCopy): Promise<number> {
+async function mustBeActive({ network }: Pick<GatewayCore, 'network'>, { dealCid }: HeldCopy): Promise<number> {
   const { state, message, unconfirmed, endEpoch } = await network.status(dealCid)
   if (state !== 'StorageDealActive') {
     throw new NetworkError('NotRetrievable', `The deal ${dealCid} is not active, but ${state}. ${message}`.trim())
@@ -88,7 +88,7 @@ async function mustBeActive({ network }: Pick<GatewayContext, 'network'>, { deal
  * NotRetrievable when they differ.
  */
 async function mustBeTheSame(
-  { network }: Pick<GatewayContext, 'network'>,
+  { network }: Pick<GatewayCore, 'network'>,
   { dealCid, minerId, file }: HeldCopy,
   { size, etag }: Pick<ObjectRow, 'size' | 'etag'>,
   local: LocalBody | undefined,
@@ -109,7 +109,7 @@ async function mustBeTheSame(
   if (position !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw differs()
 }
 
-type VerificationContext = Pick<GatewayContext, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds'>
+type VerificationContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds'>
 
 /**
  * Retrieves all of an object from one deal and compares it with the local copy. Without a local copy, it compares with

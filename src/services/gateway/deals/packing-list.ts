@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { openSnapshot, type Writer } from '../../database.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
 import { dagNamesInOrder } from '../../network/pack/dag/dag-names.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import { openLocalBody } from '../store/local-copies.js'
 import { isMd5, readFromDeals } from './bring-back.js'
@@ -10,7 +10,7 @@ import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
 type PackingContext = Pick<
-  GatewayContext,
+  GatewayCore,
   'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'writer' | 'quirks'
 >
 

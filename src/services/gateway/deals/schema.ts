@@ -1,7 +1,7 @@
 import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
 import { type Database, inTransaction } from '../../database.js'
 import { columnsOf, FIRST } from '../accounts/accounts.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayCore } from '../core.js'
 import type { EndedDeal } from './deals.js'
 
 const DEALS = `CREATE TABLE IF NOT EXISTS deals (
@@ -83,7 +83,7 @@ const WITH_ACCOUNT = `
   DROP TABLE deals_before;
 `
 
-type PruningContext = Pick<GatewayContext, 'deals' | 'manifest' | 'network' | 'writer' | 'tasks' | 'log'>
+type PruningContext = Pick<GatewayCore, 'deals' | 'manifest' | 'network' | 'writer' | 'tasks' | 'log'>
 
 /** Most deals per query, and most files per transaction. */
 const DEALS_PER_ROUND = 100

@@ -1,5 +1,5 @@
 import { type Identity, owns, refusalOf } from '../access.js'
-import type { GatewayContext } from '../context.js'
+import type { Names } from '../brand.js'
 import { GatewayError } from '../errors.js'
 import type { QuirkName } from '../quirks.js'
 import type { BucketRow, Buckets } from './buckets.js'
@@ -115,6 +115,14 @@ function isFileName(key: Buffer): boolean {
   return true
 }
 
+interface NameContext {
+  readonly names: Names
+}
+
+interface BucketContext extends NameContext {
+  readonly buckets: Buckets
+}
+
 const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?'
 const NAME = new RegExp(`^(?=.{3,63}$)${LABEL}(?:\\.${LABEL})*$`)
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/
@@ -123,14 +131,14 @@ const IPV4 = /^\d+\.\d+\.\d+\.\d+$/
  * Throws GatewayError InvalidBucketName for a name that public gateways refuse, by the rules of
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, and for the gateway's own path.
  */
-export function checkBucketName(context: GatewayContext, bucket: string): void {
+export function checkBucketName(context: NameContext, bucket: string): void {
   if (!NAME.test(bucket) || IPV4.test(bucket) || bucket === context.names.path) {
     throw new GatewayError('InvalidBucketName', { bucket })
   }
 }
 
 /** Returns the bucket of this name. Throws GatewayError when the name is invalid or the bucket does not exist. */
-export function mustFindBucket(context: GatewayContext, bucket: string): BucketRow {
+export function mustFindBucket(context: BucketContext, bucket: string): BucketRow {
   const row = context.buckets.find(bucket)
   if (row !== undefined) return row
   checkBucketName(context, bucket)
@@ -138,7 +146,7 @@ export function mustFindBucket(context: GatewayContext, bucket: string): BucketR
 }
 
 /** Like `mustFindBucket`, for what only the owner may do. Throws GatewayError also for any other caller. */
-export function mustOwnBucket(context: GatewayContext, identity: Identity, bucket: string): BucketRow {
+export function mustOwnBucket(context: BucketContext, identity: Identity, bucket: string): BucketRow {
   const row = mustFindBucket(context, bucket)
   if (!owns(identity, row)) throw refusalOf(identity)
   return row

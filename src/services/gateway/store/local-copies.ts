@@ -1,6 +1,5 @@
 import { read } from 'node:fs'
 import type { Writer } from '../../database.js'
-import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
@@ -95,7 +94,7 @@ export interface LocalBody {
 
 /** Returns undefined when the body of this generation is not complete on this disk. */
 export async function openLocalBody(
-  { objects, blobs, holds }: Pick<GatewayContext, 'objects' | 'blobs' | 'holds'>,
+  { objects, blobs, holds }: { readonly objects: Objects; readonly blobs: Blobs; readonly holds: Holds },
   generation: string,
 ): Promise<LocalBody | undefined> {
   const inline = objects.inlineBody(generation)

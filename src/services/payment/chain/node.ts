@@ -1,38 +1,17 @@
-import { z } from 'zod'
+import type { Hex, Log } from 'viem'
 import { type AbiEvent, type ChainEvent, ChainMisuse, eventOf } from './abi.js'
-import type { ChainOptions } from './open.js'
 
 /** Largest answer of the node, bytes: the logs of a full block are smaller. */
 const MAX_ANSWER = 8 * 2 ** 20
 
-const hash = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/)
-  .transform((text) => text.toLowerCase())
-const data = z.custom<`0x${string}`>((value) => typeof value === 'string' && /^0x([0-9a-fA-F]{2})*$/.test(value))
-const address = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/)
-  .transform((text) => text.toLowerCase())
-const quantity = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{1,13}$/)
-  .transform(Number)
-
-const blockSchema = z.object({ hash, number: quantity, timestamp: quantity }).nullable()
-const transactionSchema = z.object({ from: address }).nullable()
-const logSchema = z.object({
-  address,
-  data,
-  topics: z.array(data).max(4),
-  blockNumber: quantity,
-  blockHash: hash,
-  transactionHash: hash,
-  logIndex: quantity,
-  removed: z.boolean().optional(),
-})
-
-export type ChainBlock = NonNullable<z.infer<typeof blockSchema>>
+/** A block of the chain. */
+export interface ChainBlock {
+  readonly number: number
+  /** In lower case. */
+  readonly hash: string
+  /** Unix seconds. */
+  readonly timestamp: number
+}
 
 /** The node does not answer, or not as it should. The message contains no URL. */
 export class NodeFailure extends Error {
@@ -69,38 +48,9 @@ export interface ChainNode {
 }
 
 /** Of the usual contract. One without it reverts. */
-const LOCKED = [
-  {
-    type: 'function',
-    name: 'getLockedPaymentInfo',
-    stateMutability: 'view',
-    inputs: [{ name: 'cId', type: 'string' }],
-    outputs: [
-      {
-        name: 'tx',
-        type: 'tuple',
-        components: [
-          { name: 'id', type: 'string' },
-          { name: 'token', type: 'address' },
-          { name: 'minPayment', type: 'uint256' },
-          { name: 'lockedFee', type: 'uint256' },
-          { name: 'owner', type: 'address' },
-          { name: 'recipient', type: 'address' },
-          { name: 'deadline', type: 'uint256' },
-          { name: '_isExisted', type: 'bool' },
-          { name: 'size', type: 'uint256' },
-          { name: 'copyLimit', type: 'uint8' },
-          { name: 'blockNumber', type: 'uint256' },
-        ],
-      },
-    ],
-  },
-] as const
-const NO_OWNER = `0x${'0'.repeat(40)}`
-
-const TOKEN = [
-  { type: 'function', name: 'decimals', stateMutability: 'view', inputs: [], outputs: [{ name: '', type: 'uint8' }] },
-  { type: 'function', name: 'symbol', stateMutability: 'view', inputs: [], outputs: [{ name: '', type: 'string' }] },
+const CALLS = [
+  'struct Payment { string id; address token; uint256 minPayment; uint256 lockedFee; address owner; address recipient; uint256 deadline; bool _isExisted; uint256 size; uint8 copyLimit; uint256 blockNumber; }',
+  'function getLockedPaymentInfo(string cId) view returns (Payment tx)',
 ] as const
 
 /**
@@ -109,14 +59,17 @@ const TOKEN = [
  * @throws ChainMisuse when the package `viem` is not installed
  */
 export async function openNode(
-  options: Pick<ChainOptions, 'url' | 'contract' | 'token'> & { readonly timeoutMs: number },
+  options: { readonly url: string; readonly contract: string; readonly token: string; readonly timeoutMs: number },
   abi: readonly AbiEvent[],
   stop: AbortSignal,
 ): Promise<ChainNode> {
   const viem = await loadViem()
-  const contract = options.contract.toLowerCase()
-  const topics = abi.map((event) => viem.toEventSelector(event))
-  const client = viem.createClient({
+  const contract = options.contract.toLowerCase() as Hex
+  const token = options.token.toLowerCase() as Hex
+  const calls = viem.parseAbi(CALLS)
+  const client = viem.createPublicClient({
+    // Several nodes may share an address: each answer is asked for.
+    cacheTime: 0,
     transport: viem.http(options.url, {
       retryCount: 0,
       timeout: options.timeoutMs,
@@ -125,75 +78,100 @@ export async function openNode(
     }),
   })
 
-  async function ask<T>(method: string, params: readonly unknown[], schema: z.ZodType<T>): Promise<T> {
-    let answer: unknown
+  /** @param absent name of the error by which viem tells that there is no such thing */
+  async function ask<T>(what: string, request: () => Promise<T>, absent?: string): Promise<T | undefined> {
     try {
-      // The methods of viem parse less strictly, and for other ends.
-      answer = await client.request({ method, params } as Parameters<typeof client.request>[0])
+      return await request()
     } catch (error) {
-      throw new NodeFailure(`${method}: ${reasonOf(error)}`)
+      if ((error as Error).name === absent) return undefined
+      throw new NodeFailure(`${what}: ${reasonOf(error)}`)
     }
-    const parsed = schema.safeParse(answer)
-    if (!parsed.success) throw new NodeFailure(`${method}: the answer is not as it should be`)
-    return parsed.data
   }
 
-  function read(log: z.infer<typeof logSchema>): ChainEvent | undefined {
+  function read(log: Log<bigint, number, false, AbiEvent, true>): ChainEvent[] {
     // Nodes that do not filter as asked must not bring in what is foreign.
-    if (log.address !== contract || log.removed === true) return undefined
-    const place = { block: log.blockNumber, blockHash: log.blockHash, index: log.logIndex, hash: log.transactionHash }
-    try {
-      const { eventName, args } = viem.decodeEventLog({ abi, data: log.data, topics: log.topics as [`0x${string}`] })
-      return eventOf(place, String(eventName), args as Readonly<Record<string, unknown>>)
-    } catch {
-      return undefined
+    if (log.address.toLowerCase() !== contract || log.removed) return []
+    const { eventName, args, blockHash, transactionHash } = log
+    const place = {
+      block: whole(log.blockNumber),
+      blockHash: hashOf(blockHash),
+      index: whole(log.logIndex),
+      hash: hashOf(transactionHash),
     }
+    const event = eventOf(place, String(eventName), args as Readonly<Record<string, unknown>>)
+    return event === undefined ? [] : [event]
   }
 
-  async function call(name: 'decimals' | 'symbol'): Promise<unknown> {
-    const to = options.token.toLowerCase()
-    const input = viem.encodeFunctionData({ abi: TOKEN, functionName: name })
-    const answer = await ask('eth_call', [{ to, data: input }, 'latest'], data)
-    try {
-      return viem.decodeFunctionResult({ abi: TOKEN, functionName: name, data: answer })
-    } catch {
-      return undefined
-    }
+  async function call(to: Hex, data: Hex, at: { readonly blockNumber?: bigint } = {}): Promise<Hex> {
+    return (await ask('eth_call', () => client.call({ to, data, ...at })))?.data ?? '0x'
   }
 
   return {
     async locked(wCid, block) {
-      const input = viem.encodeFunctionData({ abi: LOCKED, args: [wCid] })
-      const answer = await ask('eth_call', [{ to: contract, data: input }, hex(block)], data)
-      try {
-        const { owner, deadline, lockedFee, _isExisted } = viem.decodeFunctionResult({ abi: LOCKED, data: answer })
-        return owner === NO_OWNER ? undefined : { deadline, rest: lockedFee, isOpen: _isExisted }
-      } catch {
-        return undefined
-      }
+      const input = viem.encodeFunctionData({ abi: calls, args: [wCid] })
+      const answer = await call(contract, input, { blockNumber: BigInt(block) })
+      const found = decoded(() => viem.decodeFunctionResult({ abi: calls, data: answer }))
+      if (found === undefined || found.owner === viem.zeroAddress) return undefined
+      return { deadline: found.deadline, rest: found.lockedFee, isOpen: found._isExisted }
     },
-    chainId: () => ask('eth_chainId', [], quantity),
-    head: () => ask('eth_blockNumber', [], quantity),
+    chainId: async () => whole(await ask('eth_chainId', () => client.getChainId())),
+    head: async () => whole(await ask('eth_blockNumber', () => client.getBlockNumber())),
     async block(number) {
-      const block = await ask('eth_getBlockByNumber', [hex(number), false], blockSchema)
-      if (block !== null && block.number !== number) throw new NodeFailure('eth_getBlockByNumber: another block')
-      return block ?? undefined
+      const request = () => client.getBlock({ blockNumber: BigInt(number) })
+      const block = await ask('eth_getBlockByNumber', request, 'BlockNotFoundError')
+      if (block === undefined) return undefined
+      if (whole(block.number) !== number) throw new NodeFailure('eth_getBlockByNumber: another block')
+      return { number, hash: hashOf(block.hash), timestamp: whole(block.timestamp) }
     },
     async events(from, to) {
-      const filter = { address: contract, topics: [topics], fromBlock: hex(from), toBlock: hex(to) }
-      const logs = await ask('eth_getLogs', [filter], z.array(logSchema))
-      return logs
-        .flatMap((log) => (log.blockNumber >= from && log.blockNumber <= to ? (read(log) ?? []) : []))
+      const range = { fromBlock: BigInt(from), toBlock: BigInt(to) }
+      const logs = await ask('eth_getLogs', () =>
+        client.getLogs({ address: contract, events: abi, strict: true, ...range }),
+      )
+      return (logs ?? [])
+        .flatMap(read)
+        .filter(({ block }) => block >= from && block <= to)
         .sort((a, b) => a.block - b.block || a.index - b.index)
     },
-    sender: async (transaction) =>
-      (await ask('eth_getTransactionByHash', [transaction], transactionSchema))?.from ?? undefined,
+    async sender(transaction) {
+      const request = () => client.getTransaction({ hash: transaction as Hex })
+      const found = await ask('eth_getTransactionByHash', request, 'TransactionNotFoundError')
+      return found?.from.toLowerCase()
+    },
     async coin() {
-      const [decimals, symbol] = [await call('decimals'), await call('symbol').catch(() => undefined)]
+      const read = async (functionName: 'decimals' | 'symbol'): Promise<unknown> => {
+        const { erc20Abi: abi } = viem
+        const answer = await call(token, viem.encodeFunctionData({ abi, functionName }))
+        return decoded(() => viem.decodeFunctionResult({ abi, functionName, data: answer }))
+      }
+      const [decimals, symbol] = [await read('decimals'), await read('symbol').catch(() => undefined)]
       if (typeof decimals !== 'number') throw new ChainMisuse('The token of the chain is no contract with decimals.')
       return { decimals, symbol: typeof symbol === 'string' && /^[\x21-\x7e]{1,16}$/.test(symbol) ? symbol : undefined }
     },
   }
+}
+
+/** Undefined for an answer of a contract without such a call. */
+function decoded<T>(decode: () => T): T | undefined {
+  try {
+    return decode()
+  } catch {
+    return undefined
+  }
+}
+
+/** viem takes what a node sends. Throws NodeFailure. */
+function whole(value: unknown): number {
+  const number = Number(value ?? Number.NaN)
+  if (!Number.isSafeInteger(number) || number < 0) throw new NodeFailure('the answer is not as it should be')
+  return number
+}
+
+function hashOf(value: unknown): string {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(value)) {
+    throw new NodeFailure('the answer is not as it should be')
+  }
+  return value.toLowerCase()
 }
 
 /** Loaded when a chain is configured only: it is large, and may be absent. */
@@ -213,8 +191,4 @@ function reasonOf(error: unknown): string {
   const { shortMessage, name, code } = error as { shortMessage?: unknown; name?: unknown; code?: unknown }
   const text = typeof shortMessage === 'string' ? shortMessage : String(name)
   return (typeof code === 'number' ? `${text} (${code})` : text).replaceAll(/https?:\/\/\S+/g, '(URL)')
-}
-
-function hex(number: number): string {
-  return `0x${number.toString(16)}`
 }

@@ -5,13 +5,11 @@ import pLimit from 'p-limit'
 import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import { type Network, NetworkError } from '../../network/network.js'
 import type { CarSource, OpenCar } from '../../network/pack/index.js'
 import type { PackedContent } from '../../network/pack/pack.js'
 import { Staging } from '../../network/staging.js'
 import { PaymentError } from '../errors.js'
 import type { Content, ContentKind, ContentTable } from './content-table.js'
-import { type Retention, type RetentionTable, Room } from './retention.js'
 
 /** The packing is loaded with the first content: a service without uploads saves the memory for its libraries. */
 const packing = () => import('../../network/pack/index.js')
@@ -167,67 +165,50 @@ export class ContentStore {
   }
 }
 
-/** Most contents that come back at the same time: anyone may ask for them. */
-const AT_ONCE = 2
-const RETRY_SECONDS = 30
+/** While a content is packed, its blocks are on the disk twice. */
+const COPIES = 2
 
-export interface RestoringParts {
-  readonly table: RetentionTable
-  readonly contents: ContentStore
-  readonly retention: Pick<Retention, 'giveUp'>
-  readonly network: Pick<Network, 'epoch' | 'retrieve'>
-}
+type Counted = (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
 
-/** Brings contents back from storage providers that were given up here. */
-export class Restoring {
-  readonly #parts: RestoringParts
-  readonly #running = new Map<string, Promise<void>>()
-  readonly #stop = new AbortController()
+/** Bounds what contents take on the disk: those that are kept, and those that arrive. */
+export class Room {
+  readonly #most: number
+  #kept: number
+  #arriving = 0
 
-  constructor(parts: RestoringParts) {
-    this.#parts = parts
+  /** @param kept bytes of the contents that are there already */
+  constructor(most: number, kept: number) {
+    this.#most = most
+    this.#kept = kept
+  }
+
+  /** Counts a content that is kept from now on, bytes; below 0 for one that is removed. */
+  keep(bytes: number): void {
+    this.#kept += bytes
   }
 
   /**
-   * Resolves when the content is here. Requests for one content share the work. Rejects with PaymentError: `busy` when
-   * others are brought back or the provider does not answer, `full` without room.
+   * Runs `job`; a content that it counts fails with PaymentError `full` when there is no room for more of it.
+   * @param makeRoom removes a content that is kept; false when none can go
    */
-  restore(content: Content): Promise<void> {
-    const running = this.#running.get(content.cid)
-    if (running !== undefined) return running
-    if (this.#running.size >= AT_ONCE) return Promise.reject(later('other contents are brought back'))
-    const run = this.#restore(content)
-      .catch((error) => {
-        throw error instanceof NetworkError ? later(error.message) : error
-      })
-      .finally(() => this.#running.delete(content.cid))
-    this.#running.set(content.cid, run)
-    return run
-  }
-
-  /** Interrupts what runs. */
-  async stop(): Promise<void> {
-    this.#stop.abort(new NetworkError('Unavailable', 'The service stops.'))
-    await Promise.allSettled(this.#running.values())
-  }
-
-  async #restore({ id, cid, kind }: Content): Promise<void> {
-    const { table, contents, retention, network } = this.#parts
-    const source = table.sourceOf(id, network.epoch())
-    if (source === undefined) throw new PaymentError('absent', `the deals of ${cid} have ended`)
-    await contents.receive(
-      async (pack) => {
-        const staged = await pack(network.retrieve(source.dealCid, source, this.#stop.signal), kind)
-        if (!CID.parse(staged.cid).equals(CID.parse(cid))) {
-          throw new NetworkError('NotRetrievable', 'The provider has other bytes.')
+  async run<T>(job: (counted: Counted) => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {
+    let taken = 0
+    const count = async (bytes: number): Promise<void> => {
+      taken += COPIES * bytes
+      this.#arriving += COPIES * bytes
+      while (this.#kept + this.#arriving > this.#most) {
+        if (!(await makeRoom())) throw new PaymentError('full', 'the service has no room for it')
+      }
+    }
+    try {
+      return await job(async function* (content) {
+        for await (const chunk of content) {
+          await count(chunk.length)
+          yield chunk
         }
-        await contents.keep(staged, () => {})
-      },
-      () => retention.giveUp(),
-    )
+      })
+    } finally {
+      this.#arriving -= taken
+    }
   }
-}
-
-function later(detail: string): PaymentError {
-  return new PaymentError('busy', detail, ['Retry-After', RETRY_SECONDS])
 }

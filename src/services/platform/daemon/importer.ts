@@ -11,8 +11,8 @@ import {
   FILE_IMPORTING,
   READY_FOR_IMPORT,
 } from '../tasks/deal-table.js'
+import { writeUpdate } from '../tasks/progress.js'
 import type { TaskTable } from '../tasks/task-table.js'
-import { writeUpdate } from '../tasks/update-deal.js'
 import type { CarFolder } from './car-folder.js'
 
 interface ImporterParts {

@@ -1,12 +1,10 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { Writer } from '../../database.js'
 import { HttpError } from '../../http/errors.js'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
 import { readTaskCsv, TaskFileError, type TaskRow } from '../csv.js'
-import type { Exchange } from '../exchange.js'
-import { readFields, requireUser } from '../exchange.js'
+import { type Exchange, readFields, requireUser } from '../exchange.js'
 import type { Fields, UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
 import { knownProviders } from '../miners.js'
@@ -14,7 +12,7 @@ import { expiryOf, firstVisit } from '../mover.js'
 import { pieceSizeOf } from '../units.js'
 import type { User } from '../users.js'
 import type { Task, TaskTerms } from './task.js'
-import type { DealFacts, OpenTasks, TaskTable } from './task-table.js'
+import type { DealFacts, OpenTasks } from './task-table.js'
 import { readTerms, readUuid } from './terms.js'
 
 const MAX_FILE_NAME = 255
@@ -287,28 +285,5 @@ export async function explaining<T>(read: () => Promise<T>): Promise<T> {
     return await read()
   } catch (error) {
     throw error instanceof TaskFileError ? new HttpError(400, error.message) : error
-  }
-}
-
-/** Deals removed per transaction. */
-const BATCH = 2000
-
-/** Removes tasks that were begun and not posted. */
-export class Drafts {
-  readonly #tasks: TaskTable
-  readonly #writer: Writer
-
-  constructor(tasks: TaskTable, writer: Writer) {
-    this.#tasks = tasks
-    this.#writer = writer
-  }
-
-  async remove(draft: number): Promise<void> {
-    while (!(await this.#writer.run(() => this.#tasks.removeSome(draft, BATCH))));
-  }
-
-  /** Removes those of an earlier process. Call it before any draft is made. */
-  async removeAll(): Promise<void> {
-    for (const draft of this.#tasks.drafts()) await this.remove(draft)
   }
 }

@@ -5,9 +5,9 @@ import { silentLog } from '../../../../src/services/log.js'
 import type { PlatformContext } from '../../../../src/services/platform/context.js'
 import { platformLimits } from '../../../../src/services/platform/limits.js'
 import { migrate } from '../../../../src/services/platform/store.js'
-import { Drafts, postTask } from '../../../../src/services/platform/tasks/create-task.js'
+import { postTask } from '../../../../src/services/platform/tasks/create-task.js'
 import { DealTable } from '../../../../src/services/platform/tasks/deal-table.js'
-import { type NewTask, TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
+import { Drafts, type NewTask, TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 
 const TASK: NewTask = {

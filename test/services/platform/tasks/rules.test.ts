@@ -4,9 +4,9 @@ import type { Provider } from '../../../../src/services/network/network.js'
 import { type Bid, bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids.js'
 import { Fields } from '../../../../src/services/platform/fields.js'
 import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/mover.js'
+import { progressOf } from '../../../../src/services/platform/tasks/progress.js'
 import type { Task } from '../../../../src/services/platform/tasks/task.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
-import { progressOf } from '../../../../src/services/platform/tasks/update-deal.js'
 import { minerNumber, pieceSizeOf } from '../../../../src/services/platform/units.js'
 
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }

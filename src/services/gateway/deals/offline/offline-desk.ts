@@ -3,7 +3,7 @@ import { Quota } from '../../../../common/quota.js'
 import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
 import { FIRST } from '../../accounts/accounts.js'
-import type { GatewayContext } from '../../context.js'
+import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
 import type { Progress } from '../deal-desk.js'
 import { dropDeal } from '../deal-maker.js'
@@ -19,7 +19,7 @@ const BATCH = 100
 const MIN_INTERVAL_MS = 1000
 
 export type OfflineContext = Omit<SendContext, 'urlOf' | 'limits'> &
-  Pick<GatewayContext, 'tasks' | 'limits' | 'names'> & { readonly login: PlatformLogin }
+  Pick<GatewayCore, 'tasks' | 'limits' | 'names'> & { readonly login: PlatformLogin }
 
 interface Underway {
   readonly ask: OfflineAsk

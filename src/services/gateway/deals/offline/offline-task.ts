@@ -1,10 +1,6 @@
-import { HttpError } from '../../../http/errors.js'
 import { NetworkError, type OfflineDeals } from '../../../network/network.js'
 import { formatFil, parseFil, priceOfPiece } from '../../../network/units/fil.js'
 import { type TaskRow, writeTaskCsv } from '../../../platform/csv.js'
-import { Fields } from '../../../platform/fields.js'
-import type { TaskTerms } from '../../../platform/tasks/task.js'
-import { type Member, readTerms, spellings } from '../../../platform/tasks/terms.js'
 import { parsePrice } from '../../../platform/units.js'
 import { GatewayError } from '../../errors.js'
 import { type DealMakerContext, walletOf } from '../deal-maker.js'
@@ -12,6 +8,7 @@ import type { CompleteDeal } from '../deals.js'
 import type { CarStatus, OfflineCar, OfflineTask } from './offline-tasks.js'
 import type { PackContext } from './pack-task.js'
 import { type PlatformClient, PlatformFailure, providersOf, type TaskDetails, TaskRefusal } from './platform-client.js'
+import { termsOf } from './task-form.js'
 
 const CONFLICT = 409
 
@@ -105,45 +102,6 @@ async function post(
     const known = error instanceof TaskRefusal && error.status === CONFLICT && (await client.task(uuid)) !== undefined
     if (known) return { fileName: `${uuid}.csv`, message: 'Task created successfully.' }
     throw error
-  }
-}
-
-/** The fields of the task that the platform gets, by the first spelling of their names. */
-export type TaskForm = Readonly<Record<string, string>>
-
-/** Number by which platforms know tasks of gateways. */
-const SOURCE_ID = '3'
-
-/** Members that the client cannot choose: the gateway does. */
-const OWN: readonly Member[] = ['uuid', 'sourceId']
-
-/**
- * Makes the form of a task of what a client asks for, complete and valid. Throws GatewayError InvalidBody, whose
- * message says what to send.
- * @param get the text of a member in any case; '' when it is absent
- */
-export function readForm(get: (name: string) => string): TaskForm {
-  const form: Record<string, string> = { source_id: SOURCE_ID }
-  for (const [member, names] of Object.entries(spellings)) {
-    if (OWN.includes(member as Member)) continue
-    const texts = new Set(names.map((name) => get(name).trim()).filter((text) => text !== ''))
-    const [text, another] = texts
-    if (another !== undefined) {
-      throw new GatewayError('InvalidBody', { value: `${names.join(' and ')} contradict each other.` })
-    }
-    if (text !== undefined) form[names[0]] = text
-  }
-  // The gateway proposes deals of the same duration.
-  return { ...form, duration: String(termsOf(form).duration) }
-}
-
-/** Throws GatewayError InvalidBody. */
-export function termsOf(form: TaskForm): TaskTerms {
-  try {
-    return readTerms(new Fields(Object.entries(form)))
-  } catch (error) {
-    if (!(error instanceof HttpError)) throw error
-    throw new GatewayError('InvalidBody', { value: error.message }, error)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from '../../../database.js'
 import type { PackedCar } from '../../../network/network.js'
-import type { TaskForm } from './offline-task.js'
+import type { TaskForm } from './task-form.js'
 
 /** A request for offline deals of a bucket. */
 export interface OfflineAsk {

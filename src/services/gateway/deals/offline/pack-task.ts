@@ -1,8 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rm, statfs } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { syncFolder } from '../../../../common/files/private-file.js'
 import { rfc3339 } from '../../../clock.js'
 import type { DealProgress } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
@@ -14,9 +11,10 @@ import { addFiles, type DealMakerContext } from '../deal-maker.js'
 import type { DealRow } from '../deals.js'
 import type { Manifest, ManifestFile } from '../manifest.js'
 import { openBucketListing, PackingList } from '../packing-list.js'
-import { termsOf } from './offline-task.js'
+import type { CarFiles } from './car-files.js'
 import type { OfflineTask, OfflineTasks } from './offline-tasks.js'
 import { providersOf } from './platform-client.js'
+import { termsOf } from './task-form.js'
 
 export interface PackContext extends DealMakerContext {
   readonly offlineTasks: OfflineTasks
@@ -268,59 +266,4 @@ class Slices {
 function bytesInCar({ key, size }: Pick<ManifestFile, 'key' | 'size'>): number {
   const directories = key.filter((byte) => byte === 0x2f).length
   return size + Math.ceil(size / LEAF) * PER_LEAF + (directories + 1) * PER_FILE + 2 * key.length
-}
-
-/** Free bytes that packing leaves on the disk. */
-const MARGIN = 64 * 1024 * 1024
-const HASHED_AT_ONCE = 1024 * 1024
-
-/** The folder with the CARs of offline tasks: one folder per task, named by its UUID, one file per deal. */
-export class CarFiles {
-  readonly #folder: string
-
-  constructor(folder: string) {
-    this.#folder = folder
-  }
-
-  path(uuid: string, deal: number): string {
-    return join(this.#folder, uuid, `${deal}.car`)
-  }
-
-  /** Makes the folder of a task. Durable. */
-  async make(uuid: string): Promise<void> {
-    await mkdir(join(this.#folder, uuid), { recursive: true, mode: 0o700 })
-    await syncFolder(this.#folder)
-  }
-
-  open(uuid: string, deal: number): Promise<FileHandle> {
-    return open(this.path(uuid, deal), 'r')
-  }
-
-  async remove(uuid: string, deal: number): Promise<void> {
-    await rm(this.path(uuid, deal), { force: true })
-  }
-
-  async removeAll(uuid: string): Promise<void> {
-    await rm(join(this.#folder, uuid), { recursive: true, force: true })
-  }
-
-  /** Removes the folders of all tasks but those that `isOpen` names. */
-  async sweep(isOpen: (uuid: string) => boolean): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    for (const uuid of await readdir(this.#folder)) if (!isOpen(uuid)) await this.removeAll(uuid)
-  }
-
-  /** True when the disk has room for so many bytes, and a margin besides. */
-  async hasRoom(bytes: number): Promise<boolean> {
-    const { bavail, bsize } = await statfs(this.#folder)
-    return bytes + MARGIN <= bavail * bsize
-  }
-
-  /** The MD5 of a CAR, in hexadecimal digits. */
-  async md5(uuid: string, deal: number, signal: AbortSignal): Promise<string> {
-    const digest = createHash('md5')
-    const stream = createReadStream(this.path(uuid, deal), { highWaterMark: HASHED_AT_ONCE, signal })
-    for await (const chunk of stream) digest.update(chunk)
-    return digest.digest('hex')
-  }
 }

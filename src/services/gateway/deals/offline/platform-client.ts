@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { callPlatform, type PlatformAnswer, type PlatformCall } from '../../../http/call-platform.js'
 import { type Network, NetworkError, type Provider } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
-import type { TaskForm } from './offline-task.js'
+import type { TaskForm } from './task-form.js'
 
 /** Longest call of the platform, ms. */
 const CALL_MS = 120_000
