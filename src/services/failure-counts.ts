@@ -3,7 +3,7 @@ import { MINUTE_MS } from '../common/time.js'
 
 /** Delay after the first failure that counts, doubled by every further one up to the maximum, ms. */
 const FIRST_WAIT_MS = 1000
-const LONGEST_WAIT_MS = MINUTE_MS
+const MAX_WAIT_MS = MINUTE_MS
 
 /** Failures are forgotten when no other follows for this long, ms. Longer than the longest delay. */
 const FORGET_MS = 15 * MINUTE_MS
@@ -42,7 +42,7 @@ export class FailureCounts {
     const now = this.#now()
     const count = (this.#known(key)?.count ?? 0) + 1
     const doublings = Math.min(count - free, 30)
-    const wait = doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, LONGEST_WAIT_MS)
+    const wait = doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, MAX_WAIT_MS)
     // Insert at the end: the map is in the order of the last failure.
     this.#failures.delete(key)
     this.#failures.set(key, { count, last: now, until: now + wait })

@@ -7,7 +7,7 @@ import type { GatewayOptions } from './gateway/assemble.js'
 import { type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
-import { type PaymentOptions, type PaymentParts, type RunningPayment, startPayment } from './payment/payment.js'
+import { type PaymentDeps, type PaymentOptions, type RunningPayment, startPayment } from './payment/payment.js'
 import { type PlatformOptions, type RunningPlatform, startPlatform } from './platform/platform.js'
 
 export interface ServicesOptions {
@@ -136,7 +136,7 @@ function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Ser
 function dealsBy(
   platform: RunningPlatform | undefined,
   remote: ServicesOptions['remotePlatform'],
-): PaymentParts['platform'] {
+): PaymentDeps['platform'] {
   if (platform !== undefined) return { url: platform.url, token: () => platform.tokenOfFirstUser() }
   const { login } = remote === undefined ? {} : new RemotePlatform(remote)
   return login && { url: login.url, token: () => login.tokenFor(undefined) }

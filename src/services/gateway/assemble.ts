@@ -24,7 +24,7 @@ import { type GatewayLimits, gatewayLimits } from './limits.js'
 import { type Feature, featuresOf, type QuirkName } from './quirks.js'
 import { Blobs } from './store/blobs.js'
 import { Buckets, Policies } from './store/buckets.js'
-import { Fences, StateEpochs } from './store/fences.js'
+import { Fences, StoreIds } from './store/fences.js'
 import { Holds } from './store/holds.js'
 import { KeyRules } from './store/key-rules.js'
 import { LateOrders } from './store/late-orders.js'
@@ -74,7 +74,7 @@ export function assemble(
   const features = new Set(featuresOf(quirks, missing))
   const fences = features.has('write-fences') ? new Fences(db, clock) : undefined
   const quotas = new Quotas(db)
-  const parts = {
+  const core = {
     names: namesOf(options.brand ?? neutralBrand),
     quirks,
     features,
@@ -92,7 +92,7 @@ export function assemble(
     writer,
     buckets,
     policies: new Policies(db),
-    stateEpochs: new StateEpochs(db),
+    storeIds: new StoreIds(db),
     objects,
     store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences, quotas),
     quotas,
@@ -112,9 +112,9 @@ export function assemble(
   }
   const offlineDesk =
     offline !== undefined && login !== undefined && features.has('offline-deals')
-      ? new OfflineDesk({ ...parts, offline, login })
+      ? new OfflineDesk({ ...core, offline, login })
       : undefined
-  return { ...parts, desk: new DealDesk(parts), bringBack: new BringBack(parts), offlineDesk }
+  return { ...core, desk: new DealDesk(core), bringBack: new BringBack(core), offlineDesk }
 }
 
 function configuredPair({ accessKey, secretKey }: GatewayOptions): KeyPair | undefined {

@@ -16,7 +16,7 @@ import type { GatewayLimits } from './limits.js'
 import type { Feature, QuirkName } from './quirks.js'
 import type { Blobs } from './store/blobs.js'
 import type { Buckets, Policies } from './store/buckets.js'
-import type { StateEpochs } from './store/fences.js'
+import type { StoreIds } from './store/fences.js'
 import type { Holds } from './store/holds.js'
 import type { KeyRules } from './store/key-rules.js'
 import type { LateOrders } from './store/late-orders.js'
@@ -47,7 +47,7 @@ export interface GatewayCore {
   readonly writer: Writer
   readonly buckets: Buckets
   readonly policies: Policies
-  readonly stateEpochs: StateEpochs
+  readonly storeIds: StoreIds
   readonly quotas: Quotas
   /** Read only; make changes through `store`. */
   readonly objects: Objects

@@ -32,7 +32,7 @@ export interface PackedDeal {
   readonly report: DealReport
 }
 
-export interface DealPackerParts {
+export interface DealPackerDeps {
   readonly pack: Pack
   readonly commit: Commit
   readonly staging: Staging
@@ -44,21 +44,21 @@ export interface DealPackerParts {
  * slot.
  */
 export class DealPacker {
-  readonly #parts: DealPackerParts
+  readonly #deps: DealPackerDeps
 
-  constructor(parts: DealPackerParts) {
-    this.#parts = parts
+  constructor(deps: DealPackerDeps) {
+    this.#deps = deps
   }
 
   /** Packs the deal, calls `send`, and removes the CAR afterwards unless `send` has moved it. Reports the progress. */
   run<T>(request: DealRequest, send: (packed: PackedDeal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { slots, staging } = this.#parts
+    const { slots, staging } = this.#deps
     return slots(() => staging.run((folder) => this.#run(request, send, join(folder, 'deal.car'), signal)), signal)
   }
 
   /** Packs files into the CAR that the request names. */
   pack(request: PackRequest, signal: AbortSignal): Promise<PackedCar> {
-    return this.#parts.slots(async () => {
+    return this.#deps.slots(async () => {
       try {
         const { car, piece, report } = await this.#pack(request, request.target, signal)
         report.done(car.size)
@@ -86,14 +86,14 @@ export class DealPacker {
   async #pack(request: Packing, target: string, signal: AbortSignal): Promise<PackedDeal> {
     const report = new DealReport(request)
     report.packing(0, 0)
-    const car = await this.#parts.pack(request.files(), {
+    const car = await this.#deps.pack(request.files(), {
       target,
       onFile: (file) => request.onFile(file),
       onProgress: (bytes, files) => report.packing(bytes, files),
       signal,
     })
     report.next('Committing', 0, car.size)
-    const piece = await this.#parts.commit(car.file, {
+    const piece = await this.#deps.commit(car.file, {
       onProgress: (bytes) => report.next('Committing', bytes, car.size),
       signal,
     })

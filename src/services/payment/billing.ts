@@ -83,7 +83,7 @@ function isAmount(order: BillingOrder): boolean {
 /** GET /billing: the payments of a wallet. */
 export async function showBilling(exchange: Exchange): Promise<object> {
   const { context, query } = exchange
-  await context.mover.catchUp()
+  await context.scheduler.catchUp()
   const fields = new Fields(query)
   const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
   const filter = { wallet, fileName: fields.get('file_name'), hash: fields.get('tx_hash') }

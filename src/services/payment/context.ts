@@ -14,7 +14,7 @@ import type { DealTable } from './dealing/deal-table.js'
 import type { Denylist } from './ipfs/denylist.js'
 import type { EmbeddedPayments, Payments } from './ledger/embedded-payments.js'
 import type { PaymentLimits } from './limits.js'
-import type { Mover, Progress } from './mover.js'
+import type { Progress, UploadScheduler } from './scheduler.js'
 import type { Shares, Slots } from './uploads/shares.js'
 import type { MintTable, UploadTable } from './uploads/upload-table.js'
 import type { Nonces, Tokens, Wallets } from './wallets.js'
@@ -73,7 +73,7 @@ export interface PaymentContext {
   readonly deals: DealTable
   readonly mints: MintTable
   readonly progress: Progress
-  readonly mover: Mover
+  readonly scheduler: UploadScheduler
   /** Contents that are neither sent nor taken; undefined without a list. */
   readonly denylist: Denylist | undefined
   /** A Kubo node that has the contents, too; undefined without one. */

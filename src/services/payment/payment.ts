@@ -6,7 +6,7 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { lazyPacking } from '../network/packing.js'
 import { addressesOf } from './addresses.js'
-import { type ChainOptions, type ChainParts, openChain, requireNoChain } from './chain/open.js'
+import { type ChainDeps, type ChainOptions, openChain, requireNoChain } from './chain/open.js'
 import { ContentStore } from './contents/content-store.js'
 import { ContentTable } from './contents/content-table.js'
 import { openKuboCopies } from './contents/open-node.js'
@@ -22,8 +22,8 @@ import { PaymentError } from './errors.js'
 import { Denylist } from './ipfs/denylist.js'
 import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
-import { Mover, Progress } from './mover.js'
 import { TOKEN_NAME } from './prices.js'
+import { Progress, UploadScheduler } from './scheduler.js'
 import { createPaymentServer } from './server.js'
 import { migrate } from './store.js'
 
@@ -59,7 +59,7 @@ export interface PaymentOptions {
 }
 
 /** What the service works with. */
-export interface PaymentParts {
+export interface PaymentDeps {
   /** Stopped by the caller, after the service. */
   readonly network: Network
   /** The task platform by which deals are made for uploads; absent: none are made. */
@@ -79,17 +79,17 @@ export type RunningPayment = RunningServer
 export function startPayment(
   folder: string,
   options: PaymentOptions,
-  parts: PaymentParts,
+  deps: PaymentDeps,
   log: ServicesLog,
 ): Promise<RunningPayment> {
   return overDatabase(folder, 'payment.db', migrate, async (db, writer) => {
     let server: Server | undefined
     const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))
     const publicUrl = (): string => options.publicUrl?.replace(/\/+$/, '') ?? own()
-    const context = await assemble(folder, db, writer, options, { ...parts, publicUrl }, log)
+    const context = await assemble(folder, db, writer, options, { ...deps, publicUrl }, log)
     server = createPaymentServer(context)
     await listen(server, options.host, options.port)
-    context.mover.start()
+    context.scheduler.start()
     context.chain?.start()
     context.kubo?.copies.start()
     return running(context, options, server)
@@ -107,7 +107,7 @@ async function assemble(
     kubo: kuboUrl,
     publicUrl,
     seconds = () => Math.floor(Date.now() / 1000),
-  }: PaymentParts & Pick<PaymentContext, 'publicUrl'>,
+  }: PaymentDeps & Pick<PaymentContext, 'publicUrl'>,
   log: ServicesLog,
 ): Promise<PaymentContext> {
   const [id, tokenKey, nonceKey] = await Promise.all([
@@ -180,7 +180,7 @@ async function assemble(
     deals,
     mints: new MintTable(db),
     progress,
-    mover: new Mover({ ...shared, progress, retention, log, ...(dealing && { dealing }) }),
+    scheduler: new UploadScheduler({ ...shared, progress, retention, log, ...(dealing && { dealing }) }),
     denylist: options.denylist === undefined ? undefined : new Denylist(options.denylist, log),
     kubo,
     ipfsGateway: options.ipfsGateway?.replace(/\/+$/, ''),
@@ -196,8 +196,8 @@ function embedded(db: Database, writer: Writer, id: string): Place {
   return { payments: ledger, ledger, chain: undefined, addresses: addressesOf(id), tokenName: () => TOKEN_NAME }
 }
 
-async function onChain(options: ChainOptions, parts: ChainParts): Promise<Place> {
-  const chain = await openChain(options, parts)
+async function onChain(options: ChainOptions, deps: ChainDeps): Promise<Place> {
+  const chain = await openChain(options, deps)
   const { payments, addresses } = chain
   return { payments, ledger: undefined, chain, addresses, tokenName: () => chain.tokenName() ?? TOKEN_NAME }
 }
@@ -207,7 +207,7 @@ function tooOften(): PaymentError {
 }
 
 function running(
-  { db, writer, limits, mover, chain, restoring, kubo }: PaymentContext,
+  { db, writer, limits, scheduler, chain, restoring, kubo }: PaymentContext,
   { host }: PaymentOptions,
   server: Server,
 ): RunningPayment {
@@ -216,7 +216,7 @@ function running(
     await close(server, limits.stopMs)
     await kubo?.stop()
     await chain?.stop()
-    await mover.stop()
+    await scheduler.stop()
     writer.close()
     db.close()
   })

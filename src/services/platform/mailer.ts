@@ -9,7 +9,7 @@ const BATCH = 100
 const RETRY_MS = 60_000
 
 /** Most attempts to send one mail: two days of them. */
-const MOST_ATTEMPTS = 2880
+const MAX_ATTEMPTS = 2880
 
 /** Sends the mails that tasks add, in the background: a mail that cannot be sent never fails a task. */
 export class Mailer {
@@ -57,7 +57,7 @@ export class Mailer {
   /** Begins behind the mail that met a dead server last: a mail that a server cannot bear holds up no other one. */
   async #sendAll(): Promise<void> {
     // New mails do not wait for those that a server refuses.
-    const attempts = this.#again ? 0 : MOST_ATTEMPTS
+    const attempts = this.#again ? 0 : MAX_ATTEMPTS
     this.#again = false
     const first = this.#first
     this.#first = 0
@@ -95,7 +95,7 @@ export class Mailer {
   }
 
   async #fail({ id, attempts }: StoredMail, err: unknown): Promise<void> {
-    const givesUp = attempts + 1 >= MOST_ATTEMPTS
+    const givesUp = attempts + 1 >= MAX_ATTEMPTS
     this.#log.warn({ err, mail: id }, givesUp ? 'Gave up sending a mail.' : 'Could not send a mail; it stays queued.')
     await this.#settle(id, () => (givesUp ? this.#mails.settle(id, 'given-up') : this.#mails.addFailure(id)))
   }

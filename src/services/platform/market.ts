@@ -9,11 +9,11 @@ import { ProviderDaemon } from './daemon/provider-daemon.js'
 import { deliveryOf, type MailOptions } from './mail-delivery.js'
 import { Mailer, MailTable } from './mailer.js'
 import type { Miners } from './miner-table.js'
-import { Mover } from './mover.js'
+import { TaskScheduler } from './scheduler.js'
 import { DealTable } from './tasks/deal-table.js'
 import { Drafts, TaskTable } from './tasks/task-table.js'
 
-const MOST_CAR_BYTES = 16 * 2 ** 30
+const MAX_CAR_BYTES = 16 * 2 ** 30
 
 /** Tasks, their deals and bids, and what moves them. */
 export interface Market {
@@ -22,7 +22,7 @@ export interface Market {
   readonly deals: DealTable
   readonly bids: BidTable
   readonly mails: MailTable
-  readonly mover: Mover
+  readonly scheduler: TaskScheduler
   /**
    * Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background.
    */
@@ -37,7 +37,7 @@ export interface Market {
   stop(): Promise<void>
 }
 
-interface MarketParts {
+interface MarketDeps {
   /** Has `taskSchema`. */
   readonly db: Database
   readonly writer: Writer
@@ -74,8 +74,8 @@ export interface MarketOptions {
  * Opens the market: removes what interrupted requests left, and begins to move tasks and to send mails.
  * @param folder for the outbox of mails and for fetched CARs
  */
-export async function openMarket(parts: MarketParts, folder: string, options: MarketOptions): Promise<Market> {
-  const { db, writer, log } = parts
+export async function openMarket(deps: MarketDeps, folder: string, options: MarketOptions): Promise<Market> {
+  const { db, writer, log } = deps
   const tasks = new TaskTable(db)
   const drafts = new Drafts(tasks, writer)
   await drafts.removeAll()
@@ -85,23 +85,31 @@ export async function openMarket(parts: MarketParts, folder: string, options: Ma
   const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
   const fetches = new FetchTable(db)
   const imports = new ImportTable(db)
-  const { mostBytes = MOST_CAR_BYTES, networks = [] } = options.cars ?? {}
+  const { mostBytes = MAX_CAR_BYTES, networks = [] } = options.cars ?? {}
   const daemon =
     options.daemon === 'external'
       ? undefined
-      : new ProviderDaemon({ ...parts, tasks, deals, fetches, imports }, join(folder, 'cars'), { mostBytes, networks })
+      : new ProviderDaemon({ ...deps, tasks, deals, fetches, imports }, join(folder, 'cars'), { mostBytes, networks })
   const onAssigned = (): void => {
     void mailer.kick()
     void daemon?.kick()
   }
-  const mover = new Mover({ ...parts, tasks, deals, bids, mails, onAssigned, onMoved: () => daemon?.catchUp() })
-  mover.start()
+  const scheduler = new TaskScheduler({
+    ...deps,
+    tasks,
+    deals,
+    bids,
+    mails,
+    onAssigned,
+    onMoved: () => daemon?.catchUp(),
+  })
+  scheduler.start()
   mailer.start()
   const stop = async (): Promise<void> => {
-    await mover.stop()
+    await scheduler.stop()
     await Promise.all([mailer.stop(), daemon?.stop()])
   }
   const startProviders = (own: readonly string[]): void => daemon?.start(own)
   const stopProviders = async (): Promise<void> => daemon?.stop()
-  return { tasks, drafts, deals, bids, mails, mover, onAssigned, startProviders, stopProviders, stop }
+  return { tasks, drafts, deals, bids, mails, scheduler, onAssigned, startProviders, stopProviders, stop }
 }

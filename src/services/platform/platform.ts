@@ -25,7 +25,7 @@ export interface PlatformOptions extends MarketOptions {
 }
 
 /** What the platform works with. */
-export interface PlatformParts {
+export interface PlatformDeps {
   /** Stopped by the caller, after the platform. */
   readonly network: Network
   /** ms of a monotonic clock, by which guessers wait and slow bodies end; default that of the process. */
@@ -72,15 +72,15 @@ export interface PlatformLogin {
 export function startPlatform(
   folder: string,
   options: PlatformOptions,
-  parts: PlatformParts,
+  deps: PlatformDeps,
   log: ServicesLog,
 ): Promise<RunningPlatform> {
   return overDatabase(folder, 'platform.db', migrate, async (db, writer) => {
-    const context = await assemble(folder, db, writer, options, parts, log)
+    const context = await assemble(folder, db, writer, options, deps, log)
     try {
       const server = createPlatformServer(context)
       await listen(server, options.host, options.port)
-      if (!parts.providersWait) context.market.startProviders([])
+      if (!deps.providersWait) context.market.startProviders([])
       return running(context, options, server)
     } catch (error) {
       await context.market.stop()
@@ -94,7 +94,7 @@ async function assemble(
   db: Database,
   writer: Writer,
   options: PlatformOptions,
-  { network, monotonicMs = () => performance.now() }: PlatformParts,
+  { network, monotonicMs = () => performance.now() }: PlatformDeps,
   log: ServicesLog,
 ): Promise<PlatformContext> {
   const limits = { ...platformLimits, ...options.limits }

@@ -11,8 +11,8 @@ import { type User, Users } from './users.js'
 export type { ListedApiKey } from './api-keys.js'
 
 /** Bounds of a chosen password, characters. */
-const SHORTEST = 8
-const LONGEST = 1024
+const MIN_PASSWORD = 8
+const MAX_PASSWORD = 1024
 
 const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
@@ -99,7 +99,7 @@ function bookOf(db: Database): UserBook {
 }
 
 function checkPassword(password: string): void {
-  if (password.length < SHORTEST || password.length > LONGEST) {
-    throw new RangeError(`A password has ${SHORTEST} to ${LONGEST} characters.`)
+  if (password.length < MIN_PASSWORD || password.length > MAX_PASSWORD) {
+    throw new RangeError(`A password has ${MIN_PASSWORD} to ${MAX_PASSWORD} characters.`)
   }
 }

@@ -31,7 +31,7 @@ class ServicesThread {
   #log: ServicesLog = silentLog
   readonly #asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   #nextId = 1
-  #told = false
+  #reported = false
   #stopping = false
   #ended = false
   readonly #exited: Promise<Error | undefined>
@@ -59,11 +59,11 @@ class ServicesThread {
 
   /** Ends a thread that has not started services; otherwise does nothing. */
   discard(): void {
-    if (!this.#told) this.#post({ type: 'stop' })
+    if (!this.#reported) this.#post({ type: 'stop' })
   }
 
   #started(options: Omit<ServicesOptions, 'log'>, onFailure: (error: Error) => void): Promise<Started> {
-    this.#told = true
+    this.#reported = true
     this.#post({ type: 'start', options })
     return new Promise((resolve, reject) => {
       let running = false

@@ -6,10 +6,10 @@ import { type DealStatus, type Network, NetworkError } from '../../../src/servic
 import { ContentTable } from '../../../src/services/payment/contents/content-table.js'
 import { CarTable } from '../../../src/services/payment/dealing/car-folder.js'
 import { DealTable } from '../../../src/services/payment/dealing/deal-table.js'
-import { type Dealer, Dealing, type DealingParts } from '../../../src/services/payment/dealing/dealing.js'
+import { type Dealer, Dealing, type DealingDeps } from '../../../src/services/payment/dealing/dealing.js'
 import { PackedUploads } from '../../../src/services/payment/dealing/packed-uploads.js'
 import { EmbeddedPayments, type Payments } from '../../../src/services/payment/ledger/embedded-payments.js'
-import { Progress } from '../../../src/services/payment/mover.js'
+import { Progress } from '../../../src/services/payment/scheduler.js'
 import { migrate } from '../../../src/services/payment/store.js'
 import { UploadTable } from '../../../src/services/payment/uploads/upload-table.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -73,10 +73,10 @@ async function sceneOf(t: Test): Promise<Scene> {
   const dealing = new Dealing({
     dealer,
     cars,
-    folder: folder as unknown as DealingParts['folder'],
+    folder: folder as unknown as DealingDeps['folder'],
     uploads: new PackedUploads(db),
     deals: new DealTable(db),
-    contents: {} as DealingParts['contents'],
+    contents: {} as DealingDeps['contents'],
     payments: guarded,
     network: { epoch: () => 1, status: async (cid: string) => statusOf(cid) } as unknown as Network,
     writer,

@@ -6,7 +6,7 @@ import { openDatabase, Writer } from '../../../src/services/database.js'
 import {
   EmbeddedPayments,
   formatAmount,
-  MOST_ISSUED,
+  MAX_ISSUED,
   parseAmount,
 } from '../../../src/services/payment/ledger/embedded-payments.js'
 import type { PaymentOrder } from '../../../src/services/payment/ledger/ledger.js'
@@ -96,12 +96,12 @@ t.test('coins go from a wallet to a lock, to the provider and back', async (t) =
 
 t.test('coins in circulation are bounded', async (t) => {
   const payments = start(t)
-  await payments.fund(wallet(1), MOST_ISSUED, 'all', 1)
+  await payments.fund(wallet(1), MAX_ISSUED, 'all', 1)
   await t.rejects(payments.fund(wallet(2), 1n, 'more', 1), RangeError)
   await t.rejects(payments.fund(wallet(2), -1n, 'less', 1), RangeError)
-  await payments.pay(order('x', MOST_ISSUED))
+  await payments.pay(order('x', MAX_ISSUED))
   await payments.refund('x', 1)
-  t.equal(payments.balance(wallet(1)), MOST_ISSUED, 'amounts beyond the integers of a double are exact')
+  t.equal(payments.balance(wallet(1)), MAX_ISSUED, 'amounts beyond the integers of a double are exact')
   whole(t, payments)
 })
 

@@ -6,8 +6,8 @@ import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
 import { addressOfKey, signText } from '../../../src/services/payment/addresses.js'
 import {
+  type PaymentDeps,
   type PaymentOptions,
-  type PaymentParts,
   type RunningPayment,
   startPayment,
 } from '../../../src/services/payment/payment.js'
@@ -43,7 +43,7 @@ export interface PaymentScene {
   /** The JWT of a wallet. */
   signIn(keys: Keys): Promise<string>
   /** Stops the service and starts it again on the same folder. */
-  restart(options?: Partial<PaymentOptions>, parts?: Pick<PaymentParts, 'kubo'>): Promise<PaymentScene>
+  restart(options?: Partial<PaymentOptions>, parts?: Pick<PaymentDeps, 'kubo'>): Promise<PaymentScene>
 }
 
 /**
@@ -102,7 +102,7 @@ async function sceneOf(
   }
 }
 
-type PlatformBeside = NonNullable<PaymentParts['platform']> & Pick<RunningPlatform, 'startProviders'>
+type PlatformBeside = NonNullable<PaymentDeps['platform']> & Pick<RunningPlatform, 'startProviders'>
 
 /** A task platform for the deals of uploads, with its first user. */
 async function platformOver(t: Test, folder: string, network: EmbeddedNetwork): Promise<PlatformBeside> {

@@ -7,8 +7,8 @@ import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
 import { hashPassword, newPassword } from '../../../src/services/platform/password.js'
 import {
+  type PlatformDeps,
   type PlatformOptions,
-  type PlatformParts,
   type RunningPlatform,
   startPlatform,
 } from '../../../src/services/platform/platform.js'
@@ -51,7 +51,7 @@ export interface Scene {
 export async function startScene(
   t: Test,
   options: Partial<PlatformOptions> = {},
-  parts: Pick<PlatformParts, 'monotonicMs'> = {},
+  parts: Pick<PlatformDeps, 'monotonicMs'> = {},
 ): Promise<Scene> {
   const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
@@ -61,7 +61,7 @@ export async function startScene(
 async function sceneOf(
   t: Test,
   folder: string,
-  parts: PlatformParts & { readonly network: EmbeddedNetwork },
+  parts: PlatformDeps & { readonly network: EmbeddedNetwork },
   options: Partial<PlatformOptions>,
   known?: SignIn,
 ): Promise<Scene> {

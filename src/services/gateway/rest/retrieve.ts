@@ -92,8 +92,8 @@ async function sendHistory(
   const { bucket, key, what } = history
   const never = context.deals.history(bucket, key, 0, 1).length === 0
   if (never && context.quirks.has('retrieve-500')) throw new GatewayError('Internal')
-  const told = never ? `The specified ${what} does not have deals` : `The deals made of the ${what}.`
-  await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? told }))
+  const reported = never ? `The specified ${what} does not have deals` : `The deals made of the ${what}.`
+  await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? reported }))
 }
 
 /** Streams page by page, so that memory does not grow with the length of the history. */

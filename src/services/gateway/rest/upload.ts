@@ -62,14 +62,14 @@ export async function upload(exchange: Exchange, path: string): Promise<void> {
 function answer(exchange: Exchange, row: ObjectRow): void {
   const { context } = exchange
 
-  const told: HeaderList = context.quirks.has('no-upload-etag')
+  const attributes: HeaderList = context.quirks.has('no-upload-etag')
     ? []
     : [
         ...['ETag', `"${row.etag}"`],
         ...[`${context.names.header}generation`, row.generation],
         ...[`${context.names.header}last-modified`, row.modified],
       ]
-  reply(exchange, 200, told)
+  reply(exchange, 200, attributes)
 }
 
 function declaredLength(request: IncomingMessage, most: number): number {

@@ -91,19 +91,19 @@ const stateEpoch = defineSignedMethod({
       .transform((value) => value ?? 0),
   }),
   async run({ epoch, over, keep, mark }, { context, account: { id } }) {
-    const { stateEpochs, writer } = context
+    const { storeIds, writer } = context
     if (epoch.length > MAX_LENGTH || (keep && (epoch === '' || over.includes(epoch))))
       throw new GatewayError('InvalidArguments')
     const found = () => {
-      const kept = stateEpochs.find(id, epoch)
-      return { known: kept.known, others: stateEpochs.hasOther(id, epoch), mark: Math.max(kept.mark, 0) }
+      const kept = storeIds.find(id, epoch)
+      return { known: kept.known, others: storeIds.hasOther(id, epoch), mark: Math.max(kept.mark, 0) }
     }
     const isKept = () =>
-      stateEpochs.find(id, epoch).mark >= mark && over.every((former) => stateEpochs.find(id, former).replaced)
+      storeIds.find(id, epoch).mark >= mark && over.every((former) => storeIds.find(id, former).replaced)
     if (!keep || isKept()) return found()
     return writer.run(() => {
       const before = found()
-      stateEpochs.keep(id, epoch, over, mark)
+      storeIds.keep(id, epoch, over, mark)
       return before
     })
   },

@@ -27,7 +27,7 @@ export const MAX_FENCE = 2 ** 52
 /**
  * Most removed keys of an account whose fences are kept. A floor covers all others: no forgotten fence was above it.
  */
-const MOST_REMOVED = 100_000
+const MAX_REMOVED = 100_000
 
 /** Number of removals in the buckets of an account between two checks of that bound. */
 const LOOK_EVERY = 1000
@@ -51,7 +51,7 @@ export class Fences {
   readonly #most: number
 
   /** @param most number of removed keys to remember for each account, approximately */
-  constructor(db: Database, clock: Clock, most = MOST_REMOVED) {
+  constructor(db: Database, clock: Clock, most = MAX_REMOVED) {
     this.#clock = clock
     this.#most = most
     this.#removed = db.prepare('SELECT fence, write_id AS writeId FROM removed WHERE bucket = ? AND key = ?')
@@ -129,7 +129,7 @@ const REPLACED = Number.MAX_SAFE_INTEGER
  * The epochs of the state stores that the clients of each account have used, each with its highest mark. Call `keep`
  * inside a transaction.
  */
-export class StateEpochs {
+export class StoreIds {
   readonly #mark
   readonly #other
   readonly #add

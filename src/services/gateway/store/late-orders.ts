@@ -15,7 +15,7 @@ interface Lane {
 }
 
 /** Most orders kept per caller for uploads whose head has not arrived yet. */
-const MOST_EARLY = 1000
+const MAX_EARLY = 1000
 
 /** Running uploads that declare their order only before their last bytes, by caller and write id. */
 export class LateOrders {
@@ -29,9 +29,9 @@ export class LateOrders {
     const lane = this.#lane(caller)
     const { uploads, early } = lane
     const upload: Told = { bucket, key, order: undefined }
-    const told = early.get(writeId)
+    const reported = early.get(writeId)
     early.delete(writeId)
-    if (told !== undefined && isSame(told, upload)) upload.order = told.order
+    if (reported !== undefined && isSame(reported, upload)) upload.order = reported.order
     uploads.set(writeId, upload)
     return {
       take() {
@@ -49,17 +49,17 @@ export class LateOrders {
   /** Throws GatewayError WriteIdReused when the id belongs to an upload of another key. */
   give(caller: number, bucket: number, key: Buffer, order: WriteOrder): void {
     const { uploads, early } = this.#lane(caller)
-    const told = { bucket, key, order }
+    const reported = { bucket, key, order }
     const upload = uploads.get(order.writeId)
     if (upload !== undefined) {
-      if (!isSame(upload, told)) throw new GatewayError('WriteIdReused')
+      if (!isSame(upload, reported)) throw new GatewayError('WriteIdReused')
       upload.order = order
       return
     }
     early.delete(order.writeId)
-    early.set(order.writeId, told)
+    early.set(order.writeId, reported)
     const [oldest] = early.keys()
-    if (early.size > MOST_EARLY && oldest !== undefined) early.delete(oldest)
+    if (early.size > MAX_EARLY && oldest !== undefined) early.delete(oldest)
   }
 
   #lane(caller: number): Lane {

@@ -12,7 +12,7 @@ import type { ProviderTerms } from './catalogue.js'
 import { applyFaults, type Faults } from './control.js'
 import type { Providers } from './providers.js'
 
-interface DealMakerParts {
+interface DealMakerDeps {
   readonly packer: DealPacker
   readonly proposer: Proposer
   readonly faults: Faults
@@ -26,10 +26,10 @@ interface DealMakerParts {
  * counts without it.
  */
 export class DealMaker {
-  readonly #parts: DealMakerParts
+  readonly #deps: DealMakerDeps
 
-  constructor(parts: DealMakerParts) {
-    this.#parts = parts
+  constructor(deps: DealMakerDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -38,8 +38,8 @@ export class DealMaker {
    */
   async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
     const price = checkTerms(request.terms)
-    this.#parts.proposer.willing(request.terms.minerId)
-    return this.#parts.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
+    this.#deps.proposer.willing(request.terms.minerId)
+    return this.#deps.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
   }
 
   /** @param price price in the terms, attoFIL */
@@ -50,7 +50,7 @@ export class DealMaker {
     signal: AbortSignal,
   ): Promise<DealRecord> {
     const { reference, terms, wallet } = request
-    const { proposer, cars, faults, deals, writer } = this.#parts
+    const { proposer, cars, faults, deals, writer } = this.#deps
     signal.throwIfAborted()
     // Packing may have taken hours.
     const provider = proposer.willing(terms.minerId)
@@ -77,7 +77,7 @@ export class DealMaker {
 /** Factor by which a slow provider takes longer for each step. */
 const SLOWNESS = 10
 
-interface ProposerParts {
+interface ProposerDeps {
   readonly providers: Providers
   readonly faults: Faults
   readonly epochs: EpochClock
@@ -87,22 +87,22 @@ interface ProposerParts {
 
 /** What providers say to deals, and the records of deals that are proposed to them now. */
 export class Proposer {
-  readonly #parts: ProposerParts
+  readonly #deps: ProposerDeps
 
-  constructor(parts: ProposerParts) {
-    this.#parts = parts
+  constructor(deps: ProposerDeps) {
+    this.#deps = deps
   }
 
   /** Returns the provider. Throws NetworkError when it does not exist or is offline. */
   willing(minerId: string): ProviderTerms {
-    const provider = this.#parts.providers.find(minerId)
+    const provider = this.#deps.providers.find(minerId)
     if (provider === undefined) {
       throw new NetworkError(
         'NoSuchProvider',
         `There is no storage provider "${minerId.slice(0, 64)}" in this network.`,
       )
     }
-    if (this.#parts.faults.has(minerId, 'offline')) {
+    if (this.#deps.faults.has(minerId, 'offline')) {
       throw new NetworkError(
         'ProviderOffline',
         `Storage provider ${minerId} is offline. Choose another one or try again later.`,
@@ -117,21 +117,21 @@ export class Proposer {
    */
   rejection(provider: ProviderTerms, terms: DealTerms, price: bigint, pieceSize: number): string | undefined {
     const { minerId } = provider
-    return this.#parts.faults.has(minerId, 'rejects')
+    return this.#deps.faults.has(minerId, 'rejects')
       ? `Provider ${minerId} rejects the deal: it takes no new deals at present.`
       : reasonToReject(provider, terms, price, pieceSize)
   }
 
   /** Signs a proposal of now. */
   draft(facts: Omit<DealFacts, 'timeStamp'>, wallet: string | undefined): DealRecord {
-    const { clock, wallets } = this.#parts
+    const { clock, wallets } = this.#deps
     return draftDeal({ ...facts, timeStamp: Number(clock.now() / 1000n) }, wallets.of(wallet))
   }
 
   /** The epochs of a deal whose data the provider has from now on. */
   schedule(provider: ProviderTerms): Pick<DealSchedule, 'proposedEpoch' | 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'> {
-    const pace = this.#parts.faults.has(provider.minerId, 'slow') ? SLOWNESS : 1
-    const proposedEpoch = this.#parts.epochs.epoch()
+    const pace = this.#deps.faults.has(provider.minerId, 'slow') ? SLOWNESS : 1
+    const proposedEpoch = this.#deps.epochs.epoch()
     const acceptEpoch = proposedEpoch + provider.acceptEpochs * pace
     const sealEpoch = acceptEpoch + provider.publishEpochs * pace
     return { proposedEpoch, acceptEpoch, sealEpoch, activeEpoch: sealEpoch + provider.sealEpochs * pace }

@@ -20,9 +20,9 @@ import type { Proposer } from './deal-maker.js'
 /** A week of usual epochs: a provider has as long to get the data and to seal them. */
 const LEAD_EPOCHS = 20_160
 /** Most deals that are named as waiting for one piece. */
-const MOST_WAITING = 100
+const MAX_WAITING = 100
 
-export interface OfflineDealsParts {
+export interface OfflineDealsDeps {
   readonly book: DealBook
   readonly proposer: Proposer
   readonly faults: Faults
@@ -36,32 +36,32 @@ export interface OfflineDealsParts {
 
 /** Proposals that wait for their data, and the import of these. Each is one transaction. */
 export class EmbeddedOfflineDeals implements OfflineDeals {
-  readonly #parts: OfflineDealsParts
+  readonly #deps: OfflineDealsDeps
   readonly #imports = new ByReference<DealRecord>()
 
-  constructor(parts: OfflineDealsParts) {
-    this.#parts = parts
+  constructor(deps: OfflineDealsDeps) {
+    this.#deps = deps
   }
 
   async propose(request: ProposalRequest): Promise<MadeDeal> {
-    const { book, lifetime } = this.#parts
+    const { book, lifetime } = this.#deps
     lifetime.check()
     return book.deal(request.reference, () => this.#propose(request), lifetime.until(request.signal))
   }
 
   waitingFor(minerId: string, pieceCid: string): MadeDeal[] {
-    const { lifetime, deals, epochs } = this.#parts
+    const { lifetime, deals, epochs } = this.#deps
     lifetime.check()
-    return deals.waitingFor(minerId, pieceCid, epochs.epoch(), MOST_WAITING).map(madeDeal)
+    return deals.waitingFor(minerId, pieceCid, epochs.epoch(), MAX_WAITING).map(madeDeal)
   }
 
   knows(minerId: string, dealCid: string): boolean {
-    this.#parts.lifetime.check()
-    return this.#parts.deals.findByCid(dealCid)?.terms.minerId === minerId
+    this.#deps.lifetime.check()
+    return this.#deps.deals.findByCid(dealCid)?.terms.minerId === minerId
   }
 
   async inspect(file: string, signal?: AbortSignal): Promise<PackedCar> {
-    const { lifetime, commit } = this.#parts
+    const { lifetime, commit } = this.#deps
     lifetime.check()
     const until = lifetime.until(signal)
     const { dataCid, size: carSize } = await wholeCar(file, until)
@@ -69,7 +69,7 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async import(dealCid: string, car: PackedCar, signal?: AbortSignal): Promise<number> {
-    const { lifetime, book } = this.#parts
+    const { lifetime, book } = this.#deps
     lifetime.check()
     const until = lifetime.until(signal)
     const imported = (): DealRecord | undefined => {
@@ -86,7 +86,7 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async #propose({ reference, terms, wallet, car }: ProposalRequest): Promise<DealRecord> {
-    const { proposer, deals, writer } = this.#parts
+    const { proposer, deals, writer } = this.#deps
     const price = checkTerms(terms)
     const provider = proposer.willing(terms.minerId)
     if (!provider.offlineDealAvailable) {
@@ -106,7 +106,7 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async #import(record: DealRecord, car: PackedCar, signal: AbortSignal): Promise<DealRecord> {
-    const { book, proposer, faults, cars, deals, writer } = this.#parts
+    const { book, proposer, faults, cars, deals, writer } = this.#deps
     const { dealCid, pieceCid, carSize, startEpoch } = record
     const { minerId } = record.terms
     const provider = proposer.willing(minerId)

@@ -16,7 +16,7 @@ import type { Pins } from './pins.js'
 /** Time that a failed deal waits for the node to unpin its content, ms. */
 const TAKE_BACK_MS = 10_000
 
-export interface KuboDealsParts {
+export interface KuboDealsDeps {
   readonly packer: DealPacker
   readonly provider: KuboProvider
   readonly node: KuboNode
@@ -33,19 +33,19 @@ export interface KuboDealsParts {
  * without a record, and its pin is removed.
  */
 export class KuboDeals {
-  readonly #parts: KuboDealsParts
+  readonly #deps: KuboDealsDeps
   readonly #clock = new Clock()
 
-  constructor(parts: KuboDealsParts) {
-    this.#parts = parts
+  constructor(deps: KuboDealsDeps) {
+    this.#deps = deps
   }
 
   /** Throws NetworkError NoSuchProvider, ProviderOffline, TermsRefused or Unavailable, and the reason of `signal`. */
   async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
     const price = checkTerms(request.terms)
     const { minerId } = request.terms
-    checkRoom(await this.#parts.provider.willing(minerId, signal), request.bytesTotal)
-    return this.#parts.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
+    checkRoom(await this.#deps.provider.willing(minerId, signal), request.bytesTotal)
+    return this.#deps.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
   }
 
   /** @param price price in the terms, attoFIL */
@@ -55,7 +55,7 @@ export class KuboDeals {
     { car, piece, report }: PackedDeal,
     signal: AbortSignal,
   ): Promise<DealRecord> {
-    const { provider, pins, node, deals, epochs, writer, wallets } = this.#parts
+    const { provider, pins, node, deals, epochs, writer, wallets } = this.#deps
     // Packing may have taken hours.
     checkRoom(await provider.willing(terms.minerId, signal), piece.pieceSize)
     const { dataCid, size: carSize } = car
@@ -93,10 +93,10 @@ export class KuboDeals {
 
   /** The next sweep does it if the node cannot be reached now. */
   async #takeBack(): Promise<void> {
-    await this.#parts.pins
+    await this.#deps.pins
       .sweep(AbortSignal.timeout(TAKE_BACK_MS))
       .catch((err) =>
-        this.#parts.log.warn(
+        this.#deps.log.warn(
           { err },
           'Could not unpin the content of an interrupted deal at the Kubo node; trying again later.',
         ),

@@ -12,7 +12,7 @@ export const providerSchema = `
 
 const SMALLEST_PIECE = 128
 /** The largest sector of Filecoin, 64 GiB, which bounds the size of pieces. */
-const LARGEST_PIECE = 2 ** 36
+const MAX_PIECE = 2 ** 36
 
 /**
  * The node as a storage provider: its peer id is its name, it is free of charge, and it accepts what fits into its
@@ -53,7 +53,7 @@ export class KuboProvider {
       return await this.find()
     } catch (error) {
       if (this.#peerId === undefined || !(error instanceof NetworkError)) throw error
-      return { ...toProvider({ peerId: this.#peerId, addresses: [] }, LARGEST_PIECE), status: 'Offline' }
+      return { ...toProvider({ peerId: this.#peerId, addresses: [] }, MAX_PIECE), status: 'Offline' }
     }
   }
 
@@ -97,5 +97,5 @@ function toProvider({ peerId, addresses }: NodeIdentity, room: number): Provider
 
 /** The largest piece that takes no more than `bytes`. */
 function pieceWithin(bytes: number): number {
-  return Math.max(SMALLEST_PIECE, Math.min(LARGEST_PIECE, 2 ** Math.floor(Math.log2(Math.max(1, bytes)))))
+  return Math.max(SMALLEST_PIECE, Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(Math.max(1, bytes)))))
 }

@@ -13,7 +13,7 @@ const READ_BYTES = 1024 * 1024
  * The smallest piece holds 127 bytes of data, expanded to 128. Shorter data is padded with zeros, like any other up to
  * the next power of two.
  */
-const LEAST_DATA = 127
+const MIN_DATA = 127
 
 /** Multicodec `fil-commitment-unsealed`, multihash `sha2-256-trunc254-padded`. */
 const UNSEALED = 0xf101
@@ -34,7 +34,7 @@ async function commit(handle: FileHandle): Promise<Piece> {
       size += bytesRead
       post({ bytes: size })
     }
-    if (size < LEAST_DATA) hasher.write(new Uint8Array(LEAST_DATA - size))
+    if (size < MIN_DATA) hasher.write(new Uint8Array(MIN_DATA - size))
     const multihash = new Uint8Array(hasher.multihashByteLength())
     hasher.digestInto(multihash, 0, true)
     return pieceOf(multihash)

@@ -3,7 +3,7 @@ import type { Commit, Piece } from '../network.js'
 import type { FromCommitWorker } from './commit-worker.js'
 
 /** Further threads end when they have computed their piece. */
-const MOST_IDLE = 2
+const MAX_IDLE = 2
 
 /** After this time without a file a thread ends, ms. */
 const IDLE_MS = 10_000
@@ -35,7 +35,7 @@ export function createCommit(): Commit {
       throw signal?.aborted ? signal.reason : error
     } finally {
       signal?.removeEventListener('abort', abort)
-      if (thread.usable && idle.length < MOST_IDLE) keep(thread)
+      if (thread.usable && idle.length < MAX_IDLE) keep(thread)
       else await thread.end()
     }
   }

@@ -63,7 +63,7 @@ const wrongLength = ({ path, size }: DealFile, how: string): Error =>
 class Progress {
   readonly #tell: PackOptions['onProgress']
   #bytes = 0
-  #told = 0
+  #reported = 0
   files = 0
 
   constructor({ onProgress }: PackOptions) {
@@ -72,7 +72,7 @@ class Progress {
 
   bytes(count: number): void {
     this.#bytes += count
-    if (this.#bytes - this.#told >= PROGRESS_BYTES) this.#say()
+    if (this.#bytes - this.#reported >= PROGRESS_BYTES) this.#say()
   }
 
   file(): void {
@@ -81,7 +81,7 @@ class Progress {
   }
 
   #say(): void {
-    this.#told = this.#bytes
+    this.#reported = this.#bytes
     this.#tell?.(this.#bytes, this.files)
   }
 }
@@ -118,7 +118,7 @@ export async function packContent(
 }
 
 /** Some 60 MiB of links. Directories of a million entries have fewer, because their shards have 256. */
-const MOST_AHEAD = 200_000
+const MAX_AHEAD = 200_000
 
 /**
  * Takes a directory from a CAR that a client made: one root, which is a directory of UnixFS, and all that it links to.
@@ -132,7 +132,7 @@ export async function copyDirectory(received: string, target: string, signal: Ab
   const root = await rootOf(received)
   const size = await carFileOf(resolve(target), 0, async (car) => {
     const check = (cid: CID, block: Uint8Array): void => checkNode(cid, block, cid.equals(root))
-    await copyInOrder(received, root, car, signal, { check, mostAhead: MOST_AHEAD })
+    await copyInOrder(received, root, car, signal, { check, mostAhead: MAX_AHEAD })
     return car.finish(root)
   })
   return { cid: root.toString(), size, carSize: size }

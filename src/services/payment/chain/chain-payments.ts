@@ -7,7 +7,7 @@ import type { ChainEffects } from './effects.js'
 import { type ChainNode, NodeFailure } from './node.js'
 
 /** Most payments whose unlocking was asked for in the log. */
-const MOST_ASKED = 10_000
+const MAX_ASKED = 10_000
 
 /** Brings the record of a payment to what the contract has of it now. Never rejects. */
 type ReadPayment = (wCid: string) => Promise<void>
@@ -70,7 +70,7 @@ export class ChainPayments implements Payments {
   /** Tells the owner of the contract once per start. */
   #ask(wCid: string, deal: string, amount: bigint): void {
     if (this.#asked.has(wCid)) return
-    if (this.#asked.size >= MOST_ASKED) this.#asked.clear()
+    if (this.#asked.size >= MAX_ASKED) this.#asked.clear()
     this.#asked.add(wCid)
     this.#log.info(
       { wCid, deal, amount: String(this.inUnits(amount) ?? '') },
@@ -80,9 +80,9 @@ export class ChainPayments implements Payments {
 }
 
 /** Most payments of which is known when they were read last. */
-const MOST_KNOWN = 10_000
+const MAX_KNOWN = 10_000
 
-interface ReadPaymentParts {
+interface ReadPaymentDeps {
   readonly node: ChainNode
   readonly table: ChainTable
   readonly effects: ChainEffects
@@ -93,7 +93,7 @@ interface ReadPaymentParts {
  * Asks the contract for a payment, at the block up to which its events have been read: at most once for each such
  * block. What it tells is taken back with this block when the chain is reorganised.
  */
-export function readPayment({ node, table, effects, writer }: ReadPaymentParts): ReadPayment {
+export function readPayment({ node, table, effects, writer }: ReadPaymentDeps): ReadPayment {
   const readAt = new Map<string, number>()
 
   async function read(wCid: string, number: number): Promise<void> {
@@ -110,7 +110,7 @@ export function readPayment({ node, table, effects, writer }: ReadPaymentParts):
   return async (wCid) => {
     const last = table.state()?.lastBlock
     if (last == null || readAt.get(wCid) === last) return
-    if (readAt.size >= MOST_KNOWN) readAt.clear()
+    if (readAt.size >= MAX_KNOWN) readAt.clear()
     readAt.set(wCid, last)
     try {
       await read(wCid, last)

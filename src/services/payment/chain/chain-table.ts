@@ -2,7 +2,7 @@ import type { Database } from '../../database.js'
 import type { LogPlace } from './abi.js'
 
 /** Most blocks whose hashes are remembered besides those of blocks with logs. */
-const MOST_BLOCKS = 1000
+const MAX_BLOCKS = 1000
 
 /** Which chain and contract a folder follows; addresses in lower case. */
 interface ChainIdentity {
@@ -83,7 +83,7 @@ export class ChainTable {
     this.#refused = db.prepare("SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'")
     this.#note = db.prepare('INSERT OR REPLACE INTO chain_blocks (number, hash) VALUES (?, ?)')
     this.#prune = db.prepare(
-      `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MOST_BLOCKS})`,
+      `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MAX_BLOCKS})`,
     )
     this.#forgetBlocks = db.prepare('DELETE FROM chain_blocks WHERE number > ?')
     this.#addLog = db.prepare(

@@ -1,6 +1,6 @@
 import { DAY_SECONDS } from '../../../common/time.js'
 import type { Database } from '../../database.js'
-import { inUnits, MOST_ISSUED, PRICE_DECIMALS } from '../ledger/embedded-payments.js'
+import { inUnits, MAX_ISSUED, PRICE_DECIMALS } from '../ledger/embedded-payments.js'
 import type { Lock, LockTable } from '../ledger/ledger.js'
 import { LOCK_DAYS } from '../prices.js'
 import type { ChainEvent } from './abi.js'
@@ -15,7 +15,7 @@ export type ConfirmedEvent = ChainEvent & {
   readonly sender: string
 }
 
-export interface EffectParts {
+export interface EffectDeps {
   readonly db: Database
   readonly table: ChainTable
   readonly locks: LockTable
@@ -39,28 +39,28 @@ interface PaidUpload {
 const COUNTED = 'counted'
 
 /** Most logs of an upload that are kept of those that do not count. */
-const MOST_REFUSED = 100
+const MAX_REFUSED = 100
 
 /** A block has fewer events. */
-const MOST_EVENTS = 2 ** 32
+const MAX_EVENTS = 2 ** 32
 
 /** Later deadlines are mistakes, Unix seconds. */
-const LATEST = 2n ** 40n
+const MAX_DEADLINE = 2n ** 40n
 
 /** What logs of the contract do to payments and uploads, and how that is taken back. Call it inside a transaction. */
 export class ChainEffects {
-  readonly #parts: EffectParts
+  readonly #deps: EffectDeps
   readonly #find
   readonly #setStatus
 
-  constructor(parts: EffectParts) {
-    this.#parts = parts
-    this.#find = parts.db.prepare(
+  constructor(deps: EffectDeps) {
+    this.#deps = deps
+    this.#find = deps.db.prepare(
       `SELECT uploads.id, wallet, price, uploads.status, is_free AS isFree, car, cars.status AS carStatus
         FROM uploads LEFT JOIN cars ON cars.id = uploads.car WHERE w_cid = ?`,
     )
     this.#find.setReadBigInts(true)
-    this.#setStatus = parts.db.prepare('UPDATE uploads SET status = ?, car = ? WHERE id = ?')
+    this.#setStatus = deps.db.prepare('UPDATE uploads SET status = ?, car = ? WHERE id = ?')
   }
 
   /** True for an event about an upload of the service. */
@@ -75,9 +75,9 @@ export class ChainEffects {
     const { index, block, blockHash, hash, kind, wCid, time } = event
     const refusal = kind === 'lock' ? this.#refusal(event, upload) : this.#isForeign(event)
     // Anyone can make payments that do not count.
-    if (refusal !== undefined && this.#parts.table.countRefused(wCid) >= MOST_REFUSED) return undefined
+    if (refusal !== undefined && this.#deps.table.countRefused(wCid) >= MAX_REFUSED) return undefined
     const applied = refusal === undefined ? this.#count(event, upload) : { amount: event.amount, outcome: refusal }
-    this.#parts.table.addLog({
+    this.#deps.table.addLog({
       block,
       position: index,
       blockHash,
@@ -101,7 +101,7 @@ export class ChainEffects {
     { deadline, rest, isOpen }: LockedPayment,
     place: { readonly block: number; readonly blockHash: string; readonly time: number },
   ): void {
-    const { locks } = this.#parts
+    const { locks } = this.#deps
     const lock = locks.find(wCid)
     const upload = this.#upload(wCid)
     if (lock === undefined || !lock.isOpen || upload === undefined) return
@@ -111,7 +111,7 @@ export class ChainEffects {
     const unlocked = lock.amount - left - lock.unlocked
     const isOver = isOther || !isOpen
     // Each payment has places of its own, above those of events.
-    const at = MOST_EVENTS + 2 * lock.id
+    const at = MAX_EVENTS + 2 * lock.id
     if (unlocked > 0n) {
       locks.unlock(wCid, unlocked, place.time)
       this.#addRead({ ...place, position: at, kind: 'unlock', wCid, amount: unlocked, formerStatus: null })
@@ -126,7 +126,7 @@ export class ChainEffects {
   }
 
   #addRead(log: Omit<ChainLog, 'hash' | 'outcome'>): void {
-    this.#parts.table.addLog({ ...log, hash: '', outcome: COUNTED })
+    this.#deps.table.addLog({ ...log, hash: '', outcome: COUNTED })
   }
 
   /**
@@ -134,7 +134,7 @@ export class ChainEffects {
    * @returns how many there were
    */
   goBackTo(number: number): number {
-    const { table } = this.#parts
+    const { table } = this.#deps
     const logs = table.logsAbove(number)
     for (const log of logs) if (log.outcome === COUNTED) this.#takeBack(log)
     table.goBackTo(number)
@@ -143,7 +143,7 @@ export class ChainEffects {
 
   /** Why a payment does not count; undefined if it does. It comes back by the contract, at its deadline. */
   #refusal(event: ConfirmedEvent & { readonly kind: 'lock' }, upload: PaidUpload): string | undefined {
-    const { token, recipient, locks } = this.#parts
+    const { token, recipient, locks } = this.#deps
     const known = locks.find(event.wCid)
     // One that a reorganisation has moved, for an upload that was settled before.
     if (known?.hash === event.hash) return undefined
@@ -153,22 +153,22 @@ export class ChainEffects {
     if (upload.isFree === 1n) return 'free'
     if (known !== undefined || upload.status !== 'Pending') return 'paid twice'
     if (event.amount < this.#inUnits(upload.price)) return 'underpaid'
-    if (event.amount > this.#inUnits(MOST_ISSUED)) return 'too large'
+    if (event.amount > this.#inUnits(MAX_ISSUED)) return 'too large'
     if (event.deadline < BigInt(event.time + LOCK_DAYS * DAY_SECONDS)) return 'locked too short'
-    return event.deadline > LATEST ? 'locked too long' : undefined
+    return event.deadline > MAX_DEADLINE ? 'locked too long' : undefined
   }
 
   /** A folder of a former version has a token with six decimals. */
   #inUnits(millionths: bigint): bigint {
-    return inUnits(millionths, this.#parts.table.state()?.decimals ?? PRICE_DECIMALS)
+    return inUnits(millionths, this.#deps.table.state()?.decimals ?? PRICE_DECIMALS)
   }
 
   #isForeign({ token }: ChainEvent & { readonly token: string | undefined }): string | undefined {
-    return token === undefined || token === this.#parts.token ? undefined : 'another token'
+    return token === undefined || token === this.#deps.token ? undefined : 'another token'
   }
 
   #count(event: ConfirmedEvent, upload: PaidUpload): Partial<ChainLog> & { amount: bigint; outcome: string } {
-    const { locks } = this.#parts
+    const { locks } = this.#deps
     const lock = locks.find(event.wCid)
     if (event.kind === 'lock') {
       if (lock === undefined) this.#lock(event, upload)
@@ -194,15 +194,15 @@ export class ChainEffects {
   #lock(event: ConfirmedEvent & { readonly kind: 'lock' }, upload: PaidUpload): void {
     const { wCid, amount, time, hash } = event
     const deadline = Number(event.deadline)
-    const deadlineEpoch = this.#parts.epochAt(deadline)
-    this.#parts.locks.add({ wCid, wallet: upload.wallet, amount, paidAt: time, deadline, deadlineEpoch }, hash)
+    const deadlineEpoch = this.#deps.epochAt(deadline)
+    this.#deps.locks.add({ wCid, wallet: upload.wallet, amount, paidAt: time, deadline, deadlineEpoch }, hash)
     // A payment that had vanished comes back: the CAR that holds the upload may still be on its way.
     const inCar = upload.car !== null && upload.carStatus !== 'Completed'
     this.#setStatus.run(inCar ? 'TaskCreated' : 'Paid', inCar ? upload.car : null, upload.id)
   }
 
   #takeBack({ kind, wCid, block, position, formerStatus }: ChainLog): void {
-    const { locks, table } = this.#parts
+    const { locks, table } = this.#deps
     const lock = locks.find(wCid)
     const upload = this.#upload(wCid)
     // What is spent stays spent: the deal of the upload is made and paid.

@@ -8,16 +8,16 @@ import { type ChainNode, NodeFailure } from './node.js'
 
 /** Most blocks that one call reads, at the beginning and ever. */
 const FIRST_STEP = 500
-const MOST_STEP = 4000
+const MAX_STEP = 4000
 
 /** Shortest and longest wait after failures, ms. */
 const FIRST_WAIT_MS = 1000
-const LONGEST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 /** Decimals of the token that the service counts in. */
-const MOST_DECIMALS = 36
+const MAX_DECIMALS = 36
 
-export interface FollowerParts {
+export interface FollowerDeps {
   readonly node: ChainNode
   readonly table: ChainTable
   readonly effects: ChainEffects
@@ -36,25 +36,25 @@ export interface FollowerParts {
  * above the last common block are taken back, and its blocks are read again.
  */
 export class ChainFollower {
-  readonly #parts: FollowerParts
+  readonly #deps: FollowerDeps
   #checked = false
   #step = FIRST_STEP
   #failures = 0
 
-  constructor(parts: FollowerParts) {
-    this.#parts = parts
+  constructor(deps: FollowerDeps) {
+    this.#deps = deps
   }
 
   /**
    * Rejects with ChainMisuse when this is another chain, or another kind of token; with NodeFailure as the node does.
    */
   async check(): Promise<void> {
-    const { node, table, writer, chainId } = this.#parts
+    const { node, table, writer, chainId } = this.#deps
     const found = await node.chainId()
     if (found !== chainId) throw new ChainMisuse(`The node is one of the chain ${found}, not of ${chainId}.`)
     const coin = await node.coin()
-    if (coin.decimals > MOST_DECIMALS) {
-      throw new ChainMisuse(`The token has ${coin.decimals} decimals: it must have at most ${MOST_DECIMALS}.`)
+    if (coin.decimals > MAX_DECIMALS) {
+      throw new ChainMisuse(`The token has ${coin.decimals} decimals: it must have at most ${MAX_DECIMALS}.`)
     }
     await writer.run(() => table.setCoin(coin))
     this.#checked = true
@@ -62,7 +62,7 @@ export class ChainFollower {
 
   /** Follows the chain until the signal of the parts. Never rejects. */
   async run(): Promise<void> {
-    const { stop, pollMs } = this.#parts
+    const { stop, pollMs } = this.#deps
     while (!stop.aborted) {
       const wait = await this.read().then(
         (more) => (more ? 0 : pollMs),
@@ -79,7 +79,7 @@ export class ChainFollower {
   async read(): Promise<boolean> {
     if (!this.#checked) await this.check()
     const more = await this.#advance()
-    if (this.#failures > 0) this.#parts.log.info({ failures: this.#failures }, 'The chain can be followed again.')
+    if (this.#failures > 0) this.#deps.log.info({ failures: this.#failures }, 'The chain can be followed again.')
     this.#failures = 0
     return more
   }
@@ -88,19 +88,19 @@ export class ChainFollower {
    * @returns wait before the next attempt, ms: it differs among instances, so that they do not all come back at once
    */
   #failed(error: unknown): number {
-    const { log, stop } = this.#parts
+    const { log, stop } = this.#deps
     if (stop.aborted) return 0
     this.#step = Math.max(1, this.#step >> 1)
     this.#failures++
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof ChainMisuse) log.error({ reason }, 'Payments on the chain do not count: check the options.')
     else if (this.#failures === 1) log.warn({ reason }, 'Could not follow the chain. Trying again.')
-    const wait = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - 1), LONGEST_WAIT_MS)
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - 1), MAX_WAIT_MS)
     return wait * (0.5 + Math.random() / 2)
   }
 
   async #advance(): Promise<boolean> {
-    const { node, table, confirmations } = this.#parts
+    const { node, table, confirmations } = this.#deps
     const head = await node.head()
     const last = table.state()?.lastBlock ?? (await this.#begin(Math.max(0, head - confirmations)))
     if (head < last) return false
@@ -112,12 +112,12 @@ export class ChainFollower {
     // Asked again: reading takes a while, and several nodes may share an address.
     if (!(await this.#isOnChain(end))) throw new NodeFailure('The chain was reorganised meanwhile')
     await this.#keep(last, events, end)
-    this.#step = Math.min(this.#step * 2, MOST_STEP)
+    this.#step = Math.min(this.#step * 2, MAX_STEP)
     return to < head - confirmations
   }
 
   #begin(latest: number): Promise<number> {
-    const { table, writer, startBlock } = this.#parts
+    const { table, writer, startBlock } = this.#deps
     return writer.run(() => {
       const first = startBlock ?? latest + 1
       table.setFirstBlock(first)
@@ -127,12 +127,12 @@ export class ChainFollower {
 
   /** True for undefined: nothing tells otherwise. */
   async #isOnChain(block: KnownBlock | undefined): Promise<boolean> {
-    return block === undefined || (await this.#parts.node.block(block.number))?.hash === block.hash
+    return block === undefined || (await this.#deps.node.block(block.number))?.hash === block.hash
   }
 
   /** Adds what the events do not tell, to those about uploads; all must be in the chain by its blocks. */
   async #confirm(events: readonly ChainEvent[]): Promise<ConfirmedEvent[]> {
-    const { node, effects } = this.#parts
+    const { node, effects } = this.#deps
     const confirmed: ConfirmedEvent[] = []
     for (const event of events.filter((one) => effects.concerns(one))) {
       const block = await node.block(event.block)
@@ -146,7 +146,7 @@ export class ChainFollower {
   }
 
   async #keep(last: number, events: readonly ConfirmedEvent[], end: KnownBlock): Promise<void> {
-    const { table, effects, writer, log } = this.#parts
+    const { table, effects, writer, log } = this.#deps
     const refusals = await writer.run(() => {
       if (table.state()?.lastBlock !== last) throw new NodeFailure('The blocks were read by another one')
       const reasons = events.map((event) => effects.apply(event))
@@ -164,7 +164,7 @@ export class ChainFollower {
 
   /** Goes back to the last block that is still in the chain. */
   async #goBack(): Promise<boolean> {
-    const { table, effects, writer, log } = this.#parts
+    const { table, effects, writer, log } = this.#deps
     // Below a block of the chain all are in it: halve the range until it is found.
     let [below, above] = [-1, table.countKnown() - 1]
     while (above - below > 1) {

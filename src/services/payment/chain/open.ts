@@ -22,7 +22,7 @@ export interface OpenedChain {
   stop(): Promise<void>
 }
 
-export interface ChainParts {
+export interface ChainDeps {
   readonly db: Database
   readonly writer: Writer
   readonly network: Network
@@ -35,8 +35,8 @@ export interface ChainParts {
  * Opens the chain of the options. A node that does not answer is asked again later. Rejects with ChainMisuse when the
  * ABI cannot be used, viem is not installed, the node is one of another chain, or the folder has other payments.
  */
-export async function openChain(options: ChainOptions, parts: ChainParts): Promise<OpenedChain> {
-  const { db, writer, network, seconds, log } = parts
+export async function openChain(options: ChainOptions, deps: ChainDeps): Promise<OpenedChain> {
+  const { db, writer, network, seconds, log } = deps
   const { confirmations, pollMs, timeoutMs } = { ...CHAIN_DEFAULTS, ...options }
   const [contract, token, recipient] = [options.contract, options.token, options.recipient].map((address) =>
     address.toLowerCase(),

@@ -10,9 +10,9 @@ import type { ContentStore, StagedContent } from './content-store.js'
 const SWEEP_MS = 60_000
 
 /** Most refusals that one pass reports. */
-const MOST_REPORTED = 10
+const MAX_REPORTED = 10
 
-export interface NodeCopiesParts {
+export interface NodeCopiesDeps {
   readonly node: KuboNode
   /** Those of contents, by the CIDs of their roots. */
   readonly pins: Pins
@@ -27,16 +27,16 @@ export interface NodeCopiesParts {
  * background. What goes away here is unpinned there, if it was pinned for this service.
  */
 export class NodeCopies {
-  readonly #parts: NodeCopiesParts
+  readonly #deps: NodeCopiesDeps
   readonly #sweep: PeriodicTask
   readonly #stop = new AbortController()
 
-  constructor(parts: NodeCopiesParts) {
-    this.#parts = parts
+  constructor(deps: NodeCopiesDeps) {
+    this.#deps = deps
     this.#sweep = new PeriodicTask(
       () => this.#pass(),
       (err) => {
-        if (!this.#stop.signal.aborted) parts.log.warn({ err }, 'The Kubo node could not take or drop all contents.')
+        if (!this.#stop.signal.aborted) deps.log.warn({ err }, 'The Kubo node could not take or drop all contents.')
       },
     )
   }
@@ -55,7 +55,7 @@ export class NodeCopies {
    * @param keep makes the content count
    */
   async add<T>({ cid, file, carSize }: StagedContent, keep: () => Promise<T>): Promise<T> {
-    const { node, pins, table, writer } = this.#parts
+    const { node, pins, table, writer } = this.#deps
     const { signal } = this.#stop
     const { peerId } = await node.identity(signal)
     return pins.make(
@@ -71,13 +71,13 @@ export class NodeCopies {
   }
 
   async #import(cid: string, file: string, size: number): Promise<void> {
-    const { node } = this.#parts
+    const { node } = this.#deps
     if (await node.isPinned(cid, this.#stop.signal)) return
     await node.import({ file, size, dataCid: cid }, () => {}, this.#stop.signal)
   }
 
   async #pass(): Promise<void> {
-    const { node, pins, table, contents, writer } = this.#parts
+    const { node, pins, table, contents, writer } = this.#deps
     const { signal } = this.#stop
     const { peerId } = await node.identity(signal)
     const refused: unknown[] = []
@@ -90,7 +90,7 @@ export class NodeCopies {
         signal.throwIfAborted()
         // A node that does not answer takes no other content either; what it refuses must not hold up the others.
         if (error instanceof NetworkError && error.code === 'Unavailable') throw error
-        if (refused.length < MOST_REPORTED) refused.push(error)
+        if (refused.length < MAX_REPORTED) refused.push(error)
       }
     }
     await pins.sweep(signal)

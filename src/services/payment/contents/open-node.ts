@@ -17,7 +17,7 @@ export interface KuboCopies {
   stop(): Promise<void>
 }
 
-interface KuboParts {
+interface KuboDeps {
   readonly db: Database
   readonly writer: Writer
   readonly contents: ContentStore
@@ -28,7 +28,7 @@ interface KuboParts {
  * Opens the copies of contents on a Kubo node, which need not run yet.
  * @param url of its RPC
  */
-export async function openKuboCopies(url: string, { db, writer, contents, log }: KuboParts): Promise<KuboCopies> {
+export async function openKuboCopies(url: string, { db, writer, contents, log }: KuboDeps): Promise<KuboCopies> {
   const [{ KuboClient }, { KuboNode }] = await Promise.all([
     import('../../network/kubo/kubo-client.js'),
     import('../../network/kubo/kubo-node.js'),

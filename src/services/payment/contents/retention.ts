@@ -19,7 +19,7 @@ export function epochsOf(days: number, { epochSeconds }: Pick<Network, 'epochSec
   return Math.ceil((days * DAY_SECONDS) / epochSeconds)
 }
 
-export interface RetentionParts {
+export interface RetentionDeps {
   readonly table: RetentionTable
   readonly wallets: Pick<Wallets, 'before' | 'forgetEmpty'>
   readonly contents: Pick<ContentStore, 'release'>
@@ -35,29 +35,29 @@ export interface RetentionParts {
  * that storage providers have go, too.
  */
 export class Retention {
-  readonly #parts: RetentionParts
+  readonly #deps: RetentionDeps
   #sweptAt: number | undefined
 
-  constructor(parts: RetentionParts) {
-    this.#parts = parts
+  constructor(deps: RetentionDeps) {
+    this.#deps = deps
   }
 
   /** Call it before anything else. */
   async open(): Promise<void> {
-    const { table, writer, network } = this.#parts
+    const { table, writer, network } = this.#deps
     await writer.run(() => table.dateUploads(network.epoch()))
   }
 
   /** True once per hour of the network, and after a start. */
   isDue(): boolean {
-    const { network } = this.#parts
+    const { network } = this.#deps
     const passed = network.epoch() - (this.#sweptAt ?? Number.NEGATIVE_INFINITY)
     return passed * network.epochSeconds >= SWEEP_SECONDS
   }
 
   /** Removes all that is due. */
   async run(): Promise<void> {
-    const { table, writer, network } = this.#parts
+    const { table, writer, network } = this.#deps
     const epoch = network.epoch()
     this.#sweptAt = epoch
     const old = epoch - epochsOf(UNPAID_DAYS, network)
@@ -73,7 +73,7 @@ export class Retention {
 
   /** Wallets that signed in and did nothing more, once their tokens have expired. */
   async #forgetWallets(): Promise<void> {
-    const { wallets, writer, seconds } = this.#parts
+    const { wallets, writer, seconds } = this.#deps
     const expired = seconds() - 2 * DAY_SECONDS
     let last = 0
     for (
@@ -94,7 +94,7 @@ export class Retention {
    * @returns false when there is none
    */
   async giveUp(): Promise<boolean> {
-    const { table, contents, network } = this.#parts
+    const { table, contents, network } = this.#deps
     let given = false
     await contents.release(() => {
       const stored = table.stored(network.epoch(), 1)
@@ -107,8 +107,8 @@ export class Retention {
 
   /** @param contents that nothing needed a moment ago */
   #remove(contents: readonly Content[], epoch: number): Promise<void> {
-    const { table } = this.#parts
-    return this.#parts.contents.release(() => {
+    const { table } = this.#deps
+    return this.#deps.contents.release(() => {
       const gone = contents.flatMap(({ id }) => (table.isNeeded(id, epoch) ? [] : (table.find(id) ?? [])))
       for (const { id } of gone) table.forget(id)
       return gone.filter(({ place }) => place === 'here')

@@ -9,7 +9,7 @@ import type { CarFolder, CarTable, PackedCar } from './car-folder.js'
 import type { DealTable, OfflineDeal } from './deal-table.js'
 import type { PackedUploads, UploadToStore } from './packed-uploads.js'
 
-export interface DealingParts {
+export interface DealingDeps {
   readonly dealer: Dealer
   readonly cars: CarTable
   readonly folder: CarFolder
@@ -31,15 +31,15 @@ export interface DealingParts {
  * deals, and pays the provider when one is active. Each step can be repeated after a crash.
  */
 export class Dealing {
-  readonly #parts: DealingParts
+  readonly #deps: DealingDeps
 
-  constructor(parts: DealingParts) {
-    this.#parts = parts
+  constructor(deps: DealingDeps) {
+    this.#deps = deps
   }
 
   /** True when paid uploads wait for a CAR, or CARs for their deals. */
   anyOpen(): boolean {
-    return this.#parts.uploads.anyPaid() || this.#parts.cars.open().length > 0
+    return this.#deps.uploads.anyPaid() || this.#deps.cars.open().length > 0
   }
 
   /**
@@ -54,12 +54,12 @@ export class Dealing {
         failures.push(error)
       })
     await attempt(this.#packAll(signal))
-    for (const car of this.#parts.cars.open()) await attempt(this.#follow(car, signal))
+    for (const car of this.#deps.cars.open()) await attempt(this.#follow(car, signal))
     if (failures.length > 0) throw new AggregateError(failures, 'Not all CARs of uploads could be brought further.')
   }
 
   async #packAll(signal: AbortSignal): Promise<void> {
-    const { uploads } = this.#parts
+    const { uploads } = this.#deps
     for (let next = uploads.next(); next.length > 0; next = uploads.next()) {
       const reading: { content?: string } = {}
       try {
@@ -74,14 +74,14 @@ export class Dealing {
 
   /** A content that cannot be read does not hold up the uploads of others: only its own cannot be stored. */
   async #giveBack(cid: string): Promise<void> {
-    const { uploads, contents, log } = this.#parts
+    const { uploads, contents, log } = this.#deps
     log.error({ cid }, 'A content of paid uploads is damaged. Their payments go back.')
     await contents.release(() => uploads.giveBack(cid))
   }
 
   /** @param reading is told the CID of the content that is read */
   async #pack(uploads: readonly UploadToStore[], reading: { content?: string }, signal: AbortSignal): Promise<void> {
-    const { cars, folder, writer, network, seconds, uploads: table } = this.#parts
+    const { cars, folder, writer, network, seconds, uploads: table } = this.#deps
     const task = randomUUID()
     const cids = new Map<string, string>()
     const car = await folder.make(
@@ -97,7 +97,7 @@ export class Dealing {
   }
 
   async *#files(uploads: readonly UploadToStore[], reading: { content?: string }): AsyncIterable<DealFile> {
-    const { contents } = this.#parts
+    const { contents } = this.#deps
     for (const { wCid, cid, fileSize } of uploads) {
       const content = (): AsyncIterable<Uint8Array> => {
         reading.content = cid
@@ -108,8 +108,8 @@ export class Dealing {
   }
 
   async #follow(car: PackedCar, signal: AbortSignal): Promise<void> {
-    const { dealer, cars, writer, network, urlOf, folder } = this.#parts
-    if (this.#parts.uploads.inCar(car.id).length === 0) {
+    const { dealer, cars, writer, network, urlOf, folder } = this.#deps
+    if (this.#deps.uploads.inCar(car.id).length === 0) {
       // All of them were refunded, or settled before a crash.
       await writer.run(() => cars.setStatus(car.id, 'Completed'))
       await folder.remove(car.task)
@@ -135,7 +135,7 @@ export class Dealing {
 
   /** Another provider may take what one has given up. The CAR has both names until the table has the new one. */
   async #postAgain({ id, task }: PackedCar, failedBy: string): Promise<void> {
-    const { cars, folder, writer } = this.#parts
+    const { cars, folder, writer } = this.#deps
     const other = randomUUID()
     await folder.share(task, other)
     await writer.run(() => cars.postAgain(id, other, failedBy))
@@ -144,7 +144,7 @@ export class Dealing {
 
   /** Keeps the state of a deal, with a row in its log when it is a new one. */
   #note(car: PackedCar, status: DealStatus): Promise<OfflineDeal> {
-    const { deals, cars, writer, seconds } = this.#parts
+    const { deals, cars, writer, seconds } = this.#deps
     return writer.run(() => {
       if (car.status !== 'DealSent') cars.setStatus(car.id, 'DealSent')
       return deals.note(car.id, status, seconds())
@@ -155,7 +155,7 @@ export class Dealing {
    * Pays the provider of an active deal its part of each upload, and gives the rest back, as far as that is done now.
    */
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
-    const { payments, uploads, deals, cars, writer, seconds, folder } = this.#parts
+    const { payments, uploads, deals, cars, writer, seconds, folder } = this.#deps
     // Of those that are settled or refunded, too: they do not make the part of another larger.
     const bytes = uploads.bytesOf(car.id)
     let left = uploads.inCar(car.id).length

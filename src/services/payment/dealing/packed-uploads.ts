@@ -16,8 +16,8 @@ export interface UploadToStore {
 }
 
 /** Most uploads, and most bytes, of one CAR. */
-const MOST = 1000
-const MOST_BYTES = 4 * 2 ** 30
+const MAX_UPLOADS = 1000
+const MAX_BYTES = 4 * 2 ** 30
 
 const COLUMNS = `uploads.id, w_cid AS wCid, cid, file_size AS fileSize, duration, is_free AS isFree
   FROM uploads JOIN contents ON contents.id = uploads.content`
@@ -36,7 +36,7 @@ export class PackedUploads {
   constructor(db: Database) {
     const paid = "status IN ('Paid', 'Free') AND car IS NULL"
     this.#first = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`)
-    this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MOST}`)
+    this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MAX_UPLOADS}`)
     this.#inCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`)
     this.#bytes = db.prepare('SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE car = ?')
     this.#pack = db.prepare(
@@ -61,7 +61,7 @@ export class PackedUploads {
     let bytes = 0
     return like.filter(({ fileSize }, n) => {
       bytes += fileSize
-      return n === 0 || bytes <= MOST_BYTES
+      return n === 0 || bytes <= MAX_BYTES
     })
   }
 

@@ -16,7 +16,7 @@ export async function showDeal(exchange: Exchange): Promise<object> {
   const { context, query, path } = exchange
   const text = path.deal_id ?? ''
   if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'deal_id must be a valid number')
-  await context.mover.catchUp()
+  await context.scheduler.catchUp()
   const upload = ownUpload(exchange, new Fields(query).id('source_file_upload_id'))
   const deal = findDeal(exchange, upload, Number(text))
   return { dao_threshold: 0, source_file_upload_deal: await detail(exchange, upload, deal) }
@@ -71,7 +71,7 @@ async function detail({ context }: Exchange, upload: Upload, deal: OfflineDeal |
 export async function showLog({ context, path, caller }: Exchange): Promise<object> {
   const text = path.offline_deal_id ?? ''
   if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'offline_deal_id must be a valid number')
-  await context.mover.catchUp()
+  await context.scheduler.catchUp()
   const deal = context.deals.find(Number(text))
   const isOwn = deal !== undefined && (caller === undefined || context.uploads.hasCar(caller.address, deal.car))
   const log = isOwn ? context.deals.logOf(deal.id) : []

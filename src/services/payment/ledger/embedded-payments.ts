@@ -47,15 +47,15 @@ export class EmbeddedPayments implements Payments {
   }
 
   /**
-   * Brings coins into circulation, once per reference. Rejects with RangeError beyond `MOST_ISSUED`.
+   * Brings coins into circulation, once per reference. Rejects with RangeError beyond `MAX_ISSUED`.
    * @returns hash of the transfer
    */
   fund(address: string, amount: bigint, reference: string, now: number): Promise<string> {
     return this.#writer.run(() => {
       const known = this.#ledger.find(`fund ${reference}`)
       if (known !== undefined) return known
-      if (amount <= 0n || amount - this.#ledger.balance(ISSUED) > MOST_ISSUED) {
-        throw new RangeError(`The ledger can hold from 1 to ${MOST_ISSUED} millionths of a coin.`)
+      if (amount <= 0n || amount - this.#ledger.balance(ISSUED) > MAX_ISSUED) {
+        throw new RangeError(`The ledger can hold from 1 to ${MAX_ISSUED} millionths of a coin.`)
       }
       const entries = [[ISSUED, -amount] as const, [walletAccount(address), amount] as const]
       return this.#ledger.transfer(`fund ${reference}`, entries, now)
@@ -147,7 +147,7 @@ export interface Payments {
 const DECIMALS = 6
 
 /** The most that can be in circulation, in millionths of a stable coin: sums of it fit into 64 bits. */
-export const MOST_ISSUED = 10n ** 18n
+export const MAX_ISSUED = 10n ** 18n
 
 /** Parses a decimal text in stable coins, such as `12.5`, to millionths; undefined when it is invalid or has more. */
 export function parseAmount(text: string): bigint | undefined {

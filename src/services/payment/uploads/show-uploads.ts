@@ -18,7 +18,7 @@ import { SHOWN_STATUSES, shownStatus, UPLOAD_COLUMNS, type Upload } from './uplo
 /** GET /storage/tasks/deals: the uploads of a wallet, each with its offline deals. */
 export async function showUploads(exchange: Exchange): Promise<object> {
   const { context, query } = exchange
-  await context.mover.catchUp()
+  await context.scheduler.catchUp()
   const fields = new Fields(query)
   const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
   const minted = fields.get('is_minted')
@@ -166,8 +166,8 @@ function monthOf(now: number): number {
  * the smallest units of the coin: millionths in the embedded ledger. It is empty until the token of a chain is known.
  */
 export async function showUpload(exchange: Exchange): Promise<object> {
-  const { mover, payments } = exchange.context
-  await mover.catchUp()
+  const { scheduler, payments } = exchange.context
+  await scheduler.catchUp()
   const upload = ownUpload(exchange, new Fields(Object.entries(exchange.path)).id('id'))
   const shown = {
     w_cid: upload.wCid,

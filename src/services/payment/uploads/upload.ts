@@ -236,8 +236,8 @@ function fileName(fields: Fields, name: string): string {
 }
 
 /** Days for which storage providers of the network accept deals. */
-const LEAST_DAYS = 180
-const MOST_DAYS = 540
+const MIN_DAYS = 180
+const MAX_DAYS = 540
 
 /** How an upload is to be stored. */
 interface UploadTerms {
@@ -251,8 +251,8 @@ function readTerms(fields: Fields): UploadTerms {
   const text = fields.required('duration')
   if (!/^-?\d{1,9}$/.test(text)) throw new PaymentError('type', 'duration must be a whole number of days')
   const duration = Number(text)
-  if (duration < LEAST_DAYS || duration > MOST_DAYS) {
-    throw new PaymentError('value', `duration must be from ${LEAST_DAYS} to ${MOST_DAYS} days`)
+  if (duration < MIN_DAYS || duration > MAX_DAYS) {
+    throw new PaymentError('value', `duration must be from ${MIN_DAYS} to ${MAX_DAYS} days`)
   }
   const type = fields.get('file_type') ?? '0'
   if (type !== '0' && type !== '1') throw new PaymentError('value', 'file_type must be 0 or 1')

@@ -15,7 +15,7 @@ import { writeUpdate } from '../tasks/progress.js'
 import type { TaskTable } from '../tasks/task-table.js'
 import type { CarFolder } from './car-folder.js'
 
-interface ImporterParts {
+interface ImporterDeps {
   readonly tasks: TaskTable
   readonly deals: DealTable
   readonly imports: ImportTable
@@ -35,21 +35,21 @@ const PASSING: readonly NetworkError['code'][] = ['ProviderOffline', 'Unavailabl
  * deal.
  */
 export class Importer {
-  readonly #parts: ImporterParts
+  readonly #deps: ImporterDeps
   readonly #folder: CarFolder
   readonly #signal: AbortSignal
   #running: Promise<void> | undefined
   #again = false
 
-  constructor(parts: ImporterParts, folder: CarFolder, signal: AbortSignal) {
-    this.#parts = parts
+  constructor(deps: ImporterDeps, folder: CarFolder, signal: AbortSignal) {
+    this.#deps = deps
     this.#folder = folder
     this.#signal = signal
   }
 
   /** True when an import is to go on at this epoch. */
   isDue(): boolean {
-    const { imports, network } = this.#parts
+    const { imports, network } = this.#deps
     return network.offline !== undefined && imports.anyDue(network.epoch())
   }
 
@@ -67,7 +67,7 @@ export class Importer {
   }
 
   async #run(): Promise<void> {
-    const { network, imports, log } = this.#parts
+    const { network, imports, log } = this.#deps
     const { offline } = network
     try {
       while (this.#again && offline !== undefined && !this.#signal.aborted) {
@@ -100,7 +100,7 @@ export class Importer {
   }
 
   async #import(offline: OfflineDeals, deal: DealToImport): Promise<void> {
-    const { network } = this.#parts
+    const { network } = this.#deps
     const again = { status: FILE_IMPORTING, due: network.epoch() }
     if (deal.status === READY_FOR_IMPORT && !(await this.#write(deal, again))) return
     const car = await offline.inspect(this.#folder.fileOf(deal.minerId, deal.id), this.#signal)
@@ -116,13 +116,13 @@ export class Importer {
 
   /** The client's deal that waits for this CAR, or one that the provider makes. */
   async #proposalOf(offline: OfflineDeals, deal: DealToImport, car: PackedCar): Promise<MadeDeal> {
-    const { imports, network } = this.#parts
+    const { imports, network } = this.#deps
     const waiting = offline.waitingFor(deal.minerId, car.pieceCid).find(({ dealCid }) => !imports.isTaken(dealCid))
     return waiting ?? proposeOwn(network, offline, deal, car, this.#signal)
   }
 
   async #follow(deal: DealToImport): Promise<void> {
-    const { state, message } = await this.#parts.network.status(deal.dealCid ?? '')
+    const { state, message } = await this.#deps.network.status(deal.dealCid ?? '')
     if (state === 'StorageDealActive') {
       if (await this.#write(deal, { status: DEAL_ACTIVE, note: '' })) await this.#folder.remove(deal)
     } else if (state === 'StorageDealError' || state === 'StorageDealExpired') await this.#fail(deal, message)
@@ -130,27 +130,27 @@ export class Importer {
   }
 
   async #fail(deal: DealToImport, note: string): Promise<void> {
-    this.#parts.log.info({ deal: deal.id, reason: note }, 'Could not import the CAR of a deal.')
+    this.#deps.log.info({ deal: deal.id, reason: note }, 'Could not import the CAR of a deal.')
     if (await this.#write(this.#current(deal), { status: 'ImportFailed', note })) await this.#folder.remove(deal)
   }
 
   /** The deal after the steps of this import. */
   #current(deal: DealToImport): DealToImport {
-    const begun = this.#parts.deals.find(deal.id)?.status === FILE_IMPORTING
+    const begun = this.#deps.deals.find(deal.id)?.status === FILE_IMPORTING
     return begun ? { ...deal, status: FILE_IMPORTING } : deal
   }
 
   #postpone({ id }: DealToImport): Promise<void> {
-    const { imports, network, writer } = this.#parts
+    const { imports, network, writer } = this.#deps
     return writer.run(() => imports.postpone(id, network.epoch() + 1))
   }
 
   /** Returns false when the owner has written another state meanwhile: it stays. */
   #write({ id, status }: DealToImport, update: DealUpdate): Promise<boolean> {
-    const { deals, writer, network, seconds } = this.#parts
+    const { deals, writer, network, seconds } = this.#deps
     return writer.run(() => {
       if (deals.find(id)?.status !== status) return false
-      writeUpdate(this.#parts, id, update, seconds(), network.epoch())
+      writeUpdate(this.#deps, id, update, seconds(), network.epoch())
       return true
     })
   }

@@ -29,7 +29,7 @@ const patience: Patience = {
   now: () => performance.now(),
 }
 
-export interface DaemonParts {
+export interface DaemonDeps {
   readonly tasks: TaskTable
   readonly deals: DealTable
   readonly fetches: FetchTable
@@ -54,7 +54,7 @@ export interface DaemonOptions {
  * again. A CAR that finds no room waits; one that its provider has imported or given up is removed.
  */
 export class ProviderDaemon {
-  readonly #parts: DaemonParts
+  readonly #deps: DaemonDeps
   readonly #folder: CarFolder
   readonly #queue: FetchQueue
   readonly #allowed: readonly Cidr[]
@@ -72,12 +72,12 @@ export class ProviderDaemon {
    * Throws RangeError for what is no block of addresses.
    * @param folder for the CARs; created when it is missing
    */
-  constructor(parts: DaemonParts, folder: string, { mostBytes, networks }: DaemonOptions) {
-    this.#parts = parts
+  constructor(deps: DaemonDeps, folder: string, { mostBytes, networks }: DaemonOptions) {
+    this.#deps = deps
     this.#allowed = blocks(...networks)
-    this.#folder = new CarFolder(folder, mostBytes, parts.fetches, parts.writer)
-    this.#queue = new FetchQueue(parts.fetches)
-    this.#importer = new Importer(parts, this.#folder, this.#stopping.signal)
+    this.#folder = new CarFolder(folder, mostBytes, deps.fetches, deps.writer)
+    this.#queue = new FetchQueue(deps.fetches)
+    this.#importer = new Importer(deps, this.#folder, this.#stopping.signal)
     this.#task = new PeriodicTask(
       () => this.#look(),
       (err) => this.#warn(err),
@@ -88,7 +88,7 @@ export class ProviderDaemon {
   start(own: readonly string[]): void {
     this.#started = true
     this.#own = own.map((url) => new URL(url))
-    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
+    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#deps.network.epochSeconds * 1000))
   }
 
   /** Call it when a provider has new deals. Does nothing before the start, which looks for all of them. */
@@ -116,7 +116,7 @@ export class ProviderDaemon {
     this.#again = false
     await this.#folder.open()
     await this.#folder.removeSuperfluous((id) => this.#queue.isRunning(id))
-    const providers = await this.#parts.network.providers()
+    const providers = await this.#deps.network.providers()
     const active = providers.filter(({ status }) => status === 'Active')
     this.#most = new Map(active.map(({ minerId, maxPieceSize }) => [minerId, maxPieceSize]))
     this.#queue.restart([...this.#most.keys()])
@@ -171,7 +171,7 @@ export class ProviderDaemon {
   /** Returns true when the provider has the CAR. */
   async #fetchInto(file: string, deal: DealToFetch, most: number, room: Room): Promise<boolean> {
     const { id, minerId, user, md5, fileSize, fileSourceUrl: url } = deal
-    const { fetches, log } = this.#parts
+    const { fetches, log } = this.#deps
     if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return false
     try {
       const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
@@ -194,16 +194,16 @@ export class ProviderDaemon {
    * @param also runs in the same transaction
    */
   #write(id: number, expected: readonly string[], update: DealUpdate, also?: () => void): Promise<boolean> {
-    const { deals, writer, network, seconds } = this.#parts
+    const { deals, writer, network, seconds } = this.#deps
     return writer.run(() => {
       if (!expected.includes(deals.find(id)?.status ?? '')) return false
-      writeUpdate(this.#parts, id, update, seconds(), network.epoch())
+      writeUpdate(this.#deps, id, update, seconds(), network.epoch())
       also?.()
       return true
     })
   }
 
   #warn(err: unknown): void {
-    if (!this.#stopping.signal.aborted) this.#parts.log.warn({ err }, 'Could not fetch all CARs of deals.')
+    if (!this.#stopping.signal.aborted) this.#deps.log.warn({ err }, 'Could not fetch all CARs of deals.')
   }
 }

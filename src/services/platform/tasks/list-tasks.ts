@@ -50,7 +50,7 @@ interface Condition {
 }
 
 /** Most values in a list of states. */
-const MOST_STATES = 20
+const MAX_STATES = 20
 
 type Filter = (text: string, name: string) => Condition
 
@@ -61,7 +61,7 @@ const filters: Readonly<Record<string, Filter>> = {
   is_public: (text, name) => ({ sql: 'is_public = ?', values: [readBit(text, name)] }),
   status: (text, name) => {
     const states = text.toLowerCase().split(',')
-    if (states.length > MOST_STATES) throw new HttpError(400, `${name} may name at most ${MOST_STATES} states.`)
+    if (states.length > MAX_STATES) throw new HttpError(400, `${name} may name at most ${MAX_STATES} states.`)
     return {
       sql: `lower(status) IN (${states.map(() => '?').join(', ')})`,
       values: states.map((state) => state.trim()),
@@ -137,7 +137,7 @@ async function show(exchange: Exchange, scope: Condition, usualLimit?: number): 
   const { context, query } = exchange
   const page = readPage(exchange, usualLimit)
   const filters = readFilters(query)
-  await context.market.mover.catchUp()
+  await context.market.scheduler.catchUp()
   const { tasks, matching, all } = listTasks(context.db, scope, filters, page)
   const counts = { total_items: matching, total_task_count: all }
   // Clients of the interface look for the counts beside the list as well as beside the status.

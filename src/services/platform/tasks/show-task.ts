@@ -19,7 +19,7 @@ export async function showTask(exchange: Exchange): Promise<object> {
   const { context, path } = exchange
   const { market, users } = context
   const page = readPage(exchange, USUAL_DEALS)
-  await market.mover.catchUp()
+  await market.scheduler.catchUp()
   const task = readableTask(exchange, path.task_uuid ?? '')
   const bids = market.bids.ofTask(task.id)
   const owner = users.get(FIRST_USER)
@@ -121,7 +121,7 @@ async function update(exchange: Exchange, user: User): Promise<object> {
   const file = readFile(fields)
   if (file === undefined) throw new HttpError(400, 'file is missing: send the deals of the task in a CSV.')
   const provider = await findProvider(exchange, minerId, 'miner_fid')
-  await context.market.mover.catchUp()
+  await context.market.scheduler.catchUp()
   const { task, mailed } = await assignTask(context, { task: ownTask(exchange, user), provider, file })
   const notice = mailed ? ' A notification email has been sent to the storage provider.' : ''
   return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task updated successfully.${notice}` }

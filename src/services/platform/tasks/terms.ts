@@ -166,16 +166,16 @@ function textOf(fields: Fields, member: Member): string {
   return texts[0] ?? ''
 }
 
-const MOST = 5
-const LONGEST = 14
+const MAX_TAGS = 5
+const MAX_TAG = 14
 
 /** Reads a comma-separated list of tags, without empty and repeated ones. Throws HttpError 400. */
 export function readTags(text: string): string[] {
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter((tag) => tag !== '')
-  if (tags.length > MOST) throw new HttpError(400, `tags: a task has at most ${MOST} tags.`)
+  if (tags.length > MAX_TAGS) throw new HttpError(400, `tags: a task has at most ${MAX_TAGS} tags.`)
   for (const tag of tags) {
-    if ([...tag].length > LONGEST || /\p{Cc}/u.test(tag)) {
-      throw new HttpError(400, `tags: a tag has at most ${LONGEST} characters, and no control characters.`)
+    if ([...tag].length > MAX_TAG || /\p{Cc}/u.test(tag)) {
+      throw new HttpError(400, `tags: a tag has at most ${MAX_TAG} characters, and no control characters.`)
     }
   }
   return tags

@@ -43,7 +43,7 @@ async function change(
 ): Promise<PlatformDeal> {
   const { context } = exchange
   const { market, writer, network, seconds } = context
-  await market.mover.catchUp()
+  await market.scheduler.catchUp()
   return writer.run(() => {
     const { id } = theOne(exchange, find(context))
     return writeUpdate(market, id, update, seconds(), network.epoch())
@@ -116,7 +116,7 @@ export async function listDeals(exchange: Exchange): Promise<object> {
   const minerId = path.miner_fid ?? ''
   const page = readPage(exchange, USUAL_DEALS)
   await knownProvider(context, minerId)
-  await context.market.mover.catchUp()
+  await context.market.scheduler.catchUp()
   const status = query.get('deal_status')?.trim() || undefined
   const reader = context.miners.isOwner(user) ? undefined : user.id
   const deals = context.market.deals.ofProvider(minerId, reader, status, page)

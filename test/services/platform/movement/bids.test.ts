@@ -1,5 +1,5 @@
 import t from 'tap'
-import { expiryOf } from '../../../../src/services/platform/mover.js'
+import { expiryOf } from '../../../../src/services/platform/scheduler.js'
 import { csvOf, PUBLIC, startTasks, type TaskScene } from '../tasks/task-scene.js'
 
 const BIDS = 2

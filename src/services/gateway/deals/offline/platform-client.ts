@@ -9,7 +9,7 @@ const CALL_MS = 120_000
 
 /** Deals asked for at once, and most deals of a task. */
 const PAGE = 1000
-const MOST_DEALS = 100_000
+const MAX_DEALS = 100_000
 
 /** Largest answer, bytes: a page of deals with long URLs. */
 const MAX_BYTES = 16 * 2 ** 20
@@ -78,7 +78,7 @@ export class PlatformClient {
     const first = await this.#page(uuid, 0)
     if (first === undefined) return undefined
     const deal = [...first.deal]
-    while (deal.length < Math.min(first.total_deal_count, MOST_DEALS)) {
+    while (deal.length < Math.min(first.total_deal_count, MAX_DEALS)) {
       const more = (await this.#page(uuid, deal.length))?.deal ?? []
       if (more.length === 0) break
       deal.push(...more)

@@ -193,7 +193,7 @@ async function shardOf({ cid }: NamedLink, block: ReadBlock, depth: number): Pro
 }
 
 /** File systems have names of 255 bytes. Paths below a directory are as long as all names above a file together. */
-const LONGEST_NAME = 1024
+const MAX_NAME = 1024
 
 /**
  * Checks the names in a block of a directory: one that leads out of the directory would do so where it is unpacked.
@@ -207,8 +207,8 @@ export function requireNames(cid: CID, links: readonly NamedLink[], isShard: boo
     if (names.has(name) || (!leadsToShard && (/^(\.{0,2})$|[/\0]/.test(own) || !own.isWellFormed()))) {
       throw notRetrievable(`The directory ${cid} has the name ${JSON.stringify(name)} twice, or no entry can have it.`)
     }
-    if (name.length > LONGEST_NAME)
-      throw notRetrievable(`The directory ${cid} has a name of more than ${LONGEST_NAME} characters.`)
+    if (name.length > MAX_NAME)
+      throw notRetrievable(`The directory ${cid} has a name of more than ${MAX_NAME} characters.`)
     names.add(name)
   }
 }
@@ -227,7 +227,7 @@ export class EmptyReadLimit {
 
   /** Call it before each block. Throws NetworkError NotRetrievable. */
   read(): void {
-    if (++this.#blocks > MOST) throw notRetrievable(`The DAG of ${this.#root} has too many paths to nothing.`)
+    if (++this.#blocks > MAX_ENTRIES) throw notRetrievable(`The DAG of ${this.#root} has too many paths to nothing.`)
   }
 
   /** The reader gets something. */
@@ -237,4 +237,4 @@ export class EmptyReadLimit {
 }
 
 /** Blocks that are read for one piece of a true file or directory: fewer than it has levels. */
-export const MOST = 1000
+export const MAX_ENTRIES = 1000

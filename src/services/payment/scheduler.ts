@@ -1,5 +1,5 @@
-import { PeriodicTask } from '../../common/time.js'
 import type { Database, Writer } from '../database.js'
+import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { epochsOf, type Retention } from './contents/retention.js'
@@ -9,10 +9,7 @@ import { LOCK_DAYS } from './prices.js'
 
 const BATCH = 100
 
-/** Shortest interval between two looks at the clock, ms. */
-const MIN_INTERVAL_MS = 1000
-
-interface MoverParts {
+interface UploadSchedulerDeps {
   readonly progress: Progress
   readonly retention: Retention
   readonly payments: Payments
@@ -28,41 +25,34 @@ interface MoverParts {
 /**
  * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its
  * payment can be refunded, and is; what is needed no more is removed. Dealing goes on beside it, which may take long.
- * Each step is one transaction and follows from what the database holds, so that a step that a crash cut off is done
- * again.
  */
-export class Mover {
-  readonly #parts: MoverParts
-  readonly #task: PeriodicTask
-  readonly #deals: PeriodicTask
-  readonly #stop = new AbortController()
+export class UploadScheduler {
+  readonly #deps: UploadSchedulerDeps
+  readonly #work: DueWork
+  readonly #deals: DueWork
   /** Epoch at which dealing last went on. */
   #dealtAt = -1
 
-  constructor(parts: MoverParts) {
-    this.#parts = parts
-    this.#task = new PeriodicTask(
-      () => this.#pass(),
-      (err) => {
-        if (!this.#stopped) parts.log.warn({ err }, 'Could not move all uploads that are due.')
-      },
-    )
-    this.#deals = new PeriodicTask(
-      async () => parts.dealing?.run(this.#stop.signal),
-      (err) => {
-        if (!this.#stopped) parts.log.warn({ err }, 'Could not go on with the deals of uploads. Trying again.')
-      },
-    )
-  }
-
-  get #stopped(): boolean {
-    return this.#stop.signal.aborted
+  constructor(deps: UploadSchedulerDeps) {
+    this.#deps = deps
+    const { network, progress, retention, dealing, log } = deps
+    this.#work = new DueWork({
+      network,
+      isDue: () => progress.anyDue(network.epoch()) || progress.anyFreeDue(this.#freeSince()) || retention.isDue(),
+      pass: (stop) => this.#pass(stop),
+      failed: (err) => log.warn({ err }, 'Could not move all uploads that are due.'),
+    })
+    this.#deals = new DueWork({
+      network,
+      isDue: () => dealing?.anyOpen() === true,
+      pass: async (stop) => dealing?.run(stop),
+      failed: (err) => log.warn({ err }, 'Could not go on with the deals of uploads. Trying again.'),
+    })
   }
 
   start(): void {
-    const interval = Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000)
-    this.#task.start(interval)
-    this.#deals.start(interval)
+    this.#work.start()
+    this.#deals.start()
   }
 
   /**
@@ -70,40 +60,36 @@ export class Mover {
    * in the background, once per epoch.
    */
   async catchUp(): Promise<void> {
-    const { progress, network, retention, dealing } = this.#parts
-    if (dealing !== undefined && this.#dealtAt !== network.epoch() && dealing.anyOpen()) {
+    const { network, dealing } = this.#deps
+    if (this.#dealtAt !== network.epoch() && dealing?.anyOpen()) {
       this.#dealtAt = network.epoch()
-      void this.#deals.run()
+      this.#deals.kick()
     }
-    // A run in progress may have begun before the epoch did.
-    const isDue = (): boolean =>
-      progress.anyDue(network.epoch()) || progress.anyFreeDue(this.#freeSince()) || retention.isDue()
-    for (let runs = 0; runs < 2 && !this.#stopped && isDue(); runs++) await this.#task.run()
+    await this.#work.catchUp()
   }
 
   async stop(): Promise<void> {
-    this.#stop.abort()
-    await Promise.all([this.#task.stop(), this.#deals.stop()])
+    await Promise.all([this.#work.stop(), this.#deals.stop()])
   }
 
   /** Free uploads of before have as long for a deal as a payment is locked. */
   #freeSince(): number {
-    const { network } = this.#parts
+    const { network } = this.#deps
     return network.epoch() - epochsOf(LOCK_DAYS, network)
   }
 
-  async #pass(): Promise<void> {
-    const { progress, payments, retention, writer, network, seconds } = this.#parts
+  async #pass(stop: AbortSignal): Promise<void> {
+    const { progress, payments, retention, writer, network, seconds } = this.#deps
     await writer.run(() => progress.markAllPaid())
     const epoch = network.epoch()
-    for (let marked = BATCH; marked === BATCH && !this.#stopped; ) {
+    for (let marked = BATCH; marked === BATCH && !stop.aborted; ) {
       marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
     }
     if (progress.anyFreeDue(this.#freeSince())) await writer.run(() => progress.endFree(this.#freeSince()))
     let last = 0
     for (let due = progress.refundable(last, BATCH); due.length > 0; due = progress.refundable(last, BATCH)) {
       for (const { id, wCid } of due) {
-        if (this.#stopped) return
+        if (stop.aborted) return
         last = id
         if (await payments.refund(wCid, seconds())) await writer.run(() => progress.markRefunded(id))
       }

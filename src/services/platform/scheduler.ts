@@ -1,5 +1,6 @@
-import { DAY_SECONDS, PeriodicTask } from '../../common/time.js'
+import { DAY_SECONDS } from '../../common/time.js'
 import type { Writer } from '../database.js'
+import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
 import type { Network, Provider } from '../network/network.js'
 import { type Bid, type BidTable, bestBid, isOpen, offerOf } from './bids.js'
@@ -15,10 +16,7 @@ const BATCH = 50
 /** Most deals per transaction. */
 const DEALS = 1000
 
-/** Shortest interval between two looks at the clock, ms. */
-const MIN_INTERVAL_MS = 1000
-
-interface MoverParts {
+interface TaskSchedulerDeps {
   readonly tasks: TaskTable
   readonly deals: DealTable
   readonly bids: BidTable
@@ -35,28 +33,24 @@ interface MoverParts {
   readonly onMoved: () => void
 }
 
-/**
- * Moves tasks and deals by the epochs of the network: providers bid, the best bid wins, tasks expire. Each step is one
- * transaction, and what a step does follows from what the database holds: a step that a crash cut off is done again as
- * a whole.
- */
-export class Mover {
-  readonly #parts: MoverParts
-  readonly #task: PeriodicTask
-  #stopped = false
+/** Moves tasks and deals by the epochs of the network: providers bid, the best bid wins, tasks expire. */
+export class TaskScheduler {
+  readonly #deps: TaskSchedulerDeps
+  readonly #work: DueWork
 
-  constructor(parts: MoverParts) {
-    this.#parts = parts
-    this.#task = new PeriodicTask(
-      () => this.#pass(),
-      (err) => {
-        if (!this.#stopped) parts.log.warn({ err }, 'Could not move all tasks that are due.')
-      },
-    )
+  constructor(deps: TaskSchedulerDeps) {
+    this.#deps = deps
+    const { network, tasks, deals, log } = deps
+    this.#work = new DueWork({
+      network,
+      isDue: () => tasks.anyDue(network.epoch()) || deals.anyDue(network.epoch()),
+      pass: (stop) => this.#pass(stop),
+      failed: (err) => log.warn({ err }, 'Could not move all tasks that are due.'),
+    })
   }
 
   start(): void {
-    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#parts.network.epochSeconds * 1000))
+    this.#work.start()
   }
 
   /**
@@ -64,31 +58,23 @@ export class Mover {
    * network fails, and tasks stay as they are.
    */
   async catchUp(): Promise<void> {
-    // A run in progress may have begun before the epoch did.
-    for (let runs = 0; runs < 2 && !this.#stopped && this.#isDue(); runs++) await this.#task.run()
-    if (!this.#stopped) this.#parts.onMoved()
+    await this.#work.catchUp()
+    if (!this.#work.signal.aborted) this.#deps.onMoved()
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true
-    await this.#task.stop()
+  stop(): Promise<void> {
+    return this.#work.stop()
   }
 
-  #isDue(): boolean {
-    const { network, tasks, deals } = this.#parts
+  async #pass(stop: AbortSignal): Promise<void> {
+    const { network, writer, tasks, deals, seconds } = this.#deps
     const epoch = network.epoch()
-    return tasks.anyDue(epoch) || deals.anyDue(epoch)
-  }
-
-  async #pass(): Promise<void> {
-    const { network, writer, tasks, deals, seconds } = this.#parts
-    const epoch = network.epoch()
-    for (let moved = DEALS; moved === DEALS && !this.#stopped; ) {
+    for (let moved = DEALS; moved === DEALS && !stop.aborted; ) {
       moved = deals.anyDue(epoch) ? await writer.run(() => deals.makeReady(epoch, seconds(), DEALS)) : 0
     }
     if (!tasks.anyDue(epoch)) return
     const providers = await network.providers()
-    while (!this.#stopped) {
+    while (!stop.aborted) {
       const due = tasks.due(epoch, BATCH)
       if (due.length === 0) return
       await Promise.all(due.map((visit) => writer.run(() => this.#visit(visit, epoch, providers))))
@@ -97,7 +83,7 @@ export class Mover {
 
   /** Runs inside a transaction. */
   #visit(visit: { readonly id: number; readonly due: number }, epoch: number, providers: readonly Provider[]): void {
-    const { tasks, bids } = this.#parts
+    const { tasks, bids } = this.#deps
     const task = tasks.find(visit.id)
     if (task === undefined) return
     if (hasExpired(task, visit.due)) {
@@ -116,7 +102,7 @@ export class Mover {
 
   /** A provider whose bid is not open any more bids again. */
   #placeBids(task: Task, epoch: number, providers: readonly Provider[]): void {
-    const { bids, tasks, seconds } = this.#parts
+    const { bids, tasks, seconds } = this.#deps
     const known = new Map(bids.ofTask(task.id).map((bid) => [bid.minerId, bid]))
     let added = 0
     for (const provider of providers) {
@@ -131,19 +117,19 @@ export class Mover {
   }
 
   #isOpen(bid: Bid, epoch: number): boolean {
-    return isOpen(bid, epoch, epochsOf(1, this.#parts.network.epochSeconds))
+    return isOpen(bid, epoch, epochsOf(1, this.#deps.network.epochSeconds))
   }
 
   /** As the owner of the provider wants it: at all, and not more often in a day. */
   #bidsByItself(minerId: string, epoch: number): boolean {
-    const { miners, bids, network } = this.#parts
+    const { miners, bids, network } = this.#deps
     const { bidMode, autoBidTaskPerDay } = miners.settings(minerId)
     return bidMode === 1 && bids.countSince(minerId, epoch - epochsOf(1, network.epochSeconds)) < autoBidTaskPerDay
   }
 
   /** Returns false when there is no bid to choose. */
   #decide(task: Task, epoch: number, providers: readonly Provider[]): boolean {
-    const { bids, tasks, mails, seconds, onAssigned } = this.#parts
+    const { bids, tasks, mails, seconds, onAssigned } = this.#deps
     const bid = bestBid(
       bids.ofTask(task.id).filter((one) => this.#isOpen(one, epoch)),
       providers,
