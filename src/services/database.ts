@@ -49,6 +49,14 @@ function open(file: string, schema: string, migrate?: (db: Database) => void): D
   }
 }
 
+type Statement = ReturnType<Database['prepare']>
+
+/** Prepares the statements of a table, by name. */
+export function statements<N extends string>(db: Database, sql: Readonly<Record<N, string>>): Record<N, Statement> {
+  const names = Object.keys(sql) as N[]
+  return Object.fromEntries(names.map((name) => [name, db.prepare(sql[name])])) as Record<N, Statement>
+}
+
 /** The database at one moment. */
 export interface Snapshot {
   readonly db: Database

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Database } from '../database.js'
+import { type Database, statements } from '../database.js'
 import { HttpError } from '../http/errors.js'
 
 /** Most keys of one user. */
@@ -23,39 +23,35 @@ export interface ListedApiKey {
 
 /** The table of API keys. Call writing methods inside a transaction. */
 export class ApiKeys {
-  readonly #byKey
-  readonly #count
-  readonly #add
-  readonly #ofUser
-  readonly #remove
+  readonly #sql
 
   constructor(db: Database) {
-    this.#byKey = db.prepare('SELECT user, secret_hash AS hash FROM api_keys WHERE apikey = ?')
-    this.#count = db.prepare('SELECT count(*) AS count FROM api_keys WHERE user = ?')
-    this.#add = db.prepare('INSERT INTO api_keys (apikey, user, key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)')
-    this.#ofUser = db.prepare(
-      'SELECT apikey, key_name AS name, created FROM api_keys WHERE user = ? ORDER BY created, apikey',
-    )
-    this.#remove = db.prepare('DELETE FROM api_keys WHERE apikey = ? AND user = ?')
+    this.#sql = statements(db, {
+      byKey: 'SELECT user, secret_hash AS hash FROM api_keys WHERE apikey = ?',
+      count: 'SELECT count(*) AS count FROM api_keys WHERE user = ?',
+      add: 'INSERT INTO api_keys (apikey, user, key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)',
+      ofUser: 'SELECT apikey, key_name AS name, created FROM api_keys WHERE user = ? ORDER BY created, apikey',
+      remove: 'DELETE FROM api_keys WHERE apikey = ? AND user = ?',
+    })
   }
 
   /** In the order of their age. */
   ofUser(user: number): readonly ListedApiKey[] {
-    return this.#ofUser.all(user) as ListedApiKey[]
+    return this.#sql.ofUser.all(user) as ListedApiKey[]
   }
 
   /** Removes a key of the user, whose JWTs are not valid any more. Returns false when the user has no such key. */
   remove(apikey: string, user: number): boolean {
-    return Number(this.#remove.run(apikey, user).changes) > 0
+    return Number(this.#sql.remove.run(apikey, user).changes) > 0
   }
 
   /** Id of the user; undefined when there is no such key. */
   userOf(apikey: string): number | undefined {
-    return this.#byKey.get(apikey)?.user as number | undefined
+    return this.#sql.byKey.get(apikey)?.user as number | undefined
   }
 
   isSecretOf(apikey: string, secret: string): boolean {
-    const known = this.#byKey.get(apikey)?.hash as Uint8Array | undefined
+    const known = this.#sql.byKey.get(apikey)?.hash as Uint8Array | undefined
     return known !== undefined && timingSafeEqual(known, hashOf(secret))
   }
 
@@ -64,8 +60,9 @@ export class ApiKeys {
    * @param created Unix seconds
    */
   add({ apikey, secret }: NewApiKey, user: number, name: string, created: number): void {
-    if (this.#count.get(user).count >= MAX_KEYS) throw new HttpError(409, `A user has at most ${MAX_KEYS} API keys.`)
-    this.#add.run(apikey, user, name, hashOf(secret), created)
+    if (this.#sql.count.get(user).count >= MAX_KEYS)
+      throw new HttpError(409, `A user has at most ${MAX_KEYS} API keys.`)
+    this.#sql.add.run(apikey, user, name, hashOf(secret), created)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Database } from '../database.js'
+import { type Database, statements } from '../database.js'
 import type { Provider } from '../network/network.js'
 import { withUnit } from '../network/provider-record.js'
 import { formatFil, parseFil } from '../network/units/fil.js'
@@ -42,35 +42,33 @@ interface BidTime {
 
 /** The table of bids, at most one per task and provider. Call writing methods inside a transaction. */
 export class BidTable {
-  readonly #add
-  readonly #ofTask
-  readonly #since
-  readonly #win
-  readonly #lose
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare(`
+    this.#sql = statements(db, {
+      add: `
       INSERT INTO bids (task, miner_id, price, score, min_piece_size, contact_info, proposal, expire_days, created, created_epoch)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
         min_piece_size = excluded.min_piece_size, contact_info = excluded.contact_info, proposal = excluded.proposal,
         expire_days = excluded.expire_days, created = excluded.created, created_epoch = excluded.created_epoch
-    `)
-    this.#ofTask = db.prepare('SELECT * FROM bids WHERE task = ? ORDER BY id')
-    this.#since = db.prepare('SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created_epoch > ?')
-    this.#win = db.prepare("UPDATE bids SET status = 'Won', won = ? WHERE id = ?")
-    this.#lose = db.prepare("UPDATE bids SET status = 'Lost' WHERE task = ? AND status = 'New'")
+    `,
+      ofTask: 'SELECT * FROM bids WHERE task = ? ORDER BY id',
+      since: 'SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created_epoch > ?',
+      win: "UPDATE bids SET status = 'Won', won = ? WHERE id = ?",
+      lose: "UPDATE bids SET status = 'Lost' WHERE task = ? AND status = 'New'",
+    })
   }
 
   /** Adds the bid of a provider on this task, or replaces it. */
   put(task: number, offer: Offer, { created, createdEpoch }: BidTime): void {
     const { minerId, price, score, minPieceSize, contactInfo, proposal, expireDays } = offer
     const values = [minerId, sortable(price), score, minPieceSize, contactInfo, proposal, expireDays]
-    this.#add.run(task, ...values, created, createdEpoch)
+    this.#sql.add.run(task, ...values, created, createdEpoch)
   }
 
   ofTask(task: number): Bid[] {
-    return this.#ofTask.all(task).map((row) => ({
+    return this.#sql.ofTask.all(task).map((row) => ({
       id: row.id,
       task: row.task,
       minerId: row.miner_id,
@@ -89,18 +87,18 @@ export class BidTable {
 
   /** Number of bids of a provider after that epoch. */
   countSince(minerId: string, epoch: number): number {
-    return this.#since.get(minerId, epoch).count
+    return this.#sql.since.get(minerId, epoch).count
   }
 
   /** This bid wins, and all others on its task lose. */
   win({ id, task }: Bid, now: number): void {
-    this.#win.run(now, id)
+    this.#sql.win.run(now, id)
     this.close(task)
   }
 
   /** No open bid on this task wins any more. */
   close(task: number): void {
-    this.#lose.run(task)
+    this.#sql.lose.run(task)
   }
 }
 

@@ -1,5 +1,5 @@
 import { PeriodicTask } from '../../common/time.js'
-import type { Database, Writer } from '../database.js'
+import { type Database, statements, type Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import { type Deliver, type Mail, ServerDownError, type StoredMail } from './mail-delivery.js'
 
@@ -115,34 +115,32 @@ export class Mailer {
 
 /** The mails to send. Call writing methods inside a transaction. */
 export class MailTable {
-  readonly #add
-  readonly #pending
-  readonly #settle
-  readonly #failed
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare('INSERT INTO mails (recipient, subject, text, created) VALUES (?, ?, ?, ?)')
-    this.#pending = db.prepare(
-      "SELECT id, recipient, subject, text, created, attempts FROM mails WHERE state = 'pending' AND id > ? AND attempts <= ? ORDER BY id LIMIT ?",
-    )
-    this.#settle = db.prepare('UPDATE mails SET state = ? WHERE id = ?')
-    this.#failed = db.prepare('UPDATE mails SET attempts = attempts + 1 WHERE id = ?')
+    this.#sql = statements(db, {
+      add: 'INSERT INTO mails (recipient, subject, text, created) VALUES (?, ?, ?, ?)',
+      pending:
+        "SELECT id, recipient, subject, text, created, attempts FROM mails WHERE state = 'pending' AND id > ? AND attempts <= ? ORDER BY id LIMIT ?",
+      settle: 'UPDATE mails SET state = ? WHERE id = ?',
+      failed: 'UPDATE mails SET attempts = attempts + 1 WHERE id = ?',
+    })
   }
 
   add({ recipient, subject, text }: Mail, now: number): void {
-    this.#add.run(recipient, subject, text, now)
+    this.#sql.add.run(recipient, subject, text, now)
   }
 
   /** @param attempts most failed attempts of a mail */
   pendingAfter(id: number, attempts: number, most: number): StoredMail[] {
-    return this.#pending.all(id, attempts, most) as StoredMail[]
+    return this.#sql.pending.all(id, attempts, most) as StoredMail[]
   }
 
   settle(id: number, state: 'sent' | 'given-up'): void {
-    this.#settle.run(state, id)
+    this.#sql.settle.run(state, id)
   }
 
   addFailure(id: number): void {
-    this.#failed.run(id)
+    this.#sql.failed.run(id)
   }
 }

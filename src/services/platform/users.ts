@@ -1,4 +1,4 @@
-import type { Database, Writer } from '../database.js'
+import { type Database, statements, type Writer } from '../database.js'
 import { hashPassword, newPassword } from './password.js'
 
 /** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
@@ -25,25 +25,21 @@ const COLUMNS = 'id, email, password, registered, password_changes AS passwordCh
 
 /** The table of users. Call writing methods inside a transaction. */
 export class Users {
-  readonly #byId
-  readonly #byEmail
-  readonly #add
-  readonly #all
-  readonly #setPassword
+  readonly #sql
 
   constructor(db: Database) {
-    this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
-    this.#byEmail = db.prepare(`SELECT ${COLUMNS} WHERE email = ?`)
-    this.#add = db.prepare('INSERT INTO users (id, email, password, registered) VALUES (?, ?, ?, ?)')
-    this.#all = db.prepare(`SELECT ${COLUMNS} ORDER BY id`)
-    this.#setPassword = db.prepare(
-      'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
-    )
+    this.#sql = statements(db, {
+      byId: `SELECT ${COLUMNS} WHERE id = ?`,
+      byEmail: `SELECT ${COLUMNS} WHERE email = ?`,
+      add: 'INSERT INTO users (id, email, password, registered) VALUES (?, ?, ?, ?)',
+      all: `SELECT ${COLUMNS} ORDER BY id`,
+      setPassword: 'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
+    })
   }
 
   /** In the order of their ids. */
   all(): readonly User[] {
-    return (this.#all.all() as KnownUser[]).map(withoutPassword)
+    return (this.#sql.all.all() as KnownUser[]).map(withoutPassword)
   }
 
   /**
@@ -51,17 +47,17 @@ export class Users {
    * @param password argon2id hash
    */
   setPassword(id: number, password: string): void {
-    this.#setPassword.run(password, id)
+    this.#sql.setPassword.run(password, id)
   }
 
   get(id: number): User | undefined {
-    const known = this.#byId.get(id) as KnownUser | undefined
+    const known = this.#sql.byId.get(id) as KnownUser | undefined
     return known && withoutPassword(known)
   }
 
   /** @param email in any case */
   find(email: string): KnownUser | undefined {
-    return this.#byEmail.get(email.toLowerCase()) as KnownUser | undefined
+    return this.#sql.byEmail.get(email.toLowerCase()) as KnownUser | undefined
   }
 
   /**
@@ -76,7 +72,7 @@ export class Users {
     if (id === undefined && this.get(FIRST_USER) === undefined) {
       throw new RangeError('The task platform has no user yet. Start it once, so that it makes its first user.')
     }
-    this.#add.run(id ?? null, email.trim().toLowerCase(), password, registered)
+    this.#sql.add.run(id ?? null, email.trim().toLowerCase(), password, registered)
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import { GatewayError } from '../errors.js'
 import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
 
@@ -38,54 +38,44 @@ const COLUMNS =
  * a transaction.
  */
 export class Accounts {
-  readonly #byKey
-  readonly #byId
-  readonly #byUser
-  readonly #userOf
-  readonly #all
-  readonly #add
-  readonly #remove
-  readonly #setPair
-  readonly #configured
-  readonly #setConfigured
-  readonly #buckets
+  readonly #sql
 
   constructor(db: Database) {
-    this.#byKey = db.prepare(`SELECT ${COLUMNS} WHERE access_key = ?`)
-    this.#byId = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
-    this.#byUser = db.prepare(`SELECT ${COLUMNS} WHERE user = ?`)
-    this.#userOf = db.prepare('SELECT user FROM accounts WHERE id = ?')
-    this.#all = db.prepare(
-      `SELECT (SELECT count(*) FROM buckets WHERE owner = accounts.id) AS buckets, ${COLUMNS} ORDER BY id`,
-    )
-    this.#add = db.prepare(`
+    this.#sql = statements(db, {
+      byKey: `SELECT ${COLUMNS} WHERE access_key = ?`,
+      byId: `SELECT ${COLUMNS} WHERE id = ?`,
+      byUser: `SELECT ${COLUMNS} WHERE user = ?`,
+      userOf: 'SELECT user FROM accounts WHERE id = ?',
+      all: `SELECT (SELECT count(*) FROM buckets WHERE owner = accounts.id) AS buckets, ${COLUMNS} ORDER BY id`,
+      add: `
       INSERT INTO accounts (id, access_key, secret_key, canonical_id, name, iam, created, user)
       VALUES (coalesce(?, (SELECT max(coalesce(max(seq), 0), ${FIRST}) + 1 FROM sqlite_sequence WHERE name = 'accounts')),
         ?, ?, ?, ?, ?, ?, ?)
-    `)
-    this.#remove = db.prepare('DELETE FROM accounts WHERE id = ?')
-    this.#setPair = db.prepare('UPDATE accounts SET access_key = ?, secret_key = ? WHERE id = ?')
-    this.#configured = db.prepare('SELECT configured FROM accounts WHERE id = ?')
-    this.#setConfigured = db.prepare('UPDATE accounts SET configured = ? WHERE id = ?')
-    this.#buckets = db.prepare('SELECT name FROM buckets WHERE owner = ? ORDER BY name LIMIT ?')
+    `,
+      remove: 'DELETE FROM accounts WHERE id = ?',
+      setPair: 'UPDATE accounts SET access_key = ?, secret_key = ? WHERE id = ?',
+      configured: 'SELECT configured FROM accounts WHERE id = ?',
+      setConfigured: 'UPDATE accounts SET configured = ? WHERE id = ?',
+      buckets: 'SELECT name FROM buckets WHERE owner = ? ORDER BY name LIMIT ?',
+    })
   }
 
   find(accessKey: string): Account | undefined {
-    return toAccount(this.#byKey.get(accessKey))
+    return toAccount(this.#sql.byKey.get(accessKey))
   }
 
   get(id: number): Account | undefined {
-    return toAccount(this.#byId.get(id))
+    return toAccount(this.#sql.byId.get(id))
   }
 
   /** The account of a user of the task platform. */
   ofUser(user: string): Account | undefined {
-    return toAccount(this.#byUser.get(user))
+    return toAccount(this.#sql.byUser.get(user))
   }
 
   /** Id of the user of the task platform that an account belongs to. */
   userOf(id: number): string | undefined {
-    return this.#userOf.get(id)?.user ?? undefined
+    return this.#sql.userOf.get(id)?.user ?? undefined
   }
 
   /** The account of the gateway's own start; undefined before it. */
@@ -94,7 +84,7 @@ export class Accounts {
   }
 
   all(): ListedAccount[] {
-    return this.#all.all().map((row) => ({ ...(toAccount(row) as Account), buckets: row.buckets }))
+    return this.#sql.all.all().map((row) => ({ ...(toAccount(row) as Account), buckets: row.buckets }))
   }
 
   /**
@@ -115,7 +105,7 @@ export class Accounts {
     this.#mustBeFree(accessKey)
     const canonicalId = randomBytes(32).toString('hex')
     const iam = id === FIRST ? 0 : 1
-    this.#add.run(id ?? null, accessKey, secretKey, canonicalId, name, iam, created, user ?? null)
+    this.#sql.add.run(id ?? null, accessKey, secretKey, canonicalId, name, iam, created, user ?? null)
     return this.find(accessKey) as Account
   }
 
@@ -124,7 +114,7 @@ export class Accounts {
     if (id === FIRST) throw new GatewayError('FirstAccount')
     const names = this.bucketsOf(id, 1)
     if (names.length > 0) throw new GatewayError('AccountOwnsBuckets', { value: names[0] as string })
-    this.#remove.run(id)
+    this.#sql.remove.run(id)
   }
 
   /**
@@ -136,22 +126,22 @@ export class Accounts {
     const account = this.get(id)
     if (!isSamePair(current, account ?? NO_PAIR)) throw new GatewayError('WrongCurrentKeys')
     if (next.accessKey !== current.accessKey) this.#mustBeFree(next.accessKey)
-    this.#setPair.run(next.accessKey, next.secretKey, id)
+    this.#sql.setPair.run(next.accessKey, next.secretKey, id)
     return this.get(id) as Account
   }
 
   /** Digest of the pair that was configured when the first account got its keys; null without one. */
   get configured(): string | null {
-    return this.#configured.get(FIRST)?.configured ?? null
+    return this.#sql.configured.get(FIRST)?.configured ?? null
   }
 
   set configured(digest: string | null) {
-    this.#setConfigured.run(digest, FIRST)
+    this.#sql.setConfigured.run(digest, FIRST)
   }
 
   /** Names of the first buckets of an account. */
   bucketsOf(id: number, limit: number): string[] {
-    return this.#buckets.all(id, limit).map(({ name }) => name as string)
+    return this.#sql.buckets.all(id, limit).map(({ name }) => name as string)
   }
 
   #mustBeFree(accessKey: string): void {
@@ -187,32 +177,30 @@ export interface AccountUsage {
  * hold with a write, inside a transaction.
  */
 export class Quotas {
-  readonly #find
-  readonly #set
-  readonly #remove
-  readonly #usage
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare('SELECT bytes, objects, uploads FROM quotas WHERE account = ?')
-    this.#set = db.prepare('INSERT OR REPLACE INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?)')
-    this.#remove = db.prepare('DELETE FROM quotas WHERE account = ?')
-    this.#usage = db.prepare(
-      'SELECT total(objects) AS objects, total(bytes) + (SELECT total(bytes) FROM retained WHERE account = ?1) AS bytes FROM buckets WHERE owner = ?1',
-    )
+    this.#sql = statements(db, {
+      find: 'SELECT bytes, objects, uploads FROM quotas WHERE account = ?',
+      set: 'INSERT OR REPLACE INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?)',
+      remove: 'DELETE FROM quotas WHERE account = ?',
+      usage:
+        'SELECT total(objects) AS objects, total(bytes) + (SELECT total(bytes) FROM retained WHERE account = ?1) AS bytes FROM buckets WHERE owner = ?1',
+    })
   }
 
   /** Undefined if the account has none. */
   of(account: number): AccountQuota | undefined {
-    return this.#find.get(account)
+    return this.#sql.find.get(account)
   }
 
   usage(account: number): AccountUsage {
-    return this.#usage.get(account) as AccountUsage
+    return this.#sql.usage.get(account) as AccountUsage
   }
 
   set(account: number, { bytes, objects, uploads }: AccountQuota): void {
-    if (bytes === null && objects === null && uploads === null) this.#remove.run(account)
-    else this.#set.run(account, bytes, objects, uploads)
+    if (bytes === null && objects === null && uploads === null) this.#sql.remove.run(account)
+    else this.#sql.set.run(account, bytes, objects, uploads)
   }
 
   /**

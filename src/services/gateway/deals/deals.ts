@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 import { GatewayError } from '../errors.js'
 
@@ -40,40 +40,24 @@ const COLUMNS =
 
 /** The table of deals. Call writing methods inside a transaction. */
 export class Deals {
-  readonly #add
-  readonly #count
-  readonly #complete
-  readonly #drop
-  readonly #remove
-  readonly #find
-  readonly #findByToken
-  readonly #ofAccount
-  readonly #pending
-  readonly #history
-  readonly #ended
-  readonly #over
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare(
-      'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
-    )
-    this.#count = db.prepare('UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?')
-    this.#complete = db.prepare('UPDATE deals SET record = ?, ends = ? WHERE id = ?')
-    this.#drop = db.prepare('UPDATE deals SET dropped = 1, token = NULL WHERE id = ?')
-    this.#remove = db.prepare('DELETE FROM deals WHERE id = ?')
-    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
-    this.#findByToken = db.prepare(`SELECT ${COLUMNS} WHERE account = ? AND token = ?`)
-    this.#ofAccount = db.prepare(
-      "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
-    )
-    this.#pending = db.prepare(`SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`)
-    this.#history = db.prepare(
-      `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
-    )
-    this.#ended = db.prepare(
-      'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
-    )
-    this.#over = db.prepare('UPDATE deals SET ends = NULL WHERE id = ?')
+    this.#sql = statements(db, {
+      add: 'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?',
+      complete: 'UPDATE deals SET record = ?, ends = ? WHERE id = ?',
+      drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ?',
+      remove: 'DELETE FROM deals WHERE id = ?',
+      find: `SELECT ${COLUMNS} WHERE id = ?`,
+      findByToken: `SELECT ${COLUMNS} WHERE account = ? AND token = ?`,
+      ofAccount:
+        "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
+      pending: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`,
+      history: `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
+      ended: 'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
+      over: 'UPDATE deals SET ends = NULL WHERE id = ?',
+    })
   }
 
   /**
@@ -91,62 +75,62 @@ export class Deals {
   ): number {
     const { bucketName, key, terms, token, account } = ask
     const text = JSON.stringify(terms)
-    return this.#add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task).id
+    return this.#sql.add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task).id
   }
 
   /** Adds to the number of files and bytes of the deal. */
   count(id: number, files: number, bytes: number): void {
-    this.#count.run(files, bytes, id)
+    this.#sql.count.run(files, bytes, id)
   }
 
   complete(id: number, record: MadeDeal): void {
-    this.#complete.run(JSON.stringify(record), record.endEpoch, id)
+    this.#sql.complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
   /** Marks the deal as dropped; its token may be used again. */
   drop(id: number): void {
-    this.#drop.run(id)
+    this.#sql.drop.run(id)
   }
 
   remove(id: number): void {
-    this.#remove.run(id)
+    this.#sql.remove.run(id)
   }
 
   /** Throws when the deal does not exist. */
   mustFind(id: number): DealRow {
-    const row = this.#find.get(id)
+    const row = this.#sql.find.get(id)
     if (row === undefined) throw new Error(`The deal ${id} is gone.`)
     return toRow(row)
   }
 
   findByToken(account: number, token: string): DealRow | undefined {
-    const row = this.#findByToken.get(account, token)
+    const row = this.#sql.findByToken.get(account, token)
     return row === undefined ? undefined : toRow(row)
   }
 
   /** True when the account has made the deal with this CID. */
   isOf(account: number, dealCid: string): boolean {
-    return this.#ofAccount.get(dealCid, account) !== undefined
+    return this.#sql.ofAccount.get(dealCid, account) !== undefined
   }
 
   /** Online deals without a record. */
   pending(): DealRow[] {
-    return this.#pending.all().map(toRow)
+    return this.#sql.pending.all().map(toRow)
   }
 
   /** Made deals of exactly this key, or of the whole bucket when it is empty: oldest first, starting behind `after`. */
   history(bucket: number, key: Buffer, after: number, limit: number): CompleteDeal[] {
-    return this.#history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
+    return this.#sql.history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
   }
 
   /** Deals of this network that have ended by this epoch and may still have files, starting behind `after`. */
   ended(network: Network['kind'], epoch: number, after: number, limit: number): EndedDeal[] {
-    return this.#ended.all(epoch, network, after, limit) as EndedDeal[]
+    return this.#sql.ended.all(epoch, network, after, limit) as EndedDeal[]
   }
 
   /** Marks an ended deal as having no files any more. */
   over(id: number): void {
-    this.#over.run(id)
+    this.#sql.over.run(id)
   }
 }
 

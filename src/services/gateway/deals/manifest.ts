@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { PackedFile } from '../../network/network.js'
 
 /** An object as a file of a deal. */
@@ -19,59 +19,53 @@ export interface HeldCopy {
 
 /** The table of the files of deals. Call writing methods inside a transaction. */
 export class Manifest {
-  readonly #add
-  readonly #page
-  readonly #packed
-  readonly #holds
-  readonly #copies
-  readonly #remove
-  readonly #withNeed
-  readonly #removeOne
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare('INSERT INTO deal_files (deal, key, generation, size, etag) VALUES (?, ?, ?, ?, ?)')
-    this.#page = db.prepare(
-      'SELECT key, generation, size, etag FROM deal_files WHERE deal = ? AND key > ? ORDER BY key LIMIT ?',
-    )
-    this.#packed = db.prepare('UPDATE deal_files SET path = ?, cid = ? WHERE deal = ? AND key = ?')
-    this.#holds = db.prepare('SELECT 1 FROM deal_files WHERE generation = ? AND deal = ?')
-    this.#copies = db.prepare(`
+    this.#sql = statements(db, {
+      add: 'INSERT INTO deal_files (deal, key, generation, size, etag) VALUES (?, ?, ?, ?, ?)',
+      page: 'SELECT key, generation, size, etag FROM deal_files WHERE deal = ? AND key > ? ORDER BY key LIMIT ?',
+      packed: 'UPDATE deal_files SET path = ?, cid = ? WHERE deal = ? AND key = ?',
+      holds: 'SELECT 1 FROM deal_files WHERE generation = ? AND deal = ?',
+      copies: `
       SELECT d.record, f.path, f.cid, f.size FROM deal_files AS f JOIN deals AS d ON d.id = f.deal
       WHERE f.generation = ? AND f.cid IS NOT NULL AND d.record IS NOT NULL ORDER BY d.id DESC
-    `)
-    this.#remove = db.prepare(
-      'DELETE FROM deal_files WHERE deal = ?1 AND key IN (SELECT key FROM deal_files WHERE deal = ?1 ORDER BY key LIMIT ?2)',
-    )
-    this.#withNeed = db.prepare(`
+    `,
+      remove:
+        'DELETE FROM deal_files WHERE deal = ?1 AND key IN (SELECT key FROM deal_files WHERE deal = ?1 ORDER BY key LIMIT ?2)',
+      withNeed: `
       SELECT f.key, EXISTS (
         SELECT 1 FROM objects AS o WHERE o.bucket = ?2 AND o.key = f.key AND o.generation = f.generation AND o.body_at = 2
       ) AS needed
       FROM deal_files AS f WHERE f.deal = ?1 AND f.key > ?3 ORDER BY f.key LIMIT ?4
-    `)
-    this.#removeOne = db.prepare('DELETE FROM deal_files WHERE deal = ? AND key = ?')
+    `,
+      removeOne: 'DELETE FROM deal_files WHERE deal = ? AND key = ?',
+    })
   }
 
   add(deal: number, { key, generation, size, etag }: ManifestFile): void {
-    this.#add.run(deal, key, generation, size, etag)
+    this.#sql.add.run(deal, key, generation, size, etag)
   }
 
   /** Files whose key is above `after`, in byte order of their keys. */
   page(deal: number, after: Buffer, limit: number): ManifestFile[] {
-    return this.#page.all(deal, after, limit).map((row) => ({ ...row, key: Buffer.from(row.key) })) as ManifestFile[]
+    return this.#sql.page
+      .all(deal, after, limit)
+      .map((row) => ({ ...row, key: Buffer.from(row.key) })) as ManifestFile[]
   }
 
   packed(deal: number, key: Buffer, { path, cid }: PackedFile): void {
-    this.#packed.run(path.join('/'), cid, deal, key)
+    this.#sql.packed.run(path.join('/'), cid, deal, key)
   }
 
   /** True when this deal includes this generation. */
   has(deal: number, generation: string): boolean {
-    return this.#holds.get(generation, deal) !== undefined
+    return this.#sql.holds.get(generation, deal) !== undefined
   }
 
   /** The copies in all made deals, latest first. */
   copiesOf(generation: string): HeldCopy[] {
-    return this.#copies.all(generation).map(({ record, path, cid, size }) => {
+    return this.#sql.copies.all(generation).map(({ record, path, cid, size }) => {
       const { dealCid, terms } = JSON.parse(record)
       return { dealCid, minerId: terms.minerId, file: { path: path === '' ? [] : path.split('/'), size, cid } }
     })
@@ -79,7 +73,7 @@ export class Manifest {
 
   /** Removes at most `limit` files of a deal. Returns how many it removed. */
   remove(deal: number, limit: number): number {
-    return Number(this.#remove.run(deal, limit).changes)
+    return Number(this.#sql.remove.run(deal, limit).changes)
   }
 
   /**
@@ -88,11 +82,11 @@ export class Manifest {
    * number of files kept.
    */
   prune(deal: number, bucket: number, after: Buffer, limit: number): { last: Buffer | undefined; kept: number } {
-    const rows = this.#withNeed.all(deal, bucket, after, limit) as { key: Uint8Array; needed: number }[]
+    const rows = this.#sql.withNeed.all(deal, bucket, after, limit) as { key: Uint8Array; needed: number }[]
     let kept = 0
     for (const { key, needed } of rows) {
       if (needed === 1) kept++
-      else this.#removeOne.run(deal, key)
+      else this.#sql.removeOne.run(deal, key)
     }
     const last = rows.length < limit ? undefined : rows.at(-1)?.key
     return { last: last === undefined ? undefined : Buffer.from(last), kept }

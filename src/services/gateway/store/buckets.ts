@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 
 export interface BucketRow {
   /** Unique; never reused, not even for a bucket of the same name. */
@@ -22,66 +22,59 @@ interface Usage {
 
 /** The table of buckets. Call writing methods inside a transaction. */
 export class Buckets {
-  readonly #find
-  readonly #ofOwner
-  readonly #add
-  readonly #remove
-  readonly #removePolicies
-  readonly #removeFences
-  readonly #isEmpty
-  readonly #count
-  readonly #touch
-  readonly #usage
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare('SELECT id, name, created, changed, owner FROM buckets WHERE name = ?')
-    this.#ofOwner = db.prepare('SELECT id, name, created, changed, owner FROM buckets WHERE owner = ? ORDER BY name')
-    this.#add = db.prepare('INSERT INTO buckets (name, created, changed, owner) VALUES (?, ?, ?, ?)')
-    this.#remove = db.prepare('DELETE FROM buckets WHERE id = ?')
-    this.#removePolicies = db.prepare('DELETE FROM policies WHERE bucket = ?')
-    this.#removeFences = db.prepare('DELETE FROM removed WHERE bucket = ?')
-    this.#isEmpty = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM objects WHERE bucket = ?) AS empty')
-    this.#count = db.prepare('UPDATE buckets SET objects = objects + ?, bytes = bytes + ? WHERE id = ?')
-    this.#touch = db.prepare('UPDATE buckets SET changed = ? WHERE id = ?')
-    this.#usage = db.prepare('SELECT total(objects) AS objects, total(bytes) AS bytes FROM buckets WHERE owner = ?')
+    this.#sql = statements(db, {
+      find: 'SELECT id, name, created, changed, owner FROM buckets WHERE name = ?',
+      ofOwner: 'SELECT id, name, created, changed, owner FROM buckets WHERE owner = ? ORDER BY name',
+      add: 'INSERT INTO buckets (name, created, changed, owner) VALUES (?, ?, ?, ?)',
+      remove: 'DELETE FROM buckets WHERE id = ?',
+      removePolicies: 'DELETE FROM policies WHERE bucket = ?',
+      removeFences: 'DELETE FROM removed WHERE bucket = ?',
+      isEmpty: 'SELECT NOT EXISTS (SELECT 1 FROM objects WHERE bucket = ?) AS empty',
+      count: 'UPDATE buckets SET objects = objects + ?, bytes = bytes + ? WHERE id = ?',
+      touch: 'UPDATE buckets SET changed = ? WHERE id = ?',
+      usage: 'SELECT total(objects) AS objects, total(bytes) AS bytes FROM buckets WHERE owner = ?',
+    })
   }
 
   find(name: string): BucketRow | undefined {
-    return this.#find.get(name)
+    return this.#sql.find.get(name)
   }
 
   /** The buckets of an account, by name. */
   of(owner: number): BucketRow[] {
-    return this.#ofOwner.all(owner) as BucketRow[]
+    return this.#sql.ofOwner.all(owner) as BucketRow[]
   }
 
   add(name: string, created: string, owner: number): void {
-    this.#add.run(name, created, created, owner)
+    this.#sql.add.run(name, created, created, owner)
   }
 
   /** Removes the bucket with its policies and the fences of its removed keys. */
   remove(id: number): void {
-    this.#removePolicies.run(id)
-    this.#removeFences.run(id)
-    this.#remove.run(id)
+    this.#sql.removePolicies.run(id)
+    this.#sql.removeFences.run(id)
+    this.#sql.remove.run(id)
   }
 
   isEmpty(id: number): boolean {
-    return this.#isEmpty.get(id).empty === 1
+    return this.#sql.isEmpty.get(id).empty === 1
   }
 
   /** Adds to the number of objects and bytes of the bucket; negative numbers subtract. */
   count(id: number, objects: number, bytes: number): void {
-    this.#count.run(objects, bytes, id)
+    this.#sql.count.run(objects, bytes, id)
   }
 
   touch(id: number, changed: string): void {
-    this.#touch.run(changed, id)
+    this.#sql.touch.run(changed, id)
   }
 
   /** Sum over the buckets of an account. */
   usage(owner: number): Usage {
-    return this.#usage.get(owner) as Usage
+    return this.#sql.usage.get(owner) as Usage
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.js'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
 
@@ -38,14 +38,7 @@ const LOOK_EVERY = 1000
  */
 export class Fences {
   readonly #clock: Clock
-  readonly #removed
-  readonly #remember
-  readonly #forget
-  readonly #count
-  readonly #nth
-  readonly #prune
-  readonly #floor
-  readonly #setFloor
+  readonly #sql
   /** Number of removals by account. */
   readonly #remembered = new Map<number, number>()
   readonly #most: number
@@ -54,16 +47,16 @@ export class Fences {
   constructor(db: Database, clock: Clock, most = MAX_REMOVED) {
     this.#clock = clock
     this.#most = most
-    this.#removed = db.prepare('SELECT fence, write_id AS writeId FROM removed WHERE bucket = ? AND key = ?')
-    this.#remember = db.prepare('INSERT OR REPLACE INTO removed (bucket, key, fence, write_id) VALUES (?, ?, ?, ?)')
-    this.#forget = db.prepare('DELETE FROM removed WHERE bucket = ? AND key = ?')
-    this.#count = db.prepare(`SELECT count(*) AS count FROM removed WHERE ${OF_OWNER}`)
-    this.#nth = db.prepare(`SELECT fence FROM removed WHERE ${OF_OWNER} ORDER BY fence LIMIT 1 OFFSET ?`)
-    this.#prune = db.prepare(`DELETE FROM removed WHERE ${OF_OWNER} AND fence <= ?`)
-    this.#floor = db.prepare('SELECT fence FROM fence_floor WHERE id = ?')
-    this.#setFloor = db.prepare(
-      'INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = max(fence, ?2)',
-    )
+    this.#sql = statements(db, {
+      removed: 'SELECT fence, write_id AS writeId FROM removed WHERE bucket = ? AND key = ?',
+      remember: 'INSERT OR REPLACE INTO removed (bucket, key, fence, write_id) VALUES (?, ?, ?, ?)',
+      forget: 'DELETE FROM removed WHERE bucket = ? AND key = ?',
+      count: `SELECT count(*) AS count FROM removed WHERE ${OF_OWNER}`,
+      nth: `SELECT fence FROM removed WHERE ${OF_OWNER} ORDER BY fence LIMIT 1 OFFSET ?`,
+      prune: `DELETE FROM removed WHERE ${OF_OWNER} AND fence <= ?`,
+      floor: 'SELECT fence FROM fence_floor WHERE id = ?',
+      setFloor: 'INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = max(fence, ?2)',
+    })
   }
 
   /**
@@ -71,9 +64,9 @@ export class Fences {
    * not before the creation of the bucket.
    */
   ofRemoved(bucket: BucketRow, key: Buffer): LastWrite {
-    const row: LastWrite | undefined = this.#removed.get(bucket.id, key)
+    const row: LastWrite | undefined = this.#sql.removed.get(bucket.id, key)
     if (row !== undefined) return row
-    const floor: { fence: number } | undefined = this.#floor.get(bucket.owner)
+    const floor: { fence: number } | undefined = this.#sql.floor.get(bucket.owner)
     return { fence: Math.max(floor?.fence ?? 0, microseconds(bucket.created)), writeId: null }
   }
 
@@ -94,22 +87,22 @@ export class Fences {
   }
 
   remember({ id, owner }: BucketRow, key: Buffer, { fence, writeId }: LastWrite): void {
-    this.#remember.run(id, key, fence, writeId)
+    this.#sql.remember.run(id, key, fence, writeId)
     const count = (this.#remembered.get(owner) ?? 0) + 1
     this.#remembered.set(owner, count)
     if (count % LOOK_EVERY === 0) this.#forgetOldest(owner)
   }
 
   forget(bucket: number, key: Buffer): void {
-    this.#forget.run(bucket, key)
+    this.#sql.forget.run(bucket, key)
   }
 
   #forgetOldest(owner: number): void {
-    const surplus = this.#count.get(owner).count - this.#most
+    const surplus = this.#sql.count.get(owner).count - this.#most
     if (surplus <= 0) return
-    const { fence } = this.#nth.get(owner, surplus - 1)
-    this.#setFloor.run(owner, fence)
-    this.#prune.run(owner, fence)
+    const { fence } = this.#sql.nth.get(owner, surplus - 1)
+    this.#sql.setFloor.run(owner, fence)
+    this.#sql.prune.run(owner, fence)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Database, Writer } from '../../database.js'
+import { type Database, statements, type Writer } from '../../database.js'
 import type { Blobs } from './blobs.js'
 import type { Freed, Objects } from './objects.js'
 
@@ -19,23 +19,19 @@ export class Holds {
   readonly #objects: Objects
   readonly #blobs: Blobs
   readonly #held = new Map<number, Set<Hold>>()
-  readonly #retain
-  readonly #isRetained
-  readonly #page
-  readonly #forget
+  readonly #sql
 
   constructor(db: Database, writer: Writer, objects: Objects, blobs: Blobs) {
     this.#writer = writer
     this.#objects = objects
     this.#blobs = blobs
-    this.#retain = db.prepare(
-      'INSERT INTO retained (generation, bucket, body_at, account, bytes) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4)',
-    )
-    this.#isRetained = db.prepare('SELECT 1 FROM retained WHERE generation = ?')
-    this.#page = db.prepare(
-      'SELECT generation, body_at AS bodyAt FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
-    )
-    this.#forget = db.prepare('DELETE FROM retained WHERE generation = ?')
+    this.#sql = statements(db, {
+      retain:
+        'INSERT INTO retained (generation, bucket, body_at, account, bytes) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4)',
+      isRetained: 'SELECT 1 FROM retained WHERE generation = ?',
+      page: 'SELECT generation, body_at AS bodyAt FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
+      forget: 'DELETE FROM retained WHERE generation = ?',
+    })
     // Bodies that an earlier process retained. Their files have no row any more, so the sweep removes them.
     db.exec('DELETE FROM bodies WHERE generation IN (SELECT generation FROM retained); DELETE FROM retained')
   }
@@ -52,7 +48,7 @@ export class Holds {
 
   /** True when the body of an overwritten or removed object is kept. */
   isRetained(generation: string): boolean {
-    return this.#isRetained.get(generation) !== undefined
+    return this.#sql.isRetained.get(generation) !== undefined
   }
 
   /**
@@ -62,7 +58,7 @@ export class Holds {
   letGo(bucket: number, { generation, bodyAt, size }: Freed): boolean {
     if (bodyAt === 'network') return false
     if (this.covers(bucket, generation)) {
-      this.#retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size)
+      this.#sql.retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size)
       return false
     }
     if (bodyAt === 'index') this.#objects.removeBody(generation)
@@ -86,10 +82,10 @@ export class Holds {
   /** Returns the last generation examined, or undefined when there are no more. */
   async #releaseBatch(bucket: number, after: string): Promise<string | undefined> {
     const { rows, files } = await this.#writer.run(() => {
-      const rows = this.#page.all(bucket, after, RELEASE_BATCH) as { generation: string; bodyAt: number }[]
+      const rows = this.#sql.page.all(bucket, after, RELEASE_BATCH) as { generation: string; bodyAt: number }[]
       const free = rows.filter(({ generation }) => !this.covers(bucket, generation))
       for (const { generation, bodyAt } of free) {
-        this.#forget.run(generation)
+        this.#sql.forget.run(generation)
         if (bodyAt === 1) this.#objects.removeBody(generation)
       }
       return { rows, files: free.filter(({ bodyAt }) => bodyAt === 0) }

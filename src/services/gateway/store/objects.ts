@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { LastWrite } from './fences.js'
 
 /**
@@ -84,49 +84,31 @@ const listedAsJson = `
 
 /** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
-  readonly #find
-  readonly #put
-  readonly #remove
-  readonly #body
-  readonly #putBody
-  readonly #removeBody
-  readonly #move
-  readonly #last
-  readonly #page
-  readonly #jsonPage
-  readonly #groupedPage
-  readonly #hasFile
-  readonly #within
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare(
-      'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
-    )
-    this.#put = db.prepare(
-      'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    )
-    this.#remove = db.prepare(
-      'DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size',
-    )
-    this.#body = db.prepare('SELECT body FROM bodies WHERE generation = ?')
-    this.#putBody = db.prepare('INSERT INTO bodies (generation, body) VALUES (?, ?)')
-    this.#removeBody = db.prepare('DELETE FROM bodies WHERE generation = ?')
-    this.#move = db.prepare('UPDATE objects SET body_at = ? WHERE bucket = ? AND key = ?')
-    this.#last = db.prepare('SELECT generation, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?')
-    this.#page = db.prepare(
-      'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
-    )
-    this.#page.setReturnArrays(true)
-    this.#jsonPage = db.prepare(listedAsJson)
-    this.#jsonPage.setReturnArrays(true)
-    this.#groupedPage = db.prepare(groupedPage)
-    this.#groupedPage.setReturnArrays(true)
-    this.#hasFile = db.prepare('SELECT 1 FROM objects WHERE generation = ? AND body_at = 0')
-    this.#within = db.prepare('SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1')
+    this.#sql = statements(db, {
+      find: 'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
+      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      remove: 'DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size',
+      body: 'SELECT body FROM bodies WHERE generation = ?',
+      putBody: 'INSERT INTO bodies (generation, body) VALUES (?, ?)',
+      removeBody: 'DELETE FROM bodies WHERE generation = ?',
+      move: 'UPDATE objects SET body_at = ? WHERE bucket = ? AND key = ?',
+      last: 'SELECT generation, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
+      page: 'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
+      jsonPage: listedAsJson,
+      groupedPage: groupedPage,
+      hasFile: 'SELECT 1 FROM objects WHERE generation = ? AND body_at = 0',
+      within: 'SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1',
+    })
+    this.#sql.groupedPage.setReturnArrays(true)
+    this.#sql.jsonPage.setReturnArrays(true)
+    this.#sql.page.setReturnArrays(true)
   }
 
   find(bucket: number, key: Buffer): ObjectRow | undefined {
-    const row = this.#find.get(bucket, key)
+    const row = this.#sql.find.get(bucket, key)
     if (row === undefined) return undefined
     return {
       ...row,
@@ -141,45 +123,45 @@ export class Objects {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
-    this.#put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId)
-    if (body !== undefined) this.#putBody.run(generation, body)
+    this.#sql.put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId)
+    if (body !== undefined) this.#sql.putBody.run(generation, body)
   }
 
   /** Changes where the body of the object is stored; `body` is given when that is the index. */
   move(bucket: number, { key, generation }: ObjectRow, bodyAt: BodyAt, body?: Buffer): void {
-    this.#move.run(places.indexOf(bodyAt), bucket, key)
-    if (body !== undefined) this.#putBody.run(generation, body)
+    this.#sql.move.run(places.indexOf(bodyAt), bucket, key)
+    if (body !== undefined) this.#sql.putBody.run(generation, body)
   }
 
   /** Fence, write id and generation of the last write to a key that has an object. */
   lastWrite(bucket: number, key: Buffer): (LastWrite & { readonly generation: string }) | undefined {
-    return this.#last.get(bucket, key)
+    return this.#sql.last.get(bucket, key)
   }
 
   /** Removes the row; the caller removes the body. */
   remove(bucket: number, key: Buffer): Freed | undefined {
-    const row = this.#remove.get(bucket, key)
+    const row = this.#sql.remove.get(bucket, key)
     if (row === undefined) return undefined
     return { generation: row.generation, bodyAt: placeOf(row.bodyAt), size: row.size }
   }
 
   removeBody(generation: string): void {
-    this.#removeBody.run(generation)
+    this.#sql.removeBody.run(generation)
   }
 
   inlineBody(generation: string): Buffer | undefined {
-    const row = this.#body.get(generation)
+    const row = this.#sql.body.get(generation)
     return row === undefined ? undefined : asBuffer(row.body)
   }
 
   /** Objects with `from` <= key < `to`, in byte order of their keys. */
   page(bucket: number, from: Buffer, to: Buffer, limit: number): ListedObject[] {
-    return this.#page.all(bucket, from, to, limit).map(listed)
+    return this.#sql.page.all(bucket, from, to, limit).map(listed)
   }
 
   /** Like `page`, but returns each object as web.ListObjects describes it, in JSON. */
   pageAsJson(bucket: number, from: Buffer, to: Buffer, limit: number): string[] {
-    return this.#jsonPage.all(bucket, from, to, limit).map(([text]: [string]) => text)
+    return this.#sql.jsonPage.all(bucket, from, to, limit).map(([text]: [string]) => text)
   }
 
   /**
@@ -194,17 +176,17 @@ export class Objects {
     prefixLength: number,
     delimiter: Buffer,
   ): ListedObject[] {
-    return this.#groupedPage.all(bucket, from, to, limit, prefixLength + 1, delimiter).map(listed)
+    return this.#sql.groupedPage.all(bucket, from, to, limit, prefixLength + 1, delimiter).map(listed)
   }
 
   /** True when an object with `from` <= key < `to` exists. */
   anyWithin(bucket: number, from: Buffer, to: Buffer): boolean {
-    return this.#within.get(bucket, from, to) !== undefined
+    return this.#sql.within.get(bucket, from, to) !== undefined
   }
 
   /** True when the file of this name holds the body of an object. */
   hasFile(generation: string): boolean {
-    return this.#hasFile.get(generation) !== undefined
+    return this.#sql.hasFile.get(generation) !== undefined
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Database, Writer } from '../../database.js'
+import { type Database, statements, type Writer } from '../../database.js'
 import type { KuboNode } from './kubo-node.js'
 
 export const pinSchema = `
@@ -24,11 +24,7 @@ const LATE_MS = 10 * 60_000
 export class Pins {
   readonly #writer: Writer
   readonly #node: KuboNode
-  readonly #find
-  readonly #note
-  readonly #forget
-  readonly #unneeded
-  readonly #isUnneeded
+  readonly #sql
   /** The last job of each root. */
   readonly #last = new Map<string, Promise<unknown>>()
 
@@ -39,11 +35,13 @@ export class Pins {
   constructor(db: Database, writer: Writer, node: KuboNode, unneeded: string) {
     this.#writer = writer
     this.#node = node
-    this.#find = db.prepare('SELECT 1 FROM pins WHERE root = ?')
-    this.#note = db.prepare('INSERT OR REPLACE INTO pins (root, asked_ms) VALUES (?, ?)')
-    this.#forget = db.prepare('DELETE FROM pins WHERE root = ? AND asked_ms < ?')
-    this.#unneeded = db.prepare(`SELECT root FROM pins WHERE root > ? AND ${unneeded} ORDER BY root LIMIT ?`)
-    this.#isUnneeded = db.prepare(`SELECT 1 FROM pins WHERE root = ? AND ${unneeded}`)
+    this.#sql = statements(db, {
+      find: 'SELECT 1 FROM pins WHERE root = ?',
+      note: 'INSERT OR REPLACE INTO pins (root, asked_ms) VALUES (?, ?)',
+      forget: 'DELETE FROM pins WHERE root = ? AND asked_ms < ?',
+      unneeded: `SELECT root FROM pins WHERE root > ? AND ${unneeded} ORDER BY root LIMIT ?`,
+      isUnneeded: `SELECT 1 FROM pins WHERE root = ? AND ${unneeded}`,
+    })
   }
 
   /**
@@ -52,9 +50,9 @@ export class Pins {
   make<T>(root: string, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#alone(root, async () => {
       signal.throwIfAborted()
-      const ours = this.#find.get(root) !== undefined
+      const ours = this.#sql.find.get(root) !== undefined
       if (ours || !(await this.#node.isPinned(root, signal))) {
-        await this.#writer.run(() => this.#note.run(root, Date.now()))
+        await this.#writer.run(() => this.#sql.note.run(root, Date.now()))
       }
       return job()
     })
@@ -66,7 +64,7 @@ export class Pins {
    */
   async sweep(signal?: AbortSignal): Promise<void> {
     for (let last = ''; ; ) {
-      const roots = this.#unneeded.all(last, BATCH).map(({ root }) => root as string)
+      const roots = this.#sql.unneeded.all(last, BATCH).map(({ root }) => root as string)
       for (const root of roots) {
         if (!this.#last.has(root)) await this.#alone(root, () => this.#takeBack(root, signal))
       }
@@ -78,9 +76,9 @@ export class Pins {
   async #takeBack(root: string, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     // Something may need it since the list was read.
-    if (this.#isUnneeded.get(root) === undefined) return
+    if (this.#sql.isUnneeded.get(root) === undefined) return
     await this.#node.unpin(root, signal)
-    await this.#writer.run(() => this.#forget.run(root, Date.now() - LATE_MS))
+    await this.#writer.run(() => this.#sql.forget.run(root, Date.now() - LATE_MS))
   }
 
   #alone<T>(root: string, job: () => Promise<T>): Promise<T> {

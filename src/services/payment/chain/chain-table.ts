@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { LogPlace } from './abi.js'
 
 /** Most blocks whose hashes are remembered besides those of blocks with logs. */
@@ -45,119 +45,96 @@ const LOG = `block, position, block_hash AS blockHash, hash, kind, w_cid AS wCid
 
 /** What is known of the chain. Call writing methods inside a transaction. */
 export class ChainTable {
-  readonly #state
-  readonly #begin
-  readonly #setFirst
-  readonly #setCoin
-  readonly #setLast
-  readonly #known
-  readonly #count
-  readonly #block
-  readonly #refused
-  readonly #note
-  readonly #prune
-  readonly #forgetBlocks
-  readonly #addLog
-  readonly #above
-  readonly #removeAbove
-  readonly #ofUpload
+  readonly #sql
 
   constructor(db: Database) {
-    this.#state = db.prepare(
-      `SELECT chain_id AS chainId, contract, token, token_name AS tokenName, decimals, first_block AS firstBlock,
+    this.#sql = statements(db, {
+      state: `SELECT chain_id AS chainId, contract, token, token_name AS tokenName, decimals, first_block AS firstBlock,
         last_block AS lastBlock FROM chain`,
-    )
-    this.#begin = db.prepare('INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)')
-    this.#setFirst = db.prepare('UPDATE chain SET first_block = ?, last_block = ?')
-    this.#setCoin = db.prepare('UPDATE chain SET decimals = ?, token_name = coalesce(?, token_name)')
-    this.#setLast = db.prepare('UPDATE chain SET last_block = ?')
-    this.#known = db.prepare(
-      `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
-    )
-    this.#count = db.prepare(
-      'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs)',
-    )
-    this.#block = db.prepare(
-      'SELECT number, hash FROM chain_blocks WHERE number = ?1 UNION SELECT block, block_hash FROM chain_logs WHERE block = ?1',
-    )
-    this.#refused = db.prepare("SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'")
-    this.#note = db.prepare('INSERT OR REPLACE INTO chain_blocks (number, hash) VALUES (?, ?)')
-    this.#prune = db.prepare(
-      `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MAX_BLOCKS})`,
-    )
-    this.#forgetBlocks = db.prepare('DELETE FROM chain_blocks WHERE number > ?')
-    this.#addLog = db.prepare(
-      'INSERT INTO chain_logs (block, position, block_hash, hash, kind, w_cid, amount, time, outcome, former_status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    )
-    this.#above = db.prepare(`SELECT ${LOG} WHERE block > ? ORDER BY block DESC, position DESC`)
-    this.#removeAbove = db.prepare('DELETE FROM chain_logs WHERE block > ?')
-    this.#ofUpload = db.prepare(`SELECT ${LOG} WHERE w_cid = ? ORDER BY block, position`)
+      begin: 'INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)',
+      setFirst: 'UPDATE chain SET first_block = ?, last_block = ?',
+      setCoin: 'UPDATE chain SET decimals = ?, token_name = coalesce(?, token_name)',
+      setLast: 'UPDATE chain SET last_block = ?',
+      known: `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
+      count: 'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs)',
+      block:
+        'SELECT number, hash FROM chain_blocks WHERE number = ?1 UNION SELECT block, block_hash FROM chain_logs WHERE block = ?1',
+      refused: "SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'",
+      note: 'INSERT OR REPLACE INTO chain_blocks (number, hash) VALUES (?, ?)',
+      prune: `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MAX_BLOCKS})`,
+      forgetBlocks: 'DELETE FROM chain_blocks WHERE number > ?',
+      addLog:
+        'INSERT INTO chain_logs (block, position, block_hash, hash, kind, w_cid, amount, time, outcome, former_status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      above: `SELECT ${LOG} WHERE block > ? ORDER BY block DESC, position DESC`,
+      removeAbove: 'DELETE FROM chain_logs WHERE block > ?',
+      ofUpload: `SELECT ${LOG} WHERE w_cid = ? ORDER BY block, position`,
+    })
   }
 
   /** Undefined while the folder follows no chain. */
   state(): ChainState | undefined {
-    return this.#state.get() as ChainState | undefined
+    return this.#sql.state.get() as ChainState | undefined
   }
 
   begin({ chainId, contract, token }: ChainIdentity): void {
-    this.#begin.run(chainId, contract, token)
+    this.#sql.begin.run(chainId, contract, token)
   }
 
   setFirstBlock(number: number): void {
-    this.#setFirst.run(number, number - 1)
+    this.#sql.setFirst.run(number, number - 1)
   }
 
   setCoin({ decimals, symbol }: { readonly decimals: number; readonly symbol: string | undefined }): void {
-    this.#setCoin.run(decimals, symbol ?? null)
+    this.#sql.setCoin.run(decimals, symbol ?? null)
   }
 
   /** Number of blocks whose hashes are known. */
   countKnown(): number {
-    return (this.#count.get() as { readonly count: number }).count
+    return (this.#sql.count.get() as { readonly count: number }).count
   }
 
   /** A block whose hash is known, by its place in their order, from 0. */
   knownAt(place: number): KnownBlock | undefined {
-    return this.#known.get(place) as KnownBlock | undefined
+    return this.#sql.known.get(place) as KnownBlock | undefined
   }
 
   /** A block whose hash is known, by its number. */
   block(number: number): KnownBlock | undefined {
-    return this.#block.get(number) as KnownBlock | undefined
+    return this.#sql.block.get(number) as KnownBlock | undefined
   }
 
   /** Number of logs about an upload that do not count. */
   countRefused(wCid: string): number {
-    return (this.#refused.get(wCid) as { readonly count: number }).count
+    return (this.#sql.refused.get(wCid) as { readonly count: number }).count
   }
 
   /** Reading has come as far as this block. */
   setLastBlock({ number, hash }: KnownBlock): void {
-    this.#setLast.run(number)
-    this.#note.run(number, hash)
-    this.#prune.run()
+    this.#sql.setLast.run(number)
+    this.#sql.note.run(number, hash)
+    this.#sql.prune.run()
   }
 
   /** Goes back to a block: the logs and hashes above it are forgotten. */
   goBackTo(number: number): void {
-    this.#setLast.run(number)
-    this.#forgetBlocks.run(number)
-    this.#removeAbove.run(number)
+    this.#sql.setLast.run(number)
+    this.#sql.forgetBlocks.run(number)
+    this.#sql.removeAbove.run(number)
   }
 
   addLog(log: ChainLog): void {
     const { block, position, blockHash, hash, kind, wCid, amount, time, outcome, formerStatus } = log
-    this.#addLog.run(block, position, blockHash, hash, kind, wCid, String(amount), time, outcome, formerStatus)
+    this.#sql.addLog.run(block, position, blockHash, hash, kind, wCid, String(amount), time, outcome, formerStatus)
   }
 
   /** Logs above a block, the last one first. */
   logsAbove(number: number): ChainLog[] {
-    return this.#above.all(number).map(logOf)
+    return this.#sql.above.all(number).map(logOf)
   }
 
   /** @param wCid of an upload */
   logsOf(wCid: string): ChainLog[] {
-    return this.#ofUpload.all(wCid).map(logOf)
+    return this.#sql.ofUpload.all(wCid).map(logOf)
   }
 }
 

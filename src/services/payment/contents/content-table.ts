@@ -1,6 +1,6 @@
 import { CID } from 'multiformats/cid'
 import { create } from 'multiformats/hashes/digest'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { PackedContent } from '../../network/pack/pack.js'
 
 /** Where the bytes of a content are: in the folder, with a storage provider alone, or nowhere. */
@@ -28,28 +28,22 @@ const SHA_256 = 0x12
 
 /** The table of contents. Call writing methods inside a transaction. */
 export class ContentTable {
-  readonly #find
-  readonly #ofBlock
-  readonly #total
-  readonly #add
-  readonly #addBlock
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare(`SELECT ${CONTENT_COLUMNS} FROM contents WHERE cid = ?`)
-    this.#ofBlock = db.prepare(
-      `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
+    this.#sql = statements(db, {
+      find: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE cid = ?`,
+      ofBlock: `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
         ORDER BY place = 'here' DESC, contents.id LIMIT 1`,
-    )
-    this.#total = db.prepare("SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'")
-    this.#add = db.prepare(
-      `INSERT INTO contents (cid, kind, size, car_size) VALUES (?, ?, ?, ?)
+      total: "SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'",
+      add: `INSERT INTO contents (cid, kind, size, car_size) VALUES (?, ?, ?, ?)
         ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size`,
-    )
-    this.#addBlock = db.prepare('INSERT OR IGNORE INTO blocks (digest, content) VALUES (?, ?)')
+      addBlock: 'INSERT OR IGNORE INTO blocks (digest, content) VALUES (?, ?)',
+    })
   }
 
   find(cid: string): Content | undefined {
-    return this.#find.get(cid) as Content | undefined
+    return this.#sql.find.get(cid) as Content | undefined
   }
 
   /**
@@ -57,7 +51,7 @@ export class ContentTable {
    * @param digest SHA-256
    */
   ofBlock(digest: Uint8Array): Content | undefined {
-    const found = this.#ofBlock.get(digest) as Content | undefined
+    const found = this.#sql.ofBlock.get(digest) as Content | undefined
     // A former version named each block for one content alone: the root of another may be missing.
     const content = found ?? this.find(CID.createV0(create(SHA_256, digest)).toString())
     return content?.place === 'gone' ? undefined : content
@@ -65,7 +59,7 @@ export class ContentTable {
 
   /** Bytes of all CARs. */
   totalBytes(): number {
-    return this.#total.get().total as number
+    return this.#sql.total.get().total as number
   }
 
   /**
@@ -73,9 +67,9 @@ export class ContentTable {
    * @param digests of its blocks
    */
   add({ cid, kind, size, carSize }: PackedContent & Pick<Content, 'kind'>, digests: readonly Uint8Array[]): Content {
-    this.#add.run(cid, kind, size, carSize)
+    this.#sql.add.run(cid, kind, size, carSize)
     const content = this.find(cid) as Content
-    for (const digest of digests) this.#addBlock.run(digest, content.id)
+    for (const digest of digests) this.#sql.addBlock.run(digest, content.id)
     return content
   }
 }

@@ -4,7 +4,7 @@ import { link, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { DealFile, Pack, PackedFile } from '../../network/network.js'
 import { Staging } from '../../network/staging.js'
@@ -102,36 +102,31 @@ const COLUMNS = 'id, payload_cid AS payloadCid, size, md5, task, status, duratio
 
 /** The table of CARs. Call writing methods inside a transaction. */
 export class CarTable {
-  readonly #find
-  readonly #ofTask
-  readonly #open
-  readonly #add
-  readonly #postAgain
-  readonly #setStatus
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
-    this.#ofTask = db.prepare(`SELECT ${COLUMNS} WHERE task = ?`)
-    this.#open = db.prepare(`SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`)
-    this.#add = db.prepare(
-      "INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch) VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?)",
-    )
-    this.#postAgain = db.prepare("UPDATE cars SET task = ?, tried = tried || ?, status = 'Packed' WHERE id = ?")
-    this.#setStatus = db.prepare('UPDATE cars SET status = ? WHERE id = ?')
+    this.#sql = statements(db, {
+      find: `SELECT ${COLUMNS} WHERE id = ?`,
+      ofTask: `SELECT ${COLUMNS} WHERE task = ?`,
+      open: `SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`,
+      add: "INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch) VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?)",
+      postAgain: "UPDATE cars SET task = ?, tried = tried || ?, status = 'Packed' WHERE id = ?",
+      setStatus: 'UPDATE cars SET status = ? WHERE id = ?',
+    })
   }
 
   find(id: number): PackedCar | undefined {
-    return carOf(this.#find.get(id))
+    return carOf(this.#sql.find.get(id))
   }
 
   /** @param task UUID */
   ofTask(task: string): PackedCar | undefined {
-    return carOf(this.#ofTask.get(task))
+    return carOf(this.#sql.ofTask.get(task))
   }
 
   /** Those that are not settled. */
   open(): PackedCar[] {
-    return this.#open.all().flatMap((row) => carOf(row) ?? [])
+    return this.#sql.open.all().flatMap((row) => carOf(row) ?? [])
   }
 
   /**
@@ -140,16 +135,16 @@ export class CarTable {
    */
   add(car: Omit<PackedCar, 'id' | 'status' | 'tried'>, now: number, epoch: number): number {
     const { payloadCid, size, md5, task, duration } = car
-    return this.#add.run(payloadCid, size, md5, task, duration, now, epoch).lastInsertRowid as number
+    return this.#sql.add.run(payloadCid, size, md5, task, duration, now, epoch).lastInsertRowid as number
   }
 
   /** A provider failed with the CAR: another task is to be posted for it. */
   postAgain(id: number, task: string, failed: string): void {
-    this.#postAgain.run(task, `${failed} `, id)
+    this.#sql.postAgain.run(task, `${failed} `, id)
   }
 
   setStatus(id: number, status: PackedCar['status']): void {
-    this.#setStatus.run(status, id)
+    this.#sql.setStatus.run(status, id)
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { DealState, DealStatus } from '../../network/network.js'
 import { parseFil } from '../../network/units/fil.js'
 
@@ -49,51 +49,37 @@ const COLUMNS = `id, car, deal_id AS dealId, deal_cid AS dealCid, piece_cid AS p
 
 /** The table of offline deals, and the log of their states. Call writing methods inside a transaction. */
 export class DealTable {
-  readonly #find
-  readonly #ofCar
-  readonly #byDealId
-  readonly #logOf
-  readonly #byCid
-  readonly #add
-  readonly #update
-  readonly #log
-  readonly #succeed
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare(`SELECT ${COLUMNS} WHERE id = ?`)
-    this.#ofCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? ORDER BY id`)
-    this.#byDealId = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND deal_id = ?`)
-    this.#logOf = db.prepare(
-      'SELECT id, deal, on_chain_status AS onChainStatus, message, created FROM deal_logs WHERE deal = ? ORDER BY id',
-    )
-    this.#byCid = db.prepare(`SELECT ${COLUMNS} WHERE deal_cid = ?`)
-    this.#add = db.prepare(
-      `INSERT OR IGNORE INTO offline_deals (car, deal_id, deal_cid, piece_cid, piece_size, miner_fid, client, verified,
+    this.#sql = statements(db, {
+      find: `SELECT ${COLUMNS} WHERE id = ?`,
+      ofCar: `SELECT ${COLUMNS} WHERE car = ? ORDER BY id`,
+      byDealId: `SELECT ${COLUMNS} WHERE car = ? AND deal_id = ?`,
+      logOf:
+        'SELECT id, deal, on_chain_status AS onChainStatus, message, created FROM deal_logs WHERE deal = ? ORDER BY id',
+      byCid: `SELECT ${COLUMNS} WHERE deal_cid = ?`,
+      add: `INSERT OR IGNORE INTO offline_deals (car, deal_id, deal_cid, piece_cid, piece_size, miner_fid, client, verified,
         price, start_epoch, end_epoch, on_chain_status, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    this.#update = db.prepare(
-      `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
+      update: `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
         status = CASE status WHEN 'Success' THEN status ELSE ? END WHERE deal_cid = ?`,
-    )
-    this.#log = db.prepare(
-      'INSERT OR IGNORE INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?)',
-    )
-    this.#succeed = db.prepare(
-      "UPDATE offline_deals SET status = 'Success', unlock_hash = ?, unlocked_at = ?, updated = ? WHERE id = ?",
-    )
+      log: 'INSERT OR IGNORE INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?)',
+      succeed:
+        "UPDATE offline_deals SET status = 'Success', unlock_hash = ?, unlocked_at = ?, updated = ? WHERE id = ?",
+    })
   }
 
   find(id: number): OfflineDeal | undefined {
-    return this.#find.get(id) as OfflineDeal | undefined
+    return this.#sql.find.get(id) as OfflineDeal | undefined
   }
 
   ofCar(car: number): OfflineDeal[] {
-    return this.#ofCar.all(car) as OfflineDeal[]
+    return this.#sql.ofCar.all(car) as OfflineDeal[]
   }
 
   /** The deal of the CAR that has this number in the network. */
   withDealId(car: number, dealId: number): OfflineDeal | undefined {
-    return this.#byDealId.get(car, dealId) as OfflineDeal | undefined
+    return this.#sql.byDealId.get(car, dealId) as OfflineDeal | undefined
   }
 
   /**
@@ -105,11 +91,11 @@ export class DealTable {
     const price = String(parseFil(terms.price) ?? 0n)
     const facts = [car, dealNumber(dealCid), dealCid, pieceCid, pieceSize, terms.minerId, walletAddress]
     const verified = terms.verifiedDeal ? 1 : 0
-    this.#add.run(...facts, verified, price, startEpoch, endEpoch, state, now, now)
-    this.#update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
-    const noted = this.#byCid.get(dealCid) as OfflineDeal
+    this.#sql.add.run(...facts, verified, price, startEpoch, endEpoch, state, now, now)
+    this.#sql.update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
+    const noted = this.#sql.byCid.get(dealCid) as OfflineDeal
     const waits = state === 'StorageDealCheckForAcceptance' ? 'Provider state: StorageDealWaitingForData' : message
-    this.#log.run(noted.id, state, waits, now)
+    this.#sql.log.run(noted.id, state, waits, now)
     return noted
   }
 
@@ -118,12 +104,12 @@ export class DealTable {
    * @param hash of the last transfer
    */
   succeed(id: number, hash: string, now: number): void {
-    this.#succeed.run(hash, now, now, id)
+    this.#sql.succeed.run(hash, now, now, id)
   }
 
   /** In the order of insertion. */
   logOf(deal: number): LoggedState[] {
-    return this.#logOf.all(deal) as LoggedState[]
+    return this.#sql.logOf.all(deal) as LoggedState[]
   }
 }
 

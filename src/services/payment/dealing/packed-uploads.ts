@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { Content } from '../contents/content-table.js'
 
 /** An upload on its way to a provider. */
@@ -24,40 +24,29 @@ const COLUMNS = `uploads.id, w_cid AS wCid, cid, file_size AS fileSize, duration
 
 /** Which uploads are packed together, and what becomes of them. Call writing methods inside a transaction. */
 export class PackedUploads {
-  readonly #first
-  readonly #like
-  readonly #inCar
-  readonly #bytes
-  readonly #pack
-  readonly #succeed
-  readonly #giveBack
-  readonly #lose
+  readonly #sql
 
   constructor(db: Database) {
     const paid = "status IN ('Paid', 'Free') AND car IS NULL"
-    this.#first = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`)
-    this.#like = db.prepare(`SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MAX_UPLOADS}`)
-    this.#inCar = db.prepare(`SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`)
-    this.#bytes = db.prepare('SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE car = ?')
-    this.#pack = db.prepare(
-      `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
-    )
     const content = '(SELECT id FROM contents WHERE cid = ?)'
-    this.#giveBack = db.prepare(
-      `UPDATE uploads SET status = CASE is_free WHEN 1 THEN 'Refunded' ELSE 'Refundable' END
+    this.#sql = statements(db, {
+      first: `SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`,
+      like: `SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MAX_UPLOADS}`,
+      inCar: `SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`,
+      bytes: 'SELECT coalesce(sum(file_size), 0) AS bytes FROM uploads WHERE car = ?',
+      pack: `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
+      giveBack: `UPDATE uploads SET status = CASE is_free WHEN 1 THEN 'Refunded' ELSE 'Refundable' END
         WHERE ${paid} AND content = ${content}`,
-    )
-    this.#lose = db.prepare(
-      "UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS carSize",
-    )
-    this.#succeed = db.prepare("UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'")
+      lose: "UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS carSize",
+      succeed: "UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'",
+    })
   }
 
   /** Uploads that are paid or free and have no CAR yet, for the same time, as many as one CAR takes. */
   next(): UploadToStore[] {
-    const first = this.#first.get() as UploadToStore | undefined
+    const first = this.#sql.first.get() as UploadToStore | undefined
     if (first === undefined) return []
-    const like = this.#like.all(first.duration) as UploadToStore[]
+    const like = this.#sql.like.all(first.duration) as UploadToStore[]
     let bytes = 0
     return like.filter(({ fileSize }, n) => {
       bytes += fileSize
@@ -66,22 +55,22 @@ export class PackedUploads {
   }
 
   anyPaid(): boolean {
-    return this.#first.get() !== undefined
+    return this.#sql.first.get() !== undefined
   }
 
   /** Those in a CAR that are not settled. */
   inCar(car: number): UploadToStore[] {
-    return this.#inCar.all(car) as UploadToStore[]
+    return this.#sql.inCar.all(car) as UploadToStore[]
   }
 
   /** Bytes of all uploads in a CAR, settled or not. */
   bytesOf(car: number): number {
-    return this.#bytes.get(car).bytes as number
+    return this.#sql.bytes.get(car).bytes as number
   }
 
   /** @param cids those of the uploads in the CAR, by their `w_cid` */
   markPacked(uploads: readonly UploadToStore[], cids: ReadonlyMap<string, string>, car: number): void {
-    for (const { id, wCid } of uploads) this.#pack.run(car, cids.get(wCid) ?? null, id)
+    for (const { id, wCid } of uploads) this.#sql.pack.run(car, cids.get(wCid) ?? null, id)
   }
 
   /**
@@ -89,11 +78,11 @@ export class PackedUploads {
    * @returns what was here of it
    */
   giveBack(cid: string): Pick<Content, 'cid' | 'carSize'>[] {
-    this.#giveBack.run(cid)
-    return this.#lose.all(cid) as { cid: string; carSize: number }[]
+    this.#sql.giveBack.run(cid)
+    return this.#sql.lose.all(cid) as { cid: string; carSize: number }[]
   }
 
   markSuccess(id: number): void {
-    this.#succeed.run(id)
+    this.#sql.succeed.run(id)
   }
 }

@@ -1,5 +1,5 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 
 export const ISSUED = 'issued'
 
@@ -20,38 +20,32 @@ export class InsufficientFunds extends Error {
 /** Accounts and transfers between them. Call writing methods inside a transaction. */
 export class Ledger {
   readonly #id: string
-  readonly #find
-  readonly #add
-  readonly #addEntry
-  readonly #open
-  readonly #change
-  readonly #balance
-  readonly #sums
+  readonly #sql
 
   /** @param id of the service: part of the hashes of transfers, which thereby differ from those of other services */
   constructor(db: Database, id: string) {
     this.#id = id
-    this.#find = db.prepare('SELECT hash FROM transfers WHERE reference = ?')
-    this.#add = db.prepare('INSERT INTO transfers (reference, hash, created) VALUES (?, ?, ?)')
-    this.#addEntry = db.prepare('INSERT INTO entries (transfer, account, amount) VALUES (?, ?, ?)')
-    this.#open = db.prepare('INSERT OR IGNORE INTO accounts (name, balance) VALUES (?, 0)')
-    this.#change = db.prepare('UPDATE accounts SET balance = balance + ? WHERE name = ?')
-    this.#balance = db.prepare('SELECT balance FROM accounts WHERE name = ?')
-    this.#balance.setReadBigInts(true)
-    this.#sums = db.prepare(
-      'SELECT coalesce(sum(balance), 0) AS balances, (SELECT coalesce(sum(amount), 0) FROM entries) AS entries FROM accounts',
-    )
-    this.#sums.setReadBigInts(true)
+    this.#sql = statements(db, {
+      find: 'SELECT hash FROM transfers WHERE reference = ?',
+      add: 'INSERT INTO transfers (reference, hash, created) VALUES (?, ?, ?)',
+      addEntry: 'INSERT INTO entries (transfer, account, amount) VALUES (?, ?, ?)',
+      open: 'INSERT OR IGNORE INTO accounts (name, balance) VALUES (?, 0)',
+      change: 'UPDATE accounts SET balance = balance + ? WHERE name = ?',
+      balance: 'SELECT balance FROM accounts WHERE name = ?',
+      sums: 'SELECT coalesce(sum(balance), 0) AS balances, (SELECT coalesce(sum(amount), 0) FROM entries) AS entries FROM accounts',
+    })
+    this.#sql.balance.setReadBigInts(true)
+    this.#sql.sums.setReadBigInts(true)
   }
 
   /** Millionths of a stable coin; 0 for an account that never had any. */
   balance(account: string): bigint {
-    return (this.#balance.get(account)?.balance as bigint | undefined) ?? 0n
+    return (this.#sql.balance.get(account)?.balance as bigint | undefined) ?? 0n
   }
 
   /** Hash of the transfer with this reference. */
   find(reference: string): string | undefined {
-    return this.#find.get(reference)?.hash as string | undefined
+    return this.#sql.find.get(reference)?.hash as string | undefined
   }
 
   /**
@@ -72,19 +66,19 @@ export class Ledger {
       }
     }
     const hash = `0x${Buffer.from(keccak_256(Buffer.from(`${this.#id} ${reference}`))).toString('hex')}`
-    const transfer = this.#add.run(reference, hash, now).lastInsertRowid
+    const transfer = this.#sql.add.run(reference, hash, now).lastInsertRowid
     for (const [account, amount] of entries) {
       if (amount === 0n) continue
-      this.#open.run(account)
-      this.#change.run(amount, account)
-      this.#addEntry.run(transfer, account, amount)
+      this.#sql.open.run(account)
+      this.#sql.change.run(amount, account)
+      this.#sql.addEntry.run(transfer, account, amount)
     }
     return hash
   }
 
   /** Sum of all balances and of all entries: both are 0. */
   sums(): { readonly balances: bigint; readonly entries: bigint } {
-    return this.#sums.get() as { balances: bigint; entries: bigint }
+    return this.#sql.sums.get() as { balances: bigint; entries: bigint }
   }
 }
 
@@ -93,51 +87,44 @@ const COLUMNS =
 
 /** The table of payments. Call writing methods inside a transaction. */
 export class LockTable {
-  readonly #find
-  readonly #add
-  readonly #setUnlocked
-  readonly #close
-  readonly #restore
-  readonly #remove
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare(`SELECT ${COLUMNS} FROM locks WHERE w_cid = ?`)
-    this.#add = db.prepare(
-      'INSERT INTO locks (w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    )
-    this.#setUnlocked = db.prepare('UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?')
-    this.#close = db.prepare('UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?')
-    this.#restore = db.prepare(
-      "UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = '0', is_open = 1 WHERE w_cid = ?",
-    )
-    this.#remove = db.prepare('DELETE FROM locks WHERE w_cid = ?')
+    this.#sql = statements(db, {
+      find: `SELECT ${COLUMNS} FROM locks WHERE w_cid = ?`,
+      add: 'INSERT INTO locks (w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      setUnlocked: 'UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?',
+      close: 'UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?',
+      restore: "UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = '0', is_open = 1 WHERE w_cid = ?",
+      remove: 'DELETE FROM locks WHERE w_cid = ?',
+    })
   }
 
   find(wCid: string): Lock | undefined {
-    const row = this.#find.get(wCid) as Record<string, number | string> | undefined
+    const row = this.#sql.find.get(wCid) as Record<string, number | string> | undefined
     return row && lockOf(row)
   }
 
   add({ wCid, wallet, amount, paidAt, deadline, deadlineEpoch }: PaymentOrder, hash: string): void {
-    this.#add.run(wCid, wallet, String(amount), hash, paidAt, deadline, deadlineEpoch)
+    this.#sql.add.run(wCid, wallet, String(amount), hash, paidAt, deadline, deadlineEpoch)
   }
 
   unlock(wCid: string, amount: bigint, now: number): void {
     const before = this.find(wCid)?.unlocked ?? 0n
-    this.#setUnlocked.run(String(before + amount), now, wCid)
+    this.#sql.setUnlocked.run(String(before + amount), now, wCid)
   }
 
   close(wCid: string, refunded: bigint): void {
-    this.#close.run(String(refunded), wCid)
+    this.#sql.close.run(String(refunded), wCid)
   }
 
   /** Opens a lock again, of which this much is unlocked. */
   restore(wCid: string, unlocked: bigint, unlockedAt: number): void {
-    this.#restore.run(String(unlocked), unlockedAt, wCid)
+    this.#sql.restore.run(String(unlocked), unlockedAt, wCid)
   }
 
   remove(wCid: string): void {
-    this.#remove.run(wCid)
+    this.#sql.remove.run(wCid)
   }
 }
 

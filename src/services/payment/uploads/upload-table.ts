@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { Place } from '../contents/content-table.js'
 
 /** What an upload is stored with. */
@@ -68,76 +68,67 @@ export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_
 
 /** The table of uploads. Call writing methods inside a transaction. */
 export class UploadTable {
-  readonly #find
-  readonly #findByWCid
-  readonly #findByKey
-  readonly #unpaid
-  readonly #open
-  readonly #strange
-  readonly #isStranger
-  readonly #hasCar
-  readonly #freeUsage
-  readonly #add
+  readonly #sql
 
   constructor(db: Database) {
-    this.#find = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`)
-    this.#findByWCid = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`)
-    this.#findByKey = db.prepare(`SELECT ${UPLOAD_COLUMNS} WHERE wallet = ? AND idempotency_key = ?`)
     const amount = 'SELECT coalesce(sum(file_size), 0) AS bytes, count(*) AS uploads FROM uploads'
     const unpaid = "(status = 'Pending' OR (is_free = 1 AND status IN ('Free', 'TaskCreated')))"
-    this.#unpaid = db.prepare(`${amount} WHERE ${unpaid} AND wallet = ?`)
-    this.#open = db.prepare(`${amount} WHERE status NOT IN ('Success', 'Refunded') AND wallet = ?`)
     const strange = (wallet: string): string => `NOT EXISTS (SELECT 1 FROM locks WHERE locks.wallet = ${wallet})
       AND NOT EXISTS (SELECT 1 FROM accounts WHERE name = 'wallet ' || ${wallet} AND balance > 0)`
-    this.#strange = db.prepare(`${amount} WHERE ${unpaid} AND ${strange('uploads.wallet')}`)
-    this.#isStranger = db.prepare(`SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`)
-    this.#hasCar = db.prepare('SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1')
-    this.#freeUsage = db.prepare(`${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`)
-    this.#add = db.prepare(
-      'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status, idempotency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    )
+    this.#sql = statements(db, {
+      find: `SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`,
+      findByWCid: `SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`,
+      findByKey: `SELECT ${UPLOAD_COLUMNS} WHERE wallet = ? AND idempotency_key = ?`,
+      unpaid: `${amount} WHERE ${unpaid} AND wallet = ?`,
+      open: `${amount} WHERE status NOT IN ('Success', 'Refunded') AND wallet = ?`,
+      strange: `${amount} WHERE ${unpaid} AND ${strange('uploads.wallet')}`,
+      isStranger: `SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`,
+      hasCar: 'SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1',
+      freeUsage: `${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`,
+      add: 'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status, idempotency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    })
   }
 
   find(id: number): Upload | undefined {
-    return this.#find.get(id) as Upload | undefined
+    return this.#sql.find.get(id) as Upload | undefined
   }
 
   findByWCid(wCid: string): Upload | undefined {
-    return this.#findByWCid.get(wCid) as Upload | undefined
+    return this.#sql.findByWCid.get(wCid) as Upload | undefined
   }
 
   /** The wallet's upload of a request with this key. */
   findByKey(wallet: string, idempotencyKey: string): Upload | undefined {
-    return this.#findByKey.get(wallet, idempotencyKey) as Upload | undefined
+    return this.#sql.findByKey.get(wallet, idempotencyKey) as Upload | undefined
   }
 
   /** What the wallet has not paid, or need not pay, while it has no deal. */
   unpaid(wallet: string): Amount {
-    return this.#unpaid.get(wallet) as unknown as Amount
+    return this.#sql.unpaid.get(wallet) as unknown as Amount
   }
 
   /** What is on its way to storage providers, paid or not. */
   open(wallet: string): Amount {
-    return this.#open.get(wallet) as unknown as Amount
+    return this.#sql.open.get(wallet) as unknown as Amount
   }
 
   /** What wallets have not paid, or need not pay, that have no coins and never paid: making one costs nothing. */
   unpaidOfStrangers(): Amount {
-    return this.#strange.get() as unknown as Amount
+    return this.#sql.strange.get() as unknown as Amount
   }
 
   isStranger(wallet: string): boolean {
-    return this.#isStranger.get(wallet)?.strange === 1
+    return this.#sql.isStranger.get(wallet)?.strange === 1
   }
 
   /** True when an upload of the wallet is in the CAR. */
   hasCar(wallet: string, car: number): boolean {
-    return this.#hasCar.get(car, wallet) !== undefined
+    return this.#sql.hasCar.get(car, wallet) !== undefined
   }
 
   /** What the wallet uploaded for free since then, in Unix seconds. */
   freeUsage(wallet: string, since: number): Amount {
-    return this.#freeUsage.get(wallet, since) as unknown as Amount
+    return this.#sql.freeUsage.get(wallet, since) as unknown as Amount
   }
 
   /** @returns its number */
@@ -148,7 +139,7 @@ export class UploadTable {
     const times = [created, createdEpoch]
     const rest = [isFree, isFree ? 'Free' : 'Pending', upload.idempotencyKey]
     const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, ...times, ...rest]
-    return this.#add.run(...row).lastInsertRowid as number
+    return this.#sql.add.run(...row).lastInsertRowid as number
   }
 }
 

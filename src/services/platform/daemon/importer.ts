@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Database, Writer } from '../../database.js'
+import { type Database, statements, type Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { type MadeDeal, type Network, NetworkError, type OfflineDeals, type PackedCar } from '../../network/network.js'
 import { formatFil, parseFil, priceOfPiece } from '../../network/units/fil.js'
@@ -195,32 +195,31 @@ const DUE =
 
 /** Which imports are to go on. */
 export class ImportTable {
-  readonly #next
-  readonly #isDue
-  readonly #postpone
-  readonly #isTaken
+  readonly #sql
 
   constructor(db: Database) {
-    this.#isDue = db.prepare(`SELECT 1 FROM deals WHERE ${DUE} AND due <= ? LIMIT 1`)
-    this.#next = db.prepare(`
+    this.#sql = statements(db, {
+      isDue: `SELECT 1 FROM deals WHERE ${DUE} AND due <= ? LIMIT 1`,
+      next: `
       SELECT deals.id, deals.status, tasks.miner_id AS minerId, tasks.uuid, tasks.type = 'verified' AS isVerified,
         tasks.fast_retrieval AS fastRetrieval, tasks.duration, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid,
         deals.piece_cid AS pieceCid, deals.stored,
         (SELECT price FROM bids WHERE bids.task = tasks.id AND bids.miner_id = tasks.miner_id AND bids.status = 'Won') AS price
       FROM deals JOIN tasks ON tasks.id = deals.task
       WHERE deals.id = (SELECT id FROM deals WHERE ${DUE} AND due <= ? ORDER BY due, id LIMIT 1)
-    `)
-    this.#postpone = db.prepare('UPDATE deals SET due = ? WHERE id = ? AND due IS NOT NULL')
-    this.#isTaken = db.prepare('SELECT 1 FROM deals WHERE deal_cid = ? LIMIT 1')
+    `,
+      postpone: 'UPDATE deals SET due = ? WHERE id = ? AND due IS NOT NULL',
+      isTaken: 'SELECT 1 FROM deals WHERE deal_cid = ? LIMIT 1',
+    })
   }
 
   anyDue(epoch: number): boolean {
-    return this.#isDue.get(epoch) !== undefined
+    return this.#sql.isDue.get(epoch) !== undefined
   }
 
   /** The deal that is due for the longest time. */
   next(epoch: number): DealToImport | undefined {
-    const row = this.#next.get(epoch)
+    const row = this.#sql.next.get(epoch)
     if (row === undefined) return undefined
     const { price, isVerified, fastRetrieval, ...rest } = row
     return {
@@ -233,12 +232,12 @@ export class ImportTable {
 
   /** True when a task has this deal. */
   isTaken(dealCid: string): boolean {
-    return this.#isTaken.get(dealCid) !== undefined
+    return this.#sql.isTaken.get(dealCid) !== undefined
   }
 
   /** Call it inside a transaction. */
   postpone(id: number, due: number): void {
-    this.#postpone.run(due, id)
+    this.#sql.postpone.run(due, id)
   }
 }
 

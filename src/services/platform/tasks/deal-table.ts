@@ -1,4 +1,4 @@
-import type { Database } from '../../database.js'
+import { type Database, statements } from '../../database.js'
 import type { TaskRow } from '../csv.js'
 import { minerNumber } from '../units.js'
 
@@ -72,45 +72,37 @@ const COLUMNS = `
 
 /** The table of deals. Call writing methods inside a transaction. */
 export class DealTable {
-  readonly #add
-  readonly #byId
-  readonly #byCid
-  readonly #ofTask
-  readonly #ofProvider
-  readonly #ofProviderIn
-  readonly #update
-  readonly #anyDue
-  readonly #move
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare(`
-      INSERT INTO deals (task, deal_cid, payload_cid, piece_cid, source_file_name, file_source_url, md5, file_size, start_epoch, cost, created, updated, sent)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)
-    `)
-    this.#byId = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.id = ?`)
-    this.#byCid = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.deal_cid = ? ORDER BY deals.id`)
-    this.#ofTask = db.prepare(`SELECT ${COLUMNS} ${FROM} WHERE deals.task = ? ORDER BY deals.id LIMIT ? OFFSET ?`)
     // In the order of the indexes, and by them alone: a page costs no more than the deals up to its end.
     const idsOfProvider = (condition: string): string => `
       SELECT deals.id FROM tasks CROSS JOIN deals ON deals.task = tasks.id
       WHERE tasks.posted = 1 AND tasks.miner_id = ?1 AND (?2 IS NULL OR tasks.user = ?2 OR tasks.is_public = 1) ${condition}
       ORDER BY tasks.id, deals.id LIMIT ?3 OFFSET ?4
     `
-    this.#ofProvider = db.prepare(idsOfProvider(''))
-    this.#ofProviderIn = db.prepare(idsOfProvider('AND deals.status = ?5 COLLATE NOCASE'))
-    this.#update = db.prepare(`
+    this.#sql = statements(db, {
+      add: `
+      INSERT INTO deals (task, deal_cid, payload_cid, piece_cid, source_file_name, file_source_url, md5, file_size, start_epoch, cost, created, updated, sent)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)
+    `,
+      byId: `SELECT ${COLUMNS} ${FROM} WHERE deals.id = ?`,
+      byCid: `SELECT ${COLUMNS} ${FROM} WHERE deals.deal_cid = ? ORDER BY deals.id`,
+      ofTask: `SELECT ${COLUMNS} ${FROM} WHERE deals.task = ? ORDER BY deals.id LIMIT ? OFFSET ?`,
+      ofProvider: idsOfProvider(''),
+      ofProviderIn: idsOfProvider('AND deals.status = ?5 COLLATE NOCASE'),
+      update: `
       UPDATE deals SET status = ?1, note = coalesce(?2, note), file_path = coalesce(?3, file_path), file_size = coalesce(?4, file_size),
         cost = coalesce(?5, cost), updated = ?6, due = ?7, deal_cid = coalesce(?8, deal_cid), start_epoch = coalesce(?9, start_epoch),
         sent = max(sent, ?8 IS NOT NULL)
       WHERE id = ?10
-    `)
-    this.#anyDue = db.prepare(
-      `SELECT 1 FROM deals WHERE due IS NOT NULL AND status = '${DOWNLOADED}' AND due <= ? LIMIT 1`,
-    )
-    this.#move = db.prepare(`
+    `,
+      anyDue: `SELECT 1 FROM deals WHERE due IS NOT NULL AND status = '${DOWNLOADED}' AND due <= ? LIMIT 1`,
+      move: `
       UPDATE deals SET status = '${READY_FOR_IMPORT}', updated = ?1, due = ?2 + 1
       WHERE id IN (SELECT id FROM deals WHERE due IS NOT NULL AND status = '${DOWNLOADED}' AND due <= ?2 ORDER BY due LIMIT ?3)
-    `)
+    `,
+    })
   }
 
   /**
@@ -118,7 +110,7 @@ export class DealTable {
    * @param sent whether the network knows the deal
    */
   add(task: number, row: TaskRow, now: number, sent: boolean): void {
-    this.#add.run(
+    this.#sql.add.run(
       task,
       row.dealCid ?? null,
       row.payloadCid ?? null,
@@ -135,16 +127,16 @@ export class DealTable {
   }
 
   find(id: number): PlatformDeal | undefined {
-    return this.#byId.get(id) as PlatformDeal | undefined
+    return this.#sql.byId.get(id) as PlatformDeal | undefined
   }
 
   /** The deals with this CID: several tasks may name one deal. */
   findByCid(dealCid: string): PlatformDeal[] {
-    return this.#byCid.all(dealCid) as PlatformDeal[]
+    return this.#sql.byCid.all(dealCid) as PlatformDeal[]
   }
 
   ofTask(task: number, limit: number, offset: number): PlatformDeal[] {
-    return this.#ofTask.all(task, limit, offset) as PlatformDeal[]
+    return this.#sql.ofTask.all(task, limit, offset) as PlatformDeal[]
   }
 
   /**
@@ -159,8 +151,8 @@ export class DealTable {
   ): PlatformDeal[] {
     const rows =
       status === undefined
-        ? this.#ofProvider.all(minerId, reader ?? null, limit, offset)
-        : this.#ofProviderIn.all(minerId, reader ?? null, limit, offset, status)
+        ? this.#sql.ofProvider.all(minerId, reader ?? null, limit, offset)
+        : this.#sql.ofProviderIn.all(minerId, reader ?? null, limit, offset, status)
     return rows.map(({ id }) => this.find(id as number) as PlatformDeal)
   }
 
@@ -171,7 +163,7 @@ export class DealTable {
   update(id: number, update: DealUpdate, now: number, epoch: number): void {
     const { status, note, filePath, fileSize, cost, proposal } = update
     const due = GOES_ON.includes(status) ? (update.due ?? epoch + 1) : null
-    this.#update.run(
+    this.#sql.update.run(
       status,
       note ?? null,
       filePath ?? null,
@@ -186,12 +178,12 @@ export class DealTable {
   }
 
   anyDue(epoch: number): boolean {
-    return this.#anyDue.get(epoch) !== undefined
+    return this.#sql.anyDue.get(epoch) !== undefined
   }
 
   /** Lets providers import what they downloaded, for the deals that are due by then. Returns the number of deals. */
   makeReady(epoch: number, now: number, most: number): number {
-    return Number(this.#move.run(now, epoch, most).changes)
+    return Number(this.#sql.move.run(now, epoch, most).changes)
   }
 }
 

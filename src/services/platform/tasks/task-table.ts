@@ -1,4 +1,4 @@
-import type { Database, Writer } from '../../database.js'
+import { type Database, statements, type Writer } from '../../database.js'
 import { sortable } from '../units.js'
 import type { Task, TaskStatus, TaskTerms } from './task.js'
 
@@ -35,82 +35,59 @@ export interface Progress {
 
 /** The table of tasks. Call writing methods inside a transaction. */
 export class TaskTable {
-  readonly #add
-  readonly #post
-  readonly #drafts
-  readonly #removeDraftDeals
-  readonly #removeDraft
-  readonly #byId
-  readonly #byUuid
-  readonly #isDue
-  readonly #due
-  readonly #setDue
-  readonly #assign
-  readonly #countBids
-  readonly #progress
-  readonly #completed
-  readonly #open
-  readonly #swapDeals
-  readonly #setFacts
-  readonly #giveTo
-  readonly #assignment
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare(`
+    this.#sql = statements(db, {
+      add: `
       INSERT INTO tasks (uuid, user, digest, name, folded_name, description, curated_dataset, is_public, type, miner_id, tags, min_price, max_price,
         expire_days, fast_retrieval, bid_mode, source_id, duration, file_name, created, created_epoch, expires_epoch, status, due)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    `)
-    this.#post = db.prepare(
-      `
+    `,
+      post: `
       UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4,
         status = iif(?4 > 0 AND ?4 = ?1, 'DealSent', status)
       WHERE id = ?5 AND posted = 0
     `,
-    )
-    this.#drafts = db.prepare('SELECT id FROM tasks WHERE posted = 0')
-    this.#removeDraftDeals = db.prepare(`
+      drafts: 'SELECT id FROM tasks WHERE posted = 0',
+      removeDraftDeals: `
       DELETE FROM deals WHERE id IN (
         SELECT deals.id FROM deals JOIN tasks ON tasks.id = deals.task AND tasks.posted = 0
         WHERE deals.task = ? ORDER BY deals.id LIMIT ?
       )
-    `)
-    this.#removeDraft = db.prepare('DELETE FROM tasks WHERE id = ? AND posted = 0')
-    this.#byId = db.prepare('SELECT * FROM tasks WHERE id = ? AND posted = 1')
-    this.#byUuid = db.prepare('SELECT * FROM tasks WHERE uuid = ? AND posted = 1')
-    this.#isDue = db.prepare('SELECT 1 FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? LIMIT 1')
-    this.#due = db.prepare(
-      'SELECT id, due FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? ORDER BY due, id LIMIT ?',
-    )
-    this.#setDue = db.prepare('UPDATE tasks SET due = ? WHERE id = ?')
-    this.#assign = db.prepare('UPDATE tasks SET status = ?, miner_id = ?, due = NULL WHERE id = ?')
-    this.#countBids = db.prepare('UPDATE tasks SET bids = bids + ? WHERE id = ?')
-    this.#progress = db.prepare(
-      'UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ?, sent_deals = ?, to_fetch = to_fetch + ? WHERE id = ?',
-    )
-    this.#completed = db.prepare(
-      "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
-    )
-    this.#open = db.prepare(`
+    `,
+      removeDraft: 'DELETE FROM tasks WHERE id = ? AND posted = 0',
+      byId: 'SELECT * FROM tasks WHERE id = ? AND posted = 1',
+      byUuid: 'SELECT * FROM tasks WHERE uuid = ? AND posted = 1',
+      isDue: 'SELECT 1 FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? LIMIT 1',
+      due: 'SELECT id, due FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? ORDER BY due, id LIMIT ?',
+      setDue: 'UPDATE tasks SET due = ? WHERE id = ?',
+      assign: 'UPDATE tasks SET status = ?, miner_id = ?, due = NULL WHERE id = ?',
+      countBids: 'UPDATE tasks SET bids = bids + ? WHERE id = ?',
+      progress:
+        'UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ?, sent_deals = ?, to_fetch = to_fetch + ? WHERE id = ?',
+      completed: "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
+      open: `
       SELECT count(*) AS tasks, coalesce(sum(deals - active_deals - failed_deals), 0) AS deals FROM tasks
       WHERE posted = 1 AND user = ? AND status IN ('Created', 'Assigned', 'DealSent', 'ProgressWithFailure')
         AND (status = 'Created' OR active_deals + failed_deals < deals)
-    `)
-    this.#swapDeals = db.prepare('UPDATE deals SET task = iif(task = ?1, ?2, ?1) WHERE task IN (?1, ?2)')
-    this.#setFacts = db.prepare(`
+    `,
+      swapDeals: 'UPDATE deals SET task = iif(task = ?1, ?2, ?1) WHERE task IN (?1, ?2)',
+      setFacts: `
       UPDATE tasks SET deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4 WHERE id = ?5
-    `)
-    this.#giveTo = db.prepare(`
+    `,
+      giveTo: `
       UPDATE tasks SET miner_id = ?, file_name = ?, assignment = ?, due = NULL,
         status = iif(sent_deals > 0 AND sent_deals = deals, 'DealSent', 'Assigned')
       WHERE id = ?
-    `)
-    this.#assignment = db.prepare('SELECT assignment FROM tasks WHERE id = ?')
+    `,
+      assignment: 'SELECT assignment FROM tasks WHERE id = ?',
+    })
   }
 
   /** Adds a draft and returns its id. */
   draft(task: NewTask): number {
-    const { lastInsertRowid } = this.#add.run(
+    const { lastInsertRowid } = this.#sql.add.run(
       task.uuid,
       task.user,
       task.digest,
@@ -141,12 +118,12 @@ export class TaskTable {
 
   /** Turns a draft into a task. Throws when another task has its UUID: look for that first. */
   post(id: number, { deals, smallest, largest, sent }: DealFacts): void {
-    this.#post.run(deals, smallest, largest, sent, id)
+    this.#sql.post.run(deals, smallest, largest, sent, id)
   }
 
   /** Ids of all drafts. */
   drafts(): number[] {
-    return this.#drafts.all().map((row) => row.id as number)
+    return this.#sql.drafts.all().map((row) => row.id as number)
   }
 
   /**
@@ -154,71 +131,71 @@ export class TaskTable {
    * task that is posted stays as it is: a commit that reports an error may have taken place.
    */
   removeSome(draft: number, most: number): boolean {
-    if (this.#removeDraftDeals.run(draft, most).changes > 0) return false
-    this.#removeDraft.run(draft)
+    if (this.#sql.removeDraftDeals.run(draft, most).changes > 0) return false
+    this.#sql.removeDraft.run(draft)
     return true
   }
 
   find(id: number): Task | undefined {
-    const row = this.#byId.get(id)
+    const row = this.#sql.byId.get(id)
     return row === undefined ? undefined : taskOf(row)
   }
 
   findByUuid(uuid: string): PostedTask | undefined {
-    const row = this.#byUuid.get(uuid)
+    const row = this.#sql.byUuid.get(uuid)
     return row === undefined ? undefined : { task: taskOf(row), digest: row.digest }
   }
 
   anyDue(epoch: number): boolean {
-    return this.#isDue.get(epoch) !== undefined
+    return this.#sql.isDue.get(epoch) !== undefined
   }
 
   /** The tasks that are due by then, the longest due first. */
   due(epoch: number, most: number): { readonly id: number; readonly due: number }[] {
-    return this.#due.all(epoch, most) as { id: number; due: number }[]
+    return this.#sql.due.all(epoch, most) as { id: number; due: number }[]
   }
 
   /** @param due null: never */
   setDue(id: number, due: number | null): void {
-    this.#setDue.run(due, id)
+    this.#sql.setDue.run(due, id)
   }
 
   assign(id: number, minerId: string): void {
-    this.#assign.run('Assigned', minerId, id)
+    this.#sql.assign.run('Assigned', minerId, id)
   }
 
   /** The deals of a draft become those of a task without a provider, and the draft gets those of the task. */
   takeDeals(id: number, draft: number, { deals, smallest, largest, sent }: DealFacts): void {
-    this.#swapDeals.run(id, draft)
-    this.#setFacts.run(deals, smallest, largest, sent, id)
+    this.#sql.swapDeals.run(id, draft)
+    this.#sql.setFacts.run(deals, smallest, largest, sent, id)
   }
 
   /** @param digest of the request that names the provider */
   giveTo(id: number, minerId: string, fileName: string, digest: string): void {
-    this.#giveTo.run(minerId, fileName, digest, id)
+    this.#sql.giveTo.run(minerId, fileName, digest, id)
   }
 
   /** Digest of the request by which the poster named the provider; null if no request did. */
   assignmentOf(id: number): string | null {
-    return this.#assignment.get(id).assignment
+    return this.#sql.assignment.get(id).assignment
   }
 
   expire(id: number): void {
-    this.#assign.run('ActionRequired', null, id)
+    this.#sql.assign.run('ActionRequired', null, id)
   }
 
   addBids(id: number, count: number): void {
-    this.#countBids.run(count, id)
+    this.#sql.countBids.run(count, id)
   }
 
   /** @param toFetch change of the number of deals whose provider shall fetch the CAR */
   setProgress(id: number, { status, activeDeals, failedDeals, sentDeals }: Progress, toFetch: number): void {
-    this.#progress.run(status, activeDeals, failedDeals, sentDeals, toFetch, id)
+    this.#sql.progress.run(status, activeDeals, failedDeals, sentDeals, toFetch, id)
   }
 
   /** Number of this user's tasks whose deals are all active. */
   completedOf(user: number): number {
-    return this.#completed.get(user).count
+    return this.#sql.completed.get(user).count
   }
 
   /**
@@ -226,7 +203,7 @@ export class TaskTable {
    * deal is active or given up.
    */
   openOf(user: number): OpenTasks {
-    return this.#open.get(user) as OpenTasks
+    return this.#sql.open.get(user) as OpenTasks
   }
 }
 

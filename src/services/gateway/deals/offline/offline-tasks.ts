@@ -1,4 +1,4 @@
-import type { Database } from '../../../database.js'
+import { type Database, statements } from '../../../database.js'
 import type { PackedCar } from '../../../network/network.js'
 import type { TaskForm } from './task-form.js'
 
@@ -67,54 +67,31 @@ const BYTES = `
 
 /** The tables of offline tasks and their CARs. Call writing methods inside a transaction. */
 export class OfflineTasks {
-  readonly #add
-  readonly #find
-  readonly #byToken
-  readonly #byUuid
-  readonly #open
-  readonly #packed
-  readonly #posted
-  readonly #setStatus
-  readonly #end
-  readonly #remove
-  readonly #addCar
-  readonly #cars
-  readonly #bySecret
-  readonly #setCar
-  readonly #gone
-  readonly #removeCars
-  readonly #deals
-  readonly #bytes
-  readonly #content
+  readonly #sql
 
   constructor(db: Database) {
-    this.#add = db.prepare(
-      'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
-    )
-    this.#find = db.prepare(`SELECT ${TASK} WHERE id = ?`)
-    this.#byToken = db.prepare(`SELECT ${TASK} WHERE account = ? AND token = ?`)
-    this.#byUuid = db.prepare(`SELECT ${TASK} WHERE account = ? AND uuid = ?`)
-    this.#open = db.prepare(`SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`)
-    this.#packed = db.prepare("UPDATE offline_tasks SET state = 'packed' WHERE id = ?")
-    this.#posted = db.prepare("UPDATE offline_tasks SET state = 'posted', file_name = ?, message = ? WHERE id = ?")
-    this.#setStatus = db.prepare('UPDATE offline_tasks SET task_status = ? WHERE id = ?')
-    this.#end = db.prepare("UPDATE offline_tasks SET state = 'ended' WHERE id = ?")
-    this.#remove = db.prepare('DELETE FROM offline_tasks WHERE id = ?')
-    this.#addCar = db.prepare(
-      'INSERT INTO offline_cars (deal, task, secret, md5, data_cid, piece_cid, piece_size, car_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    )
-    this.#cars = db.prepare(`SELECT ${CAR} WHERE task = ? ORDER BY deal`)
-    this.#bySecret = db.prepare(`SELECT ${CAR} WHERE secret = ? AND present = 1`)
-    this.#setCar = db.prepare(
-      'UPDATE offline_cars SET platform_deal = ?, status = ?, note = ?, miner_id = ? WHERE deal = ?',
-    )
-    this.#gone = db.prepare('UPDATE offline_cars SET present = 0 WHERE deal = ?')
-    this.#removeCars = db.prepare('DELETE FROM offline_cars WHERE task = ?')
-    this.#deals = db.prepare('SELECT id FROM deals WHERE task = ? ORDER BY id')
-    this.#bytes = db.prepare(BYTES)
-    this.#content = db.prepare(
-      'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(files), 0) AS files FROM deals WHERE task = ?',
-    )
+    this.#sql = statements(db, {
+      add: 'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      find: `SELECT ${TASK} WHERE id = ?`,
+      byToken: `SELECT ${TASK} WHERE account = ? AND token = ?`,
+      byUuid: `SELECT ${TASK} WHERE account = ? AND uuid = ?`,
+      open: `SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`,
+      packed: "UPDATE offline_tasks SET state = 'packed' WHERE id = ?",
+      posted: "UPDATE offline_tasks SET state = 'posted', file_name = ?, message = ? WHERE id = ?",
+      setStatus: 'UPDATE offline_tasks SET task_status = ? WHERE id = ?',
+      end: "UPDATE offline_tasks SET state = 'ended' WHERE id = ?",
+      remove: 'DELETE FROM offline_tasks WHERE id = ?',
+      addCar:
+        'INSERT INTO offline_cars (deal, task, secret, md5, data_cid, piece_cid, piece_size, car_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      cars: `SELECT ${CAR} WHERE task = ? ORDER BY deal`,
+      bySecret: `SELECT ${CAR} WHERE secret = ? AND present = 1`,
+      setCar: 'UPDATE offline_cars SET platform_deal = ?, status = ?, note = ?, miner_id = ? WHERE deal = ?',
+      gone: 'UPDATE offline_cars SET present = 0 WHERE deal = ?',
+      removeCars: 'DELETE FROM offline_cars WHERE task = ?',
+      deals: 'SELECT id FROM deals WHERE task = ? ORDER BY id',
+      bytes: BYTES,
+      content: 'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(files), 0) AS files FROM deals WHERE task = ?',
+    })
   }
 
   /**
@@ -122,85 +99,85 @@ export class OfflineTasks {
    * @param asked RFC 3339, nanoseconds
    */
   add({ account, bucketName, prefix, form, token }: OfflineAsk, uuid: string, bucket: number, asked: string): number {
-    return this.#add.get(uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked).id
+    return this.#sql.add.get(uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked).id
   }
 
   /** Throws when the task does not exist. */
   mustFind(id: number): OfflineTask {
-    const task = toTask(this.#find.get(id))
+    const task = toTask(this.#sql.find.get(id))
     if (task === undefined) throw new Error(`The offline task ${id} is gone.`)
     return task
   }
 
   findByToken(account: number, token: string): OfflineTask | undefined {
-    return toTask(this.#byToken.get(account, token))
+    return toTask(this.#sql.byToken.get(account, token))
   }
 
   findByUuid(account: number, uuid: string): OfflineTask | undefined {
-    return toTask(this.#byUuid.get(account, uuid))
+    return toTask(this.#sql.byUuid.get(account, uuid))
   }
 
   /** Tasks whose CARs may still be needed, starting behind `after`. */
   open(after: number, limit: number): OfflineTask[] {
-    return this.#open.all(after, limit).map((row) => toTask(row) as OfflineTask)
+    return this.#sql.open.all(after, limit).map((row) => toTask(row) as OfflineTask)
   }
 
   packed(id: number): void {
-    this.#packed.run(id)
+    this.#sql.packed.run(id)
   }
 
   posted(id: number, fileName: string, message: string): void {
-    this.#posted.run(fileName, message, id)
+    this.#sql.posted.run(fileName, message, id)
   }
 
   setStatus(id: number, status: string): void {
-    this.#setStatus.run(status, id)
+    this.#sql.setStatus.run(status, id)
   }
 
   end(id: number): void {
-    this.#end.run(id)
+    this.#sql.end.run(id)
   }
 
   remove(id: number): void {
-    this.#removeCars.run(id)
-    this.#remove.run(id)
+    this.#sql.removeCars.run(id)
+    this.#sql.remove.run(id)
   }
 
   addCar(deal: number, task: number, secret: string, md5: string, car: PackedCar): void {
-    this.#addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
+    this.#sql.addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
   }
 
   cars(task: number): OfflineCar[] {
-    return this.#cars.all(task).map(toCar)
+    return this.#sql.cars.all(task).map(toCar)
   }
 
   /** The CAR whose URL has this secret, while its file is there. */
   carOf(secret: string): OfflineCar | undefined {
-    const row = this.#bySecret.get(secret)
+    const row = this.#sql.bySecret.get(secret)
     return row && toCar(row)
   }
 
   setCar(deal: number, { platformDeal, status, note, minerId }: CarStatus): void {
-    this.#setCar.run(platformDeal, status, note, minerId, deal)
+    this.#sql.setCar.run(platformDeal, status, note, minerId, deal)
   }
 
   gone(deal: number): void {
-    this.#gone.run(deal)
+    this.#sql.gone.run(deal)
   }
 
   /** Ids of the deals of a task, whether or not they are packed. */
   deals(task: number): number[] {
-    return this.#deals.all(task).map(({ id }) => id as number)
+    return this.#sql.deals.all(task).map(({ id }) => id as number)
   }
 
   /** Size of what a task stores. */
   contentOf(task: number): { readonly bytes: number; readonly files: number } {
-    return this.#content.get(task)
+    return this.#sql.content.get(task)
   }
 
   /** Bytes on the disk that the CARs of an account take, or will when they are packed. */
   bytesOf(account: number): number {
-    return this.#bytes.get(account).bytes
+    return this.#sql.bytes.get(account).bytes
   }
 }
 
