@@ -1,3 +1,4 @@
+import { Columns } from '../columns.js'
 import { type Database, statements } from '../database.js'
 import type { Provider } from '../network/network.js'
 import { withUnit } from '../network/provider-record.js'
@@ -40,6 +41,13 @@ interface BidTime {
   readonly createdEpoch: number
 }
 
+const BID = new Columns<Bid>({ price: { write: sortable, read: (stored: string) => BigInt(stored) } })
+
+const PUT = [
+  ...(['task', 'minerId', 'price', 'score', 'minPieceSize', 'contactInfo', 'proposal', 'expireDays'] as const),
+  ...(['created', 'createdEpoch'] as const),
+]
+
 /** The table of bids, at most one per task and provider. Call writing methods inside a transaction. */
 export class BidTable {
   readonly #sql
@@ -47,8 +55,7 @@ export class BidTable {
   constructor(db: Database) {
     this.#sql = statements(db, {
       add: `
-      INSERT INTO bids (task, miner_id, price, score, min_piece_size, contact_info, proposal, expire_days, created, created_epoch)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ${BID.insert('bids', PUT)}
       ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
         min_piece_size = excluded.min_piece_size, contact_info = excluded.contact_info, proposal = excluded.proposal,
         expire_days = excluded.expire_days, created = excluded.created, created_epoch = excluded.created_epoch
@@ -61,28 +68,12 @@ export class BidTable {
   }
 
   /** Adds the bid of a provider on this task, or replaces it. */
-  put(task: number, offer: Offer, { created, createdEpoch }: BidTime): void {
-    const { minerId, price, score, minPieceSize, contactInfo, proposal, expireDays } = offer
-    const values = [minerId, sortable(price), score, minPieceSize, contactInfo, proposal, expireDays]
-    this.#sql.add.run(task, ...values, created, createdEpoch)
+  put(task: number, offer: Offer, time: BidTime): void {
+    this.#sql.add.run(...BID.values({ task, ...offer, ...time }, PUT))
   }
 
   ofTask(task: number): Bid[] {
-    return this.#sql.ofTask.all(task).map((row) => ({
-      id: row.id,
-      task: row.task,
-      minerId: row.miner_id,
-      price: BigInt(row.price),
-      score: row.score,
-      minPieceSize: row.min_piece_size,
-      contactInfo: row.contact_info,
-      proposal: row.proposal,
-      expireDays: row.expire_days,
-      status: row.status,
-      created: row.created,
-      createdEpoch: row.created_epoch,
-      won: row.won,
-    }))
+    return this.#sql.ofTask.all(task).map((row) => BID.read(row))
   }
 
   /** Number of bids of a provider after that epoch. */

@@ -1,7 +1,40 @@
+import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
-import type { DealTotals } from '../network.js'
+import type { DealTerms, DealTotals } from '../network.js'
 import { parseFil } from '../units/fil.js'
 import type { DealRecord } from './deal-record.js'
+
+const DEAL = new Columns<Omit<DealRecord, 'terms'> & DealTerms>({
+  verifiedDeal: 'flag',
+  fastRetrieval: 'flag',
+  rejection: 'optional',
+  custody: 'optional',
+  waiting: 'flag',
+})
+
+const ADDED = [
+  ...([
+    'reference',
+    'dealCid',
+    'minerId',
+    'price',
+    'duration',
+    'verifiedDeal',
+    'fastRetrieval',
+    'walletAddress',
+  ] as const),
+  ...([
+    'dataCid',
+    'pieceCid',
+    'pieceSize',
+    'carSize',
+    'timeStamp',
+    'proposedEpoch',
+    'acceptEpoch',
+    'sealEpoch',
+  ] as const),
+  ...(['startEpoch', 'endEpoch', 'proposal', 'rejection', 'custody', 'waiting', 'activeEpoch'] as const),
+]
 
 /** The table of deals of a network. Call writing methods inside a transaction. */
 export class DealTable {
@@ -12,12 +45,7 @@ export class DealTable {
     this.#sql = statements(db, {
       byReference: 'SELECT * FROM deals WHERE reference = ?',
       byCid: 'SELECT * FROM deals WHERE deal_cid = ?',
-      add: `
-      INSERT INTO deals (
-        reference, deal_cid, miner_id, price, duration, verified_deal, fast_retrieval, wallet_address, data_cid, piece_cid, piece_size, car_size,
-        time_stamp, proposed_epoch, accept_epoch, seal_epoch, start_epoch, end_epoch, proposal, rejection, custody, waiting, active_epoch
-      ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    `,
+      add: DEAL.insert('deals', ADDED),
       ended:
         'SELECT reference, custody FROM deals WHERE custody IS NOT NULL AND end_epoch <= ? ORDER BY end_epoch LIMIT ?',
       drop: 'UPDATE deals SET custody = NULL WHERE reference = ?',
@@ -45,32 +73,7 @@ export class DealTable {
 
   /** Throws when a deal with this reference or CID exists. */
   add(deal: DealRecord): void {
-    const { terms } = deal
-    this.#sql.add.run(
-      deal.reference,
-      deal.dealCid,
-      terms.minerId,
-      terms.price,
-      terms.duration,
-      terms.verifiedDeal ? 1 : 0,
-      terms.fastRetrieval ? 1 : 0,
-      deal.walletAddress,
-      deal.dataCid,
-      deal.pieceCid,
-      deal.pieceSize,
-      deal.carSize,
-      deal.timeStamp,
-      deal.proposedEpoch,
-      deal.acceptEpoch,
-      deal.sealEpoch,
-      deal.startEpoch,
-      deal.endEpoch,
-      deal.proposal,
-      deal.rejection ?? null,
-      deal.custody ?? null,
-      deal.waiting ? 1 : 0,
-      deal.activeEpoch,
-    )
+    this.#sql.add.run(...DEAL.values({ ...deal, ...deal.terms }, ADDED))
   }
 
   /**
@@ -117,35 +120,11 @@ export class DealTable {
   }
 }
 
-function record(row: ReturnType<ReturnType<Database['prepare']>['get']>): DealRecord | undefined {
+function record(row: Readonly<Record<string, unknown>> | undefined): DealRecord | undefined {
   if (row === undefined) return undefined
-  return {
-    reference: row.reference,
-    terms: {
-      minerId: row.miner_id,
-      price: row.price,
-      duration: row.duration,
-      verifiedDeal: row.verified_deal === 1,
-      fastRetrieval: row.fast_retrieval === 1,
-    },
-    walletAddress: row.wallet_address,
-    dataCid: row.data_cid,
-    pieceCid: row.piece_cid,
-    pieceSize: row.piece_size,
-    carSize: row.car_size,
-    dealCid: row.deal_cid,
-    timeStamp: row.time_stamp,
-    proposedEpoch: row.proposed_epoch,
-    acceptEpoch: row.accept_epoch,
-    sealEpoch: row.seal_epoch,
-    startEpoch: row.start_epoch,
-    activeEpoch: row.active_epoch ?? row.start_epoch,
-    endEpoch: row.end_epoch,
-    proposal: row.proposal,
-    rejection: row.rejection ?? undefined,
-    custody: row.custody ?? undefined,
-    waiting: row.waiting === 1,
-  }
+  const { minerId, price, duration, verifiedDeal, fastRetrieval, activeEpoch, ...deal } = DEAL.read(row)
+  const terms = { minerId, price, duration, verifiedDeal, fastRetrieval }
+  return { ...deal, terms, activeEpoch: activeEpoch ?? deal.startEpoch }
 }
 
 /**

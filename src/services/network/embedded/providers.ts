@@ -1,3 +1,4 @@
+import { Columns } from '../../columns.js'
 import type { Database, Writer } from '../../database.js'
 import { NetworkError, type ProviderChange } from '../network.js'
 import { addressOfMiner, parseFil } from '../units/fil.js'
@@ -20,6 +21,21 @@ export const providerSchema = `
   ) STRICT;
 `
 
+const TERMS = new Columns<ProviderTerms>({ offlineDealAvailable: 'flag' })
+
+const ADDED = [
+  ...([
+    'minerId',
+    'location',
+    'price',
+    'verifiedPrice',
+    'minPieceSize',
+    'maxPieceSize',
+    'offlineDealAvailable',
+  ] as const),
+  ...(['score', 'contactInfo', 'acceptEpochs', 'publishEpochs', 'sealEpochs'] as const),
+]
+
 /**
  * The providers of the network: those of its first start, with the terms they had then or were given since, and those
  * that later lists add.
@@ -30,28 +46,10 @@ export class Providers {
 
   /** @param db has `providerSchema`. Throws RangeError when terms are invalid. */
   constructor(db: Database, catalogue: readonly ProviderTerms[]) {
-    const add = db.prepare(`
-      INSERT OR IGNORE INTO providers (
-        miner_id, location, price, verified_price, min_piece_size, max_piece_size, offline_deal_available, score, contact_info, accept_epochs,
-        publish_epochs, seal_epochs
-      ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    `)
+    const add = db.prepare(TERMS.insert('providers', ADDED).replace('INSERT', 'INSERT OR IGNORE'))
     for (const provider of catalogue) {
       check(provider)
-      add.run(
-        provider.minerId,
-        provider.location,
-        provider.price,
-        provider.verifiedPrice,
-        provider.minPieceSize,
-        provider.maxPieceSize,
-        provider.offlineDealAvailable ? 1 : 0,
-        provider.score,
-        provider.contactInfo,
-        provider.acceptEpochs,
-        provider.publishEpochs,
-        provider.sealEpochs,
-      )
+      add.run(...TERMS.values(provider, ADDED))
     }
     this.#change = db.prepare(`
       UPDATE providers
@@ -61,7 +59,7 @@ export class Providers {
       WHERE miner_id = ? RETURNING *
     `)
     const rows = db.prepare('SELECT * FROM providers ORDER BY rowid').all()
-    this.#byId = new Map(rows.map((row) => [row.miner_id as string, terms(row)]))
+    this.#byId = new Map(rows.map((row) => [row.miner_id as string, TERMS.read(row)]))
   }
 
   all(): ProviderTerms[] {
@@ -83,7 +81,7 @@ export class Providers {
     const after = await writer.run(() => {
       // The row has the changes of other calls that are committed together with this one.
       const row = this.#change.get(location ?? null, offline, price ?? null, verifiedPrice ?? null, ...sizes, minerId)
-      return checked(terms(row))
+      return checked(TERMS.read(row))
     })
     this.#byId.set(minerId, after)
   }
@@ -113,22 +111,5 @@ function check(provider: ProviderTerms): void {
   for (const epochs of [provider.acceptEpochs, provider.publishEpochs, provider.sealEpochs]) {
     if (!Number.isSafeInteger(epochs) || epochs < 1)
       throw wrong('each step of a deal must take a whole number of epochs above 0')
-  }
-}
-
-function terms(row: ReturnType<ReturnType<Database['prepare']>['get']>): ProviderTerms {
-  return {
-    minerId: row.miner_id,
-    location: row.location,
-    price: row.price,
-    verifiedPrice: row.verified_price,
-    minPieceSize: row.min_piece_size,
-    maxPieceSize: row.max_piece_size,
-    offlineDealAvailable: row.offline_deal_available === 1,
-    score: row.score,
-    contactInfo: row.contact_info,
-    acceptEpochs: row.accept_epochs,
-    publishEpochs: row.publish_epochs,
-    sealEpochs: row.seal_epochs,
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
 import type { DealState, DealStatus } from '../../network/network.js'
 import { parseFil } from '../../network/units/fil.js'
@@ -42,10 +43,12 @@ interface LoggedState {
   readonly created: number
 }
 
-const COLUMNS = `id, car, deal_id AS dealId, deal_cid AS dealCid, piece_cid AS pieceCid, piece_size AS pieceSize,
-  miner_fid AS minerFid, client, verified, price, start_epoch AS startEpoch, end_epoch AS endEpoch, status,
-  on_chain_status AS onChainStatus, note, unlock_hash AS unlockHash, unlocked_at AS unlockedAt, created, updated
-  FROM offline_deals`
+const DEAL = new Columns<OfflineDeal>({})
+
+const ADDED = [
+  ...(['car', 'dealId', 'dealCid', 'pieceCid', 'pieceSize', 'minerFid', 'client', 'verified', 'price'] as const),
+  ...(['startEpoch', 'endEpoch', 'onChainStatus', 'created', 'updated'] as const),
+]
 
 /** The table of offline deals, and the log of their states. Call writing methods inside a transaction. */
 export class DealTable {
@@ -53,14 +56,13 @@ export class DealTable {
 
   constructor(db: Database) {
     this.#sql = statements(db, {
-      find: `SELECT ${COLUMNS} WHERE id = ?`,
-      ofCar: `SELECT ${COLUMNS} WHERE car = ? ORDER BY id`,
-      byDealId: `SELECT ${COLUMNS} WHERE car = ? AND deal_id = ?`,
+      find: 'SELECT * FROM offline_deals WHERE id = ?',
+      ofCar: 'SELECT * FROM offline_deals WHERE car = ? ORDER BY id',
+      byDealId: 'SELECT * FROM offline_deals WHERE car = ? AND deal_id = ?',
       logOf:
         'SELECT id, deal, on_chain_status AS onChainStatus, message, created FROM deal_logs WHERE deal = ? ORDER BY id',
-      byCid: `SELECT ${COLUMNS} WHERE deal_cid = ?`,
-      add: `INSERT OR IGNORE INTO offline_deals (car, deal_id, deal_cid, piece_cid, piece_size, miner_fid, client, verified,
-        price, start_epoch, end_epoch, on_chain_status, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      byCid: 'SELECT * FROM offline_deals WHERE deal_cid = ?',
+      add: DEAL.insert('offline_deals', ADDED).replace('INSERT', 'INSERT OR IGNORE'),
       update: `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
         status = CASE status WHEN 'Success' THEN status ELSE ? END WHERE deal_cid = ?`,
       log: 'INSERT OR IGNORE INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?)',
@@ -70,16 +72,16 @@ export class DealTable {
   }
 
   find(id: number): OfflineDeal | undefined {
-    return this.#sql.find.get(id) as OfflineDeal | undefined
+    return dealOf(this.#sql.find.get(id))
   }
 
   ofCar(car: number): OfflineDeal[] {
-    return this.#sql.ofCar.all(car) as OfflineDeal[]
+    return this.#sql.ofCar.all(car).map((row) => DEAL.read(row))
   }
 
   /** The deal of the CAR that has this number in the network. */
   withDealId(car: number, dealId: number): OfflineDeal | undefined {
-    return this.#sql.byDealId.get(car, dealId) as OfflineDeal | undefined
+    return dealOf(this.#sql.byDealId.get(car, dealId))
   }
 
   /**
@@ -87,13 +89,22 @@ export class DealTable {
    * @param now Unix seconds
    */
   note(car: number, deal: DealStatus, now: number): OfflineDeal {
-    const { dealCid, pieceCid, pieceSize, terms, walletAddress, startEpoch, endEpoch, state, message } = deal
-    const price = String(parseFil(terms.price) ?? 0n)
-    const facts = [car, dealNumber(dealCid), dealCid, pieceCid, pieceSize, terms.minerId, walletAddress]
-    const verified = terms.verifiedDeal ? 1 : 0
-    this.#sql.add.run(...facts, verified, price, startEpoch, endEpoch, state, now, now)
+    const { dealCid, terms, state, message } = deal
+    const added = {
+      ...deal,
+      car,
+      dealId: dealNumber(dealCid),
+      minerFid: terms.minerId,
+      client: deal.walletAddress,
+      verified: terms.verifiedDeal ? 1 : 0,
+      price: String(parseFil(terms.price) ?? 0n),
+      onChainStatus: state,
+      created: now,
+      updated: now,
+    }
+    this.#sql.add.run(...DEAL.values(added, ADDED))
     this.#sql.update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
-    const noted = this.#sql.byCid.get(dealCid) as OfflineDeal
+    const noted = DEAL.read(this.#sql.byCid.get(dealCid))
     const waits = state === 'StorageDealCheckForAcceptance' ? 'Provider state: StorageDealWaitingForData' : message
     this.#sql.log.run(noted.id, state, waits, now)
     return noted
@@ -111,6 +122,10 @@ export class DealTable {
   logOf(deal: number): LoggedState[] {
     return this.#sql.logOf.all(deal) as LoggedState[]
   }
+}
+
+function dealOf(row: Readonly<Record<string, unknown>> | undefined): OfflineDeal | undefined {
+  return row && DEAL.read(row)
 }
 
 function statusOf(state: DealState): OfflineDeal['status'] {

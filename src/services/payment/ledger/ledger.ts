@@ -1,4 +1,5 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
 
 export const ISSUED = 'issued'
@@ -82,8 +83,9 @@ export class Ledger {
   }
 }
 
-const COLUMNS =
-  'id, w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch, unlocked, unlocked_at, refunded, is_open'
+const LOCK = new Columns<Lock>({ amount: 'amount', unlocked: 'amount', refunded: 'amount', isOpen: 'flag' })
+
+const ADDED = ['wCid', 'wallet', 'amount', 'hash', 'paidAt', 'deadline', 'deadlineEpoch'] as const
 
 /** The table of payments. Call writing methods inside a transaction. */
 export class LockTable {
@@ -91,8 +93,8 @@ export class LockTable {
 
   constructor(db: Database) {
     this.#sql = statements(db, {
-      find: `SELECT ${COLUMNS} FROM locks WHERE w_cid = ?`,
-      add: 'INSERT INTO locks (w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      find: 'SELECT * FROM locks WHERE w_cid = ?',
+      add: LOCK.insert('locks', ADDED),
       setUnlocked: 'UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?',
       close: 'UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?',
       restore: "UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = '0', is_open = 1 WHERE w_cid = ?",
@@ -101,12 +103,12 @@ export class LockTable {
   }
 
   find(wCid: string): Lock | undefined {
-    const row = this.#sql.find.get(wCid) as Record<string, number | string> | undefined
-    return row && lockOf(row)
+    const row = this.#sql.find.get(wCid)
+    return row && LOCK.read(row)
   }
 
-  add({ wCid, wallet, amount, paidAt, deadline, deadlineEpoch }: PaymentOrder, hash: string): void {
-    this.#sql.add.run(wCid, wallet, String(amount), hash, paidAt, deadline, deadlineEpoch)
+  add(order: PaymentOrder, hash: string): void {
+    this.#sql.add.run(...LOCK.values({ ...order, hash }, ADDED))
   }
 
   unlock(wCid: string, amount: bigint, now: number): void {
@@ -125,24 +127,6 @@ export class LockTable {
 
   remove(wCid: string): void {
     this.#sql.remove.run(wCid)
-  }
-}
-
-/** @param row all columns */
-function lockOf(row: Readonly<Record<string, number | string>>): Lock {
-  return {
-    id: Number(row.id),
-    wCid: row.w_cid as string,
-    wallet: row.wallet as string,
-    amount: BigInt(row.amount as string),
-    hash: row.hash as string,
-    paidAt: Number(row.paid_at),
-    deadline: Number(row.deadline),
-    deadlineEpoch: Number(row.deadline_epoch),
-    unlocked: BigInt(row.unlocked as string),
-    unlockedAt: Number(row.unlocked_at),
-    refunded: BigInt(row.refunded as string),
-    isOpen: Number(row.is_open) === 1,
   }
 }
 

@@ -1,3 +1,4 @@
+import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
 import type { Place } from '../contents/content-table.js'
 
@@ -66,6 +67,13 @@ export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_
   contents.cid, car, place
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
+const UPLOAD = new Columns<NewUpload & { readonly foldedName: string; readonly status: UploadStatus }>({})
+
+const ADDED = [
+  ...(['wCid', 'wallet', 'content', 'fileName', 'foldedName', 'fileSize', 'fileType', 'duration', 'price'] as const),
+  ...(['created', 'createdEpoch', 'isFree', 'status', 'idempotencyKey'] as const),
+]
+
 /** The table of uploads. Call writing methods inside a transaction. */
 export class UploadTable {
   readonly #sql
@@ -85,7 +93,7 @@ export class UploadTable {
       isStranger: `SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`,
       hasCar: 'SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1',
       freeUsage: `${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`,
-      add: 'INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created, created_epoch, is_free, status, idempotency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      add: UPLOAD.insert('uploads', ADDED),
     })
   }
 
@@ -133,12 +141,9 @@ export class UploadTable {
 
   /** @returns its number */
   add(upload: NewUpload): number {
-    const { wCid, wallet, content, fileName, fileSize, fileType, duration, price, created, createdEpoch, isFree } =
-      upload
-    const folded = fileName.toLowerCase()
-    const times = [created, createdEpoch]
-    const rest = [isFree, isFree ? 'Free' : 'Pending', upload.idempotencyKey]
-    const row = [wCid, wallet, content, fileName, folded, fileSize, fileType, duration, price, ...times, ...rest]
+    const foldedName = upload.fileName.toLowerCase()
+    const status = upload.isFree ? 'Free' : 'Pending'
+    const row = UPLOAD.values({ ...upload, foldedName, status }, ADDED)
     return this.#sql.add.run(...row).lastInsertRowid as number
   }
 }
@@ -156,29 +161,29 @@ interface Mint {
   readonly updated: number
 }
 
+const MINT = new Columns<Mint>({})
+const MINTED = ['upload', 'txHash', 'mintAddress', 'tokenId', 'created', 'updated'] as const
+
 /** The table of NFTs. Call writing methods inside a transaction. */
 export class MintTable {
   readonly #find
   readonly #add
 
   constructor(db: Database) {
-    this.#find = db.prepare(
-      'SELECT id, upload, tx_hash AS txHash, mint_address AS mintAddress, token_id AS tokenId, created, updated FROM mints WHERE upload = ?',
-    )
-    this.#add = db.prepare(
-      'INSERT INTO mints (upload, tx_hash, mint_address, token_id, created, updated) VALUES (?, ?, ?, ?, ?, ?)',
-    )
+    this.#find = db.prepare('SELECT * FROM mints WHERE upload = ?')
+    this.#add = db.prepare(MINT.insert('mints', MINTED))
   }
 
   /** @param upload its number */
   find(upload: number): Mint | undefined {
-    return this.#find.get(upload) as Mint | undefined
+    const row = this.#find.get(upload)
+    return row && MINT.read(row)
   }
 
   /** Throws when the upload has one. */
-  add({ upload, txHash, mintAddress, tokenId, created }: Omit<Mint, 'id' | 'updated'>): Mint {
-    this.#add.run(upload, txHash, mintAddress, tokenId, created, created)
-    return this.find(upload) as Mint
+  add(mint: Omit<Mint, 'id' | 'updated'>): Mint {
+    this.#add.run(...MINT.values({ ...mint, updated: mint.created }, MINTED))
+    return this.find(mint.upload) as Mint
   }
 }
 

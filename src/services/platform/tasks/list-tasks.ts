@@ -5,7 +5,7 @@ import { type Page, readPage, requireUser } from '../exchange.js'
 import { parsePrice, sortable } from '../units.js'
 import { taskSummary } from './show-task.js'
 import type { Task } from './task.js'
-import { taskOf } from './task-table.js'
+import { TASK } from './task-table.js'
 import { readTags } from './terms.js'
 
 interface TaskPage {
@@ -25,7 +25,7 @@ export function listTasks(db: Database, scope: Condition, filters: readonly Cond
   const row = db.prepare('SELECT * FROM tasks WHERE id = ?')
   const all = count(db, [scope])
   return {
-    tasks: ids.map(({ id }) => taskOf(row.get(id))),
+    tasks: ids.map(({ id }) => TASK.read(row.get(id))),
     matching: filters.length === 0 ? all : count(db, narrowed),
     all,
   }

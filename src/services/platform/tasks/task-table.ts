@@ -1,3 +1,4 @@
+import { Columns } from '../../columns.js'
 import { type Database, statements, type Writer } from '../../database.js'
 import { sortable } from '../units.js'
 import type { Task, TaskStatus, TaskTerms } from './task.js'
@@ -33,17 +34,38 @@ export interface Progress {
   readonly sentDeals: number
 }
 
+interface TaskRow extends Task, Pick<NewTask, 'digest' | 'due'> {
+  /** In lower case, for searches. */
+  readonly foldedName: string
+}
+
+/** A price as a text that sorts as the number does. */
+const price = {
+  write: (value: bigint | null) => (value === null ? null : sortable(value)),
+  read: (stored: string | null) => (stored === null ? null : BigInt(stored)),
+}
+
+export const TASK = new Columns<TaskRow>({
+  isPublic: 'flag',
+  tags: 'list',
+  minPrice: price,
+  maxPrice: price,
+  fastRetrieval: 'flag',
+})
+
+const ADDED = [
+  ...(['uuid', 'user', 'digest', 'name', 'foldedName', 'description', 'curatedDataset', 'isPublic', 'type'] as const),
+  ...(['minerId', 'tags', 'minPrice', 'maxPrice', 'expireDays', 'fastRetrieval', 'bidMode', 'sourceId'] as const),
+  ...(['duration', 'fileName', 'created', 'createdEpoch', 'expiresEpoch', 'status', 'due'] as const),
+]
+
 /** The table of tasks. Call writing methods inside a transaction. */
 export class TaskTable {
   readonly #sql
 
   constructor(db: Database) {
     this.#sql = statements(db, {
-      add: `
-      INSERT INTO tasks (uuid, user, digest, name, folded_name, description, curated_dataset, is_public, type, miner_id, tags, min_price, max_price,
-        expire_days, fast_retrieval, bid_mode, source_id, duration, file_name, created, created_epoch, expires_epoch, status, due)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    `,
+      add: TASK.insert('tasks', ADDED),
       post: `
       UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4,
         status = iif(?4 > 0 AND ?4 = ?1, 'DealSent', status)
@@ -87,33 +109,9 @@ export class TaskTable {
 
   /** Adds a draft and returns its id. */
   draft(task: NewTask): number {
-    const { lastInsertRowid } = this.#sql.add.run(
-      task.uuid,
-      task.user,
-      task.digest,
-      task.name,
-      task.name.toLowerCase(),
-      task.description,
-      task.curatedDataset,
-      task.isPublic ? 1 : 0,
-      task.type,
-      task.minerId,
-      task.tags.join(','),
-      task.minPrice === null ? null : sortable(task.minPrice),
-      task.maxPrice === null ? null : sortable(task.maxPrice),
-      task.expireDays,
-      task.fastRetrieval ? 1 : 0,
-      task.bidMode,
-      task.sourceId,
-      task.duration,
-      task.fileName,
-      task.created,
-      task.createdEpoch,
-      task.expiresEpoch,
-      task.minerId === null ? 'Created' : 'Assigned',
-      task.due,
-    )
-    return Number(lastInsertRowid)
+    const foldedName = task.name.toLowerCase()
+    const status = task.minerId === null ? 'Created' : 'Assigned'
+    return Number(this.#sql.add.run(...TASK.values({ ...task, foldedName, status }, ADDED)).lastInsertRowid)
   }
 
   /** Turns a draft into a task. Throws when another task has its UUID: look for that first. */
@@ -138,12 +136,12 @@ export class TaskTable {
 
   find(id: number): Task | undefined {
     const row = this.#sql.byId.get(id)
-    return row === undefined ? undefined : taskOf(row)
+    return row === undefined ? undefined : TASK.read(row)
   }
 
   findByUuid(uuid: string): PostedTask | undefined {
     const row = this.#sql.byUuid.get(uuid)
-    return row === undefined ? undefined : { task: taskOf(row), digest: row.digest }
+    return row === undefined ? undefined : { task: TASK.read(row), digest: row.digest }
   }
 
   anyDue(epoch: number): boolean {
@@ -218,44 +216,6 @@ export interface NewTask extends TaskTerms {
   readonly expiresEpoch: number | null
   /** Epoch at which the platform looks for bids. */
   readonly due: number | null
-}
-
-/** A row of the table of tasks, as SQLite returns it. */
-// biome-ignore lint/suspicious/noExplicitAny: the type of the driver for rows
-type Row = any
-
-export function taskOf(row: Row): Task {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    user: row.user,
-    status: row.status,
-    name: row.name,
-    description: row.description,
-    curatedDataset: row.curated_dataset,
-    isPublic: row.is_public === 1,
-    type: row.type,
-    minerId: row.miner_id,
-    tags: row.tags === '' ? [] : row.tags.split(','),
-    minPrice: row.min_price === null ? null : BigInt(row.min_price),
-    maxPrice: row.max_price === null ? null : BigInt(row.max_price),
-    expireDays: row.expire_days,
-    fastRetrieval: row.fast_retrieval === 1,
-    bidMode: row.bid_mode,
-    sourceId: row.source_id,
-    duration: row.duration,
-    fileName: row.file_name,
-    created: row.created,
-    createdEpoch: row.created_epoch,
-    expiresEpoch: row.expires_epoch,
-    smallestPiece: row.smallest_piece,
-    largestPiece: row.largest_piece,
-    bids: row.bids,
-    deals: row.deals,
-    activeDeals: row.active_deals,
-    failedDeals: row.failed_deals,
-    sentDeals: row.sent_deals,
-  }
 }
 
 /** Deals removed per transaction. */
