@@ -23,7 +23,7 @@ const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.
 /** Files of `dist/app` and their sources. The folder is flat, because threads are found beside what starts them. */
 const ENTRIES = {
   cli: 'src/cli.ts',
-  worker: 'src/services/worker/worker.ts',
+  worker: 'src/services/worker.ts',
   'commit-worker': 'src/services/network/pack/commit-worker.ts',
   'pack-worker': 'src/services/network/pack/pack-worker.ts',
   index: 'src/index.ts',

@@ -4,9 +4,10 @@ import { makePrivateFolder } from '../../common/files/private-file.js'
 import { type Database, openDatabase, Writer } from '../database.js'
 import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
-import { type DealRecord, madeDeal, stateOf } from './deals/deal-record.js'
-import { adaptDeals, DealTable, dealSchema } from './deals/deal-table.js'
-import { DealBook } from './deals/proposal.js'
+import { type DealRecord, madeDeal, stateOf } from './deal-record.js'
+import { adaptDeals, DealTable, dealSchema } from './deal-table.js'
+import { EpochClock, type EpochClockOptions, epochSchema } from './epoch-clock.js'
+import { Lifetime } from './expiry.js'
 import {
   type Commit,
   type DealRequest,
@@ -20,9 +21,8 @@ import {
   type PackRequest,
 } from './network.js'
 import { DealPacker } from './packing.js'
+import { DealBook } from './proposal.js'
 import type { Staging } from './staging.js'
-import { EpochClock, type EpochClockOptions, epochSchema } from './units/epoch-clock.js'
-import { Lifetime } from './units/expiry.js'
 import { Wallets } from './wallet.js'
 
 export interface DealNetworkOptions extends EpochClockOptions {

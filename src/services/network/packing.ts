@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AbortableLimit } from '../failure-counts.js'
-import { DealReport } from './deals/deal-record.js'
+import { DealReport } from './deal-record.js'
 import type { Car, Commit, DealRequest, Pack, PackedCar, Packing, PackRequest, Piece, ReadFromCar } from './network.js'
 import type { Staging } from './staging.js'
 

@@ -5,7 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
-import { addressOfKey, addressText } from './units/fil.js'
+import { addressOfKey, addressText } from './fil.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
 

@@ -11,8 +11,8 @@ import type { Restoring } from './contents/restoring.js'
 import type { Retention } from './contents/retention.js'
 import type { CarFolder, CarTable } from './dealing/car-folder.js'
 import type { DealTable } from './dealing/deal-table.js'
+import type { EmbeddedPayments, Payments } from './embedded-payments.js'
 import type { Denylist } from './ipfs/denylist.js'
-import type { EmbeddedPayments, Payments } from './ledger/embedded-payments.js'
 import type { PaymentLimits } from './limits.js'
 import type { Progress, UploadScheduler } from './scheduler.js'
 import type { Shares, Slots } from './uploads/shares.js'
@@ -21,16 +21,16 @@ import type { Nonces, Tokens, Wallets } from './wallets.js'
 import type { Words } from './words.js'
 
 /**
- * The two variants of the interface: in `a` a wallet signs in and sees what is its own; in `b` there is no sign-in, and
- * the address of the wallet in a request is trusted.
+ * How callers are known: `signedIn`, where a wallet signs in and sees what is its own, is variant A of the interface. In
+ * `open`, variant B, there is no sign-in, and the address of the wallet in a request is trusted.
  */
-export type Variant = 'a' | 'b'
+export type Mode = 'signedIn' | 'open'
 
 /** The parts of one storage payment service, as every endpoint receives them. */
 export interface PaymentContext {
   /** Random; another one after the data were lost. Hex. */
   readonly id: string
-  readonly variant: Variant
+  readonly mode: Mode
   /** Name of the chain environment, which a sign-in must name. */
   readonly networkName: string
   readonly limits: PaymentLimits

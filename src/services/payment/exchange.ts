@@ -1,7 +1,7 @@
 import { type Field, type HttpExchange, jsonFields, readBody } from '../http/body.js'
 import { bearerOf } from '../http/routes.js'
 import { parseAddress } from './addresses.js'
-import type { PaymentContext, Variant } from './context.js'
+import type { Mode, PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'
 import type { Upload } from './uploads/upload-table.js'
 import type { KnownWallet } from './wallets.js'
@@ -13,7 +13,7 @@ export interface Exchange extends HttpExchange {
   readonly query: URLSearchParams
   /** Values of the variable segments in the path of the route, percent-decoded. */
   readonly path: Readonly<Record<string, string>>
-  /** The wallet that signed in; undefined on public routes, and in variant B. */
+  /** The wallet that signed in; undefined on public routes, and in the mode `open`. */
   readonly caller: KnownWallet | undefined
 }
 
@@ -21,12 +21,12 @@ export interface Exchange extends HttpExchange {
 export interface Route {
   readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST'
   readonly path: string
-  /** `wallet` needs the JWT of a sign-in in variant A; `public` ignores the Authorization header. */
+  /** `wallet` needs the JWT of a sign-in in the mode `signedIn`; `public` ignores the Authorization header. */
   readonly access: 'public' | 'wallet'
-  /** The only variant that has the endpoint; absent: both. */
-  readonly only?: Variant
-  /** Variants whose answer has no `code`. */
-  readonly codeless?: Variant
+  /** The only mode that has the endpoint; absent: both. */
+  readonly only?: Mode
+  /** Mode whose answer has no `code`. */
+  readonly codeless?: Mode
   /** True where `code` is a text, as in the interface. */
   readonly codeAsText?: true
   /** Returns `data` of the answer, or answers itself and returns undefined. Throws HttpError. */
@@ -38,7 +38,7 @@ export async function callerOf(
   { context, request }: Pick<Exchange, 'context' | 'request'>,
   { access }: Pick<Route, 'access'>,
 ): Promise<KnownWallet | undefined> {
-  if (context.variant === 'b' || access === 'public') return undefined
+  if (context.mode === 'open' || access === 'public') return undefined
   const token = bearerOf(request)
   const caller = token === undefined ? undefined : await context.tokens.walletOf(token, context.seconds())
   if (caller === undefined) {
@@ -51,7 +51,7 @@ export async function callerOf(
 }
 
 /**
- * Address of the wallet that a request is about, in lower case: the one that it names, which in variant A must be the
+ * Address of the wallet that a request is about, in lower case: the one that it names, which after a sign-in must be the
  * signed-in one and may be left out. Throws PaymentError.
  * @param given `wallet_address` of the request
  */
@@ -75,7 +75,7 @@ export function readAddress(name: string, text: string): string {
 }
 
 /**
- * The upload with this number. In variant A that of another wallet is as good as none: an answer must not confirm it.
+ * The upload with this number. After a sign-in that of another wallet is as good as none: an answer must not confirm it.
  * Throws PaymentError `absent`.
  */
 export function ownUpload({ context, caller }: Pick<Exchange, 'context' | 'caller'>, id: number): Upload {

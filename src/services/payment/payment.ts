@@ -12,15 +12,15 @@ import { ContentTable } from './contents/content-table.js'
 import { openKuboCopies } from './contents/open-node.js'
 import { Restoring } from './contents/restoring.js'
 import { Retention, RetentionTable } from './contents/retention.js'
-import type { PaymentContext, Variant } from './context.js'
+import type { PaymentContext } from './context.js'
 import { CarFolder, CarTable } from './dealing/car-folder.js'
 import { DealTable } from './dealing/deal-table.js'
 import { Dealing } from './dealing/dealing.js'
 import { PackedUploads } from './dealing/packed-uploads.js'
 import { type PlatformAccess, PlatformDealer } from './dealing/platform-dealer.js'
+import { EmbeddedPayments } from './embedded-payments.js'
 import { PaymentError } from './errors.js'
 import { Denylist } from './ipfs/denylist.js'
-import { EmbeddedPayments } from './ledger/embedded-payments.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
 import { TOKEN_NAME } from './prices.js'
 import { Progress, UploadScheduler } from './scheduler.js'
@@ -44,8 +44,8 @@ export interface PaymentOptions {
   readonly ipfsGateway?: string | undefined
   /** File with the contents that are neither sent nor taken; default: none. */
   readonly denylist?: string | undefined
-  /** Default `a`. */
-  readonly variant?: Variant
+  /** Of the interface; default `a`. */
+  readonly variant?: 'a' | 'b'
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
   readonly networkName?: string
   /** Words of clients, by which names of the interface are given, too; default: none. */
@@ -151,7 +151,7 @@ async function assemble(
     })
   return {
     id: ownId,
-    variant,
+    mode: variant === 'a' ? 'signedIn' : 'open',
     networkName,
     limits,
     log,

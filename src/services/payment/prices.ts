@@ -1,5 +1,5 @@
+import { parseFil } from '../network/fil.js'
 import type { Network } from '../network/network.js'
-import { parseFil } from '../network/units/fil.js'
 
 const GIB = 2n ** 30n
 

@@ -29,19 +29,19 @@ const mintRoutes: readonly Route[] = [
 ]
 
 const signInRoutes: readonly Route[] = [
-  { method: 'POST', path: '/api/v1/user/register', access: 'public', only: 'a', answer: rated(register) },
+  { method: 'POST', path: '/api/v1/user/register', access: 'public', only: 'signedIn', answer: rated(register) },
   {
     method: 'POST',
     path: '/api/v1/user/login_by_wallet_signature',
     access: 'public',
-    only: 'a',
+    only: 'signedIn',
     answer: rated(logInByWalletSignature),
   },
 ]
 
 const systemRoutes: readonly Route[] = [
-  { method: 'GET', path: '/api/v1/common/system/params', access: 'public', codeless: 'a', answer: systemParams },
-  { method: 'GET', path: '/api/v1/common/host/info', access: 'public', codeless: 'a', answer: hostInfo },
+  { method: 'GET', path: '/api/v1/common/system/params', access: 'public', codeless: 'signedIn', answer: systemParams },
+  { method: 'GET', path: '/api/v1/common/host/info', access: 'public', codeless: 'signedIn', answer: hostInfo },
   {
     method: 'GET',
     path: '/api/v1/billing/price/storagecoin',

@@ -4,7 +4,7 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { epochsOf, type Retention } from './contents/retention.js'
 import type { Dealing } from './dealing/dealing.js'
-import type { Payments } from './ledger/embedded-payments.js'
+import type { Payments } from './embedded-payments.js'
 import { LOCK_DAYS } from './prices.js'
 
 const BATCH = 100

@@ -16,8 +16,8 @@ const UNCACHED = ['Cache-Control', 'no-store']
 
 /** Creates the HTTP server of the storage payment API; it does not listen yet. */
 export function createPaymentServer(context: PaymentContext): Server {
-  const { variant, words, limits, log } = context
-  const table = new RouteTable(withRoutesInWords(routes, words).filter(({ only = variant }) => only === variant))
+  const { mode, words, limits, log } = context
+  const table = new RouteTable(withRoutesInWords(routes, words).filter(({ only = mode }) => only === mode))
   return createHttpServer({
     maxHeaderBytes: MAX_HEADER_BYTES,
     maxConnections: limits.maxConnections,
@@ -27,7 +27,7 @@ export function createPaymentServer(context: PaymentContext): Server {
       const { route, path } = table.require(request.method, target.path)
       const caller = await callerOf({ context, request }, route)
       const data = await route.answer({ ...exchange, context, query: target.parameters, path, caller })
-      const code = route.codeless === variant ? undefined : route.codeAsText ? '200' : 200
+      const code = route.codeless === mode ? undefined : route.codeAsText ? '200' : 200
       if (data !== undefined) replyJson(exchange, 200, { status: 'success', code, data }, UNCACHED)
     },
     fail(exchange, error) {

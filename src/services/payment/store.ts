@@ -9,8 +9,8 @@ import { contentSchema, directorySchema, retentionSchema } from './contents/cont
 import { kuboSchema } from './contents/node-copies.js'
 import { dealingSchema, triedSchema } from './dealing/car-folder.js'
 import { dealSchema } from './dealing/deal-table.js'
-import { EmbeddedPayments } from './ledger/embedded-payments.js'
-import { exactLockSchema, ledgerSchema } from './ledger/ledger.js'
+import { EmbeddedPayments } from './embedded-payments.js'
+import { exactLockSchema, ledgerSchema } from './ledger.js'
 import { freeSchema, idempotencySchema, uploadSchema } from './uploads/upload-table.js'
 import { signInSchema, walletSchema } from './wallets.js'
 

@@ -22,7 +22,7 @@ export function systemParams({ context }: Exchange): object {
 function paramsOf(context: PaymentContext): object {
   const { payment, recipient, stable } = context.addresses
   const mint = context.mintContract === undefined ? NO_CONTRACT : checksummed(context.mintContract.toLowerCase())
-  if (context.variant === 'b') {
+  if (context.mode === 'open') {
     return {
       GAS_LIMIT,
       LOCK_TIME: LOCK_DAYS,
@@ -72,10 +72,10 @@ function version(): string {
   return JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version
 }
 
-/** GET /stats/storage: average prices; those of the past are in variant A alone. */
-export async function priceStatistics({ context: { network, variant } }: Exchange): Promise<object> {
+/** GET /stats/storage: average prices; those of the past are in the mode `signedIn` alone. */
+export async function priceStatistics({ context: { network, mode } }: Exchange): Promise<object> {
   const prices = averagePrices(network, await network.providers().catch(refused))
-  if (variant === 'a') return prices
+  if (mode === 'signedIn') return prices
   return Object.fromEntries(Object.entries(prices).filter(([name]) => !name.startsWith('historical_')))
 }
 

@@ -1,8 +1,8 @@
 import { Columns } from '../columns.js'
 import { type Database, statements } from '../database.js'
+import { formatFil, parseFil } from '../network/fil.js'
 import type { Provider } from '../network/network.js'
 import { withUnit } from '../network/provider-record.js'
-import { formatFil, parseFil } from '../network/units/fil.js'
 import type { Task } from './tasks/task.js'
 import { sortable } from './units.js'
 

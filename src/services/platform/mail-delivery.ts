@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
+import { formatFil } from '../network/fil.js'
 import type { Provider } from '../network/network.js'
-import { formatFil } from '../network/units/fil.js'
 import type { Task } from './tasks/task.js'
 
 export interface MailOptions {

@@ -1,6 +1,6 @@
 import { DAY_SECONDS } from '../../common/time.js'
+import { formatFil, parseFil } from '../network/fil.js'
 import type { Network, Provider } from '../network/network.js'
-import { formatFil, parseFil } from '../network/units/fil.js'
 import type { Exchange } from './exchange.js'
 import { asking } from './miners.js'
 

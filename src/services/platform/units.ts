@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { parseFil } from '../network/units/fil.js'
+import { parseFil } from '../network/fil.js'
 
 /** Bytes of a hash that a JSON number holds exactly. */
 const HASH_BYTES = 6

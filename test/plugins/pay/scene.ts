@@ -5,7 +5,6 @@ import task from '../../../plugins/task/index.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { startServices } from '../../../src/services/index.js'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
-import type { Variant } from '../../../src/services/payment/context.js'
 import { openWalletBook } from '../../../src/services/payment/store.js'
 import { type Keys, NETWORK } from '../../services/payment/payment-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -30,7 +29,7 @@ export interface PayScene {
  * The embedded services, with the storage payment API, in this process until the test ends.
  * @param epochSeconds by default so long that no epoch ends in the middle of a test
  */
-export async function startPayment(t: Test, variant: Variant, epochSeconds = 86_400): Promise<PayScene> {
+export async function startPayment(t: Test, variant: 'a' | 'b', epochSeconds = 86_400): Promise<PayScene> {
   const data = temporaryFolder(t)
   const services = await startServices({
     data,

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
 import type { MadeDeal, PackedCar } from '../../../src/services/network/network.js'
+import { verifyProposal } from '../../../src/services/network/proposal.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import {
   type Asked,

@@ -5,7 +5,6 @@ import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import * as digest from 'multiformats/hashes/digest'
 import t from 'tap'
-import { signProposal, verifyProposal } from '../../../src/services/network/deals/proposal.js'
 import {
   addressOfKey,
   addressOfMiner,
@@ -15,7 +14,8 @@ import {
   priceOfPiece,
   tokenAmount,
   tokenBytes,
-} from '../../../src/services/network/units/fil.js'
+} from '../../../src/services/network/fil.js'
+import { signProposal, verifyProposal } from '../../../src/services/network/proposal.js'
 import { signerOf, Wallet } from '../../../src/services/network/wallet.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 

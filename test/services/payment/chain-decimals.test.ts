@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { inUnits } from '../../../src/services/payment/ledger/embedded-payments.js'
+import { inUnits } from '../../../src/services/payment/embedded-payments.js'
 import { until } from '../../support/waiting.js'
 import { EvmNode } from './chain/evm-node.js'
 import { PaymentContract } from './chain/payment-contract.js'

@@ -8,8 +8,8 @@ import {
   formatAmount,
   MAX_ISSUED,
   parseAmount,
-} from '../../../src/services/payment/ledger/embedded-payments.js'
-import type { PaymentOrder } from '../../../src/services/payment/ledger/ledger.js'
+} from '../../../src/services/payment/embedded-payments.js'
+import type { PaymentOrder } from '../../../src/services/payment/ledger.js'
 import { migrate } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'

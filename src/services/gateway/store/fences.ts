@@ -55,7 +55,8 @@ export class Fences {
       nth: `SELECT fence FROM removed WHERE ${OF_OWNER} ORDER BY fence LIMIT 1 OFFSET ?`,
       prune: `DELETE FROM removed WHERE ${OF_OWNER} AND fence <= ?`,
       floor: 'SELECT fence FROM fence_floor WHERE id = ?',
-      setFloor: 'INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = max(fence, ?2)',
+      setFloor:
+        'INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = max(fence, ?2)',
     })
   }
 

@@ -1,9 +1,9 @@
 import { open, unlink } from 'node:fs/promises'
 import type { Database, Writer } from '../../database.js'
+import type { EpochClock } from '../epoch-clock.js'
+import type { Expiry } from '../expiry.js'
 import { NetworkError } from '../network.js'
 import { sectionsOf } from '../pack/car/car-sections.js'
-import type { EpochClock } from '../units/epoch-clock.js'
-import type { Expiry } from '../units/expiry.js'
 import type { Cars } from './cars.js'
 import type { Providers } from './providers.js'
 

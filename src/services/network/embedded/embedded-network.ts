@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Clock } from '../../clock.js'
 import type { Database, Writer } from '../../database.js'
 import { DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
-import { type DealRecord, deliverableFrom } from '../deals/deal-record.js'
+import { type DealRecord, deliverableFrom } from '../deal-record.js'
+import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
   type Network,
@@ -13,7 +14,6 @@ import {
   type ProviderChange,
   type ReadFromCar,
 } from '../network.js'
-import { Expiry } from '../units/expiry.js'
 import { Cars } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, Faults, faultSchema, type NetworkControl } from './control.js'

@@ -1,7 +1,8 @@
 import type { Writer } from '../../database.js'
-import { checkTerms, type DealRecord, madeDeal } from '../deals/deal-record.js'
-import { ByReference, type DealTable } from '../deals/deal-table.js'
-import type { DealBook } from '../deals/proposal.js'
+import { checkTerms, type DealRecord, madeDeal } from '../deal-record.js'
+import { ByReference, type DealTable } from '../deal-table.js'
+import type { EpochClock } from '../epoch-clock.js'
+import type { Lifetime } from '../expiry.js'
 import {
   type Commit,
   type MadeDeal,
@@ -11,8 +12,7 @@ import {
   type ProposalRequest,
 } from '../network.js'
 import { wholeCar } from '../pack/car/car-reader.js'
-import type { EpochClock } from '../units/epoch-clock.js'
-import type { Lifetime } from '../units/expiry.js'
+import type { DealBook } from '../proposal.js'
 import type { Cars } from './cars.js'
 import { applyFaults, type Faults } from './control.js'
 import type { Proposer } from './deal-maker.js'

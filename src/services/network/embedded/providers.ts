@@ -1,7 +1,7 @@
 import { Columns } from '../../columns.js'
 import type { Database, Writer } from '../../database.js'
+import { addressOfMiner, parseFil } from '../fil.js'
 import { NetworkError, type ProviderChange } from '../network.js'
-import { addressOfMiner, parseFil } from '../units/fil.js'
 import type { ProviderTerms } from './catalogue.js'
 
 export const providerSchema = `

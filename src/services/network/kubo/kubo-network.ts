@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Database, Writer } from '../../database.js'
 import { DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
-import { type DealRecord, deliverableFrom } from '../deals/deal-record.js'
+import { type DealRecord, deliverableFrom } from '../deal-record.js'
+import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
   type DealStatus,
@@ -12,7 +13,6 @@ import {
 } from '../network.js'
 import { verifyLeaves } from '../pack/index.js'
 import { Staging } from '../staging.js'
-import { Expiry } from '../units/expiry.js'
 import { KuboClient } from './kubo-client.js'
 import { KuboDeals } from './kubo-deals.js'
 import { asNotRetrievable, asUnavailable } from './kubo-errors.js'

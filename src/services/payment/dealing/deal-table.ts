@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
+import { parseFil } from '../../network/fil.js'
 import type { DealState, DealStatus } from '../../network/network.js'
-import { parseFil } from '../../network/units/fil.js'
 
 /** An offline deal of a CAR. */
 export interface OfflineDeal {

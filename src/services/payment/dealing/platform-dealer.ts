@@ -1,6 +1,6 @@
 import { callPlatform, type PlatformCall } from '../../http/call-platform.js'
+import { parseFil } from '../../network/fil.js'
 import type { Network, Provider } from '../../network/network.js'
-import { parseFil } from '../../network/units/fil.js'
 import { pieceSizeOf } from '../../platform/units.js'
 import type { CarToStore, Dealer, TaskProgress } from './dealing.js'
 

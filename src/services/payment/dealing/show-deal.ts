@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { stream } from '../../http/send.js'
+import { formatFil } from '../../network/fil.js'
 import { withUnit } from '../../network/provider-record.js'
-import { formatFil } from '../../network/units/fil.js'
 import { PaymentError } from '../errors.js'
 import { type Exchange, Fields, ownUpload } from '../exchange.js'
 import { ipfsUrl } from '../ipfs/serve.js'

@@ -28,7 +28,7 @@ export async function showUploads(exchange: Exchange): Promise<object> {
     minted: minted === 'y' ? true : minted === 'n' ? false : undefined,
     status: fields.get('status'),
   }
-  const room = context.variant === 'a' ? freeRoom(context, wallet) : undefined
+  const room = context.mode === 'signedIn' ? freeRoom(context, wallet) : undefined
   const { uploads, total } = listUploads(context.db, filter, readPage(query, uploadOrders, 'upload_at'))
   return {
     source_file_upload: uploads.map((upload) => uploadView(exchange, upload, room !== undefined)),

@@ -165,7 +165,7 @@ async function answerOf(
     ipfs_url: await ipfsUrl(context, cid),
     file_size: fileSize,
     w_cid: wCid,
-    ...(context.variant === 'a' && { status: isFree ? 'Free' : 'Pending' }),
+    ...(context.mode === 'signedIn' && { status: isFree ? 'Free' : 'Pending' }),
   }
 }
 
@@ -173,7 +173,7 @@ async function answerOf(
 async function store(exchange: Exchange, order: Order): Promise<object> {
   const { context } = exchange
   const { wallet, duration, fileType, name, staged, key } = order
-  const { uploads, contents, seconds, network, variant } = context
+  const { uploads, contents, seconds, network, mode } = context
   const { cid, size } = staged
   if (context.denylist?.has(CID.parse(cid))) {
     throw new PaymentError('forbidden', 'the operator of this service does not take this content')
@@ -185,7 +185,7 @@ async function store(exchange: Exchange, order: Order): Promise<object> {
       const before = uploadedBefore(exchange, order)
       if (before) return before
       const times = { created: seconds(), createdEpoch: network.epoch() }
-      const free = variant === 'a' && isFree(context, wallet, fileType, size) ? 1 : 0
+      const free = mode === 'signedIn' && isFree(context, wallet, fileType, size) ? 1 : 0
       const id = uploads.add({
         wCid,
         wallet,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Database, statements, type Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
+import { formatFil, parseFil, priceOfPiece } from '../../network/fil.js'
 import { type MadeDeal, type Network, NetworkError, type OfflineDeals, type PackedCar } from '../../network/network.js'
-import { formatFil, parseFil, priceOfPiece } from '../../network/units/fil.js'
 import {
   DEAL_ACTIVE,
   type DealTable,

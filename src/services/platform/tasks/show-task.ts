@@ -1,6 +1,6 @@
 import { HttpError } from '../../http/errors.js'
+import { formatFil } from '../../network/fil.js'
 import { providerRecord } from '../../network/provider-record.js'
-import { formatFil } from '../../network/units/fil.js'
 import { averagePrice, bidView } from '../bids.js'
 import type { Exchange } from '../exchange.js'
 import { isParty, readFields, readPage, requireUser } from '../exchange.js'

@@ -1,5 +1,5 @@
+import { formatFil, parseFil, priceOfPiece } from '../../../network/fil.js'
 import { NetworkError, type OfflineDeals } from '../../../network/network.js'
-import { formatFil, parseFil, priceOfPiece } from '../../../network/units/fil.js'
 import { type TaskRow, writeTaskCsv } from '../../../platform/csv.js'
 import { parsePrice } from '../../../platform/units.js'
 import { GatewayError } from '../../errors.js'

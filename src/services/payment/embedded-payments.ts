@@ -1,4 +1,4 @@
-import type { Database, Writer } from '../../database.js'
+import type { Database, Writer } from '../database.js'
 import {
   EARNED,
   ISSUED,

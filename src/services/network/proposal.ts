@@ -1,13 +1,13 @@
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import { z } from 'zod'
-import type { ServicesLog } from '../../log.js'
-import { type DealTerms, type MadeDeal, NetworkError, type Piece } from '../network.js'
-import { digestSha256 } from '../pack/sha256.js'
-import { addressOfMiner, addressText, tokenAmount, tokenBytes } from '../units/fil.js'
-import { signerOf, type Wallet } from '../wallet.js'
+import type { ServicesLog } from '../log.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
 import { ByReference, type DealTable } from './deal-table.js'
+import { addressOfMiner, addressText, tokenAmount, tokenBytes } from './fil.js'
+import { type DealTerms, type MadeDeal, NetworkError, type Piece } from './network.js'
+import { digestSha256 } from './pack/sha256.js'
+import { signerOf, type Wallet } from './wallet.js'
 
 /** The agreement between client and provider. Amounts in attoFIL. */
 interface Proposal {

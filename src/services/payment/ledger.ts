@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { Columns } from '../../columns.js'
-import { type Database, statements } from '../../database.js'
+import { Columns } from '../columns.js'
+import { type Database, statements } from '../database.js'
 
 export const ISSUED = 'issued'
 

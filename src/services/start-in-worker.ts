@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { type ServicesLog, silentLog } from '../log.js'
-import type { Services, ServicesOptions } from '../services.js'
+import { type ServicesLog, silentLog } from './log.js'
+import type { Services, ServicesOptions } from './services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
 /** A thread that loads the services, and starts them when it is told to. */

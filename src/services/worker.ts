@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import type { ServicesLog } from '../log.js'
-import { type ServiceName, type Services, startServices } from '../services.js'
+import type { ServicesLog } from './log.js'
+import { type ServiceName, type Services, startServices } from './services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
 /** Entry point of the thread that `startServicesInWorker` starts. */

@@ -1,8 +1,8 @@
-import type { KeyPair } from '../gateway/accounts/key-pair.js'
-import type { QuirkName } from '../gateway/quirks.js'
-import type { ServicesLog } from '../log.js'
-import type { SignIn } from '../platform/users.js'
-import type { ServiceName, ServicesOptions } from '../services.js'
+import type { KeyPair } from './gateway/accounts/key-pair.js'
+import type { QuirkName } from './gateway/quirks.js'
+import type { ServicesLog } from './log.js'
+import type { SignIn } from './platform/users.js'
+import type { ServiceName, ServicesOptions } from './services.js'
 
 /** What the thread is asked for, and the type of its answer. */
 export interface Answers {

@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events'
-import { PeriodicTask } from '../../../common/time.js'
-import type { Writer } from '../../database.js'
-import type { ServicesLog } from '../../log.js'
-import type { DealTable } from '../deals/deal-table.js'
-import { NetworkError } from '../network.js'
+import { PeriodicTask } from '../../common/time.js'
+import type { Writer } from '../database.js'
+import type { ServicesLog } from '../log.js'
+import type { DealTable } from './deal-table.js'
 import type { EpochClock } from './epoch-clock.js'
+import { NetworkError } from './network.js'
 
 /** Most deals per transaction. */
 const BATCH = 200

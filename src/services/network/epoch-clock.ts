@@ -1,5 +1,5 @@
-import { DAY_SECONDS } from '../../../common/time.js'
-import type { Database, Writer } from '../../database.js'
+import { DAY_SECONDS } from '../../common/time.js'
+import type { Database, Writer } from '../database.js'
 
 const DEFAULT_EPOCH_SECONDS = 30
 

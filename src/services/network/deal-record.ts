@@ -1,5 +1,5 @@
-import { type DealState, type DealTerms, type MadeDeal, NetworkError, type Packing, type Provider } from '../network.js'
-import { formatFil, parseFil, priceOfPiece } from '../units/fil.js'
+import { formatFil, parseFil, priceOfPiece } from './fil.js'
+import { type DealState, type DealTerms, type MadeDeal, NetworkError, type Packing, type Provider } from './network.js'
 
 /**
  * The epochs at which a deal changes its state, all fixed when the provider has its data. While it waits for them, only

@@ -1,8 +1,8 @@
-import { Columns } from '../../columns.js'
-import { type Database, statements } from '../../database.js'
-import type { DealTerms, DealTotals } from '../network.js'
-import { parseFil } from '../units/fil.js'
+import { Columns } from '../columns.js'
+import { type Database, statements } from '../database.js'
 import type { DealRecord } from './deal-record.js'
+import { parseFil } from './fil.js'
+import type { DealTerms, DealTotals } from './network.js'
 
 const DEAL = new Columns<Omit<DealRecord, 'terms'> & DealTerms>({
   verifiedDeal: 'flag',
