@@ -21,7 +21,7 @@ import type { Nonces, Tokens, Wallets } from './wallets.js'
 import type { Words } from './words.js'
 
 /**
- * How callers are known: `signedIn`, where a wallet signs in and sees what is its own, is variant A of the interface. In
+ * How callers are known: in `signedIn`, variant A of the interface, a wallet signs in and sees what is its own. In
  * `open`, variant B, there is no sign-in, and the address of the wallet in a request is trusted.
  */
 export type Mode = 'signedIn' | 'open'

@@ -51,8 +51,8 @@ export async function callerOf(
 }
 
 /**
- * Address of the wallet that a request is about, in lower case: the one that it names, which after a sign-in must be the
- * signed-in one and may be left out. Throws PaymentError.
+ * Address of the wallet that a request is about, in lower case: the one that it names, which after a sign-in must be
+ * the signed-in one and may be left out. Throws PaymentError.
  * @param given `wallet_address` of the request
  */
 export function walletAddressOf({ caller }: Pick<Exchange, 'caller'>, given: string | undefined): string {
@@ -75,8 +75,8 @@ export function readAddress(name: string, text: string): string {
 }
 
 /**
- * The upload with this number. After a sign-in that of another wallet is as good as none: an answer must not confirm it.
- * Throws PaymentError `absent`.
+ * The upload with this number. After a sign-in that of another wallet is as good as none: an answer must not confirm
+ * it. Throws PaymentError `absent`.
  */
 export function ownUpload({ context, caller }: Pick<Exchange, 'context' | 'caller'>, id: number): Upload {
   const upload = context.uploads.find(id)
