@@ -1,16 +1,8 @@
 import { isBroad } from '../common/cidr.js'
-import { hasPrototypeKey } from '../common/json.js'
+import { hasPrototypeKey, repeatedName } from '../common/json.js'
 import type { Condition } from './language/conditions.js'
 import { isOpen, type Lookup, malformed, shown, type Template } from './language/patterns.js'
-import {
-  applies,
-  asksFor,
-  lastingStatement,
-  mayAllow,
-  readStatement,
-  repeatedName,
-  type Statement,
-} from './language/statement.js'
+import { applies, asksFor, lastingStatement, mayAllow, readStatement, type Statement } from './language/statement.js'
 import type { Question, Verdict } from './question.js'
 
 /** A parsed policy of a bucket or an identity. */

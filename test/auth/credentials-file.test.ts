@@ -78,6 +78,8 @@ t.test('every mistake is told with its place, and no secret with it', async (t) 
     )
   t.equal(problems.length, expected.length)
   t.notMatch(problems.join(), /hunter2|short/)
+  const twice = '[{"accessKeyId":"one","secretAccessKey":"hunter2hunter2","rights":[],"rights":[{"bucket":"*"}]}]'
+  t.same(problemsOf(twice), ['has the member "rights" twice in one object'])
   t.same(problemsOf(JSON.stringify([one, two, one])), ['[2].accessKeyId duplicates that of [0]'])
 })
 

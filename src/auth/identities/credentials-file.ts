@@ -3,6 +3,7 @@ import { basename, dirname } from 'node:path'
 import { z } from 'zod'
 import type { Identity } from '../../api/identity.js'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
+import { repeatedName } from '../../common/json.js'
 import type { Logger } from '../../common/log.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from './identity-schema.js'
 
@@ -125,7 +126,11 @@ const listSchema = z.array(identitySchema, { error: 'must be a list of key pairs
  * @param policyProblem checks the policies of identities
  */
 export function parseCredentials(text: string, policyProblem: PolicyProblem = () => undefined): readonly Identity[] {
-  const result = listSchema.safeParse(parseJson(text))
+  const list = parseJson(text)
+  // JSON.parse takes the last one, which may give more rights than the first.
+  const name = repeatedName(text)
+  if (name !== undefined) throw new CredentialsError([`has the member "${name}" twice in one object`])
+  const result = listSchema.safeParse(list)
   if (!result.success) {
     throw new CredentialsError(result.error.issues.map(({ path, message }) => `${placeOf(path)} ${message}`.trim()))
   }

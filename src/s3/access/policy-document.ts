@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { actionsOf, type KnownAction } from '../../access/language/patterns.js'
-import { repeatedName } from '../../access/language/statement.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { hasPrototypeKey } from '../../common/json.js'
+import { hasPrototypeKey, repeatedName } from '../../common/json.js'
 
 /** Largest policy document, bytes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-policies.html */
 export const MAX_POLICY_BYTES = 20 * 1024

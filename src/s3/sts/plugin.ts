@@ -8,6 +8,7 @@ import { canonicalId } from '../../auth/identities/credentials.js'
 import type { Sessions } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ClientRate } from '../../common/http/client-rate.js'
+import { repeatedName } from '../../common/json.js'
 import type { CacheUse } from '../../common/metrics.js'
 import { element, XML_DECLARATION } from '../../common/xml.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
@@ -152,7 +153,8 @@ function readPolicy(
 ): Readonly<Record<string, unknown>> | undefined {
   if (text === undefined) return undefined
   const document = parsed(text)
-  const problem = policyProblem(document)
+  const name = repeatedName(text)
+  const problem = name === undefined ? policyProblem(document) : `${JSON.stringify(name)} occurs twice in one object.`
   if (problem !== undefined) throw stsError('MalformedPolicyDocument', problem)
   return document as Readonly<Record<string, unknown>>
 }

@@ -72,6 +72,11 @@ t.test('what is no request for credentials', async (t) => {
     ['ValidationError', { WebIdentityToken: 'x'.repeat(20_001) }],
     ['MalformedPolicyDocument', { Policy: '{' }],
     ['MalformedPolicyDocument', { Policy: '{"Statement":[{"Effect":"Perhaps"}]}' }],
+    // JSON.parse takes the last one of two members with the same name, which allows more.
+    [
+      'MalformedPolicyDocument',
+      { Policy: '{"Statement":[{"Effect":"Allow","Action":"s3:GetObject","Action":"s3:*","Resource":"*"}]}' },
+    ],
     ['InvalidIdentityToken', { WebIdentityToken: 'no token' }],
     ['InvalidIdentityToken', { WebIdentityToken: unsigned }],
     ['InvalidIdentityToken', { WebIdentityToken: foreign }],

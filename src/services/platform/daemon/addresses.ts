@@ -15,7 +15,7 @@ const NEVER = blocks(
 /** Addresses of private networks, and those that stand for IPv4 addresses. */
 const PRIVATE = blocks(
   ...['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15'],
-  ...['fc00::/7', 'fec0::/10', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16'],
+  ...['fc00::/7', 'fec0::/10', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16', '::ffff:0:0:0/96'],
 )
 
 const LOOPBACK = blocks('127.0.0.0/8', '::1')

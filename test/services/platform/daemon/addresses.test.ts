@@ -31,6 +31,7 @@ t.test('addresses from which a CAR may come', (t) => {
     '192.168.254.1',
     '172.31.254.1',
     '64:ff9b::a00:1',
+    '::ffff:0:a00:1',
   ]
   for (const address of yes) t.ok(mayFetchFrom(address, URL_OF_CAR, NONE), address)
   for (const address of no) t.notOk(mayFetchFrom(address, URL_OF_CAR, ALL), address)
