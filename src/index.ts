@@ -105,6 +105,7 @@ export {
   type ExceededCap,
   type Expense,
   formatAmount,
+  type ListedExpense,
   openFilLedger,
   parseAmount,
   type SpendCaps,

@@ -105,6 +105,20 @@ export class DealClient {
     return told
   }
 
+  /** Deals that the account has requested since then, ms since 1970, for gateways with `dealList`. */
+  async listedSince(since: number): Promise<readonly ListedDeal[]> {
+    const found: ListedDeal[] = []
+    for (let after = '0'; after !== ''; ) {
+      const query = { since: String(since), after }
+      const answer = await this.#gateway.call({ method: 'GET', endpoint: 'deallist', query, access: 'read' })
+      const page = this.#data(answer, dealList)
+      if (!page) throw this.#nonsense(answer)
+      found.push(...page.deals)
+      after = page.next
+    }
+    return found
+  }
+
   /** State of a deal; undefined for a deal that the gateway does not know. */
   async state(dealCid: string): Promise<GatewayDealState | undefined> {
     const answer = await this.#gateway.call({ method: 'GET', endpoint: 'dealstatus', id: dealCid, access: 'read' })
@@ -272,6 +286,22 @@ const historyEntry = z.object({ status: text, message: text, data: gatewayDeal.n
 
 /** `null` when there are none, as Go encodes an empty slice. */
 const history = z.object({ deals: z.array(historyEntry).nullable() })
+
+const listedDeal = z.object({
+  bucket_name: z.string(),
+  /** '' for a deal of the bucket as a whole. */
+  file_name: text,
+  /** '' for none. */
+  clientToken: text,
+  /** '' while the deal is being made. */
+  dealCid: text,
+  price: text,
+  duration: text,
+})
+
+export type ListedDeal = z.output<typeof listedDeal>
+
+const dealList = z.object({ deals: z.array(listedDeal), next: text })
 
 const count = z.coerce.number().nonnegative().catch(0)
 

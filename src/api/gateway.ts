@@ -151,6 +151,8 @@ export interface GatewayFeatures {
    * deal can be queried.
    */
   readonly dealTokens: boolean
+  /** Lists the deals that an account has requested since a time. */
+  readonly dealList: boolean
   /** The state of a deal can be queried. */
   readonly dealStatus: boolean
   /** The storage providers can be queried. */

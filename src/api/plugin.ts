@@ -140,7 +140,7 @@ export interface Plugin {
 }
 
 /** Durable records and locks for plugins. All plugins and the server share one namespace of records. */
-export type PluginState = Pick<State, 'shared' | 'records' | 'locks'>
+export type PluginState = Pick<State, 'shared' | 'records' | 'locks' | 'acceptedLoss'>
 
 /**
  * The services that the server offers a plugin. They work from the moment the server starts the plugin; before that,

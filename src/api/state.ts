@@ -274,6 +274,11 @@ export interface State {
    * restored from a backup of the time before is noticed then. Throws S3Error ServiceUnavailable.
    */
   raiseMark(): Promise<void>
+  /**
+   * Names the loss of records that an operator has accepted last, undefined for none. Queries the store. Throws S3Error
+   * ServiceUnavailable as `requireIntact` does.
+   */
+  acceptedLoss(): Promise<string | undefined>
   /** The problem that `requireIntact` has found, in words, as of the last look. */
   problem(): string | undefined
   /** Abandons parts and spools that are being written, commits pending writes, and unlocks the folder. */

@@ -67,6 +67,7 @@ export function lateHost(plugin: string): LateHost {
         return started('state').state.shared
       },
       records: <T>(name: string) => lateRecords<T>(() => started('state'), name),
+      acceptedLoss: async () => started('state').state.acceptedLoss(),
       locks: {
         withKey: (...args) => started('state').state.locks.withKey(...args),
         withSubtree: (...args) => started('state').state.locks.withSubtree(...args),

@@ -138,6 +138,7 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
     spool: () => spools.create(),
     requireIntact: () => epoch.require(),
     raiseMark: () => epoch.raise(),
+    acceptedLoss: () => epoch.acceptedLoss(),
     problem: () => epoch.problem,
     close() {
       life.isClosed = true

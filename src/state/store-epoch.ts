@@ -36,6 +36,8 @@ export class StoreEpoch {
   readonly #options: StoreEpochOptions
   #problem: string | undefined
   #raising: Promise<void> | undefined
+  /** See `acceptedLoss`. */
+  #accepted: string | undefined
 
   constructor(options: StoreEpochOptions) {
     this.#options = options
@@ -70,6 +72,12 @@ export class StoreEpoch {
       await this.look()
     }
     this.#refuseProblem()
+  }
+
+  /** The epoch, if an operator has accepted it over another one. Throws as `require` does. */
+  async acceptedLoss(): Promise<string | undefined> {
+    await this.require()
+    return this.#accepted
   }
 
   #refuseProblem(): void {
@@ -114,6 +122,7 @@ export class StoreEpoch {
   async #adopt(epoch: Epoch): Promise<void> {
     const { folder, gateway } = this.#options
     const isNew = folder.kept.epoch === undefined
+    this.#accepted = epoch.over && epoch.epoch
     const mark = isNew && gateway?.judgesNew ? await gateway.tell(epoch) : 0
     await folder.setEpoch(epoch)
     await this.#learn(epoch.epoch, mark)

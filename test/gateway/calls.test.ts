@@ -251,7 +251,7 @@ t.test('a reading call is sent again when the connection was lost, a changing on
 })
 
 t.test('features are those the gateway advertises, none if it knows no such thing', async (t) => {
-  const deals = ['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification']
+  const deals = ['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'deal-list']
   const full = await start(t, { rpc: withFeatures(...ALL_FEATURES, ...deals, 'state-epoch') })
   t.strictSame(await full.client().features(), {
     pagedListing: true,
@@ -264,6 +264,7 @@ t.test('features are those the gateway advertises, none if it knows no such thin
     dealProviders: true,
     dealEviction: true,
     dealVerification: true,
+    dealList: true,
     offlineDeals: false,
     writeFences: true,
     stateEpochs: true,

@@ -115,6 +115,36 @@ t.test('deals of buckets', async (t) => {
   }
 })
 
+t.test('the deals that an account has requested since a time', async (t) => {
+  const client = await startDeals(t)
+  await client.put('bucket', 'key', 'x')
+  const body = { MinerId: 't01000', Price: '0.0001', Duration: '518400' }
+  const before = Date.now() - 60_000
+  const list = async (query: string) => (await client.ask(`deallist?${query}`)).data
+  t.same(await list(`since=${before}`), { deals: [], next: '' })
+  const one = await client.ask('deal/bucket/key', body)
+  const all = await client.ask('deals/bucket', body)
+  t.match(await client.ask('deal/bucket/key', { ...body, MinerId: 't0none' }), { status: 'fail' })
+  t.match(await list(`since=${before}`), {
+    deals: [
+      {
+        bucket_name: 'bucket',
+        file_name: 'key',
+        clientToken: '',
+        dealCid: one.data.dealCid,
+        price: '0.0001',
+        duration: '518400',
+      },
+      { bucket_name: 'bucket', file_name: '', dealCid: all.data.dealCid },
+    ],
+    next: '',
+  })
+  t.equal((await list(`since=${before}`)).deals.length, 2, 'the one that was refused is not among them')
+  t.equal((await list(`since=${before}&after=1`)).deals.length, 1)
+  t.same((await list(`since=${Date.now() + 60_000}`)).deals, [])
+  t.match(await client.ask('deallist?since=x'), { status: 'fail' })
+})
+
 t.test('the body of the request', async (t) => {
   const client = await startDeals(t)
   await client.put('bucket', 'key', 'x')
@@ -155,7 +185,14 @@ t.test('who may, and what is not there', async (t) => {
   const client = await startDeals(t)
   await client.put('bucket', 'key', 'x')
   const paths = ['deal/bucket/key', 'deals/bucket', 'evict/bucket/key', 'network/control'].map((path) => [path, '{}'])
-  const reads = ['retrieve/bucket/key', 'bucket/retrieve/bucket', 'dealprogress/x', 'dealstatus/x', 'providers']
+  const reads = [
+    'retrieve/bucket/key',
+    'bucket/retrieve/bucket',
+    'dealprogress/x',
+    'dealstatus/x',
+    'deallist',
+    'providers',
+  ]
   const anybody = new Client(client.gateway.url, 'gateway')
   await client.gateway.call('SetBucketPolicy', { bucketName: 'bucket', prefix: '', policy: 'readwrite' })
   for (const [path, body] of [...paths, ...reads.map((path) => [path, undefined])]) {

@@ -36,6 +36,7 @@ const OTHERS = [
   'deal-providers',
   'deal-eviction',
   'deal-verification',
+  'deal-list',
   'fixed-creation-date',
   'write-fences',
   'state-epoch',

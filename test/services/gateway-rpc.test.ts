@@ -274,7 +274,8 @@ t.test('information', async (t) => {
     MinioUserInfo: { isIAMUser: false },
     MinioFeatures: [
       ...['paged-listing', 'object-head', 'exact-remove', 'any-key'],
-      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'fixed-creation-date'],
+      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'deal-list'],
+      'fixed-creation-date',
       'write-fences',
       'state-epoch',
       'upload-quota',

@@ -1,5 +1,6 @@
 import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
 import type { ArchiveClass } from '../configuration.js'
+import { recoverSpending } from '../jobs/lost-deals.js'
 import type { DealParts } from '../parts.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { dealOf } from '../records/held-deals.js'
@@ -74,6 +75,7 @@ export class Transitions {
     const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', held: true })
     try {
       const caps = await this.#parts.capsFor(host.own, bucket)
+      await recoverSpending(this.#parts, host.own)
       await spending.reserve({ jobId: job.id, bucket, amount: costOf(agreed.terms) }, caps)
       return await this.#enter(object, { jobId: job.id, storageClass })
     } catch (error) {

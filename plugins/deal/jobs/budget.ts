@@ -1,6 +1,7 @@
 import { type Job, type PluginHost, Retry, type RunningJob, S3Error, type SpendCaps } from 'dealgate'
 import type { DealParts } from '../parts.js'
 import type { DealCause } from '../records/attempts.js'
+import { recoverSpending } from './lost-deals.js'
 import type { DealInput } from './make-deal.js'
 
 const DAY_MS = 86_400_000
@@ -9,20 +10,21 @@ type Paying = RunningJob<{ readonly bucket: string; readonly cause: DealCause }>
 
 /**
  * Reserves the money of a job. A deal that no client waits for is made on another day when the daily cap is reached.
- * @param amount attofil
+ * @param cost in attofil, with the token that the gateway lists the deal by if the record of an earlier job was lost
  * @param put called before the job is put off
  * @throws S3Error SpendCapReached, Retry
  */
 export async function reserveFor(
   parts: DealParts,
   { job, input, context }: Paying,
-  amount: bigint,
+  { amount, token }: { readonly amount: bigint; readonly token?: string },
   put: () => Promise<void> = async () => {},
 ): Promise<void> {
   const { bucket, cause } = input
   const caps = await parts.capsFor(context, bucket)
+  await recoverSpending(parts, context)
   try {
-    await parts.spending.reserve({ jobId: job.id, bucket, amount }, caps)
+    await parts.spending.reserve({ jobId: job.id, bucket, amount, listedAs: token }, caps)
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'SpendCapReached' || cause === 'call') throw error
     // Another day would not help the backup of a schedule, which would keep the next one waiting.

@@ -27,8 +27,9 @@ export async function makeDeal(
   let attempt: Attempt
   try {
     const stamp = await look()
-    await reserve(parts, job, look)
-    attempt = await begin(parts, job, client, stamp)
+    const token = await tokenFor(parts, job.job, stamp)
+    await reserve(parts, job, token, look)
+    attempt = await begin(parts, job, client, { stamp, token })
   } catch (error) {
     await release(parts, job)
     throw error
@@ -47,7 +48,7 @@ async function begin(
   parts: DealParts,
   job: RunningJob<DealInput>,
   client: DealClient,
-  stamp: string | undefined,
+  { stamp, token }: { readonly stamp: string | undefined; readonly token: string },
 ): Promise<Attempt> {
   const { input } = job
   const { dealTokens } = await job.context.gateway.features()
@@ -59,7 +60,7 @@ async function begin(
     stamp,
     sent: parts.host.now(),
     withToken: dealTokens,
-    token: tokenFor(job.job, stamp),
+    token,
     before: before.map((deal) => deal.dealCid),
   }
   await refuseUnrecorded(parts, job, attempt, before)
@@ -69,8 +70,13 @@ async function begin(
   return attempt
 }
 
-/** The token for the gateway. When the job of a client token is lost, the object may have been replaced since. */
-function tokenFor(job: Job, stamp: string | undefined): string {
+/**
+ * The token for the gateway. When the job of a client token is lost, the object may have been replaced since. An
+ * earlier request of the job about the same object may still be on its way: it has the token of its version.
+ */
+async function tokenFor({ attempts }: DealParts, job: Job, stamp: string | undefined): Promise<string> {
+  const before = await attempts.get(job.id)
+  if (before?.withToken && before.stamp === stamp) return tokenOf(before)
   const token = serviceTokenOf(job)
   if (job.token === undefined || stamp === undefined) return token
   return createHash('sha256').update(`${token}/${stamp}`).digest('hex')
@@ -132,8 +138,13 @@ async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: A
 }
 
 /** Reserves the money, and notes an object whose deal waits for another day's budget. */
-function reserve(parts: DealParts, job: RunningJob<DealInput>, look: () => Promise<unknown>): Promise<void> {
-  return reserveFor(parts, job, costOf(job.input.terms), async () => {
+function reserve(
+  parts: DealParts,
+  job: RunningJob<DealInput>,
+  token: string,
+  look: () => Promise<unknown>,
+): Promise<void> {
+  return reserveFor(parts, job, { amount: costOf(job.input.terms), token }, async () => {
     const subject = subjectOf(job.input)
     if (subject) parts.waits.add(job.job.id, subject)
     // The object may have changed before the job was added to those that wait.

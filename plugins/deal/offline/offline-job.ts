@@ -67,7 +67,7 @@ async function run(parts: DealParts, job: OfflineJob): Promise<OfflineDealResult
   let record: TaskRecord
   try {
     const maxPieceBytes = await measurePieces(job)
-    await reserveFor(parts, job, mostItCosts(job, maxPieceBytes))
+    await reserveFor(parts, job, { amount: mostItCosts(job, maxPieceBytes) })
     record = {
       ...{ jobId: job.job.id, bucket, cause, sent: parts.host.now(), maxPieceBytes },
       token: known ? tokenOf(known) : serviceTokenOf(job.job),

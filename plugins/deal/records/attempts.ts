@@ -48,6 +48,13 @@ export class Attempts {
     return this.#attempts.get(jobId)
   }
 
+  /** The tokens of all attempts. */
+  async tokens(): Promise<ReadonlySet<string>> {
+    const found = new Set<string>()
+    for await (const [, attempt] of this.#attempts.entries()) found.add(tokenOf(attempt))
+    return found
+  }
+
   /** Records an attempt. Durable when it resolves: to be awaited before the gateway is asked. */
   begin(attempt: Attempt): Promise<void> {
     return this.#alone(attempt, async (change) => {

@@ -126,12 +126,12 @@ export async function passFile(
   if (signal.aborted) follow()
   else signal.addEventListener('abort', follow)
   try {
-    await reserve(parts, context, { jobId, days: input.days, size: input.size })
     const actor = await parts.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
     const job = await context.jobs.get(jobId)
     if (!job) throw new S3Error('NoSuchJob')
-    const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, (wallet) =>
-      postUpload(parts, wallet, {
+    const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, async (wallet) => {
+      await reserve(parts, context, wallet, { job, days: input.days, size: input.size, signal: cut.signal })
+      return postUpload(parts, wallet, {
         job,
         days: input.days,
         fileType: input.fileType,
@@ -143,8 +143,8 @@ export async function passFile(
           committed = true
         },
         signal: cut.signal,
-      }),
-    )
+      })
+    })
     return { ...input, outcome }
   } catch (error) {
     const refused = error instanceof S3Error || error instanceof Interrupted

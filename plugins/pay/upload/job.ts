@@ -69,7 +69,8 @@ async function upload(parts: PayParts, job: UploadingJob): Promise<UploadResult>
 async function send(parts: PayParts, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
   const { size } = await requireObject(context, input)
-  await reserve(parts, context, { jobId: job.job.id, bucket: input.bucket, days: input.days, size })
+  const { bucket, days, stamp } = input
+  await reserve(parts, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
   const { object, download } = await context.store.open(input.bucket, input.key)
   let done = 0
   try {

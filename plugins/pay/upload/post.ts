@@ -4,6 +4,7 @@ import {
   type Context,
   capOf,
   type Job,
+  type ListedExpense,
   OutcomeUnknown,
   S3Error,
   type ServiceAnswer,
@@ -14,7 +15,7 @@ import type { PayParts } from '../parts.js'
 import { apiPath, service } from '../service.js'
 import type { Wallet } from '../sign-in.js'
 import { type FilePost, postFile } from '../upload-client.js'
-import { type FoundUpload, refuseUnrecorded } from './reconcile.js'
+import { type FoundUpload, refuseUnrecorded, unrecordedSince } from './reconcile.js'
 
 interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signal'> {
   readonly job: Pick<Job, 'id' | 'accessKeyId' | 'token'>
@@ -128,8 +129,7 @@ async function expectedCost(parts: PayParts, size: number, days: number): Promis
 /** Where the ledger counts uploads of no bucket: no bucket has this name. */
 const NO_BUCKET = '-'
 
-interface Upload {
-  readonly jobId: string
+interface Upload extends Pick<UploadPost, 'job' | 'stamp' | 'signal'> {
   /** Of the object; absent for a file of its own. */
   readonly bucket?: string
   readonly days: number
@@ -137,11 +137,15 @@ interface Upload {
   readonly size: number
 }
 
-/** Reserves the cost of an upload among those of deals and tasks. Throws SpendCapReached. */
+/**
+ * Reserves the cost of an upload among those of deals and tasks. Once after each loss of the state store that an
+ * operator has accepted, counts first what the service lists of the wallet. Throws SpendCapReached.
+ */
 export async function reserve(
   parts: PayParts,
   { settings }: Pick<Context, 'settings'>,
-  { jobId, bucket, days, size }: Upload,
+  wallet: Wallet,
+  { job, stamp, bucket, days, size, signal }: Upload,
 ): Promise<void> {
   const ofBucket = bucket === undefined ? undefined : (await settings.get(bucket, 'deal'))?.MaxSpendPerDay
   const caps = { all: capOf(parts.options.maxSpendPerDay), bucket: capOf(ofBucket) }
@@ -153,5 +157,16 @@ export async function reserve(
         'The payment service does not tell its prices in fil, so that the daily cap cannot be kept. Without a cap it need not: set maxSpendPerDay to none.',
     })
   }
-  await parts.ledger.reserve({ jobId, bucket: bucket ?? NO_BUCKET, amount }, caps)
+  await parts.ledger.recover(`payment:${wallet.address ?? ''}`, async (since) => {
+    const lost: ListedExpense[] = []
+    for (const upload of await unrecordedSince(parts, signal, wallet, since)) {
+      const { SourceFileUploadId, IdempotencyKey, FileSize, DurationDays } = upload
+      const cost = await expectedCost(parts, FileSize, DurationDays)
+      if (cost !== undefined)
+        lost.push({ id: IdempotencyKey || `upload-${SourceFileUploadId}`, bucket: NO_BUCKET, amount: cost })
+    }
+    return lost
+  })
+  const listedAs = keyFor(job, stamp)
+  await parts.ledger.reserve({ jobId: job.id, bucket: bucket ?? NO_BUCKET, amount, listedAs }, caps)
 }

@@ -92,6 +92,32 @@ async function candidates(
   return found
 }
 
+/** Most pages of uploads of one day. */
+const MOST_PAGES = 100
+
+/** Uploads by users that the wallet has made since then, ms since 1970, and that are on no record. */
+export async function unrecordedSince(
+  parts: PayParts,
+  signal: AbortSignal,
+  wallet: Wallet,
+  since: number,
+): Promise<readonly KeyedUpload[]> {
+  const found: KeyedUpload[] = []
+  const query = { wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n', page_size: SEARCHED }
+  for (let page_number = 1; page_number <= MOST_PAGES; page_number++) {
+    const path = apiPath('storage', 'tasks', 'deals')
+    const answer = await ask(parts, signal, wallet, path, { ...query, page_number })
+    const newer = service.dataOf(answer, keyedUploads.read).Uploads.filter(({ UploadAt }) => UploadAt * 1000 >= since)
+    for (const upload of newer) {
+      const { FileName: name, FileSize: size, DurationDays: days, SourceFileUploadId: id } = upload
+      const isAwaited = await parts.made.isAttempted({ name, size, days, jobId: '' })
+      if (!isAwaited && !(await parts.made.isOfAnother(id, ''))) found.push(upload)
+    }
+    if (newer.length < SEARCHED) break
+  }
+  return found
+}
+
 /** How long a client repeats a request, ms: for so long its job is on record. */
 const REPEATED_MS = 7 * 86_400_000
 

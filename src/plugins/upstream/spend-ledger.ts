@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { PluginState } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { DAY_MS } from '../../common/time.js'
 
 /**
  * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count
@@ -12,6 +14,16 @@ const FIL_LEDGER = 'deal-spend'
 export interface Expense {
   /** Id of the job that spends it. The cost counts once, however often the job is retried. */
   readonly jobId: string
+  readonly bucket: string
+  readonly amount: bigint
+  /** Id under which the service lists the expense, if it was already made by a job whose record was lost. */
+  readonly listedAs?: string | undefined
+}
+
+/** An expense of today that a service lists, and that no record of this server has. */
+export interface ListedExpense {
+  /** By which a job that repeats the request recognises it. */
+  readonly id: string
   readonly bucket: string
   readonly amount: bigint
 }
@@ -37,14 +49,22 @@ interface Day {
   /**
    * The last change. The entry of the job is written after it, and completed from it if the process died in between.
    */
-  readonly last: { readonly entry: Entry; readonly removed: boolean }
+  readonly last?: { readonly entry: Entry; readonly removed: boolean }
+  /** Expenses that only services had on record after the loss of the store, by id. */
+  readonly lost?: Readonly<Record<string, { readonly bucket: string; readonly amount: string }>>
+}
+
+/** Integers. */
+interface Sums {
+  readonly total: bigint
+  readonly bucket: (name: string) => bigint
 }
 
 /** A day without expenses. */
-const NOTHING: Pick<Day, 'total' | 'buckets'> = { total: '0', buckets: {} }
+const NOTHING: Day = { total: '0', buckets: {} }
 
 /** How long days are kept, ms. Past days serve for audits only. */
-const KEPT_MS = 40 * 86_400_000
+const KEPT_MS = 40 * DAY_MS
 
 /** A cap that an expense would exceed. */
 export interface ExceededCap {
@@ -57,7 +77,7 @@ export interface ExceededCap {
 }
 
 export interface SpendLedgerOptions {
-  readonly state: Pick<PluginState, 'records' | 'locks'>
+  readonly state: Pick<PluginState, 'records' | 'locks' | 'acceptedLoss'>
   /** ms since 1970. */
   readonly now: () => number
   /** Begins with the plugin's name: names the records, with `-jobs` at the end for those of jobs, and the lock. */
@@ -75,12 +95,39 @@ export class SpendLedger {
   readonly #options: SpendLedgerOptions
   readonly #days: Records<Day>
   readonly #entries: Records<Entry>
+  /** Days by loss and account. */
+  readonly #recovered: Records<string>
 
   constructor(options: SpendLedgerOptions) {
     const { state, name } = options
     this.#options = options
     this.#days = state.records<Day>(name)
     this.#entries = state.records<Entry>(`${name}-jobs`)
+    this.#recovered = state.records<string>(`${name}-recovered`)
+  }
+
+  /**
+   * To be awaited before an expense of this account is reserved. Once after each loss of the store that an operator has
+   * accepted, adds what the service lists as spent today. Throws what `list` throws, and ServiceUnavailable, also while
+   * a loss is not accepted.
+   * @param account at the service, with its name, such as `wallet:0x…`
+   * @param list resolves with the expenses since then, ms since 1970, that are on no record
+   */
+  async recover(account: string, list: (since: number) => Promise<readonly ListedExpense[]>): Promise<void> {
+    const { state, now } = this.#options
+    const loss = await state.acceptedLoss()
+    if (loss === undefined) return
+    const key = createHash('sha256').update(`${loss}/${account}`).digest('base64url')
+    if ((await this.#recovered.get(key)) !== undefined) return
+    await this.#alone(async () => {
+      const day = this.#today()
+      const found = await list(now() - (now() % DAY_MS))
+      const lost = Object.fromEntries(
+        found.map(({ id, bucket, amount }) => [id, { bucket, amount: String(amount) }] as const),
+      )
+      await this.#days.change(day, (known) => ({ ...NOTHING, ...known, lost: { ...known?.lost, ...lost } }))
+      await this.#recovered.set(key, day)
+    })
   }
 
   /**
@@ -92,10 +139,12 @@ export class SpendLedger {
       const known = await this.#entries.get(expense.jobId)
       const unchanged = known?.day === day && known.amount === String(expense.amount)
       if (unchanged) return
+      const { listedAs } = expense
       // The earlier reservation was not spent, or the job would not reserve again.
       if (known) await this.#remove(known)
       const entry = { jobId: expense.jobId, day, bucket: expense.bucket, amount: String(expense.amount) }
-      await this.#change(entry, expense.amount, false, (spent) => this.#refuseExcess(spent, expense, caps))
+      const check = (spent: Sums) => this.#refuseExcess(spent, expense, caps)
+      await this.#change(entry, expense.amount, false, { check, listedAs })
       await this.#entries.set(entry.jobId, entry)
     })
   }
@@ -113,8 +162,8 @@ export class SpendLedger {
 
   /** Spent today so far, for one bucket or for all. */
   async spentToday(bucket?: string): Promise<bigint> {
-    const { total, buckets } = await this.#spentOn(this.#today())
-    return BigInt(bucket === undefined ? total : amountOf(buckets, bucket))
+    const spent = sumsOf(await this.#days.get(this.#today()))
+    return bucket === undefined ? spent.total : spent.bucket(bucket)
   }
 
   /**
@@ -124,6 +173,7 @@ export class SpendLedger {
   async sweep(nothingCame: (jobId: string) => Promise<boolean>): Promise<void> {
     const oldest = dayOf(this.#options.now() - KEPT_MS)
     for await (const [day] of this.#days.entries()) if (day < oldest) await this.#days.delete(day)
+    for await (const [key, day] of this.#recovered.entries()) if (day < oldest) await this.#recovered.delete(key)
     for await (const [jobId, { day }] of this.#entries.entries()) {
       if (day < oldest) await this.#entries.delete(jobId)
       else if (day === this.#today() && (await nothingCame(jobId))) await this.release(jobId, () => nothingCame(jobId))
@@ -142,15 +192,11 @@ export class SpendLedger {
   }
 
   async #complete(day: Day | undefined): Promise<void> {
-    if (!day) return
+    if (!day?.last) return
     const { entry, removed } = day.last
     const known = await this.#entries.get(entry.jobId)
     if (removed && known?.day === entry.day) await this.#entries.delete(entry.jobId)
     if (!removed && known?.day !== entry.day) await this.#entries.set(entry.jobId, entry)
-  }
-
-  async #spentOn(day: string): Promise<Pick<Day, 'total' | 'buckets'>> {
-    return (await this.#days.get(day)) ?? NOTHING
   }
 
   async #remove(entry: Entry): Promise<void> {
@@ -158,34 +204,48 @@ export class SpendLedger {
     await this.#entries.delete(entry.jobId)
   }
 
-  #refuseExcess(
-    { total, buckets }: Pick<Day, 'total' | 'buckets'>,
-    { amount, bucket }: Expense,
-    caps: SpendCaps,
-  ): void {
+  #refuseExcess(spent: Sums, { amount, bucket }: Expense, caps: SpendCaps): void {
     const refuse = (cap: bigint | undefined, spent: bigint, of: string | undefined) => {
       if (cap !== undefined && spent + amount > cap) throw this.#options.exceeded({ cap, spent, amount, bucket: of })
     }
-    refuse(caps.all, BigInt(total), undefined)
-    refuse(caps.bucket, BigInt(amountOf(buckets, bucket)), bucket)
+    refuse(caps.all, spent.total, undefined)
+    refuse(caps.bucket, spent.bucket(bucket), bucket)
   }
 
-  /** @param check throws when the change is not allowed */
+  /**
+   * @param check throws when the change is not allowed
+   * @param listedAs id of a listed expense that the entry replaces
+   */
   async #change(
     entry: Entry,
     by: bigint,
     removed: boolean,
-    check: (spent: Pick<Day, 'total' | 'buckets'>) => void = () => {},
+    {
+      check = () => {},
+      listedAs,
+    }: { readonly check?: (spent: Sums) => void; readonly listedAs?: string | undefined } = {},
   ): Promise<void> {
-    await this.#days.change(entry.day, (day) => {
-      const { total, buckets } = day ?? NOTHING
-      check({ total, buckets })
+    await this.#days.change(entry.day, (known) => {
+      const { [listedAs ?? '']: _, ...lost } = known?.lost ?? {}
+      const day: Day = { ...NOTHING, ...known, lost }
+      check(sumsOf(day))
       return {
-        total: String(BigInt(total) + by),
-        buckets: { ...buckets, [entry.bucket]: String(BigInt(amountOf(buckets, entry.bucket)) + by) },
+        total: String(BigInt(day.total) + by),
+        buckets: { ...day.buckets, [entry.bucket]: String(amountOf(day.buckets, entry.bucket) + by) },
         last: { entry, removed },
+        ...(Object.keys(lost).length > 0 && { lost }),
       }
     })
+  }
+}
+
+function sumsOf({ total, buckets, lost = {} }: Day = NOTHING): Sums {
+  const sum = (found: readonly { readonly amount: string }[]) =>
+    found.reduce((spent, { amount }) => spent + BigInt(amount), 0n)
+  const found = Object.values(lost)
+  return {
+    total: BigInt(total) + sum(found),
+    bucket: (name) => amountOf(buckets, name) + sum(found.filter(({ bucket }) => bucket === name)),
   }
 }
 
@@ -206,8 +266,8 @@ export function openFilLedger(
   return new SpendLedger({ state, now, name: FIL_LEDGER, exceeded })
 }
 
-function amountOf(buckets: Day['buckets'], bucket: string): string {
-  return Object.hasOwn(buckets, bucket) ? (buckets[bucket] ?? '0') : '0'
+function amountOf(buckets: Day['buckets'], bucket: string): bigint {
+  return BigInt(Object.hasOwn(buckets, bucket) ? (buckets[bucket] ?? '0') : '0')
 }
 
 function dayOf(time: number): string {

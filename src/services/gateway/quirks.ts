@@ -117,6 +117,7 @@ export type Feature =
   | 'deal-providers'
   | 'deal-eviction'
   | 'deal-verification'
+  | 'deal-list'
   | 'offline-deals'
   | 'fixed-creation-date'
   | 'network-control'
@@ -144,6 +145,7 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   // A copy that cannot be restored must not be evicted.
   'deal-eviction': ['plain-deals', 'history-only'],
   'deal-verification': ['plain-deals'],
+  'deal-list': ['plain-deals'],
   'offline-deals': ['plain-deals'],
   'fixed-creation-date': ['moving-creation-date'],
   'network-control': ['plain-deals'],

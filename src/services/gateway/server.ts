@@ -18,6 +18,7 @@ import {
 import type { Feature } from './quirks.js'
 import { networkControl } from './rest/deal-envelope.js'
 import {
+  dealList,
   dealOfBucket,
   dealOfObject,
   dealProgress,
@@ -105,6 +106,7 @@ const endpoints: readonly Endpoint[] = [
   { method: 'GET', path: '/bucket/*', handle: retrieveBucket },
   { method: 'GET', path: '/dealprogress/*', handle: dealProgress, feature: 'deal-tokens' },
   { method: 'GET', path: '/dealstatus/*', handle: dealStatus, feature: 'deal-status' },
+  { method: 'GET', path: '/deallist/*', handle: dealList, feature: 'deal-list' },
   { method: 'GET', path: '/providers/*', handle: listProviders, feature: 'deal-providers' },
   { method: 'POST', path: '/evict/*', handle: evictObject, feature: 'deal-eviction' },
   { method: 'POST', path: '/verify/*', handle: verifyObject, feature: 'deal-verification' },

@@ -52,6 +52,7 @@ function readOnly(state: State): State {
     spool: () => state.spool(),
     requireIntact: () => state.requireIntact(),
     raiseMark: () => state.raiseMark(),
+    acceptedLoss: () => state.acceptedLoss(),
     problem: () => state.problem(),
     close: refuse,
   }

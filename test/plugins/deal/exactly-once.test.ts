@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { openSpending } from '../../../plugins/deal/parts.js'
-import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
+import { type Attempt, BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Records, State } from '../../../src/api/state.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
@@ -335,3 +335,21 @@ together(
     t.ok(deals.gateway.requests.some(({ path }) => path === '/gateway/deal/fakes/%C3%A4/b_c%401%2C2.txt'))
   },
 )
+
+together('a job that an earlier version has requested its deal for keeps the token of that request', async (t) => {
+  const { deals, proxy } = await start(t, true)
+  const attempts = proxy.host.state.records<Attempt>('deal-attempts')
+  const stamp = async () => (await proxy.host.own.store.find('fakes', 'a.txt'))?.stamp
+  const request = async (client: string, attempt: Partial<Attempt>) => {
+    const job = await ask(proxy, 'a.txt', { token: client, held: true })
+    const old = { jobId: job.id, bucket: 'fakes', key: 'a.txt', sent: Date.now(), withToken: true, before: [] }
+    await attempts.set(job.id, { ...old, ...attempt })
+    await proxy.host.own.jobs.release(job.id, job.input)
+    t.match(await ended(proxy, job), { status: 'Complete' })
+    return { id: job.id, token: deals.made.at(-1)?.token }
+  }
+  const same = await request('one', { stamp: await stamp() })
+  t.equal(same.token, same.id, 'the gateway recognises the request that may still arrive')
+  const replaced = await request('two', { stamp: 'of another object' })
+  t.not(replaced.token, replaced.id)
+})

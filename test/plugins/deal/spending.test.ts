@@ -81,12 +81,13 @@ t.test('what the process dies over is counted, and counted once', async (t) => {
 })
 
 /** Records of single jobs cannot be written: as if the process had died between the two writes of a change. */
-function dying(state: State): Pick<State, 'records' | 'locks'> {
+function dying(state: State): Pick<State, 'records' | 'locks' | 'acceptedLoss'> {
   const fail = async () => {
     throw new Error('power cut')
   }
   return {
     locks: state.locks,
+    acceptedLoss: state.acceptedLoss,
     records: <T>(name: string): Records<T> => {
       const records = state.records<T>(name)
       if (name !== 'deal-spend-jobs') return records
@@ -94,3 +95,49 @@ function dying(state: State): Pick<State, 'records' | 'locks'> {
     },
   }
 }
+
+t.test('what a service lists is counted once after a loss, and gives way to the job that repeats it', async (t) => {
+  let loss: string | undefined
+  let asked = 0
+  const state = { ...(await open(t)), acceptedLoss: async () => loss }
+  let now = NOON
+  const open2 = () => openSpending({ state, now: () => now })
+  const spending = open2()
+  const list = async (since: number) => {
+    asked++
+    t.equal(since, NOON - DAY / 2)
+    return [
+      { id: 'x', bucket: 'a', amount: 30n },
+      { id: 'y', bucket: 'b', amount: 20n },
+    ]
+  }
+  const caps = { all: 100n, bucket: 60n }
+  await spending.recover('one', list)
+  t.equal(asked, 0, 'nothing was lost')
+  await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 10n }, caps)
+  loss = 'first'
+  await t.rejects(
+    spending.recover('one', async () => {
+      throw new Error('the service is down')
+    }),
+    /is down/,
+  )
+  await spending.recover('one', list)
+  await open2().recover('one', list)
+  t.equal(asked, 1)
+  t.same([await spending.spentToday(), await spending.spentToday('a'), await spending.spentToday('b')], [60n, 40n, 20n])
+  await t.rejects(spending.reserve({ jobId: 'j-2', bucket: 'c', amount: 41n }, caps), { code: 'SpendCapReached' })
+  await t.rejects(spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 21n }, caps), { code: 'SpendCapReached' })
+  await spending.reserve({ jobId: 'j-3', bucket: 'a', amount: 30n, listedAs: 'x' }, { all: 60n, bucket: 40n })
+  t.equal(await spending.spentToday(), 60n, 'the repeated request is the one that was listed')
+  await spending.release('j-3')
+  t.equal(await spending.spentToday(), 30n)
+  await spending.recover('two', async () => [{ id: 'y', bucket: 'b', amount: 20n }])
+  t.equal(await spending.spentToday(), 30n, 'one expense counts once')
+  loss = 'second'
+  await spending.recover('one', list)
+  t.equal(asked, 2)
+  t.equal(await spending.spentToday(), 60n)
+  now += DAY
+  t.equal(await spending.spentToday(), 0n)
+})

@@ -1,4 +1,10 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createLogger } from '../../../src/common/log.js'
+import { acceptLoss } from '../../../src/state/open-backend.js'
+import { openState } from '../../../src/state/open-state.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
@@ -19,7 +25,7 @@ const uploaded = {
 }
 let orders = 0
 
-async function start(t: Test, pay: object = {}) {
+async function start(t: Test, pay: object = {}, data = temporaryFolder(t)) {
   await farFromMidnight()
   const service = await startRecordedPlatform(t)
   const { gateway } = await startInProcess(t, 'full')
@@ -27,7 +33,7 @@ async function start(t: Test, pay: object = {}) {
   const proxy = await startPayProxy(
     t,
     { gateway, url: service.url },
-    { pay: { wallet: WALLET, ...pay }, proxy: { now: () => time } },
+    { data, pay: { wallet: WALLET, ...pay }, proxy: { now: () => time } },
   )
   const on = (route: string, ...answers: Scripted[]) => service.answers.set(route, answers)
   on('GET /api/v1/common/system/params', [
@@ -209,4 +215,29 @@ t.test('a service without idempotency keys: an upload on no record is not made a
   alreadyListed(ofUs())
   t.match(await order(), { status: 200 }, 'one that is on record')
   t.equal(posts().length, 2, 'the one that was refused did not arrive whole')
+})
+
+t.test('after a loss of the store, what the service lists of today counts against the cap', async (t) => {
+  const data = temporaryFolder(t)
+  const log = createLogger({ level: 'silent' })
+  await (await openState({ data, log })).close()
+  rmSync(join(data, 'state'), { recursive: true })
+  t.equal(await acceptLoss({ data, log }), true)
+  const { on, order, posts, alreadyListed, later } = await start(t, {}, data)
+  on(`POST ${UPLOAD}`, [200, { status: 'success', code: '200', data: uploaded }])
+  on(LIST, [500, { status: 'error', code: 20001, message: 'Internal error' }])
+  const { json } = await order(0)
+  t.equal(json.Status === 'Complete', false)
+  t.equal(posts().length, 0, 'nothing is uploaded before the list was read')
+  // Each 7.5 fil: 5 TB for a year at 0.001 fil, times 1.5.
+  const large = { file_name: 'large', file_size: 5e12, duration: 365 }
+  alreadyListed(
+    ofUs({ source_file_upload_id: 8, ...large }),
+    ofUs({ source_file_upload_id: 9, ...large }),
+    ofUs({ source_file_upload_id: 7, ...large, upload_at: now() - 86_400 }),
+  )
+  later(10)
+  const refused = await order()
+  t.match(refused.json, { Code: 'SpendCapReached', Message: /15\b.* are spent/ })
+  t.equal(posts().length, 0)
 })

@@ -56,6 +56,7 @@ export class Deals {
       pending: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`,
       history: `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
       ended: 'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
+      since: `SELECT asked, ${COLUMNS} WHERE account = ? AND asked >= ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?`,
       over: 'UPDATE deals SET ends = NULL WHERE id = ?',
     })
   }
@@ -121,6 +122,14 @@ export class Deals {
   /** Made deals of exactly this key, or of the whole bucket when it is empty: oldest first, starting behind `after`. */
   history(bucket: number, key: Buffer, after: number, limit: number): CompleteDeal[] {
     return this.#sql.history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
+  }
+
+  /**
+   * Deals that the account has requested since then, made or pending: oldest first, starting behind `after`.
+   * @param asked RFC 3339, nanoseconds
+   */
+  since(account: number, asked: string, after: number, limit: number): (DealRow & { readonly asked: string })[] {
+    return this.#sql.since.all(account, asked, after, limit).map(toRow) as (DealRow & { readonly asked: string })[]
   }
 
   /** Deals of this network that have ended by this epoch and may still have files, starting behind `after`. */

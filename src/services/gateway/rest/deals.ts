@@ -1,3 +1,4 @@
+import { rfc3339 } from '../../clock.js'
 import type { DealTerms } from '../../network/network.js'
 import { providerRecord } from '../../network/provider-record.js'
 import type { DealAsk } from '../deals/deals.js'
@@ -227,6 +228,36 @@ export const verifyObject = dealEndpoint({
       data: { ...names, generation: meant.generation, dealCid, minerId, size },
       message: 'The deal has delivered the object, byte for byte.',
     }
+  },
+})
+
+/** Most deals in one answer of `dealList`. */
+const LISTED = 1000
+
+/**
+ * GET deallist?since=: the deals that the account has requested since then, in ms since 1970, made or pending, oldest
+ * first. `next` is the value of `after` for those behind the last one.
+ */
+export const dealList = dealEndpoint({
+  nothing: () => null,
+  async run({ context: { deals }, account, target: { parameters } }) {
+    const [since, after] = ['since', 'after'].map((name) => {
+      const text = parameters.get(name) ?? '0'
+      if (!/^\d{1,15}$/.test(text)) throw new GatewayError('InvalidArguments')
+      return Number(text)
+    }) as [number, number]
+    const rows = deals.since(account.id, rfc3339(BigInt(since) * 1_000_000n), after, LISTED)
+    const list = rows.map(({ bucketName, key, token, terms, record, asked }) => ({
+      bucket_name: bucketName,
+      file_name: key.toString(),
+      clientToken: token ?? '',
+      dealCid: record?.dealCid ?? '',
+      price: terms.price,
+      duration: String(terms.duration),
+      asked,
+    }))
+    const next = rows.length < LISTED ? '' : String(rows.at(-1)?.id)
+    return { data: { deals: list, next }, message: '' }
   },
 })
 
