@@ -117,6 +117,11 @@ const rules: readonly Rule[] = [
     from: /^(?!src\/common\/render-metrics\.ts|test\/)/,
     never: /^npm:prom-client$/,
   },
+  {
+    rule: 'addresses are read in common/cidr.ts',
+    from: /^(?!src\/common\/cidr\.ts)/,
+    never: /^npm:ipaddr\.js$/,
+  },
   { rule: 'pino is used by common/log.ts alone', from: /^(?!src\/common\/log\.ts|test\/)/, never: /^npm:pino$/ },
 ]
 

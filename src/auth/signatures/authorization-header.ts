@@ -30,7 +30,7 @@ export function parseAuthorizationHeader(
   if (algorithm !== ALGORITHM) throw unsupportedAlgorithm(algorithm)
   const { Credential, SignedHeaders, Signature } = parseComponents(authorization.slice(ALGORITHM.length))
   // Parts of a text keep the whole of it in memory.
-  const parts = authorization.length > MAX_REMEMBERED_LENGTH ? new RememberedParts() : remembered
+  const parts = authorization.length > MAX_REMEMBERED_LENGTH ? new RememberedParts(1) : remembered
   const { accessKeyId, scope } = parts.credential(Credential, malformed)
   const signedHeaders = parts.signedHeaders(SignedHeaders, malformed)
   const { timestamp, time } = requestTime(head)

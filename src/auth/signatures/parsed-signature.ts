@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { ChunkSigning, PayloadMode } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -155,16 +156,22 @@ export function unsupportedToken(name: string): S3Error {
 
 type Credential = ReturnType<typeof parseCredential>
 
-/** Most texts of each kind; beyond them all are forgotten. */
-const MOST = 1024
+/** Most texts of each kind. */
+const MAX_REMEMBERED = 1024
 
 /**
  * Parts of the signatures of earlier requests, parsed: a client signs with one credential all day, and the same headers
  * in requests of one kind.
  */
 export class RememberedParts {
-  readonly #credentials = new Map<string, Credential>()
-  readonly #signedHeaders = new Map<string, readonly string[]>()
+  readonly #credentials: LRUCache<string, Credential>
+  readonly #signedHeaders: LRUCache<string, readonly string[]>
+
+  /** @param max texts of each kind */
+  constructor(max = MAX_REMEMBERED) {
+    this.#credentials = new LRUCache({ max })
+    this.#signedHeaders = new LRUCache({ max })
+  }
 
   /** See parseCredential. */
   credential(text: string, malformed: Malformed): Credential {
@@ -179,8 +186,7 @@ export class RememberedParts {
   }
 }
 
-function remember<T>(all: Map<string, T>, text: string, parsed: T): T {
-  if (all.size >= MOST) all.clear()
+function remember<T extends {}>(all: LRUCache<string, T>, text: string, parsed: T): T {
   all.set(text, parsed)
   return parsed
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { clientOf, Quota, type QuotaBounds } from '../quota.js'
 
 export interface ClientRateBounds {
@@ -50,7 +51,7 @@ export interface Rate {
 }
 
 /** Most clients that are counted. The one that was not seen for the longest time is forgotten, and begins anew. */
-const MOST = 10_000
+const MAX_CLIENTS = 10_000
 
 interface Bucket {
   /** Negative while the client owes tokens. */
@@ -64,8 +65,7 @@ export class TokenBuckets {
   /** Takes effect at once when it is replaced. */
   rate: Rate
   readonly #clock: () => number
-  /** In the order of use. */
-  readonly #buckets = new Map<string, Bucket>()
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_CLIENTS })
 
   /** @param clock monotonic, ms */
   constructor(rate: Rate, clock: () => number = () => performance.now()) {
@@ -75,7 +75,7 @@ export class TokenBuckets {
 
   /** Seconds until the client has so many tokens; 0 if it has them now. Takes none. */
   wait(client: string, amount: number): number {
-    const bucket = this.#buckets.get(client)
+    const bucket = this.#buckets.peek(client)
     const missing = amount - (bucket ? this.#tokens(bucket) : this.rate.burst)
     return missing <= 0 ? 0 : missing / this.rate.perSecond
   }
@@ -83,11 +83,7 @@ export class TokenBuckets {
   /** Takes tokens, also those that the client does not have: it owes them. A negative amount gives them back. */
   take(client: string, amount: number): void {
     const bucket = this.#buckets.get(client) ?? { tokens: this.rate.burst, at: this.#clock() }
-    this.#buckets.delete(client)
     this.#buckets.set(client, { tokens: Math.min(this.rate.burst, this.#tokens(bucket) - amount), at: this.#clock() })
-    if (this.#buckets.size <= MOST) return
-    const [oldest] = this.#buckets.keys()
-    if (oldest !== undefined) this.#buckets.delete(oldest)
   }
 
   #tokens({ tokens, at }: Bucket): number {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Gateway, GatewayBucket, GatewayFeatures } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isRecord } from '../../common/json.js'
@@ -86,19 +87,17 @@ async function bucketExists(client: GatewayClient, bucket: string): Promise<bool
 }
 
 /** Most key pairs with a view. A view that is in use stays with its user. */
-const MOST = 1000
+const MAX_VIEWS = 1000
 
 /** Creates one view per account and keeps it; the least recently used one is evicted. */
-export class Views<View> {
+export class Views<View extends {}> {
   readonly #create: (account: AccountSource) => View
-  readonly #most: number
   readonly #bySource = new WeakMap<() => unknown, View>()
-  /** In the order of last use. */
-  readonly #byKeys = new Map<string, View>()
+  readonly #byKeys: LRUCache<string, View>
 
-  constructor(create: (account: AccountSource) => View, most = MOST) {
+  constructor(create: (account: AccountSource) => View, max = MAX_VIEWS) {
     this.#create = create
-    this.#most = most
+    this.#byKeys = new LRUCache({ max })
   }
 
   get(account: AccountSource): View {
@@ -111,10 +110,7 @@ export class Views<View> {
       .update(JSON.stringify([account.accessKey, account.secretKey]))
       .digest('base64')
     const known = this.#byKeys.get(id) ?? this.#create(account)
-    this.#byKeys.delete(id)
     this.#byKeys.set(id, known)
-    const [oldest] = this.#byKeys.keys()
-    if (this.#byKeys.size > this.#most && oldest !== undefined) this.#byKeys.delete(oldest)
     return known
   }
 }

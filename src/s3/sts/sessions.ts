@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { GatewayAccount, Identity } from '../../api/identity.js'
 import type { State } from '../../api/state.js'
@@ -52,7 +53,7 @@ interface Opened {
 export class SealedSessions implements Sessions {
   readonly #options: SessionsOptions
   /** By access key id and token, in the order of use. */
-  readonly #opened = new Map<string, Opened>()
+  readonly #opened = new LRUCache<string, Opened>({ max: MAX_SESSIONS })
 
   constructor(options: SessionsOptions) {
     this.#options = options
@@ -100,12 +101,7 @@ export class SealedSessions implements Sessions {
     const name = `${accessKeyId} ${token}`
     const known = this.#opened.get(name)
     const opened = known ?? (await this.#unseal(accessKeyId, token))
-    this.#opened.delete(name)
     this.#opened.set(name, opened)
-    if (this.#opened.size > MAX_SESSIONS) {
-      const [oldest] = this.#opened.keys()
-      if (oldest !== undefined) this.#opened.delete(oldest)
-    }
     return opened
   }
 

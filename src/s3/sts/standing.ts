@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { CacheUse } from '../../common/metrics.js'
 
@@ -33,8 +34,8 @@ export interface StandingOptions {
 /** Remembers for a short time which tokens of the platform are accepted, and for which gateway account. */
 export class Standing {
   readonly #options: StandingOptions
-  /** By the hash of the token, in the order of use. */
-  readonly #entries = new Map<string, Entry>()
+  /** By the hash of the token. */
+  readonly #entries = new LRUCache<string, Entry>({ max: MAX_KNOWN })
 
   constructor(options: StandingOptions) {
     this.#options = options
@@ -75,12 +76,7 @@ export class Standing {
   #entryOf(token: string): Entry {
     const name = createHash('sha256').update(token).digest('base64')
     const entry = this.#entries.get(name) ?? {}
-    this.#entries.delete(name)
     this.#entries.set(name, entry)
-    if (this.#entries.size > MAX_KNOWN) {
-      const [oldest] = this.#entries.keys()
-      if (oldest !== undefined) this.#entries.delete(oldest)
-    }
     return entry
   }
 }

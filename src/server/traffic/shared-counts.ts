@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Signals } from '../../api/state.js'
 import { type ClientBounds, type Counted, Due } from './gate.js'
 
@@ -22,7 +23,7 @@ const MAX_CLIENTS = 10_000
 export class SharedCounts {
   readonly #signals: Signals
   readonly #clock: () => number
-  readonly #pending = new Map<string, Pending>()
+  readonly #pending: LRUCache<string, Pending>
   readonly #due: Due
   readonly #stop: () => void
 
@@ -34,6 +35,10 @@ export class SharedCounts {
     this.#signals = signals
     this.#clock = clock
     this.#due = new Due(COLLECTED_MS, (clients) => this.#tell(clients))
+    this.#pending = new LRUCache({
+      max: MAX_CLIENTS,
+      dispose: (_, client, reason) => reason === 'evict' && this.#due.delete(client),
+    })
     this.#stop = signals.on('traffic', (text) => {
       for (const [client, requests, bytes] of readMessage(text)) heard(client, { requests, bytes })
     })
@@ -47,14 +52,8 @@ export class SharedCounts {
     if (!pending || now - pending.since > refillMs(bounds)) pending = { requests: 0, bytes: 0, since: now }
     pending.requests += requests
     pending.bytes += bytes
-    this.#pending.delete(client)
     this.#pending.set(client, pending)
     if (isMuch(pending, bounds)) this.#due.add(client)
-    if (this.#pending.size <= MAX_CLIENTS) return
-    const [oldest] = this.#pending.keys()
-    if (oldest === undefined) return
-    this.#pending.delete(oldest)
-    this.#due.delete(oldest)
   }
 
   close(): void {

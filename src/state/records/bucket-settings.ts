@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { RequireOwner } from '../../api/access.js'
 import type { CreationTimes } from '../../api/gateway.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
@@ -45,7 +46,7 @@ export function createBucketSettings(
   use: CacheUse = new CacheUse(),
 ): BucketSettings {
   const records = state.records<Settings>('bucket-settings')
-  const remembered = new Map<string, Remembered>()
+  const remembered = new LRUCache<string, Remembered>({ max: CACHED_BUCKETS })
   /**
    * Records that belong to another bucket than the present one, as the gateway said. The gateway need not be asked
    * again until they are read again.
@@ -61,12 +62,7 @@ export function createBucketSettings(
 
   function remember(bucket: string, settings: Promise<Settings | undefined>): void {
     const entry: Remembered = { settings, found: null, until: now() + CACHED_MS }
-    remembered.delete(bucket)
     remembered.set(bucket, entry)
-    if (remembered.size > CACHED_BUCKETS) {
-      const oldest = remembered.keys().next()
-      if (!oldest.done) remembered.delete(oldest.value)
-    }
     settings.then(
       (found) => {
         entry.found = found
