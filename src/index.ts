@@ -51,7 +51,7 @@ export {
 export { defineCall } from './plugins/calls/define-call.js'
 export type { PluginDefinition } from './plugins/define-plugin.js'
 export { defineOperation, definePlugin, PluginError, type PluginFactory } from './plugins/define-plugin.js'
-export { Retry } from './plugins/jobs/job.js'
+export { Retry } from './plugins/jobs/live-job.js'
 export { serviceTokenOf } from './plugins/jobs/tokens.js'
 export {
   type AnswerPart,
@@ -67,7 +67,6 @@ export {
   quoted,
 } from './plugins/upstream/answers.js'
 export { countByState, spendGauges } from './plugins/upstream/gauges.js'
-export { capOf, serviceOptions } from './plugins/upstream/options.js'
 export {
   type ProviderDocument,
   priceStatistics,
@@ -84,6 +83,7 @@ export {
   type ServiceCall,
   ServiceClient,
   type ServiceClientOptions,
+  serviceOptions,
   unrepeatable,
 } from './plugins/upstream/service-client.js'
 export {
@@ -102,8 +102,10 @@ export {
   timesOfToken,
 } from './plugins/upstream/sign-in.js'
 export {
+  capOf,
   type ExceededCap,
   type Expense,
+  filPerDay,
   formatAmount,
   type ListedExpense,
   openFilLedger,

@@ -1,7 +1,7 @@
 import { type Context, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { STATED_AMOUNT } from './documents/deal-document.js'
-import { backupSchedules, checkSchedules } from './schedules/scheduler.js'
+import { STATED_AMOUNT } from './deal-document.js'
+import { backupSchedules, checkSchedules } from './periodic/scheduler.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
 import { inOwnTypes, statedTerms } from './terms/terms.js'
 

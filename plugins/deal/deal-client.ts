@@ -100,9 +100,9 @@ export class DealClient {
       signal,
     })
     if (isUnknownToGateway(answer)) return undefined
-    const told = this.#data(answer, progress)
-    if (!told) throw this.#nonsense(answer)
-    return told
+    const reported = this.#data(answer, progress)
+    if (!reported) throw this.#nonsense(answer)
+    return reported
   }
 
   /** Deals that the account has requested since then, ms since 1970, for gateways with `dealList`. */

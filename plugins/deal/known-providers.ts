@@ -1,13 +1,13 @@
 import { type Context, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
 import { DealClient } from './deal-client.js'
-import type { DealParts } from './parts.js'
+import type { DealDeps } from './deps.js'
 
 /**
  * The storage providers: the gateway's list, or that of another plugin where the gateway has none. Undefined where
  * there is neither. Throws what DealClient.providers throws.
  */
 export async function knownProviders(
-  { host }: Pick<DealParts, 'host'>,
+  { host }: Pick<DealDeps, 'host'>,
   { gateway, log }: Pick<Context, 'gateway' | 'log'>,
 ): Promise<readonly ProviderDocument[] | undefined> {
   if ((await gateway.features()).dealProviders) return new DealClient(gateway, log).providers()
@@ -45,7 +45,7 @@ export function whyUnfit(provider: ProviderDocument, pieceSize: number): string 
  * the whole run is then better repeated. Otherwise the run continues, so that one broken item does not block the
  * others.
  */
-export async function requireHealth({ host, copies }: Pick<DealParts, 'host' | 'copies'>): Promise<void> {
+export async function requireHealth({ host, copies }: Pick<DealDeps, 'host' | 'copies'>): Promise<void> {
   await host.own.gateway.ready()
   await copies.get('', '')
 }

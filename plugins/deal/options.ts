@@ -1,9 +1,9 @@
-import { parseAmount } from 'dealgate'
+import { filPerDay, serviceOptions } from 'dealgate'
 import { z } from 'zod'
 import { ARCHIVE_CLASSES } from './configuration.js'
 import { violationsOf } from './terms/terms.js'
 
-const seconds = (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback)
+const { seconds } = serviceOptions
 
 const DAY = 86_400
 
@@ -24,14 +24,7 @@ export const dealOptions = z.strictObject({
     .describe(
       'Terms of deals for which neither request, nor object, nor bucket states any: minerId, price, duration, verifiedDeal, fastRetrieval, confirmPrice.',
     ),
-  maxSpendPerDay: z
-    .string()
-    .refine(
-      (text) => text === 'none' || parseAmount(text) !== undefined,
-      'must be a decimal number of fil, with at most 18 digits after the point, or none',
-    )
-    .default('10')
-    .describe('Fil that all deals together may cost per day, UTC; `none` for no cap.'),
+  maxSpendPerDay: filPerDay().describe('Fil that all deals together may cost per day, UTC; `none` for no cap.'),
   maxTimesAsk: z
     .union([z.number().int().min(1).max(1_000_000), z.literal('none')])
     .default(10)

@@ -1,12 +1,12 @@
 import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
 import { z } from 'zod'
+import type { PayDeps } from './deps.js'
 import { bill, detail, type OfflineDeal, offlineDeal, payment, type Upload } from './documents.js'
 import { askDetail } from './operations/deals.js'
 import { pageOfBills } from './operations/lists.js'
 import { findLive } from './operations/live-uploads.js'
 import { askPayment, noSuchUpload } from './operations/payment.js'
 import type { Asking } from './operations/send.js'
-import type { PayParts } from './parts.js'
 import { service } from './service.js'
 import type { MadeUpload } from './upload/made-uploads.js'
 
@@ -38,22 +38,22 @@ const expandedPay = z.object({
 const NO_HEADERS = { headers: {} }
 
 /** `expand=pay`: the upload of the object to the content-addressed network, with its payment and its deals. */
-export function payExpansion(parts: PayParts): Expansion {
+export function payExpansion(deps: PayDeps): Expansion {
   return {
     name: 'pay',
     member: 'Pay',
     summary: 'The newest upload of the object by the storage payment API, with its payment, its unlocks and its deals.',
     result: expandedPay,
     async join(deals, context) {
-      const made = await Promise.all(deals.map((deal) => madeOf(parts, context, deal)))
+      const made = await Promise.all(deals.map((deal) => madeOf(deps, context, deal)))
       const all = [...new Map(made.flatMap((one) => (one ? [[one.jobId, one] as const] : []))).values()]
       if (all.length === 0) return made.map(() => undefined)
       const request = { ...NO_HEADERS, signal: AbortSignal.timeout(context.limits.pluginDeadlineMs) }
-      const live = await findLive(parts, context, request, all)
+      const live = await findLive(deps, context, request, all)
       const shown = new Map(
         await Promise.all(
           all.map(
-            async (one) => [one.jobId, await joined(parts, context, request, one, live.get(one.uploadId))] as const,
+            async (one) => [one.jobId, await joined(deps, context, request, one, live.get(one.uploadId))] as const,
           ),
         ),
       )
@@ -64,7 +64,7 @@ export function payExpansion(parts: PayParts): Expansion {
 
 /** The upload that is meant: that of the job, or the newest of the object as it is now. */
 async function madeOf(
-  parts: PayParts,
+  deps: PayDeps,
   { creationTimes, checks, store }: Context,
   { bucket, key, jobId }: ExpansionSubject,
 ): Promise<MadeUpload | undefined> {
@@ -76,15 +76,15 @@ async function madeOf(
     if (error instanceof S3Error && ['AccessDenied', 'NoSuchBucket'].includes(error.code)) return undefined
     throw error
   }
-  const own = jobId === undefined ? undefined : await parts.made.objectOf(jobId)
+  const own = jobId === undefined ? undefined : await deps.made.objectOf(jobId)
   if (own) return own
   const [object, birth] = await Promise.all([store.find(bucket, key), creationTimes.now(bucket)])
-  const uploads = await parts.made.ofObject(bucket, key, birth)
+  const uploads = await deps.made.ofObject(bucket, key, birth)
   return uploads.find(({ stamp }) => stamp === object?.stamp)
 }
 
 async function joined(
-  parts: PayParts,
+  deps: PayDeps,
   context: Context,
   request: Asking,
   made: MadeUpload,
@@ -99,23 +99,23 @@ async function joined(
   }
   if (!live) return { ...shown, Status: 'Unseen', Deals: [] }
   const [paid, deals] = await Promise.all([
-    askPayment(parts, context, request, made.uploadId).then((answer) => service.dataOf(answer, payment.read)),
-    Promise.all(live.OfflineDeals.map((deal) => dealOf(parts, context, request, made, deal))),
+    askPayment(deps, context, request, made.uploadId).then((answer) => service.dataOf(answer, payment.read)),
+    Promise.all(live.OfflineDeals.map((deal) => dealOf(deps, context, request, made, deal))),
   ])
-  const billed = paid.PayTxHash === '' ? undefined : await billOf(parts, context, request, made, paid.PayTxHash)
+  const billed = paid.PayTxHash === '' ? undefined : await billOf(deps, context, request, made, paid.PayTxHash)
   return { ...shown, Status: live.Status, Payment: paid, ...(billed && { Bill: billed }), Deals: deals }
 }
 
-async function dealOf(parts: PayParts, context: Context, request: Asking, { uploadId }: MadeUpload, deal: OfflineDeal) {
+async function dealOf(deps: PayDeps, context: Context, request: Asking, { uploadId }: MadeUpload, deal: OfflineDeal) {
   const named = { dealId: String(deal.DealId), uploadId }
-  const answer = await askDetail(parts, context, request, named, () => noSuchUpload(uploadId))
+  const answer = await askDetail(deps, context, request, named, () => noSuchUpload(uploadId))
   const { Unlocked, Height, StartHeight, EndHeight } = service.dataOf(answer, detail.read).Deal
   return { ...deal, Unlocked, Height, StartHeight, EndHeight }
 }
 
-async function billOf(parts: PayParts, context: Context, request: Asking, { name, wallet }: MadeUpload, hash: string) {
-  const named = (await parts.variant()) === 'open' ? wallet : undefined
+async function billOf(deps: PayDeps, context: Context, request: Asking, { name, wallet }: MadeUpload, hash: string) {
+  const named = (await deps.variant()) === 'open' ? wallet : undefined
   const query = { 'file-name': name, 'wallet-address': named, 'order-by': 'pay_at' }
-  const { items } = await pageOfBills(parts, context, request, query, { page_size: BILLS, page_number: 1 })
+  const { items } = await pageOfBills(deps, context, request, query, { page_size: BILLS, page_number: 1 })
   return items.find(({ PayTxHash }) => PayTxHash === hash)
 }

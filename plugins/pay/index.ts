@@ -1,8 +1,13 @@
-import { definePlugin } from 'dealgate'
+import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
+import { PayDeps } from './deps.js'
 import { payExpansion } from './expand.js'
-import { payGauges, payOperations } from './operations/index.js'
+import { getDealDetail, getOfflineDealLog } from './operations/deals.js'
+import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './operations/lists.js'
+import { getPaymentInfo, recordMint } from './operations/payment.js'
+import { createWalletNonce, createWalletSession } from './operations/sign-in.js'
+import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './operations/system.js'
+import { listObjectUploads, uploadObjectToIpfs, uploadToIpfs } from './operations/upload.js'
 import { payOptions } from './options.js'
-import { PayParts } from './parts.js'
 import { uploadFiles } from './upload/file-job.js'
 import { DURATION_METADATA, UPLOAD, uploadObjects, uploadWritten } from './upload/job.js'
 import { OUTPUT_METADATA } from './upload/reconcile.js'
@@ -13,16 +18,56 @@ export default definePlugin({
     'The storage payment API: sign-in of wallets, uploads to a content-addressed network, their payments and deals.',
   options: payOptions,
   create(options, host) {
-    const parts = new PayParts(options, host)
+    const deps = new PayDeps(options, host)
     return {
-      operations: payOperations(parts),
-      jobs: [uploadObjects(parts), uploadFiles(parts)],
-      expansions: [payExpansion(parts)],
-      hooks: { objectStored: (event) => uploadWritten(parts, event) },
-      gauges: payGauges(parts),
+      operations: payOperations(deps),
+      jobs: [uploadObjects(deps), uploadFiles(deps)],
+      expansions: [payExpansion(deps)],
+      hooks: { objectStored: (event) => uploadWritten(deps, event) },
+      gauges: payGauges(deps),
       outputMetadata: OUTPUT_METADATA,
       metadataActions: { [DURATION_METADATA]: UPLOAD },
-      stop: () => parts.close(),
+      stop: () => deps.close(),
     }
   },
 })
+
+/** The operations of this plugin. */
+export function payOperations(deps: PayDeps): readonly AnyOperation[] {
+  const wallet = ofWallet(deps)
+  return [
+    createWalletNonce(deps),
+    createWalletSession(deps),
+    getSystemConfig(deps),
+    getHostInfo(deps),
+    getExchangeRate(deps),
+    getPriceStatistics(deps),
+    uploadObjectToIpfs(deps),
+    listObjectUploads(deps),
+    uploadToIpfs(deps),
+    listUploads(deps),
+    getDealDetail(deps),
+    getOfflineDealLog(deps),
+    getPaymentInfo(deps),
+    recordMint(deps),
+    listBilling(deps),
+    getUploadsCsv(deps),
+    getBillingCsv(deps),
+    listUploads(deps, wallet.uploads),
+    getUploadsCsv(deps, wallet.uploadsCsv),
+    listBilling(deps, wallet.billing),
+    getBillingCsv(deps, wallet.billingCsv),
+  ]
+}
+
+/** Uploads to be paid that were made through this server, and what they cost today. */
+export function payGauges(deps: PayDeps): readonly PluginGauge[] {
+  return [
+    {
+      name: 'uploads',
+      help: 'Uploads that were made through this server, by the state that the service reported then.',
+      read: () => countByState(deps.made.all(), ({ status }) => status ?? 'Unknown'),
+    },
+    ...spendGauges(deps.ledger, deps.options.maxSpendPerDay),
+  ]
+}

@@ -1,9 +1,9 @@
-import { serviceOptions } from 'dealgate'
+import { filPerDay, serviceOptions } from 'dealgate'
 import { z } from 'zod'
 
 const DAY = 86_400
 
-const { url, seconds, filPerDay } = serviceOptions
+const { url, seconds } = serviceOptions
 
 export const payOptions = z.strictObject({
   paymentUrl: url().describe('Address of the storage payment API. Default: the one that the server was started with.'),

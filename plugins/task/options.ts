@@ -1,9 +1,9 @@
-import { serviceOptions } from 'dealgate'
+import { filPerDay, serviceOptions } from 'dealgate'
 import { z } from 'zod'
 import { FIELD_NAMES } from './platform.js'
 
 const DAY = 86_400
-const { url, seconds, filPerDay } = serviceOptions
+const { url, seconds } = serviceOptions
 
 export const taskOptions = z.strictObject({
   platformUrl: url().describe('Address of the task platform. Default: the one that the server was started with.'),

@@ -296,7 +296,8 @@ function containStorageClass(plugin: string, offered: StorageClass, patience: Pa
   const guardWrite = (write: AdmittedWrite): AdmittedWrite => ({
     archive: write.archive,
     ...(write.repeats && { repeats: write.repeats }),
-    stored: (object) => guard('stored', () => write.stored(object), { check: (told) => checkHeaders(told, undefined) }),
+    stored: (object) =>
+      guard('stored', () => write.stored(object), { check: (reported) => checkHeaders(reported, undefined) }),
     dropped: () => guard('dropped', () => write.dropped()),
   })
 

@@ -11,7 +11,7 @@ import {
   type StoredObject,
 } from 'dealgate'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
-import type { AgreedTerms, DealParts } from '../parts.js'
+import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { dealOf } from '../records/held-deals.js'
 import { payingAccount, refuseUnsafe } from '../subject.js'
@@ -33,33 +33,28 @@ const SYNC_MS = 50_000
  * @throws S3Error InvalidStorageClass when no terms are stated anywhere, DealTermsInvalid, DealPriceTooHigh,
  * AccessDenied, InvalidArgument, DuplicateRequest
  */
-export async function admit(
-  parts: DealParts,
-  word: string,
-  write: ClassWrite,
-  context: Context,
-): Promise<AdmittedWrite> {
+export async function admit(deps: DealDeps, word: string, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
   const { bucket, key, operation, kept, size } = write
   const waits = readMode(write.headers)
   // The deal packs what the object holds, on behalf of the caller who stores it.
   context.checks.requireKey(bucket, key, 'read')
   await refuseUnsafe(context, key)
-  const storageClass = await mustBeClass(parts, context, bucket, word)
-  if (storageClass === 'DEEP_ARCHIVE') return admitDeep(parts, write, context)
-  const agreed = await mustHaveTerms(parts, context, write, storageClass)
+  const storageClass = await mustBeClass(deps, context, bucket, word)
+  if (storageClass === 'DEEP_ARCHIVE') return admitDeep(deps, write, context)
+  const agreed = await mustHaveTerms(deps, context, write, storageClass)
   if (operation === 'CreateMultipartUpload') return withoutDeal({ storageClass })
-  const known = kept && (await dealOf(parts, kept))
+  const known = kept && (await dealOf(deps, kept))
   if (kept && known) {
     const { restore, failed: _, ...archive } = kept.archive ?? {}
     const stays = storageClass === 'GLACIER_IR' ? {} : { restore }
     const changed = { ...archive, ...stays, ...known, storageClass }
     return withoutDeal(changed, async () => {
-      await remember(parts, context, { ...kept, archive: changed })
-      if (storageClass === 'GLACIER_IR') await keepHere(parts, context, kept)
+      await remember(deps, context, { ...kept, archive: changed })
+      if (storageClass === 'GLACIER_IR') await keepHere(deps, context, kept)
     })
   }
   // The job checks the price of a body of unknown length.
-  if (size !== undefined) await refuseDearPrice(parts, context, agreed, () => ({ bytes: size, objects: 1 }))
+  if (size !== undefined) await refuseDearPrice(deps, context, agreed, () => ({ bytes: size, objects: 1 }))
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
   const signature = context.caller?.proof?.signature
   const input: ObjectDealInput = { bucket, key, ...agreed, cause: 'class' }
@@ -83,14 +78,14 @@ export async function admit(
   return {
     archive: { ...(kept?.archive?.facts && { facts: kept.archive.facts }), storageClass, jobId: job.id },
     async stored() {
-      if (!(await releaseOrDrop(parts, context, job))) return {}
-      const told = { 'x-dealgate-job-id': job.id }
-      if (!waits) return told
-      const { status } = await parts.jobs.wait(job.id, SYNC_MS)
-      return { ...told, 'x-dealgate-job-status': status, ...(await factHeaders(context, bucket, key, job.id)) }
+      if (!(await releaseOrDrop(deps, context, job))) return {}
+      const reported = { 'x-dealgate-job-id': job.id }
+      if (!waits) return reported
+      const { status } = await deps.jobs.wait(job.id, SYNC_MS)
+      return { ...reported, 'x-dealgate-job-status': status, ...(await factHeaders(context, bucket, key, job.id)) }
     },
     async dropped() {
-      await releaseOrDrop(parts, context, job)
+      await releaseOrDrop(deps, context, job)
     },
   }
 }
@@ -116,14 +111,14 @@ async function storedBefore(
  * objects stay.
  */
 async function keepHere(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
 ): Promise<void> {
   const object = await context.store.findToWrite(bucket, key)
   if (object?.stamp !== stamp || !object.cold) return
   try {
-    await restore(parts, object, { days: 0, tier: 'Standard', description: '' }, context)
+    await restore(deps, object, { days: 0, tier: 'Standard', description: '' }, context)
   } catch (error) {
     // The keeper of local copies was faster.
     if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error
@@ -160,7 +155,7 @@ function readMode(headers: IncomingHttpHeaders): boolean {
 
 /** The class that a word stands for in this bucket. Throws InvalidStorageClass. */
 export async function mustBeClass(
-  { options }: DealParts,
+  { options }: DealDeps,
   context: Pick<Context, 'settings'>,
   bucket: string,
   word: string,
@@ -171,13 +166,13 @@ export async function mustBeClass(
 }
 
 async function mustHaveTerms(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   write: ClassWrite,
   storageClass: ArchiveClass,
 ): Promise<AgreedTerms> {
   try {
-    return await parts.termsFor(context, write.bucket, { object: write, storageClass })
+    return await deps.termsFor(context, write.bucket, { object: write, storageClass })
   } catch (cause) {
     if (!(cause instanceof S3Error) || cause.code !== 'DealTermsRequired') throw cause
     throw new S3Error('InvalidStorageClass', {
@@ -191,13 +186,13 @@ async function mustHaveTerms(
  * Admits a write into DEEP_ARCHIVE: the object is stored and marked, and the next offline deal of its bucket holds it.
  * Throws InvalidStorageClass when the bucket has no OfflineTerms, or is not the server's own.
  */
-async function admitDeep(parts: DealParts, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
+async function admitDeep(deps: DealDeps, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
   const { bucket, key, kept } = write
   context.checks.requireKey(bucket, key, 'read')
   if (payingAccount(context.caller) !== '')
     throw refused('The server makes offline deals in the buckets of its own gateway account only.')
   await requireOfflineTerms(context, bucket)
-  await mark(parts, write)
+  await mark(deps, write)
   const { failed: _, ...others } = kept?.archive ?? {}
   const { facts, restore } = others
   const archive: Archive = kept ? { ...others } : { ...(facts && { facts }), ...(restore && { restore }) }
@@ -211,7 +206,7 @@ async function admitDeep(parts: DealParts, write: ClassWrite, context: Context):
 
 /** Has the next offline deal of the bucket hold the object. */
 export function mark(
-  { marks, host }: DealParts,
+  { marks, host }: DealDeps,
   { bucket, key }: { readonly bucket: string; readonly key: string },
 ): Promise<void> {
   return marks.set({ bucket, key, since: host.now() })

@@ -1,6 +1,6 @@
 import type { Archive, StoredObject } from 'dealgate'
 import { isEvicted } from '../configuration.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { type DealRecord, idOf } from '../records/deal-records.js'
 import { dealsHolding, isUnderWay } from '../records/held-deals.js'
 import { endBegins } from '../records/sequence.js'
@@ -15,51 +15,51 @@ const LONGEST_PAUSE_MS = DAY_MS
 
 /** Asks the gateway to evict its copies of objects in classes GLACIER and DEEP_ARCHIVE, where no data can be lost. */
 export class GiveUp {
-  readonly #parts: DealParts
-  #told = false
+  readonly #deps: DealDeps
+  #reported = false
 
-  constructor(parts: DealParts) {
-    this.#parts = parts
+  constructor(deps: DealDeps) {
+    this.#deps = deps
   }
 
   /** True when the option `eviction` is on and this gateway can evict. Throws what Gateway.features throws. */
   async mayEvict(): Promise<boolean> {
-    const { host, options } = this.#parts
+    const { host, options } = this.#deps
     if (options.eviction === 'off') return false
     const { dealEviction, dealStatus } = await host.own.gateway.features()
     if (dealEviction && dealStatus) return true
-    if (!this.#told)
+    if (!this.#reported)
       host.log.warn('the option eviction has no effect: this gateway cannot compare and evict its copy of an object')
-    this.#told = true
+    this.#reported = true
     return false
   }
 
   /** Handles a copy that is due, as far as that is possible now. */
   async attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
     const { bucket, key, stamp } = copy
-    const object = await this.#parts.host.own.store.find(bucket, key)
-    if (object?.stamp !== stamp) return this.#parts.copies.replace(copy)
+    const object = await this.#deps.host.own.store.find(bucket, key)
+    if (object?.stamp !== stamp) return this.#deps.copies.replace(copy)
     // An earlier process may have died after the eviction.
     if (object.cold) return this.#gone(copy, object)
     const restore = object.archive?.restore
     if (restore && 'ongoing' in restore) return
     const until = restore?.until
-    if (!isEvicted(object.archive?.storageClass) || until === null) return this.#parts.copies.replace(copy)
+    if (!isEvicted(object.archive?.storageClass) || until === null) return this.#deps.copies.replace(copy)
     // The object was restored again since.
-    if (until !== undefined && until > this.#parts.host.now())
-      return this.#parts.copies.replace(copy, { ...copy, due: until })
+    if (until !== undefined && until > this.#deps.host.now())
+      return this.#deps.copies.replace(copy, { ...copy, due: until })
     if (!evicting) return until === undefined ? undefined : this.#keep(copy)
-    const holding = await dealsHolding(this.#parts, object)
+    const holding = await dealsHolding(this.#deps, object)
     const lasting = holding.filter((deal) => this.#lastsOn(deal))
     if (lasting.length > 0) return this.#evict(copy, object, lasting, signal)
     const { jobId } = object.archive ?? {}
-    if (holding.length > 0 || (jobId !== undefined && (await isUnderWay(this.#parts, jobId)))) return
+    if (holding.length > 0 || (jobId !== undefined && (await isUnderWay(this.#deps, jobId)))) return
     await this.#keep(copy)
   }
 
   /** False for a deal that ends soon: the evicted copy would have to be restored at once. */
   #lastsOn(deal: DealRecord): boolean {
-    const { host, options } = this.#parts
+    const { host, options } = this.#deps
     const end = endBegins(deal, options.rescueBeforeDays) ?? Number.POSITIVE_INFINITY
     return deal.live?.state === 'StorageDealActive' && end > host.now()
   }
@@ -67,10 +67,10 @@ export class GiveUp {
   /** Nothing evicts the copy any more: the object stays readable. */
   async #keep(copy: LocalCopy): Promise<void> {
     const { bucket, key, stamp } = copy
-    await this.#parts.host.own.store.annotate(bucket, key, stamp, (archive) =>
+    await this.#deps.host.own.store.annotate(bucket, key, stamp, (archive) =>
       archive?.restore ? { ...archive, restore: { until: null } } : archive,
     )
-    await this.#parts.copies.replace(copy)
+    await this.#deps.copies.replace(copy)
   }
 
   /** @param lasting deals, of which one must deliver the object before the copy is evicted */
@@ -81,7 +81,7 @@ export class GiveUp {
     signal: AbortSignal,
   ): Promise<void> {
     const { bucket, key } = copy
-    const { host, copies } = this.#parts
+    const { host, copies } = this.#deps
     const { dealVerification } = await host.own.gateway.features()
     // A gateway without `dealVerification` compares any active deal, and names it in its answer.
     const asked = dealVerification ? lasting.map(({ deal }) => deal.dealCid).reverse() : [undefined]
@@ -95,7 +95,7 @@ export class GiveUp {
       }
       const verified = answer.dealCid ?? dealCid
       const record = lasting.find(({ deal }) => deal.dealCid === verified)
-      if (verified !== undefined) await this.#parts.deals.setVerified(record ? idOf(record) : verified, host.now())
+      if (verified !== undefined) await this.#deps.deals.setVerified(record ? idOf(record) : verified, host.now())
       host.log.info({ bucket, key, deal: verified }, 'the gateway evicted its copy of an object, which a deal holds')
       return this.#gone(copy, object)
     }
@@ -111,7 +111,7 @@ export class GiveUp {
    */
   async #gone(copy: LocalCopy, object: StoredObject): Promise<void> {
     const { bucket, key, stamp } = copy
-    const { host, copies } = this.#parts
+    const { host, copies } = this.#deps
     const now = host.now()
     let days: number | undefined
     let ended = false
@@ -130,15 +130,15 @@ export class GiveUp {
 
   /** @param days 0: permanently */
   async #bringBack({ bucket, key, stamp }: LocalCopy, days: number): Promise<void> {
-    const { own, log } = this.#parts.host
+    const { own, log } = this.#deps.host
     const object = await own.store.find(bucket, key)
     if (object?.stamp !== stamp || !object.cold) return
-    await restore(this.#parts, object, { days, tier: 'Standard', description: '' }, own)
+    await restore(this.#deps, object, { days, tier: 'Standard', description: '' }, own)
     log.info({ bucket, key, days }, 'an object is being restored: its copy was evicted but is still needed')
   }
 
   async #isGone({ bucket, key, stamp }: LocalCopy): Promise<boolean> {
-    const object = await this.#parts.host.own.store.find(bucket, key)
+    const object = await this.#deps.host.own.store.find(bucket, key)
     return object?.stamp === stamp && object.cold
   }
 }

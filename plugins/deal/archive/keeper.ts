@@ -8,8 +8,8 @@ import {
 } from 'dealgate'
 import pMap from 'p-map'
 import { ARCHIVE_CLASSES, configurationOf } from '../configuration.js'
+import type { DealDeps } from '../deps.js'
 import { requireHealth } from '../known-providers.js'
-import type { DealParts } from '../parts.js'
 import { OBJECT_DEAL, OFFLINE_DEAL } from '../records/attempts.js'
 import { isUnderWay } from '../records/held-deals.js'
 import { admit } from './admit.js'
@@ -27,30 +27,30 @@ const AT_ONCE = 4
  * copy has expired, and cleans up after cancelled restores. Of the servers that share a state, one runs it at a time.
  */
 export class Keeper {
-  readonly #parts: DealParts
+  readonly #deps: DealDeps
   readonly #giveUp: GiveUp
 
-  constructor(parts: DealParts) {
-    this.#parts = parts
-    this.#giveUp = new GiveUp(parts)
+  constructor(deps: DealDeps) {
+    this.#deps = deps
+    this.#giveUp = new GiveUp(deps)
   }
 
   /** The periodic work that runs the keeper. */
   get work(): PeriodicWork {
-    const { evictionIntervalSeconds } = this.#parts.options
+    const { evictionIntervalSeconds } = this.#deps.options
     return { name: 'local-copies', everySeconds: evictionIntervalSeconds, run: (current) => this.#lookAtAll(current) }
   }
 
   async #lookAtAll({ signal, mayGoOn }: PeriodicRun): Promise<void> {
-    const { now } = this.#parts.host
+    const { now } = this.#deps.host
     const evicting = await this.#giveUp.mayEvict()
     const attempt = (due: readonly LocalCopy[]) =>
       pMap(due, (copy) => this.#attempt(copy, evicting, signal), { concurrency: AT_ONCE })
     const due: LocalCopy[] = []
-    for await (const { bucket, key } of this.#parts.copies.all()) {
+    for await (const { bucket, key } of this.#deps.copies.all()) {
       if (!mayGoOn()) return
       // An eviction may take minutes, during which other copies change.
-      const copy = await this.#parts.copies.get(bucket, key)
+      const copy = await this.#deps.copies.get(bucket, key)
       if (!copy) continue
       if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring, signal)
       else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
@@ -66,13 +66,13 @@ export class Keeper {
   /** A job that was cancelled before it ran leaves the object marked as restoring. */
   async #lookAfter(copy: LocalCopy, jobId: string, signal: AbortSignal): Promise<void> {
     await this.#guarded(copy, signal, async () => {
-      if (await isUnderWay(this.#parts, jobId)) return
-      await forgetRestore(this.#parts, this.#parts.host.own, copy)
+      if (await isUnderWay(this.#deps, jobId)) return
+      await forgetRestore(this.#deps, this.#deps.host.own, copy)
     })
   }
 
   async #guarded(copy: LocalCopy, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-    const { host, copies } = this.#parts
+    const { host, copies } = this.#deps
     const { bucket, key } = copy
     try {
       await work()
@@ -81,7 +81,7 @@ export class Keeper {
       const refused = err instanceof S3Error && err.status < 500
       host.log.warn({ err, bucket, key, refused }, 'the eviction of a local copy failed, and the copy stays')
       if (refused) await copies.replace(copy)
-      else await requireHealth(this.#parts)
+      else await requireHealth(this.#deps)
     }
   }
 }
@@ -91,17 +91,17 @@ export class Keeper {
  * copy of an object in GLACIER once a deal holds it; an object in GLACIER_IR keeps its local copy. Objects in
  * DEEP_ARCHIVE are held by the next offline deal of their bucket.
  */
-export function archiveClasses(parts: DealParts): readonly StorageClass[] {
-  const map = parts.options.storageClassMap
+export function archiveClasses(deps: DealDeps): readonly StorageClass[] {
+  const map = deps.options.storageClassMap
   const words = new Set([...ARCHIVE_CLASSES, ...Object.keys(map)])
-  const transitions = new Transitions(parts)
+  const transitions = new Transitions(deps)
   return [...words].map((word) => ({
     name: word,
     action: (map[word] ?? word) === 'DEEP_ARCHIVE' ? OFFLINE_DEAL : OBJECT_DEAL,
-    admit: (write, context) => admit(parts, word, write, context),
+    admit: (write, context) => admit(deps, word, write, context),
     transition: (object) => transitions.move(word, object),
-    restore: (object, order, context) => restore(parts, object, order, context),
-    missed: (object) => readThrough(parts, object),
+    restore: (object, order, context) => restore(deps, object, order, context),
+    missed: (object) => readThrough(deps, object),
   }))
 }
 
@@ -115,7 +115,7 @@ const RETRY_AFTER = '30'
  * Restores an object that a caller wants to read, if the bucket's configuration has ReadThrough. The restore runs as
  * the server, because a reader need not have the right to write.
  */
-async function readThrough({ host }: DealParts, object: StoredObject): Promise<ReplyHeaders> {
+async function readThrough({ host }: DealDeps, object: StoredObject): Promise<ReplyHeaders> {
   const { bucket, key } = object
   if (!(await configurationOf(host, bucket))?.ReadThrough) return {}
   const order = { days: DAYS, tier: 'Standard', description: '' } as const

@@ -1,19 +1,19 @@
 import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { bringingBack, patiently } from '../records/sequence.js'
 import { bringBack, expiryOf, RESTORE, type RestoreInput, type RestoreResult } from './restore.js'
 
-export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult> {
+export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
   return {
     name: RESTORE,
     async run(job) {
       try {
-        return await run(parts, job)
+        return await run(deps, job)
       } catch (error) {
         // The job was cancelled or the server stops. The keeper cleans up after a cancelled job.
         if (job.signal.aborted) throw error
-        const thrown = patiently(job, error, parts.host.now(), bringingBack)
-        if (thrown === error) await giveUp(parts, job.context, job.input)
+        const thrown = patiently(job, error, deps.host.now(), bringingBack)
+        if (thrown === error) await giveUp(deps, job.context, job.input)
         throw thrown
       }
     },
@@ -22,13 +22,13 @@ export function restores(parts: DealParts): JobKind<RestoreInput, RestoreResult>
       const object = await context.store.findToWrite(bucket, key)
       const restore = object?.stamp === stamp ? object.archive?.restore : undefined
       if (!restore || !('ongoing' in restore)) return 'drop'
-      await parts.copies.set({ bucket, key, stamp, restoring: job.id })
+      await deps.copies.set({ bucket, key, stamp, restoring: job.id })
       return 'release'
     },
   }
 }
 
-async function run(parts: DealParts, job: RunningJob<RestoreInput>): Promise<RestoreResult> {
+async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<RestoreResult> {
   const { context, input } = job
   const { bucket, key, stamp, days } = input
   job.report({ phase: 'Retrieving', tasks: { total: 1, succeeded: 0, failed: 0 } })
@@ -38,14 +38,14 @@ async function run(parts: DealParts, job: RunningJob<RestoreInput>): Promise<Res
     report: (progress) => job.report(progress),
   })
   job.report({ phase: 'Verifying' })
-  await mustRead(parts, context, object)
-  const until = expiryOf(object, days, parts.host.now(), context)
+  await mustRead(deps, context, object)
+  const until = expiryOf(object, days, deps.host.now(), context)
   const known = await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))
   if (!known) throw replaced()
-  if (until === null) await parts.copies.forget({ bucket, key, stamp })
-  else await parts.copies.set({ bucket, key, stamp, due: until })
+  if (until === null) await deps.copies.forget({ bucket, key, stamp })
+  else await deps.copies.set({ bucket, key, stamp, due: until })
   job.report({ tasks: { total: 1, succeeded: 1, failed: 0 } })
-  await tellCompleted(parts, job, object, until)
+  await tellCompleted(deps, job, object, until)
   return {
     ...{ Bucket: bucket, Key: key },
     ...(until !== null && { RestoreExpiryDate: new Date(until).toISOString() }),
@@ -54,7 +54,7 @@ async function run(parts: DealParts, job: RunningJob<RestoreInput>): Promise<Res
 
 /** Reads the first and the last byte, to check the gateway's claim that it has a local copy. */
 async function mustRead(
-  { host }: DealParts,
+  { host }: DealDeps,
   context: Context,
   { bucket, key, size, stamp }: StoredObject,
 ): Promise<void> {
@@ -79,7 +79,7 @@ function replaced(): S3Error {
 
 /** Undoes the start of a restore. */
 export async function giveUp(
-  { copies }: DealParts,
+  { copies }: DealDeps,
   { store }: Pick<Context, 'store'>,
   { bucket, key, stamp }: Pick<RestoreInput, 'bucket' | 'key' | 'stamp'>,
 ): Promise<void> {
@@ -91,7 +91,7 @@ export async function giveUp(
 }
 
 async function tellCompleted(
-  { host }: DealParts,
+  { host }: DealDeps,
   { job, context }: RunningJob<RestoreInput>,
   object: StoredObject,
   until: number | null,

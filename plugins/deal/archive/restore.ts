@@ -11,7 +11,7 @@ import {
   type StoredObject,
 } from 'dealgate'
 import { isEvicted } from '../configuration.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import type { ObjectDealInput } from '../records/attempts.js'
 import { everyDealHolding } from '../records/held-deals.js'
 import { isPassing } from '../records/sequence.js'
@@ -22,17 +22,17 @@ import { askBack } from './copy-calls.js'
  * fast retrieval, NoSuchDeal for a deal that does not hold it, RestoreAlreadyInProgress, NoSuchKey.
  */
 export async function restore(
-  parts: DealParts,
+  deps: DealDeps,
   object: StoredObject,
   order: RestoreOrder,
   context: Context,
 ): Promise<RestoreOutcome> {
-  return object.cold ? begin(parts, object, order, context) : renew(parts, object, order, context)
+  return object.cold ? begin(deps, object, order, context) : renew(deps, object, order, context)
 }
 
 /** Prolongs the restore of an object with a local copy: the copy stays until a new date, counted from now. */
 async function renew(
-  { host, copies }: DealParts,
+  { host, copies }: DealDeps,
   object: StoredObject,
   order: RestoreOrder,
   context: Context,
@@ -48,14 +48,14 @@ async function renew(
 
 /** Starts a restore. The job is created, held, before the object is marked as restoring, and starts only then. */
 async function begin(
-  parts: DealParts,
+  deps: DealDeps,
   object: StoredObject,
   { days, tier, description }: RestoreOrder,
   context: Context,
 ): Promise<RestoreOutcome> {
   const { bucket, key, stamp } = object
   const dealCid = /(?:^|\s)deal=(\S+)/.exec(description)?.[1]
-  await refuseUnavailable(parts, object, tier, dealCid)
+  await refuseUnavailable(deps, object, tier, dealCid)
   const input: RestoreInput = { bucket, key, stamp, days, tier, ...(dealCid !== undefined && { dealCid }) }
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
   const job = await context.jobs.create({
@@ -70,17 +70,17 @@ async function begin(
       throw new S3Error('NoSuchKey', { fields: { Key: key } })
   } catch (error) {
     // The outcome of the write is unknown: the object's record will tell.
-    if (isPassing(error)) await parts.jobs.leave(job.id)
-    else await parts.jobs.drop(job.id).catch(() => parts.jobs.leave(job.id))
+    if (isPassing(error)) await deps.jobs.leave(job.id)
+    else await deps.jobs.drop(job.id).catch(() => deps.jobs.leave(job.id))
     throw error
   }
   try {
-    await parts.copies.set({ bucket, key, stamp, restoring: job.id })
-    await parts.jobs.release(job.id)
+    await deps.copies.set({ bucket, key, stamp, restoring: job.id })
+    await deps.jobs.release(job.id)
   } catch (err) {
     // The object is marked as restoring and the job is on record: it starts as soon as that can be written.
     context.log.warn({ err, bucket, key, job: job.id }, 'the job that restores an object starts later')
-    await parts.jobs.leave(job.id)
+    await deps.jobs.leave(job.id)
   }
   return { status: 202, headers: { 'x-dealgate-job-id': job.id } }
 }
@@ -92,13 +92,13 @@ function onItsWay(archive: Archive | undefined): Archive {
 }
 
 async function refuseUnavailable(
-  parts: DealParts,
+  deps: DealDeps,
   object: StoredObject,
   tier: RestoreOrder['tier'],
   dealCid: string | undefined,
 ): Promise<void> {
   if (dealCid === undefined && tier !== 'Expedited') return
-  const holding = await everyDealHolding(parts, object)
+  const holding = await everyDealHolding(deps, object)
   const asked = dealCid === undefined ? holding : holding.filter(({ deal }) => deal.dealCid === dealCid)
   if (asked.length === 0 && dealCid !== undefined)
     throw new S3Error('NoSuchDeal', { message: 'The deal that the description names does not hold this object.' })
@@ -162,24 +162,24 @@ type HeldJob = Pick<Job<ObjectDealInput>, 'id' | 'input'>
  * the object was replaced at once. Resolves true when the job starts. If that cannot be decided now, it throws, and the
  * job's kind decides later.
  */
-export async function releaseOrDrop(parts: DealParts, context: Context, job: HeldJob): Promise<boolean> {
+export async function releaseOrDrop(deps: DealDeps, context: Context, job: HeldJob): Promise<boolean> {
   try {
-    const object = await mayBegin(parts, context, job)
-    if (object) await parts.jobs.release<ObjectDealInput>(job.id, { ...job.input, ...object })
-    else await parts.jobs.drop(job.id)
+    const object = await mayBegin(deps, context, job)
+    if (object) await deps.jobs.release<ObjectDealInput>(job.id, { ...job.input, ...object })
+    else await deps.jobs.drop(job.id)
     return object !== undefined
   } catch (error) {
-    await parts.jobs.leave(job.id)
+    await deps.jobs.leave(job.id)
     throw error
   }
 }
 
 /** Implements JobKind.held. */
 export async function decide(
-  parts: DealParts,
+  deps: DealDeps,
   { job, context }: RunningJob<ObjectDealInput>,
 ): Promise<'release' | 'drop'> {
-  return (await mayBegin(parts, context, job)) ? 'release' : 'drop'
+  return (await mayBegin(deps, context, job)) ? 'release' : 'drop'
 }
 
 /**
@@ -187,13 +187,13 @@ export async function decide(
  * cost.
  */
 async function mayBegin(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   job: HeldJob,
 ): Promise<Pick<StoredObject, 'stamp' | 'etag'> | undefined> {
   const object = await named(context, job)
-  if (object) await remember(parts, context, object)
-  else await parts.spending.release(job.id)
+  if (object) await remember(deps, context, object)
+  else await deps.spending.release(job.id)
   return object && { stamp: object.stamp, etag: object.etag }
 }
 
@@ -212,7 +212,7 @@ async function named(context: Context, { id, input }: HeldJob): Promise<StoredOb
 
 /** Schedules the copy of an object in GLACIER for eviction. The server evicts copies in its own account only. */
 export async function remember(
-  { host, copies }: DealParts,
+  { host, copies }: DealDeps,
   context: Pick<Context, 'caller'>,
   { bucket, key, stamp, archive }: Pick<StoredObject, 'bucket' | 'key' | 'stamp' | 'archive'>,
 ): Promise<void> {

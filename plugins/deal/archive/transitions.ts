@@ -1,7 +1,7 @@
 import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
 import type { ArchiveClass } from '../configuration.js'
+import type { DealDeps } from '../deps.js'
 import { recoverSpending } from '../jobs/lost-deals.js'
-import type { DealParts } from '../parts.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { dealOf } from '../records/held-deals.js'
 import { costOf } from '../terms/terms.js'
@@ -16,13 +16,13 @@ const DAY_MS = 86_400_000
  * others wait for another day.
  */
 export class Transitions {
-  readonly #parts: DealParts
+  readonly #deps: DealDeps
   /** Days since 1970. */
   #day = 0
   #begun = 0
 
-  constructor(parts: DealParts) {
-    this.#parts = parts
+  constructor(deps: DealDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -31,13 +31,13 @@ export class Transitions {
    * DealTermsInvalid, DealPriceTooHigh.
    */
   async move(word: string, { bucket, key, size, etag }: TransitionedObject): Promise<boolean> {
-    const { own } = this.#parts.host
-    const storageClass = await mustBeClass(this.#parts, own, bucket, word)
+    const { own } = this.#deps.host
+    const storageClass = await mustBeClass(this.#deps, own, bucket, word)
     const object = await own.store.find(bucket, key)
     if (!object || object.etag !== etag || object.size !== size || object.cold) return false
     if (object.archive?.storageClass !== undefined) return false
     if (storageClass === 'DEEP_ARCHIVE') return this.#intoDeep(object)
-    const known = await dealOf(this.#parts, object)
+    const known = await dealOf(this.#deps, object)
     if (known) return this.#enter(object, { ...known, storageClass })
     return this.#mayBegin() ? this.#withNewDeal(object, storageClass) : false
   }
@@ -45,14 +45,14 @@ export class Transitions {
   /** The next offline deal of the bucket holds the object. */
   async #intoDeep(object: StoredObject): Promise<boolean> {
     const { bucket, key, stamp } = object
-    const { own } = this.#parts.host
+    const { own } = this.#deps.host
     await requireOfflineTerms(own, bucket)
-    await mark(this.#parts, object)
+    await mark(this.#deps, object)
     return own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, storageClass: 'DEEP_ARCHIVE' }))
   }
 
   #mayBegin(): boolean {
-    const { host, options } = this.#parts
+    const { host, options } = this.#deps
     const day = Math.floor(host.now() / DAY_MS)
     if (day !== this.#day) this.#begun = 0
     this.#day = day
@@ -66,16 +66,16 @@ export class Transitions {
    * deal or none.
    */
   async #withNewDeal(object: StoredObject, storageClass: ArchiveClass): Promise<boolean> {
-    const { jobs, host, spending } = this.#parts
+    const { jobs, host, spending } = this.#deps
     const { bucket, key, stamp, etag, size } = object
-    const agreed = await this.#parts.termsFor(host.own, bucket, { object, storageClass })
-    await refuseDearPrice(this.#parts, host.own, agreed, () => ({ bytes: size, objects: 1 }))
+    const agreed = await this.#deps.termsFor(host.own, bucket, { object, storageClass })
+    await refuseDearPrice(this.#deps, host.own, agreed, () => ({ bytes: size, objects: 1 }))
     const input: ObjectDealInput = { bucket, key, stamp, etag, ...agreed, cause: 'lifecycle' }
     const resource = `/${bucket}/${key}`
     const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', held: true })
     try {
-      const caps = await this.#parts.capsFor(host.own, bucket)
-      await recoverSpending(this.#parts, host.own)
+      const caps = await this.#deps.capsFor(host.own, bucket)
+      await recoverSpending(this.#deps, host.own)
       await spending.reserve({ jobId: job.id, bucket, amount: costOf(agreed.terms) }, caps)
       return await this.#enter(object, { jobId: job.id, storageClass })
     } catch (error) {
@@ -83,15 +83,15 @@ export class Transitions {
       host.log.info({ bucket, key }, 'a lifecycle transition waits for another day: the daily spending cap is reached')
       return false
     } finally {
-      await releaseOrDrop(this.#parts, host.own, job)
+      await releaseOrDrop(this.#deps, host.own, job)
     }
   }
 
   async #enter(object: StoredObject, change: Pick<Archive, 'jobId' | 'storageClass'>): Promise<boolean> {
     const { bucket, key, stamp } = object
-    const { own } = this.#parts.host
+    const { own } = this.#deps.host
     if (!(await own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, ...change })))) return false
-    await remember(this.#parts, own, { ...object, archive: change })
+    await remember(this.#deps, own, { ...object, archive: change })
     return true
   }
 }

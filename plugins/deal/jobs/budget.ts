@@ -1,5 +1,5 @@
 import { type Job, type PluginHost, Retry, type RunningJob, S3Error, type SpendCaps } from 'dealgate'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import type { DealCause } from '../records/attempts.js'
 import { recoverSpending } from './lost-deals.js'
 import type { DealInput } from './make-deal.js'
@@ -15,27 +15,27 @@ type Paying = RunningJob<{ readonly bucket: string; readonly cause: DealCause }>
  * @throws S3Error SpendCapReached, Retry
  */
 export async function reserveFor(
-  parts: DealParts,
+  deps: DealDeps,
   { job, input, context }: Paying,
   { amount, token }: { readonly amount: bigint; readonly token?: string },
   put: () => Promise<void> = async () => {},
 ): Promise<void> {
   const { bucket, cause } = input
-  const caps = await parts.capsFor(context, bucket)
-  await recoverSpending(parts, context)
+  const caps = await deps.capsFor(context, bucket)
+  await recoverSpending(deps, context)
   try {
-    await parts.spending.reserve({ jobId: job.id, bucket, amount, listedAs: token }, caps)
+    await deps.spending.reserve({ jobId: job.id, bucket, amount, listedAs: token }, caps)
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'SpendCapReached' || cause === 'call') throw error
     // Another day would not help the backup of a schedule, which would keep the next one waiting.
     if (cause === 'schedule' && exceeds(amount, caps)) throw error
     await put()
-    throw new Retry(untilTomorrow(parts.host.now()), WAITING, { cause: error })
+    throw new Retry(untilTomorrow(deps.host.now()), WAITING, { cause: error })
   }
 }
 
 /** Releases the reserved money, unless another server has taken the job over. */
-export function release({ spending }: DealParts, job: RunningJob<unknown>): Promise<void> {
+export function release({ spending }: DealDeps, job: RunningJob<unknown>): Promise<void> {
   return spending.release(job.job.id, () => job.owned())
 }
 

@@ -1,6 +1,6 @@
 import { type Context, type JobKind, type RunningJob, S3Error } from 'dealgate'
 import { decide, mustName } from '../archive/restore.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { isPassing, type Patience, patiently, waitingLong } from '../records/sequence.js'
 import { requireContent, requireObject } from '../subject.js'
@@ -10,43 +10,43 @@ import { makeDeal } from './make-deal.js'
 import { reconcileDeal } from './reconcile-deal.js'
 import type { DealResult } from './record-deal.js'
 
-export function objectDeals(parts: DealParts): JobKind<ObjectDealInput, DealResult> {
+export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult> {
   return {
     name: OBJECT_DEAL,
     async run(job) {
       try {
-        return await makeDeal(parts, job, async () => {
+        return await makeDeal(deps, job, async () => {
           const object = await requireObject(job.context, job.input)
           mustName(job, object)
-          await refuseDearPrice(parts, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
+          await refuseDearPrice(deps, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
           return object.stamp
         })
       } catch (error) {
-        throw await failureOf(parts, job, error)
+        throw await failureOf(deps, job, error)
       }
     },
-    reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
+    reconcile: (job) => reconcileDeal(deps, deps.jobs, job),
     /** The job is held while the object is being stored, which then names its job. */
-    held: (job) => decide(parts, job),
+    held: (job) => decide(deps, job),
   }
 }
 
-export function bucketDeals(parts: DealParts): JobKind<BucketDealInput, DealResult> {
+export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult> {
   return {
     name: BUCKET_DEAL,
     async run(job) {
       const { context, input, signal } = job
       try {
-        return await makeDeal(parts, job, async () => {
+        return await makeDeal(deps, job, async () => {
           await requireContent(context, input.bucket)
-          await refuseDearPrice(parts, context, input, () => measure(context, { bucket: input.bucket }, signal))
+          await refuseDearPrice(deps, context, input, () => measure(context, { bucket: input.bucket }, signal))
           return undefined
         })
       } catch (error) {
-        throw input.cause === 'call' ? error : patiently(job, error, parts.host.now(), waitingLong)
+        throw input.cause === 'call' ? error : patiently(job, error, deps.host.now(), waitingLong)
       }
     },
-    reconcile: (job) => reconcileDeal(parts, parts.jobs, job),
+    reconcile: (job) => reconcileDeal(deps, deps.jobs, job),
   }
 }
 
@@ -58,7 +58,7 @@ const UNTOLD: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.altoget
  * cannot be reached. A deal for a storage class or a lifecycle rule is retried, and a permanent refusal is recorded
  * with the object.
  */
-async function failureOf({ host }: DealParts, job: RunningJob<ObjectDealInput>, error: unknown): Promise<unknown> {
+async function failureOf({ host }: DealDeps, job: RunningJob<ObjectDealInput>, error: unknown): Promise<unknown> {
   if (job.input.cause === 'call' || !job.owned()) return error
   const now = host.now()
   const thrown = patiently(job, error, now, waitingLong)

@@ -1,6 +1,6 @@
 import { OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate'
 import { type DealClient, type GatewayDeal, type History, type HistoryEntry, instantOf } from '../deal-client.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import type { DealTerms } from '../terms/terms.js'
 import type { DealInput } from './make-deal.js'
@@ -10,7 +10,7 @@ const SKEW_MS = 15 * 60_000
 
 /** The deal of a history that an attempt may have made: on its terms, made since, and recorded for no other job. */
 export async function unclaimed(
-  { deals }: Pick<DealParts, 'deals'>,
+  { deals }: Pick<DealDeps, 'deals'>,
   { entries }: Pick<History, 'entries'>,
   attempt: Attempt,
   terms: DealTerms,
@@ -28,7 +28,7 @@ const EPOCH_MS = 30_000
 
 /** The first of these deals that is on no record of this server and has not ended. */
 export async function unrecorded(
-  { deals, host }: Pick<DealParts, 'deals' | 'host'>,
+  { deals, host }: Pick<DealDeps, 'deals' | 'host'>,
   found: readonly GatewayDeal[],
 ): Promise<GatewayDeal | undefined> {
   for (const deal of found) {
@@ -67,17 +67,17 @@ function isOn(deal: GatewayDeal, terms: DealTerms): boolean {
  * deal of that attempt, or cannot tell; the job is then reconciled, and its money stays reserved. Without client
  * tokens, the decision of the operator counts where the history gives no answer.
  */
-export async function refuseUnsettled(parts: DealParts, job: RunningJob<DealInput>, client: DealClient): Promise<void> {
-  const attempt = await parts.attempts.get(job.job.id).catch((cause) => {
+export async function refuseUnsettled(deps: DealDeps, job: RunningJob<DealInput>, client: DealClient): Promise<void> {
+  const attempt = await deps.attempts.get(job.job.id).catch((cause) => {
     throw new OutcomeUnknown('The record of earlier requests of this job could not be read.', { cause })
   })
   if (!attempt) return
-  if (await isKnown(parts, job, client, attempt))
+  if (await isKnown(deps, job, client, attempt))
     throw new OutcomeUnknown('The gateway knows a deal that this job requested before.')
 }
 
 async function isKnown(
-  parts: DealParts,
+  deps: DealDeps,
   { input, context }: RunningJob<DealInput>,
   client: DealClient,
   attempt: Attempt,
@@ -91,7 +91,7 @@ async function isKnown(
     }
   }
   try {
-    return (await unclaimed(parts, await client.history(attempt), attempt, input.terms)) !== undefined
+    return (await unclaimed(deps, await client.history(attempt), attempt, input.terms)) !== undefined
   } catch (error) {
     if (error instanceof S3Error) return false
     throw error

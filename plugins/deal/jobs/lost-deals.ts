@@ -1,6 +1,6 @@
 import { type Context, type ListedExpense, parseAmount, S3Error } from 'dealgate'
 import { DealClient, type GatewayDeal, instantOf, type ListedDeal } from '../deal-client.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { payingAccount } from '../subject.js'
 
 /** Objects per page. */
@@ -13,28 +13,28 @@ const MOST_OBJECTS = 10_000
  * Counts what the account has spent on deals today as the gateway lists it, once after each loss of the state store
  * that an operator has accepted. Throws S3Error: nothing is spent before that is known.
  */
-export function recoverSpending(parts: DealParts, context: Context): Promise<void> {
+export function recoverSpending(deps: DealDeps, context: Context): Promise<void> {
   const account = payingAccount(context.caller)
-  return parts.spending.recover(`gateway:${account}`, (since) => listLost(parts, context, since))
+  return deps.spending.recover(`gateway:${account}`, (since) => listLost(deps, context, since))
 }
 
-async function listLost(parts: DealParts, context: Context, since: number): Promise<readonly ListedExpense[]> {
+async function listLost(deps: DealDeps, context: Context, since: number): Promise<readonly ListedExpense[]> {
   const client = new DealClient(context.gateway, context.log)
   const { dealList } = await context.gateway.features()
-  const lost = dealList ? await listed(parts, client, since) : await inHistories(parts, context, client, since)
+  const lost = dealList ? await listed(deps, client, since) : await inHistories(deps, context, client, since)
   if (lost.length > 0)
     context.log.warn({ deals: lost.length }, 'the gateway lists deals of today that no record has: they count as spent')
   return lost
 }
 
 /** Those that are on no record, and that no job of this server waits for. */
-async function listed(parts: DealParts, client: DealClient, since: number): Promise<ListedExpense[]> {
+async function listed(deps: DealDeps, client: DealClient, since: number): Promise<ListedExpense[]> {
   const lost: ListedExpense[] = []
-  const awaited = await parts.attempts.tokens()
+  const awaited = await deps.attempts.tokens()
   for (const deal of await client.listedSince(since)) {
     const { bucket_name: bucket, clientToken, dealCid } = deal
-    if (awaited.has(clientToken) || (dealCid !== '' && (await parts.deals.get(dealCid)))) continue
-    if ((await parts.tasks.of(bucket)).some(({ sent }) => sent >= since)) continue
+    if (awaited.has(clientToken) || (dealCid !== '' && (await deps.deals.get(dealCid)))) continue
+    if ((await deps.tasks.of(bucket)).some(({ sent }) => sent >= since)) continue
     lost.push({ id: clientToken || dealCid, bucket, amount: amountOf(deal) })
   }
   return lost
@@ -42,7 +42,7 @@ async function listed(parts: DealParts, client: DealClient, since: number): Prom
 
 /** What gateways tell that do not list deals: the history of each bucket and object of the account. */
 async function inHistories(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   client: DealClient,
   since: number,
@@ -52,7 +52,7 @@ async function inHistories(
     const { entries = [] } = await client.history({ bucket, ...(key !== undefined && { key }) }).catch(withoutHistory)
     for (const { status, data } of entries) {
       if (!data?.dealCid || status.toLowerCase() !== 'success' || !isSince(data, since)) continue
-      if (!(await parts.deals.get(data.dealCid))) lost.push({ id: data.dealCid, bucket, amount: amountOf(data) })
+      if (!(await deps.deals.get(data.dealCid))) lost.push({ id: data.dealCid, bucket, amount: amountOf(data) })
     }
   }
   let left = MOST_OBJECTS

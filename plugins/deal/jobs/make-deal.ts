@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { DealClient, type GatewayDeal } from '../deal-client.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { type Attempt, type BucketDealInput, madeBefore, type ObjectDealInput, tokenOf } from '../records/attempts.js'
 import { costOf } from '../terms/terms.js'
 import { release, reserveFor, subjectOf } from './budget.js'
@@ -16,36 +16,36 @@ export type DealInput = BucketDealInput | ObjectDealInput
  * @param look examines the subject; resolves with the stamp of the object. An error of it ends the job
  */
 export async function makeDeal(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   look: () => Promise<string | undefined>,
 ): Promise<DealResult> {
   const client = new DealClient(job.context.gateway, job.log)
-  const made = await madeBefore(parts, job.job)
-  if (made) return tell(parts, job, client, made)
-  await refuseUnsettled(parts, job, client)
+  const made = await madeBefore(deps, job.job)
+  if (made) return tell(deps, job, client, made)
+  await refuseUnsettled(deps, job, client)
   let attempt: Attempt
   try {
     const stamp = await look()
-    const token = await tokenFor(parts, job.job, stamp)
-    await reserve(parts, job, token, look)
-    attempt = await begin(parts, job, client, { stamp, token })
+    const token = await tokenFor(deps, job.job, stamp)
+    await reserve(deps, job, token, look)
+    attempt = await begin(deps, job, client, { stamp, token })
   } catch (error) {
-    await release(parts, job)
+    await release(deps, job)
     throw error
   }
   try {
-    return await send(parts, job, client, attempt)
+    return await send(deps, job, client, attempt)
   } catch (error) {
-    if (error instanceof S3Error) await takeBack(parts, job, attempt)
-    else if (job.owned()) await parts.attempts.rested(attempt)
+    if (error instanceof S3Error) await takeBack(deps, job, attempt)
+    else if (job.owned()) await deps.attempts.rested(attempt)
     throw error
   }
 }
 
 /** Records that the gateway is about to be asked. */
 async function begin(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   client: DealClient,
   { stamp, token }: { readonly stamp: string | undefined; readonly token: string },
@@ -58,13 +58,13 @@ async function begin(
     bucket: input.bucket,
     key: keyOf(input),
     stamp,
-    sent: parts.host.now(),
+    sent: deps.host.now(),
     withToken: dealTokens,
     token,
     before: before.map((deal) => deal.dealCid),
   }
-  await refuseUnrecorded(parts, job, attempt, before)
-  await parts.attempts.begin(attempt)
+  await refuseUnrecorded(deps, job, attempt, before)
+  await deps.attempts.begin(attempt)
   job.signal.throwIfAborted()
   await job.commit()
   return attempt
@@ -74,7 +74,7 @@ async function begin(
  * The token for the gateway. When the job of a client token is lost, the object may have been replaced since. An
  * earlier request of the job about the same object may still be on its way: it has the token of its version.
  */
-async function tokenFor({ attempts }: DealParts, job: Job, stamp: string | undefined): Promise<string> {
+async function tokenFor({ attempts }: DealDeps, job: Job, stamp: string | undefined): Promise<string> {
   const before = await attempts.get(job.id)
   if (before?.withToken && before.stamp === stamp) return tokenOf(before)
   const token = serviceTokenOf(job)
@@ -87,15 +87,15 @@ async function tokenFor({ attempts }: DealParts, job: Job, stamp: string | undef
  * deal. Throws DuplicateRequest for a deal on these terms that may be it.
  */
 async function refuseUnrecorded(
-  parts: DealParts,
+  deps: DealDeps,
   { job, input }: RunningJob<DealInput>,
   attempt: Attempt,
   before: readonly GatewayDeal[],
 ): Promise<void> {
   if (job.token === undefined || input.cause !== 'call' || input.force) return
-  const lost = await unrecorded(parts, before)
+  const lost = await unrecorded(deps, before)
   // The deal may be that of another job whose answer is under way.
-  if (!lost || (await parts.attempts.others(attempt, parts.jobs))) return
+  if (!lost || (await deps.attempts.others(attempt, deps.jobs))) return
   throw new S3Error('DuplicateRequest', {
     message:
       'The gateway holds a deal on the same terms that this server has no record of: the record was lost, or another program made the deal. To make another deal, send Force and a new client token.',
@@ -105,7 +105,7 @@ async function refuseUnrecorded(
 
 /** Sends the request. Throws S3Error when certainly no deal was made, OutcomeUnknown when that is not known. */
 export async function send(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   client: DealClient,
   attempt: Attempt,
@@ -116,21 +116,21 @@ export async function send(
     bucket: input.bucket,
     key: keyOf(input),
     terms: input.terms,
-    timeoutMs: parts.options.dealTimeoutSeconds * 1000,
+    timeoutMs: deps.options.dealTimeoutSeconds * 1000,
     signal: job.signal,
     ...(attempt.withToken && { token: tokenOf(attempt) }),
   })
   const deal = await (attempt.withToken ? watchProgress(client, job, tokenOf(attempt), work) : work)
-  const result = await recordDeal(parts, job, client, attempt, deal)
+  const result = await recordDeal(deps, job, client, attempt, deal)
   if (attempt.withToken) await reportProgress(client, job, tokenOf(attempt), job.signal)
   return result
 }
 
-async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: Attempt): Promise<void> {
+async function takeBack(deps: DealDeps, job: RunningJob<DealInput>, attempt: Attempt): Promise<void> {
   try {
     await job.uncommit()
-    await release(parts, job)
-    await parts.attempts.failed(attempt)
+    await release(deps, job)
+    await deps.attempts.failed(attempt)
   } catch (cause) {
     // The attempt is still on record, so that the job is reconciled.
     throw new OutcomeUnknown('The deal was refused, but the refusal could not be recorded.', { cause })
@@ -139,14 +139,14 @@ async function takeBack(parts: DealParts, job: RunningJob<DealInput>, attempt: A
 
 /** Reserves the money, and notes an object whose deal waits for another day's budget. */
 function reserve(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   token: string,
   look: () => Promise<unknown>,
 ): Promise<void> {
-  return reserveFor(parts, job, { amount: costOf(job.input.terms), token }, async () => {
+  return reserveFor(deps, job, { amount: costOf(job.input.terms), token }, async () => {
     const subject = subjectOf(job.input)
-    if (subject) parts.waits.add(job.job.id, subject)
+    if (subject) deps.waits.add(job.job.id, subject)
     // The object may have changed before the job was added to those that wait.
     await look()
   })

@@ -1,6 +1,6 @@
 import { type Jobs, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import { release } from './budget.js'
 import { unclaimed } from './history.js'
@@ -12,47 +12,47 @@ import { type DealResult, recordDeal, tell } from './record-deal.js'
  * JobKind.reconcile. Throws when that cannot be found out now.
  */
 export async function reconcileDeal(
-  parts: DealParts,
+  deps: DealDeps,
   jobs: Pick<Jobs, 'get'>,
   job: RunningJob<DealInput>,
 ): Promise<{ readonly done: DealResult } | 'not-done' | undefined> {
-  const attempt = await parts.attempts.get(job.job.id)
+  const attempt = await deps.attempts.get(job.job.id)
   // The gateway is asked only after the attempt was recorded.
   if (!attempt) return 'not-done'
   const client = new DealClient(job.context.gateway, job.log)
-  const known = attempt.dealCid === undefined ? undefined : await parts.deals.get(attempt.dealCid)
-  if (known) return { done: await tell(parts, job, client, known) }
+  const known = attempt.dealCid === undefined ? undefined : await deps.deals.get(attempt.dealCid)
+  if (known) return { done: await tell(deps, job, client, known) }
   const { dealTokens } = await job.context.gateway.features()
   return attempt.withToken && dealTokens
-    ? askAgain(parts, job, client, attempt)
-    : lookFor(parts, jobs, job, client, attempt)
+    ? askAgain(deps, job, client, attempt)
+    : lookFor(deps, jobs, job, client, attempt)
 }
 
 /**
  * For gateways with client tokens: repeating the request returns the deal that was made, or makes the one that was not.
  * It is not repeated if the object was replaced.
  */
-async function askAgain(parts: DealParts, job: RunningJob<DealInput>, client: DealClient, attempt: Attempt) {
+async function askAgain(deps: DealDeps, job: RunningJob<DealInput>, client: DealClient, attempt: Attempt) {
   if (!(await isSame(job, attempt))) {
     const known = await client.progress(tokenOf(attempt))
-    if (known === undefined) return nothingCame(parts, job, attempt)
+    if (known === undefined) return nothingCame(deps, job, attempt)
     // The gateway may still conclude that it made none, and would then pack the new object.
     if (known.phase === 'Settling') return undefined
   }
   try {
-    return { done: await send(parts, job, client, attempt) }
+    return { done: await send(deps, job, client, attempt) }
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     // The gateway may refuse the repeated request although it made the deal before: an object that is gone cannot be
     // requested again.
     if ((await client.progress(tokenOf(attempt))) !== undefined) throw error
-    return nothingCame(parts, job, attempt)
+    return nothingCame(deps, job, attempt)
   }
 }
 
 /** For gateways without client tokens: searches the history for a deal that belongs to no other job. */
 async function lookFor(
-  parts: DealParts,
+  deps: DealDeps,
   jobs: Pick<Jobs, 'get'>,
   job: RunningJob<DealInput>,
   client: DealClient,
@@ -60,14 +60,14 @@ async function lookFor(
 ) {
   const history = await client.history({ bucket: attempt.bucket, key: attempt.key })
   // The answer to another job may be under way, with the very deal that this search would find.
-  if (await parts.attempts.others(attempt, jobs)) return undefined
-  const deal = await unclaimed(parts, history, attempt, job.input.terms)
-  if (deal) return { done: await recordDeal(parts, job, client, attempt, deal) }
+  if (await deps.attempts.others(attempt, jobs)) return undefined
+  const deal = await unclaimed(deps, history, attempt, job.input.terms)
+  if (deal) return { done: await recordDeal(deps, job, client, attempt, deal) }
   // The gateway knew client tokens when it was asked, and only they prove that it made no deal.
   if (attempt.withToken) return undefined
-  const waited = parts.host.now() - attempt.sent
-  if (history.entries === undefined || waited < parts.options.reconcileAfterSeconds * 1000) return undefined
-  return nothingCame(parts, job, attempt)
+  const waited = deps.host.now() - attempt.sent
+  if (history.entries === undefined || waited < deps.options.reconcileAfterSeconds * 1000) return undefined
+  return nothingCame(deps, job, attempt)
 }
 
 /** True if the object of the attempt was not replaced or removed. */
@@ -82,12 +82,12 @@ async function isSame({ context }: RunningJob<DealInput>, { bucket, key, stamp }
 }
 
 async function nothingCame(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   attempt: Attempt,
 ): Promise<'not-done' | undefined> {
   if (!job.owned()) return undefined
-  await release(parts, job)
-  await parts.attempts.failed(attempt)
+  await release(deps, job)
+  await deps.attempts.failed(attempt)
   return 'not-done'
 }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { DealClient, GatewayDeal } from '../deal-client.js'
-import { askState, dealDocument, documentOf, tellObject } from '../documents/deal-document.js'
-import type { DealParts } from '../parts.js'
+import { askState, dealDocument, documentOf, tellObject } from '../deal-document.js'
+import type { DealDeps } from '../deps.js'
 import type { Attempt } from '../records/attempts.js'
 import type { DealRecord } from '../records/deal-records.js'
 import type { DealInput } from './make-deal.js'
@@ -22,7 +22,7 @@ export type DealResult = z.output<typeof dealResult>
  * Throws IdempotencyParameterMismatch for the deal of a job that has expired: this one made none.
  */
 export async function recordDeal(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   client: DealClient,
   attempt: Attempt,
@@ -39,22 +39,22 @@ export async function recordDeal(
     ...(input.priceConfirmed && { priceConfirmed: true }),
     ...(input.generation && { generation: input.generation }),
     account: context.caller?.identity.account?.accessKey ?? '',
-    made: parts.host.now(),
+    made: deps.host.now(),
   }
   let known: DealRecord | undefined
   try {
-    const owner = (await parts.deals.get(deal.dealCid))?.jobId ?? attempt.jobId
-    if (owner !== attempt.jobId && job.job.token !== undefined && !(await parts.jobs.get(owner))) throw expired(deal)
-    if (!(await parts.deals.remember(record))) throw new Error(`the deal ${deal.dealCid} is another job's`)
-    await parts.attempts.succeeded(attempt, deal.dealCid)
-    known = await parts.deals.get(deal.dealCid)
+    const owner = (await deps.deals.get(deal.dealCid))?.jobId ?? attempt.jobId
+    if (owner !== attempt.jobId && job.job.token !== undefined && !(await deps.jobs.get(owner))) throw expired(deal)
+    if (!(await deps.deals.remember(record))) throw new Error(`the deal ${deal.dealCid} is another job's`)
+    await deps.attempts.succeeded(attempt, deal.dealCid)
+    known = await deps.deals.get(deal.dealCid)
   } catch (cause) {
     if (cause instanceof S3Error && cause.code === 'IdempotencyParameterMismatch') throw cause
     throw new OutcomeUnknown('The deal was made, but could not be recorded.', { cause })
   }
   job.note(`deal ${deal.dealCid}`)
   job.link('Deal', `/-/deal/v1/deals/${encodeURIComponent(deal.dealCid)}`)
-  return tell(parts, job, client, known ?? record)
+  return tell(deps, job, client, known ?? record)
 }
 
 function expired({ dealCid }: GatewayDeal): S3Error {
@@ -68,7 +68,7 @@ function expired({ dealCid }: GatewayDeal): S3Error {
  * The result of a job whose deal is on record. The state of the deal and the object's metadata may be updated later.
  */
 export async function tell(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<DealInput>,
   client: DealClient,
   record: DealRecord,
@@ -76,16 +76,10 @@ export async function tell(
   let known = record
   try {
     if ((await job.context.gateway.features()).dealStatus) {
-      const live = await askState(
-        client,
-        record.deal.dealCid,
-        parts.host.now(),
-        parts.options.epochSeconds,
-        record.live,
-      )
-      if (live) known = (await parts.deals.setLive(record.deal.dealCid, live)) ?? known
+      const live = await askState(client, record.deal.dealCid, deps.host.now(), deps.options.epochSeconds, record.live)
+      if (live) known = (await deps.deals.setLive(record.deal.dealCid, live)) ?? known
     }
-    await tellObject(parts, job.context, known)
+    await tellObject(deps, job.context, known)
   } catch (err) {
     job.log.warn({ err, deal: record.deal.dealCid }, 'deal made; object metadata not yet updated')
   }
@@ -94,7 +88,7 @@ export async function tell(
     Bucket: bucket,
     ...(key !== undefined && { Key: key }),
     JobId: jobId,
-    Deal: documentOf(deal, live, parts.options.epochSeconds),
+    Deal: documentOf(deal, live, deps.options.epochSeconds),
   }
 }
 

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoreEntry } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { type Failure, failure, keepSome } from '../documents/deal-entries.js'
-import type { DealParts } from '../parts.js'
+import { type Failure, failure, keepSome } from '../deal-entries.js'
+import type { DealDeps } from '../deps.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/attempts.js'
 import { bringingBack, patiently } from '../records/sequence.js'
 
@@ -43,18 +43,18 @@ type Listed = Extract<StoreEntry, { kind: 'object' }>
  * Restores every object of a bucket whose bytes are only in deals, and ends when all are here. Memory does not grow
  * with the bucket. After a restart the job continues where it stopped.
  */
-export function bucketRetrievals(parts: DealParts): JobKind<RetrieveBucketInput, RetrieveBucketResult> {
+export function bucketRetrievals(deps: DealDeps): JobKind<RetrieveBucketInput, RetrieveBucketResult> {
   return {
     name: RETRIEVE_BUCKET,
     run: (job) =>
-      run(parts, job).catch((error) => {
-        throw patiently(job, error, parts.host.now(), bringingBack)
+      run(deps, job).catch((error) => {
+        throw patiently(job, error, deps.host.now(), bringingBack)
       }),
   }
 }
 
-async function run(parts: DealParts, job: RunningJob<RetrieveBucketInput>): Promise<RetrieveBucketResult> {
-  const records = parts.host.state.records<Passed>('deal-retrievals')
+async function run(deps: DealDeps, job: RunningJob<RetrieveBucketInput>): Promise<RetrieveBucketResult> {
+  const records = deps.host.state.records<Passed>('deal-retrievals')
   const { bucket, prefix } = job.input
   let passed = (await records.get(job.job.id)) ?? NOTHING
   for (;;) {

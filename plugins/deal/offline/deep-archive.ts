@@ -3,9 +3,9 @@ import { type PeriodicRun, type PeriodicWork, type Records, S3Error, type Stored
 import { askToVerify } from '../archive/copy-calls.js'
 import { configurationOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
-import { askState, tellObject } from '../documents/deal-document.js'
+import { askState, tellObject } from '../deal-document.js'
+import type { DealDeps } from '../deps.js'
 import { requireHealth } from '../known-providers.js'
-import type { DealParts } from '../parts.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../records/attempts.js'
 import type { DealRecord } from '../records/deal-records.js'
 import type { DeepMark } from '../records/deep-marks.js'
@@ -40,23 +40,23 @@ interface Seen {
  * object.
  */
 export class DeepArchive {
-  readonly #parts: DealParts
+  readonly #deps: DealDeps
   /** The offline deal that was ordered last for each bucket because of its size. */
   readonly #orders: Records<Order>
 
-  constructor(parts: DealParts) {
-    this.#parts = parts
-    this.#orders = parts.host.state.records('deal-offline-orders')
+  constructor(deps: DealDeps) {
+    this.#deps = deps
+    this.#orders = deps.host.state.records('deal-offline-orders')
   }
 
   /** The periodic work that follows the objects. */
   get work(): PeriodicWork {
-    const { statusIntervalSeconds } = this.#parts.options
+    const { statusIntervalSeconds } = this.#deps.options
     return { name: 'deep-archive', everySeconds: statusIntervalSeconds, run: (current) => this.#lookAtAll(current) }
   }
 
   async #lookAtAll({ mayGoOn, signal }: PeriodicRun): Promise<void> {
-    const { marks, host } = this.#parts
+    const { marks, host } = this.#deps
     const seen: Seen = { states: new Map(), waiting: new Map() }
     for await (const mark of marks.all()) {
       if (!mayGoOn()) return
@@ -66,14 +66,14 @@ export class DeepArchive {
         signal.throwIfAborted()
         const { bucket, key } = mark
         host.log.warn({ err, bucket, key }, 'the offline deal of an object could not be followed; retrying later')
-        await requireHealth(this.#parts)
+        await requireHealth(this.#deps)
       }
     }
     for (const [bucket, bytes] of seen.waiting) if (mayGoOn()) await this.#orderIfDue(bucket, bytes)
   }
 
   async #lookAt(found: DeepMark, seen: Seen, signal: AbortSignal): Promise<void> {
-    const { marks, host } = this.#parts
+    const { marks, host } = this.#deps
     const { bucket, key } = found
     const object = await host.own.store.find(bucket, key)
     if (object?.archive?.storageClass !== 'DEEP_ARCHIVE') {
@@ -94,13 +94,13 @@ export class DeepArchive {
   async #adopt(found: DeepMark, { bucket, key, stamp, size, lastModified }: StoredObject): Promise<DeepMark> {
     const since = Math.max(found.since, Date.parse(lastModified))
     const mark = { bucket, key, since, object: { stamp, size } }
-    await this.#parts.marks.replace(found, mark)
+    await this.#deps.marks.replace(found, mark)
     return mark
   }
 
   /** The offline deal that was requested after the object was there, and includes it. */
   async #taskOf({ bucket, key, since, jobId }: DeepMark): Promise<TaskRecord | undefined> {
-    const { tasks } = this.#parts
+    const { tasks } = this.#deps
     if (jobId !== undefined) return tasks.get(jobId)
     return (await tasks.of(bucket)).findLast(
       ({ sent, prefix = '', task }) => task && sent > since && key.startsWith(prefix),
@@ -114,7 +114,7 @@ export class DeepArchive {
     { states }: Seen,
     signal: AbortSignal,
   ): Promise<void> {
-    const { host, marks } = this.#parts
+    const { host, marks } = this.#deps
     const { jobId, bucket, task } = record
     if (!task || !(await host.own.gateway.features()).offlineDeals) return
     if (!states.has(jobId)) states.set(jobId, await askTask(host.own.gateway, bucket, task.uuid))
@@ -135,7 +135,7 @@ export class DeepArchive {
   }
 
   async #delivers({ bucket, key, stamp }: StoredObject, deal: TaskDeal, signal: AbortSignal): Promise<boolean> {
-    const { own, log } = this.#parts.host
+    const { own, log } = this.#deps.host
     const why = await askToVerify(own, { bucket, key, stamp, dealCid: deal.deal_cid, signal })
     if (why !== undefined)
       log.info({ bucket, key, deal: deal.deal_cid, why }, 'a deal of a task does not hold an object')
@@ -143,38 +143,38 @@ export class DeepArchive {
   }
 
   /** The deal holds the object: records it, tells it with the object, and lets the gateway give its copy up. */
-  async #hold(mark: DeepMark, object: StoredObject, record: TaskRecord, told: TaskDeal): Promise<void> {
-    const { host, deals, marks, copies, options } = this.#parts
+  async #hold(mark: DeepMark, object: StoredObject, record: TaskRecord, reported: TaskDeal): Promise<void> {
+    const { host, deals, marks, copies, options } = this.#deps
     const { bucket, key, stamp } = object
     const now = host.now()
     const client = new DealClient(host.own.gateway, host.log)
-    const live = await askState(client, told.deal_cid, now, options.epochSeconds, undefined)
+    const live = await askState(client, reported.deal_cid, now, options.epochSeconds, undefined)
     const held: DealRecord = {
-      ...{ id: `${told.deal_cid}/${bucket}/${key}/${stamp}`, bucket, key, stamp, jobId: record.jobId },
-      deal: gatewayDealOf(record, told, now),
+      ...{ id: `${reported.deal_cid}/${bucket}/${key}/${stamp}`, bucket, key, stamp, jobId: record.jobId },
+      deal: gatewayDealOf(record, reported, now),
       ...{ cause: record.cause, account: '', made: now, verified: now },
       ...(record.task && { taskUuid: record.task.uuid }),
       ...(record.generation && { generation: record.generation }),
       ...(live && { live }),
     }
-    await this.#parts.tasks.know(told.deal_cid, record.jobId)
+    await this.#deps.tasks.know(reported.deal_cid, record.jobId)
     await deals.remember(held)
-    await tellObject(this.#parts, host.own, held)
+    await tellObject(this.#deps, host.own, held)
     await copies.set({ bucket, key, stamp, due: now })
     await marks.replace(mark)
-    host.log.info({ bucket, key, deal: told.deal_cid }, 'an offline deal holds an object')
+    host.log.info({ bucket, key, deal: reported.deal_cid }, 'an offline deal holds an object')
   }
 
   /** Orders the offline deal of a bucket when as many bytes wait as its configuration says. One order at a time. */
   async #orderIfDue(bucket: string, bytes: number): Promise<void> {
-    const { host, jobs } = this.#parts
+    const { host, jobs } = this.#deps
     const configuration = await configurationOf(host, bucket)
     const { OfflineTerms, OfflineAfterBytes } = configuration ?? {}
     if (!OfflineTerms || OfflineAfterBytes === undefined || bytes < OfflineAfterBytes) return
     const before = await this.#orders.get(bucket)
     const asked = { accessKeyId: '', requestHash: 'size' }
     const job = before && (await jobs.find({ ...asked, token: before.token }))
-    if (job && (await isUnderWay(this.#parts, job.id))) return
+    if (job && (await isUnderWay(this.#deps, job.id))) return
     if (job && job.status !== 'Complete' && host.now() - job.updated < DAY_MS) return
     // An order that a crash kept from becoming a job is made with the same token.
     const token = before && !job ? before.token : hash(`offline/${bucket}/${before?.token ?? host.now()}`)

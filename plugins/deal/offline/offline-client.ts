@@ -104,16 +104,16 @@ export async function askTask(
     access: 'read',
   })
   if (answer.status !== 200) return undefined
-  const told = taskState.safeParse(envelope.safeParse(answer.json).data?.data).data
-  return told && { status: told.task_status, deals: told.deals ?? [] }
+  const reported = taskState.safeParse(envelope.safeParse(answer.json).data?.data).data
+  return reported && { status: reported.task_status, deals: reported.deals ?? [] }
 }
 
 /** The deal in the form of the gateway's other deals; what the platform does not say is ''. */
-export function gatewayDealOf({ task }: Pick<TaskRecord, 'task'>, told: TaskDeal, now: number): GatewayDeal {
-  const { start_epoch: start, end_epoch: end } = told
+export function gatewayDealOf({ task }: Pick<TaskRecord, 'task'>, reported: TaskDeal, now: number): GatewayDeal {
+  const { start_epoch: start, end_epoch: end } = reported
   return {
     ...{ filename: task?.fileName ?? '', walletAddress: '', verifiedDeal: '', fastRetrieval: 'true' },
-    ...{ dataCid: told.payload_cid, minerId: told.miner_fid, price: '', dealCid: told.deal_cid },
+    ...{ dataCid: reported.payload_cid, minerId: reported.miner_fid, price: '', dealCid: reported.deal_cid },
     duration: start === undefined || end === undefined ? '' : String(end - start),
     timeStamp: String(task?.made ?? now),
   }

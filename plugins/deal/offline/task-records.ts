@@ -112,7 +112,7 @@ export async function tellTask(job: RunningJob<OfflineDealInput>, { task, sent }
   if (!task?.uuid) return
   const { context, input, signal, log } = job
   const { bucket, prefix = '' } = input
-  let told = 0
+  let informed = 0
   for (let after = ''; ; ) {
     signal.throwIfAborted()
     const page = await context.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
@@ -129,13 +129,13 @@ export async function tellTask(job: RunningJob<OfflineDealInput>, { task, sent }
           }))
         } catch (err) {
           if (!(err instanceof S3Error) || err.status >= 500) throw err
-          log.info({ err, bucket, key }, 'an object could not be told its task')
+          log.info({ err, bucket, key }, 'an object does not show its task')
         }
       },
       { concurrency: AT_ONCE },
     )
-    told += objects.length
-    job.report({ phase: 'Telling', tasks: { total: told, succeeded: told, failed: 0 } })
+    informed += objects.length
+    job.report({ phase: 'Telling', tasks: { total: informed, succeeded: informed, failed: 0 } })
     const last = objects.at(-1)
     if (!page.truncated || !last) return
     after = last.key

@@ -1,9 +1,9 @@
 import { type Context, defineCall, S3Error } from 'dealgate'
 import { checkConfiguration, configurationInOwnTypes, dealConfiguration, ordersMore } from '../configuration.js'
+import type { DealDeps } from '../deps.js'
 import { statedOf } from '../options.js'
-import type { DealParts } from '../parts.js'
+import type { BackupSchedule } from '../periodic/scheduler.js'
 import { BUCKET_DEAL, OBJECT_DEAL, OFFLINE_DEAL } from '../records/attempts.js'
-import type { BackupSchedule } from '../schedules/scheduler.js'
 import { payingAccount, requireBucket, SOURCE } from '../subject.js'
 import { readOfflineTerms } from '../terms/offline-terms.js'
 import { resolveTerms } from '../terms/resolve-terms.js'
@@ -38,7 +38,7 @@ async function requireScheduler(context: Context, bucket: string, schedules: rea
   })
 }
 
-export function setBucketDealConfiguration({ options, host, schedules }: DealParts) {
+export function setBucketDealConfiguration({ options, host, schedules }: DealDeps) {
   return defineCall({
     name: 'SetBucketDealConfiguration',
     source: SOURCE,

@@ -1,9 +1,9 @@
 import { defineCall, providerDocument } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
+import type { DealDeps } from '../deps.js'
 import { dealResult } from '../jobs/record-deal.js'
 import { knownProviders } from '../known-providers.js'
-import type { DealParts } from '../parts.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
 import { dealQuote, quoteDeal } from '../terms/quote.js'
@@ -11,7 +11,7 @@ import { statedTerms, termAliases } from '../terms/terms.js'
 import { refuseDearPrice } from '../terms/warnings.js'
 
 /** Backs up a whole bucket by one online deal. */
-export function createBucketDeal(parts: DealParts) {
+export function createBucketDeal(deps: DealDeps) {
   return defineCall({
     name: 'CreateBucketDeal',
     source: SOURCE,
@@ -26,7 +26,7 @@ export function createBucketDeal(parts: DealParts) {
     spends: true,
     async order({ request: { bucket }, body }, context) {
       await requireContent(context, bucket)
-      const agreed = await parts.termsFor(context, bucket, { request: body })
+      const agreed = await deps.termsFor(context, bucket, { request: body })
       const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
       return { resource: `/${bucket}`, input }
     },
@@ -34,7 +34,7 @@ export function createBucketDeal(parts: DealParts) {
 }
 
 /** Backs up an object by an online deal. */
-export function createObjectDeal(parts: DealParts) {
+export function createObjectDeal(deps: DealDeps) {
   return defineCall({
     name: 'CreateObjectDeal',
     source: SOURCE,
@@ -49,8 +49,8 @@ export function createObjectDeal(parts: DealParts) {
     spends: true,
     async order({ request: { bucket, key }, body }, context) {
       const object = await requireObject(context, { bucket, key })
-      const agreed = await parts.termsFor(context, bucket, { request: body, object })
-      await refuseDearPrice(parts, context, agreed, () => ({ bytes: object.size, objects: 1 }))
+      const agreed = await deps.termsFor(context, bucket, { request: body, object })
+      await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.size, objects: 1 }))
       const force = body.Force && { force: true as const }
       const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input }
@@ -69,7 +69,7 @@ const shared = {
   root: 'DealQuote',
 }
 
-export function quoteObjectDeal(parts: DealParts) {
+export function quoteObjectDeal(deps: DealDeps) {
   return defineCall({
     ...shared,
     name: 'QuoteObjectDeal',
@@ -77,11 +77,11 @@ export function quoteObjectDeal(parts: DealParts) {
     access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal-quote' },
     answer: ({ request: { bucket, key, signal }, body }, context) =>
-      quoteDeal(parts, context, { bucket, key }, body, signal),
+      quoteDeal(deps, context, { bucket, key }, body, signal),
   })
 }
 
-export function quoteBucketDeal(parts: DealParts) {
+export function quoteBucketDeal(deps: DealDeps) {
   return defineCall({
     ...shared,
     name: 'QuoteBucketDeal',
@@ -90,13 +90,13 @@ export function quoteBucketDeal(parts: DealParts) {
     on: { method: 'POST', resource: 'bucket', subresource: 'x-deal-quote' },
     // The whole bucket is listed.
     deadlineMs: 600_000,
-    answer: ({ request: { bucket, signal }, body }, context) => quoteDeal(parts, context, { bucket }, body, signal),
+    answer: ({ request: { bucket, signal }, body }, context) => quoteDeal(deps, context, { bucket }, body, signal),
   })
 }
 
 const result = z.object({ Providers: z.array(providerDocument).meta({ element: 'Provider' }) })
 
-export function listProviders(parts: DealParts) {
+export function listProviders(deps: DealDeps) {
   return defineCall({
     name: 'ListProviders',
     source: SOURCE,
@@ -107,7 +107,7 @@ export function listProviders(parts: DealParts) {
     pages: 'Providers',
     async answer(_call, context) {
       const providers =
-        (await knownProviders(parts, context)) ?? (await new DealClient(context.gateway, context.log).providers())
+        (await knownProviders(deps, context)) ?? (await new DealClient(context.gateway, context.log).providers())
       return { Providers: [...providers] }
     },
   })

@@ -1,10 +1,10 @@
 import { type AnyOperation, type Context, defineCall, PageOf, type PageRequest, S3Error, withRaw } from 'dealgate'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
-import { dealDocument, documentOf, wholeSeconds } from '../documents/deal-document.js'
-import { dealEntry, dealPage, stateOf, visibility } from '../documents/deal-entries.js'
+import { dealDocument, documentOf, wholeSeconds } from '../deal-document.js'
+import { dealEntry, dealPage, stateOf, visibility } from '../deal-entries.js'
+import type { DealDeps } from '../deps.js'
 import { askTask, gatewayDealOf } from '../offline/offline-client.js'
-import type { DealParts } from '../parts.js'
 import type { DealRecord, LiveState } from '../records/deal-records.js'
 import { requireBucket, SOURCE } from '../subject.js'
 import { getBucketDealConfiguration, setBucketDealConfiguration } from './configuration.js'
@@ -42,7 +42,7 @@ function dealOfDocument({ Bucket, Key, DealCid, TaskUuid }: Readonly<Record<stri
 
 const listDeals = z.object({ Deals: z.array(madeDeal).meta({ element: 'Deal' }) })
 
-function listMadeDeals(parts: DealParts) {
+function listMadeDeals(deps: DealDeps) {
   return defineCall({
     name: 'ListDeals',
     source: SOURCE,
@@ -53,28 +53,24 @@ function listMadeDeals(parts: DealParts) {
     ownRules: true,
     pages: 'Deals',
     expands: dealOfDocument,
-    answer: async ({ page }, context) => ({ Deals: await pageOfDeals(parts, context, page) }),
+    answer: async ({ page }, context) => ({ Deals: await pageOfDeals(deps, context, page) }),
   })
 }
 
 /** Deals that are made meanwhile do not move others from one page to another. */
-async function pageOfDeals(
-  parts: DealParts,
-  context: Context,
-  { limit, from }: PageRequest,
-): Promise<PageOf<MadeDeal>> {
+async function pageOfDeals(deps: DealDeps, context: Context, { limit, from }: PageRequest): Promise<PageOf<MadeDeal>> {
   const before = from === undefined || !/^\d{1,15}$/.test(from) ? undefined : Number(from)
   const maySee = visibility(context)
   const items: MadeDeal[] = []
-  for await (const [place, deal] of parts.deals.newestFirst(before)) {
+  for await (const [place, deal] of deps.deals.newestFirst(before)) {
     if (!(await maySee(deal))) continue
     if (items.length === limit) return new PageOf(items, String(place + 1))
-    items.push(madeDealOf(deal, deal.live, parts.options.epochSeconds))
+    items.push(madeDealOf(deal, deal.live, deps.options.epochSeconds))
   }
   return new PageOf(items, undefined)
 }
 
-function getDeal(parts: DealParts) {
+function getDeal(deps: DealDeps) {
   return defineCall({
     name: 'GetDeal',
     source: SOURCE,
@@ -87,32 +83,32 @@ function getDeal(parts: DealParts) {
     expands: dealOfDocument,
     async answer({ request: { params } }, context) {
       const dealCid = params.DealCid ?? ''
-      const deal = (await parts.deals.get(dealCid)) ?? (await offlineDeal(parts, context, dealCid))
+      const deal = (await deps.deals.get(dealCid)) ?? (await offlineDeal(deps, context, dealCid))
       // A deal that the caller may not see is reported as missing.
       if (!deal || !(await visibility(context)(deal))) throw new S3Error('NoSuchDeal', { fields: { DealCid: dealCid } })
-      const live = await stateOf(parts, context, new DealClient(context.gateway, context.log), dealCid)
-      return madeDealOf(deal, live, parts.options.epochSeconds)
+      const live = await stateOf(deps, context, new DealClient(context.gateway, context.log), dealCid)
+      return madeDealOf(deal, live, deps.options.epochSeconds)
     },
     async *members(context) {
       const maySee = visibility(context)
-      for await (const [, deal] of parts.deals.newestFirst())
+      for await (const [, deal] of deps.deals.newestFirst())
         if (deal.id === undefined && (await maySee(deal))) yield { DealCid: deal.deal.dealCid }
-      for await (const [DealCid, { bucket }] of parts.tasks.deals()) if (await maySee({ bucket })) yield { DealCid }
+      for await (const [DealCid, { bucket }] of deps.tasks.deals()) if (await maySee({ bucket })) yield { DealCid }
     },
   })
 }
 
 /** A deal of a task, of which there is a record for each object at most; undefined if it is not known. */
-async function offlineDeal(parts: DealParts, context: Context, dealCid: string): Promise<DealRecord | undefined> {
-  const record = await parts.tasks.ofDeal(dealCid)
+async function offlineDeal(deps: DealDeps, context: Context, dealCid: string): Promise<DealRecord | undefined> {
+  const record = await deps.tasks.ofDeal(dealCid)
   if (!record?.task || !(await visibility(context)(record))) return undefined
   const { bucket, jobId, cause, task, generation } = record
   if (!(await context.gateway.features()).offlineDeals) return undefined
-  const told = (await askTask(context.gateway, bucket, task.uuid))?.deals.find((deal) => deal.deal_cid === dealCid)
+  const reported = (await askTask(context.gateway, bucket, task.uuid))?.deals.find((deal) => deal.deal_cid === dealCid)
   return (
-    told && {
+    reported && {
       ...{ bucket, jobId, cause, account: '', made: task.made, taskUuid: task.uuid },
-      deal: gatewayDealOf(record, told, task.made),
+      deal: gatewayDealOf(record, reported, task.made),
       ...(generation && { generation }),
     }
   )
@@ -146,7 +142,7 @@ function dealOfEntry(entry: Readonly<Record<string, unknown>>, list: Readonly<Re
 const shared = { source: SOURCE, root: 'ListDealsResult', pages: 'DealEntry', expands: dealOfEntry } as const
 
 /** A subject without deals has an empty list. */
-function listObjectDeals(parts: DealParts) {
+function listObjectDeals(deps: DealDeps) {
   return defineCall({
     ...shared,
     name: 'ListObjectDeals',
@@ -156,7 +152,7 @@ function listObjectDeals(parts: DealParts) {
     result: ofObject,
     async answer({ request: { bucket, key }, page: wanted }, context) {
       context.checks.requireKey(bucket, key, 'read')
-      const { page, raw } = await dealPage(parts, context, { bucket, key }, wanted)
+      const { page, raw } = await dealPage(deps, context, { bucket, key }, wanted)
       const result = { Bucket: bucket, Key: key, DealEntry: page }
       // The answer of a public gateway may hold deals of another key: see `isOf` in deal-client.ts.
       const { rights, policies } = context.caller?.identity ?? {}
@@ -166,7 +162,7 @@ function listObjectDeals(parts: DealParts) {
 }
 
 /** Does not list deals for single objects of the bucket. */
-function listBucketDeals(parts: DealParts) {
+function listBucketDeals(deps: DealDeps) {
   return defineCall({
     ...shared,
     name: 'ListBucketDeals',
@@ -177,29 +173,29 @@ function listBucketDeals(parts: DealParts) {
     async answer({ request: { bucket }, page: wanted }, context) {
       context.checks.requireWholeBucket(bucket, 'read')
       await requireBucket(context, bucket)
-      const { page, raw } = await dealPage(parts, context, { bucket }, wanted)
+      const { page, raw } = await dealPage(deps, context, { bucket }, wanted)
       return withRaw({ Bucket: bucket, DealEntry: page }, raw)
     },
   })
 }
 
 /** The operations of this plugin. */
-export function dealOperations(parts: DealParts): readonly AnyOperation[] {
+export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
   return [
-    createObjectDeal(parts),
-    createBucketDeal(parts),
+    createObjectDeal(deps),
+    createBucketDeal(deps),
     createBucketOfflineDeal(),
-    listObjectDeals(parts),
-    listBucketDeals(parts),
-    listBucketOfflineDeals(parts),
-    retrieveObject(parts),
+    listObjectDeals(deps),
+    listBucketDeals(deps),
+    listBucketOfflineDeals(deps),
+    retrieveObject(deps),
     retrieveBucket(),
-    quoteObjectDeal(parts),
-    quoteBucketDeal(parts),
+    quoteObjectDeal(deps),
+    quoteBucketDeal(deps),
     getBucketDealConfiguration(),
-    setBucketDealConfiguration(parts),
-    listMadeDeals(parts),
-    getDeal(parts),
-    listProviders(parts),
+    setBucketDealConfiguration(deps),
+    listMadeDeals(deps),
+    getDeal(deps),
+    listProviders(deps),
   ]
 }

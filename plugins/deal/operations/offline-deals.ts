@@ -1,11 +1,11 @@
 import { type Context, defineCall, S3Error } from 'dealgate'
 import { z } from 'zod'
 import { configurationOf } from '../configuration.js'
-import { wholeSeconds } from '../documents/deal-document.js'
+import { wholeSeconds } from '../deal-document.js'
+import type { DealDeps } from '../deps.js'
 import { askTask, type TaskDeal } from '../offline/offline-client.js'
 import { offlineDealResult } from '../offline/offline-job.js'
 import type { TaskRecord } from '../offline/task-records.js'
-import type { DealParts } from '../parts.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../records/attempts.js'
 import { requireBucket, requireContent, SOURCE } from '../subject.js'
 import { offlineMembers, readOfflineTerms } from '../terms/offline-terms.js'
@@ -64,7 +64,7 @@ const offlineDeal = z.object({
 })
 type OfflineDeal = z.output<typeof offlineDeal>
 
-export function listBucketOfflineDeals(parts: DealParts) {
+export function listBucketOfflineDeals(deps: DealDeps) {
   return defineCall({
     name: 'ListBucketOfflineDeals',
     source: SOURCE,
@@ -77,24 +77,24 @@ export function listBucketOfflineDeals(parts: DealParts) {
     async answer({ request: { bucket } }, context) {
       context.checks.requireWholeBucket(bucket, 'read')
       await requireBucket(context, bucket)
-      return { Bucket: bucket, OfflineDeal: eachDeal(parts, context, bucket) }
+      return { Bucket: bucket, OfflineDeal: eachDeal(deps, context, bucket) }
     },
   })
 }
 
-async function* eachDeal(parts: DealParts, context: Context, bucket: string): AsyncGenerator<OfflineDeal, void> {
-  for (const record of await parts.tasks.of(bucket)) if (record.task) yield await documentOf(parts, context, record)
+async function* eachDeal(deps: DealDeps, context: Context, bucket: string): AsyncGenerator<OfflineDeal, void> {
+  for (const record of await deps.tasks.of(bucket)) if (record.task) yield await documentOf(deps, context, record)
 }
 
 async function documentOf(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   { bucket, prefix, jobId, cause, task }: TaskRecord,
 ): Promise<OfflineDeal> {
   const { uuid = '', taskName = '', fileName = '', message = '', made = 0 } = task ?? {}
   const live = await liveState(context, bucket, uuid)
   // GetDeal finds the deals that a client has learned of here.
-  for (const { deal_cid } of live?.deals ?? []) await parts.tasks.know(deal_cid, jobId)
+  for (const { deal_cid } of live?.deals ?? []) await deps.tasks.know(deal_cid, jobId)
   return {
     Bucket: bucket,
     ...(prefix !== undefined && { Prefix: prefix }),

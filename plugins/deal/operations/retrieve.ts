@@ -1,8 +1,8 @@
 import { defineCall, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { dealDocument, documentOf } from '../documents/deal-document.js'
+import { dealDocument, documentOf } from '../deal-document.js'
+import type { DealDeps } from '../deps.js'
 import { retrieveBucketResult } from '../jobs/retrieve-bucket.js'
-import type { DealParts } from '../parts.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/attempts.js'
 import { requireBucket, SOURCE } from '../subject.js'
 import { days, tier } from '../terms/terms.js'
@@ -63,7 +63,7 @@ const STATES = {
  * RestoreObject in the form of this plugin, with the same errors:
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html
  */
-export function retrieveObject(parts: DealParts) {
+export function retrieveObject(deps: DealDeps) {
   return defineCall({
     name: 'RetrieveObject',
     source: SOURCE,
@@ -83,14 +83,14 @@ export function retrieveObject(parts: DealParts) {
       const jobId = headers?.['x-dealgate-job-id']
       const object = await context.store.find(bucket, key)
       const { state, until } = object ? context.archive.presence(object) : { state: 'cold' as const }
-      const deals = await parts.deals.of(bucket, key)
+      const deals = await deps.deals.of(bucket, key)
       return {
         ...(typeof jobId === 'string' && { JobId: jobId }),
         State: STATES[state],
         ...(until !== undefined && { RestoreExpiryDate: new Date(until).toISOString() }),
         Deal: deals
           .filter(({ stamp }) => stamp === object?.stamp)
-          .map(({ deal, live }) => documentOf(deal, live, parts.options.epochSeconds)),
+          .map(({ deal, live }) => documentOf(deal, live, deps.options.epochSeconds)),
       }
     },
   })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Job, Jobs, Locks, PluginState, Records } from 'dealgate'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import type { OfflineTerms } from '../terms/offline-terms.js'
 import type { DealTerms } from '../terms/terms.js'
 import type { DealRecord } from './deal-records.js'
@@ -137,7 +137,7 @@ function subjectOf({ bucket, key }: Attempt): string {
 type DealJob = Pick<Job<BucketDealInput | ObjectDealInput>, 'id' | 'input'>
 
 /** The deal of a job, if it is on record: it may have been found while an operator retried or resolved the job. */
-export async function madeBefore({ deals }: DealParts, { id, input }: DealJob): Promise<DealRecord | undefined> {
+export async function madeBefore({ deals }: DealDeps, { id, input }: DealJob): Promise<DealRecord | undefined> {
   const about = await deals.of(input.bucket, 'key' in input ? input.key : undefined)
   return about.find(({ jobId }) => jobId === id)
 }
@@ -147,14 +147,14 @@ export async function madeBefore({ deals }: DealParts, { id, input }: DealJob): 
  * record, and for one that was cancelled while an attempt is unsettled: an operator retried the unknown job and
  * cancelled it before it ran.
  */
-export async function endedInVain(parts: DealParts, jobId: string): Promise<boolean> {
-  const job = await parts.jobs.get(jobId)
+export async function endedInVain(deps: DealDeps, jobId: string): Promise<boolean> {
+  const job = await deps.jobs.get(jobId)
   if (job?.status !== 'Failed' && job?.status !== 'Cancelled') return false
   // Other plugins spend from the same ledger.
   if (!job.operation.startsWith('deal:')) return false
-  if (await parts.tasks.get(jobId)) return false
-  if (job.status === 'Cancelled' && (await parts.attempts.get(jobId))) return false
-  return (await madeBefore(parts, job as DealJob)) === undefined
+  if (await deps.tasks.get(jobId)) return false
+  if (job.status === 'Cancelled' && (await deps.attempts.get(jobId))) return false
+  return (await madeBefore(deps, job as DealJob)) === undefined
 }
 
 /** Name of the job that makes a deal for one object, and of the call that requests it. */

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount } from 'dealgate'
 import { z } from 'zod'
-import { statedAmount, statedFlag, statedInteger } from '../documents/deal-document.js'
+import { statedAmount, statedFlag, statedInteger } from '../deal-document.js'
 import { termsInvalid } from './terms.js'
 
 /** Terms of an offline deal. Plain JSON. */

@@ -9,9 +9,9 @@ import {
 } from 'dealgate'
 import { z } from 'zod'
 import type { DealSubject } from '../deal-client.js'
-import { amount } from '../documents/deal-document.js'
+import { amount } from '../deal-document.js'
+import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
-import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
 import { divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
 import { askFor, type StatedMoney, warningsFor } from './warnings.js'
@@ -58,20 +58,20 @@ type DealQuote = z.output<typeof dealQuote>
  * wrongly; they need not be complete.
  */
 export async function quoteDeal(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   subject: DealSubject,
   request: StatedTerms,
   signal: AbortSignal,
 ): Promise<DealQuote> {
   const { bytes, objects, cold, coldBytes, object } = await measure(context, subject, signal)
-  const together = await parts.statedFor(context, subject.bucket, { request, object })
+  const together = await deps.statedFor(context, subject.bucket, { request, object })
   const { stated } = together
   const violations = violationsOf(stated)
   if (violations.length > 0) throw termsInvalid(violations)
   const money = moneyOf(stated)
   const pieceSize = estimatePieceSize(bytes, objects)
-  const providers = await knownProviders(parts, context)
+  const providers = await knownProviders(deps, context)
   const offers = (providers ?? []).flatMap((provider) => offerOf(provider, pieceSize, money)).sort(cheapestFirst)
   const chosen = money.minerId === undefined ? offers[0] : offers.find(({ id }) => id === money.minerId)
   const price = money.price ?? chosen?.price
@@ -88,7 +88,7 @@ export async function quoteDeal(
     ...(total !== undefined && { Total: formatAmount(total) }),
     Currency: 'fil',
     Candidates: offers.map(({ document }) => document),
-    Warnings: await warningsFor(parts, context, { subject, money, together, pieceSize, cold, providers, total }),
+    Warnings: await warningsFor(deps, context, { subject, money, together, pieceSize, cold, providers, total }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { statedAmount, statedFlag, statedInteger } from '../documents/deal-document.js'
+import { statedAmount, statedFlag, statedInteger } from '../deal-document.js'
 
 /** Terms of a deal. Plain JSON. */
 export interface DealTerms {

@@ -1,7 +1,7 @@
 import { type Context, formatAmount, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
 import type { DealSubject } from '../deal-client.js'
+import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
-import type { DealParts } from '../parts.js'
 import { estimatePieceSize, GIB } from './piece-size.js'
 import { PASSED_OVER, type StatedTogether } from './resolve-terms.js'
 import { type DealTerms, divideUp } from './terms.js'
@@ -19,14 +19,14 @@ interface Quoted {
 }
 
 /** Reasons why a deal would not be made as quoted, in sentences. */
-export async function warningsFor(parts: DealParts, context: Context, quoted: Quoted): Promise<string[]> {
+export async function warningsFor(deps: DealDeps, context: Context, quoted: Quoted): Promise<string[]> {
   const { money, cold, together } = quoted
   return [
     ...(money.duration === undefined ? ['No DurationEpochs is stated anywhere: there is no total.'] : []),
     ...(cold > 0 ? [retrievalWarning(cold)] : []),
     ...(together.passedOver ? [PASSED_OVER] : []),
-    ...providerWarnings(parts, quoted),
-    ...(await capWarnings(parts, context, quoted)),
+    ...providerWarnings(deps, quoted),
+    ...(await capWarnings(deps, context, quoted)),
   ]
 }
 
@@ -39,7 +39,7 @@ function retrievalWarning(cold: number): string {
 }
 
 function providerWarnings(
-  { options: { maxTimesAsk } }: DealParts,
+  { options: { maxTimesAsk } }: DealDeps,
   { money, together, pieceSize, providers }: Quoted,
 ): string[] {
   const { minerId, price, verified } = money
@@ -59,13 +59,13 @@ function providerWarnings(
 }
 
 async function capWarnings(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   { subject: { bucket }, total }: Quoted,
 ): Promise<string[]> {
   if (total === undefined) return []
-  const caps = await parts.capsFor(context, bucket)
-  const [all, ofBucket] = await Promise.all([parts.spending.spentToday(), parts.spending.spentToday(bucket)])
+  const caps = await deps.capsFor(context, bucket)
+  const [all, ofBucket] = await Promise.all([deps.spending.spentToday(), deps.spending.spentToday(bucket)])
   const exceeded = [
     { cap: caps.all, spent: all, of: 'all deals together' },
     { cap: caps.bucket, spent: ofBucket, of: `the bucket ${bucket}` },
@@ -97,15 +97,15 @@ interface AgreedPrice {
  * @throws S3Error DealPriceTooHigh, and what DealClient.providers throws
  */
 export async function refuseDearPrice(
-  parts: Pick<DealParts, 'options' | 'host'>,
+  deps: Pick<DealDeps, 'options' | 'host'>,
   context: Pick<Context, 'gateway' | 'log'>,
   { terms, priceConfirmed }: AgreedPrice,
   measure: () => Packed | Promise<Packed>,
 ): Promise<void> {
-  const { maxTimesAsk } = parts.options
+  const { maxTimesAsk } = deps.options
   const price = parseAmount(terms.price) ?? 0n
   if (priceConfirmed || maxTimesAsk === 'none' || price === 0n) return
-  const provider = (await knownProviders(parts, context))?.find(({ MinerId }) => MinerId === terms.minerId)
+  const provider = (await knownProviders(deps, context))?.find(({ MinerId }) => MinerId === terms.minerId)
   const ask = provider && askOf(provider, terms.verifiedDeal)
   if (ask === undefined) return
   const { bytes, objects } = await measure()

@@ -1,7 +1,7 @@
 import { type Context, defineCall, S3Error, withRaw } from 'dealgate'
 import { z } from 'zod'
+import type { PayDeps } from '../deps.js'
 import { dealLog, detail, type OfflineDeal } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { apiPath, service } from '../service.js'
 import { pageOfUploads } from './lists.js'
 import { type Asking, SOURCE, sendAsWallet } from './send.js'
@@ -16,7 +16,7 @@ const wallet = z
   .optional()
   .describe('The wallet whose uploads are searched for the deal; default that of the access key.')
 
-export function getDealDetail(parts: PayParts) {
+export function getDealDetail(deps: PayDeps) {
   return defineCall({
     name: 'GetDealDetail',
     source: SOURCE,
@@ -36,9 +36,9 @@ export function getDealDetail(parts: PayParts) {
       if (!/^\d{1,15}$/.test(DealId)) throw missing()
       const id =
         query['source-file-upload-id'] ??
-        (await withDeal(parts, context, request, query['wallet-address'], (deal) => deal.DealId === Number(DealId)))
+        (await withDeal(deps, context, request, query['wallet-address'], (deal) => deal.DealId === Number(DealId)))
       if (id === undefined || (Number(DealId) === 0 && query['source-file-upload-id'] === undefined)) throw missing()
-      const answer = await askDetail(parts, context, request, { dealId: DealId, uploadId: id }, missing)
+      const answer = await askDetail(deps, context, request, { dealId: DealId, uploadId: id }, missing)
       return withRaw(service.dataOf(answer, detail.read), answer.json)
     },
   })
@@ -46,15 +46,15 @@ export function getDealDetail(parts: PayParts) {
 
 /** Asks for the detail of a deal of an upload; the deal 0 stands for the upload alone. */
 export function askDetail(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Asking,
   { dealId, uploadId: id }: { readonly dealId: string; readonly uploadId: number },
   missing: () => Error,
 ) {
-  const inPath = parts.options.detailUploadId === 'path'
+  const inPath = deps.options.detailUploadId === 'path'
   return sendAsWallet(
-    parts,
+    deps,
     context,
     request,
     {},
@@ -69,7 +69,7 @@ export function askDetail(
 
 /** Number of the newest upload of the wallet that has such an offline deal. */
 async function withDeal(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Asking,
   named: string | undefined,
@@ -77,16 +77,16 @@ async function withDeal(
 ): Promise<number | undefined> {
   const query = { 'wallet-address': named }
   try {
-    const { items } = await pageOfUploads(parts, context, request, query, { page_size: SEARCHED, page_number: 1 })
+    const { items } = await pageOfUploads(deps, context, request, query, { page_size: SEARCHED, page_number: 1 })
     return items.find((upload) => upload.OfflineDeals.some(is))?.SourceFileUploadId
   } catch (error) {
-    if (error instanceof S3Error && error.code === 'WalletNotLinked' && (await parts.variant()) === 'open')
+    if (error instanceof S3Error && error.code === 'WalletNotLinked' && (await deps.variant()) === 'open')
       return undefined
     throw error
   }
 }
 
-export function getOfflineDealLog(parts: PayParts) {
+export function getOfflineDealLog(deps: PayDeps) {
   return defineCall({
     name: 'GetOfflineDealLog',
     source: SOURCE,
@@ -101,11 +101,11 @@ export function getOfflineDealLog(parts: PayParts) {
       if (!/^\d{1,15}$/.test(OfflineDealId)) throw missing()
       const named = query['wallet-address']
       const callOf = () => ({ method: 'GET', path: apiPath('storage', 'deal', 'log', OfflineDealId) }) as const
-      const answer = await sendAsWallet(parts, context, request, {}, callOf, { missing })
+      const answer = await sendAsWallet(deps, context, request, {}, callOf, { missing })
       const log = service.dataOf(answer, dealLog.read)
       // The log of an unknown deal is empty, too.
       const isDeal = ({ Id }: OfflineDeal) => Id === Number(OfflineDealId)
-      if (log.Entries.length === 0 && (await withDeal(parts, context, request, named, isDeal)) === undefined)
+      if (log.Entries.length === 0 && (await withDeal(deps, context, request, named, isDeal)) === undefined)
         throw missing()
       return withRaw(log, answer.json)
     },

@@ -1,7 +1,7 @@
 import { type Context, defineCall, PageOf, type PageRequest, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
+import type { PayDeps } from '../deps.js'
 import { bills, uploads } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { address, apiPath, service } from '../service.js'
 import { type Asking, SOURCE, sendAsWallet } from './send.js'
 
@@ -16,13 +16,13 @@ function naming(query: ListQuery) {
 
 /** A page of the uploads of a wallet. */
 export async function pageOfUploads(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Asking,
   query: ListQuery,
   bounds: Bounds,
 ) {
-  const answer = await sendAsWallet(parts, context, request, naming(query), ({ address }) => ({
+  const answer = await sendAsWallet(deps, context, request, naming(query), ({ address }) => ({
     method: 'GET',
     path: apiPath('storage', 'tasks', 'deals'),
     query: { ...listQuery(query), wallet_address: address, ...bounds },
@@ -31,7 +31,7 @@ export async function pageOfUploads(
   return { items, total, raw: answer.json }
 }
 
-export function listUploads(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.uploads) {
+export function listUploads(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.uploads) {
   return defineCall({
     ...place,
     ...forAction('pay:ListUploads'),
@@ -47,7 +47,7 @@ export function listUploads(parts: PayParts, { name, path, ...place }: ListPlace
     async answer({ request, query: asked, page: wanted }, context) {
       const query = withWallet(asked, request.params)
       const { page, found } = await servicePage({ page: wanted, query, request }, (bounds) =>
-        pageOfUploads(parts, context, request, query, bounds),
+        pageOfUploads(deps, context, request, query, bounds),
       )
       return withRaw({ Uploads: page, TotalRecordCount: found.total }, found.raw)
     },
@@ -56,13 +56,13 @@ export function listUploads(parts: PayParts, { name, path, ...place }: ListPlace
 
 /** A page of the payments of a wallet. */
 export async function pageOfBills(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Asking,
   query: ListQuery & { readonly 'tx-hash'?: string | undefined },
   bounds: Bounds,
 ) {
-  const answer = await sendAsWallet(parts, context, request, naming(query), ({ address }) => ({
+  const answer = await sendAsWallet(deps, context, request, naming(query), ({ address }) => ({
     method: 'GET',
     path: apiPath('billing'),
     query: { ...listQuery(query), tx_hash: query['tx-hash'], wallet_address: address, ...bounds },
@@ -71,7 +71,7 @@ export async function pageOfBills(
   return { items, total, raw: answer.json }
 }
 
-export function listBilling(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.billing) {
+export function listBilling(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.billing) {
   return defineCall({
     ...place,
     ...forAction('pay:ListBilling'),
@@ -90,7 +90,7 @@ export function listBilling(parts: PayParts, { name, path, ...place }: ListPlace
     async answer({ request, query: asked, page: wanted }, context) {
       const query = withWallet(asked, request.params)
       const { page, found } = await servicePage({ page: wanted, query, request }, (bounds) =>
-        pageOfBills(parts, context, request, query, bounds),
+        pageOfBills(deps, context, request, query, bounds),
       )
       return withRaw({ Records: page, TotalRecordCount: found.total }, found.raw)
     },
@@ -163,7 +163,7 @@ const SIZE = 1000
 
 const query = z.strictObject({ 'wallet-address': pageQuery['wallet-address'] })
 
-export function getUploadsCsv(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.uploadsCsv) {
+export function getUploadsCsv(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.uploadsCsv) {
   return defineCall({
     ...place,
     ...forAction('pay:ListUploads'),
@@ -178,7 +178,7 @@ export function getUploadsCsv(parts: PayParts, { name, path, ...place }: ListPla
     async answer({ request, query }, context) {
       const sorted = { ...withWallet(query, request.params), 'order-by': 'upload_at', ascending: true }
       const all = await allOf(
-        (bounds) => pageOfUploads(parts, context, request, sorted, bounds),
+        (bounds) => pageOfUploads(deps, context, request, sorted, bounds),
         ({ SourceFileUploadId }) => SourceFileUploadId,
       )
       return { Uploads: all }
@@ -186,7 +186,7 @@ export function getUploadsCsv(parts: PayParts, { name, path, ...place }: ListPla
   })
 }
 
-export function getBillingCsv(parts: PayParts, { name, path, ...place }: ListPlace = OF_CALLER.billingCsv) {
+export function getBillingCsv(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.billingCsv) {
   return defineCall({
     ...place,
     ...forAction('pay:ListBilling'),
@@ -201,7 +201,7 @@ export function getBillingCsv(parts: PayParts, { name, path, ...place }: ListPla
     async answer({ request, query }, context) {
       const sorted = { ...withWallet(query, request.params), 'order-by': 'pay_at', ascending: true }
       const all = await allOf(
-        (bounds) => pageOfBills(parts, context, request, sorted, bounds),
+        (bounds) => pageOfBills(deps, context, request, sorted, bounds),
         ({ PayId }) => PayId,
       )
       return { Records: all }
@@ -246,11 +246,11 @@ const OF_CALLER = {
 } as const satisfies Record<string, ListPlace>
 
 /** The same by the address of the wallet, which the bucket `-` cannot name in a query. */
-export function ofWallet(parts: PayParts) {
+export function ofWallet(deps: PayDeps) {
   const below = (name: string, rest: string): ListPlace => ({
     name,
     path: `/-/pay/v1/wallets/{WalletAddress}/${rest}`,
-    members: (context) => ownWallet(parts, context),
+    members: (context) => ownWallet(deps, context),
   })
   return {
     uploads: below('ListWalletUploads', 'uploads'),
@@ -261,10 +261,10 @@ export function ofWallet(parts: PayParts) {
 }
 
 /** The wallet as which the caller acts, if it has one. */
-async function* ownWallet(parts: PayParts, { caller }: Context) {
-  const isOpen = (await parts.variant()) === 'open'
-  const session = isOpen || !caller ? undefined : await parts.wallets.get(caller.identity)
-  const wallet = isOpen ? parts.options.wallet?.toLowerCase() : session?.address
+async function* ownWallet(deps: PayDeps, { caller }: Context) {
+  const isOpen = (await deps.variant()) === 'open'
+  const session = isOpen || !caller ? undefined : await deps.wallets.get(caller.identity)
+  const wallet = isOpen ? deps.options.wallet?.toLowerCase() : session?.address
   if (wallet !== undefined) yield { WalletAddress: wallet }
 }
 

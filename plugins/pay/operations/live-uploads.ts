@@ -1,6 +1,6 @@
 import { type Context, S3Error } from 'dealgate'
+import type { PayDeps } from '../deps.js'
 import type { Upload } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
 import { pageOfUploads } from './lists.js'
 import type { Asking } from './send.js'
@@ -18,13 +18,13 @@ const HIDDEN = ['WalletNotLinked', 'UpstreamAuthFailed', 'AccessDenied']
  * to ask for one upload: those of the same name are searched, the newest first. Throws S3Error.
  */
 export async function findLive(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Asking,
   made: readonly Pick<MadeUpload, 'uploadId' | 'name' | 'wallet'>[],
 ): Promise<ReadonlyMap<number, Upload>> {
   const found = new Map<number, Upload>()
-  const isOpen = (await parts.variant()) === 'open'
+  const isOpen = (await deps.variant()) === 'open'
   const lists = new Map(
     made.map(({ name, wallet }) => {
       const named = isOpen ? wallet : undefined
@@ -36,7 +36,7 @@ export async function findLive(
     const query = { 'file-name': name, 'wallet-address': named, 'order-by': 'upload_at', ascending: false }
     for (let page = 1; page <= PAGES && missing.size > 0; page++) {
       const bounds = { page_size: SIZE, page_number: page }
-      const list = await pageOfUploads(parts, context, request, query, bounds).catch(hidden)
+      const list = await pageOfUploads(deps, context, request, query, bounds).catch(hidden)
       for (const upload of list.items) {
         if (missing.delete(upload.SourceFileUploadId)) found.set(upload.SourceFileUploadId, upload)
       }

@@ -1,7 +1,7 @@
 import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
+import type { PayDeps } from '../deps.js'
 import { mint, payment } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { apiPath, service } from '../service.js'
 import { SOURCE, sendAsWallet } from './send.js'
 
@@ -18,7 +18,7 @@ export function noSuchUpload(id: string | number): S3Error {
   })
 }
 
-export function getPaymentInfo(parts: PayParts) {
+export function getPaymentInfo(deps: PayDeps) {
   return defineCall({
     name: 'GetPaymentInfo',
     source: SOURCE,
@@ -28,7 +28,7 @@ export function getPaymentInfo(parts: PayParts) {
     result: payment.shown,
     async answer({ request }, context) {
       const id = uploadIdOf(request.params)
-      const answer = await askPayment(parts, context, request, id)
+      const answer = await askPayment(deps, context, request, id)
       return withRaw(service.dataOf(answer, payment.read), answer.json)
     },
   })
@@ -36,7 +36,7 @@ export function getPaymentInfo(parts: PayParts) {
 
 /** Asks for the payment of an upload. Throws NoSuchUpload. */
 export function askPayment(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Pick<S3Request, 'headers' | 'signal'>,
   id: number,
@@ -47,10 +47,10 @@ export function askPayment(
       path: apiPath('billing', 'deal', 'lockpayment', 'info'),
       query: { source_file_upload_id: id },
     }) as const
-  return sendAsWallet(parts, context, request, {}, callOf, { missing: () => noSuchUpload(id) })
+  return sendAsWallet(deps, context, request, {}, callOf, { missing: () => noSuchUpload(id) })
 }
 
-export function recordMint(parts: PayParts) {
+export function recordMint(deps: PayDeps) {
   return defineCall({
     name: 'RecordMint',
     source: SOURCE,
@@ -81,7 +81,7 @@ export function recordMint(parts: PayParts) {
             },
           },
         }) as const
-      const answer = await sendAsWallet(parts, context, request, {}, callOf, {
+      const answer = await sendAsWallet(deps, context, request, {}, callOf, {
         mayRepeat: false,
         missing: () => noSuchUpload(id),
         conflict: (message) =>

@@ -1,5 +1,5 @@
 import { actorOf, type Context, type S3Request, type ServiceAnswer, type ServiceCall } from 'dealgate'
-import type { PayParts } from '../parts.js'
+import type { PayDeps } from '../deps.js'
 import { type Refusals, service } from '../service.js'
 import { acting, type Naming, TOKEN, type Wallet } from '../sign-in.js'
 
@@ -12,17 +12,17 @@ interface Sending extends Partial<Refusals> {
 
 /** Sends a request that needs no wallet. Resolves with an answer that reports success. Throws S3Error. */
 export function sendOpenly(
-  parts: PayParts,
+  deps: PayDeps,
   { signal }: Pick<S3Request, 'signal'>,
   call: Omit<ServiceCall, 'token' | 'signal'>,
   sending: Sending = {},
 ): Promise<ServiceAnswer> {
-  return service.forClient(() => answered(parts, { ...call, signal }, sending), sending.mayRepeat)
+  return service.forClient(() => answered(deps, { ...call, signal }, sending), sending.mayRepeat)
 }
 
 /** Sends a request of a client as its wallet. Resolves with an answer that reports success. Throws S3Error. */
 export function sendAsWallet(
-  parts: PayParts,
+  deps: PayDeps,
   context: Pick<Context, 'caller'>,
   request: Asking,
   naming: Naming,
@@ -30,12 +30,12 @@ export function sendAsWallet(
   sending: Sending = {},
 ): Promise<ServiceAnswer> {
   const run = (wallet: Wallet) =>
-    answered(parts, { ...callOf(wallet), token: wallet.token, signal: request.signal }, sending)
-  return service.forClient(async () => acting(parts, actorOf(context, request, TOKEN), naming, run), sending.mayRepeat)
+    answered(deps, { ...callOf(wallet), token: wallet.token, signal: request.signal }, sending)
+  return service.forClient(async () => acting(deps, actorOf(context, request, TOKEN), naming, run), sending.mayRepeat)
 }
 
-async function answered(parts: PayParts, call: ServiceCall, refusals: Partial<Refusals>): Promise<ServiceAnswer> {
-  const answer = await parts.client.send(call)
+async function answered(deps: PayDeps, call: ServiceCall, refusals: Partial<Refusals>): Promise<ServiceAnswer> {
+  const answer = await deps.client.send(call)
   service.successOf(answer, refusals)
   return answer
 }

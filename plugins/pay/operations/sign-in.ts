@@ -1,6 +1,6 @@
 import { badResponse, defineCall, lenient, S3Error, signedIdentity, timesOfToken } from 'dealgate'
 import { z } from 'zod'
-import type { PayParts } from '../parts.js'
+import type { PayDeps } from '../deps.js'
 import { address, apiPath, service } from '../service.js'
 import { SOURCE, sendOpenly } from './send.js'
 
@@ -9,7 +9,7 @@ const NONCE = /^\d{1,78}$/
 
 const aliases = { wallet_address: 'PublicKeyAddress' } as const
 
-export function createWalletNonce(parts: PayParts) {
+export function createWalletNonce(deps: PayDeps) {
   return defineCall({
     name: 'CreateWalletNonce',
     source: SOURCE,
@@ -20,8 +20,8 @@ export function createWalletNonce(parts: PayParts) {
     aliases,
     result: z.object({ Nonce: z.string().describe('Digits.') }),
     async answer({ request, body }) {
-      await requireSignIn(parts)
-      const answer = await sendOpenly(parts, request, {
+      await requireSignIn(deps)
+      const answer = await sendOpenly(deps, request, {
         method: 'POST',
         path: apiPath('user', 'register'),
         body: { kind: 'json', value: { public_key_address: body.PublicKeyAddress } },
@@ -33,7 +33,7 @@ export function createWalletNonce(parts: PayParts) {
   })
 }
 
-export function createWalletSession(parts: PayParts) {
+export function createWalletSession(deps: PayDeps) {
   return defineCall({
     name: 'CreateWalletSession',
     source: SOURCE,
@@ -61,10 +61,10 @@ export function createWalletSession(parts: PayParts) {
       Stored: z.boolean(),
     }),
     async answer({ request, body }, context) {
-      await requireSignIn(parts)
+      await requireSignIn(deps)
       const identity = signedIdentity(context)
-      const answer = await parts.attempts.run(identity.accessKeyId, () =>
-        sendOpenly(parts, request, {
+      const answer = await deps.attempts.run(identity.accessKeyId, () =>
+        sendOpenly(deps, request, {
           method: 'POST',
           path: apiPath('user', 'login_by_wallet_signature'),
           body: {
@@ -82,7 +82,7 @@ export function createWalletSession(parts: PayParts) {
       const { expires: until } = timesOfToken(token)
       const shown = until === undefined ? {} : { ExpiresAt: new Date(until).toISOString() }
       if (body.Store !== true) return { JwtToken: token, ...shown, Stored: false }
-      await parts.wallets.set(identity, {
+      await deps.wallets.set(identity, {
         address: body.PublicKeyAddress.toLowerCase(),
         network: body.Network,
         token,
@@ -93,8 +93,8 @@ export function createWalletSession(parts: PayParts) {
   })
 }
 
-async function requireSignIn(parts: PayParts): Promise<void> {
-  if ((await parts.variant()) === 'signedIn') return
+async function requireSignIn(deps: PayDeps): Promise<void> {
+  if ((await deps.variant()) === 'signedIn') return
   throw new S3Error('FeatureNotInVariant', {
     message: 'Variant B of the storage payment API has no sign-in: calls name their wallet.',
   })

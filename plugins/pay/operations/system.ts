@@ -1,13 +1,13 @@
 import { badResponse, defineCall, priceStatistics, withRaw } from 'dealgate'
 import { z } from 'zod'
+import type { PayDeps } from '../deps.js'
 import { hostInfo, systemConfig } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { apiPath, service } from '../service.js'
 import { SOURCE, sendOpenly } from './send.js'
 
 const shared = { source: SOURCE, access: 'signed' } as const
 
-export function getSystemConfig(parts: PayParts) {
+export function getSystemConfig(deps: PayDeps) {
   return defineCall({
     ...shared,
     name: 'GetSystemConfig',
@@ -15,13 +15,13 @@ export function getSystemConfig(parts: PayParts) {
     on: { method: 'GET', resource: 'service', path: '/-/pay/v1/system-config' },
     result: systemConfig.shown,
     async answer({ request }) {
-      const answer = await sendOpenly(parts, request, { method: 'GET', path: apiPath('common', 'system', 'params') })
+      const answer = await sendOpenly(deps, request, { method: 'GET', path: apiPath('common', 'system', 'params') })
       return withRaw(service.dataOf(answer, systemConfig.read), answer.json)
     },
   })
 }
 
-export function getHostInfo(parts: PayParts) {
+export function getHostInfo(deps: PayDeps) {
   return defineCall({
     ...shared,
     name: 'GetHostInfo',
@@ -31,7 +31,7 @@ export function getHostInfo(parts: PayParts) {
       CurrentUnixNano: z.string().describe('Nanoseconds since 1970: digits, because JSON numbers are not as exact.'),
     }),
     async answer({ request }) {
-      const answer = await sendOpenly(parts, request, { method: 'GET', path: apiPath('common', 'host', 'info') })
+      const answer = await sendOpenly(deps, request, { method: 'GET', path: apiPath('common', 'host', 'info') })
       const info = service.dataOf(answer, hostInfo.read)
       // As a number it would lose its last digits.
       const [, nanoseconds] = /"current_unix_nano"\s*:\s*"?(\d{1,20})/.exec(answer.text) ?? []
@@ -41,7 +41,7 @@ export function getHostInfo(parts: PayParts) {
   })
 }
 
-export function getExchangeRate(parts: PayParts) {
+export function getExchangeRate(deps: PayDeps) {
   return defineCall({
     ...shared,
     name: 'GetExchangeRate',
@@ -49,7 +49,7 @@ export function getExchangeRate(parts: PayParts) {
     on: { method: 'GET', resource: 'service', path: '/-/pay/v1/exchange-rate' },
     result: z.object({ Rate: z.number().describe('As the service states it: often times 10^8.') }),
     async answer({ request }) {
-      const answer = await sendOpenly(parts, request, {
+      const answer = await sendOpenly(deps, request, {
         method: 'GET',
         path: apiPath('billing', 'price', 'storagecoin'),
       })
@@ -58,7 +58,7 @@ export function getExchangeRate(parts: PayParts) {
   })
 }
 
-export function getPriceStatistics(parts: PayParts) {
+export function getPriceStatistics(deps: PayDeps) {
   return defineCall({
     ...shared,
     name: 'GetPriceStatistics',
@@ -66,7 +66,7 @@ export function getPriceStatistics(parts: PayParts) {
     on: { method: 'GET', resource: 'service', path: '/-/pay/v1/price-statistics' },
     result: priceStatistics.shown,
     async answer({ request }) {
-      const answer = await sendOpenly(parts, request, { method: 'GET', path: ['stats', 'storage'] })
+      const answer = await sendOpenly(deps, request, { method: 'GET', path: ['stats', 'storage'] })
       return withRaw(service.dataOf(answer, priceStatistics.read), answer.json)
     },
   })

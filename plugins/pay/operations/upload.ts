@@ -10,8 +10,8 @@ import {
   type S3Request,
 } from 'dealgate'
 import { z } from 'zod'
+import type { PayDeps } from '../deps.js'
 import { type Upload, upload } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { address } from '../service.js'
 import { acting, TOKEN } from '../sign-in.js'
 import {
@@ -31,7 +31,7 @@ import { SOURCE } from './send.js'
 /** Of a form that is still to be read. */
 const UNREAD = { name: '', days: 0, fileType: '0' } as const
 
-export function uploadToIpfs(parts: PayParts) {
+export function uploadToIpfs(deps: PayDeps) {
   return defineCall({
     name: 'UploadToIpfs',
     source: SOURCE,
@@ -48,27 +48,27 @@ export function uploadToIpfs(parts: PayParts) {
       const { length: size } = request.body
       if (size === undefined) throw new S3Error('MissingContentLength')
       const actor = actorOf(context, request, TOKEN)
-      const sealed = await parts.jobTokens.seal(actor)
+      const sealed = await deps.jobTokens.seal(actor)
       const resource = '/-/pay/v1/uploads'
       // What a form says is read with its file.
       if (isForm(request)) return { resource, input: { ...UNREAD, size, ...sealed } }
       const { wallet: named, ...terms } = termsOfQuery(query)
-      const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
+      const wallet = await acting(deps, actor, { named, needsAddress: true }, async ({ address }) => address)
       return { resource, input: { ...terms, size, ...(wallet !== undefined && { wallet }), ...sealed } }
     },
     pass: ({ request, query }, { id, input }, context) => {
       const held = { jobId: id, input: input as FileInput }
-      if (isForm(request)) return passForm(parts, request, { ...held, query }, context)
+      if (isForm(request)) return passForm(deps, request, { ...held, query }, context)
       const content: FileContent = {
         size: held.input.size,
         send: async (sink) => void (await request.body.stream(sink)),
       }
-      return passFile(parts, { content, signal: request.signal }, held, context)
+      return passFile(deps, { content, signal: request.signal }, held, context)
     },
   })
 }
 
-export function uploadObjectToIpfs(parts: PayParts) {
+export function uploadObjectToIpfs(deps: PayDeps) {
   return defineCall({
     name: 'UploadObjectToIpfs',
     source: SOURCE,
@@ -86,7 +86,7 @@ export function uploadObjectToIpfs(parts: PayParts) {
       const { stamp } = await requireObject(context, { bucket, key })
       const actor = actorOf(context, request, TOKEN)
       const naming = { named: body.WalletAddress, needsAddress: true }
-      const wallet = await acting(parts, actor, naming, async ({ address }) => address)
+      const wallet = await acting(deps, actor, naming, async ({ address }) => address)
       const input: UploadInput = {
         bucket,
         key,
@@ -94,7 +94,7 @@ export function uploadObjectToIpfs(parts: PayParts) {
         days: body.DurationDays,
         fileType: body.FileType ?? '0',
         ...(wallet !== undefined && { wallet }),
-        ...(await parts.jobTokens.seal(actor)),
+        ...(await deps.jobTokens.seal(actor)),
       }
       return { resource: `/${bucket}/${key}`, input }
     },
@@ -116,7 +116,7 @@ const objectUpload = z.object({
 /** Most uploads on a page. */
 const PAGE = 100
 
-export function listObjectUploads(parts: PayParts) {
+export function listObjectUploads(deps: PayDeps) {
   return defineCall({
     name: 'ListObjectUploads',
     source: SOURCE,
@@ -137,11 +137,11 @@ export function listObjectUploads(parts: PayParts) {
       const { bucket, key } = request
       context.checks.requireKey(bucket, key, 'read')
       const [object, birth] = await Promise.all([context.store.head(bucket, key), context.creationTimes.now(bucket)])
-      const made = await parts.made.ofObject(bucket, key, birth)
+      const made = await deps.made.ofObject(bucket, key, birth)
       const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
       const end = start + Math.min(page.limit, PAGE)
       const wanted = made.slice(start, end)
-      const live = await findLive(parts, context, request, wanted)
+      const live = await findLive(deps, context, request, wanted)
       const items = wanted.map((one) => shown(one, object.stamp, live.get(one.uploadId)))
       return { Bucket: bucket, Key: key, Uploads: new PageOf(items, end < made.length ? String(end) : undefined) }
     },
@@ -168,7 +168,7 @@ interface HeldForm extends HeldFile {
 
 /** Passes the file of a form on to the service, as `passFile` does, with the terms that the form states. */
 async function passForm(
-  parts: PayParts,
+  deps: PayDeps,
   request: Pick<S3Request, 'body' | 'headers' | 'signal'>,
   { jobId, input, query }: HeldForm,
   context: Context,
@@ -176,8 +176,8 @@ async function passForm(
   const form = await openForm(request)
   try {
     const { wallet: named, ...terms } = termsOfForm(query, form)
-    const actor = await parts.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
-    const wallet = await acting(parts, actor, { named, needsAddress: true }, async ({ address }) => address)
+    const actor = await deps.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
+    const wallet = await acting(deps, actor, { named, needsAddress: true }, async ({ address }) => address)
     const content = {
       size: undefined,
       async send(sink: (chunk: Buffer) => Promise<void>) {
@@ -185,7 +185,7 @@ async function passForm(
       },
     }
     const read: FileInput = { ...input, ...terms, ...(wallet !== undefined && { wallet }) }
-    return await passFile(parts, { content, signal: request.signal }, { jobId, input: read }, context)
+    return await passFile(deps, { content, signal: request.signal }, { jobId, input: read }, context)
   } finally {
     form.close()
   }

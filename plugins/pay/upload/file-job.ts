@@ -1,26 +1,26 @@
 import { type Context, type JobKind, OutcomeUnknown, type RunningJob, S3Error, type S3Request } from 'dealgate'
 import { z } from 'zod'
-import type { PayParts } from '../parts.js'
+import type { PayDeps } from '../deps.js'
 import { address } from '../service.js'
 import { acting } from '../sign-in.js'
 import { Interrupted } from '../upload-client.js'
 import { MOST_DAYS } from './job.js'
 import type { MadeFile } from './made-uploads.js'
 import { postUpload, reserve } from './post.js'
-import { type FoundUpload, type madeUpload, reconcileAttempt, resultOf, type UploadTerms } from './reconcile.js'
+import { type FoundUpload, findUpload, type madeUpload, resultOf, type UploadTerms } from './reconcile.js'
 
 type FileJob = RunningJob<FileInput>
 
 /** The job of a file that a request passes on: it is held until the service has the file, and records that. */
-export function uploadFiles(parts: PayParts): JobKind<FileInput, FileResult> {
+export function uploadFiles(deps: PayDeps): JobKind<FileInput, FileResult> {
   return {
     name: UPLOAD_FILE,
     async run(job) {
-      const known = await parts.made.get(job.job.id)
+      const known = await deps.made.get(job.job.id)
       if (known) return tell(job, known)
       const { outcome } = job.input
-      if (typeof outcome === 'object') return record(parts, job, outcome)
-      if (await parts.made.attempt(job.job.id))
+      if (typeof outcome === 'object') return record(deps, job, outcome)
+      if (await deps.sent.get(job.job.id))
         throw new OutcomeUnknown('The answer of the payment service was lost: it may have the upload.')
       throw new S3Error('OperationAborted', {
         message:
@@ -28,28 +28,32 @@ export function uploadFiles(parts: PayParts): JobKind<FileInput, FileResult> {
       })
     },
     async reconcile(job) {
-      const known = await parts.made.get(job.job.id)
+      const known = await deps.made.get(job.job.id)
       if (known) return { done: tell(job, known) }
-      return reconcileAttempt(parts, job, (found) => record(parts, job, found))
+      return deps.sent.reconcile(
+        job,
+        () => findUpload(deps, job),
+        (found) => record(deps, job, found),
+      )
     },
     /** The process died while the file arrived, or before the answer was on record. */
     async held(job) {
       const { id } = job.job
-      if (await parts.made.attempt(id)) return 'release'
-      await parts.ledger.release(id, () => job.owned())
+      if (await deps.sent.get(id)) return 'release'
+      await deps.ledger.release(id, () => job.owned())
       return 'drop'
     },
   }
 }
 
-async function record(parts: PayParts, job: FileJob, found: FoundUpload): Promise<FileResult> {
+async function record(deps: PayDeps, job: FileJob, found: FoundUpload): Promise<FileResult> {
   const { id, accessKeyId } = job.job
   try {
-    const terms = { ...job.input, ...(await parts.made.attempt(id)) }
+    const terms = { ...job.input, ...(await deps.sent.get(id)) }
     const { name, days, fileType } = terms
-    const made = { ...found, jobId: id, name, days, fileType, accessKeyId, made: parts.host.now() }
-    await parts.made.remember(made)
-    await parts.made.settle(id)
+    const made = { ...found, jobId: id, name, days, fileType, accessKeyId, made: deps.host.now() }
+    await deps.made.remember(made)
+    await deps.sent.settle(id)
     return tell(job, made)
   } catch (cause) {
     throw new OutcomeUnknown('The file was uploaded, but that could not be recorded.', { cause })
@@ -112,7 +116,7 @@ export interface HeldFile {
  * job then runs with, once the service has the file or may have it. If it rejects, the service has nothing.
  */
 export async function passFile(
-  parts: PayParts,
+  deps: PayDeps,
   { content, signal }: Pick<S3Request, 'signal'> & { readonly content: FileContent },
   { jobId, input }: HeldFile,
   context: Context,
@@ -126,12 +130,12 @@ export async function passFile(
   if (signal.aborted) follow()
   else signal.addEventListener('abort', follow)
   try {
-    const actor = await parts.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
+    const actor = await deps.jobTokens.actorOf({ input, context }, 'WalletNotLinked')
     const job = await context.jobs.get(jobId)
     if (!job) throw new S3Error('NoSuchJob')
-    const outcome = await acting(parts, actor, { named: input.wallet, needsAddress: true }, async (wallet) => {
-      await reserve(parts, context, wallet, { job, days: input.days, size: input.size, signal: cut.signal })
-      return postUpload(parts, wallet, {
+    const outcome = await acting(deps, actor, { named: input.wallet, needsAddress: true }, async (wallet) => {
+      await reserve(deps, context, wallet, { job, days: input.days, size: input.size, signal: cut.signal })
+      return postUpload(deps, wallet, {
         job,
         days: input.days,
         fileType: input.fileType,
@@ -150,8 +154,8 @@ export async function passFile(
     const refused = error instanceof S3Error || error instanceof Interrupted
     // Once the end was sent, only the service itself can say that it has no upload.
     if (error instanceof OutcomeUnknown || (committed && !refused)) return { ...input, outcome: 'lost' }
-    await parts.made.settle(jobId)
-    await parts.ledger.release(jobId)
+    await deps.sent.settle(jobId)
+    await deps.ledger.release(jobId)
     if (!(error instanceof Interrupted)) throw error
     throw new S3Error('UpstreamUnavailable', { message: error.message, cause: error })
   } finally {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import {
   type Context,
+  type Found,
   type JobKind,
   type ObjectEvent,
   OutcomeUnknown,
@@ -10,7 +11,7 @@ import {
   type StoredObject,
 } from 'dealgate'
 import { z } from 'zod'
-import type { PayParts } from '../parts.js'
+import type { PayDeps } from '../deps.js'
 import { address } from '../service.js'
 import { acting, type Wallet } from '../sign-in.js'
 import { Interrupted } from '../upload-client.js'
@@ -34,49 +35,49 @@ const PATIENCE_MS = 3_600_000
 const PAUSE_MS = 2_000
 
 /** Uploads an object once or not at all: if the answer is lost, the job is `Unknown` until the outcome is found. */
-export function uploadObjects(parts: PayParts): JobKind<UploadInput, UploadResult> {
-  return { name: UPLOAD, run: (job) => upload(parts, job), reconcile: (job) => reconcileUpload(parts, job) }
+export function uploadObjects(deps: PayDeps): JobKind<UploadInput, UploadResult> {
+  return { name: UPLOAD, run: (job) => upload(deps, job), reconcile: (job) => reconcileUpload(deps, job) }
 }
 
-async function upload(parts: PayParts, job: UploadingJob): Promise<UploadResult> {
+async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
   const { id } = job.job
-  const known = await parts.made.objectOf(id)
-  if (known) return tell(parts, job, known)
+  const known = await deps.made.objectOf(id)
+  if (known) return tell(deps, job, known)
   // Either the process died before the end was sent, or an operator retries a job whose outcome is unknown.
-  if (await parts.made.attempt(id)) await refuseUnsettled(parts, job)
-  const actor = await parts.jobTokens.actorOf(job, 'WalletNotLinked')
+  if (await deps.sent.get(id)) await deps.sent.refuseUnsettled(() => unsettled(deps, job), 'upload')
+  const actor = await deps.jobTokens.actorOf(job, 'WalletNotLinked')
   const { wallet: named } = job.input
   let committed = false
   try {
-    const found = await acting(parts, actor, { named, needsAddress: true }, (wallet) =>
-      send(parts, job, wallet, () => {
+    const found = await acting(deps, actor, { named, needsAddress: true }, (wallet) =>
+      send(deps, job, wallet, () => {
         committed = true
       }),
     )
-    return await record(parts, job, found)
+    return await record(deps, job, found)
   } catch (error) {
     if (error instanceof OutcomeUnknown) throw error
     // Once the end was sent, only the service itself can say that it has no upload.
     if (committed && !(error instanceof S3Error || error instanceof Interrupted))
       throw new OutcomeUnknown('The upload ended in an error of its own.', { cause: error })
-    if (committed) await takeBack(parts, job)
-    await parts.ledger.release(id, () => job.owned())
-    throw laterOr(parts, job, error)
+    if (committed) await deps.sent.takeBack(job, 'upload')
+    else await deps.ledger.release(id, () => job.owned())
+    throw laterOr(deps, job, error)
   }
 }
 
 /** Streams the object to the service. Throws OutcomeUnknown only once the whole form was sent. */
-async function send(parts: PayParts, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
+async function send(deps: PayDeps, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
   const { size } = await requireObject(context, input)
   const { bucket, days, stamp } = input
-  await reserve(parts, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
+  await reserve(deps, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
   const { object, download } = await context.store.open(input.bucket, input.key)
   let done = 0
   try {
     if (object.stamp !== input.stamp || object.size !== size) throw replaced()
     job.report({ phase: 'Uploading', bytes: { done, total: size } })
-    return await postUpload(parts, wallet, {
+    return await postUpload(deps, wallet, {
       job: job.job,
       stamp: input.stamp,
       days: input.days,
@@ -101,18 +102,14 @@ async function send(parts: PayParts, job: UploadingJob, wallet: Wallet, committi
   }
 }
 
-/** The upload certainly was not made, although its end was sent. */
-async function takeBack(parts: PayParts, job: UploadingJob): Promise<void> {
-  try {
-    await job.uncommit()
-    await parts.made.settle(job.job.id)
-  } catch (cause) {
-    throw new OutcomeUnknown('The upload was refused, but the refusal could not be recorded.', { cause })
-  }
+/** Lists of the service do not have uploads for NFTs: whether it has one stays unknown. */
+async function unsettled(deps: PayDeps, job: UploadingJob): Promise<Found<FoundUpload>> {
+  const found = await findUpload(deps, job)
+  return found === 'unclear' && job.input.fileType === '1' ? 'none' : found
 }
 
 /** What passes is tried again for a while. */
-function laterOr({ host }: PayParts, job: UploadingJob, error: unknown): unknown {
+function laterOr({ host }: PayDeps, job: UploadingJob, error: unknown): unknown {
   const passes = error instanceof Interrupted || (error instanceof S3Error && [503, 504].includes(error.status))
   const given = job.putOff === undefined ? 0 : host.now() - job.putOff.since
   if (passes && given < PATIENCE_MS) return new Retry(PAUSE_MS, 'WaitingForPaymentService', { cause: error })
@@ -122,15 +119,6 @@ function laterOr({ host }: PayParts, job: UploadingJob, error: unknown): unknown
 
 function replaced(): S3Error {
   return new S3Error('PreconditionFailed', { message: 'The object was replaced before it was uploaded.' })
-}
-
-/** Throws OutcomeUnknown if the service has the upload of an earlier run, or cannot say. */
-async function refuseUnsettled(parts: PayParts, job: UploadingJob): Promise<void> {
-  const found = await findUpload(parts, job).catch((cause) => {
-    throw new OutcomeUnknown('The outcome of an earlier request for this upload could not be queried.', { cause })
-  })
-  if (found === 'none' || (found === 'unclear' && job.input.fileType === '1')) return
-  throw new OutcomeUnknown('The payment service may have an upload that this job requested before.')
 }
 
 export const UPLOAD = 'pay:UploadObjectToIpfs'
@@ -171,11 +159,11 @@ export const DURATION_METADATA = 'pay-duration'
  * Uploads an object that was stored with `x-amz-meta-pay-duration`, by a caller who may upload it: the metadata counts
  * for that caller alone. Each stored object is uploaded once, whatever copies say.
  */
-export async function uploadWritten(parts: PayParts, event: ObjectEvent): Promise<void> {
+export async function uploadWritten(deps: PayDeps, event: ObjectEvent): Promise<void> {
   const { name, bucket, key, authorized, origin } = event
   // Nearly every write: the object itself is not looked up.
   if (!name.startsWith('ObjectCreated:') || !authorized?.[DURATION_METADATA]) return
-  const { own, log } = parts.host
+  const { own, log } = deps.host
   const object = await own.store.find(bucket, key)
   const text = object?.metadata[DURATION_METADATA]
   const by = object?.authorized?.[DURATION_METADATA]
@@ -198,7 +186,7 @@ export async function uploadWritten(parts: PayParts, event: ObjectEvent): Promis
     resource: `/${bucket}/${key}`,
     input,
     accessKeyId: by.accessKeyId,
-    // The same object is uploaded once, also if a change of its metadata is told as another write.
+    // The same object is uploaded once, also if a change of its metadata is reported as another write.
     token: `${DURATION_METADATA}-${written.slice(0, 32)}`,
     requestHash: written,
   })

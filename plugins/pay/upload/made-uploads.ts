@@ -57,19 +57,17 @@ interface OfObject {
 /** Most uploads that are listed of one object. */
 const MOST_OF_OBJECT = 1000
 
-/** Records of uploads and of requests for them. */
+/** Records of uploads. */
 export class MadeUploads {
   readonly #made: Records<MadeUpload | MadeFile>
   readonly #ofObject: Records<OfObject>
   /** Ids of jobs by the number of their upload. */
   readonly #byNumber: Records<string>
-  readonly #attempts: Records<UploadAttempt>
 
   constructor({ state }: Pick<PluginHost, 'state'>) {
     this.#made = state.records('pay-made')
     this.#ofObject = state.records('pay-of-object')
     this.#byNumber = state.records('pay-by-number')
-    this.#attempts = state.records('pay-attempts')
   }
 
   /** The upload of a job. */
@@ -117,27 +115,6 @@ export class MadeUploads {
   /** All uploads, in no order. */
   async *all(): AsyncGenerator<MadeFile | MadeUpload, void> {
     for await (const [, upload] of this.#made.entries()) yield upload
-  }
-
-  attempt(jobId: string): Promise<UploadAttempt | undefined> {
-    return this.#attempts.get(jobId)
-  }
-
-  /** Durable when it resolves: to be awaited before the request is complete. */
-  begin(jobId: string, attempt: UploadAttempt): Promise<void> {
-    return this.#attempts.set(jobId, attempt)
-  }
-
-  /** Whether another job waits for the answer about an upload of this name, size and duration. */
-  async isAttempted(order: Pick<UploadAttempt, 'name' | 'size' | 'days'> & { readonly jobId: string }) {
-    for await (const [jobId, { name, size, days }] of this.#attempts.entries())
-      if (jobId !== order.jobId && name === order.name && size === order.size && days === order.days) return true
-    return false
-  }
-
-  /** Removes an attempt that certainly made nothing, or whose upload is on record. */
-  settle(jobId: string): Promise<void> {
-    return this.#attempts.delete(jobId)
   }
 }
 

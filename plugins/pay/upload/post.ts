@@ -10,8 +10,8 @@ import {
   type ServiceAnswer,
   serviceTokenOf,
 } from 'dealgate'
+import type { PayDeps } from '../deps.js'
 import { uploaded } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { apiPath, service } from '../service.js'
 import type { Wallet } from '../sign-in.js'
 import { type FilePost, postFile } from '../upload-client.js'
@@ -32,14 +32,14 @@ interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signa
  * @throws OutcomeUnknown only once the whole form was sent; S3Error; Interrupted; what `content` and `commit` throw
  */
 export async function postUpload(
-  parts: PayParts,
+  deps: PayDeps,
   wallet: Wallet,
   { job, stamp, days, fileType, commit, ...file }: UploadPost,
 ): Promise<FoundUpload> {
   const { token, address } = wallet
   const paidBy = address === undefined ? {} : { wallet: address }
   const { name } = file
-  const answer = await postFile(parts.client, {
+  const answer = await postFile(deps.client, {
     ...file,
     path: apiPath('storage', 'ipfs', 'upload'),
     token,
@@ -47,12 +47,12 @@ export async function postUpload(
     fields: { duration: String(days), file_type: fileType, ...(address !== undefined && { wallet_address: address }) },
     async beforeEnd(size) {
       // A job that was interrupted before has looked for its own upload.
-      if (job.token !== undefined && fileType === '0' && !(await parts.made.attempt(job.id)))
-        await refuseUnrecorded(parts, file.signal, wallet, { jobId: job.id, name, size, days })
-      await parts.made.begin(job.id, { name, size, days, fileType, sent: parts.host.now(), ...paidBy })
+      if (job.token !== undefined && fileType === '0' && !(await deps.sent.get(job.id)))
+        await refuseUnrecorded(deps, file.signal, wallet, { jobId: job.id, name, size, days })
+      await deps.sent.begin(job.id, { name, size, days, fileType, sent: deps.host.now(), ...paidBy })
       await commit()
     },
-    timeoutMs: parts.options.uploadTimeoutSeconds * 1000,
+    timeoutMs: deps.options.uploadTimeoutSeconds * 1000,
   }).catch((error) => {
     if (error instanceof AnswerLost)
       throw new OutcomeUnknown('The answer of the payment service was lost.', { cause: error })
@@ -118,8 +118,8 @@ const THOUSANDTHS = 1000n
  * What an upload is expected to cost, attofil: the average price for its size and time, times the factor by which
  * clients pay ahead. Undefined where the service does not tell its prices.
  */
-async function expectedCost(parts: PayParts, size: number, days: number): Promise<bigint | undefined> {
-  const [price, factor] = await Promise.all([parts.facts.pricePerYear(), parts.facts.factor()])
+async function expectedCost(deps: PayDeps, size: number, days: number): Promise<bigint | undefined> {
+  const [price, factor] = await Promise.all([deps.facts.pricePerYear(), deps.facts.factor()])
   if (price === undefined) return undefined
   const above = price * BigInt(size) * BigInt(days) * BigInt(Math.ceil(factor * Number(THOUSANDTHS)))
   const below = GB * DAYS * THOUSANDTHS
@@ -142,31 +142,31 @@ interface Upload extends Pick<UploadPost, 'job' | 'stamp' | 'signal'> {
  * operator has accepted, counts first what the service lists of the wallet. Throws SpendCapReached.
  */
 export async function reserve(
-  parts: PayParts,
+  deps: PayDeps,
   { settings }: Pick<Context, 'settings'>,
   wallet: Wallet,
   { job, stamp, bucket, days, size, signal }: Upload,
 ): Promise<void> {
   const ofBucket = bucket === undefined ? undefined : (await settings.get(bucket, 'deal'))?.MaxSpendPerDay
-  const caps = { all: capOf(parts.options.maxSpendPerDay), bucket: capOf(ofBucket) }
+  const caps = { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket) }
   if (caps.all === undefined && caps.bucket === undefined) return
-  const amount = await expectedCost(parts, size, days)
+  const amount = await expectedCost(deps, size, days)
   if (amount === undefined) {
     throw new S3Error('SpendCapReached', {
       message:
         'The payment service does not tell its prices in fil, so that the daily cap cannot be kept. Without a cap it need not: set maxSpendPerDay to none.',
     })
   }
-  await parts.ledger.recover(`payment:${wallet.address ?? ''}`, async (since) => {
+  await deps.ledger.recover(`payment:${wallet.address ?? ''}`, async (since) => {
     const lost: ListedExpense[] = []
-    for (const upload of await unrecordedSince(parts, signal, wallet, since)) {
+    for (const upload of await unrecordedSince(deps, signal, wallet, since)) {
       const { SourceFileUploadId, IdempotencyKey, FileSize, DurationDays } = upload
-      const cost = await expectedCost(parts, FileSize, DurationDays)
+      const cost = await expectedCost(deps, FileSize, DurationDays)
       if (cost !== undefined)
         lost.push({ id: IdempotencyKey || `upload-${SourceFileUploadId}`, bucket: NO_BUCKET, amount: cost })
     }
     return lost
   })
   const listedAs = keyFor(job, stamp)
-  await parts.ledger.reserve({ jobId: job.id, bucket: bucket ?? NO_BUCKET, amount, listedAs }, caps)
+  await deps.ledger.reserve({ jobId: job.id, bucket: bucket ?? NO_BUCKET, amount, listedAs }, caps)
 }

@@ -1,6 +1,6 @@
-import { type Context, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
+import { type Context, type Found, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
+import type { PayDeps } from '../deps.js'
 import { detail, type KeyedUpload, keyedUploads, type Upload } from '../documents.js'
-import type { PayParts } from '../parts.js'
 import { apiPath, service } from '../service.js'
 import { acting, type Wallet } from '../sign-in.js'
 import type { MadeFile, MadeUpload, UploadAttempt } from './made-uploads.js'
@@ -18,52 +18,35 @@ type UploadingJob = RunningJob<UploadTerms>
 
 /** Finds out whether the upload of a job whose answer was lost was made. Implements JobKind.reconcile. */
 export async function reconcileUpload(
-  parts: PayParts,
+  deps: PayDeps,
   job: RunningJob<UploadInput>,
-): Promise<Reconciled<UploadResult>> {
-  const known = await parts.made.objectOf(job.job.id)
-  if (known) return { done: await tell(parts, job, known) }
-  return reconcileAttempt(parts, job, (found) => record(parts, job, found))
-}
-
-type Reconciled<Result> = { readonly done: Result } | 'not-done' | undefined
-
-/** As `JobKind.reconcile`, for an upload that is not on record. */
-export async function reconcileAttempt<Result>(
-  parts: PayParts,
-  job: UploadingJob,
-  done: (found: FoundUpload) => Promise<Result>,
-): Promise<Reconciled<Result>> {
-  const { id } = job.job
-  const attempt = await parts.made.attempt(id)
-  // The end of the form is sent only after the attempt was recorded.
-  if (!attempt) return 'not-done'
-  const found = await findUpload(parts, job)
-  if (found === 'unclear') return undefined
-  if (found !== 'none') return { done: await done(found) }
-  if (parts.host.now() - attempt.sent < parts.options.reconcileAfterSeconds * 1000 || !job.owned()) return undefined
-  await parts.ledger.release(id, () => job.owned())
-  await parts.made.settle(id)
-  return 'not-done'
+): Promise<{ readonly done: UploadResult } | 'not-done' | undefined> {
+  const known = await deps.made.objectOf(job.job.id)
+  if (known) return { done: await tell(deps, job, known) }
+  return deps.sent.reconcile(
+    job,
+    () => findUpload(deps, job),
+    (found) => record(deps, job, found),
+  )
 }
 
 /**
  * Searches the newest uploads of the wallet for that of a job: by name, size, duration and time. `unclear`: several may
  * be it, or the service does not list it.
  */
-export async function findUpload(parts: PayParts, job: UploadingJob): Promise<FoundUpload | 'none' | 'unclear'> {
-  const attempt = await parts.made.attempt(job.job.id)
+export async function findUpload(deps: PayDeps, job: UploadingJob): Promise<Found<FoundUpload>> {
+  const attempt = await deps.sent.get(job.job.id)
   if (!attempt) return 'none'
   // The input of a job whose form was still to be read has none.
   const { fileType = job.input.fileType, days = job.input.days } = attempt
   // Lists hold the uploads by users alone.
   if (fileType === '1') return 'unclear'
-  const actor = await parts.jobTokens.actorOf(job, 'WalletNotLinked')
+  const actor = await deps.jobTokens.actorOf(job, 'WalletNotLinked')
   // Another wallet may be linked by now, which does not see the upload: it is refused.
-  return acting(parts, actor, { named: attempt.wallet, needsAddress: true }, async (wallet) => {
-    const [one, another] = await candidates(parts, job.signal, wallet, { ...attempt, days, jobId: job.job.id })
+  return acting(deps, actor, { named: attempt.wallet, needsAddress: true }, async (wallet) => {
+    const [one, another] = await candidates(deps, job.signal, wallet, { ...attempt, days, jobId: job.job.id })
     if (!one) return 'none'
-    return another ? 'unclear' : detailed(parts, job, wallet, one)
+    return another ? 'unclear' : detailed(deps, job, wallet, one)
   })
 }
 
@@ -71,13 +54,13 @@ type Sought = Pick<UploadAttempt, 'name' | 'size' | 'sent'> & { readonly days: n
 
 /** Uploads by users that the wallet has made since then with this name, size and time, and that no other job made. */
 async function candidates(
-  parts: PayParts,
+  deps: PayDeps,
   signal: AbortSignal,
   wallet: Wallet,
   { name, size, days, sent, jobId }: Sought,
 ): Promise<readonly KeyedUpload[]> {
   const query = { file_name: name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
-  const answer = await ask(parts, signal, wallet, apiPath('storage', 'tasks', 'deals'), {
+  const answer = await ask(deps, signal, wallet, apiPath('storage', 'tasks', 'deals'), {
     ...query,
     page_size: SEARCHED,
     page_number: 1,
@@ -87,7 +70,7 @@ async function candidates(
   for (const upload of service.dataOf(answer, keyedUploads.read).Uploads) {
     const { FileName, FileSize, DurationDays, UploadAt, SourceFileUploadId } = upload
     const isIt = FileName === name && FileSize === size && DurationDays === days && UploadAt >= since
-    if (isIt && !(await parts.made.isOfAnother(SourceFileUploadId, jobId))) found.push(upload)
+    if (isIt && !(await deps.made.isOfAnother(SourceFileUploadId, jobId))) found.push(upload)
   }
   return found
 }
@@ -97,7 +80,7 @@ const MOST_PAGES = 100
 
 /** Uploads by users that the wallet has made since then, ms since 1970, and that are on no record. */
 export async function unrecordedSince(
-  parts: PayParts,
+  deps: PayDeps,
   signal: AbortSignal,
   wallet: Wallet,
   since: number,
@@ -106,12 +89,12 @@ export async function unrecordedSince(
   const query = { wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n', page_size: SEARCHED }
   for (let page_number = 1; page_number <= MOST_PAGES; page_number++) {
     const path = apiPath('storage', 'tasks', 'deals')
-    const answer = await ask(parts, signal, wallet, path, { ...query, page_number })
+    const answer = await ask(deps, signal, wallet, path, { ...query, page_number })
     const newer = service.dataOf(answer, keyedUploads.read).Uploads.filter(({ UploadAt }) => UploadAt * 1000 >= since)
     for (const upload of newer) {
       const { FileName: name, FileSize: size, DurationDays: days, SourceFileUploadId: id } = upload
-      const isAwaited = await parts.made.isAttempted({ name, size, days, jobId: '' })
-      if (!isAwaited && !(await parts.made.isOfAnother(id, ''))) found.push(upload)
+      const isAwaited = await isAttempted(deps, { name, size, days, jobId: '' })
+      if (!isAwaited && !(await deps.made.isOfAnother(id, ''))) found.push(upload)
     }
     if (newer.length < SEARCHED) break
   }
@@ -126,20 +109,20 @@ const REPEATED_MS = 7 * 86_400_000
  * the upload. Throws DuplicateRequest for an upload that may be it.
  */
 export async function refuseUnrecorded(
-  parts: PayParts,
+  deps: PayDeps,
   signal: AbortSignal,
   wallet: Wallet,
   order: Omit<Sought, 'sent'>,
 ): Promise<void> {
-  const sent = parts.host.now() - REPEATED_MS
-  const found = await candidates(parts, signal, wallet, { ...order, sent }).catch((error) => {
+  const sent = deps.host.now() - REPEATED_MS
+  const found = await candidates(deps, signal, wallet, { ...order, sent }).catch((error) => {
     // A service without such a list cannot tell.
     if (error instanceof S3Error && error.status < 500) return []
     throw error
   })
   const lost = found.find(({ IdempotencyKey }) => IdempotencyKey === null)
   // The upload may be that of another job whose answer is under way.
-  if (!lost || (await parts.made.isAttempted(order))) return
+  if (!lost || (await isAttempted(deps, order))) return
   throw new S3Error('DuplicateRequest', {
     message:
       'The payment service has an upload of this name, size and duration that this server has no record of: the record was lost, or another program uploaded it. To upload it once more, send no client token.',
@@ -147,16 +130,23 @@ export async function refuseUnrecorded(
   })
 }
 
+/** Whether another job waits for the answer about an upload of this name, size and duration. */
+async function isAttempted({ sent }: PayDeps, { jobId, name, size, days }: Omit<Sought, 'sent'>): Promise<boolean> {
+  for await (const [other, attempt] of sent.entries())
+    if (other !== jobId && attempt.name === name && attempt.size === size && attempt.days === days) return true
+  return false
+}
+
 function walletOf({ address }: Wallet) {
   return address === undefined ? {} : { wallet: address }
 }
 
 /** The list does not show the CID of the content; the detail of an upload does. */
-async function detailed(parts: PayParts, job: UploadingJob, wallet: Wallet, upload: Upload): Promise<FoundUpload> {
+async function detailed(deps: PayDeps, job: UploadingJob, wallet: Wallet, upload: Upload): Promise<FoundUpload> {
   const id = upload.SourceFileUploadId
-  const inPath = parts.options.detailUploadId === 'path'
+  const inPath = deps.options.detailUploadId === 'path'
   const path = apiPath('storage', 'deal', 'detail', '0', ...(inPath ? [String(id)] : []))
-  const answer = await ask(parts, job.signal, wallet, path, inPath ? {} : { source_file_upload_id: id })
+  const answer = await ask(deps, job.signal, wallet, path, inPath ? {} : { source_file_upload_id: id })
   const { WCid, IpfsUrl } = service.dataOf(answer, detail.read).Deal
   return {
     uploadId: id,
@@ -169,13 +159,13 @@ async function detailed(parts: PayParts, job: UploadingJob, wallet: Wallet, uplo
 }
 
 function ask(
-  parts: PayParts,
+  deps: PayDeps,
   signal: AbortSignal,
   { token }: Wallet,
   path: readonly string[],
   query: Readonly<Record<string, string | number | undefined>>,
 ) {
-  return parts.client.send({ method: 'GET', path, query, token, signal })
+  return deps.client.send({ method: 'GET', path, query, token, signal })
 }
 
 type RecordedJob = RunningJob<UploadInput>
@@ -185,11 +175,11 @@ export type FoundUpload = Pick<MadeFile, 'uploadId' | 'cid' | 'wCid' | 'url' | '
 /**
  * Records the upload of a job, and tells it of the object. Throws OutcomeUnknown when that fails; it can be repeated.
  */
-export async function record(parts: PayParts, job: RecordedJob, found: FoundUpload): Promise<UploadResult> {
+export async function record(deps: PayDeps, job: RecordedJob, found: FoundUpload): Promise<UploadResult> {
   const { id, accessKeyId } = job.job
   const { bucket, key, stamp, days, fileType } = job.input
   try {
-    const birth = await parts.host.own.creationTimes.now(bucket)
+    const birth = await deps.host.own.creationTimes.now(bucket)
     const made: MadeUpload = {
       ...found,
       jobId: id,
@@ -201,22 +191,22 @@ export async function record(parts: PayParts, job: RecordedJob, found: FoundUplo
       days,
       fileType,
       accessKeyId,
-      made: parts.host.now(),
+      made: deps.host.now(),
     }
-    await parts.made.remember(made)
-    await parts.made.settle(id)
-    return await tell(parts, job, made)
+    await deps.made.remember(made)
+    await deps.sent.settle(id)
+    return await tell(deps, job, made)
   } catch (cause) {
     throw new OutcomeUnknown('The object was uploaded, but that could not be recorded.', { cause })
   }
 }
 
 /** The result of a job whose upload is on record. The object's metadata may be updated later. */
-export async function tell(parts: PayParts, job: RecordedJob, made: MadeUpload): Promise<UploadResult> {
+export async function tell(deps: PayDeps, job: RecordedJob, made: MadeUpload): Promise<UploadResult> {
   job.note(`upload ${made.uploadId}`)
   job.link('Payment', `/-/pay/v1/uploads/${made.uploadId}/payment`)
   try {
-    await tellObject(parts.host.own, job.context, made, { 'pay-cid': made.cid, 'pay-upload-id': String(made.uploadId) })
+    await tellObject(deps.host.own, job.context, made, { 'pay-cid': made.cid, 'pay-upload-id': String(made.uploadId) })
   } catch (err) {
     job.log.warn({ err, upload: made.uploadId }, 'object uploaded; its metadata is not yet updated')
   }

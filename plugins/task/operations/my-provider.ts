@@ -44,10 +44,10 @@ export function updateMyProvider(deps: TaskDeps) {
       const call = { method: 'POST', path: ['miner', 'info'], body: { kind: 'form', fields } } as const
       const answer = await send(deps, context, request, call, { need: 'any', missing })
       const data = platform.dataOf(answer, z.record(z.string(), z.unknown()).nullish())
-      const told = Object.entries(data ?? {}).flatMap(([name, value]): [string, string][] =>
+      const reported = Object.entries(data ?? {}).flatMap(([name, value]): [string, string][] =>
         typeof value === 'object' ? [] : [[name, String(value)]],
       )
-      return withRaw({ Message: messageOf(answer), Provider: Object.fromEntries(told) }, answer.json)
+      return withRaw({ Message: messageOf(answer), Provider: Object.fromEntries(reported) }, answer.json)
     },
   })
 }

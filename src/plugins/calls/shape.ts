@@ -281,7 +281,7 @@ function definitionOf(schema: z.ZodType): Definition {
 }
 
 /** Largest number of problems in one message. */
-const MAX_TOLD = 5
+const MAX_REPORTED = 5
 
 /** Parses a value by its schema. Throws InvalidArgument, naming the argument. */
 export async function checked<T>(schema: z.ZodType<T>, value: unknown): Promise<T> {
@@ -292,8 +292,8 @@ export async function checked<T>(schema: z.ZodType<T>, value: unknown): Promise<
   const name = first?.name ?? ''
   if (problems.length === 1)
     throw invalidArgument(name, said(first?.message ?? ''), valueAt(value, result.error.issues[0]))
-  const told = problems.slice(0, MAX_TOLD).map((one) => `${one.name || 'The document'}: ${one.message}`)
-  throw new S3Error('InvalidArgument', { message: `${told.join('; ')}.`, fields: { ArgumentName: name } })
+  const reported = problems.slice(0, MAX_REPORTED).map((one) => `${one.name || 'The document'}: ${one.message}`)
+  throw new S3Error('InvalidArgument', { message: `${reported.join('; ')}.`, fields: { ArgumentName: name } })
 }
 
 /** Messages of plugins continue the name ("must be ..."); those of zod are whole sentences. */

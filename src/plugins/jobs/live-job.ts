@@ -1,9 +1,8 @@
 import type { Context, RunningJob } from '../../api/context.js'
 import type { Job, JobProgress, PutOff } from '../../api/jobs.js'
 import type { Lease } from '../../api/locks.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { isMarked, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import { Retry } from './job.js'
 import type { JobStore, LogLine } from './job-store.js'
 import type { JobRecord } from './record.js'
 
@@ -20,7 +19,7 @@ const COMMIT_AGAIN_MS = 5000
 /** Why a job's signal fires. */
 export type Interruption = 'cancelled' | 'stopping' | 'taken-over' | 'silent'
 
-interface LiveParts {
+interface LiveDeps {
   readonly store: JobStore
   readonly lease: Lease
   readonly context: Context
@@ -34,7 +33,7 @@ export class LiveJob implements RunningJob<unknown> {
   readonly context: Context
   readonly log: Logger
   readonly putOff: PutOff | undefined
-  readonly #parts: LiveParts
+  readonly #deps: LiveDeps
   readonly #controller = new AbortController()
   #job: Job
   #committed: boolean
@@ -46,13 +45,13 @@ export class LiveJob implements RunningJob<unknown> {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(record: JobRecord, parts: LiveParts) {
+  constructor(record: JobRecord, deps: LiveDeps) {
     this.#job = record.job
     this.#committed = record.committed
     this.putOff = record.putOff
-    this.#parts = parts
-    this.context = parts.context
-    this.log = parts.log
+    this.#deps = deps
+    this.context = deps.context
+    this.log = deps.log
   }
 
   get job(): Job {
@@ -85,7 +84,7 @@ export class LiveJob implements RunningJob<unknown> {
   }
 
   report(progress: Partial<JobProgress>): void {
-    this.#job = { ...this.#job, progress: { ...this.#job.progress, ...progress }, updated: this.#parts.now() }
+    this.#job = { ...this.#job, progress: { ...this.#job.progress, ...progress }, updated: this.#deps.now() }
     this.#saveSoon('job')
   }
 
@@ -95,14 +94,14 @@ export class LiveJob implements RunningJob<unknown> {
   }
 
   note(line: string): void {
-    this.#lines.push({ time: this.#parts.now(), line: line.slice(0, LINE_LENGTH) })
+    this.#lines.push({ time: this.#deps.now(), line: line.slice(0, LINE_LENGTH) })
     if (this.#lines.length > LOG_LINES) this.#lines.shift()
     this.#saveSoon('lines')
   }
 
   /** Interrupts the job if another process may have taken it over. */
   checkClaim(): void {
-    if (!this.#parts.lease.held()) this.interrupt('taken-over')
+    if (!this.#deps.lease.held()) this.interrupt('taken-over')
   }
 
   owned(): boolean {
@@ -143,7 +142,7 @@ export class LiveJob implements RunningJob<unknown> {
 
   /** Loads the log of an earlier run, to append to it. */
   async open(): Promise<this> {
-    this.#lines = [...((await this.#parts.store.logs.get(this.#job.id)) ?? []), ...this.#lines].slice(-LOG_LINES)
+    this.#lines = [...((await this.#deps.store.logs.get(this.#job.id)) ?? []), ...this.#lines].slice(-LOG_LINES)
     return this
   }
 
@@ -159,7 +158,7 @@ export class LiveJob implements RunningJob<unknown> {
   async #write(to: (record: JobRecord) => JobRecord): Promise<void> {
     this.#heard = performance.now()
     try {
-      await this.#parts.store.change(this.#job.id, (record) => this.merged(to(record)))
+      await this.#deps.store.change(this.#job.id, (record) => this.merged(to(record)))
     } catch (thrown) {
       // Nothing was sent, so the job can start again once the records are writable.
       if (thrown instanceof S3Error && thrown.status >= 500) {
@@ -184,7 +183,7 @@ export class LiveJob implements RunningJob<unknown> {
     const { job, lines } = this.#unsaved
     if (!job && !lines) return
     this.#unsaved = { job: false, lines: false }
-    const { store } = this.#parts
+    const { store } = this.#deps
     try {
       if (lines) await store.logs.set(this.#job.id, this.#lines)
       if (job) await store.change(this.#job.id, (record) => this.merged(record))
@@ -200,5 +199,25 @@ class InterruptedError extends Error {
   override readonly name = 'AbortError'
   constructor(readonly why: Interruption) {
     super(`The job was interrupted: ${why}`)
+  }
+}
+
+const RETRY: unique symbol = Symbol.for('dealgate.Retry')
+
+/** Thrown by `run` to run the job again after `afterMs`. The message becomes the phase of the job. */
+export class Retry extends Error {
+  override readonly name = 'Retry'
+  readonly afterMs: number
+  constructor(afterMs: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.afterMs = afterMs
+  }
+
+  get [RETRY](): true {
+    return true
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isMarked(value, RETRY)
   }
 }

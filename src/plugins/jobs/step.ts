@@ -5,13 +5,12 @@ import type { Lease } from '../../api/locks.js'
 import { OutcomeUnknown, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { HOUR_MS } from '../../common/time.js'
-import { Retry } from './job.js'
 import type { JobStore } from './job-store.js'
-import { type Interruption, LiveJob } from './live-job.js'
+import { type Interruption, LiveJob, Retry } from './live-job.js'
 import { ended, failureOf, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
 import { type Attendance, attended } from './waiters.js'
 
-export interface StepParts {
+export interface StepDeps {
   readonly store: JobStore
   readonly log: Logger
   /** ms since 1970 */
@@ -54,18 +53,18 @@ const WRITE_LAST_MS = 30_000
 
 /** Takes a job one step further: runs it, or finds out its outcome. Never rejects. */
 export async function runStep(
-  parts: StepParts,
+  deps: StepDeps,
   kind: AnyKind,
   id: string,
   { onLive, first }: StepOptions,
 ): Promise<Next> {
   let lease: Lease | undefined
   try {
-    lease = await parts.acquireLease(id)
+    lease = await deps.acquireLease(id)
     if (!lease) return 'elsewhere'
-    return await leasedStep(parts, kind, id, lease, { onLive, first })
+    return await leasedStep(deps, kind, id, lease, { onLive, first })
   } catch (err) {
-    if (!parts.stopping.aborted) parts.log.error({ err, job: id }, 'a job could not be started and will be retried')
+    if (!deps.stopping.aborted) deps.log.error({ err, job: id }, 'a job could not be started and will be retried')
     return { againIn: TROUBLE_MS }
   } finally {
     await lease?.release()
@@ -73,13 +72,13 @@ export async function runStep(
 }
 
 async function leasedStep(
-  parts: StepParts,
+  deps: StepDeps,
   kind: AnyKind,
   id: string,
   lease: Lease,
   { onLive, first }: StepOptions,
 ): Promise<Next> {
-  const { store, now } = parts
+  const { store, now } = deps
   const record = await store.read(id)
   if (!record || hasEnded(record.job.status)) {
     return (await store.mend(id)) || !store.index.get(id) ? 'finished' : { againIn: TROUBLE_MS }
@@ -90,14 +89,14 @@ async function leasedStep(
     return 'finished'
   }
   if (record.notBefore > now() && !((unknown || record.held) && first)) return { againIn: record.notBefore - now() }
-  const context = await parts.contextOf(record.job)
-  if (!context) return unknown ? askLater(parts, id) : withoutIdentity(store, id)
-  const log = parts.log.child({ job: id, operation: record.job.operation })
+  const context = await deps.contextOf(record.job)
+  if (!context) return unknown ? askLater(deps, id) : withoutIdentity(store, id)
+  const log = deps.log.child({ job: id, operation: record.job.operation })
   const live = await new LiveJob(record, { store, lease, context, log, now }).open()
   onLive(live)
   try {
-    if (record.held) return await decide(parts, kind, live)
-    return await (unknown ? reconcile(parts, kind, live) : run(parts, kind, live))
+    if (record.held) return await decide(deps, kind, live)
+    return await (unknown ? reconcile(deps, kind, live) : run(deps, kind, live))
   } finally {
     await live.close()
   }
@@ -110,15 +109,15 @@ async function withoutIdentity(store: JobStore, id: string): Promise<Next> {
   return 'finished'
 }
 
-async function run(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next> {
-  const { store, now } = parts
+async function run(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Next> {
+  const { store, now } = deps
   const { id } = live.job
   const begun = await store.change(id, (present) => (mayRun(present) ? withStatus(present, 'Active') : present))
   if (begun.job.status !== 'Active') return { againIn: 0 }
   let outcome: ((record: JobRecord) => JobRecord) | undefined
   try {
     live.signal.throwIfAborted()
-    const result = plain(await attended(live, parts.attendance, 'told', () => kind.run(live)))
+    const result = plain(await attended(live, deps.attendance, 'logged', () => kind.run(live)))
     outcome = (present) => ended(present, { status: 'Complete', result })
   } catch (thrown) {
     live.checkClaim()
@@ -128,7 +127,7 @@ async function run(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next
   }
   await live.close()
   if (!outcome) return 'elsewhere'
-  const written = await writeOutcome(parts, live, outcome)
+  const written = await writeOutcome(deps, live, outcome)
   if (hasEnded(written.job.status)) return 'finished'
   return { againIn: Math.max(0, written.notBefore - now()) }
 }
@@ -147,15 +146,15 @@ function logError(live: LiveJob, err: unknown): void {
 }
 
 /** Decides a held job that no process holds any more: its process has died, or has left the decision to the kind. */
-async function decide(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next> {
-  const { store } = parts
+async function decide(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Next> {
+  const { store } = deps
   const { id } = live.job
   let decision: 'release' | 'drop' = 'drop'
   try {
-    if (kind.held) decision = await attended(live, parts.attendance, 'ends', async () => kind.held?.(live) ?? 'drop')
+    if (kind.held) decision = await attended(live, deps.attendance, 'ends', async () => kind.held?.(live) ?? 'drop')
   } catch (err) {
-    if (!parts.stopping.aborted) live.log.warn({ err }, 'could not decide yet whether a held job starts')
-    return askLater(parts, id, DECIDE_LAST_MS)
+    if (!deps.stopping.aborted) live.log.warn({ err }, 'could not decide yet whether a held job starts')
+    return askLater(deps, id, DECIDE_LAST_MS)
   }
   if (decision === 'drop') {
     await store.remove(id, (present) => present.held)
@@ -165,29 +164,29 @@ async function decide(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<N
   return { againIn: 0 }
 }
 
-async function reconcile(parts: StepParts, kind: AnyKind, live: LiveJob): Promise<Next> {
+async function reconcile(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Next> {
   const { id } = live.job
-  await parts.store.change(id, (present) =>
+  await deps.store.change(id, (present) =>
     present.job.status === 'Unknown' ? present : { ...withStatus(present, 'Unknown'), committed: true },
   )
   let answer: Awaited<ReturnType<NonNullable<AnyKind['reconcile']>>>
   try {
-    answer = await attended(live, parts.attendance, 'ends', async () => kind.reconcile?.(live))
+    answer = await attended(live, deps.attendance, 'ends', async () => kind.reconcile?.(live))
     if (answer !== undefined && answer !== 'not-done') answer = { done: plain(answer.done) }
   } catch (err) {
     if (!live.interruption) live.log.warn({ err }, 'could not find out the outcome of a job yet')
   }
   await live.close()
-  if (answer === undefined) return askLater(parts, id)
+  if (answer === undefined) return askLater(deps, id)
   const known = answer
-  const written = await writeOutcome(parts, live, (present) => {
+  const written = await writeOutcome(deps, live, (present) => {
     if (present.job.status !== 'Unknown') return present
     return known === 'not-done' ? renewed(present) : ended(present, { status: 'Complete', result: known.done })
   })
   return hasEnded(written.job.status) ? 'finished' : { againIn: 0 }
 }
 
-async function askLater({ store, now }: StepParts, id: string, longestMs = ASK_LAST_MS): Promise<Next> {
+async function askLater({ store, now }: StepDeps, id: string, longestMs = ASK_LAST_MS): Promise<Next> {
   const written = await store.change(id, (present) => {
     const open = present.job.status === 'Unknown' || (present.held && present.job.status === 'New')
     if (!open) return present
@@ -199,7 +198,7 @@ async function askLater({ store, now }: StepParts, id: string, longestMs = ASK_L
 
 /** Writes the outcome of a job, and retries while the records cannot be written, because only this process knows it. */
 async function writeOutcome(
-  { store, stopping }: StepParts,
+  { store, stopping }: StepDeps,
   live: LiveJob,
   to: (record: JobRecord) => JobRecord,
 ): Promise<JobRecord> {

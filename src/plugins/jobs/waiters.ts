@@ -75,12 +75,12 @@ const LONGEST_TIMER_MS = 2 ** 30
 /**
  * Waits for the work of a kind, which may take hours. Once the job was interrupted it waits for `graceMs` at most, then
  * rejects with the reason of the interruption; a later result of the work is discarded.
- * @param silence `told`: silence is only logged; `ends`: silence also interrupts the work, which can be repeated
+ * @param silence `logged`: silence is only logged; `ends`: silence also interrupts the work, which can be repeated
  */
 export async function attended<T>(
   live: LiveJob,
   { graceMs, silenceMs }: Attendance,
-  silence: 'told' | 'ends',
+  silence: 'logged' | 'ends',
   work: () => Promise<T>,
 ): Promise<T> {
   let patience = silenceMs

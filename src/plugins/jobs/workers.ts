@@ -7,7 +7,7 @@ import type { JobStore } from './job-store.js'
 import { sweepJobs } from './list-jobs.js'
 import type { LiveJob } from './live-job.js'
 import { hasEnded, type JobRecord, oncePerSignature } from './record.js'
-import { type AnyKind, type Next, runStep, type StepOptions, type StepParts } from './step.js'
+import { type AnyKind, type Next, runStep, type StepDeps, type StepOptions } from './step.js'
 import type { Waiters } from './waiters.js'
 
 const DEFAULT_CONCURRENCY = 4
@@ -33,7 +33,7 @@ interface Work {
 
 /** Runs queued jobs, at most `concurrency` per kind. */
 export class Workers {
-  readonly #parts: Omit<StepParts, 'stopping'>
+  readonly #deps: Omit<StepDeps, 'stopping'>
   readonly #onFinished: (id: string) => void
   readonly #lanes = new Map<string, Lane>()
   readonly #queued = new Set<string>()
@@ -45,8 +45,8 @@ export class Workers {
   #idle: (() => void) | undefined
 
   /** @param onFinished called when a job has ended here, or was found to have ended elsewhere */
-  constructor(parts: Omit<StepParts, 'stopping'>, onFinished: (id: string) => void) {
-    this.#parts = parts
+  constructor(deps: Omit<StepDeps, 'stopping'>, onFinished: (id: string) => void) {
+    this.#deps = deps
     this.#onFinished = onFinished
     // Each job that waits adds a listener.
     setMaxListeners(0, this.#stopping.signal)
@@ -136,7 +136,7 @@ export class Workers {
     const work: Work = { live: undefined, again: false }
     this.#working.set(id, work)
     lane.working++
-    const next = await runStep({ ...this.#parts, stopping: this.stopping }, lane.kind, id, this.#options(id, work))
+    const next = await runStep({ ...this.#deps, stopping: this.stopping }, lane.kind, id, this.#options(id, work))
     lane.working--
     this.#working.delete(id)
     this.#after(lane, id, work.again ? { againIn: 0 } : next)
@@ -171,7 +171,7 @@ export class Workers {
   }
 }
 
-interface RoundsParts {
+interface RoundsDeps {
   readonly store: JobStore
   readonly workers: Workers
   readonly held: HeldJobs
@@ -189,17 +189,17 @@ const LOOK_MS = 10_000
 
 /** What is done for all jobs from time to time. */
 export class Rounds {
-  readonly #parts: RoundsParts
+  readonly #deps: RoundsDeps
   readonly #tasks: PeriodicTask[] = []
   /** Kinds of jobs that no loaded plugin can run; each is logged once. */
   readonly #orphaned = new Set<string>()
 
-  constructor(parts: RoundsParts) {
-    this.#parts = parts
+  constructor(deps: RoundsDeps) {
+    this.#deps = deps
   }
 
   start(): void {
-    const { shared, expiryMs, store, workers, log, now } = this.#parts
+    const { shared, expiryMs, store, workers, log, now } = this.#deps
     if (shared) this.#every(LOOK_MS, 'looking for jobs', () => this.#look())
     if (expiryMs > 0)
       this.#every(HOUR_MS, 'removing old jobs', () => sweepJobs(store, now() - expiryMs, workers.stopping, log))
@@ -211,7 +211,7 @@ export class Rounds {
 
   /** Schedules every job that has not ended and that this process is not running or holding. */
   scheduleAll(): void {
-    const { store, workers, held, log } = this.#parts
+    const { store, workers, held, log } = this.#deps
     for (const [id, { kind, end }] of store.index.oldestFirst()) {
       if (end || workers.has(id) || held.has(id)) continue
       if (workers.knows(kind)) workers.schedule(kind, id)
@@ -226,7 +226,7 @@ export class Rounds {
    * On a shared state: picks up jobs that other proxies left, and interrupts those that they took over or cancelled.
    */
   async #look(): Promise<void> {
-    const { store, workers } = this.#parts
+    const { store, workers } = this.#deps
     await store.refresh()
     this.scheduleAll()
     for (const live of workers.allLive()) {
@@ -237,14 +237,14 @@ export class Rounds {
   }
 
   #every(intervalMs: number, what: string, run: () => Promise<unknown>): void {
-    const { log } = this.#parts
+    const { log } = this.#deps
     const task = new PeriodicTask(run, (err) => log.error({ err }, `${what} failed and will be retried`))
     task.start(intervalMs)
     this.#tasks.push(task)
   }
 }
 
-interface OrdersParts {
+interface OrdersDeps {
   readonly store: JobStore
   readonly workers: Workers
   readonly held: HeldJobs
@@ -257,21 +257,21 @@ type Change = (record: JobRecord) => JobRecord
 
 /** Changes of jobs on request, and what follows from their new states. */
 export class Orders {
-  readonly #parts: OrdersParts
+  readonly #deps: OrdersDeps
 
-  constructor(parts: OrdersParts) {
-    this.#parts = parts
+  constructor(deps: OrdersDeps) {
+    this.#deps = deps
   }
 
   /** Changes a job, then releases its lease, notifies its waiters or schedules it, as its new state requires. */
   async update(id: string, to: Change): Promise<Job> {
-    return this.#changed(await this.#parts.store.change(id, to))
+    return this.#changed(await this.#deps.store.change(id, to))
   }
 
   /** As `update`, for a request: a signature counts once, also when the change is refused. */
   async order(id: string, signature: string | undefined, to: Change): Promise<Job> {
     if (signature === undefined) return this.update(id, to)
-    const { store, now } = this.#parts
+    const { store, now } = this.#deps
     let refusal: unknown
     const attempt = (record: JobRecord) => {
       try {
@@ -290,7 +290,7 @@ export class Orders {
   }
 
   async #changed(record: JobRecord): Promise<Job> {
-    const { held, waiters, workers } = this.#parts
+    const { held, waiters, workers } = this.#deps
     const { job } = record
     if (!record.held) await held.remove(job.id)
     if (hasEnded(job.status)) waiters.notify(job.id)

@@ -3,7 +3,7 @@ import type { SpendLedger } from './spend-ledger.js'
 
 /** Most records that a gauge reads: a scrape must not walk through millions. */
 const MAX_READ = 10_000
-/** Most states that are told apart, and the length of their names: another service may state anything. */
+/** Most states that are counted by themselves, and the length of their names: another service may state anything. */
 const MAX_STATES = 20
 const MAX_NAME = 64
 const OTHER = 'Other'

@@ -30,7 +30,7 @@ export function providerShape(timeOf: (text: string) => string | undefined) {
     Score: member('score', score),
     Status: member('status', text),
     ContactInfo: member('contact_info', text),
-    UpdateTime: member('update_time_str', text, 'When this was told, as the service wrote it.'),
+    UpdateTime: member('update_time_str', text, 'When this was reported, as the service wrote it.'),
     UpdatedAt: member(
       'update_time_str',
       { read: lenient.text.transform(timeOf), shown: z.string().optional() },

@@ -6,7 +6,7 @@ import type { SpendLedger } from './spend-ledger.js'
 
 type SendingJob = Pick<RunningJob<unknown>, 'job' | 'owned' | 'uncommit'>
 
-/** What a search for the effect of a request has found. `unclear`: several things may be it, or it cannot be told. */
+/** What a search for the effect of a request has found. `unclear`: several things may be it, or it is not known. */
 export type Found<T> = T | 'none' | 'unclear'
 
 export interface SentRequestsOptions {
@@ -34,6 +34,11 @@ export class SentRequests<Request extends { readonly sent: number }> {
 
   get(jobId: string): Promise<Request | undefined> {
     return this.#records.get(jobId)
+  }
+
+  /** All of them, by the ids of their jobs. */
+  entries(): AsyncIterable<[jobId: string, request: Request]> {
+    return this.#records.entries()
   }
 
   /** Durable when it resolves: to be awaited before the request is complete. */

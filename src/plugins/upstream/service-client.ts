@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, FormData, request } from 'undici'
+import { z } from 'zod'
 import { S3Error } from '../../common/errors/s3-error.js'
 
 type Fields = Iterable<readonly [name: string, value: string]>
@@ -145,6 +146,13 @@ export class ServiceClient {
   close(): Promise<void> {
     return this.#agent.destroy()
   }
+}
+
+/** Schemas of options that plugins with a service have. */
+export const serviceOptions = {
+  /** Address of the service; default none. */
+  url: () => z.url({ protocol: /^https?$/ }).optional(),
+  seconds: (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback),
 }
 
 /** The client of a service that the server may lack, made at its first use. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
 import type { PluginState } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -301,4 +302,20 @@ export function parseAmount(text: string): bigint | undefined {
 export function formatAmount(attofil: bigint): string {
   const fraction = (attofil % ONE).toString().padStart(DIGITS, '0').replace(/0+$/, '')
   return fraction === '' ? `${attofil / ONE}` : `${attofil / ONE}.${fraction}`
+}
+
+/** Schema of an option that caps the fil per day; default 10. */
+export function filPerDay() {
+  return z
+    .string()
+    .refine(
+      (text) => text === 'none' || parseAmount(text) !== undefined,
+      'must be a decimal number of fil, with at most 18 digits after the point, or none',
+    )
+    .default('10')
+}
+
+/** The cap in attofil that a text states; undefined for `none` and for no text, which are no cap. */
+export function capOf(text: string | undefined): bigint | undefined {
+  return text === undefined || text === 'none' ? undefined : parseAmount(text)
 }

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openSpending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/deps.js'
 import { type Attempt, BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Records, State } from '../../../src/api/state.js'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openSpending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/deps.js'
 import { OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { steady } from '../../../plugins/deal/documents/deal-document.js'
+import { steady } from '../../../plugins/deal/deal-document.js'
 
 t.test('an expiry stays what it was first said to be, unless it has really moved', async (t) => {
   const epochMs = 30_000

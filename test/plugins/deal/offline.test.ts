@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { DealDeps, openSpending } from '../../../plugins/deal/deps.js'
 import type { TaskRecord } from '../../../plugins/deal/offline/task-records.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import { DealParts, openSpending } from '../../../plugins/deal/parts.js'
+import { Scheduler } from '../../../plugins/deal/periodic/scheduler.js'
 import { OFFLINE_DEAL } from '../../../plugins/deal/records/attempts.js'
-import { Scheduler } from '../../../plugins/deal/schedules/scheduler.js'
 import type { Identity } from '../../../src/api/identity.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { PluginServices } from '../../../src/api/plugin.js'
@@ -290,7 +290,7 @@ together('a schedule makes offline deals on the terms of the bucket', async (t) 
   const set = await offline.call('POST', 'x-deal-config', { Schedules: [schedule], OfflineTerms: terms })
   t.equal(set.status, 200, set.body)
   offline.now = Date.parse('2026-11-22T03:00:00Z')
-  const parts = new DealParts(dealOptions.parse({}), offline.proxy.host)
+  const parts = new DealDeps(dealOptions.parse({}), offline.proxy.host)
   const look = () => new Scheduler(parts).work.run({ signal: new AbortController().signal, mayGoOn: () => true })
   await look()
   const job = await offline.job('Complete')

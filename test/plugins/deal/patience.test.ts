@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openSpending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/deps.js'
 import {
   type DealCause,
   OBJECT_DEAL,
@@ -10,7 +10,7 @@ import {
 import { type Patience, patiently } from '../../../plugins/deal/records/sequence.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-import { Retry } from '../../../src/plugins/jobs/job.js'
+import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest } from '../../support/sign/signed-request.js'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
+import { DealDeps } from '../../../plugins/deal/deps.js'
 import { objectDeals } from '../../../plugins/deal/jobs/deal-jobs.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import { DealParts } from '../../../plugins/deal/parts.js'
 import {
   type Attempt,
   Attempts,
@@ -33,12 +33,12 @@ async function start(t: Test, tokens = false) {
 }
 
 /** What another server on the same state works with. */
-function partsOf({ host }: DealProxy): DealParts {
-  return new DealParts(dealOptions.parse({}), host)
+function partsOf({ host }: DealProxy): DealDeps {
+  return new DealDeps(dealOptions.parse({}), host)
 }
 
 /** Of a lifecycle transition: the money is put on record before the job begins. */
-async function reserved({ host }: DealProxy, parts: DealParts): Promise<Job<ObjectDealInput>> {
+async function reserved({ host }: DealProxy, parts: DealDeps): Promise<Job<ObjectDealInput>> {
   const job = await host.own.jobs.create({
     ...{ kind: OBJECT_DEAL, resource: '/fakes/a', input, accessKeyId: '', held: true },
   })
@@ -143,5 +143,5 @@ t.test('a job that is run again and cancelled while its deal is unknown keeps it
   await parts.attempts.sweep(elsewhere)
   t.match(await parts.attempts.get(id), { jobId: id }, 'the attempt is kept')
   const others: unknown = { jobs: elsewhere, attempts: parts.attempts, tasks: parts.tasks, deals: parts.deals }
-  t.equal(await endedInVain(others as DealParts, id), false)
+  t.equal(await endedInVain(others as DealDeps, id), false)
 })

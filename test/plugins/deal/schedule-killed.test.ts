@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { ScheduleRecords } from '../../../plugins/deal/schedules/schedule-records.js'
+import { ScheduleRecords } from '../../../plugins/deal/periodic/schedule-records.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'

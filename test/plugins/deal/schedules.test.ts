@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import { retire } from '../../../plugins/deal/follow/follower.js'
+import { DealDeps } from '../../../plugins/deal/deps.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import { DealParts } from '../../../plugins/deal/parts.js'
+import { retire } from '../../../plugins/deal/periodic/follower.js'
+import { ScheduleRecords } from '../../../plugins/deal/periodic/schedule-records.js'
+import { type BackupSchedule, latestDue, Scheduler, whyInvalid } from '../../../plugins/deal/periodic/scheduler.js'
 import { BUCKET_DEAL, RUN_SCHEDULE } from '../../../plugins/deal/records/attempts.js'
 import type { DealRecord } from '../../../plugins/deal/records/deal-records.js'
-import { ScheduleRecords } from '../../../plugins/deal/schedules/schedule-records.js'
-import { type BackupSchedule, latestDue, Scheduler, whyInvalid } from '../../../plugins/deal/schedules/scheduler.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
@@ -27,7 +27,7 @@ const at = (text: string) => Date.parse(text)
 
 /** Runs the scheduler once. The one of the server itself looks so seldom that a test sees it at the start alone. */
 function look({ host }: DealProxy, options: object = {}): Promise<void> {
-  const parts = new DealParts(dealOptions.parse({ maxSpendPerDay: 'none', maxTimesAsk: 'none', ...options }), host)
+  const parts = new DealDeps(dealOptions.parse({ maxSpendPerDay: 'none', maxTimesAsk: 'none', ...options }), host)
   return new Scheduler(parts).work.run({ signal: new AbortController().signal, mayGoOn: () => true })
 }
 
@@ -96,8 +96,8 @@ class Backups {
     ).then((found) => found.filter((deal) => deal !== undefined))
   }
 
-  get parts(): DealParts {
-    return new DealParts(dealOptions.parse({}), this.proxy.host)
+  get parts(): DealDeps {
+    return new DealDeps(dealOptions.parse({}), this.proxy.host)
   }
 }
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openSpending } from '../../../plugins/deal/parts.js'
+import { openSpending } from '../../../plugins/deal/deps.js'
 import type { Records, State } from '../../../src/api/state.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'

@@ -1,6 +1,6 @@
 import { CopyObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { VERIFY } from '../../../plugins/deal/follow/verify.js'
+import { VERIFY } from '../../../plugins/deal/periodic/verify.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/attempts.js'
 import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { Job } from '../../../src/api/jobs.js'

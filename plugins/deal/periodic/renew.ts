@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { S3Error, type StoredObject } from 'dealgate'
 import { configurationOf } from '../configuration.js'
-import type { AgreedTerms, DealParts } from '../parts.js'
+import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
 import { type DealRecord, holds, idOf, isDoubted } from '../records/deal-records.js'
 import { payingAccount } from '../subject.js'
@@ -14,8 +14,8 @@ const DAY_MS = 86_400_000
  * its life is over: otherwise a deal shorter than those days would be renewed at once, again and again. A deal is
  * renewed once, however often it is examined. A renewal that was refused or lost is retried on another day.
  */
-export async function renew(parts: DealParts, record: DealRecord): Promise<void> {
-  const { host, deals, jobs } = parts
+export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
+  const { host, deals, jobs } = deps
   const { bucket, key, stamp, live, renewedBy, deal, made, generation } = record
   if (key === undefined || stamp === undefined || live?.expires === undefined || !holds(record)) return
   const days = (await configurationOf(host, bucket))?.RenewBeforeDays
@@ -28,15 +28,15 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
     other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other) && other.retired === undefined)
   if (about.findLast(counts)?.deal.dealCid !== deal.dealCid) return
   if (renewedBy !== undefined && record.taskUuid === undefined && !isLost(about, renewedBy, host.now())) {
-    await tryAgain(parts, renewedBy)
+    await tryAgain(deps, renewedBy)
     return
   }
   const object = await host.own.store.find(bucket, key)
   if (object?.stamp !== stamp) return
-  if (record.taskUuid !== undefined) return renewOffline(parts, record, object)
+  if (record.taskUuid !== undefined) return renewOffline(deps, record, object)
   // The server pays from its own account, and only for its own buckets.
   await host.own.checks.requireOwner(bucket)
-  const agreed = await termsToRenewOn(parts, record, object)
+  const agreed = await termsToRenewOn(deps, record, object)
   const input: ObjectDealInput = {
     bucket,
     key,
@@ -55,11 +55,7 @@ export async function renew(parts: DealParts, record: DealRecord): Promise<void>
 }
 
 /** The next offline deal of the bucket holds the object, too. */
-async function renewOffline(
-  { host, deals, marks }: DealParts,
-  record: DealRecord,
-  object: StoredObject,
-): Promise<void> {
+async function renewOffline({ host, deals, marks }: DealDeps, record: DealRecord, object: StoredObject): Promise<void> {
   const { bucket, key, stamp, size } = object
   if (record.renewedBy !== undefined) return
   await marks.set({ bucket, key, since: host.now(), object: { stamp, size } })
@@ -70,12 +66,12 @@ async function renewOffline(
  * The terms of the deal. A deal that another account paid for, such as one for an object that it stored here, is
  * renewed on the terms of the bucket: the server does not pay that account's price.
  */
-async function termsToRenewOn(parts: DealParts, record: DealRecord, object: StoredObject): Promise<AgreedTerms> {
-  const { own } = parts.host
+async function termsToRenewOn(deps: DealDeps, record: DealRecord, object: StoredObject): Promise<AgreedTerms> {
+  const { own } = deps.host
   if (record.account === payingAccount(own.caller))
     return { terms: termsOf(record), ...(record.priceConfirmed && { priceConfirmed: true }) }
   const storageClass = object.archive?.storageClass
-  return parts.termsFor(own, record.bucket, { object, ...(storageClass !== undefined && { storageClass }) })
+  return deps.termsFor(own, record.bucket, { object, ...(storageClass !== undefined && { storageClass }) })
 }
 
 /** True when the deal of that job was made, and has held nothing for a day. */
@@ -84,7 +80,7 @@ function isLost(about: readonly DealRecord[], jobId: string, now: number): boole
   return follower?.live !== undefined && !holds(follower) && now - follower.live.asked >= DAY_MS
 }
 
-async function tryAgain({ jobs, host }: DealParts, id: string): Promise<void> {
+async function tryAgain({ jobs, host }: DealDeps, id: string): Promise<void> {
   const job = await jobs.get(id)
   if (job?.status !== 'Failed' || host.now() - job.updated < DAY_MS) return
   await jobs.retry(id).catch((error) => {

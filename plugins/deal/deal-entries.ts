@@ -1,10 +1,10 @@
 import { type Context, PageOf, type PageRequest, S3Error } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { DealClient, type DealSubject, type HistoryEntry } from '../deal-client.js'
-import type { DealParts } from '../parts.js'
-import { type DealRecord, isFinal, type LiveState } from '../records/deal-records.js'
+import { DealClient, type DealSubject, type HistoryEntry } from './deal-client.js'
 import { askState, dealDocument, documentOf } from './deal-document.js'
+import type { DealDeps } from './deps.js'
+import { type DealRecord, isFinal, type LiveState } from './records/deal-records.js'
 
 /** A deal of a history, in the envelope of the gateway. */
 export const dealEntry = z.object({
@@ -26,7 +26,7 @@ interface DealPage {
 
 /** Deals for the subject, oldest first, with their present state on the network. */
 export async function dealPage(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   subject: DealSubject,
   { limit, from }: PageRequest,
@@ -35,24 +35,24 @@ export async function dealPage(
   const history = await client.history(subject)
   // A gateway that cannot tell whether there are any may have lost the record of deals that were made through this
   // server.
-  const entries = history.entries ?? (await parts.deals.of(subject.bucket, subject.key)).map(entryOf)
+  const entries = history.entries ?? (await deps.deals.of(subject.bucket, subject.key)).map(entryOf)
   const start = from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : 0
   const end = start + limit
-  const items = await pMap(entries.slice(start, end), (entry) => withState(parts, context, client, entry), {
+  const items = await pMap(entries.slice(start, end), (entry) => withState(deps, context, client, entry), {
     concurrency: AT_ONCE,
   })
   return { page: new PageOf(items, end < entries.length ? String(end) : undefined), raw: history.raw }
 }
 
 async function withState(
-  parts: DealParts,
+  deps: DealDeps,
   context: Context,
   client: DealClient,
   { status, message, data }: HistoryEntry,
 ): Promise<DealEntry> {
   if (!data) return { Status: status, Message: message }
-  const state = await stateOf(parts, context, client, data.dealCid)
-  return { Status: status, Message: message, Deal: documentOf(data, state, parts.options.epochSeconds) }
+  const state = await stateOf(deps, context, client, data.dealCid)
+  return { Status: status, Message: message, Deal: documentOf(data, state, deps.options.epochSeconds) }
 }
 
 function entryOf({ deal }: DealRecord): HistoryEntry {
@@ -61,17 +61,17 @@ function entryOf({ deal }: DealRecord): HistoryEntry {
 
 /** State of a deal on the network: queried now unless it is fresh or final. Undefined when it is not known. */
 export async function stateOf(
-  parts: DealParts,
+  deps: DealDeps,
   { gateway, log }: Pick<Context, 'gateway' | 'log'>,
   client: DealClient,
   dealCid: string,
 ): Promise<LiveState | undefined> {
-  const record = await parts.deals.get(dealCid)
-  const now = parts.host.now()
+  const record = await deps.deals.get(dealCid)
+  const now = deps.host.now()
   if (record?.live && (isFinal(record.live.state) || record.live.asked > now - FRESH_MS)) return record.live
   try {
     if (dealCid === '' || !(await gateway.features()).dealStatus) return record?.live
-    return (await askState(client, dealCid, now, parts.options.epochSeconds, record?.live)) ?? record?.live
+    return (await askState(client, dealCid, now, deps.options.epochSeconds, record?.live)) ?? record?.live
   } catch (err) {
     if (!(err instanceof S3Error)) throw err
     log.warn({ err, deal: dealCid }, 'the state of a deal could not be queried')

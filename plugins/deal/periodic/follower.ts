@@ -2,9 +2,9 @@ import { type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
 import pMap from 'p-map'
 import { configurationOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
-import { askState, tellObject } from '../documents/deal-document.js'
+import { askState, tellObject } from '../deal-document.js'
+import type { DealDeps } from '../deps.js'
 import { requireHealth } from '../known-providers.js'
-import type { DealParts } from '../parts.js'
 import { endedInVain } from '../records/attempts.js'
 import { type DealRecord, idOf, isDoubted, isFinal, isVerified } from '../records/deal-records.js'
 import { dealsHolding } from '../records/held-deals.js'
@@ -21,19 +21,19 @@ const SWEEP_MS = 3_600_000
  * servers that share a state, one runs it at a time.
  */
 export class Follower {
-  readonly #parts: DealParts
+  readonly #deps: DealDeps
   /** ms since 1970. */
   #swept = 0
 
-  constructor(parts: DealParts) {
-    this.#parts = parts
+  constructor(deps: DealDeps) {
+    this.#deps = deps
   }
 
   /** The periodic work that runs the follower. */
   get work(): PeriodicWork {
     return {
       name: 'status',
-      everySeconds: this.#parts.options.statusIntervalSeconds,
+      everySeconds: this.#deps.options.statusIntervalSeconds,
       atStart: true,
       run: async (current) => {
         await this.#sweep()
@@ -43,7 +43,7 @@ export class Follower {
   }
 
   async #follow({ mayGoOn }: PeriodicRun): Promise<void> {
-    const { deals, host, options } = this.#parts
+    const { deals, host, options } = this.#deps
     const { dealStatus } = await host.own.gateway.features()
     let due: DealRecord[] = []
     for await (const deal of deals.open()) {
@@ -60,16 +60,16 @@ export class Follower {
 
   async #retired(deal: DealRecord): Promise<boolean> {
     try {
-      return await retire(this.#parts, deal)
+      return await retire(this.#deps, deal)
     } catch (err) {
-      this.#parts.host.log.warn({ err, deal: deal.deal.dealCid }, 'a deal of an old backup could not be given up yet')
-      await requireHealth(this.#parts)
+      this.#deps.host.log.warn({ err, deal: deal.deal.dealCid }, 'a deal of an old backup could not be given up yet')
+      await requireHealth(this.#deps)
       return false
     }
   }
 
   async #ask(due: readonly DealRecord[]): Promise<void> {
-    const { host, options, deals } = this.#parts
+    const { host, options, deals } = this.#deps
     const client = new DealClient(host.own.gateway, host.log)
     await pMap(
       due,
@@ -84,7 +84,7 @@ export class Follower {
             { err, deal: dealCid, bucket: deal.bucket },
             'the state of a deal could not be followed; retrying in the next run',
           )
-          await requireHealth(this.#parts)
+          await requireHealth(this.#deps)
         }
       },
       { concurrency: AT_ONCE },
@@ -96,15 +96,15 @@ export class Follower {
    * restored.
    */
   async #act(before: DealRecord, deal: DealRecord): Promise<void> {
-    const { host, deals } = this.#parts
+    const { host, deals } = this.#deps
     const { state, expires } = deal.live ?? {}
     const over = isFinal(state)
     const changed = state !== before.live?.state || expires !== before.live?.expires
     const steps = [
-      async () => void ((changed || over) && (await tellObject(this.#parts, host.own, deal))),
-      async () => void (await verify(this.#parts, deal)),
-      () => renew(this.#parts, deal),
-      () => rescue(this.#parts, deal, (other) => verify(this.#parts, other)),
+      async () => void ((changed || over) && (await tellObject(this.#deps, host.own, deal))),
+      async () => void (await verify(this.#deps, deal)),
+      () => renew(this.#deps, deal),
+      () => rescue(this.#deps, deal, (other) => verify(this.#deps, other)),
     ]
     const failures: unknown[] = []
     for (const step of steps) await step().catch((error) => failures.push(error))
@@ -117,9 +117,9 @@ export class Follower {
   }
 
   async #sweep(): Promise<void> {
-    const { host, spending, attempts, jobs, waits } = this.#parts
+    const { host, spending, attempts, jobs, waits } = this.#deps
     if (host.now() - this.#swept < SWEEP_MS) return
-    await spending.sweep((jobId) => endedInVain(this.#parts, jobId))
+    await spending.sweep((jobId) => endedInVain(this.#deps, jobId))
     await attempts.sweep(jobs)
     await waits.lookAtAll()
     this.#swept = host.now()
@@ -130,16 +130,16 @@ export class Follower {
  * Ends the monitoring and the renewals of a deal whose backup is older than the generations that its schedule keeps. A
  * deal that may be the last one for an object that is still there stays. Resolves true when the deal is retired.
  */
-export async function retire(parts: DealParts, record: DealRecord): Promise<boolean> {
-  const { host, deals } = parts
-  if (!(await isOutdated(parts, record)) || (await isNeeded(parts, record))) return false
+export async function retire(deps: DealDeps, record: DealRecord): Promise<boolean> {
+  const { host, deals } = deps
+  if (!(await isOutdated(deps, record)) || (await isNeeded(deps, record))) return false
   await deals.setRetired(idOf(record), host.now())
   await deals.close(idOf(record))
   host.log.info({ bucket: record.bucket, deal: record.deal.dealCid }, 'a deal of an old backup is no longer monitored')
   return true
 }
 
-async function isOutdated({ host, schedules }: DealParts, { bucket, generation }: DealRecord): Promise<boolean> {
+async function isOutdated({ host, schedules }: DealDeps, { bucket, generation }: DealRecord): Promise<boolean> {
   if (!generation) return false
   const { schedule: id, due } = generation
   const keep = (await configurationOf(host, bucket))?.Schedules?.find(({ Id }) => Id === id)?.KeepGenerations
@@ -149,10 +149,10 @@ async function isOutdated({ host, schedules }: DealParts, { bucket, generation }
 }
 
 /** True unless the object was replaced or removed, or another deal certainly holds it. */
-async function isNeeded(parts: DealParts, { bucket, key, stamp, deal }: DealRecord): Promise<boolean> {
+async function isNeeded(deps: DealDeps, { bucket, key, stamp, deal }: DealRecord): Promise<boolean> {
   if (key === undefined || stamp === undefined) return false
-  const object = await parts.host.own.store.find(bucket, key)
+  const object = await deps.host.own.store.find(bucket, key)
   if (object?.stamp !== stamp) return false
-  const others = (await dealsHolding(parts, object)).filter((other) => other.deal.dealCid !== deal.dealCid)
+  const others = (await dealsHolding(deps, object)).filter((other) => other.deal.dealCid !== deal.dealCid)
   return !others.some((other) => (object.cold ? isVerified(other) : !isDoubted(other)))
 }

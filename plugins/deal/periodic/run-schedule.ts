@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { type Job, type JobKind, type RunningJob, S3Error, type StoredObject, type StoreEntry } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { failure, keepSome } from '../documents/deal-entries.js'
-import type { DealParts } from '../parts.js'
+import { failure, keepSome } from '../deal-entries.js'
+import type { DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../records/attempts.js'
 import { patiently, waitingLong } from '../records/sequence.js'
 
@@ -43,18 +43,18 @@ const NOTHING: Passed = { after: '', made: 0, gone: 0, failed: 0, failures: [] }
  * have ended. Memory does not grow with the bucket. After a restart the job continues where it stopped; the jobs of the
  * objects have tokens, so that no deal is made twice.
  */
-export function scheduleRuns(parts: DealParts): JobKind<RunScheduleInput, RunScheduleResult> {
+export function scheduleRuns(deps: DealDeps): JobKind<RunScheduleInput, RunScheduleResult> {
   return {
     name: RUN_SCHEDULE,
     run: (job) =>
-      run(parts, job).catch((error) => {
-        throw patiently(job, error, parts.host.now(), waitingLong)
+      run(deps, job).catch((error) => {
+        throw patiently(job, error, deps.host.now(), waitingLong)
       }),
   }
 }
 
-async function run(parts: DealParts, job: RunningJob<RunScheduleInput>): Promise<RunScheduleResult> {
-  const records = parts.host.state.records<Passed>('deal-schedule-runs')
+async function run(deps: DealDeps, job: RunningJob<RunScheduleInput>): Promise<RunScheduleResult> {
+  const records = deps.host.state.records<Passed>('deal-schedule-runs')
   const { bucket, prefix, generation } = job.input
   let passed = (await records.get(job.job.id)) ?? NOTHING
   for (;;) {
@@ -63,7 +63,7 @@ async function run(parts: DealParts, job: RunningJob<RunScheduleInput>): Promise
     const keys = page.entries.flatMap((entry: StoreEntry) => (entry.kind === 'object' ? [entry.key] : []))
     const last = keys.at(-1)
     if (last !== undefined) {
-      passed = { ...(await backUp(parts, job, keys, passed)), after: last }
+      passed = { ...(await backUp(deps, job, keys, passed)), after: last }
       await records.set(job.job.id, passed)
     }
     if (!page.truncated || last === undefined) break
@@ -77,7 +77,7 @@ async function run(parts: DealParts, job: RunningJob<RunScheduleInput>): Promise
 }
 
 async function backUp(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<RunScheduleInput>,
   keys: readonly string[],
   before: Passed,
@@ -88,9 +88,9 @@ async function backUp(
   const backingUp = pMap(
     keys,
     async (key) => {
-      const child = await order(parts, job, key)
+      const child = await order(deps, job, key)
       if (child === undefined) return
-      const ended = child instanceof S3Error ? child : await outcome(parts, job, child.id, signal)
+      const ended = child instanceof S3Error ? child : await outcome(deps, job, child.id, signal)
       if (ended === undefined) passed = { ...passed, made: passed.made + 1 }
       else if (ended.code === 'PreconditionFailed' || ended.code === 'NoSuchKey')
         passed = { ...passed, gone: passed.gone + 1 }
@@ -110,7 +110,7 @@ async function backUp(
 
 /** The job of an object's deal; undefined for an object that is not selected. A refusal is returned. */
 async function order(
-  parts: DealParts,
+  deps: DealDeps,
   job: RunningJob<RunScheduleInput>,
   key: string,
 ): Promise<Job | S3Error | undefined> {
@@ -119,17 +119,17 @@ async function order(
   const token = tokenFor(job.job.token ?? job.job.id, key)
   try {
     for (const known of [token, tokenFor(job.job.id, key)]) {
-      const earlier = await parts.jobs.find({ accessKeyId: '', token: known, requestHash: known })
+      const earlier = await deps.jobs.find({ accessKeyId: '', token: known, requestHash: known })
       if (earlier) return earlier
     }
     const object = await job.context.store.find(bucket, key)
     if (!object || !isSelected(object, job.input)) return undefined
     const storageClass = object.archive?.storageClass
-    const agreed = await parts.termsFor(job.context, bucket, { object, ...(storageClass && { storageClass }) })
+    const agreed = await deps.termsFor(job.context, bucket, { object, ...(storageClass && { storageClass }) })
     const { stamp } = object
     const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'schedule', generation }
     const resource = `/${bucket}/${key}`
-    return await parts.jobs.create({
+    return await deps.jobs.create({
       ...{ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token },
     })
   } catch (error) {
@@ -148,7 +148,7 @@ function isSelected({ tags = [] }: StoredObject, { tags: wanted }: RunScheduleIn
 
 /** Waits for the end of a job. Resolves undefined when its deal was made. */
 async function outcome(
-  { jobs }: DealParts,
+  { jobs }: DealDeps,
   job: RunningJob<RunScheduleInput>,
   id: string,
   signal: AbortSignal,

@@ -5,6 +5,7 @@ import {
   OptionalService,
   openFilLedger,
   type PluginHost,
+  SentRequests,
   type ServiceClient,
   type SpendLedger,
   secretKeyHash,
@@ -12,10 +13,10 @@ import {
 import { ServiceFacts, type Variant } from './facts.js'
 import type { PayOptions } from './options.js'
 import type { Wallets } from './sign-in.js'
-import { MadeUploads } from './upload/made-uploads.js'
+import { MadeUploads, type UploadAttempt } from './upload/made-uploads.js'
 
 /** Shared by the operations and jobs of this plugin. */
-export class PayParts {
+export class PayDeps {
   readonly options: PayOptions
   readonly host: PluginHost
   readonly wallets: Wallets
@@ -24,6 +25,7 @@ export class PayParts {
   readonly facts: ServiceFacts
   readonly made: MadeUploads
   readonly ledger: SpendLedger
+  readonly sent: SentRequests<UploadAttempt>
   readonly #service: OptionalService
 
   /** @param host need not have started yet */
@@ -42,6 +44,11 @@ export class PayParts {
     this.ledger = openFilLedger(host, {
       cost: 'The upload would cost about',
       all: 'all uploads, deals and tasks together',
+    })
+    this.sent = new SentRequests(host, {
+      records: 'pay-attempts',
+      ledger: this.ledger,
+      patienceSeconds: options.reconcileAfterSeconds,
     })
     const { paymentUrl, timeoutSeconds, tokenHeader } = options
     this.#service = new OptionalService(

@@ -1,8 +1,8 @@
 import { type Context, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { type DealClient, type GatewayDeal, type GatewayDealState, instantOf, timeOf } from '../deal-client.js'
-import type { DealParts } from '../parts.js'
-import { type DealRecord, holds, type LiveState } from '../records/deal-records.js'
+import { type DealClient, type GatewayDeal, type GatewayDealState, instantOf, timeOf } from './deal-client.js'
+import type { DealDeps } from './deps.js'
+import { type DealRecord, holds, type LiveState } from './records/deal-records.js'
 
 /**
  * Numbers, flags and amounts of money in the documents of this plugin. An amount is text everywhere, because a JSON
@@ -120,9 +120,9 @@ function isInstant(time: number): boolean {
  * @param deals for this very object, oldest first; at least one
  */
 function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined): Record<string, string> {
-  const told = deals.findLast(holds) ?? deals.at(-1)
-  if (!told) return {}
-  const { deal, live } = told
+  const reported = deals.findLast(holds) ?? deals.at(-1)
+  if (!reported) return {}
+  const { deal, live } = reported
   const document = documentOf(deal, live, epochSeconds)
   return {
     ...(deal.dataCid && { cid: deal.dataCid }),
@@ -130,7 +130,7 @@ function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined)
     'deal-count': String(deals.length),
     'deal-provider': deal.minerId,
     'deal-status': document.Status,
-    ...(told.taskUuid && { 'task-uuid': told.taskUuid }),
+    ...(reported.taskUuid && { 'task-uuid': reported.taskUuid }),
     ...(document.EstimatedExpiry && { 'deal-expiry': document.EstimatedExpiry }),
   }
 }
@@ -138,24 +138,24 @@ function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined)
 const OURS = ['cid', 'deal-cid', 'deal-count', 'deal-provider', 'deal-status', 'deal-expiry']
 
 /** Updates the facts of the object, if it is still the one that the deal holds. */
-export async function tellObject(parts: DealParts, context: Context, record: DealRecord): Promise<void> {
+export async function tellObject(deps: DealDeps, context: Context, record: DealRecord): Promise<void> {
   const { bucket, key, stamp } = record
   if (key === undefined || stamp === undefined) return
-  const deals = (await parts.deals.of(bucket, key)).filter((deal) => deal.stamp === stamp)
-  const facts = factsOf(deals, parts.options.epochSeconds)
+  const deals = (await deps.deals.of(bucket, key)).filter((deal) => deal.stamp === stamp)
+  const facts = factsOf(deals, deps.options.epochSeconds)
   const lost = !deals.some(holds)
   const annotate = ({ store }: Context) =>
     store.annotate(bucket, key, stamp, (archive) => {
       const others = Object.entries(archive?.facts ?? {}).filter(([name]) => !OURS.includes(name))
-      const { failed: _, ...told } = archive ?? {}
-      return { ...told, ...(lost && { failed: true as const }), facts: { ...Object.fromEntries(others), ...facts } }
+      const { failed: _, ...reported } = archive ?? {}
+      return { ...reported, ...(lost && { failed: true as const }), facts: { ...Object.fromEntries(others), ...facts } }
     })
   try {
     await annotate(context)
   } catch (error) {
     // A caller who may make deals for an object need not be able to write it.
     if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
-    await annotate(parts.host.own)
+    await annotate(deps.host.own)
   }
 }
 
@@ -171,8 +171,10 @@ export async function askState(
   epochSeconds: number | undefined,
   before: LiveState | undefined,
 ): Promise<LiveState | undefined> {
-  const told = await client.state(dealCid)
-  return told && steady(liveOf(told, now, epochSeconds), before, (told.epochSeconds ?? epochSeconds ?? 0) * 1000)
+  const reported = await client.state(dealCid)
+  return (
+    reported && steady(liveOf(reported, now, epochSeconds), before, (reported.epochSeconds ?? epochSeconds ?? 0) * 1000)
+  )
 }
 
 /**
@@ -190,9 +192,9 @@ export function steady(live: LiveState, before: LiveState | undefined, epochMs: 
 /** Longest time that an answer is assumed to take, ms. */
 const SLACK_MS = 5000
 
-function liveOf(told: GatewayDealState, now: number, configured: number | undefined): LiveState {
-  const { startEpoch, endEpoch, epoch } = told
-  const epochSeconds = told.epochSeconds ?? configured
+function liveOf(reported: GatewayDealState, now: number, configured: number | undefined): LiveState {
+  const { startEpoch, endEpoch, epoch } = reported
+  const epochSeconds = reported.epochSeconds ?? configured
   const span = (from: number | undefined, to: number | undefined) =>
     from === undefined || to === undefined || epochSeconds === undefined
       ? undefined
@@ -200,11 +202,11 @@ function liveOf(told: GatewayDealState, now: number, configured: number | undefi
   const left = span(epoch, endEpoch)
   const lasts = span(startEpoch, endEpoch)
   return {
-    state: told.state,
+    state: reported.state,
     asked: now,
-    ...(told.message && { message: told.message }),
-    ...(told.pieceCid && { pieceCid: told.pieceCid }),
-    ...(told.pieceSize && { pieceSize: told.pieceSize }),
+    ...(reported.message && { message: reported.message }),
+    ...(reported.pieceCid && { pieceCid: reported.pieceCid }),
+    ...(reported.pieceSize && { pieceSize: reported.pieceSize }),
     ...(startEpoch !== undefined && { startEpoch }),
     ...(endEpoch !== undefined && { endEpoch }),
     ...(left !== undefined && { expires: now + left }),

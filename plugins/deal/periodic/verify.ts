@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type JobKind, type RunningJob, S3Error } from 'dealgate'
 import { askToVerify } from '../archive/copy-calls.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import { type DealRecord, idOf, isVerified } from '../records/deal-records.js'
 import { dealsHolding } from '../records/held-deals.js'
 import { bringingBack, endBegins, patiently } from '../records/sequence.js'
@@ -29,47 +29,47 @@ const AGAIN_MS = 86_400_000
 const CONCURRENCY = 2
 
 /** Verifies deals before an object is left to them alone. */
-export function verifications(parts: DealParts): JobKind<VerifyInput, VerifyResult> {
+export function verifications(deps: DealDeps): JobKind<VerifyInput, VerifyResult> {
   return {
     name: VERIFY,
     concurrency: CONCURRENCY,
     async run(job) {
       try {
-        return await run(parts, job)
+        return await run(deps, job)
       } catch (error) {
         if (job.signal.aborted) throw error
-        const thrown = patiently(job, error, parts.host.now(), bringingBack)
-        if (thrown === error) await doubt(parts, job.input)
+        const thrown = patiently(job, error, deps.host.now(), bringingBack)
+        if (thrown === error) await doubt(deps, job.input)
         throw thrown
       }
     },
   }
 }
 
-async function run(parts: DealParts, job: RunningJob<VerifyInput>): Promise<VerifyResult> {
+async function run(deps: DealDeps, job: RunningJob<VerifyInput>): Promise<VerifyResult> {
   const { dealCid, id = dealCid } = job.input
   job.report({ phase: 'Verifying' })
   const why = await askToVerify(job.context, { ...job.input, signal: job.signal })
   if (why !== undefined)
     throw new S3Error('InvalidObjectState', { message: `The deal ${dealCid} did not deliver the object. ${why}` })
-  await parts.deals.setVerified(id, parts.host.now())
+  await deps.deals.setVerified(id, deps.host.now())
   return { DealCid: dealCid }
 }
 
 /** Marks the deal as doubted, and restores an object that was left to it, unless another deal has delivered it. */
-async function doubt(parts: DealParts, { dealCid, id = dealCid }: VerifyInput): Promise<void> {
-  const { host, deals } = parts
+async function doubt(deps: DealDeps, { dealCid, id = dealCid }: VerifyInput): Promise<void> {
+  const { host, deals } = deps
   host.log.warn({ deal: dealCid }, 'a deal does not deliver its object, and no longer counts')
   const record = await deals.setDoubted(id, host.now())
-  if (record) await rescue(parts, record)
+  if (record) await rescue(deps, record)
 }
 
 /**
  * Starts the verification of an active deal on which something depends: the object has no local copy, or other deals
  * for it may end. Resolves true while the deal may still prove good.
  */
-export async function verify(parts: DealParts, record: DealRecord): Promise<boolean> {
-  const { host, deals, jobs } = parts
+export async function verify(deps: DealDeps, record: DealRecord): Promise<boolean> {
+  const { host, deals, jobs } = deps
   const { bucket, key, stamp, live, verified, doubted } = record
   if (key === undefined || stamp === undefined || verified !== undefined) return false
   if (live?.state !== 'StorageDealActive' || (doubted !== undefined && host.now() - doubted < AGAIN_MS)) return false
@@ -96,14 +96,14 @@ export async function verify(parts: DealParts, record: DealRecord): Promise<bool
  * @param mayYetBeVerified whether the verification of a deal is under way: its outcome is awaited
  */
 export async function rescue(
-  parts: DealParts,
+  deps: DealDeps,
   record: DealRecord,
   mayYetBeVerified: (deal: DealRecord) => Promise<boolean> = async () => false,
 ): Promise<void> {
-  const { host, options } = parts
+  const { host, options } = deps
   const { bucket, key, stamp } = record
   if (key === undefined || stamp === undefined) return
-  const holding = await dealsHolding(parts, { bucket, key, stamp })
+  const holding = await dealsHolding(deps, { bucket, key, stamp })
   const now = host.now()
   const lasting = holding.filter(
     (deal) => (endBegins(deal, options.rescueBeforeDays) ?? Number.POSITIVE_INFINITY) > now,

@@ -3,7 +3,7 @@ import { Cron } from 'croner'
 import { type Job, type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { DealConfiguration } from '../configuration.js'
-import type { DealParts } from '../parts.js'
+import type { DealDeps } from '../deps.js'
 import {
   BUCKET_DEAL,
   type BucketDealInput,
@@ -24,24 +24,24 @@ type Offline = DealConfiguration['OfflineTerms']
  * of a backup has a token that is made of its due time, so that none begins twice.
  */
 export class Scheduler {
-  readonly #parts: DealParts
+  readonly #deps: DealDeps
 
-  constructor(parts: DealParts) {
-    this.#parts = parts
+  constructor(deps: DealDeps) {
+    this.#deps = deps
   }
 
   /** The periodic work that runs the scheduler. */
   get work(): PeriodicWork {
     return {
       name: 'schedules',
-      everySeconds: this.#parts.options.scheduleIntervalSeconds,
+      everySeconds: this.#deps.options.scheduleIntervalSeconds,
       atStart: true,
       run: (current) => this.#lookAtAll(current),
     }
   }
 
   async #lookAtAll({ mayGoOn }: PeriodicRun): Promise<void> {
-    const { host, schedules } = this.#parts
+    const { host, schedules } = this.#deps
     const seen = new Set<string>()
     for await (const [bucket, { Schedules }] of host.settings.buckets('deal')) {
       if (!Schedules?.length) continue
@@ -55,7 +55,7 @@ export class Scheduler {
   }
 
   async #lookAt(bucket: string): Promise<void> {
-    const { host, schedules } = this.#parts
+    const { host, schedules } = this.#deps
     const configuration = await host.settings.latest(bucket, 'deal')
     for (const schedule of configuration?.Schedules ?? []) {
       const record = await schedules.observe(bucket, schedule, host.now())
@@ -67,18 +67,18 @@ export class Scheduler {
   async #settle(record: ScheduleRecord): Promise<void> {
     const { last } = record
     if (!last || last.settled) return
-    const job = last.jobId === undefined ? undefined : await this.#parts.jobs.get(last.jobId)
+    const job = last.jobId === undefined ? undefined : await this.#deps.jobs.get(last.jobId)
     if (job && !['Complete', 'Failed', 'Cancelled'].includes(job.status)) return
-    await this.#parts.schedules.settled(record, job?.status === 'Complete' && isWhole(job))
+    await this.#deps.schedules.settled(record, job?.status === 'Complete' && isWhole(job))
   }
 
   /** After a downtime, the latest time that was missed stands for all. So does it while an earlier backup runs. */
   async #beginIfDue(schedule: BackupSchedule, record: ScheduleRecord, offline: Offline): Promise<void> {
-    const { host, schedules } = this.#parts
+    const { host, schedules } = this.#deps
     const { bucket, id, since, last } = record
     const due = latestDue(schedule, host.now())
     if (due === undefined || since === undefined || due <= since || (last && due <= last.due)) return
-    const running = last?.jobId === undefined ? undefined : await this.#parts.jobs.get(last.jobId)
+    const running = last?.jobId === undefined ? undefined : await this.#deps.jobs.get(last.jobId)
     if (running?.status === 'New' || running?.status === 'Active') return
     try {
       // The server pays from its own account, and only for its own buckets.
@@ -94,7 +94,7 @@ export class Scheduler {
   }
 
   async #begin(bucket: string, schedule: BackupSchedule, due: number, offline: Offline): Promise<Job> {
-    const { jobs, host } = this.#parts
+    const { jobs, host } = this.#deps
     const { Id, Filter, Kind } = schedule
     const token = createHash('sha256').update(`schedule/${bucket}/${Id}/${due}`).digest('hex')
     const order = { resource: `/${bucket}`, accessKeyId: '', token, requestHash: token }
@@ -110,7 +110,7 @@ export class Scheduler {
       const input: RunScheduleInput = { bucket, prefix, tags, generation }
       return jobs.create({ ...order, kind: RUN_SCHEDULE, input })
     }
-    const agreed = await this.#parts.termsFor(host.own, bucket, {})
+    const agreed = await this.#deps.termsFor(host.own, bucket, {})
     const input: BucketDealInput = { bucket, ...agreed, cause: 'schedule', generation }
     return jobs.create({ ...order, kind: BUCKET_DEAL, input })
   }

@@ -1,11 +1,11 @@
 import {
   type Context,
+  capOf,
   countByState,
   type Jobs,
   openFilLedger,
   type PluginGauge,
   type PluginHost,
-  parseAmount,
   type SpendCaps,
   type SpendLedger,
   type SpendLedgerOptions,
@@ -17,10 +17,10 @@ import { configurationOf } from './configuration.js'
 import { BudgetWaits } from './jobs/budget.js'
 import { TaskRecords } from './offline/task-records.js'
 import { type DealOptions, statedOf } from './options.js'
+import { ScheduleRecords } from './periodic/schedule-records.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
 import { DeepMarks } from './records/deep-marks.js'
-import { ScheduleRecords } from './schedules/schedule-records.js'
 import { payingAccount } from './subject.js'
 import { resolveTerms, type StatedTogether, statedBy, TERMS_METADATA, type TermSources } from './terms/resolve-terms.js'
 import type { DealTerms } from './terms/terms.js'
@@ -40,7 +40,7 @@ export interface AgreedTerms {
 }
 
 /** Shared by the operations, jobs and storage classes of this plugin. */
-export class DealParts {
+export class DealDeps {
   readonly options: DealOptions
   readonly host: PluginHost
   readonly spending: SpendLedger
@@ -95,12 +95,8 @@ export class DealParts {
   /** Daily spending caps: of all deals, and of deals of this bucket. */
   async capsFor(context: Pick<Context, 'settings'>, bucket: string): Promise<SpendCaps> {
     const configuration = await configurationOf(context, bucket)
-    return { all: amount(this.options.maxSpendPerDay), bucket: amount(configuration?.MaxSpendPerDay) }
+    return { all: capOf(this.options.maxSpendPerDay), bucket: capOf(configuration?.MaxSpendPerDay) }
   }
-}
-
-function amount(text: string | undefined): bigint | undefined {
-  return text === undefined ? undefined : parseAmount(text)
 }
 
 /** Ledger of what deals cost per day, attofil. Throws SpendCapReached for a deal that would exceed a cap. */
@@ -109,14 +105,14 @@ export function openSpending(host: Pick<SpendLedgerOptions, 'state' | 'now'>): S
 }
 
 /** Deals by state, and what they cost today. */
-export function dealGauges(parts: DealParts): readonly PluginGauge[] {
-  const { maxSpendPerDay } = parts.options
+export function dealGauges(deps: DealDeps): readonly PluginGauge[] {
+  const { maxSpendPerDay } = deps.options
   return [
     {
       name: 'deals',
       help: 'Deals that are not closed, by the state that the network last reported.',
-      read: () => countByState(parts.deals.open(), ({ live }) => live?.state ?? 'Unknown'),
+      read: () => countByState(deps.deals.open(), ({ live }) => live?.state ?? 'Unknown'),
     },
-    ...spendGauges(parts.spending, maxSpendPerDay),
+    ...spendGauges(deps.spending, maxSpendPerDay),
   ]
 }
