@@ -65,16 +65,7 @@ export const dealDocument = z.object({
 type DealDocument = z.output<typeof dealDocument>
 
 /** Facts of a deal that the gateway's history does not hold. */
-interface KnownOfDeal {
-  readonly state?: string
-  readonly message?: string
-  readonly pieceCid?: string
-  readonly pieceSize?: number
-  readonly startEpoch?: number
-  readonly endEpoch?: number
-  /** ms since 1970. */
-  readonly expires?: number
-}
+type KnownOfDeal = Partial<LiveState>
 
 /** @param epochSeconds length of an epoch, if known */
 export function documentOf(deal: GatewayDeal, known: KnownOfDeal = {}, epochSeconds?: number): DealDocument {

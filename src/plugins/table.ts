@@ -209,11 +209,24 @@ function matchPath(template: string, path: string): Params | undefined {
   return params
 }
 
-/** Formats the route of an operation as a request line: `GET /{Bucket}?x-deal=`. */
-export function routeText({ on }: AnyOperation): string {
-  const path = { service: on.path ?? '/', bucket: '/{Bucket}', object: '/{Bucket}/{Key}' }[on.resource]
+/**
+ * The path of the requests of an operation, with names of its parameters: `/{Bucket}/{Key}`.
+ * @param key how the key of an object is named
+ */
+export function pathOf({ path = '/', resource }: AnyOperation['on'], key = '{Key}'): string {
+  return { service: path, bucket: '/{Bucket}', object: `/{Bucket}/${key}` }[resource]
+}
+
+/** The path and query of the requests of an operation: `/{Bucket}?x-deal=`. */
+export function targetText({ on }: AnyOperation): string {
   const query = (on.query ?? []).map((name) => (/^x-[^=]*$/.test(name) ? `${name}=` : name))
-  return `${on.method} ${path}${query.length > 0 ? `?${query.join('&')}` : ''}${on.header ? ` with ${on.header}` : ''}`
+  return `${pathOf(on)}${query.length > 0 ? `?${query.join('&')}` : ''}`
+}
+
+/** Formats the route of an operation as a request line: `GET /{Bucket}?x-deal=`. */
+export function routeText(operation: AnyOperation): string {
+  const { method, header } = operation.on
+  return `${method} ${targetText(operation)}${header ? ` with ${header}` : ''}`
 }
 
 /** `list-type` selects a form of the listing that the signed path names. */

@@ -1,22 +1,18 @@
 import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealDeps } from '../deps.js'
-import { bringingBack, patiently } from '../records/sequence.js'
+import { bringingBack, runPatiently } from '../records/sequence.js'
 import { bringBack, expiryOf, RESTORE, type RestoreInput, type RestoreResult } from './restore.js'
 
 export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
   return {
     name: RESTORE,
-    async run(job) {
-      try {
-        return await run(deps, job)
-      } catch (error) {
-        // The job was cancelled or the server stops. The keeper cleans up after a cancelled job.
-        if (job.signal.aborted) throw error
-        const thrown = patiently(job, error, deps.host.now(), bringingBack)
-        if (thrown === error) await giveUp(deps, job.context, job.input)
-        throw thrown
-      }
-    },
+    // The keeper cleans up after a cancelled job.
+    run: (job) =>
+      runPatiently(job, () => run(deps, job), {
+        now: () => deps.host.now(),
+        patience: bringingBack,
+        failed: () => giveUp(deps, job.context, job.input),
+      }),
     /** The job is held until the object is marked as restoring. */
     async held({ job, context, input: { bucket, key, stamp } }) {
       const object = await context.store.findToWrite(bucket, key)

@@ -51,7 +51,7 @@ export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult
 }
 
 /** While the failure cannot be written to the object either. */
-const UNTOLD: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.altogetherMs }
+const UNREPORTED: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.altogetherMs }
 
 /**
  * What the job of an object's deal throws in place of `error`. The caller of a deal operation learns that the gateway
@@ -68,7 +68,7 @@ async function failureOf({ host }: DealDeps, job: RunningJob<ObjectDealInput>, e
     await tellFailure(host.own, job)
     return thrown
   } catch (err) {
-    const later = patiently(job, err, now, UNTOLD)
+    const later = patiently(job, err, now, UNREPORTED)
     if (later !== err) return later
     const { bucket, key } = job.input
     job.log.warn({ err, bucket, key }, 'deal failed; object metadata not updated')

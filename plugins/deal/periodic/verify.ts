@@ -4,7 +4,7 @@ import { askToVerify } from '../archive/copy-calls.js'
 import type { DealDeps } from '../deps.js'
 import { type DealRecord, idOf, isVerified } from '../records/deal-records.js'
 import { dealsHolding } from '../records/held-deals.js'
-import { bringingBack, endBegins, patiently } from '../records/sequence.js'
+import { bringingBack, endBegins, runPatiently } from '../records/sequence.js'
 
 /** Name of the job that retrieves an object from a deal and compares it. */
 export const VERIFY = 'deal:VerifyDeal'
@@ -33,16 +33,12 @@ export function verifications(deps: DealDeps): JobKind<VerifyInput, VerifyResult
   return {
     name: VERIFY,
     concurrency: CONCURRENCY,
-    async run(job) {
-      try {
-        return await run(deps, job)
-      } catch (error) {
-        if (job.signal.aborted) throw error
-        const thrown = patiently(job, error, deps.host.now(), bringingBack)
-        if (thrown === error) await doubt(deps, job.input)
-        throw thrown
-      }
-    },
+    run: (job) =>
+      runPatiently(job, () => run(deps, job), {
+        now: () => deps.host.now(),
+        patience: bringingBack,
+        failed: () => doubt(deps, job.input),
+      }),
   }
 }
 

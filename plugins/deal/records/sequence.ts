@@ -132,3 +132,19 @@ export function patiently(
   if (now - since >= altogetherMs) return error
   return new Retry(Math.min(firstMs * 2 ** times, longestMs), REASON, { cause: error })
 }
+
+/** Runs the work of a job, which is retried with this patience. `failed` is called before it fails for good. */
+export async function runPatiently<T>(
+  job: RunningJob<unknown>,
+  run: () => Promise<T>,
+  { now, patience, failed }: { readonly now: () => number; readonly patience: Patience; failed(): Promise<unknown> },
+): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (job.signal.aborted) throw error
+    const thrown = patiently(job, error, now(), patience)
+    if (thrown === error) await failed()
+    throw thrown
+  }
+}

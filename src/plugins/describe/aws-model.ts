@@ -4,7 +4,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../calls/define-call.js'
 import { shapeOf } from '../calls/shape.js'
 import { jobDocument } from '../jobs/document.js'
-import type { Row } from '../table.js'
+import { pathOf, type Row } from '../table.js'
 import { type AwsMember, type AwsMembers, AwsShapes, documented, pascal } from './aws-shapes.js'
 
 const CONTENT = 'Body'
@@ -64,8 +64,7 @@ function operationModel({ operation, call, name }: NamedCall, shapes: AwsShapes)
 
 /** The URI selects JSON, because the model fixes the format that its clients understand. */
 function uriOf({ on }: AnyOperation, { on: { subresource } }: CallFacts): string {
-  const path = { service: on.path ?? '/', bucket: '/{Bucket}', object: '/{Bucket}/{Key+}' }[on.resource]
-  return `${path}?format=json${subresource === undefined ? '' : `&${subresource}=`}`
+  return `${pathOf(on, '{Key+}')}?format=json${subresource === undefined ? '' : `&${subresource}=`}`
 }
 
 function requestOf(operation: AnyOperation, call: CallFacts, name: string, shapes: AwsShapes): AwsMembers {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { GatewayFeatures } from '../../api/gateway.js'
 import type { Operation } from '../../api/operation.js'
 import { defineCall } from '../calls/define-call.js'
-import type { Row } from '../table.js'
+import { type Row, targetText } from '../table.js'
 
 const operation = z.object({ Plugin: z.string(), Name: z.string(), Method: z.string(), Route: z.string() })
 
@@ -44,21 +44,15 @@ export function capabilitiesOperation(rows: () => readonly Row[]): Operation<'se
           Features: Object.entries(features).flatMap(([name, has]) => (has ? [name] : [])),
           Assumptions: assumptions(features),
         },
-        Operations: calls.map(({ plugin, operation: { name, on } }) => ({
+        Operations: calls.map(({ plugin, operation }) => ({
           Plugin: plugin,
-          Name: name,
-          Method: on.method,
-          Route: routeOf(on),
+          Name: operation.name,
+          Method: operation.on.method,
+          Route: targetText(operation),
         })),
       }
     },
   })
-}
-
-/** The path and query of a request: `/{Bucket}/{Key}?x-deal=`. */
-function routeOf(on: Row['operation']['on']): string {
-  const places = { service: on.path ?? '/', bucket: '/{Bucket}', object: '/{Bucket}/{Key}' }
-  return places[on.resource] + (on.query?.length ? `?${on.query.map((name) => `${name}=`).join('&')}` : '')
 }
 
 /** Describes the consequences of features that the gateway does not advertise. */

@@ -5,7 +5,7 @@ import { serviceAddress } from '../calls/call.js'
 import { defineCall } from '../calls/define-call.js'
 import { namespaceOf } from '../calls/format.js'
 import { jobDocument } from '../jobs/document.js'
-import type { Row } from '../table.js'
+import { pathOf, type Row } from '../table.js'
 import { type Called, type Json, OpenApiSchemas, parametersOf } from './openapi-schemas.js'
 
 interface DescribedServer {
@@ -30,7 +30,7 @@ export function describeCalls({ title, version, server, rows }: DescribedServer)
     if (!call) continue
     plugins.add(plugin)
     const id = freeId(`${plugin}_${call.name}_${operation.on.method}`, ids)
-    const path = pathOf(operation)
+    const path = separatePath(operation)
     const described = operationObject({ plugin, operation, call, id, schemas })
     paths[path] = { ...paths[path], [operation.on.method.toLowerCase()]: described }
   }
@@ -69,10 +69,8 @@ function freeId(wanted: string, taken: Set<string>): string {
 }
 
 /** Two operations may share a path and differ only in the method; a sub-resource makes a separate path. */
-function pathOf({ on, call }: AnyOperation): string {
-  if (on.resource === 'service') return on.path ?? '/'
-  const base = on.resource === 'bucket' ? '/{Bucket}' : '/{Bucket}/{Key}'
-  return `${base}#${call?.on.subresource ?? ''}`
+function separatePath({ on, call }: AnyOperation): string {
+  return on.resource === 'service' ? pathOf(on) : `${pathOf(on)}#${call?.on.subresource ?? ''}`
 }
 
 /** https://spec.openapis.org/oas/v3.1.0.html#operation-object */
