@@ -168,14 +168,17 @@ export async function signerOf(config: Config, profileName?: string): Promise<Si
   const keys = await findKeys(config)
   if (keys) return { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey, region }
   throw new Failure(
-    `There is no key pair in ${config.data} yet. Start dealgate once, or give --access-key and --secret-key.`,
+    `There is no key pair in ${config.data} yet. Start dealgate once, name its data folder by --data, or give --access-key and --secret-key.`,
   )
 }
 
 /** `dealgate keys env`: prints what a shell evaluates, with the key pair of the options or the data folder. */
 export async function printEnvironment(config: Config): Promise<void> {
   const keys = await findKeys(config)
-  if (keys === undefined) throw new Failure(`There is no key pair in ${config.data} yet. Start dealgate once.`)
+  if (keys === undefined)
+    throw new Failure(
+      `There is no key pair in ${config.data} yet. Start dealgate once, or name its data folder by --data.`,
+    )
   const server = findServer(config.data)
   const endpoint = ownEndpoint(config)
   process.stdout.write(
