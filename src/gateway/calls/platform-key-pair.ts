@@ -1,11 +1,11 @@
 import type { Pool } from 'undici'
 import type { GatewayAccount } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { readAtMost } from '../../common/http/bounded-text.js'
 import { isRecord } from '../../common/json.js'
 import type { BrandNames } from '../brand.js'
 import { isLostConnection, nonsense, unavailable } from '../errors.js'
 import { type GatewayWatch, USER_AGENT, type WatchedCall, watching } from '../gateway-call.js'
-import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 
@@ -76,7 +76,7 @@ async function exchange(
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   })
-  return { status: statusCode, bytes: await readBounded(body, MAX_ANSWER_BYTES) }
+  return { status: statusCode, bytes: await readAtMost(body, MAX_ANSWER_BYTES) }
 }
 
 function dataOf(bytes: Buffer | undefined): Readonly<Record<string, unknown>> | undefined {

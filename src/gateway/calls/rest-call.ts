@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Client, type Dispatcher } from 'undici'
 import type { GatewayAnswer, GatewayCall } from '../../api/gateway.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
+import { readAtMost } from '../../common/http/bounded-text.js'
 import { isRecord } from '../../common/json.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import type { GatewayClient } from '../client.js'
@@ -19,7 +20,6 @@ import {
 import { outcomeOfStatus, USER_AGENT } from '../gateway-call.js'
 import { single } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
-import { readBounded } from './rpc-sender.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
@@ -135,7 +135,7 @@ async function readJson(
   body: Dispatcher.ResponseData['body'],
   call: GatewayCall,
 ): Promise<GatewayAnswer> {
-  const bytes = await readBounded(body, MAX_ANSWER_BYTES)
+  const bytes = await readAtMost(body, MAX_ANSWER_BYTES)
   if (bytes === undefined) throw nonsense(`answered ${call.endpoint} with more than ${MAX_ANSWER_BYTES} bytes`)
   const text = bytes.toString('utf8')
   const json = parsed(text)

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
+import { readAtMost } from '../../common/http/bounded-text.js'
 import type { BrandNames } from '../brand.js'
 import {
   isLostConnection,
@@ -82,7 +83,7 @@ export class RpcSender {
     const { connections, timeoutMs } = this.#options
     if (!connections) {
       const body = await this.open(call, spelled)
-      return readBounded(body, MAX_REPLY_BYTES).catch((error: unknown) => {
+      return readAtMost(body, MAX_REPLY_BYTES).catch((error: unknown) => {
         throw unavailable(error)
       })
     }
@@ -146,7 +147,7 @@ export class RpcSender {
 
 /** Reads the first bytes of an error body. Never fails. */
 async function readText(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const bytes = await readBounded(body, MAX_ERROR_BYTES).catch(() => undefined)
+  const bytes = await readAtMost(body, MAX_ERROR_BYTES).catch(() => undefined)
   return bytes?.toString('utf8') ?? ''
 }
 
@@ -260,18 +261,6 @@ export function isJson(contentType: string | string[] | undefined): boolean {
 
 export function answeredWithoutJson(call: RpcCall): Error {
   return nonsense(`answered ${call.method} without JSON`)
-}
-
-/** Resolves undefined when the body has more than `max` bytes. */
-export async function readBounded(body: AsyncIterable<Buffer>, max: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > max) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, size)
 }
 
 export interface RpcCall {
