@@ -121,6 +121,8 @@ export interface Upload {
    * including InDoubt, and WriteRefused: where that is repeatable, `commit` may be called again with another order.
    */
   commit(order: WriteOrder): Promise<UploadResult>
+  /** True while the gateway certainly has not all bytes: nothing was stored, also after a failed `commit`. */
+  readonly unsent: boolean
   /** Closes the connection short of its Content-Length. Safe at any time. */
   abort(): void
 }

@@ -119,6 +119,8 @@ export interface Attempt {
   begin(before: string | null): Promise<void>
   /** Called under the lock of the key: the write took effect, after its client got an unknown outcome. */
   landed(): Promise<void>
+  /** The write certainly has no effect: the gateway has refused it, or was not reached. */
+  failed(): Promise<void>
 }
 
 /** A replacement for all metadata of an object. */

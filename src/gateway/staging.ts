@@ -47,6 +47,9 @@ export function partsAtGateway(gateway: Gateway, bucket: string): RemoteParts {
           inOrder(async (order) => {
             await upload.commit(order)
           }),
+        get unsent() {
+          return upload.unsent
+        },
         abort: () => upload.abort(),
       }
     },

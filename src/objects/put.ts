@@ -78,8 +78,13 @@ export async function put(
               // Not earlier: a write whose last bytes were not sent has no effect. The key was looked up before the
               // upload, during which a gateway on one folder answers no lookup of it.
               await attempt?.begin(before?.stamp ?? null)
-              if (last) await upload.write(last)
-              return upload.commit(order)
+              try {
+                if (last) await upload.write(last)
+                return await upload.commit(order)
+              } catch (error) {
+                if (upload.unsent || (error instanceof S3Error && error.status < 500)) await attempt?.failed()
+                throw error
+              }
             },
             logger,
           )

@@ -10,6 +10,8 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
+import { createLogger } from '../../src/common/log.js'
+import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
@@ -117,6 +119,86 @@ for (const mode of modes)
     await busy()
     t.equal(await get('busy'), 'upload', 'a call that never had the key is no attempt')
   })
+
+for (const mode of modes)
+  t.test(`${mode}: a Complete whose connection was refused is no attempt`, async (t) => {
+    const server = await startInProcess(t, mode)
+    const { s3, gateway } = server
+    await s3.send(new CreateBucketCommand({ Bucket }))
+    const between = await Between.start(t, gateway)
+    let refusing = false
+    const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
+    t.teardown(() => state.close())
+    const attempt: typeof state.uploads.attempt = async (...args) => {
+      await state.uploads.attempt(...args)
+      if (!refusing) return
+      refusing = false
+      await between.refuse()
+    }
+    const uploads = new Proxy(state.uploads, {
+      get(of, name) {
+        if (name === 'attempt') return attempt
+        const member = Reflect.get(of, name)
+        return typeof member === 'function' ? member.bind(of) : member
+      },
+    })
+    await server.restart({ gateway: { url: between.url, account: gateway.account }, state: { ...state, uploads } })
+    for (const later of ['a removal', 'an object']) {
+      const Key = later.replace(' ', '-')
+      await s3.send(new PutObjectCommand({ Bucket, Key, Body: 'an older object' }))
+      const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
+      const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
+      const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+      const complete = () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }))
+      refusing = true
+      await t.rejects(complete(), unavailable)
+      await between.accept()
+      await (later === 'a removal'
+        ? s3.send(new DeleteObjectCommand({ Bucket, Key }))
+        : s3.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })))
+      await complete()
+      const stored = await s3.send(new GetObjectCommand({ Bucket, Key }))
+      t.equal(await stored.Body?.transformToString(), 'upload', `${later}: what reached no gateway is stored now`)
+    }
+  })
+
+t.test('of two uploads with `If-None-Match: *`, one is completed, and each repeated call tells which', async (t) => {
+  for (const mode of modes) {
+    const server = await startInProcess(t, mode)
+    const { s3, gateway } = server
+    await s3.send(new CreateBucketCommand({ Bucket }))
+    const between = await Between.start(t, gateway)
+    await server.restart({ gateway: { url: between.url, account: gateway.account } })
+    const Key = 'created'
+    const begin = async (Body: string) => {
+      const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
+      const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body }))
+      const upload = { Bucket, Key, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] }, IfNoneMatch: '*' }
+      return () => s3.send(new CompleteMultipartUploadCommand(upload))
+    }
+    const [one, two] = await Promise.all([begin('one'), begin('two')])
+    between.fate = ({ method, path }) => (method === 'PUT' && path.endsWith(`/${Key}`) ? 'cut-after' : 'pass')
+    await t.rejects(one(), unavailable, 'its outcome is unknown')
+    between.fate = () => 'pass'
+    const rival = await until('the key is free', () =>
+      two().then(
+        () => 'completed',
+        ({ name }: Error) => (name === 'PreconditionFailed' ? name : undefined),
+      ),
+    )
+    t.equal(rival, 'PreconditionFailed', mode)
+    const [first, again] = await Promise.all([one(), one()])
+    t.match(first.ETag, /-1"$/, 'the one that took effect is answered as the first call would have been')
+    t.equal(again.ETag, first.ETag)
+    await t.rejects(two(), { name: 'PreconditionFailed' })
+    const stored = await s3.send(new GetObjectCommand({ Bucket, Key }))
+    t.same([await stored.Body?.transformToString(), stored.ETag], ['one', first.ETag])
+    await s3.send(new DeleteObjectCommand({ Bucket, Key }))
+    await two()
+    const created = await s3.send(new GetObjectCommand({ Bucket, Key }))
+    t.equal(await created.Body?.transformToString(), 'two', 'a failed condition was no attempt')
+  }
+})
 
 t.test('a Complete that was killed before its last bytes is no attempt', async (t) => {
   const services = await startGateway(t, 'full')

@@ -82,6 +82,9 @@ function refusableUpload(upload: Upload): Upload {
       return waiting && refusable(() => waiting)
     },
     commit: (order) => refusable(() => upload.commit(order)),
+    get unsent() {
+      return upload.unsent
+    },
     abort: () => upload.abort(),
   }
 }

@@ -125,6 +125,9 @@ function checkedUpload(upload: Upload, check: () => Promise<void>): Upload {
       await check()
       return upload.commit(order)
     },
+    get unsent() {
+      return upload.unsent
+    },
     abort: () => upload.abort(),
   }
 }

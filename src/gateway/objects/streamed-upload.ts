@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { WriteOrder } from '../../api/gateway.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import type { Answer } from '../calls/rest-call.js'
-import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
+import { isLostConnection, isNotConnected, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { AnsweredEarly, type PutOnWire, type PutRequest, WholePut } from './put-request.js'
 import { aborted, early, sendable, UploadBase } from './upload-base.js'
 
@@ -39,6 +39,7 @@ export class StreamedUpload extends UploadBase {
     if (ordered) await this.#tellOrder(order)
     order.ensure()
     this.complete = true
+    this.arrived = true
     put.end(this.#last)
     try {
       return this.check(await this.answered(put, ordered))
@@ -170,16 +171,27 @@ export class SmallUpload extends UploadBase {
     const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
     const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
     try {
-      return await this.answered(first, ordered)
+      return await this.#answered(first, ordered)
     } catch (error) {
       // Without an order, the first copy may still be on its way and take effect after a later write.
       if (!(ordered && first.reused && isLostConnection(error))) throw unavailable(error)
     }
     const again = this.#whole(headers, body, order, 'none')
     try {
-      return await this.answered(again, ordered)
+      return await this.#answered(again, ordered)
     } catch (error) {
       throw unavailable(error)
+    }
+  }
+
+  async #answered(put: PutOnWire, ordered: boolean): Promise<Answer> {
+    try {
+      const answer = await this.answered(put, ordered)
+      this.arrived = true
+      return answer
+    } catch (error) {
+      this.arrived ||= !isNotConnected(error)
+      throw error
     }
   }
 

@@ -48,6 +48,8 @@ export abstract class UploadBase implements Upload {
   protected put: PutOnWire | undefined
   /** True once `put` has the last bytes: the gateway may have received all of them. */
   protected complete = false
+  /** True once the gateway may have all bytes of any request of this upload. */
+  protected arrived = false
   protected readonly client: UploadClient
   protected readonly target: UploadTarget
   #headers: Record<string, string> | undefined
@@ -93,6 +95,10 @@ export abstract class UploadBase implements Upload {
     } finally {
       target.objectMayHaveChanged()
     }
+  }
+
+  get unsent(): boolean {
+    return !this.arrived
   }
 
   abort(): void {

@@ -180,6 +180,7 @@ async function store(
       begun = next
     },
     landed: async () => begun && uploads.attempt(uploadId, { ...begun, landed: true }),
+    failed: () => uploads.attempt(uploadId, upload.attempted),
   }
   const { result } = await writeAdmitted(context, admitted, upload, (archive) =>
     context.store.put({
@@ -197,11 +198,7 @@ async function store(
       precondition,
       maxBytes: context.limits.maxObjectBytes,
     }),
-  ).catch(async (error: unknown) => {
-    // The gateway has refused the write: it has no effect that a repeated call could find.
-    if (begun && error instanceof S3Error && error.status < 500) await uploads.attempt(uploadId, upload.attempted)
-    throw error
-  })
+  )
   return { ...result, jobId: admitted?.archive.jobId }
 }
 

@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import type { GatewayAddress } from './gateway-address.js'
@@ -46,6 +47,11 @@ export class Between implements GatewayAddress {
   /** Where requests go; may change, as when the gateway was restarted. */
   target: string
 
+  /** Closes the port and all connections: later ones are refused. Resolves when their other ends are closed, too. */
+  refuse: () => Promise<void> = async () => {}
+  /** Opens the same port again. */
+  accept: () => Promise<void> = async () => {}
+
   private constructor({ url, accessKey, secretKey }: GatewayAddress) {
     this.target = url
     this.accessKey = accessKey
@@ -58,8 +64,22 @@ export class Between implements GatewayAddress {
       outgoing.on('error', () => {})
       between.#serve(incoming, outgoing).catch(() => outgoing.destroy())
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    between.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const sockets = new Set<Socket>()
+    server.on('connection', (socket) => {
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    })
+    const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+    await listen(0)
+    const { port } = server.address() as AddressInfo
+    between.url = `http://127.0.0.1:${port}`
+    between.accept = () => listen(port)
+    between.refuse = async () => {
+      const closed = [...sockets].map((socket) => once(socket, 'close'))
+      for (const socket of sockets) socket.end()
+      await Promise.all(closed)
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    }
     t.teardown(() => {
       server.closeAllConnections()
       server.close()
