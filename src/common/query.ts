@@ -60,7 +60,10 @@ export function requiredNumber(name: string, value: string, { min, max }: Bounds
   const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
   if (!(number >= min && number <= max)) {
     throw new S3Error('InvalidArgument', {
-      message: `${name} must be a whole number from ${min} to ${max}.`,
+      message:
+        name === 'partNumber'
+          ? `Part number must be an integer between ${min} and ${max}, inclusive`
+          : `${name} must be a whole number from ${min} to ${max}.`,
       fields: { ArgumentName: name, ArgumentValue: value },
     })
   }

@@ -108,7 +108,7 @@ export function payloadMode(value: string, signing: ChunkSigning | undefined): P
   }
   throw new S3Error('InvalidArgument', {
     message:
-      'x-amz-content-sha256 must be the SHA-256 of the body in hex, UNSIGNED-PAYLOAD, or one of the STREAMING forms that S3 defines.',
+      'x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, or a valid sha256 value.',
     fields: { ArgumentName: 'x-amz-content-sha256', ArgumentValue: value.slice(0, 80) },
   })
 }

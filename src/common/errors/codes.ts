@@ -59,7 +59,7 @@ export const codes = {
   },
   IncompleteBody: {
     status: 400,
-    message: 'You did not provide the number of bytes specified by the Content-Length HTTP header.',
+    message: 'You did not provide the number of bytes specified by the Content-Length HTTP header',
   },
   InternalError: { status: 500, message: 'An internal error occurred. Try again.' },
   InvalidAccessKeyId: { status: 403, message: 'The access key ID that you provided does not exist in our records.' },
@@ -79,7 +79,7 @@ export const codes = {
   InvalidPart: {
     status: 400,
     message:
-      "One or more of the specified parts could not be found. The part might not have been uploaded, or the specified entity tag might not have matched the part's entity tag.",
+      "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag.",
   },
   InvalidPartNumber: { status: 416, message: 'The requested partnumber is not satisfiable' },
   InvalidPartOrder: {
@@ -117,7 +117,7 @@ export const codes = {
   },
   MalformedXML: {
     status: 400,
-    message: 'The XML you provided was not well-formed or did not validate against our published schema.',
+    message: 'The XML you provided was not well-formed or did not validate against our published schema',
   },
   MaxPostPreDataLengthExceededError: {
     status: 400,

@@ -99,17 +99,17 @@ export class AwsChunkedDecoder {
    */
   end(): Trailer {
     if (this.#state !== 'trailer') {
-      throw new S3Error('IncompleteBody', { message: 'The body ended before its last chunk, which has size zero.' })
+      throw terminated('The body ended before its last chunk, which has size zero.')
     }
     const { entries, signature } = parseTrailer(this.#text)
     if (!this.#allowTrailer && entries.length > 0) {
       throw new S3Error('MalformedTrailerError', {
-        message: 'The body has a trailer, which its x-amz-content-sha256 does not allow.',
+        fields: { Reason: 'The body has a trailer, which its x-amz-content-sha256 does not allow.' },
       })
     }
     if (this.#signatures !== undefined && entries.length > 0) {
       if (signature === undefined) {
-        throw new S3Error('IncompleteBody', { message: 'The trailer of the body is incomplete: it has no signature.' })
+        throw incomplete('it has no signature')
       }
       const canonical = entries.map(([name, value]) => `${name}:${value}\n`).join('')
       this.#signatures.endTrailer(canonical, signature)
@@ -186,7 +186,15 @@ export class AwsChunkedDecoder {
 }
 
 function malformed(what: string): S3Error {
-  return new S3Error('IncompleteBody', { message: `The aws-chunked body is malformed: ${what}.` })
+  return terminated(`The aws-chunked body is malformed: ${what}.`)
+}
+
+/** The message is that of S3. */
+function terminated(reason: string): S3Error {
+  return new S3Error('IncompleteBody', {
+    message: 'The request body terminated unexpectedly',
+    fields: { Reason: reason },
+  })
 }
 
 /**
@@ -285,9 +293,9 @@ function* linesOf(text: string): Generator<string> {
 }
 
 function badTrailer(what: string): S3Error {
-  return new S3Error('MalformedTrailerError', { message: `The trailer of the body is malformed: ${what}.` })
+  return new S3Error('MalformedTrailerError', { fields: { Reason: `The trailer of the body is malformed: ${what}.` } })
 }
 
 function incomplete(what: string): S3Error {
-  return new S3Error('IncompleteBody', { message: `The trailer of the body is incomplete: ${what}.` })
+  return terminated(`The trailer of the body is incomplete: ${what}.`)
 }

@@ -43,9 +43,14 @@ export function declaredDigests(
   { framed = false }: { readonly framed?: boolean } = {},
 ): DeclaredDigests {
   const checksum = describesObject(head) ? undefined : checksumInHeader(head)
-  const trailer = trailerChecksum(head, { framed })
+  const trailer = trailerChecksum(head)
   if (checksum !== undefined && trailer !== undefined) {
-    throw invalid('A checksum is expected either in a header or in the trailer, not in both.')
+    throw invalid('Expecting a single x-amz-checksum- header', 'One is in a header, and one is to be in the trailer.')
+  }
+  if (trailer !== undefined && !framed) {
+    throw new S3Error('MalformedTrailerError', {
+      fields: { Reason: 'x-amz-trailer requires an aws-chunked body in a form that allows a trailer.' },
+    })
   }
   checkSdkAlgorithm(head, checksum?.algorithm ?? trailer)
   return { sha256: payload.kind === 'signed' ? payload.sha256 : undefined, md5: contentMd5(head), checksum, trailer }
@@ -63,8 +68,8 @@ function contentMd5({ headers }: RequestHead): Buffer | undefined {
   const bytes = Buffer.from(String(value), 'base64')
   if (bytes.length !== 16 || bytes.toString('base64') !== value) {
     throw new S3Error('InvalidDigest', {
-      message: 'Content-MD5 must be base64 of the 16 bytes of an MD5.',
-      fields: { 'Content-MD5': String(value).slice(0, 200) },
+      message: 'The Content-MD5 you specified was invalid.',
+      fields: { 'Content-MD5': String(value).slice(0, 200), Reason: 'It must be base64 of the 16 bytes of an MD5.' },
     })
   }
   return bytes
@@ -86,48 +91,53 @@ function checksumInHeader({ headers }: RequestHead): DeclaredChecksum | undefine
   }
   const [only, other] = found
   if (only === undefined) return undefined
-  if (other !== undefined) throw invalid(`Expecting a single checksum, not ${only.name} and ${other.name}.`)
+  if (other !== undefined) throw invalid(MULTIPLE, `The request has ${only.name} and ${other.name}.`)
   const algorithm = parseChecksumAlgorithm(only.suffix)
   if (algorithm === undefined) {
-    throw invalid(`${only.name} names no known checksum; known are ${known()}.`)
+    throw invalid('The algorithm type you specified in x-amz-checksum- header is invalid.', `Known are ${known()}.`)
   }
   const value = String(headers[only.name])
   if (!isChecksumValue(algorithm, value))
-    throw invalid(`The value of ${only.name} is not a base64 ${algorithm} checksum.`)
+    throw invalid(`Value for ${only.name} header is invalid.`, `It is not a ${algorithm} checksum in base64.`)
   return { algorithm, value }
 }
 
-function trailerChecksum(
-  { headers }: RequestHead,
-  { framed }: { readonly framed: boolean },
-): ChecksumAlgorithm | undefined {
+function trailerChecksum({ headers }: RequestHead): ChecksumAlgorithm | undefined {
   const declared = brandedHeader(headers, 'trailer')
   if (declared === undefined) return undefined
   // S3 accepts trailing commas, which carelessly joined lists have, and nothing else.
   const name = declared.value.trim().replace(/,+$/, '').toLowerCase()
   const algorithm = checksumAlgorithms.find((a) => checksumHeader(a) === name)
-  if (algorithm === undefined) {
-    throw invalid(`${declared.name} must name one checksum, such as ${checksumHeader('CRC32')}; known are ${known()}.`)
-  }
-  if (!framed) throw invalid(`${declared.name} requires an aws-chunked body in a form that allows a trailer.`)
-  return algorithm
+  if (algorithm !== undefined) return algorithm
+  const names = name.split(',').map((one) => one.trim())
+  if (names.length > 1 && names.every((one) => CHECKSUM_PREFIXES.some((prefix) => one.startsWith(prefix))))
+    throw invalid(MULTIPLE, `${declared.name} names ${names.length}.`)
+  throw invalid(
+    `The value specified in the ${declared.name} header is not supported`,
+    `It must name one checksum, such as ${checksumHeader('CRC32')}; known are ${known()}.`,
+  )
 }
 
 function checkSdkAlgorithm({ headers }: RequestHead, declared: ChecksumAlgorithm | undefined): void {
   const sdk = brandedHeader(headers, 'sdk-checksum-algorithm')
   if (sdk === undefined) return
   const algorithm = parseChecksumAlgorithm(sdk.value)
-  if (algorithm === undefined) throw invalid(`${sdk.name} names no known checksum; known are ${known()}.`)
-  if (declared === undefined) throw invalid(`${sdk.name} is ${algorithm}, but no header or trailer holds the checksum.`)
-  if (declared !== algorithm) throw invalid(`${sdk.name} is ${algorithm}, but the checksum given is ${declared}.`)
+  const unfit = `Value for ${sdk.name} header is invalid.`
+  if (algorithm === undefined) throw invalid(unfit, `Known are ${known()}.`)
+  if (declared === undefined)
+    throw invalid(`${sdk.name} specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.`)
+  if (declared !== algorithm) throw invalid(unfit, `It is ${algorithm}, but the checksum given is ${declared}.`)
 }
 
 function known(): string {
   return checksumAlgorithms.join(', ')
 }
 
-function invalid(message: string): S3Error {
-  return new S3Error('InvalidRequest', { message })
+const MULTIPLE = 'Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.'
+
+/** @param message as S3 has it, because other suites and clients compare it */
+function invalid(message: string, reason?: string): S3Error {
+  return new S3Error('InvalidRequest', { message, ...(reason !== undefined && { fields: { Reason: reason } }) })
 }
 
 /** Upload framing that clients declare as a content coding. */
@@ -178,7 +188,7 @@ export function wireLength(headers: IncomingHttpHeaders): number | undefined {
 /**
  * Reads x-amz-decoded-content-length: bytes of an aws-chunked body without its framing. With an unsigned trailer, SDKs
  * omit the header if they do not know the length.
- * @throws S3Error MissingContentLength if it is required and absent, InvalidArgument if it is not a length
+ * @throws S3Error MissingContentLength if it is required and absent, or not a length
  */
 export function decodedLength(
   headers: IncomingHttpHeaders,
@@ -188,14 +198,17 @@ export function decodedLength(
   if (declared === undefined) {
     if (!required) return undefined
     throw new S3Error('MissingContentLength', {
-      message: 'A body in signed chunks requires x-amz-decoded-content-length, its length without framing.',
+      fields: { Reason: 'The body requires x-amz-decoded-content-length, its length without framing.' },
     })
   }
   const length = /^\d{1,16}$/.test(declared.value) ? Number(declared.value) : Number.NaN
   if (!Number.isSafeInteger(length)) {
-    throw new S3Error('InvalidArgument', {
-      message: `${declared.name} must be a number of bytes.`,
-      fields: { ArgumentName: declared.name, ArgumentValue: declared.value.slice(0, 80) },
+    throw new S3Error('MissingContentLength', {
+      fields: {
+        ArgumentName: declared.name,
+        ArgumentValue: declared.value.slice(0, 80),
+        Reason: `${declared.name} must be a number of bytes.`,
+      },
     })
   }
   return length

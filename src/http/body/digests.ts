@@ -96,17 +96,17 @@ function trailingChecksum(announced: ChecksumAlgorithm | undefined, trailer: Tra
   const stranger = trailer.find(([found]) => found !== name)
   if (stranger !== undefined) {
     throw new S3Error('MalformedTrailerError', {
-      message: `The trailer contains ${stranger[0]}, which was not announced.`,
+      fields: { Reason: `The trailer contains ${stranger[0]}, which was not announced.` },
     })
   }
   if (announced === undefined || name === undefined) return undefined
   const value = trailer[0]?.[1]
   if (value === undefined) {
-    throw new S3Error('MalformedTrailerError', { message: `The trailer ${name} was announced and is missing.` })
+    throw new S3Error('MalformedTrailerError', { fields: { Reason: `${name} was announced and is missing.` } })
   }
   if (!isChecksumValue(announced, value)) {
     throw new S3Error('InvalidRequest', {
-      message: `The value of the trailer ${name} is not a base64 ${announced} checksum.`,
+      message: `Value for ${name} trailing header is invalid.`,
     })
   }
   return value

@@ -185,7 +185,5 @@ class StreamedBody implements RequestBody {
 }
 
 function incomplete(size: number, declared: number): S3Error {
-  return new S3Error('IncompleteBody', {
-    message: `The body has ${size < declared ? 'fewer' : 'more'} bytes than the ${declared} that were declared.`,
-  })
+  return new S3Error('IncompleteBody', { fields: { NumberBytesExpected: declared, NumberBytesProvided: size } })
 }
