@@ -25,6 +25,8 @@ interface Hop {
   readonly only?: (method: string) => boolean
   /** It does not answer while this is true. */
   down?: boolean
+  /** It never answers the question. */
+  readonly silent?: boolean
 }
 
 /** A proxy before the embedded gateway, and dealgate before both. */
@@ -37,6 +39,7 @@ async function start(t: Test, hop: Hop) {
     const { method = '', url = '', headers } = incoming
     paths.push(url)
     if (hop.down) return outgoing.destroy()
+    if (hop.silent && method === 'PUT' && url.includes('x'.repeat(900))) return
     const path = (hop.only?.(method) ?? true) ? hop.change(url) : url
     const onward = request(services.gateway.url, { path, method, headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
@@ -133,4 +136,12 @@ t.test('a gateway that is down at the start is asked later', async (t) => {
   t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
   t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '400 InvalidArgument')
   t.equal(await status('GET', '/box/x'), '200 old')
+})
+
+t.test('a start does not wait for a question that is never answered', async (t) => {
+  const { server, status, ready } = await start(t, { change: asItIs, silent: true })
+  await server.proxy.ready()
+  t.same(await ready(), { status: 200, problem: undefined })
+  t.equal(await status('PUT', '/box'), '200 ')
+  t.equal(await status('PUT', '/box/x', { body: 'x' }), '200 ')
 })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Gateway, Upload } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
+import { withinDeadline } from '../../common/time.js'
 import { httpFailure } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { translate } from '../errors.js'
@@ -14,6 +15,9 @@ const CHANGED =
 
 /** Time for which a finding is cached, ms: proxies are replaced without a restart of this server. */
 const BELIEVED_MS = 5 * 60_000
+
+/** How long `ready` waits for the finding, ms; what is found later is known then. */
+const PATIENCE_MS = 1000
 
 /** Longest key of a gateway that has the feature `any-key`, bytes. */
 const MAX_KEY_BYTES = 1024
@@ -99,8 +103,12 @@ export function refuseInexact(gateway: Gateway, client: GatewayClient, paths: Ex
   }
   return {
     ...gateway,
-    // Also the probe at the start, which waits for it and does not fail by it.
-    ready: async () => (await gateway.ready()) ?? ((await areExact().catch(() => true)) ? undefined : CHANGED),
+    // Also the probe at the start, which neither fails by it nor waits long for it.
+    async ready() {
+      const problem = await gateway.ready()
+      const exact = await withinDeadline(areExact(), PATIENCE_MS).catch(() => true)
+      return problem ?? (exact ? undefined : CHANGED)
+    },
     stat: (bucket, key) => checked(key, () => gateway.stat(bucket, key)),
     download: (bucket, key, range) => checked(key, () => gateway.download(bucket, key, range)),
     refusesKey: (key) => checked(key, () => gateway.refusesKey(key)),
