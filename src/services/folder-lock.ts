@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { requireUsableVersion } from '../common/files/data-version.js'
 import { lockFile } from '../common/files/lock-file.js'
 import { makePrivateDatabase } from '../common/files/private-file.js'
 import { openingFailure } from '../common/opening-failure.js'
@@ -45,4 +46,17 @@ export function explained(path: string, error: unknown): unknown {
   if (error instanceof DataFolderError) return error
   const message = openingFailure(path, error)
   return message === undefined ? error : new DataFolderError(message, { cause: error })
+}
+
+/**
+ * Opens a database in the data folder of the services, for a program beside them, which may run or not. Throws
+ * DataFolderError when a file or folder cannot be used.
+ */
+export function openBeside<T>(data: string, open: () => T): T {
+  try {
+    requireUsableVersion(data)
+    return open()
+  } catch (error) {
+    throw explained(data, error)
+  }
 }

@@ -1,4 +1,3 @@
-import { type ErrorKind, type ErrorSubject, errorTable } from './error-table.js'
 import type { QuirkName } from './quirks.js'
 
 /**
@@ -45,4 +44,287 @@ export class GatewayError extends Error {
     const row: { fs3?: string } = errorTable[this.kind]
     return quirks.has('fs3-texts') ? row.fs3 : undefined
   }
+}
+
+interface ErrorRow {
+  /** S3 code. */
+  readonly code: string
+  /** HTTP status on REST endpoints; JSON-RPC always answers 200. */
+  readonly status: number
+  /**
+   * Code in JSON-RPC replies, in the range that the specification reserves for servers
+   * (https://www.jsonrpc.org/specification#error_object).
+   */
+  readonly number: number
+  /** True when public gateways answer code -32000, not 0. */
+  readonly plain?: true
+  readonly rpc: (subject: ErrorSubject) => string
+  /** Text on REST endpoints, where it differs. */
+  readonly rest?: (subject: ErrorSubject) => string
+  /** Text of FS3, where it differs from MinIO's. */
+  readonly fs3?: string
+}
+
+function row(
+  number: number,
+  status: number,
+  code: string,
+  rpc: string | ErrorRow['rpc'],
+  more: Partial<Pick<ErrorRow, 'rest' | 'plain' | 'fs3'>> = {},
+): ErrorRow {
+  return { code, status, number, rpc: typeof rpc === 'string' ? () => rpc : rpc, ...more }
+}
+
+/**
+ * All errors of the gateway. Texts are those of public deployments, because clients can only go by the text there
+ * (MinIO RELEASE.2019-09-11T19-53-16Z, cmd/web-handlers.go `toWebAPIError`, cmd/api-errors.go, cmd/typed-errors.go;
+ * filswan/fs3, same files).
+ */
+export const errorTable = {
+  NoToken: row(-32001, 403, 'AccessDenied', 'JWT token missing'),
+  Authentication: row(-32002, 403, 'AccessDenied', 'Authentication failed, check your access credentials', {
+    fs3: 'Authentication failed, check your FS3 credentials',
+  }),
+  UnknownAccessKey: row(-32003, 403, 'AccessDenied', 'The access key ID you provided does not exist in our records'),
+  ShortAccessKey: row(-32004, 400, 'AccessDenied', 'access key must be minimum 3 or more characters long'),
+  ShortSecretKey: row(-32005, 400, 'AccessDenied', 'secret key must be minimum 8 or more characters long'),
+  WrongCurrentKeys: row(-32006, 403, 'AccessDenied', 'Current access key or secret key is incorrect', { plain: true }),
+  TooManyLogIns: row(
+    -32008,
+    429,
+    'SlowDown',
+    'Too many log-ins with wrong keys have come from this address. Try again later.',
+  ),
+  NotPermitted: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource'),
+  NotPermittedInListing: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource', {
+    plain: true,
+  }),
+  InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials', {
+    fs3: 'Authentication failed, check your FS3 token',
+  }),
+
+  NoSuchBucket: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `The specified bucket ${bucket} does not exist.`, {
+    rest: () => 'The specified bucket does not exist',
+  }),
+  NoSuchBucketInListing: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `Bucket not found: ${bucket}`),
+  NoSuchBucketUnnamed: row(-32010, 404, 'NoSuchBucket', 'The specified bucket does not exist'),
+  BucketExists: row(
+    -32011,
+    409,
+    'BucketAlreadyOwnedByYou',
+    'Your previous request to create the named bucket succeeded and you already own it.',
+  ),
+  BucketTaken: row(
+    -32014,
+    409,
+    'BucketAlreadyExists',
+    'The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.',
+  ),
+  BucketNotEmpty: row(-32012, 409, 'BucketNotEmpty', 'The bucket you tried to delete is not empty'),
+  InvalidBucketName: row(
+    -32013,
+    400,
+    'InvalidBucketName',
+    ({ bucket }) =>
+      `Bucket Name ${bucket} is invalid. Lowercase letters, period, hyphen, numerals are the only allowed characters and should be minimum 3 characters in length.`,
+    { rest: () => 'The specified bucket is not valid' },
+  ),
+
+  NoSuchKey: row(-32020, 404, 'NoSuchKey', 'The specified key does not exist.', {
+    fs3: 'The specified object does not exist.',
+  }),
+  InvalidListPrefix: row(-32021, 404, 'NoSuchKey', ({ bucket, value }) => `Object name invalid: ${bucket}#${value}`),
+  KeyTooLong: row(-32022, 400, 'KeyTooLongError', 'Object names have at most 1024 bytes of UTF-8.'),
+  InvalidURI: row(-32023, 400, 'InvalidURI', 'The path is not percent-encoded UTF-8.'),
+  IsFolder: row(-32024, 409, 'XMinioObjectExistsAsDirectory', 'Object name already exists as a directory.'),
+  ParentIsObject: row(
+    -32025,
+    400,
+    'XMinioParentIsObject',
+    'Object-prefix is already an object, please choose a different object-prefix name.',
+  ),
+  MalformedXML: row(
+    -32019,
+    400,
+    'MalformedXML',
+    'The XML you provided was not well-formed or did not validate against our published schema.',
+  ),
+  BadComponents: row(
+    -32026,
+    400,
+    'XMinioInvalidResourceName',
+    'Resource name contains bad components such as ".." or ".".',
+  ),
+  ParentNamed: row(-32028, 500, 'XMinioParentIsObject', ({ value }) => `Parent is object ${value}`),
+  PrefixDenied: row(-32029, 500, 'AccessDenied', ({ value }) => `Prefix access is denied: ${value}`),
+  PrefixIsFolder: row(
+    -32027,
+    409,
+    'XMinioObjectExistsAsDirectory',
+    ({ bucket, value }) => `Object exists on : ${bucket} as directory ${value}`,
+  ),
+
+  InvalidArguments: row(-32030, 400, 'InvalidArgument', 'Invalid arguments specified'),
+  InvalidPolicy: row(-32031, 400, 'InvalidArgument', ({ value }) => `Invalid policy type ${value}`),
+  ShareNeedsNames: row(-32032, 400, 'InvalidArgument', 'Bucket and Object are mandatory arguments.'),
+  ShareNotPermitted: row(
+    -32035,
+    403,
+    'AccessDenied',
+    'Unable to generate shareable URL due to lack of read permissions',
+  ),
+  AccessKeyTaken: row(-32036, 409, 'InvalidArgument', 'Another account has this access key: choose another one.'),
+  FirstAccount: row(
+    -32037,
+    409,
+    'InvalidRequest',
+    'The first account is that of the gateway itself and cannot be removed.',
+  ),
+  AccountOwnsBuckets: row(
+    -32038,
+    409,
+    'InvalidRequest',
+    ({ value }) => `The account still owns buckets, such as ${value}: delete them first.`,
+  ),
+  InvalidHeader: row(-32033, 400, 'InvalidArgument', ({ value }) => `The value of ${value} is not valid.`),
+  UnsupportedAuthorization: row(
+    -32034,
+    400,
+    'InvalidRequest',
+    'This is an object gateway, which takes bearer tokens of web.Login and no S3 requests. Send these to the S3 endpoint of dealgate, which has port 9000 by default.',
+  ),
+
+  NoLength: row(-32040, 400, 'InvalidRequest', 'Data size is unspecified'),
+  IncompleteBody: row(
+    -32041,
+    400,
+    'IncompleteBody',
+    'You did not provide the number of bytes specified by the Content-Length HTTP header.',
+  ),
+  EntityTooLarge: row(-32042, 400, 'EntityTooLarge', 'Your proposed upload exceeds the maximum allowed object size.'),
+  MetadataTooLarge: row(
+    -32043,
+    400,
+    'MetadataTooLarge',
+    'Your metadata headers exceed the maximum allowed metadata size.',
+  ),
+  Stalled: row(
+    -32044,
+    400,
+    'RequestTimeout',
+    'Your socket connection to the server was not read from or written to within the timeout period.',
+  ),
+
+  Overtaken: row(-32045, 409, 'WriteOvertaken', 'The key has had a later write. Nothing was changed.'),
+  OtherGeneration: row(
+    -32046,
+    412,
+    'OtherGeneration',
+    'The object is not of the expected generation. Nothing was changed.',
+  ),
+  WriteIdReused: row(
+    -32047,
+    409,
+    'IdempotencyParameterMismatch',
+    'The fence and the write id belong to another write: take a higher fence and another id. Nothing was changed.',
+  ),
+  FenceMissing: row(
+    -32048,
+    400,
+    'InvalidRequest',
+    'The fence of the upload was to be told with web.FenceUpload before its last bytes.',
+  ),
+
+  PreconditionFailed: row(
+    -32050,
+    412,
+    'PreconditionFailed',
+    'At least one of the pre-conditions you specified did not hold',
+  ),
+  InvalidRange: row(-32051, 416, 'InvalidRange', 'The requested range is not satisfiable'),
+  MethodNotAllowed: row(-32052, 405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.'),
+  NotFound: row(-32053, 404, 'InvalidRequest', 'There is nothing at this path.'),
+  AllAccessDisabled: row(-32054, 403, 'AllAccessDisabled', 'All access to this bucket has been disabled.'),
+  AccessDenied: row(-32055, 403, 'AccessDenied', 'Access Denied.'),
+  ShareParameters: row(
+    -32056,
+    400,
+    'AuthorizationQueryParametersError',
+    ({ value }) => `The share link's ${value} is missing or not valid.`,
+  ),
+  ShareExpired: row(-32057, 403, 'AccessDenied', 'Request has expired'),
+  SignatureMismatch: row(
+    -32058,
+    403,
+    'SignatureDoesNotMatch',
+    'The request signature we calculated does not match the signature you provided. Check your key and signing method.',
+  ),
+
+  InvalidObjectState: row(
+    -32070,
+    403,
+    'InvalidObjectState',
+    'The object has no copy here, only in deals: bring it back with GET retrieve first.',
+  ),
+  InvalidDeal: row(-32071, 200, 'InvalidArgument', ({ value }) => String(value)),
+  DealFailed: row(-32072, 200, 'DealFailed', ({ value }) => String(value)),
+  BucketEmpty: row(-32073, 200, 'BucketEmpty', 'The bucket is empty: upload objects before making a deal of it.'),
+  InvalidBody: row(-32080, 400, 'InvalidRequest', ({ value }) => String(value)),
+  TokenReused: row(
+    -32074,
+    409,
+    'IdempotencyParameterMismatch',
+    'The client token belongs to another deal: send the same request again, or a new token with a new one.',
+  ),
+  UnknownToken: row(-32075, 404, 'NoSuchDeal', 'No deal was asked for with this client token.'),
+  NoSuchDeal: row(-32076, 404, 'NoSuchDeal', 'There is no such deal.'),
+  RetrievalFailed: row(-32077, 200, 'RetrievalFailed', ({ value }) => String(value)),
+  EvictionRefused: row(-32078, 409, 'EvictionRefused', ({ value }) => String(value)),
+  VerificationFailed: row(-32081, 409, 'VerificationFailed', ({ value }) => String(value)),
+  OfflineDealRefused: row(-32082, 400, 'DealRefused', ({ value }) => String(value)),
+  NoPlatformUser: row(
+    -32083,
+    403,
+    'AccessDenied',
+    'This account belongs to no user of the task platform: use the key pair that GET on the gateway hands out.',
+  ),
+  TooManyOfflineDeals: row(-32084, 503, 'SlowDown', 'Too many offline deals are being prepared. Try again later.'),
+  NoSuchTask: row(-32085, 404, 'NoSuchTask', 'There is no such task of this bucket.'),
+  NetworkUnavailable: row(-32079, 503, 'ServiceUnavailable', ({ value }) => String(value)),
+
+  PlatformUnavailable: row(-32090, 503, 'ServiceUnavailable', 'The task platform does not answer. Try again later.'),
+  PlatformTrustsAll: row(
+    -32091,
+    501,
+    'NotImplemented',
+    'The task platform accepts wrong tokens, so that no token of it can be trusted here.',
+  ),
+  UnnamedPlatformUser: row(
+    -32092,
+    403,
+    'AccessDenied',
+    'The token does not name a user of the task platform: use the JWT of a sign-in.',
+  ),
+  PlatformKeyRefused: row(-32093, 503, 'ServiceUnavailable', 'The task platform refuses the API key of this gateway.'),
+
+  QuotaExceeded: row(-32094, 403, 'QuotaExceeded', ({ value }) => String(value)),
+  StorageFull: row(
+    -32060,
+    507,
+    'XMinioStorageFull',
+    'Storage backend has reached its minimum free disk threshold. Please delete a few objects to proceed.',
+  ),
+  Stopping: row(-32061, 503, 'XMinioServerNotInitialized', 'Server not initialized, please try again'),
+  Internal: row(-32062, 500, 'InternalError', 'We encountered an internal error, please try again.'),
+} as const satisfies Record<string, ErrorRow>
+
+type ErrorKind = keyof typeof errorTable
+
+interface ErrorSubject {
+  readonly bucket?: string
+  readonly key?: string
+  /** The offending value. */
+  readonly value?: string
+  /** Fence of the last write to the key. */
+  readonly fence?: number
 }

@@ -5,8 +5,7 @@ import { bearerOf, RouteTable } from '../http/routes.js'
 import { createHttpServer } from '../http/server.js'
 import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
-import { errorTable } from './error-table.js'
-import { GatewayError } from './errors.js'
+import { errorTable, GatewayError } from './errors.js'
 import {
   type Exchange,
   hasBadComponents,

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { requireUsableVersion } from '../../common/files/data-version.js'
 import { applySteps, type Database, openDatabase, Writer } from '../database.js'
-import { explained } from '../folder-lock.js'
+import { openBeside } from '../folder-lock.js'
 import { ChainTable, chainSchema } from './chain/chain-table.js'
 import { contentSchema, directorySchema, retentionSchema } from './contents/content-table.js'
 import { kuboSchema } from './contents/node-copies.js'
@@ -62,12 +61,7 @@ export function hasWallets(data: string): boolean {
  * payments are made on a chain
  */
 export function openWalletBook(data: string): WalletBook {
-  try {
-    requireUsableVersion(data)
-    return bookOf(openDatabase(fileIn(data), '', migrate))
-  } catch (error) {
-    throw explained(data, error)
-  }
+  return openBeside(data, () => bookOf(openDatabase(fileIn(data), '', migrate)))
 }
 
 function fileIn(data: string): string {

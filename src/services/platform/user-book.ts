@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { requireUsableVersion } from '../../common/files/data-version.js'
 import { type Database, inTransaction, openDatabase } from '../database.js'
-import { explained } from '../folder-lock.js'
+import { openBeside } from '../folder-lock.js'
 import { ApiKeys, type ListedApiKey } from './api-keys.js'
 import { hashPassword } from './password.js'
 import { migrate } from './store.js'
@@ -44,12 +43,7 @@ export function hasUsers(data: string): boolean {
  * @throws DataFolderError when a file or folder cannot be used
  */
 export function openUserBook(data: string): UserBook {
-  try {
-    requireUsableVersion(data)
-    return bookOf(openDatabase(fileIn(data), '', migrate))
-  } catch (error) {
-    throw explained(data, error)
-  }
+  return openBeside(data, () => bookOf(openDatabase(fileIn(data), '', migrate)))
 }
 
 function fileIn(data: string): string {

@@ -1,6 +1,7 @@
 import { rfc3339 } from '../../clock.js'
 import type { DealTerms } from '../../network/network.js'
 import { providerRecord } from '../../network/provider-record.js'
+import type { GatewayContext } from '../context.js'
 import type { DealAsk } from '../deals/deals.js'
 import { evict, verify } from '../deals/evict.js'
 import { GatewayError } from '../errors.js'
@@ -182,6 +183,22 @@ export const dealStatus = dealEndpoint({
   },
 })
 
+/** The object that a request is about, the members of its body, and the members of the answer that name it. */
+async function readSubject(exchange: SignedExchange, rest: string) {
+  const { context, account } = exchange
+  const place = parsePlace(context, rest)
+  const bucket = mustOwnBucket(context, account, place.bucket)
+  const members = await TextMembers.read(exchange)
+  const generation = members.get('Generation')
+  const named = { bucket_name: place.bucket, file_name: place.key.toString(), generation }
+  return { key: place.key, bucket, generation, dealCid: members.get('DealCid'), named }
+}
+
+/** Runs a comparison with a deal: few at a time, until the gateway stops. */
+function compare<T>({ tasks, evictionSlots }: GatewayContext, job: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return tasks.run((signal) => evictionSlots(() => job(signal), signal))
+}
+
 /**
  * POST evict/<bucket>/<object>: evicts the local copy of one generation after comparing it with a retrieval from the
  * deal of `DealCid`, or from any deal.
@@ -189,22 +206,15 @@ export const dealStatus = dealEndpoint({
 export const evictObject = dealEndpoint({
   nothing: () => null,
   async run(exchange, rest) {
-    const { context, account } = exchange
-    const place = parsePlace(context, rest)
-    const bucket = mustOwnBucket(context, account, place.bucket)
-    const members = await TextMembers.read(exchange)
-    const generation = members.get('Generation')
-    const meant = { generation, dealCid: members.get('DealCid') || undefined }
+    const { context } = exchange
+    const { key, bucket, generation, dealCid, named } = await readSubject(exchange, rest)
     if (generation === '') {
       throw new GatewayError('InvalidBody', { value: 'Generation must name the generation to evict.' })
     }
-    const { copy, size } = await context.tasks.run((signal) =>
-      context.evictionSlots(() => evict(context, bucket, place.key, meant, signal), signal),
-    )
-    const { dealCid, minerId } = copy
-    const file_name = place.key.toString()
+    const meant = { generation, dealCid: dealCid || undefined }
+    const { copy, size } = await compare(context, (signal) => evict(context, bucket, key, meant, signal))
     return {
-      data: { bucket_name: place.bucket, file_name, generation, dealCid, minerId, size },
+      data: { ...named, dealCid: copy.dealCid, minerId: copy.minerId, size },
       message: 'The local copy has been evicted: the object is in the deal.',
     }
   },
@@ -214,18 +224,12 @@ export const evictObject = dealEndpoint({
 export const verifyObject = dealEndpoint({
   nothing: () => null,
   async run(exchange, rest) {
-    const { context, account } = exchange
-    const place = parsePlace(context, rest)
-    const bucket = mustOwnBucket(context, account, place.bucket)
-    const members = await TextMembers.read(exchange)
-    const meant = { generation: members.get('Generation'), dealCid: members.get('DealCid') }
-    const { dealCid, minerId, file } = await context.tasks.run((signal) =>
-      context.evictionSlots(() => verify(context, bucket, place.key, meant, signal), signal),
-    )
-    const { size } = file
-    const names = { bucket_name: place.bucket, file_name: place.key.toString() }
+    const { context } = exchange
+    const { key, bucket, generation, dealCid, named } = await readSubject(exchange, rest)
+    const meant = { generation, dealCid }
+    const held = await compare(context, (signal) => verify(context, bucket, key, meant, signal))
     return {
-      data: { ...names, generation: meant.generation, dealCid, minerId, size },
+      data: { ...named, dealCid: held.dealCid, minerId: held.minerId, size: held.file.size },
       message: 'The deal has delivered the object, byte for byte.',
     }
   },

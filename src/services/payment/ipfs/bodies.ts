@@ -40,22 +40,23 @@ export async function bodyOf(found: Found): Promise<Body> {
   const { ask, cid, node, car } = found
   switch (ask.form) {
     case 'raw':
-      return rawBody(cid, await car.block(cid))
+      return bytesBody(await car.block(cid), `${cid}.raw`, 'application/vnd.ipld.raw')
     case 'car':
       return carBody(found)
     case 'file':
       if (node.kind === 'file') return fileBody(found, cid, ask.fileName ?? ask.path.names.at(-1) ?? '')
       if (ask.kind !== undefined) throw notOfKind(ask.kind)
-      return node.kind === 'symlink' ? symlinkBody(cid, node.target) : directoryBody(found)
+      if (node.kind === 'symlink') return bytesBody(node.target, cid.toString(), 'inode/symlink')
+      return directoryBody(found)
   }
 }
 
-function rawBody(cid: CID, bytes: Uint8Array): Body {
+function bytesBody(bytes: Uint8Array, etag: string, type: string): Body {
   return {
     size: bytes.length,
-    etag: `"${cid}.raw"`,
+    etag: `"${etag}"`,
     cache: IMMUTABLE,
-    headers: ['Content-Type', 'application/vnd.ipld.raw'],
+    headers: ['Content-Type', type],
     bytes: (span) => one(span === undefined ? bytes : bytes.subarray(span.first, span.last + 1)),
   }
 }
@@ -99,16 +100,6 @@ async function fileBody({ ask, cid, car }: Found, own: CID, name: string): Promi
       const { first, last } = span ?? { first: 0, last: size - 1 }
       return exactly(car.range(own, first, last), last - first + 1)
     },
-  }
-}
-
-function symlinkBody(cid: CID, target: Uint8Array): Body {
-  return {
-    size: target.length,
-    etag: `"${cid}"`,
-    cache: IMMUTABLE,
-    headers: ['Content-Type', 'inode/symlink'],
-    bytes: (span) => one(span === undefined ? target : target.subarray(span.first, span.last + 1)),
   }
 }
 
