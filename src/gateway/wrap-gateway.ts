@@ -56,14 +56,26 @@ type AnyMethod = (...args: readonly unknown[]) => unknown
 /**
  * A gateway in front of others, made from the list of methods.
  * @param gatewayFor returns the gateway that answers; what it throws refuses the use
- * @param own methods that differ in more than that; `gatewayFor` is not called for them
+ * @param own methods that differ in more than that; `gatewayFor` is not called for them. `upload` answers at once, so
+ * that it is among them where `gatewayFor` does not
  */
-export function wrapGateway(gatewayFor: (use: GatewayUse) => Gateway, own: Partial<Gateway> = {}): Gateway {
+export function wrapGateway(gatewayFor: (use: GatewayUse) => Gateway, own?: Partial<Gateway>): Gateway
+export function wrapGateway(
+  gatewayFor: (use: GatewayUse) => Promise<Gateway>,
+  own: Partial<Gateway> & Pick<Gateway, 'upload'>,
+): Gateway
+export function wrapGateway(
+  gatewayFor: (use: GatewayUse) => Gateway | Promise<Gateway>,
+  own: Partial<Gateway> = {},
+): Gateway {
   const wrapped: Partial<Record<keyof Gateway, AnyMethod>> = {}
   for (const name of Object.keys(gatewayMethods) as (keyof Gateway)[]) {
-    const ask: AnyMethod = (...args) => (gatewayFor(useOf(name, args))[name] as AnyMethod)(...args)
-    // `upload` alone answers at once.
-    wrapped[name] = (own[name] as AnyMethod | undefined) ?? (name === 'upload' ? ask : async (...args) => ask(...args))
+    const use = (gateway: Gateway, args: readonly unknown[]) => (gateway[name] as AnyMethod)(...args)
+    const asked: AnyMethod =
+      name === 'upload'
+        ? (...args) => use(gatewayFor(useOf(name, args)) as Gateway, args)
+        : async (...args) => use(await gatewayFor(useOf(name, args)), args)
+    wrapped[name] = (own[name] as AnyMethod | undefined) ?? asked
   }
   return wrapped as unknown as Gateway
 }

@@ -9,6 +9,7 @@ import { translate } from '../errors.js'
 import { isResolvable } from '../keys.js'
 import { request } from '../objects/object-request.js'
 import { PutRequest } from '../objects/put-request.js'
+import { type GatewayUse, wrapGateway } from '../wrap-gateway.js'
 
 const CHANGED =
   'The object gateway, or a proxy before it, resolves "." and ".." or joins "//" in paths, so that a key with them would reach another object: such keys are refused.'
@@ -97,30 +98,26 @@ export function refuseInexact(gateway: Gateway, client: GatewayClient, paths: Ex
     if (key === undefined || !isResolvable(key) || (await areExact())) return
     throw new S3Error('InvalidArgument', { message: CHANGED, fields: { Key: key } })
   }
-  const checked = async <T>(key: string | undefined, run: () => Promise<T>): Promise<T> => {
+  const exact = async ({ key }: GatewayUse): Promise<Gateway> => {
     await check(key)
-    return run()
+    return gateway
   }
-  return {
-    ...gateway,
+  return wrapGateway(exact, {
     // Also the probe at the start, which neither fails by it nor waits long for it.
     async ready() {
       const problem = await gateway.ready()
       const exact = await withinDeadline(areExact(), PATIENCE_MS).catch(() => true)
       return problem ?? (exact ? undefined : CHANGED)
     },
-    stat: (bucket, key) => checked(key, () => gateway.stat(bucket, key)),
-    download: (bucket, key, range) => checked(key, () => gateway.download(bucket, key, range)),
-    refusesKey: (key) => checked(key, () => gateway.refusesKey(key)),
+    async refusesKey(key) {
+      await check(key)
+      return gateway.refusesKey(key)
+    },
     upload(bucket, key, length, attributes) {
       const upload = gateway.upload(bucket, key, length, attributes)
       return isResolvable(key) ? checkedUpload(upload, () => check(key)) : upload
     },
-    remove: (bucket, key, order) => checked(key, () => gateway.remove(bucket, key, order)),
-    presignedGet: (bucket, key, expirySeconds, host) =>
-      checked(key, () => gateway.presignedGet(bucket, key, expirySeconds, host)),
-    call: (call) => checked(call.key, () => gateway.call(call)),
-  }
+  })
 }
 
 function checkedUpload(upload: Upload, check: () => Promise<void>): Upload {
