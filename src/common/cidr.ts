@@ -16,12 +16,20 @@ export interface Cidr {
   readonly network: Address
 }
 
+const TAIL = /:(\d+)\.(\d+)\.(\d+)\.(\d+)$/
+
+/** Writes an IPv4 address at the end of one of IPv6 as two groups: the library cannot read it right behind `::`. */
+function inGroups(address: string): string {
+  const group = (high: string, low: string) => ((Number(high) << 8) | Number(low)).toString(16)
+  return address.replace(TAIL, (_, a: string, b: string, c: string, d: string) => `:${group(a, b)}:${group(c, d)}`)
+}
+
 /**
  * Reads an IPv4 or IPv6 address, without its zone; undefined for anything else. The library would also read octal,
  * hexadecimal and short forms, which Node does not take for addresses.
  */
 export function readAddress(text: string): Address | undefined {
-  return isIP(text) === 0 ? undefined : ipaddr.process(text.split('%')[0] ?? '')
+  return isIP(text) === 0 ? undefined : ipaddr.process(inGroups(text.split('%')[0] ?? ''))
 }
 
 /** Reads `address` or `address/length`; undefined for anything else. Bits behind the prefix are ignored. */
@@ -32,10 +40,11 @@ export function readCidr(text: string): Cidr | undefined {
   const size = stated === 4 ? 32 : 128
   const length = digits === undefined ? size : Number(digits)
   if (length > size) return undefined
-  const network = ipaddr.process(address)
+  const groups = inGroups(address)
+  const network = ipaddr.process(groups)
   // 1.2.3.0/24 and ::ffff:1.2.3.0/120 are the same block.
   if (stated === 6 && network.kind() === 'ipv4' && length >= 96) return { version: 4, length: length - 96, network }
-  return { version: stated, length, network: ipaddr.parse(address) }
+  return { version: stated, length, network: ipaddr.parse(groups) }
 }
 
 /** True if the address is in the block. An IPv6 block contains no IPv4 address. */

@@ -45,6 +45,7 @@ t.test('the address of the client', async (t) => {
     ['another IPv4 peer of it', '::ffff:10.0.1.1', '203.0.113.9', '::ffff:10.0.1.1'],
     ['a mapped proxy in the header', PROXY, '203.0.113.9, ::ffff:192.0.2.7', '203.0.113.9'],
     ['a mapped client', PROXY, '::ffff:203.0.113.9', '::ffff:203.0.113.9'],
+    ['an IPv4 address behind ::', PROXY, '::203.0.113.9, 192.0.2.7', '::203.0.113.9'],
     ['IPv6', '2001:db8:ffff::1', '2001:db8::9, 2001:DB8:FFFF:1::2', '2001:db8::9'],
     ['another block of IPv6', '2001:db8:fffe::1', '2001:db8::9', '2001:db8:fffe::1'],
     ['a proxy on the same link', 'fe80::1%eth0', '2001:db8::9', '2001:db8::9'],

@@ -16,6 +16,8 @@ t.test('addresses from which a CAR may come', (t) => {
     '0.0.0.0',
     '::',
     '::7f00:1',
+    // As a look-up of its name writes the same address.
+    '::127.0.0.1',
     'fe80::1',
     'fe80::1%eth0',
     '100.100.100.200',
@@ -31,6 +33,7 @@ t.test('addresses from which a CAR may come', (t) => {
     '192.168.254.1',
     '172.31.254.1',
     '64:ff9b::a00:1',
+    '64:ff9b::10.0.0.1',
     '::ffff:0:a00:1',
   ]
   for (const address of yes) t.ok(mayFetchFrom(address, URL_OF_CAR, NONE), address)
