@@ -82,7 +82,9 @@ export async function put(
                 if (last) await upload.write(last)
                 return await upload.commit(order)
               } catch (error) {
-                if (upload.unsent || (error instanceof S3Error && error.status < 500)) await attempt?.failed()
+                const isVoid = upload.unsent || (error instanceof S3Error && error.status < 500)
+                // Without the lock, the attempt on record may be that of another server by now.
+                if (isVoid && holds(lock)) await attempt?.failed()
                 throw error
               }
             },
@@ -124,6 +126,15 @@ async function streamHoldingBack(
   }, options)
   const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held)
   return { facts, rest }
+}
+
+function holds(lock: HeldLock): boolean {
+  try {
+    lock.ensure()
+    return true
+  } catch {
+    return false
+  }
 }
 
 interface Write {

@@ -15,6 +15,7 @@ import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
+import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
@@ -198,6 +199,37 @@ t.test('of two uploads with `If-None-Match: *`, one is completed, and each repea
     const created = await s3.send(new GetObjectCommand({ Bucket, Key }))
     t.equal(await created.Body?.transformToString(), 'two', 'a failed condition was no attempt')
   }
+})
+
+t.test('a Complete that the write of another program has overtaken is no attempt', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3, gateway } = server
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  const between = await Between.start(t, gateway)
+  await server.restart({ gateway: { url: between.url, account: gateway.account } })
+  const other = new GatewayUser(gateway)
+  await other.login()
+  const Key = 'overtaken'
+  const older = { Bucket, Key, Body: 'an older object' }
+  const before = await s3.send(new PutObjectCommand(older))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
+  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
+  const upload = { Bucket, Key, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] }, IfMatch: before.ETag }
+  const complete = () => s3.send(new CompleteMultipartUploadCommand(upload))
+  let isFirst = true
+  between.fate = async ({ method, path }) => {
+    if (isFirst && method === 'PUT' && path.endsWith(`/${Key}`)) {
+      isFirst = false
+      await other.put(Bucket, Key, Buffer.from('another object'))
+    }
+    return 'pass' as const
+  }
+  await t.rejects(complete(), { name: 'PreconditionFailed' })
+  t.notOk(isFirst, 'the other program wrote while the bytes were on their way')
+  await s3.send(new PutObjectCommand(older))
+  await complete()
+  const stored = await s3.send(new GetObjectCommand({ Bucket, Key }))
+  t.equal(await stored.Body?.transformToString(), 'upload', 'what the gateway had refused is stored now')
 })
 
 t.test('a Complete that was killed before its last bytes is no attempt', async (t) => {

@@ -44,8 +44,9 @@ export class StreamedUpload extends UploadBase {
     try {
       return this.check(await this.answered(put, ordered))
     } catch (error) {
-      if (error instanceof WriteRefused) throw new WriteRefused(error.last, false)
-      throw await this.#explain(error)
+      if (!(error instanceof WriteRefused)) throw await this.#explain(error)
+      this.arrived = false
+      throw new WriteRefused(error.last, false)
     }
   }
 
@@ -153,6 +154,8 @@ export class StreamedUpload extends UploadBase {
 /** Uploads a body that fits in memory. Sends nothing before commit. */
 export class SmallUpload extends UploadBase {
   readonly #chunks: Buffer[] = []
+  /** A copy was lost on its way: what the gateway says about another one says nothing about it. */
+  #lostCopy = false
 
   protected take(chunk: Buffer): void {
     this.#chunks.push(chunk)
@@ -162,9 +165,17 @@ export class SmallUpload extends UploadBase {
     this.#chunks.length = 0
   }
 
-  protected finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
+  protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    return this.client.session.withLogin(async (token) => this.check(await this.#send(token, body, order, ordered)))
+    try {
+      return await this.client.session.withLogin(async (token) =>
+        this.check(await this.#send(token, body, order, ordered)),
+      )
+    } catch (error) {
+      // The gateway has the bytes, and has not stored them.
+      if (error instanceof WriteRefused && !this.#lostCopy) this.arrived = false
+      throw error
+    }
   }
 
   async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<Answer> {
@@ -175,6 +186,7 @@ export class SmallUpload extends UploadBase {
     } catch (error) {
       // Without an order, the first copy may still be on its way and take effect after a later write.
       if (!(ordered && first.reused && isLostConnection(error))) throw unavailable(error)
+      this.#lostCopy = true
     }
     const again = this.#whole(headers, body, order, 'none')
     try {
