@@ -297,6 +297,8 @@ const listedDeal = z.object({
   dealCid: text,
   price: text,
   duration: text,
+  /** A deal of an offline task. */
+  offline: z.boolean().catch(false),
 })
 
 export type ListedDeal = z.output<typeof listedDeal>

@@ -52,7 +52,14 @@ interface Day {
    */
   readonly last?: { readonly entry: Entry; readonly removed: boolean }
   /** Expenses that only services had on record after the loss of the store, by id. */
-  readonly lost?: Readonly<Record<string, { readonly bucket: string; readonly amount: string }>>
+  readonly lost?: Readonly<Record<string, LostExpense>>
+}
+
+interface LostExpense {
+  readonly bucket: string
+  readonly amount: string
+  /** Id of the job that repeats it, whose entry counts instead while there is one. */
+  readonly by?: string
 }
 
 /** Integers. */
@@ -121,12 +128,14 @@ export class SpendLedger {
     const key = createHash('sha256').update(`${loss}/${account}`).digest('base64url')
     if ((await this.#recovered.get(key)) !== undefined) return
     await this.#alone(async () => {
+      // Another job may have done it while this one waited for the lock.
+      if ((await this.#recovered.get(key)) !== undefined) return
       const day = this.#today()
       const found = await list(now() - (now() % DAY_MS))
       const lost = Object.fromEntries(
         found.map(({ id, bucket, amount }) => [id, { bucket, amount: String(amount) }] as const),
       )
-      await this.#days.change(day, (known) => ({ ...NOTHING, ...known, lost: { ...known?.lost, ...lost } }))
+      await this.#days.change(day, (known) => ({ ...NOTHING, ...known, lost: { ...lost, ...known?.lost } }))
       await this.#recovered.set(key, day)
     })
   }
@@ -174,7 +183,6 @@ export class SpendLedger {
   async sweep(nothingCame: (jobId: string) => Promise<boolean>): Promise<void> {
     const oldest = dayOf(this.#options.now() - KEPT_MS)
     for await (const [day] of this.#days.entries()) if (day < oldest) await this.#days.delete(day)
-    for await (const [key, day] of this.#recovered.entries()) if (day < oldest) await this.#recovered.delete(key)
     for await (const [jobId, { day }] of this.#entries.entries()) {
       if (day < oldest) await this.#entries.delete(jobId)
       else if (day === this.#today() && (await nothingCame(jobId))) await this.release(jobId, () => nothingCame(jobId))
@@ -215,7 +223,7 @@ export class SpendLedger {
 
   /**
    * @param check throws when the change is not allowed
-   * @param listedAs id of a listed expense that the entry replaces
+   * @param listedAs id of a listed expense that the entry counts instead of
    */
   async #change(
     entry: Entry,
@@ -227,7 +235,7 @@ export class SpendLedger {
     }: { readonly check?: (spent: Sums) => void; readonly listedAs?: string | undefined } = {},
   ): Promise<void> {
     await this.#days.change(entry.day, (known) => {
-      const { [listedAs ?? '']: _, ...lost } = known?.lost ?? {}
+      const lost = repeated(known?.lost, entry.jobId, listedAs)
       const day: Day = { ...NOTHING, ...known, lost }
       check(sumsOf(day))
       return {
@@ -240,10 +248,20 @@ export class SpendLedger {
   }
 }
 
+/** The lost expenses, of which the job repeats this one, and no other any more. */
+function repeated(lost: Day['lost'] = {}, jobId: string, id: string | undefined): Record<string, LostExpense> {
+  const entries = Object.entries(lost).map(([key, { bucket, amount, by }]) => {
+    const another = by === jobId ? undefined : by
+    const now = another ?? (key === id ? jobId : undefined)
+    return [key, { bucket, amount, ...(now !== undefined && { by: now }) }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
 function sumsOf({ total, buckets, lost = {} }: Day = NOTHING): Sums {
   const sum = (found: readonly { readonly amount: string }[]) =>
     found.reduce((spent, { amount }) => spent + BigInt(amount), 0n)
-  const found = Object.values(lost)
+  const found = Object.values(lost).filter(({ by }) => by === undefined)
   return {
     total: BigInt(total) + sum(found),
     bucket: (name) => amountOf(buckets, name) + sum(found.filter(({ bucket }) => bucket === name)),

@@ -35,6 +35,12 @@ export interface DealRow extends DealAsk {
 /** A deal that was made. */
 export type CompleteDeal = DealRow & { readonly record: MadeDeal }
 
+type ListedRow = DealRow & {
+  readonly asked: string
+  /** The offline task that the deal belongs to; null for an online deal. */
+  readonly task: number | null
+}
+
 const COLUMNS =
   'id, reference, network, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped, account FROM deals'
 
@@ -56,7 +62,7 @@ export class Deals {
       pending: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`,
       history: `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
       ended: 'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
-      since: `SELECT asked, ${COLUMNS} WHERE account = ? AND asked >= ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?`,
+      since: `SELECT asked, task, ${COLUMNS} WHERE account = ? AND asked >= ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?`,
       over: 'UPDATE deals SET ends = NULL WHERE id = ?',
     })
   }
@@ -128,8 +134,8 @@ export class Deals {
    * Deals that the account has requested since then, made or pending: oldest first, starting behind `after`.
    * @param asked RFC 3339, nanoseconds
    */
-  since(account: number, asked: string, after: number, limit: number): (DealRow & { readonly asked: string })[] {
-    return this.#sql.since.all(account, asked, after, limit).map(toRow) as (DealRow & { readonly asked: string })[]
+  since(account: number, asked: string, after: number, limit: number): ListedRow[] {
+    return this.#sql.since.all(account, asked, after, limit).map(toRow) as ListedRow[]
   }
 
   /** Deals of this network that have ended by this epoch and may still have files, starting behind `after`. */

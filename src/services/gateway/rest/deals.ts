@@ -251,7 +251,7 @@ export const dealList = dealEndpoint({
       return Number(text)
     }) as [number, number]
     const rows = deals.since(account.id, rfc3339(BigInt(since) * 1_000_000n), after, LISTED)
-    const list = rows.map(({ bucketName, key, token, terms, record, asked }) => ({
+    const list = rows.map(({ bucketName, key, token, terms, record, asked, task }) => ({
       bucket_name: bucketName,
       file_name: key.toString(),
       clientToken: token ?? '',
@@ -259,6 +259,7 @@ export const dealList = dealEndpoint({
       price: terms.price,
       duration: String(terms.duration),
       asked,
+      offline: task !== null,
     }))
     const next = rows.length < LISTED ? '' : String(rows.at(-1)?.id)
     return { data: { deals: list, next }, message: '' }
