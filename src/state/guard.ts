@@ -173,7 +173,9 @@ export class GatewayWitness {
    * was told before. Throws S3Error ServiceUnavailable.
    */
   async tell({ epoch, over = [], mark = 0 }: Epoch): Promise<number> {
-    const before = await this.#asked(this.#gateway.keep(epoch, over, mark))
+    // By this name, stores that others use do not count it among those of the gateway.
+    const nameOf = (one: string) => (this.judgesNew ? one : `folder:${one}`)
+    const before = await this.#asked(this.#gateway.keep(nameOf(epoch), over.map(nameOf), mark))
     this.#reported = { epoch, until: performance.now() + TELL_MS }
     this.#answeredFor = epoch
     return before?.mark ?? 0

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
+import { withinDeadline } from '../common/time.js'
 import type { FolderRecord, Kept } from './folder-record.js'
 import type { Epoch, GatewayWitness } from './guard.js'
 import type { Table } from './records/table.js'
@@ -23,6 +24,9 @@ const KEY = 'epoch'
  */
 const LOOKS = 5
 const PAUSE_MS = 200
+
+/** How long a raise of the mark waits for a gateway that has answered before, ms. */
+const GATEWAY_MS = 2000
 
 const ADVICE =
   'What was kept in it may be gone: client tokens, jobs, public access blocks, lifecycle rules, tags, CORS and ETags. Restore it from a backup, or accept the loss with `dealgate state accept` and the options of `serve`.'
@@ -157,10 +161,10 @@ export class StoreEpoch {
   async #raise(): Promise<void> {
     const { places, folder, gateway } = this.#options
     const { epoch } = folder.kept
-    await this.#askGateway().catch((error) => {
-      // While this process runs, the folder has followed the store.
-      if (epoch === undefined || !gateway?.hasAnsweredFor(epoch)) throw error
-    })
+    // While this process runs, the folder has followed the store.
+    if (epoch !== undefined && gateway?.hasAnsweredFor(epoch))
+      await withinDeadline(this.#askGateway(), GATEWAY_MS).catch(() => {})
+    else await this.#askGateway()
     await this.look()
     this.#refuseProblem()
     const raised = await places.at(-1)?.change(KEY, (found) => {
@@ -169,7 +173,7 @@ export class StoreEpoch {
     })
     if (!raised || raised.epoch !== folder.kept.epoch) return
     await folder.setEpoch(raised)
-    await gateway?.tell(raised).catch(() => {})
+    if (gateway) await withinDeadline(gateway.tell(raised), GATEWAY_MS).catch(() => {})
   }
 }
 

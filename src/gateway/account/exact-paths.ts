@@ -86,7 +86,7 @@ function uploads({ rest, names, session }: GatewayClient, bucket: string): Promi
 
 /** Throws an error that says nothing about the path. */
 function isTooLong(error: unknown): boolean {
-  if (!(error instanceof S3Error) || error.code === 'ServiceUnavailable' || error.code === 'SlowDown') throw error
+  if (!(error instanceof S3Error) || error.status >= 500) throw error
   return error.code === 'KeyTooLongError'
 }
 

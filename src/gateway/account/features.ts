@@ -103,7 +103,7 @@ export function knownEpochs({ session, features }: Subject): KnownEpochs {
     if (typeof known !== 'boolean' || typeof others !== 'boolean')
       throw nonsense('answered web.StateEpoch without known or others')
     // Absent from gateways of earlier versions.
-    return { known, others, mark: typeof mark === 'number' ? mark : 0 }
+    return { known, others, mark: typeof mark === 'number' && Number.isSafeInteger(mark) ? mark : 0 }
   }
   return {
     look: (epoch = '') => ask({ epoch }),

@@ -66,6 +66,8 @@ function clean(path: string): string {
 }
 
 const MAX_LENGTH = 128
+/** Most epochs that one call replaces: each of them is kept. */
+const MAX_OVER = 1000
 
 /**
  * Remembers which state stores the clients of the account have used, by the epoch of each store, so that a client
@@ -92,8 +94,8 @@ const stateEpoch = defineSignedMethod({
   }),
   async run({ epoch, over, keep, mark }, { context, account: { id } }) {
     const { storeIds, writer } = context
-    if (epoch.length > MAX_LENGTH || (keep && (epoch === '' || over.includes(epoch))))
-      throw new GatewayError('InvalidArguments')
+    const tooLong = over.length > MAX_OVER || [epoch, ...over].some(({ length }) => length > MAX_LENGTH)
+    if (tooLong || (keep && (epoch === '' || over.includes(epoch)))) throw new GatewayError('InvalidArguments')
     const found = () => {
       const kept = storeIds.find(id, epoch)
       return { known: kept.known, others: storeIds.hasOther(id, epoch), mark: Math.max(kept.mark, 0) }

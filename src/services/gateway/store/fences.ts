@@ -130,7 +130,10 @@ export class StoreIds {
 
   constructor(db: Database) {
     this.#mark = db.prepare('SELECT mark FROM state_epochs WHERE account = ? AND epoch = ?')
-    this.#other = db.prepare('SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? LIMIT 1')
+    // `folder:`: a store in a data folder, which clients with other stores neither share nor replace.
+    this.#other = db.prepare(
+      "SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? AND epoch NOT LIKE 'folder:%' LIMIT 1",
+    )
     this.#add = db.prepare(
       'INSERT INTO state_epochs (account, epoch, mark) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET mark = max(mark, ?3)',
     )
