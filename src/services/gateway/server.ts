@@ -138,7 +138,7 @@ async function route(table: RouteTable<Endpoint>, exchange: Exchange): Promise<v
       if (early) replyXmlError(exchange, error)
       else replyRestError(exchange, error)
     }
-  } else if (quirks.has('html-without-token') || (request.method === 'HEAD' && path.startsWith('/download'))) {
+  } else if (quirks.has('html-without-token') || (request.method === 'HEAD' && path.split('/')[1] === 'download')) {
     replyConsolePage(exchange)
   } else if (found.allowed.length > 0) {
     replyRestError(exchange, new GatewayError('MethodNotAllowed'), ['Allow', found.allowed.join(', ')])

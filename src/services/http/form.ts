@@ -79,6 +79,11 @@ export class MultipartForm<T> implements BodySink {
       .on('error', () => this.#fail(malformed()))
   }
 
+  /** Bytes of the form until now. */
+  get received(): number {
+    return this.#received
+  }
+
   write(chunk: Buffer): boolean {
     this.#received += chunk.length
     const { maxOtherBytes = Number.POSITIVE_INFINITY } = this.#bounds

@@ -103,6 +103,7 @@ async function readMultipart(exchange: Exchange, bounds: Parameters<typeof recei
   })
   try {
     await receiveBounded(exchange, bounds, form)
+    if (form.received === 0) return new Fields([])
     const { fields, files } = await form.finish()
     return new Fields(fields, new Map(files.map(({ field, name, taken }) => [field, { name, content: taken }])))
   } catch (error) {

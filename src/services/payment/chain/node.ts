@@ -70,6 +70,8 @@ export async function openNode(
   const client = viem.createPublicClient({
     // Several nodes may share an address: each answer is asked for.
     cacheTime: 0,
+    // A contract must not name addresses that this service then asks (EIP-3668).
+    ccipRead: false,
     transport: viem.http(options.url, {
       retryCount: 0,
       timeout: options.timeoutMs,

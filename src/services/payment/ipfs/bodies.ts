@@ -78,9 +78,10 @@ async function carBody({ ask, cid, node, car, above, limits }: Found): Promise<B
     cache: IMMUTABLE,
     headers: ['Content-Type', `application/vnd.ipld.car; version=1; order=dfs; dups=${duplicates ? 'y' : 'n'}`],
     bytes: () => {
-      const blocks = car.export(cid, { scope, duplicates, span, above })
       // Without duplicates, it has no more than the content.
-      return duplicates ? bounded(blocks, limits) : blocks
+      if (!duplicates) return car.export(cid, { scope, duplicates, span, above })
+      const maxBlocks = limits.maxArchiveEntries
+      return bounded(car.export(cid, { scope, duplicates, span, above, maxBlocks }), limits)
     },
   }
 }
@@ -134,20 +135,18 @@ async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 }
 
 /**
- * Bounds of a CAR with duplicates. A directory that repeats itself at many levels has few blocks and more paths than
- * can be sent: a CAR that has a block for each path would have no end.
+ * Bounds the bytes of a CAR with duplicates; what makes it bounds its blocks. A directory that repeats itself at many
+ * levels has few blocks and more paths than can be sent: a CAR that has a block for each path would have no end.
  */
 async function* bounded(
-  blocks: AsyncIterable<Uint8Array>,
-  { maxArchiveEntries, maxArchiveBytes }: PaymentLimits,
+  chunks: AsyncIterable<Uint8Array>,
+  { maxArchiveBytes }: PaymentLimits,
 ): AsyncIterable<Uint8Array> {
-  let entries = 0
   let bytes = 0
-  for await (const block of blocks) {
-    bytes += block.length
+  for await (const chunk of chunks) {
+    bytes += chunk.length
     if (bytes > maxArchiveBytes) throw new Error('The CAR has too many bytes.')
-    yield block
-    if (++entries > maxArchiveEntries) throw new Error('The CAR has too many entries.')
+    yield chunk
   }
 }
 

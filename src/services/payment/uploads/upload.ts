@@ -16,7 +16,7 @@ import { ipfsUrl } from '../ipfs/serve.js'
 import { leastPayment } from '../prices.js'
 import type { Share } from './shares.js'
 import { isFree } from './show-uploads.js'
-import type { Upload } from './upload-table.js'
+import { shownStatus, type Upload } from './upload-table.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
@@ -157,7 +157,7 @@ function uploadedBefore({ context }: Exchange, { wallet, key, name, staged, ...t
 
 async function answerOf(
   context: PaymentContext,
-  { id, cid, fileSize, wCid, isFree }: Pick<Upload, 'id' | 'cid' | 'fileSize' | 'wCid' | 'isFree'>,
+  { id, cid, fileSize, wCid, status }: Pick<Upload, 'id' | 'cid' | 'fileSize' | 'wCid' | 'status'>,
 ): Promise<object> {
   return {
     source_file_upload_id: id,
@@ -165,7 +165,7 @@ async function answerOf(
     ipfs_url: await ipfsUrl(context, cid),
     file_size: fileSize,
     w_cid: wCid,
-    ...(context.mode === 'signedIn' && { status: isFree ? 'Free' : 'Pending' }),
+    ...(context.mode === 'signedIn' && { status: status === 'Free' ? status : shownStatus(status) }),
   }
 }
 
@@ -199,7 +199,7 @@ async function store(exchange: Exchange, order: Order): Promise<object> {
         isFree: free,
         idempotencyKey: key ?? null,
       })
-      return { id, cid, fileSize: size, wCid, isFree: free } as const
+      return { id, cid, fileSize: size, wCid, status: free ? 'Free' : 'Pending' } as const
     })
   return answerOf(context, await onNode(context, staged, keep))
 }

@@ -14,6 +14,8 @@ export interface CarScope {
   readonly span?: { readonly first: number; readonly last: number } | undefined
   /** Blocks that lead to the root, sent before it. */
   readonly above?: readonly CID[]
+  /** Most blocks that are sent: one more ends the CAR with an error. Default: no bound. */
+  readonly maxBlocks?: number | undefined
 }
 
 /** What can be read as a CAR: see `carOf`. */
@@ -29,13 +31,18 @@ export interface CarSource {
 export async function* carOf(
   root: CID,
   block: (cid: CID) => Promise<Uint8Array>,
-  { scope, duplicates, span, above = [] }: CarScope,
+  { scope, duplicates, span, above = [], maxBlocks = Number.POSITIVE_INFINITY }: CarScope,
 ): AsyncIterable<Uint8Array> {
   yield section(encode({ version: 1, roots: [root] }))
   const seen = new Set<string>()
   const isNew = (cid: CID): boolean => cid.multihash.code !== IDENTITY && !seen.has(cid.toString())
+  let sent = 0
+  const sectionOf = (cid: CID, bytes: Uint8Array): Uint8Array => {
+    if (++sent > maxBlocks) throw new Error('The CAR has too many blocks.')
+    return section(cid.bytes, bytes)
+  }
   for (const cid of above) {
-    if (isNew(cid)) yield section(cid.bytes, await block(cid))
+    if (isNew(cid)) yield sectionOf(cid, await block(cid))
     if (!duplicates) seen.add(cid.toString())
   }
   // What is beneath them is sent, or is ahead.
@@ -49,7 +56,7 @@ export async function* carOf(
     const bytes = await block(cid)
     if (isNew(cid)) {
       limit.found()
-      yield section(cid.bytes, bytes)
+      yield sectionOf(cid, bytes)
     }
     if (!duplicates) seen.add(cid.toString())
     if (!duplicates && isWhole) followed.add(cid.toString())
