@@ -85,7 +85,7 @@ export async function servesAwsCli(t: Test, node: string, installed: string, hom
     AWS_DEFAULT_REGION: 'us-east-1',
     AWS_EC2_METADATA_DISABLED: 'true',
   }
-  for (const [index, { path }] of (await awsVersions(t)).entries()) {
+  for (const [index, { path }] of (await awsVersions(t, 'each')).entries()) {
     const s3 = (...args: string[]) => run(path, ['--endpoint-url', ready.endpoint, 's3', ...args], { env: variables })
     const bucket = `s3://photos-${index}`
     await s3('mb', bucket)

@@ -43,7 +43,7 @@ t.test('stock clients', async (t) => {
     )
   })
 
-  for (const { path, name, modern } of await awsVersions(t)) {
+  for (const { path, name, modern } of await awsVersions(t, 'each')) {
     await t.test(name, async (t) => {
       const home = {
         HOME: scene.folder,
