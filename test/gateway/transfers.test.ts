@@ -44,9 +44,15 @@ function legacy(rest: NonNullable<Script['rest']>, listed: (n: number) => object
   }
 }
 
-/** A gateway with every feature that holds one object of ten bytes. */
+/** A gateway with every feature that holds one object of ten bytes, and that paths reach as they are sent. */
 function full(rest: NonNullable<Script['rest']>): Script {
-  return { rest, rpc: withFeatures(...ALL_FEATURES) }
+  return {
+    rest: (request, response) => {
+      if ((request.url?.length ?? 0) < 1024) return rest(request, response)
+      response.writeHead(400, { 'x-cloud-error-code': 'KeyTooLongError' }).end()
+    },
+    rpc: withFeatures(...ALL_FEATURES),
+  }
 }
 
 const FACTS = {

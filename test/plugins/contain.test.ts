@@ -58,7 +58,7 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
       body: body ?? '',
     })
 
-  const copy = new URL('../../../src/common/errors/s3-error.js?another-copy', import.meta.url)
+  const copy = new URL('../../src/common/errors/s3-error.js?another-copy', import.meta.url)
   const another: typeof import('../../src/common/errors/s3-error.js') = await import(copy.href)
   t.not(another.S3Error, S3Error)
   const claimed = Object.assign(new another.S3Error('NoSuchKey'), { code: 'no <code>' })

@@ -148,6 +148,12 @@ t.test('a CAR with duplicates of a directory that repeats itself at many levels 
   ])
   t.ok((await size(`${whole}?format=car&car-dups=y`)) > 511 * 40, 'a block for each path, within the bounds')
   for (const url of [many, much]) await t.rejects(size(`${url}?format=car&car-dups=y`), { name: 'TypeError' })
+  let bytes = 0
+  const { body } = await fetch(`${many}?format=car&car-dups=y`, { signal: AbortSignal.timeout(20_000) })
+  await t.rejects(async () => {
+    for await (const chunk of body ?? []) bytes += chunk.length
+  })
+  t.ok(bytes < limits.maxArchiveBytes / 2, `${bytes} bytes: broken off by the number of its blocks`)
   t.ok((await size(`${many}?format=car`)) < 10_000, 'each block once')
 })
 
