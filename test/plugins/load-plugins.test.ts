@@ -11,7 +11,7 @@ import { CLI, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 
-const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../../src/index.js')).href
+const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../src/index.js')).href
 
 /** A plugin in plain JavaScript that greets. */
 const greeter = (name: string, more = '') => `

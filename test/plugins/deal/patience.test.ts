@@ -154,11 +154,10 @@ t.test('a call that found no gateway is made again with the same token', { buffe
 
 t.test('a bucket is retrieved by a job that outlasts a gateway that is down', { buffered: true }, async (t) => {
   const { deals, proxy } = await start(t, true)
-  deals.down = unavailable
   const input: RetrieveBucketInput = { bucket: 'fakes', prefix: '', days: 0, tier: 'Standard' }
-  const asked = { kind: RETRIEVE_BUCKET, resource: '/fakes', input, accessKeyId: '' }
+  const asked = { kind: RETRIEVE_BUCKET, resource: '/fakes', input, accessKeyId: '', held: true }
   const job = await proxy.host.own.jobs.create(asked)
-  await until('it waits', async () => (await proxy.host.own.jobs.get(job.id))?.progress.phase === 'WaitingForGateway')
+  await beginInVain(proxy, deals, job, unavailable)
   deals.down = undefined
   t.match(await ended(proxy, job), { status: 'Complete', result: { Restored: 0, Failed: 0 } })
 })
