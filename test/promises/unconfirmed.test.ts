@@ -82,12 +82,14 @@ for (const mode of modes) {
     const isUpload = ({ path, method }: Passed) => method === 'PUT' && path.endsWith('/parts')
     let lost = 0
     between.fate = (request) => {
-      if (!isUpload(request) || lost > 0) return 'pass'
+      if (!isUpload(request)) return 'pass'
       lost++
       return 'cut-after'
     }
     t.equal(await complete(), 'ServiceUnavailable')
-    t.equal(lost, 1)
+    // An upload with a fence over a connection that was used before is sent once more.
+    t.ok(lost === 1 || (mode === 'full' && lost === 2), `${lost} answers were lost`)
+    between.fate = () => 'pass'
     let again = await complete()
     for (
       const end = Date.now() + PATIENCE_MS;
