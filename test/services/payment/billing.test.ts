@@ -47,6 +47,8 @@ const uploads = success({
       mint_address: 'string',
       nft_tx_hash: 'string',
       offline_deal: [offlineDeal],
+      // Beyond the interface: docs/payment.md.
+      idempotency_key: 'string',
     },
   ],
   total_record_count: 'integer',
