@@ -1,4 +1,13 @@
-import { type Context, type Found, OutcomeUnknown, type RunningJob, S3Error, type StoredObject, z } from 'dealgate'
+import {
+  type Context,
+  type Found,
+  OutcomeUnknown,
+  type RunningJob,
+  S3Error,
+  type ServiceAnswer,
+  type StoredObject,
+  z,
+} from 'dealgate'
 import type { PayDeps } from '../deps.js'
 import { detail, type KeyedUpload, keyedUploads, type Upload } from '../documents.js'
 import { apiPath, service } from '../service.js'
@@ -44,7 +53,8 @@ export async function findUpload(deps: PayDeps, job: UploadingJob): Promise<Foun
   const actor = await deps.jobTokens.actorOf(job, 'WalletNotLinked')
   // Another wallet may be linked by now, which does not see the upload: it is refused.
   return acting(deps, actor, { named: attempt.wallet, needsAddress: true }, async (wallet) => {
-    const [one, another] = await candidates(deps, job.signal, wallet, { ...attempt, days, jobId: job.job.id })
+    const sought = { ...attempt, days, jobId: job.job.id }
+    const [one, another] = await candidates(deps, await uploadsNamed(deps, job.signal, wallet, attempt.name), sought)
     if (!one) return 'none'
     return another ? 'unclear' : detailed(deps, job, wallet, one)
   })
@@ -52,19 +62,22 @@ export async function findUpload(deps: PayDeps, job: UploadingJob): Promise<Foun
 
 type Sought = Pick<UploadAttempt, 'name' | 'size' | 'sent'> & { readonly days: number; readonly jobId: string }
 
-/** Uploads by users that the wallet has made since then with this name, size and time, and that no other job made. */
+/** The newest uploads of the wallet with this name. */
+function uploadsNamed(deps: PayDeps, signal: AbortSignal, wallet: Wallet, name: string): Promise<ServiceAnswer> {
+  const query = { file_name: name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
+  const page = { page_size: SEARCHED, page_number: 1 }
+  return ask(deps, signal, wallet, apiPath('storage', 'tasks', 'deals'), { ...query, ...page })
+}
+
+/**
+ * The uploads of a list that were made since then with this name, size and time, and that no other job made.
+ * @throws S3Error, TokenRefused as the service answers
+ */
 async function candidates(
   deps: PayDeps,
-  signal: AbortSignal,
-  wallet: Wallet,
+  answer: ServiceAnswer,
   { name, size, days, sent, jobId }: Sought,
 ): Promise<readonly KeyedUpload[]> {
-  const query = { file_name: name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
-  const answer = await ask(deps, signal, wallet, apiPath('storage', 'tasks', 'deals'), {
-    ...query,
-    page_size: SEARCHED,
-    page_number: 1,
-  })
   const since = Math.floor(sent / 1000) - SKEW_SECONDS
   const found: KeyedUpload[] = []
   for (const upload of service.dataOf(answer, keyedUploads.read).Uploads) {
@@ -115,9 +128,10 @@ export async function refuseUnrecorded(
   order: Omit<Sought, 'sent'>,
 ): Promise<void> {
   const sent = deps.host.now() - REPEATED_MS
-  const found = await candidates(deps, signal, wallet, { ...order, sent }).catch((error) => {
-    // A service without such a list cannot tell.
-    if (error instanceof S3Error && error.status < 500) return []
+  const answer = await uploadsNamed(deps, signal, wallet, order.name)
+  const found = await candidates(deps, answer, { ...order, sent }).catch((error) => {
+    // A service without such a list cannot tell: it refuses the call, or its web server knows no such path.
+    if (error instanceof S3Error && (error.status < 500 || answer.status === 404)) return []
     throw error
   })
   const lost = found.find(({ IdempotencyKey }) => IdempotencyKey === null)

@@ -135,6 +135,13 @@ t.test('answers that say nothing: the upload is found in the list, and nothing i
   t.equal(posts().length, answers.length)
 })
 
+t.test('a service that has no list of uploads takes uploads with a client token', async (t) => {
+  const { on, order } = await start(t)
+  on(LIST, [404, '<!doctype html>'])
+  on(`POST ${UPLOAD}`, [200, { status: 'success', data: uploaded }])
+  t.match(await order(), { status: 200, json: { SourceFileUploadId: 5 } })
+})
+
 t.test('two that may be it: the job stays unknown', async (t) => {
   const { on, order, posts, job, listed, service, later } = await start(t, { reconcileAfterSeconds: 1 })
   on(`POST ${UPLOAD}`, 'lost')
