@@ -1,9 +1,8 @@
 import { type Context, parseAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
-import { STATED_AMOUNT } from './deal-document.js'
-import { backupSchedules, checkSchedules } from './periodic/scheduler.js'
+import { backupSchedules, checkSchedules } from './periodic/schedules.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
-import { inOwnTypes, statedTerms } from './terms/terms.js'
+import { inOwnTypes, STATED_AMOUNT, statedTerms } from './terms/terms.js'
 
 /** Classes whose objects are kept by online deals, each by its own. */
 const ONLINE_CLASSES = ['GLACIER', 'GLACIER_IR'] as const

@@ -14,7 +14,7 @@ import {
 } from 'dealgate'
 import { LocalCopies } from './archive/local-copies.js'
 import { configurationOf } from './configuration.js'
-import { BudgetWaits } from './jobs/budget.js'
+import { BudgetWaits } from './jobs/budget-waits.js'
 import { TaskRecords } from './offline/task-records.js'
 import { type DealOptions, statedOf } from './options.js'
 import { ScheduleRecords } from './periodic/schedule-records.js'

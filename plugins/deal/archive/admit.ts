@@ -12,7 +12,7 @@ import {
 } from 'dealgate'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../records/attempts.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { dealOf } from '../records/held-deals.js'
 import { payingAccount, refuseUnsafe } from '../subject.js'
 import { readOfflineTerms } from '../terms/offline-terms.js'

@@ -12,7 +12,7 @@ import {
 } from 'dealgate'
 import { isEvicted } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
-import type { ObjectDealInput } from '../records/attempts.js'
+import type { ObjectDealInput } from '../jobs/inputs.js'
 import { everyDealHolding } from '../records/held-deals.js'
 import { isPassing } from '../records/sequence.js'
 import { askBack } from './copy-calls.js'

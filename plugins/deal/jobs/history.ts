@@ -3,7 +3,7 @@ import { type DealClient, type GatewayDeal, type History, type HistoryEntry, ins
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import type { DealTerms } from '../terms/terms.js'
-import type { DealInput } from './make-deal.js'
+import type { DealInput } from './inputs.js'
 
 /** Largest clock difference between gateway and server, ms: the one that signatures allow. */
 const SKEW_MS = 15 * 60_000

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { DealClient, type GatewayDeal } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
-import { type Attempt, type BucketDealInput, madeBefore, type ObjectDealInput, tokenOf } from '../records/attempts.js'
+import { type Attempt, tokenOf } from '../records/attempts.js'
+import { madeBefore } from '../records/held-deals.js'
 import { costOf } from '../terms/terms.js'
-import { release, reserveFor, subjectOf } from './budget.js'
+import { release, reserveFor } from './budget.js'
+import { subjectOf } from './budget-waits.js'
 import { candidates, refuseUnsettled, unrecorded } from './history.js'
+import type { DealInput } from './inputs.js'
 import { type DealResult, recordDeal, reportProgress, tell, watchProgress } from './record-deal.js'
-
-export type DealInput = BucketDealInput | ObjectDealInput
 
 /**
  * Makes the deal of a job, once or not at all: the attempt is recorded before the gateway is asked, and when the answer

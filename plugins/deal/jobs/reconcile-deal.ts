@@ -4,7 +4,8 @@ import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import { release } from './budget.js'
 import { unclaimed } from './history.js'
-import { type DealInput, send } from './make-deal.js'
+import type { DealInput } from './inputs.js'
+import { send } from './make-deal.js'
 import { type DealResult, recordDeal, tell } from './record-deal.js'
 
 /**

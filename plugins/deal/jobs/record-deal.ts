@@ -6,7 +6,7 @@ import { askState, dealDocument, documentOf, tellObject } from '../deal-document
 import type { DealDeps } from '../deps.js'
 import type { Attempt } from '../records/attempts.js'
 import type { DealRecord } from '../records/deal-records.js'
-import type { DealInput } from './make-deal.js'
+import type { DealInput } from './inputs.js'
 
 export const dealResult = z.object({
   Bucket: z.string(),

@@ -4,8 +4,8 @@ import pMap from 'p-map'
 import { z } from 'zod'
 import { type Failure, failure, keepSome } from '../deal-entries.js'
 import type { DealDeps } from '../deps.js'
-import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../records/attempts.js'
 import { bringingBack, patiently } from '../records/sequence.js'
+import { RETRIEVE_BUCKET, type RetrieveBucketInput } from './inputs.js'
 
 export const retrieveBucketResult = z.object({
   Bucket: z.string(),

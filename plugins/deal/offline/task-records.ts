@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type PluginState, type Records, type RunningJob, S3Error } from 'dealgate'
 import pMap from 'p-map'
-import type { Generation, OfflineDealInput } from '../records/attempts.js'
+import type { Generation, OfflineDealInput } from '../jobs/inputs.js'
 
 /** A task that a job has requested or is about to request. Plain JSON. */
 export interface TaskRecord {

@@ -4,7 +4,7 @@ import pMap from 'p-map'
 import { z } from 'zod'
 import { failure, keepSome } from '../deal-entries.js'
 import type { DealDeps } from '../deps.js'
-import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../records/attempts.js'
+import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../jobs/inputs.js'
 import { patiently, waitingLong } from '../records/sequence.js'
 
 export const runScheduleResult = z.object({

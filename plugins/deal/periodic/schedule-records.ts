@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PluginState, Records } from 'dealgate'
-import type { BackupSchedule } from './scheduler.js'
+import type { BackupSchedule } from './schedules.js'
 
 /** Most complete backups that are remembered; a configuration keeps at most as many generations. */
 const MAX_COMPLETE = 1000

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { type JobKind, type RunningJob, S3Error } from 'dealgate'
 import { askToVerify } from '../archive/copy-calls.js'
 import type { DealDeps } from '../deps.js'
-import { type DealRecord, idOf, isVerified } from '../records/deal-records.js'
+import { type DealRecord, endBegins, idOf, isVerified } from '../records/deal-records.js'
 import { dealsHolding } from '../records/held-deals.js'
-import { bringingBack, endBegins, runPatiently } from '../records/sequence.js'
+import { bringingBack, runPatiently } from '../records/sequence.js'
 
 /** Name of the job that retrieves an object from a deal and compares it. */
 export const VERIFY = 'deal:VerifyDeal'

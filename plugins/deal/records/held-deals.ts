@@ -1,5 +1,6 @@
-import type { StoredObject } from 'dealgate'
+import type { Job, StoredObject } from 'dealgate'
 import type { DealDeps } from '../deps.js'
+import type { DealInput } from '../jobs/inputs.js'
 import { type DealRecord, holds } from './deal-records.js'
 
 type Subject = Pick<StoredObject, 'bucket' | 'key' | 'stamp'>
@@ -32,4 +33,27 @@ export async function dealOf(deps: DealDeps, object: StoredObject): Promise<{ re
 export async function isUnderWay({ jobs }: DealDeps, jobId: string): Promise<boolean> {
   const job = await jobs.get(jobId)
   return job !== undefined && !['Complete', 'Failed', 'Cancelled'].includes(job.status)
+}
+
+type DealJob = Pick<Job<DealInput>, 'id' | 'input'>
+
+/** The deal of a job, if it is on record: it may have been found while an operator retried or resolved the job. */
+export async function madeBefore({ deals }: DealDeps, { id, input }: DealJob): Promise<DealRecord | undefined> {
+  const about = await deals.of(input.bucket, 'key' in input ? input.key : undefined)
+  return about.find(({ jobId }) => jobId === id)
+}
+
+/**
+ * True for a job that failed or was cancelled, and for which no deal was made. False for a job that is no longer on
+ * record, and for one that was cancelled while an attempt is unsettled: an operator retried the unknown job and
+ * cancelled it before it ran.
+ */
+export async function endedInVain(deps: DealDeps, jobId: string): Promise<boolean> {
+  const job = await deps.jobs.get(jobId)
+  if (job?.status !== 'Failed' && job?.status !== 'Cancelled') return false
+  // Other plugins spend from the same ledger.
+  if (!job.operation.startsWith('deal:')) return false
+  if (await deps.tasks.get(jobId)) return false
+  if (job.status === 'Cancelled' && (await deps.attempts.get(jobId))) return false
+  return (await madeBefore(deps, job as DealJob)) === undefined
 }

@@ -1,7 +1,6 @@
 import { formatAmount, parseAmount } from 'dealgate'
 import { z } from 'zod'
-import { statedAmount, statedFlag, statedInteger } from '../deal-document.js'
-import { termsInvalid } from './terms.js'
+import { statedAmount, statedFlag, statedInteger, termsInvalid } from './terms.js'
 
 /** Terms of an offline deal. Plain JSON. */
 export interface OfflineTerms {

@@ -9,11 +9,10 @@ import {
 } from 'dealgate'
 import { z } from 'zod'
 import type { DealSubject } from '../deal-client.js'
-import { amount } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
 import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
-import { divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
+import { amount, divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
 import { askFor, type StatedMoney, warningsFor } from './warnings.js'
 
 const candidate = z.object({

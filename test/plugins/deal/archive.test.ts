@@ -14,7 +14,7 @@ import {
 import t, { type Test } from 'tap'
 import { LocalCopies } from '../../../plugins/deal/archive/local-copies.js'
 import { RESTORE, type RestoreInput } from '../../../plugins/deal/archive/restore.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/attempts.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import { DAY_MS } from '../../../src/common/time.js'
 import { signedRequest } from '../../support/sign/signed-request.js'

@@ -6,7 +6,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { OFFLINE_DEAL } from '../../../plugins/deal/records/attempts.js'
+import { OFFLINE_DEAL } from '../../../plugins/deal/jobs/inputs.js'
 import { DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { openSpending } from '../../../plugins/deal/deps.js'
-import { type Attempt, BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
+import { BUCKET_DEAL, OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import type { Attempt } from '../../../plugins/deal/records/attempts.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Records, State } from '../../../src/api/state.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'

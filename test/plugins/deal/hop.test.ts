@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { openSpending } from '../../../plugins/deal/deps.js'
-import { OBJECT_DEAL } from '../../../plugins/deal/records/attempts.js'
+import { OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
 import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'

@@ -6,7 +6,7 @@ import {
   type ObjectDealInput,
   RETRIEVE_BUCKET,
   type RetrieveBucketInput,
-} from '../../../plugins/deal/records/attempts.js'
+} from '../../../plugins/deal/jobs/inputs.js'
 import { type Patience, patiently } from '../../../plugins/deal/records/sequence.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'

@@ -1,14 +1,10 @@
 import t, { type Test } from 'tap'
 import { DealDeps } from '../../../plugins/deal/deps.js'
 import { objectDeals } from '../../../plugins/deal/jobs/deal-jobs.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
-import {
-  type Attempt,
-  Attempts,
-  endedInVain,
-  OBJECT_DEAL,
-  type ObjectDealInput,
-} from '../../../plugins/deal/records/attempts.js'
+import { type Attempt, Attempts } from '../../../plugins/deal/records/attempts.js'
+import { endedInVain } from '../../../plugins/deal/records/held-deals.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'

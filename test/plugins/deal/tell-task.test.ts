@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { OfflineDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { type TaskRecord, tellTask } from '../../../plugins/deal/offline/task-records.js'
-import type { OfflineDealInput } from '../../../plugins/deal/records/attempts.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import type { JobProgress } from '../../../src/api/jobs.js'
 

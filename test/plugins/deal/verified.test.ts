@@ -1,7 +1,7 @@
 import { CopyObjectCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
+import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { VERIFY } from '../../../plugins/deal/periodic/verify.js'
-import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/records/attempts.js'
 import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Fate } from '../../support/gateway/between.js'

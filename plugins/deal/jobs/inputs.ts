@@ -1,0 +1,88 @@
+import type { OfflineTerms } from '../terms/offline-terms.js'
+import type { DealTerms } from '../terms/terms.js'
+
+/** Name of the job that makes a deal for one object, and of the call that requests it. */
+export const OBJECT_DEAL = 'deal:CreateObjectDeal'
+
+export const BUCKET_DEAL = 'deal:CreateBucketDeal'
+
+export const OFFLINE_DEAL = 'deal:CreateBucketOfflineDeal'
+
+export const RETRIEVE_BUCKET = 'deal:RetrieveBucket'
+
+/** Name of the job that makes a deal for each object that a schedule selects. */
+export const RUN_SCHEDULE = 'deal:RunSchedule'
+
+/**
+ * Origin of a deal: a call, the storage class that an object was stored in, or a lifecycle rule, renewal or schedule
+ * that the server carries out by itself.
+ */
+export type DealCause = 'call' | 'class' | 'lifecycle' | 'schedule'
+
+/** The backup of a schedule that a deal belongs to. */
+export interface Generation {
+  /** Id of the schedule. */
+  readonly schedule: string
+  /** When the backup was due, ms since 1970. */
+  readonly due: number
+}
+
+/** Of job `deal:CreateObjectDeal`. */
+export interface ObjectDealInput {
+  readonly bucket: string
+  readonly key: string
+  /**
+   * The object, as far as it is known. If another object is there when the job starts, the job fails with
+   * PreconditionFailed.
+   */
+  readonly stamp?: string
+  readonly etag?: string
+  readonly terms: DealTerms
+  readonly priceConfirmed?: true
+  /** The client wants the deal although the gateway may have the same one already. */
+  readonly force?: true
+  readonly cause: DealCause
+  readonly generation?: Generation
+}
+
+/** Of job `deal:CreateBucketDeal`. */
+export interface BucketDealInput {
+  readonly bucket: string
+  readonly terms: DealTerms
+  readonly priceConfirmed?: true
+  /** The client wants the deal although the gateway may have the same one already. */
+  readonly force?: true
+  readonly cause: DealCause
+  readonly generation?: Generation
+}
+
+/** Of a job that makes one deal. */
+export type DealInput = BucketDealInput | ObjectDealInput
+
+/** Of job `deal:CreateBucketOfflineDeal`. */
+export interface OfflineDealInput {
+  readonly bucket: string
+  /** Only objects below it. */
+  readonly prefix?: string
+  readonly terms: OfflineTerms
+  readonly cause: 'call' | 'class' | 'schedule'
+  readonly generation?: Generation
+}
+
+/** Of job `deal:RunSchedule`. */
+export interface RunScheduleInput {
+  readonly bucket: string
+  readonly prefix: string
+  /** An object needs all of them. */
+  readonly tags: readonly { readonly Key: string; readonly Value: string }[]
+  readonly generation: Generation
+}
+
+/** Of job `deal:RetrieveBucket`. */
+export interface RetrieveBucketInput {
+  readonly bucket: string
+  readonly prefix: string
+  /** Days for which restored objects stay; 0: permanently. */
+  readonly days: number
+  readonly tier: 'Standard' | 'Bulk' | 'Expedited'
+}
