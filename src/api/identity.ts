@@ -42,10 +42,10 @@ export interface Identity {
 
 /** What temporary credentials were issued for. */
 export interface Session {
-  /** Name that its user chose. */
+  /** Name that its user chose; the temporary access key id for a session of a key pair. */
   readonly name: string
-  /** ARN of the role that its user asked for, which decides nothing. */
-  readonly role: string
+  /** ARN of the role that its user asked for, which decides nothing; absent for a session of a key pair. */
+  readonly role?: string
   /** Policy document: the session may do only what this, too, allows. */
   readonly policy?: Readonly<Record<string, unknown>>
   /** End of the credentials, ms since 1970; absent for a job, which may outlive them. */

@@ -1,6 +1,6 @@
 import { givesMore } from '../access/authorizer.js'
 import type { FormFacts, Jobs } from '../api/context.js'
-import type { Caller } from '../api/identity.js'
+import type { Caller, Session } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
@@ -66,7 +66,7 @@ export function auditOf(audit: AuditLog, log: Logger): Audit {
       action: selected.operation.name,
       plugin: selected.plugin,
       accessKeyId: caller?.identity.accessKeyId,
-      session: session && `${session.role}/${session.name}`,
+      session: sessionName(session),
       requestId: id,
       remote: head.remoteAddress,
       bucket: head.bucket,
@@ -79,6 +79,10 @@ export function auditOf(audit: AuditLog, log: Logger): Audit {
       .write(entry, { durable })
       .catch((err) => log.error({ err, requestId: id, audit: entry }, 'the audit log cannot be written'))
   }
+}
+
+function sessionName(session: Session | undefined): string | undefined {
+  return session && (session.role === undefined ? session.name : `${session.role}/${session.name}`)
 }
 
 function isLate({ body }: Reply): boolean {
@@ -131,7 +135,7 @@ export function auditedJobs<T extends Jobs>(jobs: T, audit: AuditLog, log: Logge
       time: new Date().toISOString(),
       action: `job ${asked.kind}`,
       accessKeyId: asked.accessKeyId || undefined,
-      session: asked.session && `${asked.session.role}/${asked.session.name}`,
+      session: sessionName(asked.session),
       resource: asked.resource,
       outcome: 'ok',
       jobId: job.id,

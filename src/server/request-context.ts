@@ -144,8 +144,8 @@ export class RequestContext implements Context {
 function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
   const session = caller?.identity.session
   if (!session?.policy) return jobs
-  const { name, role, policy } = session
-  return { ...jobs, create: (asked) => jobs.create({ ...asked, session: { name, role, policy } }) }
+  const { expires, ...lasting } = session
+  return { ...jobs, create: (asked) => jobs.create({ ...asked, session: lasting }) }
 }
 
 /** Creates the archive functions of a context; its caller's rights apply. */

@@ -109,6 +109,7 @@ function objectOf(part: string): Readonly<Record<string, unknown>> | undefined {
  * https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html#API_AssumeRoleWithWebIdentity_Errors
  */
 const STATUSES = {
+  AccessDenied: 403,
   ExpiredTokenException: 400,
   IDPCommunicationError: 400,
   InvalidAction: 400,

@@ -1,5 +1,5 @@
 import type { Context } from '../../api/context.js'
-import type { Credentials, GatewayAccount, Session } from '../../api/identity.js'
+import type { Credentials, GatewayAccount } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import type { State } from '../../api/state.js'
@@ -16,7 +16,7 @@ import { STS_NAMESPACE } from '../../http/error-reply.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { Parameters, readIdentityToken, stsError } from './parameters.js'
-import { Principals, principalOf, SealedSessions, sessionKey } from './sessions.js'
+import { Principals, principalOf, SealedSessions, sessionKey, type TemporaryCredentials } from './sessions.js'
 import { Standing } from './standing.js'
 
 export interface StsDeps {
@@ -35,7 +35,7 @@ export interface StsDeps {
 const VERSION = '2011-06-15'
 const MAX_BODY_BYTES = 64 * 1024
 
-/** The security token service on the port of S3: the body names the action, and both are one operation of the table. */
+/** The security token service on the port of S3: the body names the action, and all are one operation of the table. */
 export function stsPlugin(parts: StsDeps): Plugin {
   return Object.freeze({ name: 'sts', operations: [securityTokenService(parts)] })
 }
@@ -44,7 +44,8 @@ function securityTokenService(parts: StsDeps) {
   return defineOperation({
     name: 'SecurityTokenService',
     source: 'https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html',
-    partly: 'Actions: AssumeRoleWithWebIdentity with a token of the task platform, and GetCallerIdentity.',
+    partly:
+      'Actions: AssumeRoleWithWebIdentity with a token of the task platform, GetSessionToken for a key pair, and GetCallerIdentity.',
     access: 'public',
     action: 'none',
     on: { method: 'POST', resource: 'service' },
@@ -56,25 +57,34 @@ function securityTokenService(parts: StsDeps) {
       const parameters = new Parameters(bytes.toString('utf8'))
       const action = parameters.get('Action')
       if (action === undefined) throw stsError('MissingAction', 'The request has no parameter Action.')
-      const known = action === 'AssumeRoleWithWebIdentity' || action === 'GetCallerIdentity'
-      if (!known || parameters.get('Version') !== VERSION) {
-        throw stsError(
-          'InvalidAction',
-          `This server has AssumeRoleWithWebIdentity and GetCallerIdentity of version ${VERSION}.`,
-        )
+      if (parameters.get('Version') === VERSION) {
+        if (action === ACTION) return assumeRole(request, parameters, parts)
+        if (action === 'GetSessionToken') return sessionToken(request.id, parameters, context, parts)
+        if (action === 'GetCallerIdentity') {
+          parameters.refuseOthers(['Action', 'Version'])
+          return callerIdentity(request.id, context)
+        }
       }
-      if (action === 'AssumeRoleWithWebIdentity') return assumeRole(request, parameters, parts)
-      parameters.refuseOthers(['Action', 'Version'])
-      return callerIdentity(request.id, context)
+      throw stsError(
+        'InvalidAction',
+        `This server has ${ACTION}, GetSessionToken and GetCallerIdentity of version ${VERSION}.`,
+      )
     },
   })
 }
 
 const ACTION = 'AssumeRoleWithWebIdentity'
 const NAMES = ['RoleArn', 'RoleSessionName', 'WebIdentityToken', 'ProviderId', 'Policy', 'DurationSeconds']
-const MIN_SECONDS = 900
-const MAX_SECONDS = 43_200
-const DEFAULT_SECONDS = 3600
+
+/** Bounds of DurationSeconds, and what it is when absent. */
+interface Duration {
+  readonly min: number
+  readonly max: number
+  readonly byDefault: number
+}
+
+const ROLE_SECONDS: Duration = { min: 900, max: 43_200, byDefault: 3600 }
+const KEY_PAIR_SECONDS: Duration = { min: 900, max: 129_600, byDefault: 43_200 }
 
 /** Longest session token, characters: clients send it in a header, and servers accept 16 KiB of headers. */
 const MAX_TOKEN = 8192
@@ -98,16 +108,15 @@ async function assumeRole(
   const name = parameters.required('RoleSessionName', { min: 2, max: 64, pattern: /^[\w+=,.@-]*$/ })
   const identityToken = parameters.required('WebIdentityToken', { min: 4, max: 20_000 })
   parameters.text('ProviderId', { min: 4, max: 2048 })
-  const seconds = readSeconds(parameters.get('DurationSeconds'))
-  const policy = readPolicy(parameters.text('Policy', { min: 1, max: 2048 }), parts)
+  const seconds = readSeconds(parameters, ROLE_SECONDS)
+  const policy = readPolicy(parameters, parts)
   const claims = readIdentityToken(identityToken)
   const now = parts.now()
   const ending = claims.expires ?? Number.POSITIVE_INFINITY
   if (ending <= now) throw stsError('ExpiredTokenException', 'The web identity token has expired: sign in again.')
   const account = await parts.limits.run(request.remoteAddress, () => exchange(parts, identityToken))
   const isOwn = (await parts.ownAccount()).accessKey === account.accessKey
-  // Whole seconds, as the answer names it: the session must not end before that.
-  const expires = Math.floor(Math.min(now + seconds * 1000, ending) / 1000) * 1000
+  const expires = wholeSecond(Math.min(now + seconds * 1000, ending))
   const issued = await parts.sessions.issue({ account, identityToken, name, role, policy, expires })
   const size = issued.sessionToken.length
   if (size > MAX_TOKEN) throw tooLarge(policy !== undefined)
@@ -119,16 +128,54 @@ async function assumeRole(
     '<AssumedRoleUser>',
     element('Arn', assumedRoleArn(canonicalId(identity), { role, name })),
     element('AssumedRoleId', `${identity.accessKeyId}:${name}`),
-    '</AssumedRoleUser><Credentials>',
-    element('AccessKeyId', issued.accessKeyId),
-    element('SecretAccessKey', issued.secretAccessKey),
-    element('SessionToken', issued.sessionToken),
-    element('Expiration', new Date(expires).toISOString().replace('.000Z', 'Z')),
-    '</Credentials>',
+    '</AssumedRoleUser>',
+    credentialsElement(issued, expires),
     element('Provider', claims.issuer),
     policy && element('PackedPolicySize', Math.ceil((100 * size) / MAX_TOKEN)),
   ]
   return stsReply(ACTION, content.join(''), request.id)
+}
+
+/**
+ * Issues temporary credentials for the key pair that has signed the request. They have its rights, and no more than
+ * `Policy` allows, which AWS does not have here.
+ * https://docs.aws.amazon.com/STS/latest/APIReference/API_GetSessionToken.html
+ */
+async function sessionToken(
+  requestId: string,
+  parameters: Parameters,
+  { caller }: Pick<Context, 'caller'>,
+  parts: StsDeps,
+): Promise<Reply> {
+  if (!caller) throw missingAuthentication()
+  parameters.refuseOthers(['Action', 'Version', 'DurationSeconds', 'Policy'])
+  const { identity, payload, presigned, signatureVersion } = caller
+  if (identity.session) throw stsError('AccessDenied', 'Cannot call GetSessionToken with session credentials')
+  const covered = payload.kind === 'signed' || payload.kind === 'buffered'
+  if (!covered || presigned || signatureVersion !== 'AWS4-HMAC-SHA256') {
+    throw stsError('AccessDenied', 'GetSessionToken needs a header signature of version 4 that covers the body.')
+  }
+  const seconds = readSeconds(parameters, KEY_PAIR_SECONDS)
+  const policy = readPolicy(parameters, parts)
+  const expires = wholeSecond(parts.now() + seconds * 1000)
+  const issued = await parts.sessions.issue({ keyPair: identity, policy, expires })
+  if (issued.sessionToken.length > MAX_TOKEN) throw tooLarge(true)
+  return stsReply('GetSessionToken', credentialsElement(issued, expires), requestId)
+}
+
+/** The end of a session, as answers name it: the session must not end before that. */
+function wholeSecond(time: number): number {
+  return Math.floor(time / 1000) * 1000
+}
+
+function credentialsElement(issued: TemporaryCredentials, expires: number): string {
+  const content = [
+    element('AccessKeyId', issued.accessKeyId),
+    element('SecretAccessKey', issued.secretAccessKey),
+    element('SessionToken', issued.sessionToken),
+    element('Expiration', new Date(expires).toISOString().replace('.000Z', 'Z')),
+  ]
+  return `<Credentials>${content.join('')}</Credentials>`
 }
 
 async function exchange({ standing }: StsDeps, identityToken: string): Promise<GatewayAccount> {
@@ -140,17 +187,16 @@ async function exchange({ standing }: StsDeps, identityToken: string): Promise<G
   throw stsError('InvalidIdentityToken', 'The task platform does not accept the web identity token.')
 }
 
-function readSeconds(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_SECONDS
+function readSeconds(parameters: Parameters, { min, max, byDefault }: Duration): number {
+  const text = parameters.get('DurationSeconds')
+  if (text === undefined) return byDefault
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds
-  throw stsError('ValidationError', `DurationSeconds must be a whole number from ${MIN_SECONDS} to ${MAX_SECONDS}.`)
+  if (seconds >= min && seconds <= max) return seconds
+  throw stsError('ValidationError', `DurationSeconds must be a whole number from ${min} to ${max}.`)
 }
 
-function readPolicy(
-  text: string | undefined,
-  { policyProblem }: StsDeps,
-): Readonly<Record<string, unknown>> | undefined {
+function readPolicy(parameters: Parameters, { policyProblem }: StsDeps): Readonly<Record<string, unknown>> | undefined {
+  const text = parameters.text('Policy', { min: 1, max: 2048 })
   if (text === undefined) return undefined
   const document = parsed(text)
   const name = repeatedName(text)
@@ -174,7 +220,7 @@ function tooLarge(hasPolicy: boolean): S3Error {
 }
 
 /** `arn:aws:sts::<canonical id>:assumed-role/<role>/<session>`. */
-function assumedRoleArn(account: string, { role, name }: Pick<Session, 'role' | 'name'>): string {
+function assumedRoleArn(account: string, { role, name }: { readonly role: string; readonly name: string }): string {
   return `arn:aws:sts::${account}:assumed-role/${role.slice(role.lastIndexOf('/') + 1)}/${name}`
 }
 
@@ -183,17 +229,20 @@ function assumedRoleArn(account: string, { role, name }: Pick<Session, 'role' | 
  * https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html
  */
 function callerIdentity(requestId: string, { caller }: Pick<Context, 'caller'>): Reply {
-  if (!caller) throw stsError('MissingAuthenticationToken', 'Request is missing Authentication Token')
+  if (!caller) throw missingAuthentication()
   const { identity } = caller
   const account = canonicalId(identity)
-  const { session, accessKeyId } = identity
-  const arn = session ? assumedRoleArn(account, session) : `arn:aws:iam::${account}:user/${accessKeyId}`
+  const { session: { name = '', role } = {}, accessKeyId } = identity
   const content = [
-    element('Arn', arn),
-    element('UserId', session ? `${accessKeyId}:${session.name}` : accessKeyId),
+    element('Arn', role ? assumedRoleArn(account, { role, name }) : `arn:aws:iam::${account}:user/${accessKeyId}`),
+    element('UserId', role ? `${accessKeyId}:${name}` : accessKeyId),
     element('Account', account),
   ]
   return stsReply('GetCallerIdentity', content.join(''), requestId)
+}
+
+function missingAuthentication(): S3Error {
+  return stsError('MissingAuthenticationToken', 'Request is missing Authentication Token')
 }
 
 /**
@@ -231,7 +280,7 @@ export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenSt
   const key = sessionKey(state)
   const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
   const principals = new Principals(state, key, given.ownAccount)
-  const sessions = new SealedSessions({ key, standing, ...given })
+  const sessions = new SealedSessions({ key, standing, credentials, ...given })
   const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)
   const parts: StsDeps = { sessions, principals, standing, limits, ...given }
   return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }

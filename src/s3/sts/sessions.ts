@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { GatewayAccount, Identity } from '../../api/identity.js'
+import type { Credentials, GatewayAccount, Identity, Session } from '../../api/identity.js'
 import type { State } from '../../api/state.js'
 import type { Sessions, Signer } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -12,20 +12,27 @@ import type { Standing } from './standing.js'
 /** Most opened tokens that are kept. */
 const MAX_SESSIONS = 2000
 
-/** What a session is issued for. */
-interface NewSession {
-  readonly account: GatewayAccount
-  /** The token of the platform, which the session depends on. */
-  readonly identityToken: string
-  readonly name: string
-  readonly role: string
+interface Terms {
   readonly policy?: Readonly<Record<string, unknown>> | undefined
   /** Milliseconds since 1970. */
   readonly expires: number
 }
 
+/** A session for the holder of a token of the platform, on which it depends. */
+interface PlatformSession extends Terms {
+  readonly account: GatewayAccount
+  readonly identityToken: string
+  readonly name: string
+  readonly role: string
+}
+
+/** A session for a key pair, on which it depends. */
+interface KeyPairSession extends Terms {
+  readonly keyPair: Identity
+}
+
 /** Temporary credentials, as their user gets them. */
-interface TemporaryCredentials {
+export interface TemporaryCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken: string
@@ -34,6 +41,8 @@ interface TemporaryCredentials {
 interface SessionsOptions {
   readonly key: SessionKey
   readonly standing: Standing
+  /** Key pairs that are not temporary. */
+  readonly credentials: Credentials
   /** The account of the server itself. */
   readonly ownAccount: () => Promise<GatewayAccount>
   /** Milliseconds since 1970. */
@@ -42,13 +51,15 @@ interface SessionsOptions {
 
 interface Opened {
   readonly content: TokenContent
-  readonly identity: Identity
+  /** The caller as of now; undefined for a session that was revoked. */
+  admit(): Promise<Identity | undefined>
 }
 
 /**
  * Temporary credentials, by sealed tokens: clients keep everything about a session, so that any proxy of one state
- * serves it, and the state has no secret of it. A session ends when it expires, and when the gateway no longer accepts
- * the platform's token or has other keys for the account.
+ * serves it, and the state has no secret of it. A session ends when it expires, and when what it depends on does: the
+ * gateway no longer accepts the platform's token or has other keys for the account, or the key pair is removed or has
+ * another secret.
  */
 export class SealedSessions implements Sessions {
   readonly #options: SessionsOptions
@@ -64,18 +75,12 @@ export class SealedSessions implements Sessions {
   }
 
   /** Throws S3Error ServiceUnavailable when the store of records does not answer. */
-  async issue({ account, identityToken, name, role, policy, expires }: NewSession): Promise<TemporaryCredentials> {
+  async issue(session: PlatformSession | KeyPairSession): Promise<TemporaryCredentials> {
+    const { policy, expires } = session
     const accessKeyId = newSessionId()
     const secretAccessKey = newSecret()
-    const sessionToken = sealToken(await this.#options.key(), accessKeyId, {
-      k: secretAccessKey,
-      e: expires,
-      a: [account.accessKey, account.secretKey],
-      j: identityToken,
-      n: name,
-      r: role,
-      ...(policy && { p: policy }),
-    })
+    const terms = { k: secretAccessKey, e: expires, ...(policy && { p: policy }) }
+    const sessionToken = sealToken(await this.#options.key(), accessKeyId, { ...terms, ...dependsOn(session) })
     return { accessKeyId, secretAccessKey, sessionToken }
   }
 
@@ -83,15 +88,14 @@ export class SealedSessions implements Sessions {
     if (!token) {
       throw new S3Error('InvalidToken', { message: 'This access key id is temporary and needs its session token.' })
     }
-    const { content, identity } = await this.#open(accessKeyId, token)
-    const { standing, now } = this.#options
-    if (now() >= content.e) throw new S3Error('ExpiredToken')
+    const { content, admit } = await this.#open(accessKeyId, token)
+    if (this.#options.now() >= content.e) throw new S3Error('ExpiredToken')
     return {
       accessKeyId,
       secretAccessKey: content.k,
       async admit() {
-        const account = await standing.accountOf(content.j)
-        if (account && isSameAccount(account, accountOf(content))) return identity
+        const identity = await admit()
+        if (identity) return identity
         throw new S3Error('InvalidToken', { message: 'The session was revoked: sign in again.' })
       },
     }
@@ -106,23 +110,52 @@ export class SealedSessions implements Sessions {
   }
 
   async #unseal(accessKeyId: string, token: string): Promise<Opened> {
-    const { key, ownAccount } = this.#options
-    const content = openToken(await key(), accessKeyId, token)
+    const content = openToken(await this.#options.key(), accessKeyId, token)
     if (!content) throw new S3Error('InvalidToken')
+    const terms = { expires: content.e, ...(content.p && { policy: content.p }) }
+    if ('i' in content) return { content, admit: this.#admitKeyPair(content, { name: accessKeyId, ...terms }) }
+    return { content, admit: await this.#admitAccount(content, { name: content.n, role: content.r, ...terms }) }
+  }
+
+  /** The rights are those that the key pair has when the request arrives. */
+  #admitKeyPair({ i: id, h: secretHash }: OfKeyPair, session: Session): Opened['admit'] {
+    let last: Identity | undefined
+    let identity: Identity | undefined
+    return async () => {
+      const keyPair = await this.#options.credentials(id)
+      if (!keyPair || keyPair.session || hashOf(keyPair.secretAccessKey) !== secretHash) return undefined
+      // One object for each state of the key pair: what is parsed of it is kept by the object.
+      if (keyPair !== last) identity = Object.freeze({ ...keyPair, session })
+      last = keyPair
+      return identity
+    }
+  }
+
+  async #admitAccount(content: OfPlatform, session: Session): Promise<Opened['admit']> {
     const account = accountOf(content)
-    const isOwn = (await ownAccount()).accessKey === account.accessKey
-    const session = Object.freeze({
-      name: content.n,
-      role: content.r,
-      expires: content.e,
-      ...(content.p && { policy: content.p }),
-    })
-    const identity = Object.freeze({ ...principal(account, isOwn), session })
-    return { content, identity }
+    const isOwn = (await this.#options.ownAccount()).accessKey === account.accessKey
+    const identity = Object.freeze({ ...principal(account, isOwn), session: Object.freeze(session) })
+    return async () => {
+      const standing = await this.#options.standing.accountOf(content.j)
+      return standing && isSameAccount(standing, account) ? identity : undefined
+    }
   }
 }
 
-function accountOf({ a: [accessKey, secretKey] }: TokenContent): GatewayAccount {
+/** What the token of a session names as what it depends on. */
+function dependsOn(
+  session: PlatformSession | KeyPairSession,
+): Pick<OfPlatform, 'a' | 'j' | 'n' | 'r'> | Pick<OfKeyPair, 'i' | 'h'> {
+  if ('keyPair' in session) return { i: session.keyPair.accessKeyId, h: hashOf(session.keyPair.secretAccessKey) }
+  const { account, identityToken, name, role } = session
+  return { a: [account.accessKey, account.secretKey], j: identityToken, n: name, r: role }
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url')
+}
+
+function accountOf({ a: [accessKey, secretKey] }: OfPlatform): GatewayAccount {
   return { accessKey, secretKey }
 }
 
@@ -149,11 +182,17 @@ export function sessionKey(state: Pick<State, 'records'>): SessionKey {
 }
 
 /** What a session token holds. Its members have short names, because clients send the token with every request. */
-const content = z.object({
+const terms = {
   /** The secret access key. */
   k: z.string(),
   /** End of the session, ms since 1970. */
   e: z.number(),
+  /** Session policy. */
+  p: z.custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && value !== null).optional(),
+}
+
+const ofPlatform = z.object({
+  ...terms,
   /** Keys of the gateway account. */
   a: z.tuple([z.string(), z.string()]),
   /** The token of the platform. */
@@ -162,10 +201,20 @@ const content = z.object({
   n: z.string(),
   /** ARN of the role. */
   r: z.string(),
-  /** Session policy. */
-  p: z.custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && value !== null).optional(),
 })
 
+const ofKeyPair = z.object({
+  ...terms,
+  /** Access key id of the key pair. */
+  i: z.string(),
+  /** Hash of its secret. */
+  h: z.string(),
+})
+
+const content = z.union([ofPlatform, ofKeyPair])
+
+type OfPlatform = z.infer<typeof ofPlatform>
+type OfKeyPair = z.infer<typeof ofKeyPair>
 type TokenContent = z.infer<typeof content>
 
 const ID = /^DGS[A-Z2-7]{17}$/

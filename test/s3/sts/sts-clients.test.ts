@@ -71,6 +71,9 @@ t.test('stock clients', async (t) => {
         buckets,
       )
       t.equal(found.Owner.ID, whoami.Account)
+      const own = { AWS_ACCESS_KEY_ID: 'test-key', AWS_SECRET_ACCESS_KEY: 'test-secret' }
+      const issued = await aws([...at, 'sts', 'get-session-token', '--duration-seconds', '900'], own)
+      t.match(issued.Credentials, { AccessKeyId: /^DGS/, SessionToken: String, Expiration: String })
       if (!modern) return
       const env = { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: ROLE, AWS_ENDPOINT_URL: scene.endpoint }
       t.same((await aws(['s3api', 'list-buckets'], env)).Buckets, found.Buckets, 'without a call of sts')

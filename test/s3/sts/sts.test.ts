@@ -9,9 +9,11 @@ import {
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
+import type { Identity } from '../../../src/api/identity.js'
 import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'
 import { run } from '../../support/programs/run.js'
+import { signedRequest } from '../../support/sign/signed-request.js'
 import { stopMonotonicClock } from '../../support/waiting.js'
 import { assumeParameters, type Credentials, ROLE, startSts } from './sts-scene.js'
 
@@ -91,7 +93,8 @@ t.test('what is no request for credentials', async (t) => {
     t.notMatch(answer.text, token)
   }
   t.equal((await scene.sts({ Action: 'GetCallerIdentity', Version: '2011-06-15' })).code, 'MissingAuthenticationToken')
-  t.equal((await scene.sts({ Action: 'GetSessionToken', Version: '2011-06-15' })).code, 'InvalidAction')
+  t.equal((await scene.sts({ Action: 'GetSessionToken', Version: '2011-06-15' })).code, 'MissingAuthenticationToken')
+  t.equal((await scene.sts({ Action: 'GetFederationToken', Version: '2011-06-15' })).code, 'InvalidAction')
   t.equal((await scene.sts({ Version: '2011-06-15' })).code, 'MissingAction')
   const other = await fetch(scene.endpoint, { method: 'POST', body: 'text', headers: { 'content-type': 'text/plain' } })
   t.equal(other.status, 405)
@@ -219,6 +222,64 @@ t.test('a session dies with the keys of its account', async (t) => {
   performance.now = () => now.call(performance) + 46_000
   t.equal(await codeOf(list(s3)), 'InvalidToken')
   await list(scene.s3(await scene.assume(token)))
+})
+
+t.test('a key pair becomes temporary credentials with its rights', async (t) => {
+  const owner = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+  const reader: Identity = {
+    ...{ accessKeyId: 'reader-key', secretAccessKey: 'reader-secret' },
+    rights: [{ bucket: 'of-pairs', prefix: 'open/', access: 'read' }],
+  }
+  const pairs = new Map<string, Identity>([owner, reader].map((pair) => [pair.accessKeyId, pair]))
+  const scene = await startSts(t, { identities: (id) => pairs.get(id) })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const ask = async (keys: typeof owner & { sessionToken?: string }, more: Record<string, string> = {}) => {
+    const body = new URLSearchParams({ Action: 'GetSessionToken', Version: '2011-06-15', ...more }).toString()
+    return signedRequest(scene.endpoint, keys, { method: 'POST', path: '/', headers, body })
+  }
+  const sessionOf = async (keys: typeof owner, more: Record<string, string> = {}) => {
+    const { status, body } = await ask(keys, more)
+    t.equal(status, 200, body)
+    const member = (name: string) => new RegExp(`<${name}>([^<]+)<`).exec(body)?.[1] ?? ''
+    const [accessKeyId, secretAccessKey] = [member('AccessKeyId'), member('SecretAccessKey')]
+    return { accessKeyId, secretAccessKey, sessionToken: member('SessionToken'), end: Date.parse(member('Expiration')) }
+  }
+  const mine = await sessionOf(owner)
+  const left = mine.end - Date.now()
+  t.ok(left > 43_000_000 && left < 43_300_000, `${left} ms are left`)
+  const all = scene.s3(mine)
+  await all.send(new CreateBucketCommand({ Bucket: 'of-pairs' }))
+  for (const Key of ['open/a', 'closed/a'])
+    await all.send(new PutObjectCommand({ Bucket: 'of-pairs', Key, Body: 'text' }))
+  const get = (s3: S3Client, Key: string) => codeOf(s3.send(new GetObjectCommand({ Bucket: 'of-pairs', Key })))
+
+  const limited = scene.s3(await sessionOf(reader))
+  t.equal(await get(limited, 'open/a'), 'none')
+  t.equal(await get(limited, 'closed/a'), 'AccessDenied')
+  const readOnly = { Statement: [{ Effect: 'Allow', Action: ['s3:Get*', 's3:List*'], Resource: '*' }] }
+  const Policy = JSON.stringify({ Version: '2012-10-17', ...readOnly })
+  const narrow = scene.s3(await sessionOf(owner, { Policy, DurationSeconds: '900' }))
+  t.equal(await get(narrow, 'closed/a'), 'none')
+  t.equal(await codeOf(narrow.send(new PutObjectCommand({ Bucket: 'of-pairs', Key: 'a', Body: 'x' }))), 'AccessDenied')
+  t.equal(await get(scene.s3(await sessionOf(reader, { Policy })), 'closed/a'), 'AccessDenied', 'a policy adds nothing')
+
+  t.match(await ask(mine), { status: 403, code: 'AccessDenied' }, 'a session makes no session')
+  t.match(await ask({ ...owner, secretAccessKey: 'wrong' }), { code: 'SignatureDoesNotMatch' })
+  for (const DurationSeconds of ['899', '129601'])
+    t.match(await ask(owner, { DurationSeconds }), { code: 'ValidationError' })
+  t.match(await ask(owner, { SerialNumber: '1' }), { code: 'ValidationError' })
+  t.match(await ask(owner, { Policy: '{' }), { code: 'MalformedPolicyDocument' })
+  const uncovered = { method: 'POST', path: '/', headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' } }
+  const body = 'Action=GetSessionToken&Version=2011-06-15'
+  t.match(await signedRequest(scene.endpoint, owner, { ...uncovered, body }), { status: 403, code: 'AccessDenied' })
+
+  pairs.set(reader.accessKeyId, { ...reader, rights: [{ bucket: 'of-pairs', prefix: 'closed/', access: 'read' }] })
+  t.equal(await get(limited, 'open/a'), 'AccessDenied', 'the rights are those of now')
+  t.equal(await get(limited, 'closed/a'), 'none')
+  pairs.set(reader.accessKeyId, { ...reader, secretAccessKey: 'another-secret' })
+  t.equal(await get(limited, 'open/a'), 'InvalidToken', 'another secret ends the session')
+  pairs.delete(owner.accessKeyId)
+  t.equal(await get(all, 'open/a'), 'InvalidToken', 'so does the removal of the key pair')
 })
 
 t.test('many requests for credentials', async (t) => {
