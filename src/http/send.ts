@@ -73,8 +73,15 @@ function withIds(id: string, headers: ReplyHeaders): WireHeaders {
   // Browsers must not interpret stored objects as another type than their Content-Type:
   // https://fetch.spec.whatwg.org/#x-content-type-options-header
   const all: WireHeaders = { 'x-amz-request-id': id, 'x-amz-id-2': id, 'x-content-type-options': 'nosniff' }
-  return add(all, headers)
+  add(all, headers)
+  // A stored page gets an origin of its own and runs no script, so that it cannot act for a reader who is signed in to
+  // something at this host: https://www.w3.org/TR/CSP3/#directive-sandbox
+  if (!PDF.test(String(all['content-type']))) all['content-security-policy'] ??= 'sandbox'
+  return all
 }
+
+/** Chromium shows no PDF in a sandbox, and its viewer has an origin of its own: https://crbug.com/413851 */
+const PDF = /^application\/pdf\b/i
 
 /** Adds the headers that have a value. */
 function add(all: WireHeaders, headers: ReplyHeaders): WireHeaders {

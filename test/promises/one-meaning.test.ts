@@ -108,6 +108,12 @@ for (const mode of modes) {
       answers.map(({ status }) => status),
       [200, 200, 206, 404],
     )
-    for (const answer of answers) t.equal(answer.headers['x-content-type-options'], 'nosniff')
+    const safe = { 'x-content-type-options': 'nosniff', 'content-security-policy': 'sandbox' }
+    for (const { headers } of answers) t.match(headers, safe)
+    t.equal(
+      (await ask('PUT', '/types/b', { text: '%PDF', headers: { 'content-type': 'application/pdf' } })).status,
+      200,
+    )
+    t.equal((await ask('GET', '/types/b')).headers['content-security-policy'], undefined)
   })
 }
