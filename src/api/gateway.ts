@@ -16,6 +16,8 @@ export interface StoredHeaders {
   'content-encoding'?: string
   'content-language'?: string
   expires?: string
+  /** Kept in records alone: no gateway has a place for it. */
+  'x-amz-website-redirect-location'?: string
 }
 
 /** An object as the gateway describes it. */

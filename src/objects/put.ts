@@ -163,6 +163,7 @@ async function record(
     !request.acl &&
     !request.archive &&
     !request.attributes.label &&
+    !request.attributes.headers['x-amz-website-redirect-location'] &&
     !request.authorized
   if (!gatewayTellsAll) {
     const stamp = marker ? MARKER_STAMP : result.stamp

@@ -70,7 +70,6 @@ async function awsCli(t: Test, version: AwsVersion, server: Dealgate): Promise<v
   )
   const refused: [string, ...string[]][] = [
     ['put-object', '--server-side-encryption', 'AES256'],
-    ['put-object', '--website-redirect-location', '/elsewhere'],
     ['put-object', '--object-lock-legal-hold-status', 'ON'],
   ]
   for (const [command, ...args] of refused)

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { inEachMode } from '../support/server/dealgate.js'
-import { exchange } from '../support/sign/raw.js'
+import { exchange, headText } from '../support/sign/raw.js'
 import { send } from '../support/sign/send.js'
 
 // Answers in which S3's own are particular, as the suites of other servers ask for them.
@@ -121,6 +121,73 @@ inEachMode(t, async (t, server) => {
     t.equal((await ask('GET', '/box/text')).status, 404, 'nothing of them is stored')
     const part = await ask('PUT', '/box/text?partNumber=0&uploadId=none', {}, 'x')
     t.match(part.body.toString(), 'Part number must be an integer between 1 and 10000, inclusive')
+  })
+
+  t.test('the place where a web site sends visitors of an object', async (t) => {
+    const header = 'x-amz-website-redirect-location'
+    const copyOf = { 'x-amz-copy-source': '/box/sent' }
+    const placeOf = async (key: string) => {
+      const [got, head] = [await ask('GET', `/box/${key}`), await ask('HEAD', `/box/${key}`)]
+      t.equal(got.headers[header], head.headers[header])
+      return head.headers[header]
+    }
+    const to = { [header]: 'https://a.example/?b=c' }
+    t.equal((await ask('PUT', '/box/sent', to, 'x')).status, 200)
+    t.equal(await placeOf('sent'), to[header])
+    t.equal((await ask('PUT', '/box/copied', copyOf)).status, 200)
+    t.equal(await placeOf('copied'), undefined, 'a copy does not take it')
+    t.equal((await ask('PUT', '/box/copied', { ...copyOf, [header]: '/there' })).status, 200)
+    t.equal(await placeOf('copied'), '/there')
+    t.equal((await ask('PUT', '/box/sent', { ...copyOf, [header]: '/there' })).status, 200, 'a change of it alone')
+    t.equal(await placeOf('sent'), '/there')
+    const begun = (await ask('POST', '/box/parts?uploads=', to)).body.toString()
+    const id = /<UploadId>(.*)<\/UploadId>/.exec(begun)?.[1]
+    const part = await ask('PUT', `/box/parts?partNumber=1&uploadId=${id}`, {}, 'x')
+    const parts = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+    t.equal((await ask('POST', `/box/parts?uploadId=${id}`, {}, parts)).status, 200)
+    t.equal(await placeOf('parts'), to[header])
+    t.equal((await ask('PUT', '/box/parts', {}, 'y')).status, 200)
+    t.equal(await placeOf('parts'), undefined, 'the next object has none')
+    for (const wrong of ['there', 'ftp://a.example/', `/${'a'.repeat(2048)}`])
+      for (const method of ['PUT', 'POST'])
+        t.same(await codeOf(method, `/box/sent${method === 'POST' ? '?uploads=' : ''}`, { [header]: wrong }), [
+          400,
+          'InvalidRedirectLocation',
+        ])
+    t.equal(await placeOf('sent'), '/there')
+  })
+
+  t.test('an unsigned body, and a framed one of known length, state the length of the data', async (t) => {
+    const everyone = { Effect: 'Allow', Principal: '*', Action: 's3:PutObject', Resource: 'arn:aws:s3:::open/*' }
+    t.equal((await ask('PUT', '/open')).status, 200)
+    t.equal((await ask('DELETE', '/open?publicAccessBlock=')).status, 204)
+    t.equal((await ask('PUT', '/open?policy=', {}, JSON.stringify({ Statement: everyone }))).status, 204)
+    const chunks = '1\r\nx\r\n0\r\n\r\n'
+    const unsigned = (headers: Record<string, string>, body: string) =>
+      exchange(server, (socket) => {
+        const { host } = new URL(server.endpoint)
+        socket.write(`${headText('PUT', '/open/k', { host, connection: 'close', ...headers })}${body}`)
+      })
+    const framed = { 'content-encoding': 'aws-chunked' }
+    const trailing = { ...framed, 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }
+    const http = { 'transfer-encoding': 'chunked' }
+    const inChunks = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+    for (const [headers, body] of [
+      [http, inChunks('x')],
+      [{ ...http, ...framed }, inChunks(chunks)],
+      [{ ...http, ...trailing }, inChunks(chunks)],
+      [{ 'content-length': String(chunks.length), ...trailing }, chunks],
+    ] as const)
+      t.match(
+        (await unsigned(headers, body)).text,
+        /^HTTP\/1.1 411 .*<Code>MissingContentLength</s,
+        JSON.stringify(headers),
+      )
+    t.equal((await ask('GET', '/open/k')).status, 404)
+    const stated = { ...http, ...trailing, 'x-amz-decoded-content-length': '1' }
+    t.match((await unsigned(stated, inChunks(chunks))).text, /^HTTP\/1.1 200 /)
+    const sending = { method: 'PUT', target: '/open/k', payloadHash: 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }
+    t.equal((await send(server, { ...sending, body: Buffer.from(chunks) })).status, 411, 'signed, of known length')
   })
 
   t.test('multipart calls on a bucket that is absent', async (t) => {

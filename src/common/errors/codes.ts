@@ -90,6 +90,10 @@ export const codes = {
     status: 400,
     message: 'The content of the form does not meet the conditions of a policy document.',
   },
+  InvalidRedirectLocation: {
+    status: 400,
+    message: "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.",
+  },
   InvalidRange: { status: 416, message: 'The requested range is not satisfiable' },
   InvalidRequest: { status: 400, message: 'Invalid Request' },
   InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },

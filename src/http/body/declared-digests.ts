@@ -180,6 +180,11 @@ export function refuseTransferCodings(headers: IncomingHttpHeaders): void {
   throw new S3Error('NotImplemented', { message: 'The only transfer coding that is implemented is chunked.' })
 }
 
+/** True if the client knows the length of the body. Then it knows the length without framing too. */
+export function declaresLength(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] === undefined && headers['content-length'] !== undefined
+}
+
 /** Length of the body including framing, bytes; undefined with Transfer-Encoding: chunked. */
 export function wireLength(headers: IncomingHttpHeaders): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined

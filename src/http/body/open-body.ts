@@ -10,6 +10,7 @@ import {
   type DeclaredDigests,
   declaredDigests,
   declaresBody,
+  declaresLength,
   decodedLength,
   hasAwsChunked,
   refuseTransferCodings,
@@ -39,7 +40,7 @@ export function openBody(
   const framing = framingOf(head, payload)
   const declared = declaredDigests(head, payload, { framed: framing?.trailer ?? false })
   const length = framing
-    ? decodedLength(head.headers, { required: framing.signing !== undefined })
+    ? decodedLength(head.headers, { required: framing.signing !== undefined || declaresLength(head.headers) })
     : payload.kind === 'buffered'
       ? payload.bytes.length
       : wireLength(head.headers)

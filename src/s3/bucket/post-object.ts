@@ -19,7 +19,7 @@ import { refuseDemands } from '../../plugins/refuse-keys.js'
 import { ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { expirationHeader } from '../lifecycle/rules.js'
-import { causeOf, checksumAlgorithmHeader, headerText, readAttributes } from '../object/attributes.js'
+import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
@@ -173,7 +173,7 @@ async function store(
 ): Promise<Reply> {
   const { bucket } = request
   const headers = form.fields.headers()
-  refuseDemands(headers, ACL_HEADERS)
+  refuseDemands(headers, [REDIRECT, ...ACL_HEADERS])
   refuseCopy(headers)
   await requireExpectedOwner({ headers, bucket }, context)
   const acl = await aclOfWrite({ headers, bucket, key }, context)

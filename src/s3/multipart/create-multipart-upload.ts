@@ -11,7 +11,7 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
-import { checksumAlgorithmHeader, headerText, readAttributes } from '../object/attributes.js'
+import { checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
 import { admitClass, askedClass } from '../object/storage-class.js'
 import { TAGGING, taggingOfHeader } from '../tagging/tags.js'
 import { accessKeyId, requireMayWrite } from './upload.js'
@@ -19,13 +19,12 @@ import { accessKeyId, requireMayWrite } from './upload.js'
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
-  partly:
-    'Encryption, object lock and website redirects are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+  partly: 'Encryption and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
   needs: { key: 'write' },
-  on: { method: 'POST', resource: 'object', query: ['uploads'], headers: [TAGGING, ...OBJECT_ACL_HEADERS] },
+  on: { method: 'POST', resource: 'object', query: ['uploads'], headers: [TAGGING, REDIRECT, ...OBJECT_ACL_HEADERS] },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
     const checksum = readChecksum(request)

@@ -12,6 +12,11 @@ import { isLabel } from '../../plugins/storage-class.js'
 
 const META = 'x-amz-meta-'
 
+/** Where a web site sends visitors of the object. S3 returns it, and does not redirect, where it serves its API. */
+export const REDIRECT = 'x-amz-website-redirect-location'
+
+const MAX_REDIRECT_CHARACTERS = 2048
+
 /** The default of S3; the defaults of gateways differ. */
 const DEFAULT_TYPE = 'binary/octet-stream'
 
@@ -23,7 +28,10 @@ interface MetadataRules {
   readonly server: Pick<ServerFacts, 'storageClassLabels'>
 }
 
-/** Reads the attributes of the object from the headers of a write. Throws MetadataTooLarge, InvalidStorageClass. */
+/**
+ * Reads the attributes of the object from the headers of a write. Throws MetadataTooLarge, InvalidStorageClass,
+ * InvalidRedirectLocation.
+ */
 export function readAttributes(headers: IncomingHttpHeaders, rules: MetadataRules): PutRequest['attributes'] {
   return {
     contentType: headers['content-type'] || DEFAULT_TYPE,
@@ -63,7 +71,20 @@ function storedHeaders(headers: IncomingHttpHeaders): StoredHeaders {
   }
   const encoding = storedContentEncoding(headers['content-encoding'])
   if (encoding) stored['content-encoding'] = encoding
-  return stored
+  return Object.assign(stored, redirectOf(headers))
+}
+
+/** Throws InvalidRedirectLocation. */
+export function redirectOf(headers: IncomingHttpHeaders): Pick<StoredHeaders, typeof REDIRECT> {
+  const location = headerText(headers, REDIRECT)
+  if (location === undefined) return {}
+  if (!/^(https?:\/)?\//.test(location)) throw new S3Error('InvalidRedirectLocation')
+  if (location.length > MAX_REDIRECT_CHARACTERS) {
+    throw new S3Error('InvalidRedirectLocation', {
+      message: `The length of website redirect location cannot exceed ${MAX_REDIRECT_CHARACTERS} characters.`,
+    })
+  }
+  return { [REDIRECT]: location }
 }
 
 function readMetadata(

@@ -12,7 +12,16 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tagging/tags.js'
-import { causeOf, checksumAlgorithmHeader, headerText, labelOf, ownMetadata, readAttributes } from './attributes.js'
+import {
+  causeOf,
+  checksumAlgorithmHeader,
+  headerText,
+  labelOf,
+  ownMetadata,
+  REDIRECT,
+  readAttributes,
+  redirectOf,
+} from './attributes.js'
 import {
   type CopySource,
   checkSource,
@@ -28,7 +37,7 @@ export const copyObject = defineOperation({
   name: 'CopyObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
   partly:
-    'Encryption, object lock and website redirects are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
+    'Encryption and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
   access: 'signed',
   action: 's3:PutObject',
   needs: { key: 'write' },
@@ -36,7 +45,7 @@ export const copyObject = defineOperation({
     method: 'PUT',
     resource: 'object',
     header: 'x-amz-copy-source',
-    headers: [TAGGING, TAGGING_DIRECTIVE, ...OBJECT_ACL_HEADERS],
+    headers: [TAGGING, TAGGING_DIRECTIVE, REDIRECT, ...OBJECT_ACL_HEADERS],
   },
   async run(request, context) {
     refuseRanges(request)
@@ -173,13 +182,17 @@ function copiedAttributes(
   directive: 'COPY' | 'REPLACE',
 ): PutRequest['attributes'] {
   if (directive === 'REPLACE') return readAttributes(request.headers, context)
-  if (isItself(request, source) && request.headers['x-amz-storage-class'] === undefined) {
+  const changed = ['x-amz-storage-class', REDIRECT].some((name) => request.headers[name] !== undefined)
+  if (isItself(request, source) && !changed) {
     throw new S3Error('InvalidRequest', {
       message:
         "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
     })
   }
-  const { contentType, headers, metadata } = source
+  const { contentType, metadata } = source
+  // A redirect belongs to the one object: a copy has that of its own request, or none.
+  const { [REDIRECT]: _, ...kept } = source.headers
+  const headers = { ...kept, ...redirectOf(request.headers) }
   return { contentType, headers, metadata: ownMetadata(metadata, context), ...labelOf(request.headers, context) }
 }
 

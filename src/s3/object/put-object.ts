@@ -9,7 +9,7 @@ import { aclOfWrite } from '../access/acl-operations.js'
 import { requireBucket } from '../bucket/owner.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { TAGGING, taggingOfHeader } from '../tagging/tags.js'
-import { causeOf, readAttributes } from './attributes.js'
+import { causeOf, REDIRECT, readAttributes } from './attributes.js'
 import { checksumHeaders } from './object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
 import { writePrecondition } from './write-conditions.js'
@@ -17,12 +17,11 @@ import { writePrecondition } from './write-conditions.js'
 export const putObject = defineOperation({
   name: 'PutObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
-  partly:
-    'Encryption, object lock and website redirects are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+  partly: 'Encryption and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
   access: 'anonymous',
   action: 's3:PutObject',
   needs: { key: 'write' },
-  on: { method: 'PUT', resource: 'object', headers: [TAGGING, ...OBJECT_ACL_HEADERS] },
+  on: { method: 'PUT', resource: 'object', headers: [TAGGING, REDIRECT, ...OBJECT_ACL_HEADERS] },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
     // Rules of the gateway cannot grant everybody the right to tag.
@@ -31,8 +30,11 @@ export const putObject = defineOperation({
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
       throw new S3Error('MissingContentLength')
     // A body without a length is spooled to a file, up to the largest allowed size, so check first that the bucket
-    // exists.
-    if (request.body.length === undefined && context.caller) await requireBucket(context, request.bucket)
+    // exists. S3 refuses all such bodies; here only strangers must state the length.
+    if (request.body.length === undefined) {
+      if (!context.caller) throw new S3Error('MissingContentLength', { fields: { Reason: UNSIZED } })
+      await requireBucket(context, request.bucket)
+    }
     const tags = taggingOfHeader(request.headers)
     const { bucket, key, headers } = request
     const attributes = readAttributes(headers, context)
@@ -67,6 +69,8 @@ export const putObject = defineOperation({
     return empty(answer)
   },
 })
+
+const UNSIZED = 'An unsigned request needs Content-Length or, for aws-chunked bodies, x-amz-decoded-content-length.'
 
 /**
  * For a PUT that an SDK repeats unchanged because the answer to the first one was lost: reads and verifies the body,

@@ -100,13 +100,13 @@ export const writes: Row[] = [
     'KeyTooLongError',
     { Size: '1025', MaxSizeAllowed: '1024' },
   ],
+  ['a redirect to no place', put({ 'x-amz-website-redirect-location': 'x' }), 400, 'InvalidRedirectLocation'],
   ['a key that is no UTF-8', put({}, 'data', '/rows/%ff'), 400, 'InvalidURI'],
   ...[
     'x-amz-server-side-encryption',
     'x-amz-server-side-encryption-customer-algorithm',
     'x-amz-object-lock-mode',
     'x-amz-object-lock-legal-hold',
-    'x-amz-website-redirect-location',
     'x-amz-write-offset-bytes',
   ].map((name): Row => [name, put({ [name]: 'x' }), 501, 'NotImplemented', { Header: name }]),
   ...['retention', 'legal-hold', 'renameObject', 'encryption', 'surprise'].map(
