@@ -2,7 +2,6 @@ import type { Gateway, GatewayObject, ListEntry, WriteOrder } from '../api/gatew
 import { S3Error } from '../common/errors/s3-error.js'
 import type { RemotePart, RemoteParts } from '../state/uploads/staging.js'
 import { WriteRefused } from './errors.js'
-import { type GatewayUse, wrapGateway } from './wrap-gateway.js'
 
 /** Entries of a listing per call. */
 const PAGE = 1000
@@ -117,26 +116,6 @@ function undefinedIfNone(error: unknown): undefined {
 }
 
 /**
- * The gateway without the buckets of staged parts: they do not exist for clients, jobs and plugins, and their names are
- * taken.
- */
-export function hideStaging(gateway: Gateway): Gateway {
-  const visible = ({ bucket }: GatewayUse): Gateway => {
-    if (bucket !== undefined && isStagingBucket(bucket))
-      throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
-    return gateway
-  }
-  return wrapGateway(visible, {
-    listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => !isStagingBucket(name)),
-    bucketExists: async (bucket) => !isStagingBucket(bucket) && gateway.bucketExists(bucket),
-    async makeBucket(bucket) {
-      if (isStagingBucket(bucket)) throw new S3Error('BucketAlreadyExists', { fields: { BucketName: bucket } })
-      await gateway.makeBucket(bucket)
-    },
-  })
-}
-
-/**
  * Names of the buckets in which proxies stage parts of multipart uploads: one for each state store, so that proxies
  * with another store, which do not know the uploads, do not take their parts for abandoned ones.
  */
@@ -148,6 +127,6 @@ export function stagingBucket(id: string): string {
 }
 
 /** True for a bucket of this and of every other dealgate on the gateway: clients must not see or change any of them. */
-function isStagingBucket(bucket: string): boolean {
+export function isStagingBucket(bucket: string): boolean {
   return STAGING_BUCKET.test(bucket)
 }

@@ -3,9 +3,11 @@ import { Grants, grantedGateway } from '../../src/access/grants.js'
 import { restrictGateway } from '../../src/access/restrict-gateway.js'
 import { Rights } from '../../src/access/rights.js'
 import type { Gateway } from '../../src/api/gateway.js'
+import { createLogger } from '../../src/common/log.js'
 import { accountGateway } from '../../src/gateway/account/account-gateway.js'
+import { ExactPaths, guardGateway } from '../../src/gateway/account/exact-paths.js'
 import type { GatewayClient } from '../../src/gateway/client.js'
-import { hideStaging, stagingBucket } from '../../src/gateway/staging.js'
+import { stagingBucket } from '../../src/gateway/staging.js'
 import { gatewayMethods } from '../../src/gateway/wrap-gateway.js'
 
 const names = Object.keys(gatewayMethods) as (keyof Gateway)[]
@@ -67,7 +69,12 @@ t.test('a right to read reaches no method that writes', async (t) => {
 
 t.test('no method reaches a bucket of staged parts', async (t) => {
   const { gateway, reached } = recorder()
-  const hidden = hideStaging(gateway)
+  const hidden = guardGateway(
+    gateway,
+    {} as GatewayClient,
+    new ExactPaths(createLogger({ level: 'silent' }), Date.now),
+    'hidden',
+  )
   const bucket = stagingBucket('0123456789abcdef')
   for (const name of ofBuckets.filter((one) => one !== 'bucketExists' && one !== 'makeBucket'))
     await t.rejects(use(hidden, name, bucket), { code: 'NoSuchBucket' }, name)

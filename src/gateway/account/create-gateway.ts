@@ -10,11 +10,10 @@ import { Rpc } from '../calls/rpc.js'
 import type { GatewayClient, MarkerLookup } from '../client.js'
 import { GATEWAY_TIMEOUT_MS, type GatewayTls, type GatewayWatch, unwatched } from '../gateway-call.js'
 import { SnapshotCache } from '../listing/snapshot-cache.js'
-import { hideStaging } from '../staging.js'
 import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway, Views } from './account-gateway.js'
 import { anonymousGateway } from './anonymous-gateway.js'
-import { ExactPaths, refuseInexact } from './exact-paths.js'
+import { ExactPaths, guardGateway } from './exact-paths.js'
 import { FeatureCache, knownEpochs } from './features.js'
 import type { AccountKeys, AccountSource } from './log-in.js'
 import { AccountSession, AnonymousSession, LogIn } from './session.js'
@@ -134,14 +133,20 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     const client = { ...shared, session: new AccountSession(rpc, logIn, now) }
     const anonymous = { ...shared, session: new AnonymousSession(rpc), account: client }
     const calls = accountCalls(client, logIn, options.keys)
-    const unhidden = refuseInexact(accountGateway(client, anonymous), client, paths)
-    return { anonymous, gateway: hideStaging(unhidden), unhidden, epochs: knownEpochs(client), calls }
+    const bare = accountGateway(client, anonymous)
+    return {
+      anonymous,
+      gateway: guardGateway(bare, client, paths, 'hidden'),
+      unhidden: guardGateway(bare, client, paths, 'shown'),
+      epochs: knownEpochs(client),
+      calls,
+    }
   })
   return {
     for: (account) => views.get(account).gateway,
     anonymous(account) {
       const { anonymous, gateway } = views.get(account)
-      return hideStaging(refuseInexact(anonymousGateway(anonymous, gateway), anonymous, paths))
+      return guardGateway(anonymousGateway(anonymous, gateway), anonymous, paths, 'hidden')
     },
     unhidden: (account) => views.get(account).unhidden,
     calls: (account) => views.get(account).calls,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Gateway, Upload } from '../../api/gateway.js'
+import { CachedAnswer } from '../../common/cached-answer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { withinDeadline } from '../../common/time.js'
@@ -9,13 +10,14 @@ import { translate } from '../errors.js'
 import { isResolvable } from '../keys.js'
 import { request } from '../objects/object-request.js'
 import { PutRequest } from '../objects/put-request.js'
+import { isStagingBucket } from '../staging.js'
 import { type GatewayUse, wrapGateway } from '../wrap-gateway.js'
 
 const CHANGED =
   'The object gateway, or a proxy before it, resolves "." and ".." or joins "//" in paths, so that a key with them would reach another object: such keys are refused.'
 
 /** Time for which a finding is cached, ms: proxies are replaced without a restart of this server. */
-const BELIEVED_MS = 5 * 60_000
+const VALID_MS = 5 * 60_000
 
 /** How long `ready` waits for the finding, ms; what is found later is known then. */
 const PATIENCE_MS = 1000
@@ -34,30 +36,24 @@ const PROBE = 'x'.repeat(MAX_KEY_BYTES + 1 - PROBE_END.length) + PROBE_END
  */
 export class ExactPaths {
   readonly #log: Logger
-  readonly #now: () => number
-  #known: { readonly exact: boolean; readonly until: number } | undefined
-  #pending: Promise<boolean> | undefined
+  readonly #cached: CachedAnswer<boolean>
 
   constructor(log: Logger, now: () => number) {
     this.#log = log
-    this.#now = now
+    this.#cached = new CachedAnswer(VALID_MS, now)
   }
 
   /** Throws S3Error when the gateway does not answer. */
-  async has(client: GatewayClient): Promise<boolean> {
-    if (this.#known && this.#now() < this.#known.until) return this.#known.exact
-    this.#pending ??= this.#ask(client).finally(() => {
-      this.#pending = undefined
-    })
-    return this.#pending
+  has(client: GatewayClient): Promise<boolean> {
+    return this.#cached.get(() => this.#ask(client))
   }
 
   async #ask(client: GatewayClient): Promise<boolean> {
     const bucket = `dealgate-${randomBytes(8).toString('hex')}`
     const exact = (await downloads(client, bucket)) && (await uploads(client, bucket))
-    if (!exact && this.#known?.exact !== false) this.#log.warn(CHANGED)
-    if (exact && this.#known?.exact === false) this.#log.info('paths reach the object gateway as they are sent again')
-    this.#known = { exact, until: this.#now() + BELIEVED_MS }
+    const before = this.#cached.last
+    if (!exact && before !== false) this.#log.warn(CHANGED)
+    if (exact && before === false) this.#log.info('paths reach the object gateway as they are sent again')
     return exact
   }
 }
@@ -90,19 +86,34 @@ function isTooLong(error: unknown): boolean {
   return error.code === 'KeyTooLongError'
 }
 
-/** The gateway without the keys that its paths cannot name. Gateways that keep objects as files have no such keys. */
-export function refuseInexact(gateway: Gateway, client: GatewayClient, paths: ExactPaths): Gateway {
+/**
+ * The gateway as accounts may use it: without the keys that its paths cannot name, of which gateways that keep objects
+ * as files have none, and without the buckets of staged parts. Those do not exist for clients, jobs and plugins, and
+ * their names are taken.
+ * @param staging `shown` to the server itself
+ */
+export function guardGateway(
+  gateway: Gateway,
+  client: GatewayClient,
+  paths: ExactPaths,
+  staging: 'hidden' | 'shown',
+): Gateway {
   const by = lookupClient(client)
+  const isHidden = (bucket: string) => staging === 'hidden' && isStagingBucket(bucket)
   const areExact = async () => !(await by.features.get(by.session)).anyKey || paths.has(by)
-  async function check(key: string | undefined): Promise<void> {
+  async function checkKey(key: string | undefined): Promise<void> {
     if (key === undefined || !isResolvable(key) || (await areExact())) return
     throw new S3Error('InvalidArgument', { message: CHANGED, fields: { Key: key } })
   }
-  const exact = async ({ key }: GatewayUse): Promise<Gateway> => {
-    await check(key)
+  function checkBucket(bucket: string | undefined): void {
+    if (bucket !== undefined && isHidden(bucket)) throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+  }
+  const admitted = async ({ bucket, key }: GatewayUse): Promise<Gateway> => {
+    checkBucket(bucket)
+    await checkKey(key)
     return gateway
   }
-  return wrapGateway(exact, {
+  return wrapGateway(admitted, {
     // Also the probe at the start, which neither fails by it nor waits long for it.
     async ready() {
       const problem = await gateway.ready()
@@ -110,12 +121,19 @@ export function refuseInexact(gateway: Gateway, client: GatewayClient, paths: Ex
       return problem ?? (exact ? undefined : CHANGED)
     },
     async refusesKey(key) {
-      await check(key)
+      await checkKey(key)
       return gateway.refusesKey(key)
     },
     upload(bucket, key, length, attributes) {
+      checkBucket(bucket)
       const upload = gateway.upload(bucket, key, length, attributes)
-      return isResolvable(key) ? checkedUpload(upload, () => check(key)) : upload
+      return isResolvable(key) ? checkedUpload(upload, () => checkKey(key)) : upload
+    },
+    listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => !isHidden(name)),
+    bucketExists: async (bucket) => !isHidden(bucket) && gateway.bucketExists(bucket),
+    async makeBucket(bucket) {
+      if (isHidden(bucket)) throw new S3Error('BucketAlreadyExists', { fields: { BucketName: bucket } })
+      await gateway.makeBucket(bucket)
     },
   })
 }

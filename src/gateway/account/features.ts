@@ -1,4 +1,5 @@
 import type { GatewayFeatures, KnownEpochs } from '../../api/gateway.js'
+import { CachedAnswer } from '../../common/cached-answer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
@@ -27,35 +28,31 @@ export const legacyFeatures: GatewayFeatures = Object.freeze({
  * Time for which an answer of web.ServerInfo is cached, ms. An upgraded gateway is noticed without a restart of this
  * server.
  */
-const BELIEVED_MS = 5 * 60_000
+const VALID_MS = 5 * 60_000
 
 /** Caches the features of the gateway for all accounts. */
 export class FeatureCache {
   readonly #names: BrandNames
-  readonly #now: () => number
-  #known: { readonly features: GatewayFeatures; readonly until: number } | undefined
-  #pending: Promise<GatewayFeatures> | undefined
+  readonly #cached: CachedAnswer<GatewayFeatures>
 
   constructor(names: BrandNames, now: () => number) {
     this.#names = names
-    this.#now = now
+    this.#cached = new CachedAnswer(VALID_MS, now)
   }
 
   /** Throws S3Error only when the gateway could not be queried. */
-  async get(session: Session): Promise<GatewayFeatures> {
-    if (this.#known && this.#now() < this.#known.until) return this.#known.features
-    this.#pending ??= this.ask(session).finally(() => {
-      this.#pending = undefined
-    })
-    return this.#pending
+  get(session: Session): Promise<GatewayFeatures> {
+    return this.#cached.get(() => this.#query(session))
   }
 
   /** Queries the gateway and renews the cache. */
-  async ask(session: Session): Promise<GatewayFeatures> {
+  ask(session: Session): Promise<GatewayFeatures> {
+    return this.#cached.renew(() => this.#query(session))
+  }
+
+  async #query(session: Session): Promise<GatewayFeatures> {
     const result = await serverInfo(session)
-    const features = result ? readFeatures(result[this.#names.member('Features')]) : legacyFeatures
-    this.#known = { features, until: this.#now() + BELIEVED_MS }
-    return features
+    return result ? readFeatures(result[this.#names.member('Features')]) : legacyFeatures
   }
 }
 
