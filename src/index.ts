@@ -67,6 +67,7 @@ export {
   quoted,
 } from './plugins/upstream/answers.js'
 export { countByState, spendGauges } from './plugins/upstream/gauges.js'
+export { PaidService, type PaidServiceOptions } from './plugins/upstream/paid-service.js'
 export {
   type ProviderDocument,
   priceStatistics,

@@ -1,4 +1,4 @@
-import { type Grants, grantedChecks, grantedGateway } from '../access/grants.js'
+import { type Checks, type Grants, grantedChecks, grantedGateway } from '../access/grants.js'
 import { requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
 import { denied, Rights, requireAction, requireOwner } from '../access/rights.js'
 import type { RequireOwner } from '../api/access.js'
@@ -10,7 +10,19 @@ import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { ObjectStore } from '../objects/object-store.js'
 import { type PartChecksumRecords, partChecksumRecords } from '../objects/part-checksums.js'
 import { ownedSettings } from '../state/records/bucket-settings.js'
-import type { SharedContext, View } from './request-context.js'
+
+/** The parts of a context that are the same for every request. */
+export type SharedContext = Pick<
+  Context,
+  'creationTimes' | 'server' | 'limits' | 'log' | 'plugins' | 'jobs' | 'authenticateForm'
+>
+
+/** What a caller may use, by its account and its rights. */
+export interface View extends Pick<Context, 'gateway' | 'settings'>, Checks {
+  readonly store: ObjectStore
+  /** See StoreParts.lookUps. */
+  readonly lookUps: Gateway
+}
 
 export interface ViewDeps {
   readonly pool: Pick<GatewayPool, 'for'>

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { WholePut } from '../../src/gateway/objects/put-request.js'
-import { ConnectionPool, FRESH_MS, type WireRequest } from '../../src/gateway/transport/connection-pool.js'
+import { ConnectionPool, FRESH_MS, type WireRequest } from '../../src/gateway/transport/connection.js'
 import { readAll } from '../../src/gateway/transport/response.js'
 import { listen } from '../support/server/listen.js'
 

@@ -2,8 +2,7 @@ import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
 import { isLostConnection, timedOut, unavailable } from '../errors.js'
 import { type GatewayTls, type GatewayWatch, outcomeOfStatus, USER_AGENT, type WatchedCall } from '../gateway-call.js'
-import type { SentRequest } from '../transport/connection.js'
-import { ConnectionPool, FRESH_MS, type WireRequest } from '../transport/connection-pool.js'
+import { ConnectionPool, FRESH_MS, type SentRequest, type WireRequest } from '../transport/connection.js'
 import { NodeResponse, type RestResponse } from '../transport/response.js'
 
 /** Bytes a socket reads ahead while the client is slower than the gateway. */

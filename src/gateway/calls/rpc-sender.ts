@@ -16,7 +16,7 @@ import {
   unavailable,
 } from '../errors.js'
 import { USER_AGENT } from '../gateway-call.js'
-import { type ConnectionPool, FRESH_MS } from '../transport/connection-pool.js'
+import { type ConnectionPool, FRESH_MS } from '../transport/connection.js'
 import { type RestResponse, readAll } from '../transport/response.js'
 
 /** Largest reply that is buffered, bytes: a page of 1000 entries with keys of 1024 bytes, escaped, fits. */

@@ -1,10 +1,9 @@
-import type { OutgoingHttpHeaders } from 'node:http'
 import type { WriteOrder } from '../../api/gateway.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import type { Answer } from '../calls/rest-call.js'
-import { isLostConnection, isNotConnected, TokenRefused, unavailable, WriteRefused } from '../errors.js'
-import { AnsweredEarly, type PutOnWire, type PutRequest, WholePut } from './put-request.js'
-import { aborted, early, sendable, UploadBase } from './upload-base.js'
+import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
+import { AnsweredEarly, type PutRequest } from './put-request.js'
+import { aborted, early, UploadBase } from './upload-base.js'
 
 /** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
 const GO_AHEAD_MS = 1000
@@ -148,86 +147,5 @@ export class StreamedUpload extends UploadBase {
     if (this.#token === undefined) return refusal.final
     this.client.session.forgetLogin(this.#token)
     return unavailable(undefined, 'The session at the object gateway ended during the upload. Try again.')
-  }
-}
-
-/** Uploads a body that fits in memory. Sends nothing before commit. */
-export class SmallUpload extends UploadBase {
-  readonly #chunks: Buffer[] = []
-  /** A copy was lost on its way: what the gateway says about another one says nothing about it. */
-  #lostCopy = false
-
-  protected take(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-  }
-
-  protected forget(): void {
-    this.#chunks.length = 0
-  }
-
-  protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
-    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    try {
-      return await this.client.session.withLogin(async (token) =>
-        this.check(await this.#send(token, body, order, ordered)),
-      )
-    } catch (error) {
-      // The gateway has the bytes, and has not stored them.
-      if (error instanceof WriteRefused && !this.#lostCopy) this.arrived = false
-      throw error
-    }
-  }
-
-  async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<Answer> {
-    const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
-    const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
-    try {
-      return await this.#answered(first, ordered)
-    } catch (error) {
-      // Without an order, the first copy may still be on its way and take effect after a later write.
-      if (!(ordered && first.reused && isLostConnection(error))) throw unavailable(error)
-      this.#lostCopy = true
-    }
-    const again = this.#whole(headers, body, order, 'none')
-    try {
-      return await this.#answered(again, ordered)
-    } catch (error) {
-      throw unavailable(error)
-    }
-  }
-
-  async #answered(put: PutOnWire, ordered: boolean): Promise<Answer> {
-    try {
-      const answer = await this.answered(put, ordered)
-      this.arrived = true
-      return answer
-    } catch (error) {
-      this.arrived ||= !isNotConnected(error)
-      throw error
-    }
-  }
-
-  /** Sends the whole request within this call. */
-  #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'recent' | 'none'): PutOnWire {
-    const { rest } = this.client
-    const { connections } = rest
-    order.ensure()
-    if (connections) {
-      const sent = sendable(() => rest.putWhole(connections, this.target.path, headers, body, reuse))
-      this.put = new WholePut(sent, rest.idleMs)
-    } else {
-      this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately)).end(body)
-    }
-    this.complete = true
-    return this.put as PutOnWire
-  }
-
-  #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
-    const { names } = this.client
-    const headers: Record<string, string> = {}
-    headers[names.header('fence')] = String(fence)
-    headers[names.header('write-id')] = this.target.writeId
-    if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
-    return headers
   }
 }

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { GatewayFeatures, GatewayObject, Upload, UploadAttributes, UploadResult } from '../../api/gateway.js'
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { GatewayFeatures, Upload, UploadAttributes, UploadResult, WriteOrder } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logging } from '../../common/log.js'
 import { formatTimestamp } from '../../common/sigv4.js'
-import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { Answer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
-import { unavailable } from '../errors.js'
+import { isLostConnection, isNotConnected, unavailable, WriteRefused } from '../errors.js'
 import { refusal } from '../keys.js'
 import { stat } from '../listing/look-up.js'
-import { factsFromHeaders, MARKER_STAMP, unconfirmedStamp, uploadHeaders } from '../object-facts.js'
-import { writeIdOf } from './download.js'
-import { SmallUpload, StreamedUpload } from './streamed-upload.js'
-import type { UploadTarget } from './upload-base.js'
+import { factsFromHeaders, uploadHeaders } from '../object-facts.js'
+import { confirm, locate, resultOf } from './confirm-upload.js'
+import { type PutOnWire, WholePut } from './put-request.js'
+import { StreamedUpload } from './streamed-upload.js'
+import { sendable, UploadBase, type UploadTarget } from './upload-base.js'
 
 /** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
 const REPLAYABLE_BYTES = 256 * 1024
@@ -20,11 +20,11 @@ const REPLAYABLE_BYTES = 256 * 1024
 /**
  * See Gateway.upload. The way of a body to the gateway, from top to bottom:
  *
- * 1. This file names the write, describes its target and chooses how to send it.
- * 2. `small-upload.ts` keeps a small body until commit; `streamed-upload.ts` passes a large one through.
- *   `upload-base.ts` holds the steps that both share: count bytes, open the request, read the answer.
- * 3. `whole-put.ts` is one PUT in one piece, `put-request.ts` one whose body follows its head.
- * 4. `confirm.ts` finds the stored object where the answer to the upload does not describe it.
+ * 1. This file names the write, describes its target and chooses how to send it. It keeps a small body until commit;
+ *   `streamed-upload.ts` passes a large one through.
+ * 2. `upload-base.ts` holds the steps that both share: count bytes, open the request, read the answer.
+ * 3. `put-request.ts` is one PUT on the wire, in one piece or with a body that follows its head.
+ * 4. `confirm-upload.ts` finds the stored object where the answer to the upload does not describe it.
  */
 export function upload(
   client: GatewayClient,
@@ -83,10 +83,6 @@ function reportedResult(
   return facts && resultOf(facts)
 }
 
-function resultOf({ stamp, lastModified, etag }: GatewayObject): UploadResult {
-  return { stamp, lastModified, ...(etag === undefined ? {} : { etag }) }
-}
-
 function refuse(key: string, length: number): void {
   const message = refusal(key)
   if (message !== undefined) throw new S3Error('InvalidArgument', { message, fields: { Key: key } })
@@ -98,62 +94,83 @@ function refuse(key: string, length: number): void {
   }
 }
 
-/** Attempts before the search fails because the object keeps changing. */
-const ATTEMPTS = 3
+/** Uploads a body that fits in memory. Sends nothing before commit. */
+class SmallUpload extends UploadBase {
+  readonly #chunks: Buffer[] = []
+  /** A copy was lost on its way: what the gateway says about another one says nothing about it. */
+  #lostCopy = false
 
-/**
- * Finds what the gateway has stored of this write, on gateways whose answer to an upload does not describe the object.
- * Resolves undefined when the object is gone or another. Lists the object first and reads its mark afterwards: if the
- * mark is still that of this write, the listing described these bytes and not those of a later write. Throws S3Error
- * when the gateway does not show the object.
- */
-async function locate(
-  client: GatewayClient,
-  features: GatewayFeatures,
-  bucket: string,
-  key: string,
-  writeId: string,
-): Promise<UploadResult | undefined> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const listed = await stat(client, features, bucket, key)
-    if (!listed) return undefined
-    // A folder has no mark and is the same whichever write made it.
-    if (key.endsWith('/') && !features.anyKey) return { stamp: MARKER_STAMP, lastModified: listed.lastModified }
-    const found = await writeIdOf(client, bucket, listed)
-    if (found === undefined) continue
-    if (found !== writeId) return undefined
-    const { stamp, lastModified, etag } = listed
-    return { stamp, lastModified, ...(etag === undefined ? {} : { etag }) }
+  protected take(chunk: Buffer): void {
+    this.#chunks.push(chunk)
   }
-  throw unavailable(undefined, 'The object gateway does not show the object that it stored. Try again.')
-}
 
-interface Acknowledged {
-  readonly bucket: string
-  readonly key: string
-  readonly writeId: string
-  /** Whose write it is: gets the lines about it. */
-  readonly logger: Logging | undefined
-}
+  protected forget(): void {
+    this.#chunks.length = 0
+  }
 
-/**
- * Like `locate`, for an upload that the gateway has acknowledged: the object is stored, even if the gateway cannot show
- * it now.
- */
-async function confirm(
-  client: GatewayClient,
-  features: GatewayFeatures,
-  { bucket, key, writeId, logger }: Acknowledged,
-): Promise<UploadResult> {
-  const now = new Date().toISOString()
-  const look = () => locate(client, features, bucket, key, writeId)
-  try {
-    const superseded = key.endsWith('/') && !features.anyKey ? MARKER_STAMP : `superseded/${writeId}`
-    return (await look()) ?? { stamp: superseded, lastModified: now }
-  } catch (err) {
-    const confirmed = client.inDoubt
-      .findOutcome(Promise.reject(err), look, { logger })
-      .then((found) => (found === UNRESOLVED ? undefined : found))
-    return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed, problem: err }
+  protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
+    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
+    try {
+      return await this.client.session.withLogin(async (token) =>
+        this.check(await this.#send(token, body, order, ordered)),
+      )
+    } catch (error) {
+      // The gateway has the bytes, and has not stored them.
+      if (error instanceof WriteRefused && !this.#lostCopy) this.arrived = false
+      throw error
+    }
+  }
+
+  async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<Answer> {
+    const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
+    const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
+    try {
+      return await this.#answered(first, ordered)
+    } catch (error) {
+      // Without an order, the first copy may still be on its way and take effect after a later write.
+      if (!(ordered && first.reused && isLostConnection(error))) throw unavailable(error)
+      this.#lostCopy = true
+    }
+    const again = this.#whole(headers, body, order, 'none')
+    try {
+      return await this.#answered(again, ordered)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  async #answered(put: PutOnWire, ordered: boolean): Promise<Answer> {
+    try {
+      const answer = await this.answered(put, ordered)
+      this.arrived = true
+      return answer
+    } catch (error) {
+      this.arrived ||= !isNotConnected(error)
+      throw error
+    }
+  }
+
+  /** Sends the whole request within this call. */
+  #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'recent' | 'none'): PutOnWire {
+    const { rest } = this.client
+    const { connections } = rest
+    order.ensure()
+    if (connections) {
+      const sent = sendable(() => rest.putWhole(connections, this.target.path, headers, body, reuse))
+      this.put = new WholePut(sent, rest.idleMs)
+    } else {
+      this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately)).end(body)
+    }
+    this.complete = true
+    return this.put as PutOnWire
+  }
+
+  #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
+    const { names } = this.client
+    const headers: Record<string, string> = {}
+    headers[names.header('fence')] = String(fence)
+    headers[names.header('write-id')] = this.target.writeId
+    if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
+    return headers
   }
 }
