@@ -15,6 +15,7 @@ import { selfPlugin } from '../s3/virtual-bucket.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
 import type { LiveSettings } from './live.js'
+import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-server.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -29,7 +30,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
-  serverPlugin(noGateway),
+  serverPlugin(noGateway, noGateway),
   selfPlugin(() => []),
   stsPlugin({
     sessions: { issue: noGateway },
@@ -58,6 +59,7 @@ interface CorePluginDeps {
   readonly client: WebhookClient
   readonly sts: StsDeps
   readonly scrape: ScrapeFor
+  readonly activity: Pick<Activity, 'lastDay'>
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -72,13 +74,14 @@ function createCorePlugins({
   expansions,
   sts,
   scrape,
+  activity,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
   return [
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
-    serverPlugin(options.reload),
+    serverPlugin(options.reload, () => activity),
     selfPlugin(rows, expansions),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
@@ -99,6 +102,7 @@ interface PluginSources {
   readonly region: string
   readonly log: Logger
   readonly scrape: ScrapeFor
+  readonly activity: Pick<Activity, 'lastDay'>
   readonly caches: Caches
 }
 
@@ -119,7 +123,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, region, log, scrape, caches } = sources
+  const { options, backends, settings, region, log, scrape, activity, caches } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -139,6 +143,7 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     expansions: () => plugins.expansions,
     sts: sts.parts,
     scrape,
+    activity,
   })
   const plugins: PluginSet = combinePlugins({
     core,

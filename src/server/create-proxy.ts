@@ -16,6 +16,7 @@ import { openPlugins } from './core-plugins.js'
 import { createHandle, type HandleDeps } from './handle.js'
 import { quotaOf } from './limits.js'
 import { LiveSettings } from './live.js'
+import { Activity } from './metrics/activity.js'
 import { cacheMetrics, gatewayMetrics, holdingMetrics, jobMetrics, newCaches, stateMetrics } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-server.js'
 import { observeRequests } from './observe.js'
@@ -55,14 +56,17 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const backends = await openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup)
   const { pool, state, settings } = backends
 
-  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, caches })
+  const activity = new Activity(state, log, options.now ?? Date.now)
+  cleanup.defer(() => activity.stop())
+  activity.start()
+  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, activity, caches })
   const { plugins } = opened
   const { table } = plugins
   const operations = new Set(table.rows.map(({ operation }) => operation.name))
 
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
-  const observed = observeRequests({ metrics, log, options, operations, access: () => live.accessLog })
+  const observed = observeRequests({ metrics, activity, log, options, operations, access: () => live.accessLog })
   const traffic = new Traffic(options.traffic ?? {}, undefined, state.signals)
   cleanup.defer(() => traffic.close())
   const { jobs, contexts, hooks, authenticate, spools } = await openContexts({

@@ -2,12 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
 import { type AccessEntry, logFailure, type OnDone, s3AccessLine } from './access-log.js'
+import type { Activity } from './metrics/activity.js'
 import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { RequestSpans } from './tracing.js'
 
 interface ObserveDeps {
   readonly metrics: Metrics
+  readonly activity: Pick<Activity, 'count'>
   readonly log: Logger
   readonly options: Pick<ProxyOptions, 'metricsBuckets' | 'accessFormat' | 'accessLine'>
   /** Names of all operations. */
@@ -23,7 +25,7 @@ interface Observation {
   readonly ended: OnDone
 }
 
-export function observeRequests({ metrics, log, options, operations, access }: ObserveDeps): Observation {
+export function observeRequests({ metrics, activity, log, options, operations, access }: ObserveDeps): Observation {
   const requests = new RequestMetrics(metrics, operations)
   const buckets = new BucketMetrics(metrics, options.metricsBuckets ?? [])
   const spans = new RequestSpans()
@@ -36,6 +38,7 @@ export function observeRequests({ metrics, log, options, operations, access }: O
     ended(entry, incoming, outgoing) {
       requests.ended(entry, incoming.complete)
       buckets.ended(entry, incoming.complete)
+      activity.count(entry)
       spans.ended(entry, outgoing)
       logFailure(log, entry)
       if (access()) logAccess(entry, incoming)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { defineCall } from '../plugins/calls/define-call.js'
+import { type Activity, activityCall } from './metrics/activity.js'
 
 /** What a reload of the configuration has done. */
 export interface Reloaded {
@@ -18,8 +19,8 @@ export interface Reloaded {
 export type Reload = (requestId: string) => Promise<Reloaded>
 
 /** The calls by which an operator manages the server. */
-export function serverPlugin(reload: Reload | undefined): Plugin {
-  return Object.freeze({ name: 'server', operations: [reloadCall(reload)] })
+export function serverPlugin(reload: Reload | undefined, activity: () => Pick<Activity, 'lastDay'>): Plugin {
+  return Object.freeze({ name: 'server', operations: [reloadCall(reload), activityCall(activity)] })
 }
 
 function reloadCall(reload: Reload | undefined) {
