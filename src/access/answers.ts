@@ -6,7 +6,7 @@ import type { BucketSettings } from '../api/settings.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import { validRecord } from '../objects/find-object.js'
+import { recordOf, validRecord } from '../objects/object-record.js'
 import { confirmed, isUnconfirmed } from '../objects/serialized-write.js'
 import { arnOf, conditionsOf } from './conditions.js'
 import { type Decision, type Documents, decide } from './decide.js'
@@ -140,7 +140,22 @@ export class Answers {
     const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
     const matters =
       byTags || (byAcl && !more?.ofNew && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
-    return matters ? this.#deps.state.objects.get(bucket, key) : undefined
+    if (!matters) return undefined
+    const stored = this.#deps.state.objects.get(bucket, key)
+    return byTags ? this.#withGateway(documents, bucket, key, await stored) : stored
+  }
+
+  /** A tag may refuse what its absence allows: it counts from the moment of its object on, if the gateway keeps it. */
+  async #withGateway(
+    documents: ParsedDocuments | undefined,
+    bucket: string,
+    key: string,
+    stored: ObjectRecord | undefined,
+  ): Promise<ObjectRecord | undefined> {
+    const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
+    if (!gateway || !(await gateway.features()).objectRecords) return stored
+    const object = await gateway.stat(bucket, key)
+    return object?.record === undefined ? stored : recordOf(bucket, object, stored)
   }
 
   #principal(): Principal {

@@ -6,7 +6,7 @@ import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { type GatewayUse, wrapGateway } from '../gateway/wrap-gateway.js'
-import { validRecord } from '../objects/find-object.js'
+import { validRecord } from '../objects/object-record.js'
 import { confirmed } from '../objects/serialized-write.js'
 import { restrictGateway } from './restrict-gateway.js'
 import type { Rights } from './rights.js'
@@ -119,6 +119,7 @@ const GRANTED: { readonly [Name in keyof Gateway]?: readonly string[] | 'any' } 
   bucketExists: 'any',
   deleteBucket: ['s3:deletebucket'],
   remove: ['s3:deleteobject'],
+  keepRecord: ['s3:putobject', 's3:putobjectacl', 's3:putobjecttagging', 's3:deleteobjecttagging'],
   // The rules for everybody, which operations compare with what a client asks for.
   listPolicies: 'any',
   hiddenAccess: 'any',

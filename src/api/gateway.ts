@@ -40,6 +40,10 @@ export interface GatewayObject {
   readonly cold?: true
   /** Identifies the write that created the object, if this server sent it. Present only when the gateway sent it. */
   readonly writeId?: string
+  /** Fence of the last write to the key. Present only when the gateway sent it: see GatewayFeatures.objectRecords. */
+  readonly fence?: number
+  /** What this server keeps with the object at the gateway, if anything. Present only with `fence`. */
+  readonly record?: string
 }
 
 export type ListEntry =
@@ -91,6 +95,18 @@ export interface UploadAttributes {
   readonly etag?: string
   /** Identifies this write and every repetition of it with the same bytes. Default: a new random id. */
   readonly writeId?: string
+  /** What to keep with the object: see KeptRecord. Called when the headers are sent: after a small body. */
+  readonly record?: () => string | undefined
+}
+
+/** A record to keep with an object in place of that of its upload. */
+export interface KeptRecord {
+  /** Of the object. */
+  readonly stamp: string
+  /** Visible ASCII, at most 8 KiB; '' removes the record. */
+  readonly record: string
+  /** Fence of the lock that the change holds: it counts as a write to the key. */
+  readonly fence: number
 }
 
 export interface UploadResult {
@@ -176,6 +192,8 @@ export interface GatewayFeatures {
   readonly stateEpochs: boolean
   /** The gateway tells how many multipart uploads an account may have under way. */
   readonly uploadQuotas: boolean
+  /** The gateway keeps a text with each object, stored in the same moment, and shows it with the object. */
+  readonly objectRecords: boolean
 }
 
 /** The place of a write among all writes to its key: see docs/consistency.md. */
@@ -249,6 +267,8 @@ export interface Gateway {
    * WriteRefused and InDoubt.
    */
   remove(bucket: string, key: string, order: WriteOrder): Promise<void>
+  /** Only with objectRecords. Throws also WriteRefused: the object is another one by now, or a later write stands. */
+  keepRecord(bucket: string, key: string, record: KeptRecord): Promise<void>
   /** Lists the policies of a bucket for all callers, in UTF-8 byte order of the prefix. Throws NoSuchBucket. */
   listPolicies(bucket: string): Promise<PolicyEntry[]>
   /**

@@ -43,6 +43,8 @@ export interface StoredObject {
   readonly stamp: string
   /** Identifies the write that created the object, where the gateway states it: see GatewayObject. */
   readonly writeId?: string
+  /** The gateway keeps a part of the record, too. */
+  readonly recordAtGateway?: true
 }
 
 export type StoreEntry =

@@ -66,6 +66,8 @@ export function uploadHeaders(
     if (value !== undefined) headers[name] = headerText(value)
   }
   if (features.objectHead && attributes.etag !== undefined) headers[names.header('etag')] = attributes.etag
+  const record = features.objectRecords ? attributes.record?.() : undefined
+  if (record !== undefined) headers[names.header('record')] = record
   return Object.assign(headers, metadataHeaders(names, attributes.metadata, revision))
 }
 
@@ -86,6 +88,11 @@ function metadataHeaders(
 function isEmpty(metadata: object): boolean {
   for (const _ in metadata) return false
   return true
+}
+
+/** Headers that ask for what the gateway keeps with an object. Only the owner of the bucket gets it. */
+export function askForRecord(names: BrandNames, { objectRecords }: GatewayFeatures): Record<string, string> {
+  return objectRecords ? { [names.header('with-record')]: '1' } : {}
 }
 
 /** The facts that the headers of a download or HEAD state. */
@@ -148,6 +155,12 @@ export function factsFromHeaders(
   if (etag !== undefined) facts.etag = etag
   if (writeId !== undefined) facts.writeId = writeId
   if (answer[names.header('storage-state')] === 'cold') facts.cold = true
+  const fence = Number(single(answer[names.header('fence')]) ?? Number.NaN)
+  if (Number.isSafeInteger(fence)) {
+    facts.fence = fence
+    const record = single(answer[names.header('record')])
+    if (record !== undefined) facts.record = record
+  }
   return facts
 }
 

@@ -37,6 +37,7 @@ export const gatewayMethods: { readonly [Name in keyof Gateway]: Method } = {
   presignedGet: { on: 'key', needs: 'read' },
   upload: { on: 'key', needs: 'write' },
   remove: { on: 'key', needs: 'write' },
+  keepRecord: { on: 'key', needs: 'write' },
 
   call: { on: 'call', needs: 'nothing' },
 }

@@ -4,9 +4,13 @@ import type { ObjectRecord } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
 import type { Logging } from '../common/log.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { isOvertaken, recordOf, validRecord } from './object-record.js'
 import { confirmed, confirmLater, type StoreDeps } from './serialized-write.js'
 
 type FindDeps = Pick<StoreDeps, 'state'>
+
+/** Most looks at an object that is replaced meanwhile. */
+export const LOOKS = 3
 
 /**
  * The object as the gateway and its record show it; undefined when there is none.
@@ -20,11 +24,14 @@ export async function findObject(
   bucket: string,
   key: string,
 ): Promise<StoredObject | undefined> {
-  const [object, record] = await Promise.all([through.stat(bucket, key), parts.state.objects.get(bucket, key)])
-  if (!object) return findMarker(through, bucket, key, record)
-  if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
-  const reported = await withMetadata(through, bucket, object)
-  return joinRecord(bucket, reported, confirmRecord(parts, logger, bucket, reported, record))
+  for (let attempt = 1; ; attempt++) {
+    const [object, record] = await Promise.all([through.stat(bucket, key), parts.state.objects.get(bucket, key)])
+    if (!object) return findMarker(through, bucket, key, record)
+    if (attempt < LOOKS && isOvertaken(object, record)) continue
+    if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
+    const reported = await withMetadata(through, bucket, object)
+    return joinRecord(bucket, reported, confirmRecord(parts, logger, bucket, reported, record))
+  }
 }
 
 /** Gives an unconfirmed record its stamp if the object comes from the write that the record describes. */
@@ -90,19 +97,9 @@ export function emptyDownload(key: string) {
 
 const EMPTY_MD5 = 'd41d8cd98f00b204e9800998ecf8427e'
 
-/**
- * The record, if it describes exactly these bytes: an overwrite through the JSON-RPC interface gave the object another
- * stamp.
- */
-export function validRecord(object: GatewayObject, record: ObjectRecord | undefined): ObjectRecord | undefined {
-  if (!record || record.key !== object.key) return undefined
-  if (record.stamp === MARKER_STAMP && object.key.endsWith('/') && object.size === 0) return record
-  return record.stamp === object.stamp && record.size === object.size ? record : undefined
-}
-
 /** The object as S3 shows it: the gateway's object joined with the record, if the record is about these bytes. */
 export function joinRecord(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoredObject {
-  const valid = validRecord(object, record)
+  const valid = recordOf(bucket, object, record)
   return {
     bucket,
     key: object.key,
@@ -123,6 +120,7 @@ export function joinRecord(bucket: string, object: GatewayObject, record: Object
     cold: object.cold === true,
     stamp: object.stamp,
     ...(object.writeId === undefined ? {} : { writeId: object.writeId }),
+    ...(object.record === undefined ? {} : { recordAtGateway: true }),
   }
 }
 

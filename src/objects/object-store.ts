@@ -24,9 +24,10 @@ import {
   findMarker,
   findObject,
   joinRecord,
-  validRecord,
+  LOOKS,
   withMetadata,
 } from './find-object.js'
+import { isOvertaken, keepAtGateway, validRecord } from './object-record.js'
 import { put } from './put.js'
 import { isUnconfirmed, lockUntilOutcome, type StoreDeps, serializedWrite } from './serialized-write.js'
 
@@ -60,17 +61,23 @@ export class ObjectStore implements Store {
 
   async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, state } = this.#deps
-    const record = state.objects.get(bucket, key)
-    record.catch(() => {})
-    try {
-      const download = await gateway.download(bucket, key, range)
-      const known = confirmRecord(this.#deps, this.#logger, bucket, download.object, await record)
-      return { object: joinRecord(bucket, download.object, known), download }
-    } catch (error) {
-      if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
-      const marker = await findMarker(gateway, bucket, key, await record)
-      if (!marker) throw error
-      return { object: marker, download: emptyDownload(key) }
+    for (let attempt = 1; ; attempt++) {
+      const record = state.objects.get(bucket, key)
+      record.catch(() => {})
+      try {
+        const download = await gateway.download(bucket, key, range)
+        if (attempt < LOOKS && isOvertaken(download.object, await record)) {
+          download.discard()
+          continue
+        }
+        const known = confirmRecord(this.#deps, this.#logger, bucket, download.object, await record)
+        return { object: joinRecord(bucket, download.object, known), download }
+      } catch (error) {
+        if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
+        const marker = await findMarker(gateway, bucket, key, await record)
+        if (!marker) throw error
+        return { object: marker, download: emptyDownload(key) }
+      }
     }
   }
 
@@ -181,10 +188,12 @@ export class ObjectStore implements Store {
   }
 
   /** Writes the object's record with `change` applied. */
-  #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
-    const { lastModified: _, cold: __, writeId: ___, ...record } = object
+  async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
+    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, ...record } = object
+    const next = { ...record, ...change }
+    if (recordAtGateway && ('tags' in change || 'acl' in change)) await keepAtGateway(this.#deps.gateway, next, lock)
     lock.ensure()
-    return this.#deps.state.objects.set({ ...record, ...change }, lock)
+    await this.#deps.state.objects.set(next, lock)
   }
 }
 

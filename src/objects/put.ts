@@ -10,6 +10,7 @@ import { S3Error, slowDown } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { clientOf } from '../common/quota.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { textOf } from './object-record.js'
 import { confirmLater, lockUntilOutcome, type StoreDeps, serializedWrite } from './serialized-write.js'
 
 /**
@@ -36,7 +37,11 @@ export async function put(
   const features = await gateway.features()
   const options = { md5: !features.objectHead && request.etag === undefined, checksum: request.wantChecksum }
   const { contentType, headers, metadata } = request.attributes
-  const attributes = { contentType, headers, metadata, etag: request.etag, writeId: request.writeId }
+  let arrived: BodyFacts | undefined
+  const attributes = {
+    ...{ contentType, headers, metadata, etag: request.etag, writeId: request.writeId },
+    record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, arrived) }),
+  }
   const marker = key.endsWith('/') && !features.anyKey
 
   return withKnownLength(parts, request, async (source, length) => {
@@ -53,6 +58,7 @@ export async function put(
         length <= limits.smallBodyBytes ? length : 0,
         options,
       )
+      arrived = facts
       return await lockUntilOutcome(
         (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger }),
         async (lock) => {
@@ -153,8 +159,7 @@ async function record(
   const { bucket, key } = request
   const etag = request.etag ?? result.etag ?? facts.md5?.toString('hex')
   if (etag === undefined) throw new Error('neither the gateway nor the body has an MD5')
-  const checksum: ObjectChecksum | undefined =
-    request.checksum ?? (facts.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
+  const checksum = checksumOf(request, facts)
   const gatewayTellsAll =
     result.etag === etag &&
     !checksum &&
@@ -205,6 +210,10 @@ async function record(
   const event: ObjectEvent = { name, origin, bucket, key, size, etag, time: Date.now() }
   await parts.hooks.objectStored(request.authorized ? { ...event, authorized: request.authorized } : event)
   return { etag, lastModified: result.lastModified, size, checksum }
+}
+
+function checksumOf({ checksum }: PutRequest, facts: BodyFacts | undefined): ObjectChecksum | undefined {
+  return checksum ?? (facts?.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
 }
 
 /**

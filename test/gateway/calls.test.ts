@@ -269,6 +269,7 @@ t.test('features are those the gateway advertises, none if it knows no such thin
     writeFences: true,
     stateEpochs: true,
     uploadQuotas: false,
+    objectRecords: false,
   })
   const some = await start(t, { rpc: withFeatures('any-key', 'write-fences', 'unheard-of') })
   t.match(await some.client().features(), { pagedListing: false, anyKey: true, writeFences: false })

@@ -20,7 +20,7 @@ const written = [
 ] as const
 const [a, b] = written
 const ok = { outcome: 'ok' }
-const seen = (value: string, tags = '') => ({ ...ok, found: { value, mark: value, tags } })
+const seen = (value: string, tags = '') => ({ ...ok, found: { value, mark: value, tags, tagged: value !== '' } })
 
 interface Case {
   readonly model?: 'fenced' | 'plain'
@@ -92,7 +92,7 @@ const cases: Record<string, Case> = {
   'the metadata of another write': {
     history: [
       [1, 2, { ...a, ...ok }],
-      [3, 4, { op: 'head', ...ok, found: { value: 'a', mark: 'b' } }],
+      [3, 4, { op: 'head', ...ok, found: { value: 'a', mark: 'b', tagged: true } }],
     ],
     code: 1,
   },
@@ -132,6 +132,21 @@ const cases: Record<string, Case> = {
     history: [
       [1, 4, { ...a, ...ok }],
       [2, 3, { op: 'tags', ...seen('') }],
+    ],
+    code: 1,
+  },
+  'an object without tags during the write': {
+    history: [
+      [1, 4, { ...a, ...ok }],
+      [2, 3, { op: 'head', ...ok, found: { value: 'a', mark: 'a' } }],
+    ],
+    code: 1,
+  },
+  'the same where the record follows the object': {
+    model: 'plain',
+    history: [
+      [1, 4, { ...a, ...ok }],
+      [2, 3, { op: 'tags', ...seen('') }],
       [5, 6, { op: 'tags', ...seen('', 'a') }],
     ],
     code: 0,
@@ -156,6 +171,16 @@ const cases: Record<string, Case> = {
       [1, 2, { ...a, ...ok }],
       [3, 4, { op: 'tag', tags: 'c', ...ok }],
       [5, 6, { op: 'tags', ...seen('', 'a') }],
+    ],
+    code: 1,
+  },
+  'a write with an unknown outcome that takes effect after later tags': {
+    history: [
+      [1, 2, { ...a, ...ok }],
+      [3, 4, { ...b, outcome: 'info' }],
+      [5, 6, { op: 'tag', tags: 'c', ...ok }],
+      [7, 8, { op: 'read', ...seen('a') }],
+      [9, 10, { op: 'read', ...seen('b') }],
     ],
     code: 1,
   },

@@ -21,6 +21,7 @@ interface Found {
   readonly value: string
   readonly mark?: string
   readonly tags?: string
+  readonly tagged?: boolean
 }
 
 /** The fields are those of `operation` in checker/main.go. */
@@ -218,14 +219,17 @@ export class Recorder {
     this.#seen.set(key, etag)
     const named = this.#values.get(etag)
     const mark = String(headers['x-amz-meta-mark'] ?? '')
-    if (op === 'head') return { value: named ?? (etag.includes('-') ? '?' : `unknown ETag ${etag}`), mark }
+    const tagged = Number(headers['x-amz-tagging-count'] ?? 0) > 0
+    if (op === 'head') return { value: named ?? (etag.includes('-') ? '?' : `unknown ETag ${etag}`), mark, tagged }
     const text = body.toString()
     const value = text.slice(0, text.indexOf(' '))
-    if (text !== `${value} `.repeat(text.length / (value.length + 1))) return { value: `mixed bytes ${value}`, mark }
+    if (text !== `${value} `.repeat(text.length / (value.length + 1)))
+      return { value: `mixed bytes ${value}`, mark, tagged }
     // The ETag of a body is never that of another one.
     return {
       value: named === undefined && etag.includes('-') ? value : named === value ? value : `${value} as ${etag}`,
       mark,
+      tagged,
     }
   }
 

@@ -37,7 +37,15 @@ for (const [mode, quirks] of [
       ['SetBucketPolicy', { ...inMine, policy: 'readwrite' }],
       ['RemoveObject', { bucketName: 'mine', objects: ['private/a'] }],
       ['ListObjects', inMine],
-      ...(bare ? [] : [['FenceUpload', { bucketName: 'mine', objectName: 'private/a', fence: 2e15, writeId: 'w' }]]),
+      ...(bare
+        ? []
+        : [
+            ['FenceUpload', { bucketName: 'mine', objectName: 'private/a', fence: 2e15, writeId: 'w' }],
+            [
+              'SetObjectRecord',
+              { bucketName: 'mine', objectName: 'private/a', generation: 'g', fence: 2e15, record: '' },
+            ],
+          ]),
     ] as [string, object][]) {
       const refused = await other.failure(method, params)
       const code = bare ? (method === 'ListObjects' ? -32000 : 0) : -32009

@@ -389,6 +389,7 @@ t.test('as public gateways are', async (t) => {
     'write-fences',
     'state-epoch',
     'upload-quota',
+    'object-records',
   ])
   for (const path of ['dealprogress/x', 'dealstatus/x', 'providers']) t.equal((await client.send(path)).status, 404)
   for (const path of ['evict/bucket/a', 'network/control']) t.equal((await client.send(path, '{}')).status, 404)

@@ -41,6 +41,7 @@ const OTHERS = [
   'write-fences',
   'state-epoch',
   'upload-quota',
+  'object-records',
 ]
 
 /** The same without an order of writes. */

@@ -279,6 +279,7 @@ t.test('information', async (t) => {
       'write-fences',
       'state-epoch',
       'upload-quota',
+      'object-records',
     ],
     uiVersion: /^\d{4}-/,
   })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Gateway, GatewayBucket, GatewayFeatures } from '../../api/gateway.js'
+import type { Gateway, GatewayBucket, GatewayFeatures, KeptRecord } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isRecord } from '../../common/json.js'
 import { encodePath } from '../brand.js'
@@ -41,6 +41,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     uploadQuota: () => uploadQuota(client),
     upload: (bucket, key, length, attributes) => upload(client, bucket, key, length, attributes),
     remove: (bucket, key, order) => able((can) => remove(client, can, bucket, key, order)),
+    keepRecord: (bucket, key, record) => keepRecord(client.session, bucket, key, record),
     listPolicies: (bucket) => listPolicies(client.session, bucket),
     hiddenAccess: (bucket, entries, places) => hiddenAccess(client, anonymous, bucket, entries, places),
     setPolicy: (bucket, prefix, policy) => setPolicy(client.session, bucket, prefix, policy),
@@ -122,6 +123,17 @@ async function uploadQuota({ session, features }: GatewayClient): Promise<number
   if (uploads === null) return undefined
   if (typeof uploads !== 'number') throw nonsense('answered web.UploadQuota without a number')
   return uploads
+}
+
+/** See Gateway.keepRecord. */
+async function keepRecord(session: Session, bucket: string, key: string, kept: KeptRecord): Promise<void> {
+  const { stamp: generation, record, fence } = kept
+  await session.call({
+    method: 'web.SetObjectRecord',
+    params: { bucketName: bucket, objectName: key, generation, fence, record },
+    subject: { bucket, key },
+    repeatable: true,
+  })
 }
 
 interface LinkRequest {

@@ -22,6 +22,7 @@ export const legacyFeatures: GatewayFeatures = Object.freeze({
   writeFences: false,
   stateEpochs: false,
   uploadQuotas: false,
+  objectRecords: false,
 })
 
 /**
@@ -68,6 +69,8 @@ async function serverInfo(session: Session): Promise<RpcResult | undefined> {
 
 function readFeatures(list: unknown): GatewayFeatures {
   const has = (name: string) => Array.isArray(list) && list.includes(name)
+  // Expectations name the generation of the object found, so every way to look at an object has to return it.
+  const writeFences = has('write-fences') && has('paged-listing') && has('object-head') && has('any-key')
   return {
     pagedListing: has('paged-listing'),
     objectHead: has('object-head'),
@@ -81,10 +84,10 @@ function readFeatures(list: unknown): GatewayFeatures {
     dealEviction: has('deal-eviction'),
     dealVerification: has('deal-verification'),
     offlineDeals: has('offline-deals'),
-    // Expectations name the generation of the object found, so every way to look at an object has to return it.
-    writeFences: has('write-fences') && has('paged-listing') && has('object-head') && has('any-key'),
+    writeFences,
     stateEpochs: has('state-epoch'),
     uploadQuotas: has('upload-quota'),
+    objectRecords: writeFences && has('object-records'),
   }
 }
 

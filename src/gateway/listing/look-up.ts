@@ -3,7 +3,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense } from '../errors.js'
 import { isPartOfRoot, whyUnfit } from '../keys.js'
-import { factsFromHeaders } from '../object-facts.js'
+import { askForRecord, factsFromHeaders } from '../object-facts.js'
 import { isReadable, request } from '../objects/object-request.js'
 import { type LevelSource, scanLevel } from './level-reader.js'
 import { type RawEntry, readEntry, toObject } from './listing-scanner.js'
@@ -156,7 +156,7 @@ async function head(
   key: string,
 ): Promise<GatewayObject | undefined | 'unknown'> {
   try {
-    const answer = await request(client, 'HEAD', { bucket, key })
+    const answer = await request(client, 'HEAD', { bucket, key }, askForRecord(client.names, features))
     answer.drain()
     if (answer.status !== 200) return 'unknown'
     return (

@@ -4,7 +4,7 @@ import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense, noSuchKey, unavailable } from '../errors.js'
 import { whyUnfit } from '../keys.js'
 import { stat } from '../listing/look-up.js'
-import { factsFromHeaders, headerFacts } from '../object-facts.js'
+import { askForRecord, factsFromHeaders, headerFacts } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
 import { DownloadBody, invalidRange, parseContentRange, rangeHeader, resolveRange, type Span } from './download-body.js'
 import { isReadable, request, requestWhole } from './object-request.js'
@@ -60,7 +60,8 @@ async function downloadDirectly(
   range: ByteRange | undefined,
 ): Promise<Download | undefined> {
   // A Range header cannot express "the last 0 bytes".
-  const asked = range && !('suffix' in range && range.suffix === 0) ? { range: rangeHeader(range) } : undefined
+  const asked = askForRecord(client.names, features)
+  if (range && !('suffix' in range && range.suffix === 0)) asked.range = rangeHeader(range)
   const response = await request(client, 'GET', { bucket, key }, asked)
   try {
     return await readDirect(client, features, key, range, response)

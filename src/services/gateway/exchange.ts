@@ -166,7 +166,7 @@ export function readWriteOrder(
   }
 }
 
-function isFence(number: number): boolean {
+export function isFence(number: number): boolean {
   return Number.isSafeInteger(number) && number > 0 && number <= MAX_FENCE
 }
 

@@ -51,6 +51,8 @@ export const quirks = {
   'forgotten-stores':
     'nothing is remembered about the state stores of clients: there is no web.StateEpoch (web-router.go)',
   'untold-quotas': 'nothing tells the quota of uploads: there is no web.UploadQuota (web-router.go)',
+  'no-object-records':
+    'nothing of a client is kept with an object: there is no web.SetObjectRecord (web-router.go, Upload)',
   'taken-names': 'making a bucket whose name another account has is answered as if the caller owned it (MakeBucket)',
   'foreign-auth-failures':
     'an upload or download that the bucket of another account does not allow is refused with the text of a wrong log-in (Upload, Download)',
@@ -124,6 +126,7 @@ export type Feature =
   | 'write-fences'
   | 'state-epoch'
   | 'upload-quota'
+  | 'object-records'
 
 const contradictions: Record<Feature, readonly QuirkName[]> = {
   'paged-listing': [
@@ -154,6 +157,7 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   'write-fences': ['unordered-writes', 'recursive-remove', 'folder-prefixes', 'erasure-folders', 'random-etags'],
   'state-epoch': ['forgotten-stores'],
   'upload-quota': ['untold-quotas'],
+  'object-records': ['no-object-records'],
 }
 
 /** @param missing features that this gateway has no parts for, whatever its quirks */

@@ -38,6 +38,8 @@ type found struct {
 	// The user metadata, which each write sets to its value.
 	Mark string `json:"mark"`
 	Tags string `json:"tags"`
+	// GET and HEAD: the object has tags.
+	Tagged bool `json:"tagged"`
 }
 
 type operation struct {
@@ -65,7 +67,8 @@ func (op operation) writes() bool { return op.Op == "put" || op.Op == "delete" |
 type state struct {
 	value string
 	tags  string
-	// Until then, a reader may miss what is recorded right after the object: the end of the write that stored it.
+	// Until then, a reader may miss what is recorded right after the object, in the model "plain": the end of the write that
+	// stored it.
 	settles int64
 	// When the latest begun one of the acknowledged writes so far began: of the object, and of its tags.
 	lastPut, lastTag int64
@@ -95,13 +98,13 @@ func modelOf(kind string) (porcupine.Model, error) {
 
 func step(fenced bool, s state, op operation) (bool, state) {
 	holds := (!op.Create || s.value == "") && (op.Match == "" || s.value == op.Match)
-	unsettled := op.Call <= s.settles
+	unsettled := !fenced && op.Call <= s.settles
 	switch op.Outcome {
 	case "info":
 		return true, maybe(fenced, s, op, holds)
 	case "refused":
 		// Without fences, the ETag of record may not be written yet.
-		return op.Op == "put" && (!holds || (!fenced && op.Match != "" && unsettled)), s
+		return op.Op == "put" && (!holds || (op.Match != "" && unsettled)), s
 	case "absent":
 		return s.value == "", s
 	}
@@ -118,12 +121,13 @@ func step(fenced bool, s state, op operation) (bool, state) {
 		if s.value == "" {
 			return false, s
 		}
-		if op.Found.Value == s.value && op.Found.Mark == s.value {
+		tagged := op.Found.Tagged == (s.tags != "")
+		if op.Found.Value == s.value && op.Found.Mark == s.value && tagged {
 			return true, s
 		}
 		value := op.Found.Value == s.value || (op.Op == "head" && op.Found.Value == "?")
 		mark := op.Found.Mark == s.value || op.Found.Mark == ""
-		return !fenced && unsettled && value && mark, s
+		return unsettled && value && mark && (tagged || !op.Found.Tagged), s
 	}
 	return false, s
 }
@@ -131,8 +135,7 @@ func step(fenced bool, s state, op operation) (bool, state) {
 // What an operation with an unknown outcome does when its turn comes. Its turn may also come after all others.
 func maybe(fenced bool, s state, op operation, holds bool) state {
 	if fenced {
-		overtaken := s.lastPut > op.Return || (op.Op == "tag" && s.lastTag > op.Return)
-		if overtaken || !holds {
+		if s.lastPut > op.Return || s.lastTag > op.Return || !holds {
 			return s
 		}
 	}
@@ -171,7 +174,7 @@ func describe(op operation) string {
 	}
 	text += ": " + op.Outcome
 	if !op.writes() && op.Outcome == "ok" {
-		text += fmt.Sprintf(" value=%q mark=%q tags=%q", op.Found.Value, op.Found.Mark, op.Found.Tags)
+		text += fmt.Sprintf(" value=%q mark=%q tags=%q tagged=%t", op.Found.Value, op.Found.Mark, op.Found.Tags, op.Found.Tagged)
 	}
 	return text
 }

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { wholeSeconds } from '../../clock.js'
 import { reply } from '../../http/reply.js'
 import { parseRange, replyFile } from '../../http/send.js'
-import { bodyRefusalOf, type Identity, isAllowed } from '../access.js'
+import { bodyRefusalOf, type Identity, isAllowed, owns } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import {
@@ -19,7 +19,7 @@ import { isShareLink, verifyShareLink } from '../share-link.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustFindBucket } from '../store/key-rules.js'
 import type { ObjectRow } from '../store/objects.js'
-import { breaksHeader, objectHeaders, sendBrokenHeader } from './object-headers.js'
+import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader } from './object-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: Exchange, path: string): Promise<void> {
@@ -33,7 +33,8 @@ export async function download(exchange: Exchange, path: string): Promise<void> 
   if (!isAllowed(context.policies, identity, 'get', found, place.key.toString())) {
     throw bodyRefusalOf(context, identity)
   }
-  await sendObject(exchange, mustFindBucket(context, place.bucket), place.key)
+  const bucket = mustFindBucket(context, place.bucket)
+  await sendObject(exchange, bucket, place.key, owns(identity, bucket))
 }
 
 /** Uses the token, or the Authorization header when there is none. */
@@ -44,14 +45,18 @@ async function identify({ context, identity }: Exchange, token: string | null): 
   return account
 }
 
-/** Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey. */
-async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer): Promise<void> {
+/**
+ * Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey.
+ * @param byOwner the caller owns the bucket, and may see the record of the object
+ */
+async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
   const { row, body } = await openObject(exchange, bucket, key)
   try {
     const broken = breaksHeader(exchange, key)
     if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
+    if (byOwner) headers.push(...recordHeaders(exchange, row))
     const ignored = context.quirks.has('ignore-range')
     const verdict = ignored ? 'go on' : evaluate(request.headers, row)
     if (verdict === 'not modified') return reply(exchange, 304, headers)
@@ -162,7 +167,7 @@ export async function sharedObject(exchange: Exchange): Promise<void> {
     if (!isAllowed(context.policies, caller, 'get', found, place.key.toString())) {
       throw new GatewayError('AccessDenied')
     }
-    await sendObject(exchange, mustFindBucket(context, place.bucket), place.key)
+    await sendObject(exchange, mustFindBucket(context, place.bucket), place.key, false)
   } catch (error) {
     replyXmlError(exchange, error)
   }

@@ -1,8 +1,10 @@
 import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
+import { owns } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { type Exchange, headerText } from '../exchange.js'
+import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
 
 /** Query parameters of a download that override headers of the object. */
@@ -103,6 +105,40 @@ function readEtag(text: string | undefined, header: string): string | undefined 
   const etag = ETAG.exec(text)?.[1]
   if (etag === undefined) throw new GatewayError('InvalidHeader', { value: `${header}etag` })
   return etag
+}
+
+/** Most characters of a record: visible ASCII. */
+const RECORD = /^[\x20-\x7e]{1,8192}$/
+
+export function isRecord(text: string): boolean {
+  return RECORD.test(text)
+}
+
+/**
+ * What the client wants to keep with the object, to which the gateway gives no meaning. Only the account that owns the
+ * bucket keeps one; of anyone else it is ignored, because that account trusts what it reads there. Throws GatewayError
+ * InvalidHeader.
+ */
+export function readRecord({ request, identity, context }: Exchange, bucket: BucketRow): string | undefined {
+  const name = `${context.names.header}record`
+  const record = request.headers[name]
+  if (typeof record !== 'string' || !context.features.has('object-records') || !owns(identity, bucket)) return undefined
+  if (!isRecord(record)) throw new GatewayError('InvalidHeader', { value: name })
+  return record
+}
+
+/**
+ * The record of the object and the fence of its last write, for a client that asks for them with x-cloud-with-record.
+ * @param bucket that the client owns
+ */
+export function recordHeaders({ request, context }: Exchange, row: ObjectRow): HeaderList {
+  const { names, features, objects } = context
+  if (request.headers[`${names.header}with-record`] === undefined || !features.has('object-records')) return []
+  const record = objects.recordOf(row.generation)
+  return [
+    ...[`${names.header}fence`, String(row.fence)],
+    ...(record === undefined ? [] : [`${names.header}record`, record]),
+  ]
 }
 
 function sizeOf(texts: readonly string[]): number {

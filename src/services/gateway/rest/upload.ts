@@ -12,7 +12,7 @@ import { mustFindBucket } from '../store/key-rules.js'
 import type { Draft } from '../store/object-store.js'
 import type { ObjectRow } from '../store/objects.js'
 import { parsePlace } from './download.js'
-import { type Attributes, readAttributes } from './object-headers.js'
+import { type Attributes, readAttributes, readRecord } from './object-headers.js'
 
 /**
  * PUT upload/<bucket>/<object>: the body is the object. 200 means that the object is on the disk; any other status,
@@ -31,6 +31,7 @@ export async function upload(exchange: Exchange, path: string): Promise<void> {
   }
   const length = declaredLength(request, context.limits.maxObjectBytes)
   const attributes = readAttributes(exchange)
+  const record = readRecord(exchange, bucket)
   context.rules.mayPut(bucket, place.key, length)
   context.store.mustHaveRoom(bucket, place.key, length)
   context.writer.requireRoom()
@@ -52,7 +53,7 @@ export async function upload(exchange: Exchange, path: string): Promise<void> {
     const ordered = context.features.has('write-fences')
     if (ordered) await turn()
     const abandoned = () => ordered && hasGone(request)
-    const draft = { key: place.key, size: length, contentType, headers, ...body, order, abandoned }
+    const draft = { key: place.key, size: length, contentType, headers, record, ...body, order, abandoned }
     answer(exchange, await context.store.put(bucket, draft))
   } finally {
     late?.close()

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { uriEncode } from '../../../common/sigv4.js'
 import { callerOf, isAllowed, refusalOf } from '../access.js'
 import { GatewayError } from '../errors.js'
-import { orderOf } from '../exchange.js'
+import { isFence, orderOf } from '../exchange.js'
+import { isRecord } from '../rest/object-headers.js'
 import { MAX_EXPIRY, shareQuery } from '../share-link.js'
 import type { Policy } from '../store/buckets.js'
 import { mustFindBucket, mustOwnBucket } from '../store/key-rules.js'
@@ -36,6 +37,25 @@ const fenceUpload = defineMethod({
     const key = Buffer.from(objectName)
     context.store.mayStillUpload(bucket, key, order)
     context.lateOrders.give(callerOf(identity), bucket.id, key, order)
+    return {}
+  },
+})
+
+/**
+ * Keeps a record with an object in place of that of its upload; '' removes it. Counts as a write to the key in the
+ * order of the fences. Throws OtherGeneration when the object is another one by now, and Overtaken after a later write.
+ */
+const setObjectRecord = defineSignedMethod({
+  name: 'web.SetObjectRecord',
+  feature: 'object-records',
+  params: z.object({
+    ...{ bucketName: text, objectName: text },
+    ...{ generation: text, fence: z.number(), record: text },
+  }),
+  async run({ bucketName, objectName, generation, fence, record }, { context, account }) {
+    const bucket = mustOwnBucket(context, account, bucketName)
+    if (!isFence(fence) || (record !== '' && !isRecord(record))) throw new GatewayError('InvalidArguments')
+    await context.store.keepRecord(bucket, Buffer.from(objectName), { generation, record, fence })
     return {}
   },
 })
@@ -165,6 +185,7 @@ const all: readonly RpcMethod[] = [
   createUrlToken,
   removeObject,
   fenceUpload,
+  setObjectRecord,
   presignedGet,
   setAuth,
   storageInfo,

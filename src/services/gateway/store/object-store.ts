@@ -20,6 +20,8 @@ export interface Draft {
   readonly generation: string
   /** Absent when the body is already on the disk, in the file named by `generation`. */
   readonly body?: Buffer
+  /** What the client keeps with the object. */
+  readonly record?: string | undefined
   /**
    * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to
    * refuse the draft.
@@ -27,6 +29,15 @@ export interface Draft {
   readonly order: () => WriteOrder | undefined
   /** True when the client will not learn the outcome of the upload; the upload must then be dropped. */
   readonly abandoned: () => boolean
+}
+
+/** What a client keeps with an object. */
+export interface KeptRecord {
+  /** That of the object. */
+  readonly generation: string
+  /** '' removes the record. */
+  readonly record: string
+  readonly fence: number
 }
 
 /** Names of files without an object, to be discarded once the change is committed. */
@@ -115,6 +126,21 @@ export class ObjectStore {
   }
 
   /**
+   * Keeps a record with the object, or none (''). Counts as a write to the key: none with a lower fence takes effect
+   * later. Throws GatewayError OtherGeneration or Overtaken.
+   */
+  async keepRecord(bucket: BucketRow, key: Buffer, { generation, record, fence }: KeptRecord): Promise<void> {
+    const run = () => {
+      this.#mustStillBe(bucket)
+      const last = this.#objects.lastWrite(bucket.id, key)
+      if (last?.generation !== generation) throw new GatewayError('OtherGeneration')
+      if (fence < last.fence) throw new GatewayError('Overtaken', { fence: last.fence })
+      this.#objects.keepRecord(bucket.id, key, generation, record, fence)
+    }
+    await this.#writer.run(run, { mayUseReserve: false })
+  }
+
+  /**
    * Removes one object in its order among the writes to its key; a missing object is no error. Throws GatewayError
    * Overtaken, OtherGeneration or WriteIdReused.
    */
@@ -154,7 +180,7 @@ export class ObjectStore {
     this.#rules.mayPut(bucket, draft.key, draft.size)
     this.mustHaveRoom(bucket, draft.key, draft.size)
     const freed = this.#objects.remove(bucket.id, draft.key)
-    const { body, order: _, abandoned: __, ...rest } = draft
+    const { body, record, order: _, abandoned: __, ...rest } = draft
     const row: ObjectRow = {
       ...rest,
       ...write,
@@ -163,7 +189,7 @@ export class ObjectStore {
     }
     if (freed === undefined) this.#fences?.forget(bucket.id, draft.key)
     if (freed === undefined) this.#rules.entryChanged(bucket.id, draft.key, row.modified)
-    this.#objects.put(bucket.id, row, body)
+    this.#objects.put(bucket.id, row, body, record)
     this.#buckets.count(
       bucket.id,
       freed === undefined ? 1 : 0,

@@ -101,6 +101,10 @@ export class Objects {
       groupedPage: groupedPage,
       hasFile: 'SELECT 1 FROM objects WHERE generation = ? AND body_at = 0',
       within: 'SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1',
+      record: 'SELECT record FROM object_records WHERE generation = ?',
+      putRecord: 'INSERT OR REPLACE INTO object_records (generation, record) VALUES (?, ?)',
+      removeRecord: 'DELETE FROM object_records WHERE generation = ?',
+      raise: 'UPDATE objects SET fence = ? WHERE bucket = ? AND key = ?',
     })
     this.#sql.groupedPage.setReturnArrays(true)
     this.#sql.jsonPage.setReturnArrays(true)
@@ -119,12 +123,13 @@ export class Objects {
   }
 
   /** Adds an object. An object of the same key must have been removed with `remove` before. */
-  put(bucket: number, row: ObjectRow, body: Buffer | undefined): void {
+  put(bucket: number, row: ObjectRow, body: Buffer | undefined, record?: string): void {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
     this.#sql.put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId)
     if (body !== undefined) this.#sql.putBody.run(generation, body)
+    if (record !== undefined) this.#sql.putRecord.run(generation, record)
   }
 
   /** Changes where the body of the object is stored; `body` is given when that is the index. */
@@ -138,10 +143,23 @@ export class Objects {
     return this.#sql.last.get(bucket, key)
   }
 
-  /** Removes the row; the caller removes the body. */
+  /** What a client keeps with the object of this generation. */
+  recordOf(generation: string): string | undefined {
+    return this.#sql.record.get(generation)?.record
+  }
+
+  /** Keeps a record with the object, or none (''), as the last write to its key. */
+  keepRecord(bucket: number, key: Buffer, generation: string, record: string, fence: number): void {
+    if (record === '') this.#sql.removeRecord.run(generation)
+    else this.#sql.putRecord.run(generation, record)
+    this.#sql.raise.run(fence, bucket, key)
+  }
+
+  /** Removes the row and its record; the caller removes the body. */
   remove(bucket: number, key: Buffer): Freed | undefined {
     const row = this.#sql.remove.get(bucket, key)
     if (row === undefined) return undefined
+    this.#sql.removeRecord.run(row.generation)
     return { generation: row.generation, bodyAt: placeOf(row.bodyAt), size: row.size }
   }
 

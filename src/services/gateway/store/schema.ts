@@ -11,7 +11,8 @@ export const INDEX_FILE = 'index.db'
  * be restored from a deal. `retained` names bodies without an object that a pending deal still reads; their bytes count
  * for the `account` that owned the bucket, which may be gone. `fence` and
  * `write_id` are those of the last write to the key. `removed` holds them for keys without an object, except for fences
- * that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
+ * that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket. `object_records` holds
+ * what clients keep with an object, by its generation: a table of its own, for the sake of that range.
  */
 export const schema = `
   CREATE TABLE IF NOT EXISTS buckets (
@@ -63,6 +64,10 @@ export const schema = `
     id INTEGER PRIMARY KEY, -- of the account
     fence INTEGER NOT NULL
   ) STRICT;
+  CREATE TABLE IF NOT EXISTS object_records (
+    generation TEXT PRIMARY KEY,
+    record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS state_epochs (
     epoch TEXT NOT NULL,
     account INTEGER NOT NULL DEFAULT ${FIRST},

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import type { Gateway, GatewayObject } from '../api/gateway.js'
+import type { HeldLock } from '../api/locks.js'
+import type { ObjectRecord } from '../api/state.js'
+import { checksumAlgorithms } from '../common/checksums/checksums.js'
+import { WriteRefused } from '../gateway/errors.js'
+import { MARKER_STAMP } from '../gateway/object-facts.js'
+
+// Which record describes an object. A gateway with `objectRecords` keeps a part of it, too, which comes with the object
+// in the same moment; the record in the state follows.
+
+/** Longest text that a gateway keeps with an object, characters. */
+const MAX_LENGTH = 8 * 1024
+
+/** Attempts with higher fences, which a clock that was set back makes necessary. */
+const ATTEMPTS = 4
+
+/**
+ * Anyone with the keys of the gateway account can have stored another text. Nothing in it spends money: not the
+ * authorizations of the caller, nor the archive.
+ */
+const schema = z.object({
+  tags: z.array(z.object({ key: z.string(), value: z.string() })).optional(),
+  acl: z
+    .object({
+      owner: z.string(),
+      grants: z.array(
+        z.object({
+          grantee: z.union([
+            z.strictObject({ id: z.string() }),
+            z.strictObject({ group: z.enum(['AllUsers', 'AuthenticatedUsers', 'LogDelivery']) }),
+          ]),
+          permission: z.enum(['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL']),
+        }),
+      ),
+    })
+    .optional(),
+  label: z.string().optional(),
+  checksum: z
+    .object({
+      algorithm: z.enum(checksumAlgorithms),
+      value: z.string(),
+      type: z.enum(['FULL_OBJECT', 'COMPOSITE']),
+    })
+    .optional(),
+  partSizes: z.array(z.tuple([z.int().min(0), z.int().min(1)])).optional(),
+})
+
+type Shared = Pick<ObjectRecord, 'tags' | 'acl' | 'label' | 'checksum' | 'partSizes'>
+
+/**
+ * Returns the text to keep at the gateway. Undefined where nothing in the record changes what a caller may do with the
+ * object or how it is selected, which saves the gateway the text of most objects; and where the text is too long.
+ */
+export function textOf({ tags, acl, label, checksum, partSizes }: Shared): string | undefined {
+  if (!tags?.length && !acl && label === undefined) return undefined
+  const text = JSON.stringify({ tags, acl, label, checksum, partSizes } satisfies Shared).replace(
+    /[\x7f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return text.length > MAX_LENGTH ? undefined : text
+}
+
+function parse(text: string): Shared | undefined {
+  try {
+    return schema.parse(JSON.parse(text)) as Shared
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The record, if it describes exactly these bytes: an overwrite through the JSON-RPC interface gave the object another
+ * stamp.
+ */
+export function validRecord(object: GatewayObject, record: ObjectRecord | undefined): ObjectRecord | undefined {
+  if (!record || record.key !== object.key) return undefined
+  if (record.stamp === MARKER_STAMP && object.key.endsWith('/') && object.size === 0) return record
+  return record.stamp === object.stamp && record.size === object.size ? record : undefined
+}
+
+/**
+ * The record of these bytes: that of the state, or, where that has none yet or was restored from an older backup, the
+ * part that the gateway keeps with the object.
+ */
+export function recordOf(
+  bucket: string,
+  object: GatewayObject,
+  record: ObjectRecord | undefined,
+): ObjectRecord | undefined {
+  const valid = validRecord(object, record)
+  if (object.record === undefined || (valid && (valid.fence ?? 0) >= (object.fence ?? 0))) return valid
+  const shared = parse(object.record)
+  if (!shared) return valid
+  const { tags, acl, label } = shared
+  // A later change replaces these three. The others never change.
+  if (valid) return { ...valid, tags, acl, label }
+  const { key, stamp, size, etag, contentType, headers = {}, metadata = {} } = object
+  return etag === undefined ? undefined : { bucket, key, stamp, size, etag, contentType, headers, metadata, ...shared }
+}
+
+/** True if the record is that of a later write than the object: the object was read before it was replaced. */
+export function isOvertaken(object: GatewayObject, record: ObjectRecord | undefined): boolean {
+  if (record?.fence === undefined || object.fence === undefined || record.key !== object.key) return false
+  return record.fence > object.fence && !validRecord(object, record)
+}
+
+/**
+ * Replaces what the gateway keeps with an object, before the record of the state is written: a state that is lost later
+ * leaves no earlier ACL or tags behind. Throws S3Error.
+ */
+export async function keepAtGateway(
+  gateway: Pick<Gateway, 'keepRecord'>,
+  record: ObjectRecord,
+  lock: HeldLock,
+): Promise<void> {
+  const { bucket, key, stamp } = record
+  for (let attempt = 1; ; attempt++) {
+    lock.ensure()
+    try {
+      return await gateway.keepRecord(bucket, key, { stamp, record: textOf(record) ?? '', fence: lock.fence })
+    } catch (error) {
+      if (!(error instanceof WriteRefused) || error.last === undefined || attempt >= ATTEMPTS) throw error
+      await lock.raise(error.last)
+    }
+  }
+}
