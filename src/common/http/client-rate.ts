@@ -60,7 +60,10 @@ interface Bucket {
   at: number
 }
 
-/** A token bucket for each client (https://en.wikipedia.org/wiki/Token_bucket), for at most 10,000 clients. */
+/**
+ * A token bucket for each client (https://en.wikipedia.org/wiki/Token_bucket), for at most 10,000 clients. Clients may
+ * owe tokens, because bytes are counted once they have passed; rate-limiter-flexible counts in windows, without debts.
+ */
 export class TokenBuckets {
   /** Takes effect at once when it is replaced. */
   rate: Rate
