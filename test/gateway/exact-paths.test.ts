@@ -54,9 +54,17 @@ async function start(t: Test, hop: Hop) {
     relay.close()
   })
   const server = await startInProcess(t, 'full', { gateway: { url, account }, identities: [owner] })
-  const status = async (method: string, path: string, more: Partial<Wanted> = {}) => {
-    const { status, code, body } = await signedRequest(server.endpoint, owner, { method, path, ...more })
-    return `${status} ${code === '' && method === 'GET' ? body : code}`
+  const ask =
+    (endpoint: string) =>
+    async (method: string, path: string, more: Partial<Wanted> = {}) => {
+      const { status, code, body } = await signedRequest(endpoint, owner, { method, path, ...more })
+      return `${status} ${code === '' && method === 'GET' ? body : code}`
+    }
+  const status = ask(server.endpoint)
+  const direct = async (...args: Parameters<typeof status>) => {
+    const gateway = { url: services.gateway.url, account }
+    const beside = await startInProcess(t, 'full', { gateway, identities: [owner] })
+    return ask(beside.endpoint)(...args)
   }
   const ready = async () => {
     const { status, body } = await unsignedRequest(server.endpoint, { method: 'GET', path: '/-/ready' })
@@ -66,6 +74,8 @@ async function start(t: Test, hop: Hop) {
   return {
     server,
     status,
+    /** Past the proxy before the gateway. */
+    direct,
     ready,
     warnings,
     probes: () => paths.filter((path) => path.includes('x'.repeat(900))).length,
@@ -75,7 +85,7 @@ async function start(t: Test, hop: Hop) {
 t.test('keys that the way to the gateway would change are refused', async (t) => {
   const ways = { dots: resolvesDots, slashes: joinsSlashes, both: (path: string) => resolvesDots(joinsSlashes(path)) }
   for (const [name, change] of Object.entries(ways)) {
-    const { server, status, ready, warnings, probes } = await start(t, { change })
+    const { server, status, direct, ready, warnings, probes } = await start(t, { change })
     t.equal(await status('PUT', '/box'), '200 ')
     t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
     for (const path of ['/box/p/../x', '/box/./x', '/box/p/..\\x', '/box/..', '/box//x', '/box/p//x']) {
@@ -83,16 +93,28 @@ t.test('keys that the way to the gateway would change are refused', async (t) =>
       refused('400 InvalidArgument', await status('PUT', path, { body: 'new' }))
       refused('400 InvalidArgument', await status('GET', path))
       refused('400 ', await status('HEAD', path))
-      refused('400 InvalidArgument', await status('DELETE', path))
+      const onlyIf = { headers: { 'if-match': '*' } }
+      refused('400 InvalidArgument', await status('DELETE', path, onlyIf))
       refused('400 InvalidArgument', await status('POST', path, { query: { uploads: '' } }))
       refused('400 InvalidArgument', await status('PUT', path, { headers: { 'x-amz-copy-source': '/box/x' } }))
       const from = { 'x-amz-copy-source': encodeURI(path) }
       refused('400 InvalidArgument', await status('PUT', '/box/copy', { headers: from }))
     }
-    const list = '<Delete><Object><Key>p/../x</Key></Object></Delete>'
+    const list =
+      '<Delete><Object><Key>p/../x</Key></Object><Object><Key>./x</Key><ETag>*</ETag></Object><Object><Key>/x</Key></Object></Delete>'
     const headers = { 'content-md5': createHash('md5').update(list).digest('base64') }
     const all = { method: 'POST', path: '/box', query: { delete: '' }, headers, body: list }
-    t.match((await signedRequest(server.endpoint, owner, all)).body, /<Code>InvalidArgument</)
+    const stored = async () => {
+      const { body } = await signedRequest(server.endpoint, owner, { method: 'GET', path: '/box' })
+      return [...body.matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key)
+    }
+    for (const path of ['/box/p/../x', '/box//x', '/box/./x']) await direct('PUT', path, { body: 'there before' })
+    t.same(await stored(), ['./x', '/x', 'p/../x', 'x'])
+    const removed = (await signedRequest(server.endpoint, owner, all)).body
+    t.equal(removed.match(/<Deleted>/g)?.length, 2, removed)
+    t.match(removed, '<Error><Key>./x</Key><Code>InvalidArgument</Code>')
+    t.equal(await status('DELETE', '/box/./x'), '204 ', 'a removal names its key in a body')
+    t.same(await stored(), ['x'])
     t.equal(await status('GET', '/box/x'), '200 old', 'the object that they would have reached')
     t.equal(await status('PUT', '/box/p/..x/y./', { body: '' }), '200 ', 'a key without such elements')
     t.match(await ready(), { status: 200, problem: /resolves "\." and "\.\."/ })

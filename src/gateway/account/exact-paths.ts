@@ -87,9 +87,9 @@ function isTooLong(error: unknown): boolean {
 }
 
 /**
- * The gateway as accounts may use it: without the keys that its paths cannot name, of which gateways that keep objects
- * as files have none, and without the buckets of staged parts. Those do not exist for clients, jobs and plugins, and
- * their names are taken.
+ * The gateway as accounts may use it: without the keys that its paths cannot name, except that they can be removed, and
+ * without the buckets of staged parts. Gateways that keep objects as files have no such keys. The buckets do not exist
+ * for clients, jobs and plugins, and their names are taken.
  * @param staging `shown` to the server itself
  */
 export function guardGateway(
@@ -108,9 +108,10 @@ export function guardGateway(
   function checkBucket(bucket: string | undefined): void {
     if (bucket !== undefined && isHidden(bucket)) throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
   }
-  const admitted = async ({ bucket, key }: GatewayUse): Promise<Gateway> => {
+  const admitted = async ({ method, bucket, key }: GatewayUse): Promise<Gateway> => {
     checkBucket(bucket)
-    await checkKey(key)
+    // A call names the key to remove, in its body. So what was stored before the way changed can be removed.
+    if (method !== 'remove') await checkKey(key)
     return gateway
   }
   return wrapGateway(admitted, {

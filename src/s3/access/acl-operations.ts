@@ -44,11 +44,11 @@ export async function aclOfWrite(
 ): Promise<Acl | undefined> {
   const documents = await context.authorizer.documents(request.bucket)
   if (!documents || documents.ownership === 'BucketOwnerEnforced') {
-    refuseGrants(request.headers)
+    refuseAcl(request.headers, documents, context)
     await requireAclTrue(request, context)
     return undefined
   }
-  const writer = context.caller ? canonicalId(context.caller.identity) : ANONYMOUS_ID
+  const writer = callerId(context)
   const bucketOwner = documents.owner
   // A rule of the gateway may let the caller write, and no rule of it gives the right to set ACLs.
   const isGranted = () => context.authorizer.granted('s3:PutObjectAcl', request.bucket, request.key)
@@ -62,9 +62,22 @@ export async function aclOfWrite(
   return acl ?? { owner: writer, grants: [{ grantee: { id: writer }, permission: 'FULL_CONTROL' }] }
 }
 
-/** Throws AccessControlListNotSupported where ACLs are disabled. */
-function refuseGrants(headers: S3Request['headers']): void {
-  const name = ACL_HEADERS.find((header) => header.startsWith('x-amz-grant-') && headers[header] !== undefined)
+function callerId({ caller }: Pick<Context, 'caller'>): string {
+  return caller ? canonicalId(caller.identity) : ANONYMOUS_ID
+}
+
+/**
+ * Throws AccessControlListNotSupported where ACLs are disabled. Clients of the owner commonly send `private`, which is
+ * true. From another account it means that the owner of the bucket is to have no access.
+ */
+function refuseAcl(
+  headers: S3Request['headers'],
+  documents: { readonly owner: string } | undefined,
+  context: Pick<Context, 'caller'>,
+): void {
+  const grants = ACL_HEADERS.find((header) => header.startsWith('x-amz-grant-') && headers[header] !== undefined)
+  const keeps = headers['x-amz-acl'] === 'private' && documents && callerId(context) !== documents.owner
+  const name = grants ?? (keeps ? 'x-amz-acl' : undefined)
   if (name === undefined) return
   throw new S3Error('AccessControlListNotSupported', {
     message: `The bucket does not allow ACLs, such as ${name}. Use PutBucketPolicy, or enable them with PutBucketOwnershipControls.`,
@@ -122,7 +135,7 @@ export const putBucketAcl = defineOperation({
     const { bucket } = request
     const documents = await context.authorizer.documents(bucket)
     if (!documents || documents.ownership === 'BucketOwnerEnforced') {
-      refuseGrants(request.headers)
+      refuseAcl(request.headers, documents, context)
       const asked = await readAcl(request, context)
       await applyAcl(context, bucket, asked, bucketGrants(await readPublicAccess(context, bucket)))
       return empty()
@@ -171,7 +184,7 @@ export const putObjectAcl = defineOperation({
     const { bucket, key } = request
     const documents = await context.authorizer.documents(bucket)
     if (!documents || documents.ownership === 'BucketOwnerEnforced') {
-      refuseGrants(request.headers)
+      refuseAcl(request.headers, documents, context)
       const asked = await readAcl(request, context)
       await context.store.head(bucket, key)
       await applyAcl(context, bucket, asked, objectGrants(await readObjectAccess(context, bucket, key), key))

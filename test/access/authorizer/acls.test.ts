@@ -72,4 +72,16 @@ t.test('ACLs of objects and buckets open what they grant, and nothing once they 
     '200 ',
   )
   t.equal(await status('foreigner', 'GET', '/box/shut'), '403 AccessDenied')
+
+  const everyone = { Effect: 'Allow', Principal: '*', Action: 's3:*' }
+  const body = JSON.stringify({ Statement: { ...everyone, Resource: ['arn:aws:s3:::box', 'arn:aws:s3:::box/*'] } })
+  t.equal(await status('owner', 'PUT', '/box', { query: { policy: '' }, body }), '204 ')
+  const own = { headers: { 'x-amz-acl': 'private' } }
+  const acl = { query: { acl: '' }, ...own }
+  const refused = '400 AccessControlListNotSupported'
+  t.equal(await status('foreigner', 'PUT', '/box/mine', { body: 'x', ...own }), refused, 'it keeps the owner out')
+  t.equal(await status('foreigner', 'POST', '/box/mine', { query: { uploads: '' }, ...own }), refused)
+  t.equal(await status('foreigner', 'PUT', '/box', acl), refused)
+  t.equal(await status('foreigner', 'PUT', '/box/shut', acl), refused)
+  t.equal(await status('owner', 'PUT', '/box/mine', { body: 'x', ...own }), '200 ', 'what is true is accepted')
 })
