@@ -92,6 +92,8 @@ t.test('a mistyped name is answered with the nearest one', async (t) => {
   t.match(problems, /xyzzy in .* is no option$/m)
   t.match(await runCli(['serve', '--prt=3']), { code: 2, stderr: /--prt=3 is no option .* Did you mean --port\?/ })
   t.match(await runCli(['kyes']), { code: 2, stderr: /kyes is no command.* Did you mean keys\?/ })
+  const far = await runCli(['wallet', 'fund', '1', '--keystore', 'x'])
+  t.match(far, { code: 2, stderr: /--keystore is no option of dealgate wallet fund$/m }, 'not --password')
   t.match(await runCli(['keys', 'ad']), { code: 2, stderr: /Did you mean add\?/ })
 
   t.same(
@@ -99,12 +101,16 @@ t.test('a mistyped name is answered with the nearest one', async (t) => {
       DEALGATE_PORT: '1',
       DEALGATE_CONFIG: 'x',
       DEALGATE_GATEWAY_ULR: 'http://x',
+      DEALGATE_XYZZY: '1',
       // Those of Kubernetes for a service of this name.
       DEALGATE_SERVICE_HOST: '10.0.0.1',
       DEALGATE_PORT_9000_TCP_ADDR: '10.0.0.1',
       OTHER: '1',
     }),
-    ['The variable DEALGATE_GATEWAY_ULR belongs to no option and has no effect. Did you mean DEALGATE_GATEWAY_URL?'],
+    [
+      'The variable DEALGATE_GATEWAY_ULR belongs to no option and has no effect. Did you mean DEALGATE_GATEWAY_URL?',
+      'The variable DEALGATE_XYZZY belongs to no option and has no effect',
+    ],
   )
   const doctor = await runCli(['doctor', '--data', join(t.testdirName, 'data'), '--port', '0', '--gateway-port', '0'], {
     DEALGATE_REGOIN: 'x',

@@ -102,6 +102,7 @@ t.test('from a wallet to a paid upload', async (t) => {
   }
   const unknown = await wallet(['pay', '1', '--yes', '--password', PASSWORD])
   t.match(unknown, { code: 1, stderr: /There is no wallet/ })
+  t.match(await wallet(['balance']), { code: 1, stderr: /There is no wallet .* dealgate wallet create/ })
   t.match(await wallet(['create']), { code: 2, stderr: /--password is required/ })
   t.match(await wallet(['create', '--password', 'short']), { code: 2, stderr: /at least 8/ })
   const made = await wallet(['create', '--password', '-'], `${PASSWORD}\n`)

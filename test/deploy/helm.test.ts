@@ -7,10 +7,13 @@ import { temporaryFolder } from '../support/content/folders.js'
 
 const CHART = 'deploy/helm/dealgate'
 const THREE = ['-f', 'deploy/helm/three.yaml']
+const NEAR = 'affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]'
 /** What is off by default. */
 const ALL = [
   ...['ingress.enabled=true', 'ingress.hosts={s3.example.com}', 'ingress.className=nginx', 'metricsPort=9400'],
   ...['serviceMonitor.enabled=true', 'serviceMonitor.labels.release=prometheus', 'persistence.existingClaim=store'],
+  `${NEAR}.labelSelector.matchLabels.app=gateway`,
+  `${NEAR}.topologyKey=kubernetes.io/hostname`,
 ].flatMap((value) => ['--set', value])
 
 const run = (program: string, ...args: string[]) => spawnSync(program, args, { encoding: 'utf8' })
@@ -56,7 +59,14 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
   ])
   t.match(all.find(({ kind }) => kind === 'StatefulSet')?.spec, {
     volumeClaimTemplates: undefined,
-    template: { spec: { volumes: [{}, {}, { persistentVolumeClaim: { claimName: 'store' } }] } },
+    template: {
+      spec: {
+        volumes: [{}, {}, { persistentVolumeClaim: { claimName: 'store' } }],
+        affinity: {
+          podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }] },
+        },
+      },
+    },
   })
   t.match(all.find(({ kind }) => kind === 'ServiceMonitor')?.spec, {
     selector: { matchLabels: { 'app.kubernetes.io/component': 'pods' } },

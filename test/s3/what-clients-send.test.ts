@@ -113,8 +113,13 @@ inEachMode(t, async (t, server) => {
       '<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>'
     const body = Buffer.from(rules)
     t.equal((await ask('PUT', `/${B}?cors`, { body, headers: contentMd5(body) })).status, 200)
-    const again = await ask('PUT', `/${B}`)
-    t.same([again.status, again.headers.location], [200, `/${B}`])
+    const located = Buffer.from(
+      '<CreateBucketConfiguration><LocationConstraint>us-east-1</LocationConstraint></CreateBucketConfiguration>',
+    )
+    for (const sent of [{}, { body: located }]) {
+      const again = await ask('PUT', `/${B}`, sent)
+      t.same([again.status, again.headers.location], [200, `/${B}`])
+    }
     t.equal((await ask('GET', `/${B}?cors`)).status, 200, 'its settings stay')
     t.equal(await read('a+b'), 'plus', 'its objects stay')
     const tagged = Buffer.from(

@@ -51,12 +51,16 @@ export function option<T extends {}>(
   return Object.freeze({ group, kind, default: undefined, ...(kind.unit && { unit: kind.unit }), ...details })
 }
 
+/** What all options and variables begin with. */
+const PREFIX = /^(?:--|DEALGATE_)/
+
 /** The word with the fewest changed letters, if these are at most half of it; undefined if none is so near. */
 function nearest(word: string, words: Iterable<string>): string | undefined {
   let found: { readonly name: string; readonly changes: number } | undefined
   for (const name of words) {
     const changes = distance(word.toLowerCase(), name.toLowerCase())
-    if (changes * 2 <= name.length && changes < (found?.changes ?? Number.POSITIVE_INFINITY)) found = { name, changes }
+    if (changes * 2 <= name.replace(PREFIX, '').length && changes < (found?.changes ?? Number.POSITIVE_INFINITY))
+      found = { name, changes }
   }
   return found?.name
 }

@@ -95,14 +95,19 @@ export async function openKeystore(file: string, password: string): Promise<Wall
 }
 
 async function read(file: string): Promise<z.infer<typeof keystore>['crypto']> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT' ? new Failure(`There is no wallet ${file}. Make one: dealgate wallet create`) : error
-  })
+  const text = await readKeystore(file)
   try {
     return keystore.parse(JSON.parse(text)).crypto
   } catch {
     throw notKeystore(file)
   }
+}
+
+/** The text of the file, of any content. Throws Failure when there is none. */
+export function readKeystore(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? new Failure(`There is no wallet ${file}. Make one: dealgate wallet create`) : error
+  })
 }
 
 function notKeystore(file: string): Failure {

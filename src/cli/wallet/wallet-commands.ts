@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '../../common/files/private-file.js'
 import { checksummed, parseAddress, signText } from '../../services/payment/addresses.js'
@@ -12,7 +11,7 @@ import { ask } from '../login.js'
 import { type Changed, endpointOf, type Signer, serviceOf, signerOf } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
 import type { WalletFlags } from '../subcommands.js'
-import { createKeystore, openKeystore, type WalletKey } from './keystore.js'
+import { createKeystore, openKeystore, readKeystore, type WalletKey } from './keystore.js'
 import { isNonce, PaymentApi } from './payment-api.js'
 
 const SHORTEST_PASSWORD = 8
@@ -104,7 +103,7 @@ async function addressOf(config: Config, own: WalletFlags): Promise<string> {
     return address
   }
   const file = fileOf(config, own)
-  const text = await readFile(file, 'utf8').catch(() => '{}')
+  const text = await readKeystore(file)
   const address = parseAddress(`0x${/"address"\s*:\s*"(?:0x)?([0-9a-fA-F]{40})"/.exec(text)?.[1]}`)
   if (address === undefined) throw new Failure(`${file} has no address of a wallet: name one by --address.`)
   return address

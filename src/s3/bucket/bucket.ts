@@ -16,7 +16,8 @@ const OWNERSHIP = 'x-amz-object-ownership'
 export const createBucket = defineOperation({
   name: 'CreateBucket',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
-  partly: 'Only in the configured region. Object lock and directory buckets are NotImplemented.',
+  partly:
+    'Only in the configured region, which a LocationConstraint may name, also us-east-1, where S3 accepts none. Object lock and directory buckets are NotImplemented.',
   access: 'signed',
   action: 's3:CreateBucket',
   keeps: 'uploads',

@@ -72,6 +72,7 @@ t.test('each request is a span, and each call to the gateway a child of it', asy
   t.match(server?.attributes, {
     'http.request.method': 'PUT',
     'http.route': '/{bucket}/{key}',
+    'http.request.body.size': 3,
     'http.response.status_code': 200,
     'url.path': '/traced/key',
     'url.scheme': 'http',
