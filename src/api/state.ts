@@ -111,7 +111,9 @@ export interface UploadRecord {
   readonly label?: string
   /** Authorizations of the caller who began it. */
   readonly authorized?: Authorized
-  /** The last attempt to complete it that may have taken effect. */
+  /** The attempts to complete it that may have taken effect. */
+  readonly attempts?: readonly CompletionAttempt[]
+  /** The same, in records of an older release. */
   readonly attempted?: CompletionAttempt
 }
 
@@ -213,10 +215,13 @@ export interface Uploads {
   readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void>
   completed(uploadId: string): Promise<CompletedUpload | undefined>
   /**
-   * Records in the upload that it is being completed; undefined: that it is not. Durable once it resolves. Throws
-   * NoSuchUpload when the upload has ended.
+   * Changes the attempts of the upload that are on record, atomically among proxies. Durable once it resolves. Throws
+   * NoSuchUpload when the upload has ended. Errors of `change` pass unchanged.
    */
-  attempt(uploadId: string, attempted: CompletionAttempt | undefined): Promise<void>
+  attempt(
+    uploadId: string,
+    change: (attempts: readonly CompletionAttempt[]) => readonly CompletionAttempt[],
+  ): Promise<void>
   /** Records the outcome durably, then removes the upload and its bytes. */
   finish(done: CompletedUpload, logger?: Logging): Promise<void>
   /**

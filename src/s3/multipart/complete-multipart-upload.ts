@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Context } from '../../api/context.js'
 import type { LateDocument, S3Request } from '../../api/request.js'
-import type { CompletedUpload, CompletionAttempt, PartRecord, UploadRecord } from '../../api/state.js'
-import type { Attempt, PutRequest, PutResult, Source } from '../../api/store.js'
+import type { CompletedUpload, PartRecord, UploadRecord } from '../../api/state.js'
+import type { PutRequest, PutResult, Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
@@ -13,6 +13,7 @@ import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
+import { attemptOf, StoredAlready, tookEffect, writeIdOf } from './attempts.js'
 import {
   checkExpectedChecksum,
   checksumOfParts,
@@ -101,6 +102,9 @@ async function assemble(
         values: parts.map((part) => part.checksum?.value ?? ''),
       },
       size,
+    }).catch((error): Stored => {
+      if (error instanceof StoredAlready) return { etag, checksum }
+      throw error
     }))
   const done: CompletedUpload = {
     uploadId: upload.uploadId,
@@ -134,23 +138,6 @@ async function storedBefore(
   return object?.uploadId === upload.uploadId ? { ...object, jobId: object.archive?.jobId } : undefined
 }
 
-/**
- * True when an earlier call has stored the object, or may have, and a later write has replaced or removed it: storing
- * it again would undo that write. Between the calls, the outcome of the earlier one was unknown to the client.
- */
-async function tookEffect(context: Context, upload: UploadRecord, fingerprint: string): Promise<boolean> {
-  const { attempted, bucket, key } = upload
-  if (attempted?.request !== fingerprint) return false
-  const object = await context.store.findToWrite(bucket, key)
-  if (object?.writeId === writeIdOf(upload, fingerprint)) return false
-  if (attempted.landed) return true
-  if ((object?.stamp ?? null) === attempted.before) return false
-  // A gateway that does not return who wrote an object may show that of the upload, whose record is missing. Every
-  // later write of this server has a record there.
-  if (!object || (await context.gateway.features()).objectHead) return true
-  return (await context.state.objects.get(bucket, key))?.stamp === object.stamp
-}
-
 interface Assembled
   extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums' | 'writeId'> {
   readonly size: number
@@ -171,21 +158,10 @@ async function store(
   const operation = 'CompleteMultipartUpload'
   const write = { operation, bucket, key, metadata, authorized, headers: sent, size } as const
   const admitted = await admitClass(upload.storageClass, write, context)
-  let begun: CompletionAttempt | undefined
-  const { uploads } = context.state
-  const attempt: Attempt = {
-    async begin(before) {
-      const next = { request: fingerprint, before }
-      await uploads.attempt(uploadId, next)
-      begun = next
-    },
-    landed: async () => begun && uploads.attempt(uploadId, { ...begun, landed: true }),
-    failed: () => uploads.attempt(uploadId, upload.attempted),
-  }
   const { result } = await writeAdmitted(context, admitted, upload, (archive) =>
     context.store.put({
       ...assembled,
-      attempt,
+      attempt: attemptOf(context, upload, fingerprint),
       bucket,
       key,
       attributes: { contentType, headers, metadata, ...(label !== undefined && { label }) },
@@ -200,14 +176,6 @@ async function store(
     }),
   )
   return { ...result, jobId: admitted?.archive.jobId }
-}
-
-/**
- * Returns the same id for every repetition of the call, so that a repeated call recognizes the object whose answer was
- * lost.
- */
-function writeIdOf({ uploadId }: UploadRecord, fingerprint: string): string {
-  return createHash('sha256').update(`${uploadId}\n${fingerprint}`).digest('base64url')
 }
 
 function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocument {

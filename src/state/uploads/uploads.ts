@@ -174,12 +174,16 @@ export class KeyvUploads implements Uploads {
     return isUploadId(uploadId) ? this.#completed.get(uploadId) : undefined
   }
 
-  async attempt(uploadId: string, attempted: CompletionAttempt | undefined): Promise<void> {
+  async attempt(
+    uploadId: string,
+    change: (attempts: readonly CompletionAttempt[]) => readonly CompletionAttempt[],
+  ): Promise<void> {
     if (!isUploadId(uploadId)) throw noSuchUpload()
     const kept = await this.#uploads.change(uploadId, (upload) => {
       if (!upload) return upload
-      const { attempted: _, ...rest } = upload
-      return attempted ? { ...rest, attempted } : rest
+      const { attempted, attempts: present = attempted ? [attempted] : [], ...rest } = upload
+      const attempts = change(present)
+      return attempts === present ? upload : { ...rest, ...(attempts.length > 0 && { attempts }) }
     })
     if (!kept) throw noSuchUpload()
   }

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import type { Context } from '../../api/context.js'
+import type { CompletionAttempt, UploadRecord } from '../../api/state.js'
+import type { Attempt } from '../../api/store.js'
+import { S3Error, slowDown } from '../../common/errors/s3-error.js'
+
+// The attempts to complete an upload, each with what must be known when its outcome is not: docs/consistency.md.
+
+/** Most attempts of one upload with different lists of parts, or upon different objects, and unknown outcomes. */
+const MAX_ATTEMPTS = 100
+
+/** Thrown under the lock of the key: an earlier call has stored the object. Nothing was sent. */
+export class StoredAlready extends S3Error {
+  constructor() {
+    super('OperationAborted', { message: 'An earlier call has completed this upload.' })
+  }
+}
+
+/**
+ * Returns the same id for every repetition of the call, so that a repeated call recognizes the object whose answer was
+ * lost.
+ */
+export function writeIdOf({ uploadId }: UploadRecord, fingerprint: string): string {
+  return createHash('sha256').update(`${uploadId}\n${fingerprint}`).digest('base64url')
+}
+
+/** Records an attempt. Two with the same list of parts upon the same object are one: neither decides more. */
+export function attemptOf(context: Context, upload: UploadRecord, fingerprint: string): Attempt {
+  const { uploads } = context.state
+  let begun: CompletionAttempt | undefined
+  let isNew = false
+  const isBegun = ({ request, before }: CompletionAttempt) => request === begun?.request && before === begun.before
+  return {
+    async begin(before) {
+      await uploads.attempt(upload.uploadId, (attempts) => {
+        // Its outcome may have become known after this call had looked at it, and before it had the key.
+        if (attempts.some(({ request, landed }) => request === fingerprint && landed)) throw new StoredAlready()
+        begun = { request: fingerprint, before }
+        isNew = !attempts.some(isBegun)
+        if (isNew && attempts.length >= MAX_ATTEMPTS)
+          throw slowDown('Too many calls to complete this upload have an unknown outcome. Abort it, and begin another.')
+        return isNew ? [...attempts, begun] : attempts
+      })
+    },
+    landed: () =>
+      uploads.attempt(upload.uploadId, (attempts) =>
+        attempts.map((one) => (isBegun(one) ? { ...one, landed: true } : one)),
+      ),
+    async failed() {
+      // An equal one that was begun before has an unknown outcome still.
+      if (isNew) await uploads.attempt(upload.uploadId, (attempts) => attempts.filter((one) => !isBegun(one)))
+    },
+  }
+}
+
+/**
+ * True when an earlier call has stored the object, or may have, and a later write has replaced or removed it: storing
+ * it again would undo that write. Between the calls, the outcome of the earlier one was unknown to the client.
+ */
+export async function tookEffect(context: Context, upload: UploadRecord, fingerprint: string): Promise<boolean> {
+  const { bucket, key } = upload
+  const { attempted, attempts: all = attempted ? [attempted] : [] } = upload
+  const attempts = all.filter(({ request }) => request === fingerprint)
+  if (attempts.length === 0) return false
+  const object = await context.store.findToWrite(bucket, key)
+  if (object?.writeId === writeIdOf(upload, fingerprint)) return false
+  if (attempts.some(({ landed }) => landed)) return true
+  if (attempts.every(({ before }) => before === (object?.stamp ?? null))) return false
+  // A gateway that does not return who wrote an object may show that of the upload, whose record is missing. Every
+  // later write of this server has a record there.
+  if (!object || (await context.gateway.features()).objectHead) return true
+  return (await context.state.objects.get(bucket, key))?.stamp === object.stamp
+}

@@ -1,0 +1,163 @@
+import {
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import t, { type Test } from 'tap'
+import type { HeldLock } from '../../src/api/locks.js'
+import type { State } from '../../src/api/state.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import { createLogger } from '../../src/common/log.js'
+import { openState } from '../../src/state/open-state.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Between } from '../support/gateway/between.js'
+import { startInProcess } from '../support/server/in-process.js'
+import type { Mode } from '../support/server/modes.js'
+import { until } from '../support/waiting.js'
+
+// Several calls that complete one upload, some of them with unknown outcomes: what each of them did stays decidable.
+
+const Bucket = 'attempts'
+const Key = 'key'
+const unavailable = { name: /ServiceUnavailable|SlowDown/ }
+
+/** Resolves when the test says so. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
+/** A server that reaches its gateway through `between`, with a state that the test changes. */
+async function start(t: Test, mode: Mode, change: (state: State) => Partial<State>) {
+  const server = await startInProcess(t, mode)
+  const { s3, gateway } = server
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  const between = await Between.start(t, gateway)
+  const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
+  t.teardown(() => state.close())
+  await server.restart({
+    gateway: { url: between.url, account: gateway.account },
+    state: { ...state, ...change(state), shared: state.shared },
+  })
+  const put = (Body: string) => s3.send(new PutObjectCommand({ Bucket, Key, Body }))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
+  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
+  const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+  const complete = () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }))
+  const written = () => between.requests.filter(({ method }) => method === 'PUT').length
+  const get = async () => (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString()
+  return { between, put, complete, written, get }
+}
+
+t.test(
+  'a second Complete begins while the first is unknown, and writes nothing when that turns out done',
+  async (t) => {
+    let read = 0
+    const { between, put, complete, written, get } = await start(t, 'legacy', ({ uploads }) => {
+      const readPart: typeof uploads.readPart = async (...given) => {
+        await uploads.readPart(...given)
+        read++
+      }
+      return { uploads: withMember(uploads, 'readPart', readPart) }
+    })
+    await put('an older object')
+    const [lookUps, later] = [gate(), gate()]
+    let stored = false
+    between.fate = async ({ method }) => {
+      if (method !== 'PUT') {
+        if (stored) await lookUps.opened
+        return 'pass'
+      }
+      if (stored) {
+        await later.opened
+        return 'pass'
+      }
+      stored = true
+      return 'cut-after'
+    }
+    await t.rejects(complete(), unavailable, 'its outcome is unknown')
+    const before = { written: written(), read }
+    const rival = put('the later object')
+    const looked = between.requests.length
+    const second = complete()
+    await until('the second call looks at the key', () => between.requests.length > looked)
+    // Now it is known that the first call took effect, and the later write has the key.
+    lookUps.open()
+    await until('the later write is at the gateway', () => written() > before.written)
+    await until('the second call has read the parts', () => read > before.read)
+    later.open()
+    await rival
+    t.match(await second, { ETag: /-1"$/ })
+    t.equal(written(), before.written + 1, 'the second call has sent nothing')
+    t.equal(await get(), 'the later object')
+  },
+)
+
+t.test('a server that has lost its lock leaves the attempt of another one on record', async (t) => {
+  const locks: { lost: boolean }[] = []
+  const { between, put, complete, written, get } = await start(t, 'full', ({ locks: own }) => ({
+    locks: {
+      ...own,
+      withName: (_name, run) => run(held({ lost: false })),
+      withSubtree: (...given) => own.withSubtree(...given),
+      withKey(bucket, key, run, options) {
+        if (key !== Key) return own.withKey(bucket, key, run, options)
+        const lock = { lost: false }
+        locks.push(lock)
+        return run(held(lock))
+      },
+    },
+  }))
+  await put('an older object')
+  const first = gate()
+  let at = 0
+  between.fate = async ({ method }) => {
+    if (method !== 'PUT') return 'pass'
+    if (at++ > 0) return 'cut-after'
+    await first.opened
+    return 'pass'
+  }
+  const before = written()
+  const late = complete()
+  late.catch(() => {})
+  await until('the first call is at the gateway', () => written() > before)
+  const lock = locks.at(-1)
+  if (!lock) throw new Error('the first call holds a lock')
+  lock.lost = true
+  await t.rejects(complete(), unavailable, 'another server has stored the object, and its answer is lost')
+  first.open()
+  await t.rejects(late, unavailable, 'the gateway refuses the first call')
+  between.fate = () => 'pass'
+  await put('the later object')
+  const sent = written()
+  t.match(await complete(), { ETag: /-1"$/ })
+  t.equal(written(), sent, 'the repeated call has sent nothing')
+  t.equal(await get(), 'the later object')
+})
+
+let fence = 0
+
+/** A lock that keeps no other server out, as one that has expired. */
+function held(lock: { readonly lost: boolean }): HeldLock {
+  const ensure = () => {
+    if (lock.lost) throw new S3Error('ServiceUnavailable', { message: 'the lock is lost' })
+  }
+  fence = Math.max(fence + 1, Date.now() * 1000)
+  return { fence, ensure, raise: async () => ensure(), leave() {} }
+}
+
+function withMember<T extends object, N extends keyof T>(of: T, name: N, member: T[N]): T {
+  return new Proxy(of, {
+    get(target, asked) {
+      if (asked === name) return member
+      const own: unknown = Reflect.get(target, asked)
+      return typeof own === 'function' ? own.bind(target) : own
+    },
+  })
+}
