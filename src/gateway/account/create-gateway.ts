@@ -151,7 +151,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     unhidden: (account) => views.get(account).unhidden,
     calls: (account) => views.get(account).calls,
     epochs: (account) => views.get(account).epochs,
-    keyPairOf: (token) => platformKeyPair({ pool, basePath, names, timeoutMs, watch }, token),
+    keyPairOf: (token) => platformKeyPair(shared, token),
     openLink: (link) => openLink(shared, link),
     usage: () => ({
       connections: [

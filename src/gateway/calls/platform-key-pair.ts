@@ -1,23 +1,9 @@
-import type { Pool } from 'undici'
 import type { GatewayAccount } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { readAtMost } from '../../common/http/bounded-text.js'
 import { isRecord } from '../../common/json.js'
 import type { BrandNames } from '../brand.js'
-import { isLostConnection, nonsense, unavailable } from '../errors.js'
-import { type GatewayWatch, USER_AGENT, type WatchedCall, watching } from '../gateway-call.js'
-
-const MAX_ANSWER_BYTES = 64 * 1024
-
-export interface KeyPairDeps {
-  readonly pool: Pool
-  /** Path of the gateway's address, '' or `/something`. */
-  readonly basePath: string
-  readonly names: BrandNames
-  /** Longest wait for the head of the answer, ms. */
-  readonly timeoutMs: number
-  readonly watch: GatewayWatch
-}
+import { nonsense } from '../errors.js'
+import { getPath, type PathDeps } from './rest-call.js'
 
 /**
  * Asks the gateway for the key pair of a user of the task platform: `GET /gateway`. Resolves undefined when the gateway
@@ -26,10 +12,12 @@ export interface KeyPairDeps {
  * @throws S3Error NotImplemented when the gateway does not hand out key pairs, ServiceUnavailable when it does not
  * answer
  */
-export async function platformKeyPair(parts: KeyPairDeps, token: string): Promise<GatewayAccount | undefined> {
-  const { status, bytes } = await ask(parts, token).catch((error: unknown) => {
-    throw unavailable(error)
-  })
+export async function platformKeyPair(
+  gateway: PathDeps & { readonly names: BrandNames },
+  token: string,
+): Promise<GatewayAccount | undefined> {
+  const path = gateway.names.ownPath('').replace(/\/$/, '')
+  const { status, bytes } = await getPath(gateway, { name: 'key-pair', path, token })
   if (status === 401 || status === 403) return undefined
   if ([404, 405, 501].includes(status) || (status >= 300 && status < 400)) {
     throw new S3Error('NotImplemented', {
@@ -42,41 +30,6 @@ export async function platformKeyPair(parts: KeyPairDeps, token: string): Promis
     return { accessKey, secretKey }
   }
   throw nonsense(`answered the request for a key pair with status ${status} and without one`)
-}
-
-interface Answered {
-  readonly status: number
-  /** Undefined for an answer that is too long. */
-  readonly bytes: Buffer | undefined
-}
-
-/** A repeated request has the same effect, so that one lost connection is no failure. */
-async function ask(parts: KeyPairDeps, token: string): Promise<Answered> {
-  try {
-    return await askOnce(parts, token)
-  } catch (error) {
-    if (!isLostConnection(error)) throw error
-  }
-  return askOnce(parts, token)
-}
-
-async function askOnce(parts: KeyPairDeps, token: string): Promise<Answered> {
-  return watching(parts.watch, ['GET', 'key-pair'], (headers) => exchange(parts, token, headers))
-}
-
-async function exchange(
-  { pool, basePath, names, timeoutMs }: KeyPairDeps,
-  token: string,
-  watched: WatchedCall['headers'],
-): Promise<Answered> {
-  const { statusCode, body } = await pool.request({
-    method: 'GET',
-    path: basePath + names.ownPath('').replace(/\/$/, ''),
-    headers: { 'user-agent': USER_AGENT, authorization: `Bearer ${token}`, ...watched },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  })
-  return { status: statusCode, bytes: await readAtMost(body, MAX_ANSWER_BYTES) }
 }
 
 function dataOf(bytes: Buffer | undefined): Readonly<Record<string, unknown>> | undefined {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Client, type Dispatcher } from 'undici'
+import { Client } from 'undici'
 import type { GatewayAnswer, GatewayCall } from '../../api/gateway.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
 import { readAtMost } from '../../common/http/bounded-text.js'
@@ -59,16 +59,7 @@ async function isRepeatable(
 }
 
 async function get(client: GatewayClient, call: GatewayCall, token: string | undefined): Promise<GatewayAnswer> {
-  try {
-    return await exchange(client, call, token)
-  } catch (error) {
-    if (!isLostConnection(error) || call.signal?.aborted) throw unavailable(error)
-  }
-  try {
-    return await exchange(client, call, token)
-  } catch (error) {
-    throw unavailable(error)
-  }
+  return answerTo(call, await getPath(client, requestOf(client, call, token)))
 }
 
 async function post(client: GatewayClient, call: GatewayCall, token: string | undefined): Promise<GatewayAnswer> {
@@ -80,37 +71,92 @@ async function post(client: GatewayClient, call: GatewayCall, token: string | un
   }
 }
 
+async function exchange(client: GatewayClient, call: GatewayCall, token: string | undefined): Promise<GatewayAnswer> {
+  return answerTo(call, await send(client, requestOf(client, call, token)))
+}
+
+function requestOf(client: GatewayClient, call: GatewayCall, token: string | undefined): PathRequest {
+  const { method, endpoint, headers = {}, body, timeoutMs, signal } = call
+  const own = Object.entries(headers).map(([name, value]) => [client.names.header(name), value])
+  return {
+    name: endpoint,
+    method,
+    path: targetOf(client, call),
+    token,
+    headers: { ...(body && { 'content-type': 'application/json' }), ...Object.fromEntries(own) },
+    body: body && JSON.stringify(body),
+    timeoutMs,
+    signal,
+  }
+}
+
+/** The gateway, as a request to one of its paths needs it. */
+export type PathDeps = Pick<GatewayClient, 'address' | 'tls' | 'timeoutMs' | 'watch'>
+
+interface PathRequest {
+  /** For the watch. */
+  readonly name: string
+  readonly method: 'GET' | 'POST'
+  /** Below the gateway's address, encoded. */
+  readonly path: string
+  readonly token: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+  /** Default that of the client. */
+  readonly timeoutMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+interface PathAnswer {
+  readonly status: number
+  /** Undefined for more than 8 MiB. */
+  readonly bytes: Buffer | undefined
+}
+
+/** Sends a GET, and repeats it once if the connection is lost. Throws S3Error. */
+export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>): Promise<PathAnswer> {
+  try {
+    return await send(to, { ...request, method: 'GET' })
+  } catch (error) {
+    if (!isLostConnection(error) || request.signal?.aborted) throw unavailable(error)
+  }
+  try {
+    return await send(to, { ...request, method: 'GET' })
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
 /**
  * Uses a connection of its own: on a kept connection that the gateway has closed meanwhile, it would remain unknown
  * whether a POST was received.
  */
-async function exchange(client: GatewayClient, call: GatewayCall, token: string | undefined): Promise<GatewayAnswer> {
-  const { address, names } = client
-  const timeoutMs = call.timeoutMs ?? client.timeoutMs
+async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
+  const { address, tls, watch } = to
+  const { name, method, path, token, headers, body, timeoutMs = to.timeoutMs, signal } = request
   const connection = new Client(address.origin, {
-    connect: { ...client.tls, timeout: client.timeoutMs },
+    connect: { ...tls, timeout: to.timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   })
   const deadline = AbortSignal.timeout(timeoutMs)
-  const watched = client.watch.begin(call.endpoint, call.method)
+  const watched = watch.begin(name, method)
   try {
-    const { statusCode, body } = await connection.request({
-      method: call.method,
-      path: address.pathname.replace(/\/+$/, '') + targetOf(client, call),
+    const answer = await connection.request({
+      method,
+      path: address.pathname.replace(/\/+$/, '') + path,
       headers: {
         'user-agent': USER_AGENT,
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(call.body && { 'content-type': 'application/json' }),
-        ...Object.fromEntries(Object.entries(call.headers ?? {}).map(([name, value]) => [names.header(name), value])),
+        ...headers,
         ...watched.headers,
       },
-      body: call.body && JSON.stringify(call.body),
-      signal: call.signal ? AbortSignal.any([call.signal, deadline]) : deadline,
+      body,
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     })
-    const answer = await readJson(statusCode, body, call)
-    watched.end(outcomeOfStatus(statusCode), statusCode)
-    return answer
+    const bytes = await readAtMost(answer.body, MAX_ANSWER_BYTES)
+    watched.end(outcomeOfStatus(answer.statusCode), answer.statusCode)
+    return { status: answer.statusCode, bytes }
   } catch (error) {
     watched.end('failed')
     throw deadline.aborted ? timedOut('the answer') : error
@@ -130,12 +176,7 @@ function targetOf(
   return names.ownPath([endpoint, ...parts].join('/')) + search
 }
 
-async function readJson(
-  status: number,
-  body: Dispatcher.ResponseData['body'],
-  call: GatewayCall,
-): Promise<GatewayAnswer> {
-  const bytes = await readAtMost(body, MAX_ANSWER_BYTES)
+function answerTo(call: GatewayCall, { status, bytes }: PathAnswer): GatewayAnswer {
   if (bytes === undefined) throw nonsense(`answered ${call.endpoint} with more than ${MAX_ANSWER_BYTES} bytes`)
   const text = bytes.toString('utf8')
   const json = parsed(text)

@@ -24,8 +24,10 @@ export interface RestOptions {
  * The transport for the bytes of objects. Long uploads and TLS use node:http, which costs half of what undici costs per
  * byte on Node 20. Downloads and small uploads over plain HTTP use own connections (`transport/`): node:http needs 3.8
  * times their CPU time per GiB and 3.7 times per small object, undici 3.5 and 1.6 times (`bench --only transport`,
- * medians of 7 rounds, Node 20.20). Both send a path unchanged (`..` and `//` may be part of a key). Only this file and
- * `transport/` handle sockets.
+ * medians of 7 rounds, Node 20.20). Both send a path unchanged (`..` and `//` may be part of a key).
+ *
+ * Nothing else reaches the gateway but `rpc-sender.ts` (JSON-RPC), `rest-call.ts` (its deal endpoints and key pairs, a
+ * connection for each) and, for paths that are passed through as they are, `server/passthrough/forward.ts`.
  */
 export class RestClient {
   readonly timeoutMs: number

@@ -18,7 +18,7 @@ type ServiceWord = 'web' | 'Web'
 
 /**
  * JSON-RPC 2.0 over `POST /gateway/webrpc`. Errors come with HTTP 200 and no `result`. This file decides how a call is
- * made and repeated, `rpc-sender.ts` sends it, and `rpc-reply.ts` reads the reply.
+ * made and repeated and reads the reply; `rpc-sender.ts` sends it.
  */
 export class Rpc {
   readonly #options: RpcOptions
