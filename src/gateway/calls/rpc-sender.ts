@@ -44,8 +44,8 @@ export interface RpcSenderOptions {
 
 /**
  * Sends a call and receives its answer, as text or while it arrives. Whole replies over plain HTTP share the
- * connections of downloads. Replies that are read while they arrive, and all calls over TLS, use undici: its pools bound
- * the calls, and a listing of any length arrives as the stream that its scanner reads.
+ * connections of downloads. Replies that are read while they arrive, and all calls over TLS, use undici: its pools
+ * bound the calls, and a listing of any length arrives as the stream that its scanner reads.
  */
 export class RpcSender {
   readonly #options: RpcSenderOptions
