@@ -6,15 +6,43 @@ import { type Query, repeatedParameter } from '../common/query.js'
 
 type Head = Pick<RequestHead, 'method' | 'resource' | 'query'>
 
+/** Query keys that select an operation. */
+export interface SubResources {
+  /**
+   * Those that name a sub-resource or select a variant of an S3 operation. A key that the selected operation does not
+   * declare is refused, even with a value and even on GET; other `name=value` pairs are ignored on GET, as in S3.
+   */
+  readonly ofS3: ReadonlySet<string>
+  /** Those of extensions, `x-...`. */
+  readonly extensions: ReadonlySet<string>
+}
+
+/** Keys that no operation requires: of versions, and of a MinIO request for events. */
+const NEVER_REQUIRED = ['versionId', 'events']
+
+/**
+ * The sub-resources that operations declare: the first key that each requires, and those that it requires with a value.
+ * The others, such as the `id` of a configuration, only choose within one.
+ */
+export function subResourcesOf(operations: readonly AnyOperation[]): SubResources {
+  const required = operations.flatMap(({ on: { query = [] } }) =>
+    query.filter((key, n) => n === 0 || key.includes('=') || key.startsWith('x-')),
+  )
+  const isExtension = (key: string) => key.startsWith('x-')
+  return {
+    ofS3: new Set([
+      ...required.filter((key) => !isExtension(key)).map((key) => key.split('=')[0] ?? ''),
+      ...NEVER_REQUIRED,
+    ]),
+    extensions: new Set(required.filter(isExtension)),
+  }
+}
+
 /**
  * Refuses query keys that the operation does not declare, because ignoring them could change what the client means:
  * `PUT key?retention` must not overwrite the key. Keys that cannot change the meaning are ignored.
  */
-export function refuseUnnamedKeys(
-  named: ReadonlySet<string> | undefined,
-  head: Head,
-  extensions: ReadonlySet<string>,
-): void {
+export function refuseUnnamedKeys(named: ReadonlySet<string> | undefined, head: Head, known: SubResources): void {
   if (head.query.entries.length === 0) return
   // A preflight has the query of the request that it announces, and changes nothing.
   if (head.method === 'OPTIONS') return
@@ -24,8 +52,8 @@ export function refuseUnnamedKeys(
     if (named?.has(name) || name === 'x-id' || isSigning(name) || (link && isVersion2(name))) continue
     // "S3 ignores query parameters that begin with x-":
     // https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html#LogFormatCustom
-    if (/^x-/i.test(name) && value !== '' && !extensions.has(name)) continue
-    if (reading && value !== '' && !isSubresource(name)) continue
+    if (/^x-/i.test(name) && value !== '' && !known.extensions.has(name)) continue
+    if (reading && value !== '' && !known.ofS3.has(name)) continue
     if (name === 'list-type' && reading) throw unknownListType(value)
     throw new S3Error('NotImplemented', {
       message: `The query parameter "${name}" is not implemented for ${head.method} on ${head.resource === 'object' ? 'an' : 'a'} ${head.resource}.`,
@@ -51,12 +79,12 @@ export function refuseRepeated(operation: AnyOperation, { method, query: { entri
 }
 
 /** Throws InvalidRequest for a second sub-resource beside one of an extension, because the request is ambiguous. */
-export function refuseSecond({ entries }: Query, extensions: ReadonlySet<string>): void {
+export function refuseSecond({ entries }: Query, { ofS3, extensions }: SubResources): void {
   if (entries.length < 2) return
   const names = new Set(entries.map(([name]) => name))
   const own = [...names].filter((name) => extensions.has(name))
   if (own.length === 0) return
-  const others = [...names].filter((name) => isSubresource(name) && name !== 'versionId')
+  const others = [...names].filter((name) => ofS3.has(name) && name !== 'versionId')
   if (own.length + others.length < 2) return
   const [first, second] = [...own, ...others]
   throw new S3Error('InvalidRequest', {
@@ -135,63 +163,4 @@ export function refuseDemands(headers: IncomingHttpHeaders, honoured: readonly s
       fields: { Header: name },
     })
   }
-}
-
-/**
- * Query keys that name a sub-resource or select a variant of an S3 operation. A key that the selected operation does
- * not declare is refused, even with a value and even on GET; other `name=value` pairs are ignored on GET, as in S3.
- * Source: the request syntax of all operations in
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
- */
-const SUBRESOURCES = new Set([
-  'abac',
-  'accelerate',
-  'acl',
-  'analytics',
-  'annotation',
-  'attributes',
-  'cors',
-  'delete',
-  'encryption',
-  'intelligent-tiering',
-  'inventory',
-  'legal-hold',
-  'lifecycle',
-  'list-type',
-  'location',
-  'logging',
-  'metadataAnnotationTable',
-  'metadataConfiguration',
-  'metadataInventoryTable',
-  'metadataJournalTable',
-  'metadataTable',
-  'metrics',
-  'notification',
-  'object-lock',
-  'ownershipControls',
-  'partNumber',
-  'policy',
-  'policyStatus',
-  'publicAccessBlock',
-  'renameObject',
-  'replication',
-  'requestPayment',
-  'restore',
-  'retention',
-  'select',
-  'select-type',
-  'session',
-  'tagging',
-  'torrent',
-  'uploadId',
-  'uploads',
-  'versionId',
-  'versioning',
-  'versions',
-  'website',
-  'events',
-])
-
-export function isSubresource(name: string): boolean {
-  return SUBRESOURCES.has(name)
 }

@@ -7,7 +7,7 @@ import { isCoveredParameter, VERSION_2 } from '../auth/signatures/version-2.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Query } from '../common/query.js'
 import { decodePath } from '../http/addressing.js'
-import { refuseDemands, refuseRepeated, refuseSecond, refuseUnnamedKeys } from './refuse-keys.js'
+import { refuseDemands, refuseRepeated, refuseSecond, refuseUnnamedKeys, subResourcesOf } from './refuse-keys.js'
 
 /** A row of the table: an operation and the plugin that owns it. */
 export interface Row {
@@ -41,14 +41,14 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
       slots.set(slot, [...(slots.get(slot) ?? []), candidate(row)])
     }
   }
-  const extensions = extensionNames(rows)
+  const subResources = subResourcesOf(rows.map(({ operation }) => operation))
   return {
     rows,
     select(head) {
-      refuseSecond(head.query, extensions)
+      refuseSecond(head.query, subResources)
       const candidates = slots.get(slotName(head.method, head.resource)) ?? []
       const found = mostSpecific(candidates, head)
-      refuseUnnamedKeys(found?.named, head, extensions)
+      refuseUnnamedKeys(found?.named, head, subResources)
       if (!found) throw unanswered(head, rows)
       refuseRepeated(found.operation, head)
       refuseDemands(head.headers, found.operation.on.headers)
@@ -158,11 +158,6 @@ function unanswered(
 /** A GET call of an extension also answers HEAD, and so does a GET operation that declares `head`. */
 function methodsOf({ on, call }: AnyOperation): readonly Method[] {
   return on.method === 'GET' && (call || on.head) ? ['GET', 'HEAD'] : [on.method]
-}
-
-/** Returns the sub-resources `x-...` of all operations. */
-function extensionNames(rows: readonly Row[]): ReadonlySet<string> {
-  return new Set(rows.flatMap(({ operation }) => operation.on.query ?? []).filter((name) => name.startsWith('x-')))
 }
 
 /** The conditions for a request, with all members: routes as plugins write them lack some, and are slow to read. */
