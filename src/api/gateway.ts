@@ -189,7 +189,7 @@ export interface GatewayFeatures {
   /** Writes to a key take effect in the order of their fences or not at all, whenever they arrive. */
   readonly writeFences: boolean
   /** The gateway remembers which state stores were used with it. */
-  readonly stateEpochs: boolean
+  readonly storeIds: boolean
   /** The gateway tells how many multipart uploads an account may have under way. */
   readonly uploadQuotas: boolean
   /** The gateway keeps a text with each object, stored in the same moment, and shows it with the object. */
@@ -372,25 +372,25 @@ export interface CreationTimes {
 }
 
 /** What the gateway remembers of the state stores that were used with it. */
-export interface KnownEpoch {
+export interface KnownStore {
   readonly known: boolean
-  /** Whether it knows other epochs. */
+  /** Whether it knows other stores. */
   readonly others: boolean
-  /** The highest mark of this epoch that it was told; 0 for an unknown epoch. */
+  /** The highest mark of this store that it was told; 0 for an unknown store. */
   readonly mark: number
 }
 
-/** The epochs of the state stores that were used with the gateway, as the gateway remembers them. */
-export interface KnownEpochs {
+/** The ids of the state stores that were used with the gateway, as the gateway remembers them. */
+export interface KnownStores {
   /**
-   * Tells whether the gateway knows this epoch, and whether it knows others. Resolves undefined on a gateway that
+   * Tells whether the gateway knows this store, and whether it knows others. Resolves undefined on a gateway that
    * remembers none. Throws S3Error.
-   * @param epoch undefined asks about the others only
+   * @param storeId undefined asks about the others only
    */
-  look(epoch: string | undefined): Promise<KnownEpoch | undefined>
+  look(storeId: string | undefined): Promise<KnownStore | undefined>
   /**
-   * Stores the epoch at the gateway in place of those in `over`, and its mark. Durable once it resolves, with what the
+   * Stores the id at the gateway in place of those in `over`, and its mark. Durable once it resolves, with what the
    * gateway knew before. Does nothing on a gateway that remembers none. Throws S3Error.
    */
-  keep(epoch: string, over: readonly string[], mark: number): Promise<KnownEpoch | undefined>
+  keep(storeId: string, over: readonly string[], mark: number): Promise<KnownStore | undefined>
 }

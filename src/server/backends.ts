@@ -79,7 +79,7 @@ async function openOwnState(
 ): Promise<State> {
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
   const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs, worker } = options
-  const gateway = pool.epochs(options.gateway.account)
+  const gateway = pool.knownStores(options.gateway.account)
   const staging = stagingPlace(options, pool)
   return openState({
     data,

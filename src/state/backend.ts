@@ -1,9 +1,9 @@
-import type { KnownEpochs } from '../api/gateway.js'
+import type { KnownStores } from '../api/gateway.js'
 import type { Locks } from '../api/locks.js'
 import type { Signals } from '../api/state.js'
 import type { Logger } from '../common/log.js'
 import type { QuotaBounds } from '../common/quota.js'
-import type { Epoch } from './guard.js'
+import type { StoreIdentity } from './guard.js'
 import type { LeaseStore } from './locks/memory-leases.js'
 import type { Namespace, Table } from './records/table.js'
 import type { StagingPlace } from './uploads/staging.js'
@@ -22,8 +22,8 @@ export interface Backend {
   table<T>(namespace: Namespace, options?: { ttl?: number }): Table<T>
   readonly locks: Locks
   readonly signals: Signals
-  /** The epoch of the store, once for each place that can be lost by itself. */
-  readonly epochs: readonly Table<Epoch>[]
+  /** The identity of the store, once for each place that can be lost by itself. */
+  readonly identities: readonly Table<StoreIdentity>[]
   /**
    * Warnings about settings of the store that may lose acknowledged records, with their remedies, one or two sentences
    * each. Rejects when the settings cannot be read.
@@ -54,7 +54,7 @@ export interface StateOptions {
    * The stores that the gateway knows, queried about a shared store that the data folder does not know. Absent: such a
    * store counts as new. SQLite lies in the data folder, so a new folder has a new store.
    */
-  readonly gateway?: KnownEpochs | undefined
+  readonly gateway?: KnownStores | undefined
   /** Bounds of the bytes of parts on disk; default `defaultStagedBounds`. */
   readonly staged?: QuotaBounds | undefined
   /** Takes the time of each call to the store of records, seconds. */

@@ -3,14 +3,14 @@ import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE, makePrivateDatabase, makePrivateFolder, syncFolder } from '../common/files/private-file.js'
 import { cannotUse, errorCode, reasonOf, StateError } from './errors.js'
-import type { Epoch } from './guard.js'
+import type { StoreIdentity } from './guard.js'
 
 export interface Kept {
   /** Id of the folder, and so of the parts that are staged in it. */
   readonly id: string
-  /** Epoch of the store of records that belongs to the folder; absent until one is known. */
+  /** Id of the store of records that belongs to the folder; absent until one is known. See StoreIdentity.epoch. */
   readonly epoch?: string | undefined
-  /** The highest mark of that epoch which a server of this folder has seen; absent: 0. */
+  /** The highest mark of that store which a server of this folder has seen; absent: 0. */
   readonly mark?: number
 }
 
@@ -47,11 +47,11 @@ export class FolderRecord {
   }
 
   /** Durable once it resolves, unless the disk is full. Throws StateError DATA_FOLDER. */
-  async setEpoch({ epoch, mark = 0 }: Epoch): Promise<void> {
+  async setStore({ epoch: storeId, mark = 0 }: StoreIdentity): Promise<void> {
     const write = async () => {
       const { kept } = this
-      const isNew = epoch !== kept.epoch
-      if (isNew || mark > (kept.mark ?? 0)) await this.#write({ ...kept, epoch, mark })
+      const isNew = storeId !== kept.epoch
+      if (isNew || mark > (kept.mark ?? 0)) await this.#write({ ...kept, epoch: storeId, mark })
     }
     this.#written = this.#written.then(write, write)
     await this.#written

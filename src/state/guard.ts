@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KnownEpochs } from '../api/gateway.js'
+import type { KnownStores } from '../api/gateway.js'
 import { S3Error, ToldAlready } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 
@@ -124,7 +124,7 @@ export class Guard {
 }
 
 /**
- * Interval at which a gateway that knows the epoch is told again, ms: it may have been restored from a backup or
+ * Interval at which a gateway that knows the store is told again, ms: it may have been restored from a backup or
  * replaced.
  */
 const TELL_MS = 5 * 60_000
@@ -136,10 +136,10 @@ const MESSAGE = 'The gateway could not be asked about the state store.'
 
 /** The gateway's knowledge of the store of records. The gateway outlives data folders. */
 export class GatewayWitness {
-  readonly #gateway: KnownEpochs
+  readonly #gateway: KnownStores
   readonly #log: Logger
   #isDown = false
-  #reported: { readonly epoch: string; readonly until: number } | undefined
+  #reported: { readonly storeId: string; readonly until: number } | undefined
   #answeredFor: string | undefined
   /**
    * False for a store in a data folder: a new folder has a new store, which other stores do not contradict. The gateway
@@ -147,37 +147,37 @@ export class GatewayWitness {
    */
   readonly judgesNew: boolean
 
-  constructor(gateway: KnownEpochs, log: Logger, judgesNew: boolean) {
+  constructor(gateway: KnownStores, log: Logger, judgesNew: boolean) {
     this.#gateway = gateway
     this.#log = log
     this.judgesNew = judgesNew
   }
 
-  /** Whether the gateway was told this epoch, and has answered, since the start of the process. */
-  hasAnsweredFor(epoch: string): boolean {
-    return this.#answeredFor === epoch
+  /** Whether the gateway was told this store id, and has answered, since the start of the process. */
+  hasAnsweredFor(storeId: string): boolean {
+    return this.#answeredFor === storeId
   }
 
   /**
-   * True when the gateway was used with other stores and not with the store of this epoch, or not with an empty one.
+   * True when the gateway was used with other stores and not with the store of this id, or not with an empty one.
    * Throws S3Error ServiceUnavailable when it cannot be queried.
    */
-  async contradicts(epoch: string | undefined): Promise<boolean> {
+  async contradicts(storeId: string | undefined): Promise<boolean> {
     if (!this.judgesNew) return false
-    const found = await this.#asked(this.#gateway.look(epoch))
+    const found = await this.#asked(this.#gateway.look(storeId))
     return found?.others === true && !found.known
   }
 
   /**
-   * Tells the gateway the epoch and its mark. The gateway knows them once this resolves, with the highest mark that it
-   * was told before. Throws S3Error ServiceUnavailable.
+   * Tells the gateway the store id and its mark. The gateway knows them once this resolves, with the highest mark that
+   * it was told before. Throws S3Error ServiceUnavailable.
    */
-  async tell({ epoch, over = [], mark = 0 }: Epoch): Promise<number> {
+  async tell({ epoch: storeId, over = [], mark = 0 }: StoreIdentity): Promise<number> {
     // By this name, stores that others use do not count it among those of the gateway.
     const nameOf = (one: string) => (this.judgesNew ? one : `folder:${one}`)
-    const before = await this.#asked(this.#gateway.keep(nameOf(epoch), over.map(nameOf), mark))
-    this.#reported = { epoch, until: performance.now() + TELL_MS }
-    this.#answeredFor = epoch
+    const before = await this.#asked(this.#gateway.keep(nameOf(storeId), over.map(nameOf), mark))
+    this.#reported = { storeId, until: performance.now() + TELL_MS }
+    this.#answeredFor = storeId
     return before?.mark ?? 0
   }
 
@@ -185,12 +185,12 @@ export class GatewayWitness {
    * Like `tell`, in the background and periodically, so that nothing waits for a gateway that is down.
    * @param onMark gets the highest mark that the gateway was told before
    */
-  tellLater(epoch: Epoch, onMark: (mark: number) => Promise<void>): void {
+  tellLater(identity: StoreIdentity, onMark: (mark: number) => Promise<void>): void {
     const now = performance.now()
-    if (this.#reported?.epoch === epoch.epoch && now < this.#reported.until) return
-    this.#reported = { epoch: epoch.epoch, until: now + RETRY_MS }
+    if (this.#reported?.storeId === identity.epoch && now < this.#reported.until) return
+    this.#reported = { storeId: identity.epoch, until: now + RETRY_MS }
     // `#asked` logs the failure, and a later call retries.
-    this.tell(epoch)
+    this.tell(identity)
       .then(onMark)
       .catch(() => {})
   }
@@ -210,11 +210,12 @@ export class GatewayWitness {
   }
 }
 
-/** The life of a store of records, from its creation until it is lost. */
-export interface Epoch {
+/** The identity of a store of records, from its creation until it is lost. */
+export interface StoreIdentity {
+  /** The store id. Stores, folder.json and gateways of earlier versions name it `epoch`, so that it keeps this name. */
   readonly epoch: string
   /**
-   * Earlier epochs whose loss an operator has accepted, as far as they were known. Absent in a store created without an
+   * Earlier ids whose loss an operator has accepted, as far as they were known. Absent in a store created without an
    * operator.
    */
   readonly over?: readonly string[]

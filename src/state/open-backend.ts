@@ -6,7 +6,7 @@ import { type Kept, makeFolder, readFolderRecord } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
 import { lockFolder } from './sqlite/lock.js'
 import { openSqliteBackend } from './sqlite/store.js'
-import { acceptStore, problemOf } from './store-epoch.js'
+import { acceptStore, problemOf } from './store-check.js'
 
 const TIMEOUT_MS = 3000
 
@@ -67,7 +67,7 @@ interface StoreFindings {
 export function examineStore(options: StateOptions): Promise<StoreFindings> {
   return withStore(options, async (backend, folder) => ({
     problem: await problemOf(
-      backend.epochs,
+      backend.identities,
       folder,
       options.gateway && kindOf(options.url) !== 'sqlite'
         ? new GatewayWitness(options.gateway, options.log, true)
@@ -82,7 +82,7 @@ export function examineStore(options: StateOptions): Promise<StoreFindings> {
  * like `examineStore`.
  */
 export function acceptLoss(options: StateOptions): Promise<boolean> {
-  return withStore(options, (backend, folder) => acceptStore(backend.epochs, folder))
+  return withStore(options, (backend, folder) => acceptStore(backend.identities, folder))
 }
 
 async function withStore<R>(

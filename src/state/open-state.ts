@@ -13,7 +13,7 @@ import { kindOf, openBackend } from './open-backend.js'
 import { KeyvObjectRecords } from './records/object-records.js'
 import type { Table } from './records/table.js'
 import { lockAsWorker, lockFolder } from './sqlite/lock.js'
-import { StoreEpoch } from './store-epoch.js'
+import { StoreCheck } from './store-check.js'
 import { type OpenedStaging, openStaging } from './uploads/open-staging.js'
 import { Spools } from './uploads/spool.js'
 import { defaultStagedBounds, StagedBytes } from './uploads/staged-part.js'
@@ -58,9 +58,9 @@ export async function openState(options: StateOptions): Promise<State> {
     const gateway = options.gateway && new GatewayWitness(options.gateway, options.log, amongServers)
     const life = { isClosed: false }
     const waitsForGateway = gateway?.judgesNew === true && folderRecord.kept.epoch === undefined
-    const epoch = new StoreEpoch({ places: backend.epochs, folder: folderRecord, gateway, log: options.log })
-    // On a full disk a new epoch cannot be written. Actions that depend on it look again and fail until it can.
-    const looked = epoch.look().catch((err) => {
+    const check = new StoreCheck({ places: backend.identities, folder: folderRecord, gateway, log: options.log })
+    // On a full disk a new store id cannot be written. Actions that depend on it look again and fail until it can.
+    const looked = check.look().catch((err) => {
       if (!isTold(err, options.log) && !life.isClosed) options.log.error({ err }, 'could not check the state store')
     })
     // The gateway may start later than this server.
@@ -69,7 +69,7 @@ export async function openState(options: StateOptions): Promise<State> {
     return stateOf(
       {
         backend,
-        epoch,
+        check,
         life,
         shared,
         spools,
@@ -92,7 +92,7 @@ async function adviceOf(backend: Backend): Promise<readonly string[]> {
 
 interface Parts {
   readonly backend: Backend
-  readonly epoch: StoreEpoch
+  readonly check: StoreCheck
   readonly life: { isClosed: boolean }
   readonly shared: boolean
   readonly spools: Spools
@@ -101,11 +101,11 @@ interface Parts {
 }
 
 function stateOf(parts: Parts, options: StateOptions, release: () => void): State {
-  const { backend, epoch, life, shared, spools, staged, opened } = parts
+  const { backend, check, life, shared, spools, staged, opened } = parts
   const { locks } = backend
   const tableOf = <T>(...args: Parameters<Backend['table']>) => backend.table<T>(...args).timed(options.onCall)
   // A store in a local file does not disappear while it is open.
-  const looking = shared ? setInterval(() => epoch.look().catch(() => {}), LOOK_MS).unref() : undefined
+  const looking = shared ? setInterval(() => check.look().catch(() => {}), LOOK_MS).unref() : undefined
   let closed: Promise<void> | undefined
   /**
    * One per kind: store clients add a listener to their connection for each table, and leases request theirs
@@ -136,10 +136,10 @@ function stateOf(parts: Parts, options: StateOptions, release: () => void): Stat
     },
     stagedBytes: () => staged.held,
     spool: () => spools.create(),
-    requireIntact: () => epoch.require(),
-    raiseMark: () => epoch.raise(),
-    acceptedLoss: () => epoch.acceptedLoss(),
-    problem: () => epoch.problem,
+    requireIntact: () => check.require(),
+    raiseMark: () => check.raise(),
+    acceptedLoss: () => check.acceptedLoss(),
+    problem: () => check.problem,
     close() {
       life.isClosed = true
       clearInterval(looking)

@@ -267,7 +267,7 @@ t.test('features are those the gateway advertises, none if it knows no such thin
     dealList: true,
     offlineDeals: false,
     writeFences: true,
-    stateEpochs: true,
+    storeIds: true,
     uploadQuotas: false,
     objectRecords: false,
   })

@@ -11,7 +11,7 @@ import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
 import { obtainPlugins } from '../plugins/built-in-plugins.js'
 import { ownEndpoint } from '../running.js'
-import { type GatewayInUse, obtainGateway, poolOf, unasked, withEpochs } from '../serve/gateway.js'
+import { type GatewayInUse, obtainGateway, poolOf, unasked, withKnownStores } from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
 import { checkRequests, checkServer, type Finding } from './running-server.js'
@@ -81,7 +81,7 @@ async function checkData(config: Config): Promise<string> {
 /** Runs also while a dealgate is running, unless the store is in its data folder. */
 async function checkStore(config: Config): Promise<Finding | undefined> {
   if (config.state === undefined && (await isRunning(config))) return undefined
-  const findings = await withEpochs(config, quiet(), (gateway) =>
+  const findings = await withKnownStores(config, quiet(), (gateway) =>
     examineStore({
       gateway,
       data: config.data,

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { KnownEpochs } from '../../api/gateway.js'
+import type { KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { Logger } from '../../common/log.js'
 import { createGatewayPool, type GatewayPool, type GatewayPoolOptions } from '../../gateway/account/create-gateway.js'
@@ -163,7 +163,7 @@ function endAtOnce(error: Error): void {
 }
 
 /** For checks: refuses to decide whether an unknown store is new, because a check must not adopt an empty store. */
-export const unasked: KnownEpochs = { look: notAsked, keep: notAsked }
+export const unasked: KnownStores = { look: notAsked, keep: notAsked }
 
 async function notAsked(): Promise<never> {
   throw new Error('a check does not ask the gateway')
@@ -182,18 +182,18 @@ function brandOf({ brandPath: path, brandHeader: header }: Config): Brand {
   return { path, header }
 }
 
-/** Provides the store epochs that an external gateway knows. A separate check reports an unreachable gateway. */
-export async function withEpochs<R>(
+/** Provides the state stores that an external gateway knows. A separate check reports an unreachable gateway. */
+export async function withKnownStores<R>(
   config: Config,
   log: Logger,
-  run: (epochs: KnownEpochs | undefined) => Promise<R>,
+  run: (stores: KnownStores | undefined) => Promise<R>,
 ): Promise<R> {
   if (config.gatewayUrl === undefined) return run(undefined)
   const gateway = await obtainGateway(config, log)
   const pool = poolOf(config, gateway, log)
   try {
-    const { look } = pool.epochs(gateway.account)
-    return await run({ look: (epoch) => look(epoch).catch(() => undefined), keep: unasked.keep })
+    const { look } = pool.knownStores(gateway.account)
+    return await run({ look: (storeId) => look(storeId).catch(() => undefined), keep: unasked.keep })
   } finally {
     await pool.close()
     await gateway.stop()

@@ -1,5 +1,5 @@
 import { Pool } from 'undici'
-import type { Gateway, KnownEpochs } from '../../api/gateway.js'
+import type { Gateway, KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { Logger } from '../../common/log.js'
 import { type Brand, brandNames } from '../brand.js'
@@ -14,7 +14,7 @@ import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway, Views } from './account-gateway.js'
 import { anonymousGateway } from './anonymous-gateway.js'
 import { ExactPaths, guardGateway } from './exact-paths.js'
-import { FeatureCache, knownEpochs } from './features.js'
+import { FeatureCache, knownStores } from './features.js'
 import type { AccountKeys, AccountSource } from './log-in.js'
 import { AccountSession, AnonymousSession, LogIn } from './session.js'
 import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
@@ -78,7 +78,7 @@ export interface GatewayPool {
   /** Calls about the account and the gateway. */
   calls(account: AccountSource): AccountCalls
   /** The state stores that the gateway remembers, queried with the account. */
-  epochs(account: AccountSource): KnownEpochs
+  knownStores(account: AccountSource): KnownStores
   /** Asks for the key pair of a user of the task platform: see platform-key-pair.ts. */
   keyPairOf(token: string): Promise<GatewayAccount | undefined>
   /** Follows a link that the gateway has signed for any account. Throws S3Error. */
@@ -138,7 +138,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
       anonymous,
       gateway: guardGateway(bare, client, paths, 'hidden'),
       unhidden: guardGateway(bare, client, paths, 'shown'),
-      epochs: knownEpochs(client),
+      knownStores: knownStores(client),
       calls,
     }
   })
@@ -150,7 +150,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     },
     unhidden: (account) => views.get(account).unhidden,
     calls: (account) => views.get(account).calls,
-    epochs: (account) => views.get(account).epochs,
+    knownStores: (account) => views.get(account).knownStores,
     keyPairOf: (token) => platformKeyPair(shared, token),
     openLink: (link) => openLink(shared, link),
     usage: () => ({
@@ -176,7 +176,7 @@ interface View {
   readonly anonymous: GatewayClient
   readonly gateway: Gateway
   readonly unhidden: Gateway
-  readonly epochs: KnownEpochs
+  readonly knownStores: KnownStores
   readonly calls: AccountCalls
 }
 

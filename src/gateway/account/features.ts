@@ -1,4 +1,4 @@
-import type { GatewayFeatures, KnownEpochs } from '../../api/gateway.js'
+import type { GatewayFeatures, KnownStores } from '../../api/gateway.js'
 import { CachedAnswer } from '../../common/cached-answer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
@@ -20,7 +20,7 @@ export const legacyFeatures: GatewayFeatures = Object.freeze({
   dealVerification: false,
   offlineDeals: false,
   writeFences: false,
-  stateEpochs: false,
+  storeIds: false,
   uploadQuotas: false,
   objectRecords: false,
 })
@@ -85,7 +85,7 @@ function readFeatures(list: unknown): GatewayFeatures {
     dealVerification: has('deal-verification'),
     offlineDeals: has('offline-deals'),
     writeFences,
-    stateEpochs: has('state-epoch'),
+    storeIds: has('state-epoch'),
     uploadQuotas: has('upload-quota'),
     objectRecords: writeFences && has('object-records'),
   }
@@ -96,9 +96,9 @@ interface Subject {
   readonly features: FeatureCache
 }
 
-export function knownEpochs({ session, features }: Subject): KnownEpochs {
+export function knownStores({ session, features }: Subject): KnownStores {
   async function ask(params: object) {
-    if (!(await features.get(session)).stateEpochs) return undefined
+    if (!(await features.get(session)).storeIds) return undefined
     const { known, others, mark } = await session.call({ method: 'web.StateEpoch', params, repeatable: true })
     if (typeof known !== 'boolean' || typeof others !== 'boolean')
       throw nonsense('answered web.StateEpoch without known or others')
@@ -106,7 +106,7 @@ export function knownEpochs({ session, features }: Subject): KnownEpochs {
     return { known, others, mark: typeof mark === 'number' && Number.isSafeInteger(mark) ? mark : 0 }
   }
   return {
-    look: (epoch = '') => ask({ epoch }),
-    keep: (epoch, over, mark) => ask({ epoch, over, keep: true, mark }),
+    look: (storeId = '') => ask({ epoch: storeId }),
+    keep: (storeId, over, mark) => ask({ epoch: storeId, over, keep: true, mark }),
   }
 }

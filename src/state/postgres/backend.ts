@@ -90,7 +90,7 @@ export async function openPostgresBackend(
   return {
     table: (namespace, options) =>
       new Table({ store: new PostgresStore(pool, tableOf(namespace)), namespace, guard, ...options }),
-    epochs: [...NAMESPACES, OTHERS].map(
+    identities: [...NAMESPACES, OTHERS].map(
       (name) => new Table({ store: new PostgresStore(pool, tableOf(name)), namespace: 'epoch', guard }),
     ),
     locks: new LeaseLocks({

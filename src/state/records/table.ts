@@ -7,6 +7,7 @@ import type { Guard } from '../guard.js'
  * Kinds of records: the server's own, and `x-<name>` for those of features and plugins. A name contains no ':', because
  * Keyv writes `<namespace>:` before every key.
  */
+/** `epoch` holds the identity of the store. */
 export type Namespace = 'object' | 'upload' | 'part' | 'completed' | 'epoch' | `x-${string}`
 
 /** A store of text with an atomic compare-and-swap. */

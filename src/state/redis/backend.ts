@@ -84,7 +84,7 @@ export async function openRedisBackend(
     })
   return {
     table,
-    epochs: [table('epoch')],
+    identities: [table('epoch')],
     locks: new LeaseLocks({ store: leases, log, signals, ms: leaseMs }),
     signals,
     advice: () =>

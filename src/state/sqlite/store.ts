@@ -26,7 +26,7 @@ export function openSqliteBackend(
     new Table({ store: new SqliteStore(rows), namespace, ...options })
   return {
     table,
-    epochs: [table('epoch')],
+    identities: [table('epoch')],
     locks: worker
       ? new LeaseLocks({ store: worker.leases, log, signals: worker.signals, ms: leaseMs })
       : new LocalLocks(),

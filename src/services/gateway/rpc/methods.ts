@@ -90,10 +90,10 @@ const MAX_LENGTH = 128
 const MAX_OVER = 1000
 
 /**
- * Remembers which state stores the clients of the account have used, by the epoch of each store, so that a client
- * without local memory recognises a store that has lost its records. Returns whether the epoch was known, and whether
+ * Remembers which state stores the clients of the account have used, by the id of each store, so that a client
+ * without local memory recognises a store that has lost its records. Returns whether the id was known, and whether
  * others were, before the call, and the highest mark that was kept with the epoch. With `keep` the epoch and the mark
- * are known from now on, durably, and the epoch replaces those in `over`, which have the highest of all marks then. See
+ * are known from now on, durably, and the id replaces those in `over`, which have the highest of all marks then. See
  * docs/state.md.
  */
 const stateEpoch = defineSignedMethod({
@@ -112,20 +112,20 @@ const stateEpoch = defineSignedMethod({
       .nullish()
       .transform((value) => value ?? 0),
   }),
-  async run({ epoch, over, keep, mark }, { context, account: { id } }) {
+  async run({ epoch: storeId, over, keep, mark }, { context, account: { id } }) {
     const { storeIds, writer } = context
-    const tooLong = over.length > MAX_OVER || [epoch, ...over].some(({ length }) => length > MAX_LENGTH)
-    if (tooLong || (keep && (epoch === '' || over.includes(epoch)))) throw new GatewayError('InvalidArguments')
+    const tooLong = over.length > MAX_OVER || [storeId, ...over].some(({ length }) => length > MAX_LENGTH)
+    if (tooLong || (keep && (storeId === '' || over.includes(storeId)))) throw new GatewayError('InvalidArguments')
     const found = () => {
-      const kept = storeIds.find(id, epoch)
-      return { known: kept.known, others: storeIds.hasOther(id, epoch), mark: Math.max(kept.mark, 0) }
+      const kept = storeIds.find(id, storeId)
+      return { known: kept.known, others: storeIds.hasOther(id, storeId), mark: Math.max(kept.mark, 0) }
     }
     const isKept = () =>
-      storeIds.find(id, epoch).mark >= mark && over.every((former) => storeIds.find(id, former).replaced)
+      storeIds.find(id, storeId).mark >= mark && over.every((former) => storeIds.find(id, former).replaced)
     if (!keep || isKept()) return found()
     return writer.run(() => {
       const before = found()
-      storeIds.keep(id, epoch, over, mark)
+      storeIds.keep(id, storeId, over, mark)
       return before
     })
   },

@@ -116,12 +116,12 @@ function microseconds(created: string): number {
   return Date.parse(`${created.slice(0, 23)}Z`) * 1000 + Number(created.slice(23, 26))
 }
 
-/** Mark of an epoch that another one has replaced: a store with it is older, whatever its own mark. */
+/** Mark of a store id that another one has replaced: a store with it is older, whatever its own mark. */
 const REPLACED = Number.MAX_SAFE_INTEGER
 
 /**
- * The epochs of the state stores that the clients of each account have used, each with its highest mark. Call `keep`
- * inside a transaction.
+ * The ids of the state stores that the clients of each account have used, in the column `epoch`, each with its highest
+ * mark. Call `keep` inside a transaction.
  */
 export class StoreIds {
   readonly #mark
@@ -139,21 +139,24 @@ export class StoreIds {
     )
   }
 
-  /** What is known of this epoch. The mark is the highest one that was kept with it; -1: none. */
-  find(account: number, epoch: string): { readonly known: boolean; readonly replaced: boolean; readonly mark: number } {
-    const mark: number = this.#mark.get(account, epoch)?.mark ?? -1
+  /** What is known of this id. The mark is the highest one that was kept with it; -1: none. */
+  find(
+    account: number,
+    storeId: string,
+  ): { readonly known: boolean; readonly replaced: boolean; readonly mark: number } {
+    const mark: number = this.#mark.get(account, storeId)?.mark ?? -1
     const replaced = mark === REPLACED
     return { known: mark >= 0 && !replaced, replaced, mark }
   }
 
-  /** True when an epoch other than this one is known, and has not been replaced. */
-  hasOther(account: number, epoch: string): boolean {
-    return this.#other.get(account, epoch, REPLACED) !== undefined
+  /** True when an id other than this one is known, and has not been replaced. */
+  hasOther(account: number, storeId: string): boolean {
+    return this.#other.get(account, storeId, REPLACED) !== undefined
   }
 
-  /** @param over epochs that this one replaces */
-  keep(account: number, epoch: string, over: readonly string[], mark: number): void {
+  /** @param over ids that this one replaces */
+  keep(account: number, storeId: string, over: readonly string[], mark: number): void {
     for (const former of over) this.#add.run(account, former, REPLACED)
-    this.#add.run(account, epoch, mark)
+    this.#add.run(account, storeId, mark)
   }
 }

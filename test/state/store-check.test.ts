@@ -1,31 +1,31 @@
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import type { Epoch } from '../../src/state/guard.js'
-import { StoreEpoch } from '../../src/state/store-epoch.js'
+import type { StoreIdentity } from '../../src/state/guard.js'
+import { StoreCheck } from '../../src/state/store-check.js'
 
 const log = createLogger({ level: 'silent' })
 
-t.test('a look that began before another adopted the epoch raises no alarm', async (t) => {
-  // Proxy A: two looks at the same time, as the start and `/-/ready` make them. Proxy B creates the epoch in between.
-  let stored: Epoch | undefined
+t.test('a look that began before another adopted the store raises no alarm', async (t) => {
+  // Proxy A: two looks at the same time, as the start and `/-/ready` make them. Proxy B creates the id in between.
+  let stored: StoreIdentity | undefined
   let known: string | undefined
   let gatewayKnows = false
   const answered = new Set<() => void>()
   const place = {
     get: async () => stored,
-    change: async (_: string, to: (value: Epoch | undefined) => Epoch) => {
+    change: async (_: string, to: (value: StoreIdentity | undefined) => StoreIdentity) => {
       stored = to(stored)
       return stored
     },
   }
   let asked = 0
-  const epoch = new StoreEpoch({
+  const epoch = new StoreCheck({
     places: [place] as never,
     folder: {
       get kept() {
         return { id: 'folder', epoch: known }
       },
-      setEpoch: async ({ epoch }: Epoch) => {
+      setStore: async ({ epoch }: StoreIdentity) => {
         known = epoch
       },
     } as never,

@@ -4,14 +4,14 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { withinDeadline } from '../common/time.js'
 import type { FolderRecord, Kept } from './folder-record.js'
-import type { Epoch, GatewayWitness } from './guard.js'
+import type { GatewayWitness, StoreIdentity } from './guard.js'
 import type { Table } from './records/table.js'
 
-export interface StoreEpochOptions {
+export interface StoreCheckOptions {
   /** One table in each place that can be lost by itself, such as a table of a database. */
-  readonly places: readonly Table<Epoch>[]
+  readonly places: readonly Table<StoreIdentity>[]
   readonly folder: FolderRecord
-  /** Queried while the folder knows no epoch. Notified of the epoch that the folder adopts. */
+  /** Queried while the folder knows no store id. Notified of the one that the folder adopts. */
   readonly gateway?: GatewayWitness | undefined
   readonly log: Logger
 }
@@ -19,7 +19,7 @@ export interface StoreEpochOptions {
 /** The only key of a place. */
 const KEY = 'epoch'
 /**
- * Number of looks and pause between them, ms: while another proxy creates the epoch of a new store, only some places
+ * Number of looks and pause between them, ms: while another proxy creates the id of a new store, only some places
  * have it.
  */
 const LOOKS = 5
@@ -32,18 +32,18 @@ const ADVICE =
   'What was kept in it may be gone: client tokens, jobs, public access blocks, lifecycle rules, tags, CORS and ETags. Restore it from a backup, or accept the loss with `dealgate state accept` and the options of `serve`.'
 
 /**
- * Detects that a store of records came back empty or was replaced. Store and data folder must have the same epoch, or
- * the store must have one that an operator has put over that of the folder. A folder without an epoch relies on the
- * gateway. A store restored from an older backup of itself has the same epoch and a lower mark.
+ * Detects that a store of records came back empty or was replaced. Store and data folder must have the same id, or
+ * the store must have one that an operator has put over that of the folder. A folder without an id relies on the
+ * gateway. A store restored from an older backup of itself has the same id and a lower mark.
  */
-export class StoreEpoch {
-  readonly #options: StoreEpochOptions
+export class StoreCheck {
+  readonly #options: StoreCheckOptions
   #problem: string | undefined
   #raising: Promise<void> | undefined
   /** See `acceptedLoss`. */
   #accepted: string | undefined
 
-  constructor(options: StoreEpochOptions) {
+  constructor(options: StoreCheckOptions) {
     this.#options = options
   }
 
@@ -53,7 +53,7 @@ export class StoreEpoch {
   }
 
   /**
-   * Looks at the store, and gives a new one an epoch. Logs the result. Throws S3Error ServiceUnavailable when the
+   * Looks at the store, and gives a new one an id. Logs the result. Throws S3Error ServiceUnavailable when the
    * store, or the gateway if it has to be asked, does not answer.
    */
   async look(): Promise<void> {
@@ -78,7 +78,7 @@ export class StoreEpoch {
     this.#refuseProblem()
   }
 
-  /** The epoch, if an operator has accepted it over another one. Throws as `require` does. */
+  /** The store id, if an operator has accepted it over another one. Throws as `require` does. */
   async acceptedLoss(): Promise<string | undefined> {
     await this.require()
     return this.#accepted
@@ -103,7 +103,7 @@ export class StoreEpoch {
         // The gateway has seen a higher mark, which the store may have by now.
         if (known === undefined && (folder.kept.mark ?? 0) > (found.adopt.mark ?? 0)) continue
       } else if ('isNew' in found) await this.#make()
-      // Another look has adopted the epoch meanwhile: this one has judged by what was there before.
+      // Another look has adopted the store meanwhile: this one has judged by what was there before.
       else if (known === undefined && folder.kept.epoch !== undefined) continue
       else if (look >= LOOKS || known !== undefined || this.#problem !== undefined) return found.problem
       else {
@@ -117,33 +117,34 @@ export class StoreEpoch {
   /** When several proxies do this at the same time, the first decides. */
   async #make(): Promise<void> {
     const { places } = this.#options
-    let made: Epoch = { epoch: randomUUID() }
+    let made: StoreIdentity = { epoch: randomUUID() }
     for (const place of places) made = (await place.change(KEY, (known) => known ?? made)) ?? made
     await this.#adopt(made)
   }
 
-  /** A folder that knows an epoch does not ask the gateway any more, so the gateway has to know it first. */
-  async #adopt(epoch: Epoch): Promise<void> {
+  /** A folder that knows a store does not ask the gateway any more, so the gateway has to know it first. */
+  async #adopt(identity: StoreIdentity): Promise<void> {
     const { folder, gateway } = this.#options
     const isNew = folder.kept.epoch === undefined
-    this.#accepted = epoch.over && epoch.epoch
-    const mark = isNew && gateway?.judgesNew ? await gateway.tell(epoch) : 0
-    await folder.setEpoch(epoch)
-    await this.#learn(epoch.epoch, mark)
-    if (!isNew && gateway?.judgesNew) gateway.tellLater(epoch, (mark) => this.#learn(epoch.epoch, mark))
+    this.#accepted = identity.over && identity.epoch
+    const mark = isNew && gateway?.judgesNew ? await gateway.tell(identity) : 0
+    await folder.setStore(identity)
+    await this.#learn(identity.epoch, mark)
+    if (!isNew && gateway?.judgesNew) gateway.tellLater(identity, (mark) => this.#learn(identity.epoch, mark))
   }
 
   /** The folder remembers the mark that the gateway was told: the next look compares it with the store. */
-  async #learn(epoch: string, mark: number): Promise<void> {
+  async #learn(storeId: string, mark: number): Promise<void> {
     const { folder } = this.#options
-    if (folder.kept.epoch === epoch) await folder.setEpoch({ epoch, mark })
+    if (folder.kept.epoch === storeId) await folder.setStore({ epoch: storeId, mark })
   }
 
   /** Tells the gateway the mark of the folder, and learns a higher one. Throws S3Error ServiceUnavailable. */
   async #askGateway(): Promise<void> {
     const { folder, gateway } = this.#options
-    const { epoch, mark } = folder.kept
-    if (gateway && epoch !== undefined) await this.#learn(epoch, await gateway.tell({ epoch, ...(mark && { mark }) }))
+    const { epoch: storeId, mark } = folder.kept
+    if (gateway && storeId !== undefined)
+      await this.#learn(storeId, await gateway.tell({ epoch: storeId, ...(mark && { mark }) }))
   }
 
   /**
@@ -160,9 +161,9 @@ export class StoreEpoch {
   /** Folder and gateway learn the new mark after the store has it, so that they never know a higher one. */
   async #raise(): Promise<void> {
     const { places, folder, gateway } = this.#options
-    const { epoch } = folder.kept
+    const { epoch: storeId } = folder.kept
     // While this process runs, the folder has followed the store.
-    if (epoch !== undefined && gateway?.hasAnsweredFor(epoch))
+    if (storeId !== undefined && gateway?.hasAnsweredFor(storeId))
       await withinDeadline(this.#askGateway(), GATEWAY_MS).catch(() => {})
     else await this.#askGateway()
     await this.look()
@@ -172,51 +173,56 @@ export class StoreEpoch {
       return { ...found, mark: (found.mark ?? 0) + 1 }
     })
     if (!raised || raised.epoch !== folder.kept.epoch) return
-    await folder.setEpoch(raised)
+    await folder.setStore(raised)
     if (gateway) await withinDeadline(gateway.tell(raised), GATEWAY_MS).catch(() => {})
   }
 }
 
-/** `epoch` is undefined unless all places have the same one; `isEmpty` is true when none has any. */
-async function readEpoch(places: readonly Table<Epoch>[]): Promise<{ epoch: Epoch | undefined; isEmpty: boolean }> {
+/** `identity` is undefined unless all places have the same one; `isEmpty` is true when none has any. */
+async function readIdentity(
+  places: readonly Table<StoreIdentity>[],
+): Promise<{ identity: StoreIdentity | undefined; isEmpty: boolean }> {
   const found = await Promise.all(places.map((place) => place.get(KEY)))
   const [first] = found
   const same = found.every((one) => one?.epoch === first?.epoch)
-  return { epoch: same ? found.at(-1) : undefined, isEmpty: found.every((one) => one === undefined) }
+  return { identity: same ? found.at(-1) : undefined, isEmpty: found.every((one) => one === undefined) }
 }
 
-type Judgement = { readonly adopt: Epoch } | { readonly problem: string } | { readonly isNew: true }
+type Judgement = { readonly adopt: StoreIdentity } | { readonly problem: string } | { readonly isNew: true }
 
 async function judge(
-  places: readonly Table<Epoch>[],
+  places: readonly Table<StoreIdentity>[],
   { epoch: known, mark = 0 }: Partial<Kept>,
   gateway: GatewayWitness | undefined,
 ): Promise<Judgement> {
-  const { epoch, isEmpty } = await readEpoch(places)
-  if (!epoch && !isEmpty) return { problem: 'The state store has lost a part of its records.' }
-  if (known === undefined) return judgeUnknown(epoch, gateway)
-  if (!epoch) return { problem: 'The state store has come back empty.' }
-  if (epoch.epoch === known && (epoch.mark ?? 0) < mark)
+  const { identity, isEmpty } = await readIdentity(places)
+  if (!identity && !isEmpty) return { problem: 'The state store has lost a part of its records.' }
+  if (known === undefined) return judgeUnknown(identity, gateway)
+  if (!identity) return { problem: 'The state store has come back empty.' }
+  if (identity.epoch === known && (identity.mark ?? 0) < mark)
     return {
       problem: 'The state store is older than it was: it was restored from a backup, or a failover lost records.',
     }
-  if (epoch.epoch === known || epoch.over?.includes(known)) return { adopt: epoch }
+  if (identity.epoch === known || identity.over?.includes(known)) return { adopt: identity }
   return { problem: 'The state store is not the one that this data folder worked with before.' }
 }
 
 /**
  * Judges a store that the data folder does not know.
- * @param epoch undefined when the store is empty
+ * @param identity undefined when the store is empty
  */
-async function judgeUnknown(epoch: Epoch | undefined, gateway: GatewayWitness | undefined): Promise<Judgement> {
-  const isAccepted = epoch?.over !== undefined
-  if (!isAccepted && (await gateway?.contradicts(epoch?.epoch)))
+async function judgeUnknown(
+  identity: StoreIdentity | undefined,
+  gateway: GatewayWitness | undefined,
+): Promise<Judgement> {
+  const isAccepted = identity?.over !== undefined
+  if (!isAccepted && (await gateway?.contradicts(identity?.epoch)))
     return {
-      problem: epoch
+      problem: identity
         ? 'The state store is not one that was used with this gateway before.'
         : 'The state store has come back empty: this gateway was used with one that had records. The store of a further server has to be accepted once.',
     }
-  return epoch ? { adopt: epoch } : { isNew: true }
+  return identity ? { adopt: identity } : { isNew: true }
 }
 
 /**
@@ -224,7 +230,7 @@ async function judgeUnknown(epoch: Epoch | undefined, gateway: GatewayWitness | 
  * @param folder the record of the data folder
  */
 export async function problemOf(
-  places: readonly Table<Epoch>[],
+  places: readonly Table<StoreIdentity>[],
   folder: Kept | undefined,
   gateway?: GatewayWitness,
 ): Promise<string | undefined> {
@@ -234,14 +240,14 @@ export async function problemOf(
 
 /**
  * Accepts the store as it is, for every proxy that worked with its predecessor.
- * @param folder the record of the data folder, undefined when there is none; a record without an epoch belongs to a
+ * @param folder the record of the data folder, undefined when there is none; a record without a store id belongs to a
  * server that has not adopted the store
  * @returns false when there is nothing to accept
  */
-export async function acceptStore(places: readonly Table<Epoch>[], folder: Kept | undefined): Promise<boolean> {
+export async function acceptStore(places: readonly Table<StoreIdentity>[], folder: Kept | undefined): Promise<boolean> {
   const known = folder?.epoch
   const judged = await judge(places, folder ?? {}, undefined)
-  // Only the gateway may object to such a store: its servers detect this and tell it the new epoch.
+  // Only the gateway may object to such a store: its servers detect this and tell it the new id.
   const isUndecided = folder !== undefined && known === undefined && !('adopt' in judged && judged.adopt.over)
   if (!('problem' in judged) && !isUndecided) return false
   const found = (await Promise.all(places.map((place) => place.get(KEY)))).filter((one) => one !== undefined)
@@ -249,7 +255,7 @@ export async function acceptStore(places: readonly Table<Epoch>[], folder: Kept 
     ...(known === undefined ? [] : [known]),
     ...found.flatMap((one) => [one.epoch, ...(one.over ?? [])]),
   ])
-  const accepted: Epoch = { epoch: randomUUID(), over: [...over] }
+  const accepted: StoreIdentity = { epoch: randomUUID(), over: [...over] }
   for (const place of places) await place.set(KEY, accepted)
   return true
 }
