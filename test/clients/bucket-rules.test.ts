@@ -7,7 +7,6 @@ import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { findClient } from '../support/programs/run.js'
 import { S3cmd } from '../support/programs/s3cmd.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
-import { modes } from '../support/server/modes.js'
 import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 
@@ -17,19 +16,16 @@ const ARN = 'arn:dealgate:webhook:::hook'
 const aws = await awsVersions(t)
 const s3cmdPath = await findClient(t, 's3cmd')
 
-for (const mode of modes) {
-  t.test(mode, async (t) => {
-    const receiver = await WebhookReceiver.start(t)
-    const server = await startDealgate(t, { mode, args: ['--webhook', `hook=${receiver.url}`] })
-    for (const version of aws) {
-      const cli = async () => new Aws(version, server, temporaryFolder(t))
-      await t.test(`${version.name}: lifecycle`, async (t) => awsLifecycle(t, await cli()))
-      await t.test(`${version.name}: notifications`, async (t) => awsNotifications(t, await cli(), receiver))
-    }
-    await t.test('minio-js', (t) => minioJs(t, server, receiver))
-    if (s3cmdPath) await t.test('s3cmd', (t) => s3cmd(t, s3cmdPath, server, receiver))
-  })
+// Settings of buckets are records, which the gateway does not see: s3/lifecycle tries both modes.
+const receiver = await WebhookReceiver.start(t)
+const server = await startDealgate(t, { args: ['--webhook', `hook=${receiver.url}`] })
+for (const version of aws) {
+  const cli = new Aws(version, server, temporaryFolder(t))
+  await t.test(`${version.name}: lifecycle`, (t) => awsLifecycle(t, cli))
+  await t.test(`${version.name}: notifications`, (t) => awsNotifications(t, cli, receiver))
 }
+await t.test('minio-js', (t) => minioJs(t, server, receiver))
+if (s3cmdPath) await t.test('s3cmd', (t) => s3cmd(t, s3cmdPath, server, receiver))
 
 async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
   const bucket = ['--bucket', 'aws-lifecycle']
@@ -62,13 +58,9 @@ async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
   t.equal(Expiration, 'expiry-date="Fri, 01 Jan 2038 00:00:00 GMT", rule-id="three"')
   t.equal((await cli.api('head-object', ...bucket, '--key', 'x/1')).Expiration, Expiration)
 
-  const refused: [rule: object, code: string][] = [
-    [{ ...Rules[0], Transitions: [{ Days: 1, StorageClass: 'OUTPOSTS' }] }, 'InvalidStorageClass'],
-    [{ ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1 } }, 'NotImplemented'],
-    [{ ...Rules[0], Expiration: { Days: 0 } }, 'InvalidArgument'],
-    [{ ...Rules[0], Expiration: undefined }, 'InvalidRequest'],
-  ]
-  for (const [rule, code] of refused) t.match(await cli.apiFailing(...put({ Rules: [rule] })), code)
+  // s3/lifecycle/configuration has the other rules that are refused.
+  const noncurrent = { ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1 } }
+  t.match(await cli.apiFailing(...put({ Rules: [noncurrent] })), 'NotImplemented')
 
   // The older operations, which write the prefix beside the rule.
   const older = { Rules: [{ ID: 'old', Prefix: 'old/', Status: 'Enabled', Expiration: { Days: 2 } }] }
@@ -114,8 +106,6 @@ async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): P
     await cli.apiFailing(...put({ QueueConfigurations: [elsewhere] })),
     'Unable to validate the following destination configurations',
   )
-  t.match(await cli.apiFailing(...put({ QueueConfigurations: [queue, { ...queue, Id: 'other' }] })), 'InvalidArgument')
-  t.match(await cli.apiFailing(...put({ EventBridgeConfiguration: {} })), 'NotImplemented')
   const [, ...nothing] = put({})
   await cli.api(command, ...nothing)
   t.same(await cli.api('get-bucket-notification-configuration', ...bucket), {})

@@ -11,7 +11,7 @@ export async function realGateway(t: Test, drives: 1 | 4): Promise<void> {
   const gateway = await startRealGateway(t, drives)
   if (!gateway) return
   // Before the first subtest: tap ends a file's own test when it waits for something else between two of them.
-  const versions = await awsVersions(t)
+  const versions = drives === 1 ? await awsVersions(t) : []
   const server = await startDealgate(t, { mode: 'legacy', gateway, args: BRAND })
   t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
   await t.test('operations', (t) => operations(t, server))
@@ -20,9 +20,9 @@ export async function realGateway(t: Test, drives: 1 | 4): Promise<void> {
   await t.test('changed behind the back', (t) => behindTheBack(t, server, gateway))
   await t.test('rclone', (t) => rclone(t, server))
   // `keys` and `folder objects` show the answers that differ with the number of drives. One folder shows every client,
-  // four show two that sync.
-  await t.test('aws-cli', (t) => awsCli(t, server, drives === 1 ? versions : versions.slice(-1)))
+  // four show one that syncs.
   if (drives === 4) return
+  await t.test('aws-cli', (t) => awsCli(t, server, versions))
   await t.test('s3cmd', (t) => s3cmd(t, server))
   await t.test('AWS SDK', (t) => sdk(t, server))
   await t.test('minio-js', (t) => minioJs(t, server))

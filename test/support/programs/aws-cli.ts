@@ -14,7 +14,7 @@ export interface AwsVersion {
 
 /**
  * The aws-cli to try: the last one that `DEALGATE_AWS_CLIS` names, or each of them. A command costs a second of CPU
- * time, so that the older versions run where they may differ: `test/clients/aws-cli`, checksums and STS.
+ * time, so that the older versions run where they may differ: `test/clients/aws-cli` and STS.
  */
 export async function awsVersions(t: Test, which: 'last' | 'each' = 'last'): Promise<AwsVersion[]> {
   const found = await findAwsClis(t)

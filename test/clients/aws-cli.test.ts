@@ -1,0 +1,387 @@
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type ChecksumAlgorithm, createChecksum } from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+import {
+  bytes,
+  hashesOf,
+  hashTree,
+  KiB,
+  MiB,
+  md5,
+  sha256,
+  sha256OfFile,
+  writeTree,
+} from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { bareKeys, controlKeys, fileKeys, MARKER } from '../support/content/keys.js'
+import { Aws, type AwsVersion, awsVersions } from '../support/programs/aws-cli.js'
+import { run } from '../support/programs/run.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { modes } from '../support/server/modes.js'
+
+/*
+ * Each command costs a second of CPU time. The last version calls everything in the mode `full`; the older ones, which
+ * send no checksum by default, copy files and state their checksums. In the mode `legacy`, folders, odd keys and parts
+ * take other ways. Codes of errors that the program only prints are in test/s3/malformed and test/clients/sdk-v3.
+ */
+
+await prepareXxHash()
+
+const versions = await awsVersions(t, 'each')
+const last = versions.at(-1)
+
+for (const mode of modes) {
+  if (last === undefined) break
+  t.test(mode, async (t) => {
+    const server = await startDealgate(t, { mode })
+    const cli = (t: Test, version: AwsVersion) => new Aws(version, server, temporaryFolder(t))
+    const aws = cli(t, last)
+    await t.test('s3 folders', (t) => folders(t, aws))
+    await t.test('odd keys', (t) => oddKeys(t, aws))
+    if (mode === 'legacy') return t.test('s3api multipart', (t) => multipart(t, aws))
+    for (const version of versions)
+      await t.test(`s3 files, ${version.name}`, (t) => files(t, cli(t, version), version === last))
+    for (const version of versions)
+      await t.test(`s3api checksums, ${version.name}`, (t) => checksums(t, version === last ? aws : cli(t, version)))
+    await t.test('s3api buckets and listings', (t) => listings(t, aws))
+    await t.test('s3api objects', (t) => objects(t, aws))
+    await t.test('s3api multipart', (t) => multipart(t, aws))
+    t.same(
+      OPERATIONS.filter((command) => !aws.used.has(command)),
+      [],
+      'every one was called',
+    )
+  })
+}
+
+/** The operations that every store has; tags and other settings of buckets have tests of their own. */
+const OPERATIONS = [
+  ...['list-buckets', 'create-bucket', 'delete-bucket', 'head-bucket', 'get-bucket-location', 'get-bucket-versioning'],
+  ...['list-objects', 'list-objects-v2', 'list-object-versions', 'put-object', 'get-object', 'head-object'],
+  ...['get-object-attributes', 'delete-object', 'delete-objects', 'copy-object', 'create-multipart-upload'],
+  ...['upload-part', 'upload-part-copy', 'complete-multipart-upload', 'abort-multipart-upload', 'list-parts'],
+  'list-multipart-uploads',
+]
+
+/** `all` with what depends on no version. */
+async function files(t: Test, aws: Aws, all: boolean): Promise<void> {
+  const bucket = all ? 'cli-files' : 'cli-files-older'
+  t.match(await aws.s3('mb', `s3://${bucket}`), `make_bucket: ${bucket}`)
+  // The larger one is sent, copied and read in three parts of at most 8 MiB.
+  const sizes = { '5m': 5 * MiB, '17m': 17 * MiB }
+  for (const [name, size] of Object.entries(sizes)) {
+    const up = join(aws.home, `${name}.up`)
+    const down = join(aws.home, `${name}.down`)
+    const data = bytes(name, size)
+    await writeFile(up, data)
+    await aws.s3('cp', '--quiet', up, `s3://${bucket}/${name}`)
+    await aws.s3('cp', '--quiet', `s3://${bucket}/${name}`, down)
+    t.equal(await sha256OfFile(down), sha256(data), `${size} bytes come back`)
+  }
+  const copied = `s3://${bucket}/copy17`
+  await aws.s3('cp', '--quiet', `s3://${bucket}/17m`, copied)
+  const listing = await aws.s3('ls', '--recursive', '--summarize', `s3://${bucket}`)
+  for (const [name, size] of Object.entries({ ...sizes, copy17: 17 * MiB }))
+    t.match(listing, new RegExp(` ${size} ${name}\n`))
+  t.match(listing, /Total Objects: 3/)
+  if (!all) return
+  t.match(await aws.s3('ls'), ` ${bucket}\n`)
+  t.equal(await aws.s3Code('ls', `s3://${bucket}/no-such-prefix/`), 1, 'ls of nothing ends with 1')
+
+  const moving = join(aws.home, 'moving')
+  await writeFile(moving, 'moved')
+  await aws.s3('mv', '--quiet', moving, `s3://${bucket}/moved-1`)
+  await t.rejects(stat(moving), { code: 'ENOENT' }, 'mv takes the file away')
+  await aws.s3('mv', '--quiet', `s3://${bucket}/moved-1`, `s3://${bucket}/moved-2`)
+  await aws.s3('mv', '--quiet', `s3://${bucket}/moved-2`, moving)
+  t.equal(await readFile(moving, 'utf8'), 'moved')
+
+  const url = (await aws.s3('presign', `s3://${bucket}/5m`, '--expires-in', '60')).trim()
+  const fetched = await run('curl', ['-sS', '--fail', url])
+  t.equal(md5(fetched), md5(bytes('5m', 5 * MiB)), 'presign gives a URL that curl can fetch')
+
+  t.match(await aws.s3Failing('rb', `s3://${bucket}`), 'BucketNotEmpty')
+  await aws.s3('rm', '--quiet', '--recursive', `s3://${bucket}`)
+  t.equal(await aws.s3('ls', '--recursive', `s3://${bucket}`), '', 'rm --recursive leaves nothing')
+  t.match(await aws.s3('rb', `s3://${bucket}`), `remove_bucket: ${bucket}`)
+  t.match(await aws.s3Failing('ls', `s3://${bucket}`), 'NoSuchBucket')
+}
+
+async function folders(t: Test, aws: Aws): Promise<void> {
+  const bucket = 's3://cli-folders'
+  await aws.s3('mb', bucket)
+  const up = join(aws.home, 'sync-up')
+  const down = join(aws.home, 'sync-down')
+  const tree: Record<string, Buffer> = {
+    'a.txt': bytes('a', 10),
+    'a/b.txt': bytes('b', 20 * KiB),
+    'a/c/d.bin': bytes('d', 300 * KiB),
+    'a-b/e': bytes('e', 0),
+    'z/deep/er/and/deeper': bytes('z', 1),
+  }
+  await writeTree(up, tree)
+  await aws.s3('sync', '--quiet', up, `${bucket}/tree`)
+  t.equal(await aws.s3('sync', up, `${bucket}/tree`), '', 'a second sync has nothing to do')
+  await aws.s3('sync', '--quiet', `${bucket}/tree`, down)
+  t.same(await hashTree(down), hashesOf(tree), 'the folder comes back')
+
+  await rm(join(up, 'a/b.txt'))
+  await writeFile(join(up, 'a.txt'), bytes('changed', 11))
+  const gone = await aws.s3('sync', '--delete', up, `${bucket}/tree`)
+  t.match(gone, `delete: ${bucket}/tree/a/b.txt`)
+  t.match(gone, 'tree/a.txt')
+  await writeFile(join(down, 'extra'), 'x')
+  await aws.s3('sync', '--quiet', '--delete', `${bucket}/tree`, down)
+  t.same(await hashTree(down), await hashTree(up), 'sync --delete back makes the folders equal')
+
+  t.match(await aws.s3('ls', `${bucket}/tree/`), /PRE a-b\/\n.*PRE a\/\n.*PRE z\/\n.* a\.txt\n/s)
+  await aws.s3('mv', '--quiet', '--recursive', `${bucket}/tree/`, `${bucket}/moved/`)
+  t.equal((await aws.s3('ls', '--recursive', bucket)).trim().split('\n').length, 4)
+  t.match(await aws.s3('rb', '--force', bucket), 'remove_bucket: cli-folders')
+}
+
+/** Paths that a client may clean before it signs them. sdk-v3 tries the other bare keys. */
+const CLEANED = bareKeys.filter(({ key }) => ['/leading-slash', 'dots/../up', 'trailing-slashes//'].includes(key))
+
+async function oddKeys(t: Test, aws: Aws): Promise<void> {
+  const bucket = 's3://cli-keys'
+  const on = ['--bucket', 'cli-keys']
+  await aws.s3('mb', bucket)
+  const up = join(aws.home, 'odd-up')
+  const down = join(aws.home, 'odd-down')
+  const names = [...fileKeys, ...controlKeys]
+  const tree = Object.fromEntries(names.map((key) => [key, bytes(key, 100)]))
+  await writeTree(up, tree)
+  await aws.s3('sync', '--quiet', up, bucket)
+  await mkdir(down)
+  await aws.s3('sync', '--quiet', bucket, down)
+  t.same(await hashTree(down), hashesOf(tree), 'a folder of odd names comes back')
+
+  const body = join(aws.home, 'odd')
+  const got = join(aws.home, 'odd.got')
+  const held: string[] = [...names]
+  for (const { key, legacyRefusal } of CLEANED) {
+    await writeFile(body, key)
+    const put = [...on, '--key', key, '--body', body]
+    if (aws.mode === 'legacy' && legacyRefusal) {
+      const refusal = await aws.apiFailing('put-object', ...put)
+      t.match(refusal, 'InvalidArgument', key)
+      t.match(refusal, legacyRefusal, 'says why')
+      continue
+    }
+    await aws.api('put-object', ...put)
+    await aws.api('get-object', ...on, '--key', key, got)
+    t.equal(await readFile(got, 'utf8'), key, key)
+    held.push(key)
+  }
+  await aws.api('put-object', ...on, '--key', MARKER)
+  held.push(MARKER)
+  const listed = await aws.api('list-objects-v2', ...on)
+  t.same(
+    listed.Contents.map(({ Key }: { Key: string }) => Key),
+    held.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    'a listing has them all',
+  )
+  const file = join(aws.home, 'doomed.json')
+  await writeFile(file, JSON.stringify({ Objects: held.map((Key) => ({ Key })), Quiet: true }))
+  t.same(await aws.api('delete-objects', ...on, '--delete', `file://${file}`), {}, 'and all go at once')
+  await aws.s3('rb', bucket)
+}
+
+async function listings(t: Test, aws: Aws): Promise<void> {
+  const on = ['--bucket', 'cli-lists']
+  await aws.api('create-bucket', ...on)
+  await aws.api('head-bucket', ...on)
+  t.match(await aws.apiFailing('head-bucket', '--bucket', 'no-such-bucket'), '404')
+  t.equal((await aws.api('get-bucket-location', ...on)).LocationConstraint, null)
+  t.same(await aws.api('get-bucket-versioning', ...on), {}, 'never versioned')
+  const { Buckets, Owner } = await aws.api('list-buckets', ...(aws.modern ? ['--prefix', 'cli-lists'] : []))
+  t.ok(Buckets.some((found: { Name: string }) => found.Name === 'cli-lists'))
+  t.match(Owner.ID, /^[0-9a-f]{64}$/)
+
+  const keys = ['a-b', 'a/1', 'a/2', 'b', '😀']
+  const folder = join(aws.home, 'lists')
+  await writeTree(folder, Object.fromEntries(keys.map((key) => [key, Buffer.from(key)])))
+  await aws.s3('cp', '--quiet', '--recursive', folder, 's3://cli-lists')
+  type Named = { Key: string }
+  const names = (list: Named[] = []) => list.map(({ Key }) => Key)
+  const flat = await aws.api('list-objects-v2', ...on, '--page-size', '2', '--fetch-owner')
+  t.same(names(flat.Contents), keys, 'all, over pages of two')
+  t.equal(flat.Contents[0].Owner.ID, Owner.ID)
+  const level = await aws.api('list-objects-v2', ...on, '--delimiter', '/', '--start-after', 'a-b')
+  t.same(names(level.Contents), ['b', '😀'])
+  t.same(level.CommonPrefixes, [{ Prefix: 'a/' }])
+  const first = await aws.api('list-objects', ...on, '--delimiter', '/', '--page-size', '1')
+  t.same(names(first.Contents), ['a-b', 'b', '😀'], 'the first version pages with NextMarker')
+  const versions = await aws.api('list-object-versions', ...on, '--page-size', '3')
+  t.same(names(versions.Versions), keys)
+  t.ok(versions.Versions.every((version: { VersionId: string }) => version.VersionId === 'null'))
+
+  const doomed = { Objects: [...keys, 'was/never/there'].map((Key) => ({ Key })) }
+  const deleted = await aws.api('delete-objects', ...on, '--delete', JSON.stringify(doomed))
+  t.equal(deleted.Deleted.length, keys.length + 1)
+  t.equal(deleted.Errors, undefined)
+  await aws.api('delete-bucket', ...on)
+  t.match(await aws.apiFailing('delete-bucket', ...on), 'NoSuchBucket')
+}
+
+async function objects(t: Test, aws: Aws): Promise<void> {
+  const bucket = 'cli-objects'
+  const on = ['--bucket', bucket]
+  const object = [...on, '--key', 'the object']
+  await aws.api('create-bucket', ...on)
+  const file = join(aws.home, 'object.bin')
+  const got = join(aws.home, 'object.got')
+  const data = bytes('object', 100 * KiB)
+  await writeFile(file, data)
+  const headers = [
+    ...['--content-type', 'text/x-odd; charset=utf-8', '--content-encoding', 'identity', '--content-language', 'de'],
+    ...['--content-disposition', 'attachment; filename="x.txt"', '--cache-control', 'max-age=60'],
+    ...['--expires', '2030-01-02T03:04:05Z', '--metadata', 'one=1,two=zwei und drei'],
+  ]
+  const put = await aws.api('put-object', ...object, '--body', file, ...headers)
+  const ETag = `"${md5(data)}"`
+  t.equal(put.ETag, ETag, 'the ETag is the MD5')
+
+  const expected = {
+    ETag,
+    ContentLength: data.length,
+    ContentType: 'text/x-odd; charset=utf-8',
+    ContentEncoding: 'identity',
+    ContentLanguage: 'de',
+    ContentDisposition: 'attachment; filename="x.txt"',
+    CacheControl: 'max-age=60',
+    Metadata: { one: '1', two: 'zwei und drei' },
+  }
+  const head = await aws.api('head-object', ...object)
+  t.match(head, expected)
+  t.match(JSON.stringify(head), /2030-01-02T03:04:05|02 Jan 2030 03:04:05/)
+  t.match(await aws.api('get-object', ...object, got), expected)
+  t.same(await readFile(got), data)
+  const ranged = await aws.api('get-object', ...object, '--range', 'bytes=10-19', got)
+  t.equal(ranged.ContentRange, `bytes 10-19/${data.length}`)
+  t.same(await readFile(got), data.subarray(10, 20))
+  t.match(await aws.apiFailing('get-object', ...object, '--if-none-match', ETag, got), '304')
+  const until = ['--if-unmodified-since', '2001-01-01T00:00:00Z']
+  t.match(await aws.apiFailing('head-object', ...object, ...until), '412')
+  const override = ['--response-content-type', 'a/b', '--response-cache-control', 'no-cache', got]
+  t.match(await aws.api('get-object', ...object, ...override), { ContentType: 'a/b', CacheControl: 'no-cache' })
+  t.match(await aws.apiFailing('get-object', ...on, '--key', 'none', got), 'NoSuchKey')
+
+  const from = ['--copy-source', `${bucket}/the object`]
+  const replace = ['--metadata-directive', 'REPLACE', '--metadata', 'three=3', '--content-type', 'new/type']
+  await aws.api('copy-object', ...object, ...from, ...replace)
+  const replaced = await aws.api('head-object', ...object)
+  t.match(replaced, { ETag, ContentType: 'new/type' }, 'a copy onto itself keeps the bytes')
+  t.same(replaced.Metadata, { three: '3' })
+  const other = ['--copy-source-if-match', '"0123456789abcdef0123456789abcdef"']
+  t.match(await aws.apiFailing('copy-object', ...on, '--key', 'copy', ...from, ...other), 'PreconditionFailed')
+  if (aws.modern) {
+    const refused = await aws.apiFailing('put-object', ...object, '--body', file, '--if-none-match', '*')
+    t.match(refused, 'PreconditionFailed')
+  }
+  const wrong = ['--content-md5', Buffer.from(md5(Buffer.of()), 'hex').toString('base64')]
+  t.match(await aws.apiFailing('put-object', ...object, '--body', file, ...wrong), 'BadDigest')
+  await aws.api('delete-object', ...object)
+  t.match(await aws.apiFailing('head-object', ...object), '404')
+}
+
+function sumOf(algorithm: ChecksumAlgorithm, data: Buffer): string {
+  const checksum = createChecksum(algorithm)
+  checksum.update(data)
+  return checksum.digest()
+}
+
+/** One that the caller states and one that the program computes: clients/checksums tries every algorithm. */
+async function checksums(t: Test, aws: Aws): Promise<void> {
+  const bucket = aws.modern ? 'cli-sums' : 'cli-sums-older'
+  const on = ['--bucket', bucket]
+  await aws.s3('mb', `s3://${bucket}`)
+  const file = join(aws.home, 'sums.bin')
+  const got = join(aws.home, 'sums.got')
+  const data = bytes('sums', 70 * KiB)
+  await writeFile(file, data)
+  // CRC64NVME is younger than the older versions.
+  const [stated, flag] = aws.modern
+    ? (['CRC64NVME', '--checksum-crc64-nvme'] as const)
+    : (['CRC32C', '--checksum-crc32-c'] as const)
+  const object = [...on, '--key', stated]
+  const value = sumOf(stated, data)
+  const put = await aws.api('put-object', ...object, '--body', file, flag, value)
+  t.equal(put[`Checksum${stated}`], value, `${stated} is verified and told`)
+  const wrong = sumOf(stated, Buffer.from('something else'))
+  t.match(await aws.apiFailing('put-object', ...object, '--body', file, flag, wrong), 'BadDigest')
+  const answer = await aws.api('get-object', ...object, '--checksum-mode', 'ENABLED', got)
+  t.equal(answer[`Checksum${stated}`], value, `${stated} comes with the object`)
+  t.same(await readFile(got), data, 'the refused body replaced nothing')
+
+  const computed = [...on, '--key', 'computed']
+  const sent = await aws.api('put-object', ...computed, '--body', file, '--checksum-algorithm', 'SHA1')
+  const attributes = await aws.api(
+    'get-object-attributes',
+    ...[...computed, '--object-attributes', 'ETag', 'Checksum', 'ObjectSize'],
+  )
+  const ChecksumSHA1 = sumOf('SHA1', data)
+  t.match(sent, { ChecksumSHA1 })
+  t.match(attributes, { ETag: md5(data), ObjectSize: data.length, Checksum: { ChecksumSHA1 } })
+}
+
+async function multipart(t: Test, aws: Aws): Promise<void> {
+  const on = ['--bucket', 'cli-multi']
+  const object = [...on, '--key', 'in parts']
+  await aws.api('create-bucket', ...on)
+  const [one, two, three] = [bytes('part 1', 5 * MiB), bytes('part 2', 5 * MiB + 1), bytes('part 3', 7)] as const
+  const whole = Buffer.concat([one, two, three])
+  const fileOf = async (name: string, data: Buffer) => {
+    await writeFile(join(aws.home, name), data)
+    return join(aws.home, name)
+  }
+  const create = ['--content-type', 'x/y', '--metadata', 'kept=yes']
+  const { UploadId } = await aws.api('create-multipart-upload', ...object, ...create)
+  const upload = [...object, '--upload-id', UploadId]
+  const part = async (n: number, data: Buffer) =>
+    aws.api('upload-part', ...upload, '--part-number', String(n), '--body', await fileOf(`part-${n}`, data))
+  // Out of order, with a gap, and one sent twice.
+  const third = await part(7, three)
+  await part(1, three)
+  const first = await part(1, one)
+  t.equal(first.ETag, `"${md5(one)}"`)
+  await aws.api('put-object', ...on, '--key', 'source', '--body', await fileOf('source', two))
+  const source = ['--copy-source', 'cli-multi/source']
+  const second = await aws.api('upload-part-copy', ...upload, '--part-number', '3', ...source)
+  const nine = ['--part-number', '9', '--copy-source-range', 'bytes=1-9']
+  const ranged = await aws.api('upload-part-copy', ...upload, ...source, ...nine)
+  t.equal(ranged.CopyPartResult.ETag, `"${md5(two.subarray(1, 10))}"`)
+
+  const listed = await aws.api('list-parts', ...upload, '--page-size', '2')
+  t.same(
+    listed.Parts.map(({ PartNumber, Size }: { PartNumber: number; Size: number }) => `${PartNumber}: ${Size}`),
+    [`1: ${one.length}`, `3: ${two.length}`, '7: 7', '9: 9'],
+  )
+  t.match((await aws.api('list-multipart-uploads', ...on)).Uploads, [{ Key: 'in parts', UploadId }])
+
+  const small = { PartNumber: 7, ETag: third.ETag }
+  const complete = (...Parts: object[]) => [...upload, '--multipart-upload', JSON.stringify({ Parts })]
+  const after = { PartNumber: 9, ETag: ranged.CopyPartResult.ETag }
+  t.match(await aws.apiFailing('complete-multipart-upload', ...complete(small, after)), 'EntityTooSmall')
+  const done = await aws.api(
+    'complete-multipart-upload',
+    ...complete({ PartNumber: 1, ETag: first.ETag }, { PartNumber: 3, ETag: second.CopyPartResult.ETag }, small),
+  )
+  const etag = `"${md5(Buffer.concat([one, two, three].map((data) => Buffer.from(md5(data), 'hex'))))}-3"`
+  t.equal(done.ETag, etag)
+  const got = join(aws.home, 'whole')
+  const head = await aws.api('get-object', ...object, got)
+  t.match(head, { ETag: etag, ContentLength: whole.length, ContentType: 'x/y', Metadata: { kept: 'yes' } })
+  t.equal(await sha256OfFile(got), sha256(whole))
+  const middle = await aws.api('get-object', ...object, '--part-number', '2', got)
+  t.match(middle, { PartsCount: 3, ContentRange: `bytes ${one.length}-${one.length + two.length - 1}/${whole.length}` })
+  t.same(await readFile(got), two)
+
+  const doomed = await aws.api('create-multipart-upload', ...on, '--key', 'doomed')
+  const abort = [...on, '--key', 'doomed', '--upload-id', doomed.UploadId]
+  await aws.api('abort-multipart-upload', ...abort)
+  t.match(await aws.apiFailing('list-parts', ...abort), 'NoSuchUpload')
+}
