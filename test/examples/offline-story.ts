@@ -52,16 +52,14 @@ export class Story {
   }
 
   /** Signs in, stores the folder and posts its task. */
-  async store(...price: readonly string[]): Promise<void> {
+  async store(): Promise<void> {
     const input = `${this.server.platformPassword}\n`
-    const said = await run(SCRIPT, ['store', this.#folder, BUCKET, ...price], { ...this.#options(), input })
-    this.#task = /Task ([0-9a-f-]{36})\n$/.exec(said.toString('utf8'))?.[1] ?? ''
-    if (this.#task === '') throw new Error(`no task: ${said}`)
+    await run(SCRIPT, ['store', this.#folder, BUCKET], { ...this.#options(), input })
   }
 
   /** Does what `store` does without the script and its programs. */
-  async storeDirectly(): Promise<void> {
-    const terms = { IsPublic: true, AutoBid: true, MaxPrice: '0.000001', ExpireDays: 1 }
+  async storeDirectly(MaxPrice = '0.000001'): Promise<void> {
+    const terms = { IsPublic: true, AutoBid: true, MaxPrice, ExpireDays: 1 }
     await this.#send('PUT', `/${BUCKET}`)
     await this.#send('POST', `/${BUCKET}?x-deal-config=`, JSON.stringify({ OfflineTerms: terms }))
     for (const [key, content] of Object.entries(FILES))
@@ -108,10 +106,15 @@ export class Story {
 
   /** Resolves when the bytes of all objects are only in deals. */
   async untilCold(): Promise<void> {
-    await until('the objects are only in deals', async () => {
-      const answers = await Promise.all(KEYS.map((key) => this.#head(key)))
-      return answers.every(({ headers }) => headers['x-amz-storage-class'] === 'DEEP_ARCHIVE')
-    })
+    await until('the objects are only in deals', async () =>
+      (await this.classes()).every((storageClass) => storageClass === 'DEEP_ARCHIVE'),
+    )
+  }
+
+  /** The storage class of each object. */
+  async classes(): Promise<unknown[]> {
+    const answers = await Promise.all(KEYS.map((key) => this.#head(key)))
+    return answers.map(({ headers }) => headers['x-amz-storage-class'])
   }
 
   async advance(epochs: number): Promise<void> {
@@ -124,12 +127,15 @@ export class Story {
 
   /** Resolves when the only deal of the task is in this state. Returns its provider. */
   async untilDealIs(status: string): Promise<string> {
-    const network = await this.#network()
     return until(`the deal is ${status}`, async () => {
-      const { data } = await network.ask(`offlinedeals/${BUCKET}?uuid=${this.#task}`)
-      const { deals } = data as TaskState
+      const { deals } = await this.#taskState()
       return deals.length === 1 && deals[0]?.status === status && (deals[0].miner_fid ?? undefined)
     })
+  }
+
+  /** Resolves when the task is in this state. */
+  async untilTaskIs(status: string): Promise<void> {
+    await until(`the task is ${status}`, async () => (await this.#taskState()).task_status === status)
   }
 
   /** Lets the providers bid, and the best one fetch the CAR. Returns it. */
@@ -151,6 +157,11 @@ export class Story {
     await this.untilDealIs('FileImported')
     await this.advance(252)
     await this.untilDealIs('DealActive')
+  }
+
+  async #taskState(): Promise<TaskState> {
+    const { data } = await (await this.#network()).ask(`offlinedeals/${BUCKET}?uuid=${this.#task}`)
+    return data as TaskState
   }
 
   get #folder(): string {

@@ -6,9 +6,6 @@ t.setTimeout(600_000)
 /** What the wallet has at first, millionths of a coin. */
 const COINS = 10_000_000n
 
-/** Epochs of a day, which pass when the test wants it. */
-const CONTROLLED = ['--network-epoch-seconds', '86400', '--network-control', 'on']
-
 t.test('a file is uploaded, paid, stored by a provider, and the bill adds up', async (t) => {
   const story = await PayStory.start(t)
   if (!story) return
@@ -24,17 +21,4 @@ t.test('a file is uploaded, paid, stored by a provider, and the bill adds up', a
   t.match(deals, [/^t01000\s+StorageDealActive\s+Success$/])
   t.ok(unlocked > 0n && unlocked < amount, `${unlocked} of ${amount}`)
   t.equal(await story.balance(), COINS - unlocked, 'the rest came back')
-})
-
-t.test('without a deal in time, the whole payment comes back', async (t) => {
-  const story = await PayStory.start(t, { args: CONTROLLED, walletKey: Buffer.alloc(32, 7) })
-  if (!story) return
-  await story.fund('10')
-  await story.store()
-  t.match(await story.pay(), { code: 0 })
-  t.ok((await story.balance()) < COINS)
-  t.equal(await story.status(), 'Processing')
-  await story.advance(7)
-  await story.untilStatus('Refunded')
-  t.equal(await story.balance(), COINS)
 })

@@ -2,12 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { openKeystore } from '../../src/cli/wallet/keystore.js'
-import { DealClient } from '../services/deal-client.js'
-import { Client } from '../services/gateway-client.js'
 import { bytes } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { writeKeystore } from '../support/content/keystore.js'
-import { firstAccount } from '../support/gateway/embedded.js'
 import { type Finished, findClient, type RunOptions, run, runAny } from '../support/programs/run.js'
 import { CLI, runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
@@ -35,7 +32,6 @@ interface LiveUpload {
 export interface StoryOptions {
   /** The wallet is there already, linked to the key pair; otherwise the script makes it. */
   readonly walletKey?: Uint8Array
-  readonly args?: readonly string[]
   readonly env?: Record<string, string>
 }
 
@@ -50,10 +46,10 @@ export class PayStory {
   }
 
   /** Undefined, with the test skipped, without aws-cli. */
-  static async start(t: Test, { args = [], env = {}, walletKey }: StoryOptions = {}): Promise<PayStory | undefined> {
+  static async start(t: Test, { env = {}, walletKey }: StoryOptions = {}): Promise<PayStory | undefined> {
     if (!(await findClient(t, 'aws'))) return undefined
     const server = await startDealgate(t, {
-      args: ['--config', 'examples/pay-for-storage/dealgate.json', ...args],
+      args: ['--config', 'examples/pay-for-storage/dealgate.json'],
       env,
     })
     const story = new PayStory(server, temporaryFolder(t))
@@ -119,15 +115,6 @@ export class PayStory {
   async balance(): Promise<bigint> {
     const { balance } = JSON.parse(await this.#wallet('balance'))
     return BigInt(Math.round(Number(balance) * 1e6))
-  }
-
-  /** Lets so many epochs pass at once. */
-  async advance(epochs: number): Promise<void> {
-    const { gateway, data } = this.server
-    const client = new Client(gateway, 'gateway')
-    const { accessKey: username, secretKey: password } = firstAccount(data)
-    client.token = (await client.call('Login', { username, password })).token
-    await new DealClient(client).advance(String(epochs))
   }
 
   async #upload(): Promise<LiveUpload> {

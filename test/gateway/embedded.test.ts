@@ -110,16 +110,21 @@ const ODD_KEYS = [
   'é'.repeat(300),
 ]
 
+/** With a single quirk, keys of each kind that a gateway treats by itself are enough. */
+const FEW = ['a/b/c', 'ünï/😀/\uffee', '%2F%41']
+const FEW_ODD = ['x/', 'x//y', '..', 'back\\slash']
+
 t.test('objects go in and come out, in every mode', async (t) => {
   const modes: (readonly QuirkName[])[] = [[], legacy, ...quirkNames.map((name) => [name])]
   for (const quirks of modes) {
     await t.test(quirks.length > 1 ? 'legacy' : quirks.join() || 'full', async (t) => {
       const client = await start(t, quirks)
       const big = quirks.length !== 1
-      for (const key of KEYS) await roundTrip(t, client, key, randomBytes(key === 'a/b/c' && big ? 3_000_000 : 100))
+      for (const key of big ? KEYS : ['plain', ...FEW])
+        await roundTrip(t, client, key, randomBytes(key === 'a/b/c' && big ? 3_000_000 : 100))
       await roundTrip(t, client, 'empty', Buffer.alloc(0))
       const strict = !(await client.features()).anyKey
-      for (const key of ODD_KEYS) {
+      for (const key of big ? ODD_KEYS : FEW_ODD) {
         t.equal((await client.refusesKey(key)) !== undefined, strict && key !== 'x/', key)
         if (!strict) await roundTrip(t, client, key, Buffer.from(key))
         else if (key !== 'x/') {

@@ -275,13 +275,10 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
   const modes: (readonly QuirkName[])[] = [
     [],
     legacy,
-    ['one-level-listing'],
-    ['year-one-prefixes', 'null-arrays'],
+    ['one-level-listing', 'year-one-prefixes', 'null-arrays'],
     ['strict-keys'],
-    ['no-head'],
     ['strict-keys', 'no-head'],
     ['one-level-listing', 'unsorted-listing', 'no-head'],
-    ['recursive-remove', 'code-zero-errors', 'missing-bucket-texts'],
   ]
   for (const quirks of modes) {
     await t.test(quirks.length > 9 ? 'legacy' : quirks.join() || 'full', async (t) => {
@@ -301,7 +298,7 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
       })
       const client = pool.for(await services.gateway.credentials())
       const strict = quirks.includes('strict-keys')
-      const sets = fc.sample(strict ? tree : anyKey, { numRuns: 4, seed: 7 })
+      const sets = fc.sample(strict ? tree : anyKey, { numRuns: 3, seed: 7 })
       sets.push(sorted(['a', 'b/', 'b/c', 'd/e/f', 'd/', 'g-', 'g/h', 'g0', 'empty/', '.h', '😀', '\uffee']))
       for (const [n, keys] of sets.entries()) {
         const bucket = `bucket-${n}`
@@ -310,7 +307,7 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
           await client.upload(bucket, key, 0, { contentType: undefined, headers: {}, metadata: {} }).commit(anyOrder())
           if (key.endsWith('/')) stored.add(`${bucket}/${key}`)
         }
-        for (const query of fc.sample(queryFor(keys), { numRuns: 40, seed: n })) {
+        for (const query of fc.sample(queryFor(keys), { numRuns: 20, seed: n })) {
           assert.deepEqual(names(await client.list(bucket, query)), model(keys, query), JSON.stringify({ keys, query }))
         }
         const all = { prefix: '', delimiter: '', after: '', limit: 3 }

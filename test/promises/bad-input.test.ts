@@ -14,7 +14,8 @@ inEachMode(t, async (t, server) => {
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   const kept = bytes('kept', 10 * KiB)
   await send(server, { method: 'PUT', target: targetOf(BUCKET, 'kept'), body: kept })
-  const tests = { documents, targets, queries, headers, framing, slow }
+  // A legacy gateway refuses keys; what else is wrong never reaches a gateway.
+  const tests = server.mode === 'full' ? { documents, targets, queries, headers, framing, slow } : { targets }
   for (const [name, test] of Object.entries(tests)) {
     await t.test(name, (t) => test(t, server))
     t.same(
@@ -62,10 +63,9 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
       t.equal(answer.code, 'MalformedXML', `${method} ${target.split('?')[0]}: ${name}`)
     }
     // The client hears of it although it is still sending; more than once, as a race is what could keep it from that.
-    // The gateway has no part in it.
     const large = Buffer.from(`<Delete>${'<Object><Key>kept</Key></Object>'.repeat(330_000)}</Delete>`)
     const headers = contentMd5(large)
-    for (let i = 0; i < (server.mode === 'full' ? 5 : 1); i++) {
+    for (let i = 0; i < 5; i++) {
       const answer = await send(server, { method, target, body: large, headers, payloadHash: UNSIGNED_PAYLOAD })
       t.match([answer.status, answer.code], [400, 'MaxMessageLengthExceeded'], '10 MB')
     }
@@ -278,9 +278,9 @@ async function framing(t: Test, server: Dealgate): Promise<void> {
 }
 
 /** Fifty clients that hardly say anything, in three ways, hold no other client up. */
-async function slow(t: Test, { mode }: Dealgate): Promise<void> {
+async function slow(t: Test): Promise<void> {
   // Of its own: bodies that a busy machine sends slowly are to stall nowhere else.
-  const server = await startDealgate(t, { mode, args: ['--body-idle-seconds', '2'] })
+  const server = await startDealgate(t, { args: ['--body-idle-seconds', '2'] })
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   t.equal((await send(server, { method: 'PUT', target: targetOf(BUCKET, 'kept') })).status, 200)
   const target = targetOf(BUCKET, 'slow')

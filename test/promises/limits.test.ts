@@ -6,7 +6,6 @@ import { defaultLimits } from '../../src/server/limits.js'
 import type { Endpoint } from '../suites/sign.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { startInProcess } from '../support/server/in-process.js'
-import { modes } from '../support/server/modes.js'
 import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 /** What clients may have under way at once, and how slowly. */
@@ -14,12 +13,12 @@ import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } f
 const BUCKET = 'limits'
 const BODY = Buffer.from('hello')
 
-async function start(t: Test, mode: (typeof modes)[number], limits: Partial<Limits>) {
+async function start(t: Test, limits: Partial<Limits>) {
   const identities = ['one', 'two', 'three'].map((name) => ({
     accessKeyId: `${name}-key`,
     secretAccessKey: `${name}-secret`,
   }))
-  const { endpoint, gateway } = await startInProcess(t, mode, { identities, limits: { ...defaultLimits, ...limits } })
+  const { endpoint, gateway } = await startInProcess(t, 'full', { identities, limits: { ...defaultLimits, ...limits } })
   const as = (name: string): Endpoint => ({
     endpoint,
     region: 'us-east-1',
@@ -62,84 +61,82 @@ async function finish({ request, answer }: Begun): Promise<number> {
   return (await answer).status
 }
 
-for (const mode of modes) {
-  t.test(`${mode}: bodies at once, of one client and of all`, async (t) => {
-    const { as, anonymous } = await start(t, mode, { maxBodies: 4, maxBodiesPerClient: 2 })
-    const refused = async (who: Endpoint, why: string) => {
-      const begun = await begin(who, 'open/x')
-      const { status, code, headers } = await begun.answer
-      begun.request.destroy()
-      t.match({ status, code, headers }, { status: 503, code: 'SlowDown', headers: { 'retry-after': /^\d+$/ } }, why)
-      t.equal(begun.inside, false, `${why}: the body is not asked for`)
-    }
-    const first = await begin(as('one'), 'a')
-    const second = await begin(as('one'), 'b')
-    await refused(as('one'), 'a third of the same key')
-    const other = await begin(as('two'), 'c')
-    t.same([first.inside, second.inside, other.inside], [true, true, true])
-    t.equal(await finish(first), 200)
-    const third = await begin(as('one'), 'd')
-    t.equal(third.inside, true, 'there is room again')
-    const fourth = await begin(as('two'), 'e')
-    await refused(as('three'), 'a fifth of all')
-    for (const begun of [second, other, third, fourth]) t.equal(await finish(begun), 200)
+t.test('bodies at once, of one client and of all', async (t) => {
+  const { as, anonymous } = await start(t, { maxBodies: 4, maxBodiesPerClient: 2 })
+  const refused = async (who: Endpoint, why: string) => {
+    const begun = await begin(who, 'open/x')
+    const { status, code, headers } = await begun.answer
+    begun.request.destroy()
+    t.match({ status, code, headers }, { status: 503, code: 'SlowDown', headers: { 'retry-after': /^\d+$/ } }, why)
+    t.equal(begun.inside, false, `${why}: the body is not asked for`)
+  }
+  const first = await begin(as('one'), 'a')
+  const second = await begin(as('one'), 'b')
+  await refused(as('one'), 'a third of the same key')
+  const other = await begin(as('two'), 'c')
+  t.same([first.inside, second.inside, other.inside], [true, true, true])
+  t.equal(await finish(first), 200)
+  const third = await begin(as('one'), 'd')
+  t.equal(third.inside, true, 'there is room again')
+  const fourth = await begin(as('two'), 'e')
+  await refused(as('three'), 'a fifth of all')
+  for (const begun of [second, other, third, fourth]) t.equal(await finish(begun), 200)
 
-    const unsigned = [await begin(anonymous, 'open/f'), await begin(anonymous, 'open/g')]
-    await refused(anonymous, 'more than half without a signature')
-    const signed = [await begin(as('one'), 'h'), await begin(as('two'), 'i')]
-    for (const begun of [...unsigned, ...signed]) t.equal(await finish(begun), 200)
-    const gone = await begin(as('one'), 'j')
-    gone.request.destroy()
-    // What a client that went away held is free once the server has noticed.
-    for (let i = 0; i < 100; i++) {
-      const again = await begin(as('one'), 'k')
-      t.equal(await finish(again), 200)
-    }
-  })
+  const unsigned = [await begin(anonymous, 'open/f'), await begin(anonymous, 'open/g')]
+  await refused(anonymous, 'more than half without a signature')
+  const signed = [await begin(as('one'), 'h'), await begin(as('two'), 'i')]
+  for (const begun of [...unsigned, ...signed]) t.equal(await finish(begun), 200)
+  const gone = await begin(as('one'), 'j')
+  gone.request.destroy()
+  // What a client that went away held is free once the server has noticed.
+  for (let i = 0; i < 100; i++) {
+    const again = await begin(as('one'), 'k')
+    t.equal(await finish(again), 200)
+  }
+})
 
-  t.test(`${mode}: bytes of bodies without a length on disk`, async (t) => {
-    const { as } = await start(t, mode, { maxSpoolBytes: 150_000, maxSpoolBytesPerClient: 100_000 })
-    const put = (who: Endpoint, size: number) => {
-      const target = targetOf(BUCKET, 'spooled')
-      const { headers } = sign(who, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-      const request = open(who, 'PUT', target, { ...headers, 'transfer-encoding': 'chunked' })
-      const answer = answerTo(request)
-      request.end(Buffer.alloc(size))
-      return answer
-    }
-    for (let i = 0; i < 3; i++) {
-      t.equal((await put(as('one'), 90_000)).status, 200, 'what was taken is given back')
-      t.match(await put(as('one'), 110_000), { status: 503, code: 'SlowDown', headers: { 'retry-after': /^\d+$/ } })
-    }
-    t.equal(
-      (await send(as('one'), { method: 'HEAD', target: targetOf(BUCKET, 'spooled') })).headers['content-length'],
-      '90000',
-    )
-  })
-
-  t.test(`${mode}: a body that trickles`, async (t) => {
-    const { as } = await start(t, mode, { bodyIdleMs: 1000, minBodyRate: 1000 })
-    const who = as('one')
-    const target = targetOf(BUCKET, 'trickle')
+t.test('bytes of bodies without a length on disk', async (t) => {
+  const { as } = await start(t, { maxSpoolBytes: 150_000, maxSpoolBytesPerClient: 100_000 })
+  const put = (who: Endpoint, size: number) => {
+    const target = targetOf(BUCKET, 'spooled')
     const { headers } = sign(who, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-    const lines = Object.entries({ ...headers, 'content-length': '1000000' }).map(([n, v]) => `${n}: ${v}\r\n`)
-    const text = await new Promise<string>((resolve) => {
-      const { hostname, port } = new URL(who.endpoint)
-      const socket = connect(Number(port), hostname, () =>
-        socket.write(`PUT ${target} HTTP/1.1\r\n${lines.join('')}\r\n`),
-      )
-      const trickle = setInterval(() => socket.write('x'), 50)
-      let received = ''
-      socket.setEncoding('utf8').on('data', (chunk) => {
-        received += chunk
-        if (received.includes('</Error>')) socket.destroy()
-      })
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        clearInterval(trickle)
-        resolve(received)
-      })
+    const request = open(who, 'PUT', target, { ...headers, 'transfer-encoding': 'chunked' })
+    const answer = answerTo(request)
+    request.end(Buffer.alloc(size))
+    return answer
+  }
+  for (let i = 0; i < 3; i++) {
+    t.equal((await put(as('one'), 90_000)).status, 200, 'what was taken is given back')
+    t.match(await put(as('one'), 110_000), { status: 503, code: 'SlowDown', headers: { 'retry-after': /^\d+$/ } })
+  }
+  t.equal(
+    (await send(as('one'), { method: 'HEAD', target: targetOf(BUCKET, 'spooled') })).headers['content-length'],
+    '90000',
+  )
+})
+
+t.test('a body that trickles', async (t) => {
+  const { as } = await start(t, { bodyIdleMs: 1000, minBodyRate: 1000 })
+  const who = as('one')
+  const target = targetOf(BUCKET, 'trickle')
+  const { headers } = sign(who, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+  const lines = Object.entries({ ...headers, 'content-length': '1000000' }).map(([n, v]) => `${n}: ${v}\r\n`)
+  const text = await new Promise<string>((resolve) => {
+    const { hostname, port } = new URL(who.endpoint)
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(`PUT ${target} HTTP/1.1\r\n${lines.join('')}\r\n`),
+    )
+    const trickle = setInterval(() => socket.write('x'), 50)
+    let received = ''
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      received += chunk
+      if (received.includes('</Error>')) socket.destroy()
     })
-    t.match(text, /^HTTP\/1.1 400 .*<Code>RequestTimeout<\/Code>/s)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      clearInterval(trickle)
+      resolve(received)
+    })
   })
-}
+  t.match(text, /^HTTP\/1.1 400 .*<Code>RequestTimeout<\/Code>/s)
+})

@@ -231,49 +231,47 @@ t.test('destinations are tried out, unless that is not wanted', async (t) => {
   await t.rejects(s3.send(new GetBucketNotificationConfigurationCommand({ Bucket })), { name: 'AccessDenied' })
 })
 
-for (const mode of modes) {
-  t.test(`${mode}: kill -9 between a PUT and its delivery`, async (t) => {
-    const receiver = await WebhookReceiver.start(t)
-    const args = ['--webhook-secret', 'hook=signing secret', '--log-level', 'debug']
-    const env = { DEALGATE_WEBHOOK: `hook=${receiver.url.replace('//', '//me:THE-PASSWORD@')}/in?token=THE-TOKEN` }
-    const data = t.testdir()
-    const first = await startDealgate(t, { mode, data, args, env })
-    const client = (endpoint: string, { accessKey, secretKey } = first) =>
-      new S3Client({
-        endpoint,
-        region: 'us-east-1',
-        forcePathStyle: true,
-        credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
-      })
-    const s3 = client(first.endpoint)
-    t.teardown(() => s3.destroy())
-    await s3.send(new CreateBucketCommand({ Bucket }))
-    await subscribe(s3, ['s3:ObjectCreated:*', 's3:ObjectRemoved:*'])
-    // It hangs, so that the first is under way and the others wait.
-    receiver.behave = () => {}
-    await Promise.all(['a', 'b', 'c'].map((Key) => s3.send(new PutObjectCommand({ Bucket, Key, Body: Key }))))
-    await s3.send(new DeleteObjectCommand({ Bucket, Key: 'a' }))
-    await until('one is under way', () => receiver.all.length >= 2)
-    const killed = await first.stop('SIGKILL')
-    await receiver.stop()
-    receiver.behave = undefined
-    t.same(receiver.events, [])
+t.test('kill -9 between a PUT and its delivery', async (t) => {
+  const receiver = await WebhookReceiver.start(t)
+  const args = ['--webhook-secret', 'hook=signing secret', '--log-level', 'debug']
+  const env = { DEALGATE_WEBHOOK: `hook=${receiver.url.replace('//', '//me:THE-PASSWORD@')}/in?token=THE-TOKEN` }
+  const data = t.testdir()
+  const first = await startDealgate(t, { data, args, env })
+  const client = (endpoint: string, { accessKey, secretKey } = first) =>
+    new S3Client({
+      endpoint,
+      region: 'us-east-1',
+      forcePathStyle: true,
+      credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+    })
+  const s3 = client(first.endpoint)
+  t.teardown(() => s3.destroy())
+  await s3.send(new CreateBucketCommand({ Bucket }))
+  await subscribe(s3, ['s3:ObjectCreated:*', 's3:ObjectRemoved:*'])
+  // It hangs, so that the first is under way and the others wait.
+  receiver.behave = () => {}
+  await Promise.all(['a', 'b', 'c'].map((Key) => s3.send(new PutObjectCommand({ Bucket, Key, Body: Key }))))
+  await s3.send(new DeleteObjectCommand({ Bucket, Key: 'a' }))
+  await until('one is under way', () => receiver.all.length >= 2)
+  const killed = await first.stop('SIGKILL')
+  await receiver.stop()
+  receiver.behave = undefined
+  t.same(receiver.events, [])
 
-    const second = await startDealgate(t, { mode, data, args, env })
-    await receiver.start()
-    await until('all is told', () => receiver.events.length >= 4)
-    t.same([...receiver.events].sort(), [
-      'ObjectCreated:Put a',
-      'ObjectCreated:Put b',
-      'ObjectCreated:Put c',
-      'ObjectRemoved:Delete a',
-    ])
-    t.ok(receiver.events.indexOf('ObjectRemoved:Delete a') > receiver.events.indexOf('ObjectCreated:Put a'))
-    t.match(receiver.taken.at(-1)?.headers['x-dealgate-signature'], /^t=\d+,v1=[0-9a-f]{64}$/)
-    const ended = await second.stop()
-    t.equal(ended.code, 0)
-    for (const secret of ['THE-TOKEN', 'THE-PASSWORD', 'signing secret'])
-      for (const { stderr, stdout } of [killed, ended]) t.notOk((stderr + stdout).includes(secret), `no ${secret}`)
-    t.match(killed.stderr + ended.stderr, /"webhook":"hook"/, 'but the webhook’s name')
-  })
-}
+  const second = await startDealgate(t, { data, args, env })
+  await receiver.start()
+  await until('all is told', () => receiver.events.length >= 4)
+  t.same([...receiver.events].sort(), [
+    'ObjectCreated:Put a',
+    'ObjectCreated:Put b',
+    'ObjectCreated:Put c',
+    'ObjectRemoved:Delete a',
+  ])
+  t.ok(receiver.events.indexOf('ObjectRemoved:Delete a') > receiver.events.indexOf('ObjectCreated:Put a'))
+  t.match(receiver.taken.at(-1)?.headers['x-dealgate-signature'], /^t=\d+,v1=[0-9a-f]{64}$/)
+  const ended = await second.stop()
+  t.equal(ended.code, 0)
+  for (const secret of ['THE-TOKEN', 'THE-PASSWORD', 'signing secret'])
+    for (const { stderr, stdout } of [killed, ended]) t.notOk((stderr + stdout).includes(secret), `no ${secret}`)
+  t.match(killed.stderr + ended.stderr, /"webhook":"hook"/, 'but the webhook’s name')
+})
