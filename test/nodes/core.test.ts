@@ -9,7 +9,6 @@ import { otherNodes } from './installed-package.js'
 const CORE = [
   's3/common',
   's3/get-object',
-  's3/range',
   's3/copy-object',
   'objects/complete-multipart-upload',
   's3/post-object',

@@ -3,13 +3,14 @@ import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
 import type { Identity } from '../../src/api/identity.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { signedRequest } from '../support/sign/signed-request.js'
+import { signVersion2 } from '../support/sign/version-2.js'
 
 const owner: Identity = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const writer: Identity = {
@@ -97,3 +98,26 @@ for (const mode of modes) {
     })
   })
 }
+
+const DAY_MS = 86_400_000
+
+t.test('a form of version 2 is good for at most seven days', async (t) => {
+  const { endpoint, s3 } = await startInProcess(t, 'full')
+  await s3.send(new CreateBucketCommand({ Bucket: 'forms' }))
+  const post = (days: number) => {
+    const expiration = new Date(Date.now() + days * DAY_MS).toISOString()
+    const conditions = [{ bucket: 'forms' }, ['starts-with', '$key', '']]
+    const policy = Buffer.from(JSON.stringify({ expiration, conditions })).toString('base64')
+    const form = new FormData()
+    form.set('key', 'a')
+    form.set('AWSAccessKeyId', 'test-key')
+    form.set('policy', policy)
+    form.set('signature', signVersion2('test-secret', policy))
+    form.set('file', new Blob(['text']))
+    return fetch(`${endpoint}/forms`, { method: 'POST', body: form })
+  }
+  t.equal((await post(6.9)).status, 204)
+  const refused = await post(7.1)
+  t.equal(refused.status, 403)
+  t.match(await refused.text(), /within seven days/)
+})

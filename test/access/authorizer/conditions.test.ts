@@ -2,8 +2,12 @@ import t from 'tap'
 import { conditionsOf } from '../../../src/access/conditions.js'
 import { CONDITION_KEYS } from '../../../src/access/language/condition-keys.js'
 import type { Caller } from '../../../src/api/identity.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { keptLog } from '../../support/server/kept-log.js'
 import { requestHead } from '../../support/sign/request-head.js'
 import { example } from '../../support/sign/sign-head.js'
+import { signedRequest, unsignedRequest } from '../../support/sign/signed-request.js'
+import { until } from '../../support/waiting.js'
 
 t.test('a request supplies every condition key that a policy can name', async (t) => {
   const headers = CONDITION_KEYS.filter((key) => key.startsWith('s3:x-amz-')).map(
@@ -37,3 +41,65 @@ t.test('a request supplies every condition key that a policy can name', async (t
   t.same(tagged.get('s3:requestobjecttagkeys'), ['Team', 'team', 'TEAMS'], 'it does among the values')
   for (const key of CONDITION_KEYS) t.ok(conditions.get(key.endsWith('/') ? `${key}team` : key), key)
 })
+
+const owner = { accessKeyId: 'owner-key', secretAccessKey: 'secret-of-the-owner' }
+const OFFICE = '192.0.2.10'
+const OTHER = '203.0.113.9'
+
+/** Everyone in the office reads, by TLS. */
+const POLICY = {
+  Version: '2012-10-17',
+  Statement: {
+    Effect: 'Allow',
+    Principal: '*',
+    Action: 's3:GetObject',
+    Resource: 'arn:aws:s3:::photos/*',
+    Condition: { IpAddress: { 'aws:SourceIp': '192.0.2.0/24' }, Bool: { 'aws:SecureTransport': 'true' } },
+  },
+}
+
+for (const [what, trustedProxies] of [
+  ['no trusted proxy', []],
+  ['another trusted proxy', ['198.51.100.0/24', '2001:db8::/32']],
+  ['a trusted proxy', ['198.51.100.0/24', '127.0.0.1']],
+] as const) {
+  t.test(`${what}: conditions and the access log`, async (t) => {
+    const { log, lines } = keptLog()
+    const { endpoint } = await startInProcess(t, 'full', { identities: [owner], trustedProxies, log })
+    const put = (path: string, query: Record<string, string>, body: string) =>
+      signedRequest(endpoint, owner, { method: 'PUT', path, query, body })
+    t.equal((await put('/photos', {}, '')).status, 200)
+    t.equal((await put('/photos/cat', {}, 'a cat')).status, 200)
+    t.equal((await put('/photos', { policy: '' }, JSON.stringify(POLICY))).status, 204)
+
+    const trusted = what === 'a trusted proxy'
+    for (const [chain, proto, opens, client] of [
+      [OFFICE, 'https', true, OFFICE],
+      [OFFICE, 'http', false, OFFICE],
+      [OFFICE, undefined, false, OFFICE],
+      [OTHER, 'https', false, OTHER],
+      [`${OFFICE}, ${OTHER}`, 'https', false, OTHER],
+      [`${OTHER}, ${OFFICE}`, 'https', true, OFFICE],
+      [`${OTHER}, ${OFFICE}, 198.51.100.3`, 'https', true, OFFICE],
+      [`${OFFICE}, junk`, 'https', false, '127.0.0.1'],
+      [`${OFFICE}:80`, 'https', false, '127.0.0.1'],
+      [undefined, 'https', false, '127.0.0.1'],
+    ] as const) {
+      const headers = { ...(chain && { 'x-forwarded-for': chain }), ...(proto && { 'x-forwarded-proto': proto }) }
+      const name = `${chain} by ${proto}`
+      const known = lines.length
+      const { status } = await unsignedRequest(endpoint, { method: 'GET', path: '/photos/cat', headers })
+      t.equal(status, trusted && opens ? 200 : 403, name)
+      const remote = () =>
+        lines.slice(known).flatMap(({ access }) => (access ? [(access as { remote: string }).remote] : []))
+      await until('the line is logged', () => remote().length > 0)
+      t.same(remote(), [trusted ? client : '127.0.0.1'], `${name}: the access log`)
+    }
+    const known = lines.length
+    const broken = { method: 'GET', path: `/photos/${'k'.repeat(1025)}`, headers: { 'x-forwarded-for': OTHER } }
+    await unsignedRequest(endpoint, broken)
+    await until('the refused request is logged', () => lines.slice(known).some(({ access }) => access))
+    const refused = lines.slice(known).find(({ access }) => access)?.access
+    t.match(refused, { remote: trusted ? OTHER : '127.0.0.1' }, 'a request whose head is refused')
+  })
+}

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { TokenBuckets } from '../../../src/common/http/client-rate.js'
 import type { TrafficBounds } from '../../../src/server/traffic/gate.js'
+import { SharedRunning } from '../../../src/server/traffic/shared-running.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
-import { SignalBoard } from '../../../src/state/signals.js'
+import { noSignals, SignalBoard } from '../../../src/state/signals.js'
 import { until } from '../../support/waiting.js'
 
 /** A traffic whose clock the test sets. */
@@ -249,4 +250,28 @@ t.test('processes on one state count requests in progress together', async (t) =
   ])
     boards[0]?.receive(`- running ["a",${message},[["key one",${running}]]]`)
   t.notOk(refuses(one), 'an earlier message counts no more')
+})
+
+t.test('what is repeated is sent although the number changes and returns', async (t) => {
+  const sent: unknown[] = []
+  const signals = { ...noSignals, send: (_: string, text: string) => void sent.push(JSON.parse(text)[2]) }
+  const running = new SharedRunning(signals, () => 0)
+  t.teardown(() => running.close())
+  running.changed('key a', 4, 8)
+  await until('the number is sent', () => sent.length >= 1)
+
+  running.changed('key a', 3, 8)
+  running.changed('key a', 4, 8)
+  running.changed('key b', 4, 8)
+  await until('the change of another client is sent', () => sent.length >= 2)
+  t.same(sent[1], [['key b', 4]], 'a change that was undone is not sent')
+
+  running.tellAgain()
+  running.changed('key a', 3, 8)
+  running.changed('key a', 4, 8)
+  await until('both are sent again', () => sent.length >= 3)
+  t.same(sent[2], [
+    ['key a', 4],
+    ['key b', 4],
+  ])
 })

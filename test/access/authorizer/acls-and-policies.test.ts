@@ -85,3 +85,23 @@ t.test('ACLs of objects and buckets open what they grant, and nothing once they 
   t.equal(await status('foreigner', 'PUT', '/box/shut', acl), refused)
   t.equal(await status('owner', 'PUT', '/box/mine', { body: 'x', ...own }), '200 ', 'what is true is accepted')
 })
+
+t.test('a policy opens what it allows, and nothing else', async (t) => {
+  const { status, as } = await startWorld(t)
+  await as.owner({ method: 'PUT', path: '/box' })
+  await as.owner({ method: 'PUT', path: '/box/k', body: 'hello' })
+  t.equal(await status('anonymous', 'GET', '/box/k'), '403 AccessDenied')
+  t.equal(await status('foreigner', 'GET', '/box/k'), '403 AccessDenied')
+  const policy = JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::box/*' }],
+  })
+  t.equal(await status('owner', 'PUT', '/box', { query: { policy: '' }, body: policy }), '204 ')
+  t.equal(await status('anonymous', 'GET', '/box/k'), '200 ')
+  t.equal(await status('foreigner', 'GET', '/box/k'), '200 ')
+  t.equal(await status('anonymous', 'GET', '/box'), '403 AccessDenied')
+  t.equal(await status('anonymous', 'GET', '/box/none'), '403 AccessDenied')
+  t.equal(await status('anonymous', 'PUT', '/box/k', { body: 'x' }), '403 AccessDenied')
+  t.equal(await status('anonymous', 'DELETE', '/box/k'), '403 AccessDenied')
+  t.equal((await as.owner({ method: 'GET', path: '/box', query: { policy: '' } })).body, policy)
+})
