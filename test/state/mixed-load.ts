@@ -12,7 +12,7 @@ import {
 import { MiB } from '../support/content/content.js'
 
 /** Pause of each client before its next object, ms: more requests of the same kind show nothing more. */
-const PAUSE_MS = 50
+const PAUSE_MS = 200
 const LARGE = Buffer.alloc(MiB, 'large')
 const PART = Buffer.alloc(5 * MiB, 'part')
 

@@ -15,12 +15,12 @@ export interface Authorizer extends Endpoint {
 }
 
 /** Pause of each program before its next round, ms. */
-const PAUSE_MS = 500
+const PAUSE_MS = 1000
 
 /** Stores a file under a key, reads it into another file, and removes the object. */
 type Round = (file: string, key: string, copy: string) => Promise<void>
 
-/** aws-cli, rclone and curl, those that are installed, in a loop each, with their default retries. */
+/** One aws-cli, rclone and curl, those that are installed, in a loop each, with their default retries. */
 export class ProgramLoad {
   /** Rounds of each program that have succeeded. */
   readonly done = new Map<string, number>()
@@ -31,7 +31,7 @@ export class ProgramLoad {
   static async start(t: Test, authorizer: Authorizer): Promise<ProgramLoad> {
     const load = new ProgramLoad()
     const folder = temporaryFolder(t)
-    for (const path of await findAwsClis(t)) load.#loop(folder, path, awsRound(path, authorizer, folder))
+    for (const path of (await findAwsClis(t)).slice(-1)) load.#loop(folder, path, awsRound(path, authorizer, folder))
     const rclone = await findClient(t, 'rclone')
     if (rclone) load.#loop(folder, rclone, await rcloneRound(rclone, authorizer, folder))
     const curl = await findClient(t, 'curl')
