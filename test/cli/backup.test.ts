@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { beginRestore } from '../../src/common/files/data-version.js'
 import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
@@ -76,7 +77,11 @@ class Writers {
 
   #run(write: (n: number) => Promise<void>): void {
     const run = async () => {
-      for (let n = 1; !this.#ended; n++) await write(n)
+      for (let n = 1; !this.#ended; n++) {
+        await write(n)
+        // More writes of the same kind show nothing more.
+        await sleep(20)
+      }
     }
     this.#running.push(run())
   }

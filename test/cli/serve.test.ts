@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { Endpoint } from '../suites/sign.js'
-import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
+import { presigned } from '../support/sign/send.js'
 
 function clientOf({ endpoint, region, accessKey, secretKey }: Endpoint): S3Client {
   return new S3Client({
@@ -67,20 +67,8 @@ t.test('SIGTERM lets a running upload end', async (t) => {
   const client = clientOf(running)
   await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
   client.destroy()
-  const presigned = await runCli([
-    'presign',
-    's3://uploads/slow',
-    '--method',
-    'PUT',
-    '--endpoint-url',
-    running.endpoint,
-    '--data',
-    data,
-  ])
-  t.equal(presigned.code, 0)
-
   const half = Buffer.alloc(1024 * 1024, 'x')
-  const upload = httpRequest(presigned.stdout.trim(), {
+  const upload = httpRequest(presigned(running, 'PUT', '/uploads/slow'), {
     method: 'PUT',
     agent: false,
     headers: { 'content-length': 2 * half.length, expect: '100-continue' },
@@ -110,18 +98,8 @@ t.test('a second signal ends the process at once, whatever still runs', async (t
   const client = clientOf(running)
   await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
   client.destroy()
-  const { stdout: url } = await runCli([
-    'presign',
-    's3://uploads/never',
-    '--method',
-    'PUT',
-    '--endpoint-url',
-    running.endpoint,
-    '--data',
-    data,
-  ])
   const headers = { 'content-length': 10, expect: '100-continue' }
-  const hanging = httpRequest(url.trim(), { method: 'PUT', agent: false, headers })
+  const hanging = httpRequest(presigned(running, 'PUT', '/uploads/never'), { method: 'PUT', agent: false, headers })
   hanging.on('error', () => {})
   hanging.flushHeaders()
   // The server has begun with it: a connection that is not accepted yet would not keep it from ending.

