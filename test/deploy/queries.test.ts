@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { parser } from '@prometheus-io/lezer-promql'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -10,6 +13,8 @@ import { render } from '../../src/common/render-metrics.js'
 import { processMetrics } from '../../src/server/metrics/process-metrics.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
+import { CHECKS, withoutChecks } from './checks.js'
 
 // The dashboard and the alert rules ask for metrics that the server has.
 
@@ -115,5 +120,153 @@ t.test('a wrong query is noticed', (t) => {
     metrics: ['things_total'],
     labels: ['le', 'kind'],
   })
+  t.end()
+})
+
+// The engine of Prometheus runs the queries of the dashboard over scrapes of a server, and the alerts over bad values.
+
+const skip = withoutChecks()
+/** Seconds between two scrapes. */
+const STEP = 60
+
+interface Result {
+  readonly error?: string
+  readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: string }[]
+}
+
+/** Runs queries over scrapes that follow each other, at the time of the last one. */
+function ask(scrapes: readonly string[], queries: readonly string[], rules = '') {
+  const input = JSON.stringify({
+    rules,
+    queries,
+    scrapes: scrapes.map((text, i) => ({ at: 1_800_000_000 + i * STEP, text })),
+    at: 1_800_000_000 + (scrapes.length - 1) * STEP,
+  })
+  const { stdout, stderr, status } = spawnSync(CHECKS, ['promql'], { input, encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+  return JSON.parse(stdout) as { readonly problems: readonly string[]; readonly results: readonly Result[] }
+}
+
+const RULES = 'deploy/prometheus/alerts.yml'
+const rules = parse(readFileSync(RULES, 'utf8')) as {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
+}
+const alerts = rules.groups.flatMap((group) => group.rules)
+
+const dashboard = JSON.parse(readFileSync('deploy/grafana/dealgate.json', 'utf8')) as {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
+}
+
+/** Metrics without a value on a server that has no jobs, deals, tasks, uploads or sign-ins. */
+const EMPTY = /\b(?:dealgate_jobs\w*|dealgate_deal_deals|dealgate_task_tasks|dealgate_pay_uploads|CreateJwt)\b/
+
+t.test('the dashboard, over scrapes of a server', { skip }, async (t) => {
+  const metrics = new Metrics()
+  t.teardown(processMetrics(metrics))
+  const { endpoint } = await startInProcess(t, 'full', { metrics, plugins: [deal(), pay({}), task({})] })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  const scrape = async () => `${(await render(await metrics.snapshot())).body}up{job="dealgate"} 1\n`
+  const work = async () => {
+    await send(owner, { method: 'PUT', target: '/asked' })
+    await send(owner, { method: 'PUT', target: '/asked/key', body: Buffer.from('body') })
+    await send(owner, { method: 'GET', target: '/asked/key' })
+    await send(owner, { method: 'GET', target: '/asked/none' })
+    await send(owner, { method: 'GET', target: '/asked?list-type=2' })
+    await send(owner, { method: 'GET', target: '/asked?torrent=' })
+  }
+  await work()
+  // Nothing else makes sure that this process collects garbage before the first scrape.
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  await until('a collection is measured', async () => {
+    collect()
+    return (await scrape()).includes('nodejs_gc_duration_seconds_count')
+  })
+  const first = await scrape()
+  const plain = (await render(await metrics.snapshot())).body
+  const lint = spawnSync(CHECKS, ['promlint'], { input: plain, encoding: 'utf8' })
+  t.same([lint.status, lint.stdout], [0, ''], 'promlint has no complaint')
+  await work()
+  const scrapes = [first, await scrape()]
+  const queries = dashboard.panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') })),
+  )
+  const { results } = ask(
+    scrapes,
+    queries.map(({ expr }) => expr),
+  )
+  t.equal(results.length, queries.length)
+  for (const [i, { title, expr }] of queries.entries()) {
+    const { error, samples } = results[i] as Result
+    t.equal(error, undefined, `${title}: ${expr}`)
+    if (!EMPTY.test(expr)) t.ok(samples.length > 0, `${title} has values`)
+  }
+  const byTitle = (title: string) => results[queries.findIndex((query) => query.title === title)]?.samples
+  const puts = byTitle('Requests per second')?.find(({ labels }) => labels.operation === 'PutObject')
+  t.ok(Number(puts?.value) > 0)
+
+  const healthy = ask(
+    scrapes.map(calm),
+    alerts.map(({ expr }) => expr),
+  ).results
+  for (const [i, { alert }] of alerts.entries()) t.same(healthy[i], { samples: [] }, `${alert} is silent`)
+})
+
+/** A scrape with what depends on this machine replaced: delays of the event loop, durations, and free space. */
+function calm(scrape: string): string {
+  return scrape
+    .replaceAll(/^(nodejs_eventloop_lag\w*(?:\{.*\})?) .*$/gm, '$1 0.01')
+    .replaceAll(/^(dealgate_disk_free_bytes(?:\{.*\})?) .*$/gm, '$1 1e12')
+    .replaceAll(/^dealgate_\w+_duration_seconds_bucket.*\n/gm, '')
+}
+
+/** Two scrapes for which an alert speaks: `before`, then `after`. */
+const BAD: Readonly<Record<string, readonly [before: string, after: string]>> = {
+  DealgateDown: ['', 'up{job="dealgate",instance="a"} 0'],
+  DealgateErrors: counted('dealgate_requests_total', 'status="500",code="InternalError"', 'status="200",code="OK"'),
+  DealgateSlow: slow('dealgate_request_duration_seconds', 'operation="HeadObject",'),
+  DealgateGatewayFails: counted('dealgate_gateway_calls_total', 'outcome="failed"', 'outcome="ok"'),
+  DealgateLogInRefused: counted(
+    'dealgate_gateway_calls_total',
+    'method="web.Login",outcome="refused"',
+    'method="x",outcome="ok"',
+  ),
+  DealgateGatewayQueue: ['', 'dealgate_gateway_connections{use="shared",state="waiting"} 51'],
+  DealgateStateSlow: slow('dealgate_state_call_duration_seconds'),
+  DealgateJobStuck: ['', 'dealgate_jobs_oldest_age_seconds{kind="a"} 300000'],
+  DealgateJobsUnknown: ['', 'dealgate_jobs{kind="a",status="Unknown"} 1'],
+  DealgateSpendNearCap: ['', 'dealgate_deal_spent_today_fil 9\ndealgate_deal_spend_cap_fil 10'],
+  DealgateDiskFull: ['', 'dealgate_disk_free_bytes 1e9'],
+  DealgateEventLoopBlocked: ['', 'nodejs_eventloop_lag_seconds{percentile="99"} 0.6'],
+}
+
+/** A tenth of the counted ones is bad. */
+function counted(name: string, bad: string, good: string): readonly [string, string] {
+  const at = (n: number) => `${name}{${bad}} ${n}\n${name}{${good}} ${n * 9}`
+  return [at(10), at(20)]
+}
+
+/** All take between 2.5 and 5 seconds. */
+function slow(name: string, labels = ''): readonly [string, string] {
+  const at = (n: number) =>
+    [
+      ['2.5', 0],
+      ['5', n],
+      ['+Inf', n],
+    ]
+      .map(([le, count]) => `${name}_bucket{${labels}le="${le}"} ${count}`)
+      .join('\n')
+  return [at(100), at(200)]
+}
+
+t.test('each alert speaks when it should', { skip }, (t) => {
+  t.same(ask([], [], readFileSync(RULES, 'utf8')).problems, [], 'Prometheus accepts the file')
+  t.not(ask([], [], readFileSync(RULES, 'utf8').replace('for: 2m', 'for: soon')).problems.length, 0)
+  t.same(Object.keys(BAD).sort(), alerts.map(({ alert }) => alert).sort(), 'a case for each')
+  for (const { alert, expr } of alerts) {
+    const scrapes = BAD[alert]?.map((text) => `${text}\n`) ?? []
+    const { results } = ask(scrapes, [expr])
+    t.match(results, [{ error: undefined, samples: [{}] }], alert)
+  }
   t.end()
 })
