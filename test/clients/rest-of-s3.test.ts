@@ -13,7 +13,7 @@ const aws = await awsVersions(t)
 const s3cmdPath = await findClient(t, 's3cmd')
 const curlPath = await findClient(t, 'curl')
 
-/** s3api commands that read what is not set, and the error code of each; '' for an empty answer. s3/s3-calls has all. */
+/** s3api commands that read what is not set, and the error code of each or ''. s3/s3-calls has all. */
 const UNSET: readonly (readonly [command: string, code: string])[] = [
   ['get-bucket-encryption', 'ServerSideEncryptionConfigurationNotFoundError'],
   ['get-object-lock-configuration', 'ObjectLockConfigurationNotFoundError'],
