@@ -69,10 +69,7 @@ function granteesOf(header: string, value: string): Grant[] {
         return { grantee: { group }, permission }
       }
       case 'emailaddress':
-        throw new S3Error('NotImplemented', {
-          message: 'Accounts have no e-mail addresses here: grant by canonical id.',
-          fields: { Header: header },
-        })
+        throw byEmail({ Header: header })
       default:
         throw wrong('Argument format not recognized')
     }
@@ -145,11 +142,16 @@ function readGrant(node: XmlNode): Grant {
       fields: { ArgumentName: 'Group/URI', ArgumentValue: uri.slice(0, 200) },
     })
   }
-  if (childText(grantee, 'EmailAddress') !== undefined)
-    throw new S3Error('NotImplemented', {
-      message: 'Accounts have no e-mail addresses here: grant by canonical id.',
-    })
+  if (childText(grantee, 'EmailAddress') !== undefined) throw byEmail()
   throw new S3Error('MalformedACLError')
+}
+
+/** As in S3 since October 2025: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html */
+function byEmail(fields: Record<string, string> = {}): S3Error {
+  return new S3Error('MethodNotAllowed', {
+    message: 'Grants by e-mail address have ended: grant by canonical id.',
+    fields,
+  })
 }
 
 const URIS: Readonly<Record<Group, string>> = {

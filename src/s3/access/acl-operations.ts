@@ -126,7 +126,7 @@ export const getBucketAcl = defineOperation({
 export const putBucketAcl = defineOperation({
   name: 'PutBucketAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html',
-  partly: 'Accounts have no e-mail addresses to grant to.',
+  partly: 'Grants by e-mail address, which S3 has ended, are MethodNotAllowed.',
   access: 'owner',
   action: 's3:PutBucketAcl',
   needs: { bucket: ['read', 'write'] },
@@ -174,7 +174,7 @@ export const getObjectAcl = defineOperation({
 export const putObjectAcl = defineOperation({
   name: 'PutObjectAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObjectAcl.html',
-  partly: 'Accounts have no e-mail addresses to grant to.',
+  partly: 'Grants by e-mail address, which S3 has ended, are MethodNotAllowed.',
   access: 'owner',
   action: 's3:PutObjectAcl',
   needs: { key: 'write' },

@@ -42,6 +42,8 @@ t.test('ACLs of objects and buckets open what they grant, and nothing once they 
   const later = { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read' } }
   t.match(await status('anonymous', 'PUT', '/box/shut', later), /^403/, 'but not that of an object that is there')
   t.match(await status('foreigner', 'PUT', '/box/shut', later), /^403/)
+  const byEmail = { query: { acl: '' }, headers: { 'x-amz-grant-read': 'emailAddress="a@example.com"' } }
+  t.equal(await status('owner', 'PUT', '/box/shut', byEmail), '405 MethodNotAllowed')
   const form = new FormData()
   for (const [name, value] of Object.entries({ key: 'posted', acl: 'public-read', file: 'x' })) form.append(name, value)
   t.equal((await fetch(`${endpoint}/box`, { method: 'POST', body: form })).status, 204)
