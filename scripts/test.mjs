@@ -52,7 +52,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 // Tests and plugins share one copy of the modules: package.json. A source names the file that it is compiled to: what
 // tsc compiled before a source was moved stays in dist.
-const args = ['--enable-source-maps', '--conditions=dealgate-source']
+const args = ['--enable-source-maps', '--conditions=dealgate-source', '--import=./scripts/plain-promises.mjs']
 for (const file of files) {
   const compiled = file.endsWith('.ts') ? `dist/${file.slice(0, -'.ts'.length)}.js` : file
   t.spawn(process.execPath, [...args, compiled], {
