@@ -80,10 +80,14 @@ function readPartPage({ headers }: S3Request<'object'>): PartPage {
   }
 }
 
-/** Returns the checksum as HEAD does; a composite one ends in the number of parts. */
+/**
+ * Unlike in HEAD, a composite checksum is without the number of parts:
+ * https://github.com/floci-io/floci/issues/3083
+ */
 function checksumElement({ checksum }: StoredObject): string {
   if (!checksum) return ''
-  return `<Checksum>${element(`Checksum${checksum.algorithm}`, checksum.value)}${element('ChecksumType', checksum.type)}</Checksum>`
+  const value = checksum.value.replace(/-\d+$/, '')
+  return `<Checksum>${element(`Checksum${checksum.algorithm}`, value)}${element('ChecksumType', checksum.type)}</Checksum>`
 }
 
 /** Returns the parts of an object that was uploaded in parts; single parts only if they have checksums, as in S3. */
