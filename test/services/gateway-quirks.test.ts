@@ -273,6 +273,14 @@ t.test('ignore-range', async (t) => {
   t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
 
+t.test('a path that only begins like one of the gateway is none', async (t) => {
+  for (const quirks of [[], ['no-head']] as const) {
+    const client = await startGateway(t, { quirks: [...quirks] })
+    for (const method of ['GET', 'HEAD'])
+      t.equal((await client.send('/gateway/downloadX/bucket/a', { method })).status, 404, `${method} ${quirks}`)
+  }
+})
+
 t.test('no-head', async (t) => {
   const client = await quirky(t, 'no-head')
   await fill(client, 'key')

@@ -35,6 +35,18 @@ t.test('epochs are kept, replaced, and told apart', async (t) => {
   t.match(await new Client(client.url, 'gateway').failure('StateEpoch', {}), { data: { code: 'AccessDenied' } })
 })
 
+t.test('the store in a data folder does not make another one look emptied', async (t) => {
+  const client = await startGateway(t)
+  const ask = async (params: object) => {
+    const { known, others } = await client.call('StateEpoch', params)
+    return [known, others]
+  }
+  t.same(await ask({ epoch: 'folder:a', keep: true }), [false, false])
+  t.same(await ask({}), [false, false])
+  t.same(await ask({ epoch: 'b', keep: true }), [false, false])
+  t.same(await ask({ epoch: 'folder:a' }), [true, true])
+})
+
 t.test('the highest mark of an epoch is kept', async (t) => {
   const client = await startGateway(t)
   const ask = async (params: object) => (await client.call('StateEpoch', params)).mark

@@ -7,6 +7,7 @@ import { CID } from 'multiformats/cid'
 import t from 'tap'
 import { until } from '../../support/waiting.js'
 import { check, type Shape } from '../platform/tasks/shapes.js'
+import { payerOf } from './payer.js'
 import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 const UPLOAD = '/api/v1/storage/ipfs/upload'
@@ -148,6 +149,22 @@ t.test('room is bounded', async (t) => {
   t.equal((await send(wallet, 'b'.repeat(500))).status, 200)
   t.equal((await send(newKeys().address, 'c'.repeat(20_000))).status, 507)
   t.equal((await send(newKeys().address, 'c'.repeat(1000))).status, 200, 'a refused upload gives its room back')
+})
+
+t.test('a repeated upload has the status that it has by now', async (t) => {
+  const scene = await startPaymentScene(t, { variant: 'a' })
+  const payer = await payerOf(scene)
+  const token = await scene.signIn(payer.keys)
+  const upload = async () => {
+    const headers = { 'idempotency-key': 'one' }
+    const { json } = await scene.call('POST', UPLOAD, { body: formOf(payer.keys.address), token, headers })
+    return json.data
+  }
+  const first = await upload()
+  t.equal(first.status, 'Pending')
+  t.same(await upload(), first)
+  t.equal((await payer.order(first.w_cid, 500_000n)).status, 200)
+  t.same(await upload(), { ...first, status: 'Processing' }, 'a client that paid does not pay again')
 })
 
 t.test('a restart keeps contents, and removes what has no name', async (t) => {

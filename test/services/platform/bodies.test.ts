@@ -22,6 +22,14 @@ t.test('a part that the parser cannot read is refused', async (t) => {
   }
 })
 
+t.test('an empty body is a form without fields, whatever its type', async (t) => {
+  const { call } = await startScene(t)
+  for (const headers of [MULTIPART, { 'content-type': 'application/x-www-form-urlencoded' }]) {
+    const answer = await call('POST', '/auth/login', { body: '', headers })
+    t.match(answer, { status: 400, json: { message: /email is missing/ } }, headers['content-type'])
+  }
+})
+
 t.test('as many and as large parts as the bounds allow', async (t) => {
   const { call } = await startScene(t)
   const fields = (count: number): FormData => {
