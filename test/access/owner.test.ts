@@ -308,59 +308,58 @@ async function outcomes(works: Readonly<Record<string, () => Promise<unknown>>>)
   return told
 }
 
-for (const mode of modes)
-  t.test(`${mode}: every row declares who may ask for it, and no server starts with one that does not`, async (t) => {
-    const { proxy } = await startInProcess(t, mode, { identities: [owner] })
-    t.ok(proxy.operations.length > 100)
-    for (const { plugin, operation } of proxy.operations) {
-      const { name, on, access, needs, call } = operation
-      t.ok(ACCESSES.includes(access), `${plugin}:${name}`)
-      if (/^(PUT|POST)$/.test(on.method) && on.resource !== 'service' && !call) t.ok(needs, `${plugin}:${name}`)
-    }
-    t.same(
-      proxy.operations.filter(({ operation }) => operation.keeps).map(({ operation }) => operation.name),
-      [
-        'CreateBucket',
-        'CreateMultipartUpload',
-        'UploadPart',
-        'UploadPartCopy',
-        'CompleteMultipartUpload',
-        'AbortMultipartUpload',
-      ],
-      'those that change uploads without asking for the owner',
-    )
+t.test('every row declares who may ask for it, and no server starts with one that does not', async (t) => {
+  const { proxy } = await startInProcess(t, 'full', { identities: [owner] })
+  t.ok(proxy.operations.length > 100)
+  for (const { plugin, operation } of proxy.operations) {
+    const { name, on, access, needs, call } = operation
+    t.ok(ACCESSES.includes(access), `${plugin}:${name}`)
+    if (/^(PUT|POST)$/.test(on.method) && on.resource !== 'service' && !call) t.ok(needs, `${plugin}:${name}`)
+  }
+  t.same(
+    proxy.operations.filter(({ operation }) => operation.keeps).map(({ operation }) => operation.name),
+    [
+      'CreateBucket',
+      'CreateMultipartUpload',
+      'UploadPart',
+      'UploadPartCopy',
+      'CompleteMultipartUpload',
+      'AbortMultipartUpload',
+    ],
+    'those that change uploads without asking for the owner',
+  )
 
-    const silent = {
-      name: 'Change',
-      action: 'silent:Change',
-      source: 'this test',
-      run: async () => ({ status: 200, headers: {} }),
-    }
-    const call = {
-      ...{ name: 'Ask', source: 'this test', summary: 'Asks for it.', result: z.object({}), answer: async () => ({}) },
-      on: { method: 'GET', resource: 'object', subresource: 'x-silent' },
-    }
-    const wrong: [operation: object, problem: RegExp][] = [
-      [
-        { ...silent, on: { method: 'POST', resource: 'bucket', query: ['x-silent'] } },
-        /the plugin "silent": operation Change must declare its `access`/,
-      ],
-      [
-        { ...silent, access: 'signed', on: { method: 'POST', resource: 'bucket', query: ['x-silent'] } },
-        /the plugin "silent": operation Change takes a body and must declare in `needs`/,
-      ],
-      [
-        { ...silent, on: { method: 'GET', resource: 'service', path: '/-/silent/v1/a' } },
-        /the plugin "silent": operation Change must declare its `access`/,
-      ],
-      [defineCall(call as never), /the plugin "silent": operation Ask must declare its `access`/],
-    ]
-    for (const [operation, problem] of wrong)
-      await t.rejects(
-        startInProcess(t, mode, {
-          identities: [owner],
-          plugins: [{ name: 'silent', operations: [operation as AnyOperation] }],
-        }),
-        problem,
-      )
-  })
+  const silent = {
+    name: 'Change',
+    action: 'silent:Change',
+    source: 'this test',
+    run: async () => ({ status: 200, headers: {} }),
+  }
+  const call = {
+    ...{ name: 'Ask', source: 'this test', summary: 'Asks for it.', result: z.object({}), answer: async () => ({}) },
+    on: { method: 'GET', resource: 'object', subresource: 'x-silent' },
+  }
+  const wrong: [operation: object, problem: RegExp][] = [
+    [
+      { ...silent, on: { method: 'POST', resource: 'bucket', query: ['x-silent'] } },
+      /the plugin "silent": operation Change must declare its `access`/,
+    ],
+    [
+      { ...silent, access: 'signed', on: { method: 'POST', resource: 'bucket', query: ['x-silent'] } },
+      /the plugin "silent": operation Change takes a body and must declare in `needs`/,
+    ],
+    [
+      { ...silent, on: { method: 'GET', resource: 'service', path: '/-/silent/v1/a' } },
+      /the plugin "silent": operation Change must declare its `access`/,
+    ],
+    [defineCall(call as never), /the plugin "silent": operation Ask must declare its `access`/],
+  ]
+  for (const [operation, problem] of wrong)
+    await t.rejects(
+      startInProcess(t, 'full', {
+        identities: [owner],
+        plugins: [{ name: 'silent', operations: [operation as AnyOperation] }],
+      }),
+      problem,
+    )
+})

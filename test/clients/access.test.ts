@@ -324,9 +324,6 @@ async function awsCli(t: Test, target: Target): Promise<void> {
   const owned = { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' }] }
   t.same(await aws('get-bucket-ownership-controls'), { OwnershipControls: owned })
   t.same(await aws('put-bucket-ownership-controls', '--ownership-controls', JSON.stringify(owned)), {})
-  t.same(await aws('delete-bucket-ownership-controls'), {})
-  t.match(await aws('get-bucket-ownership-controls'), 'OwnershipControlsNotFoundError')
-  t.same(await aws('put-bucket-ownership-controls', '--ownership-controls', JSON.stringify(owned)), {})
 
   const blocks = {
     BlockPublicAcls: true,

@@ -4,11 +4,12 @@ import t from 'tap'
 import { bytes, MiB, md5, sha256 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { findClient, run } from '../support/programs/run.js'
-import { inEachMode } from '../support/server/dealgate.js'
+import { startDealgate } from '../support/server/dealgate.js'
 
 const path = await findClient(t, 'curl')
 if (path) {
-  inEachMode(t, async (t, server) => {
+  t.test('curl', async (t) => {
+    const server = await startDealgate(t)
     const home = temporaryFolder(t)
     const signing = ['--aws-sigv4', `aws:amz:${server.region}:s3`, '--user', `${server.accessKey}:${server.secretKey}`]
     /** Fails on an HTTP error as well. */

@@ -20,11 +20,13 @@ inEachMode(t, async (t, server) => {
     partSize: 5 * MiB,
     retryOptions: { disableRetry: true },
   })
-  await t.test('objects', (t) => objects(t, client))
   await t.test('multipart', (t) => multipart(t, client, server))
+  await t.test('odd keys', (t) => oddKeys(t, client, server))
+  // sdk-v3 and real-gateway show the others with a legacy gateway.
+  if (server.mode === 'legacy') return
+  await t.test('objects', (t) => objects(t, client))
   await t.test('listings', (t) => listings(t, client))
   await t.test('presigned', (t) => presigned(t, client))
-  await t.test('odd keys', (t) => oddKeys(t, client, server))
 })
 
 async function objects(t: Test, client: Client): Promise<void> {

@@ -49,13 +49,15 @@ inEachMode(
     })
     t.teardown(() => client.destroy())
     await t.test('objects', (t) => objects(t, client))
-    await t.test('streams', (t) => streams(t, client))
     await t.test('multipart', (t) => multipart(t, client))
     await t.test('listings', (t) => listings(t, client))
-    await t.test('presigned', (t) => presigned(t, client))
     await t.test('conditions', (t) => conditions(t, client))
     await t.test('odd keys', (t) => oddKeys(t, client, server))
     await t.test('concurrency', (t) => concurrency(t, client, server))
+    // The gateway makes no difference to how a body and a signature are read.
+    if (server.mode === 'legacy') return
+    await t.test('streams', (t) => streams(t, client))
+    await t.test('presigned', (t) => presigned(t, client))
   },
   options,
 )
