@@ -8,7 +8,8 @@ import { startSeveral } from './several-proxies.js'
  * stores the object (docs/consistency.md).
  */
 
-const ROUNDS = 30
+/** The suite runs a sample; `npm run stress` runs more. */
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 12)
 const RACERS = 8
 
 t.test('two proxies whose store is emptied again and again', { skip: redis.skip }, async (t) => {
