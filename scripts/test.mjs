@@ -62,6 +62,8 @@ for (const file of files) {
     stdio: 'pipe',
     env: {
       ...process.env,
+      // Of the file's own subtests, which have 30 s otherwise.
+      TAP_TIMEOUT: values.timeout,
       // The AWS SDK warns in each file that it will leave Node.js 20.
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
     },
