@@ -160,7 +160,8 @@ async function readPayload(
 ): Promise<Payload> {
   const declared = parsed.payloadHash ?? (parsed.presigned ? UNSIGNED_PAYLOAD : undefined)
   if (declared !== undefined) {
-    return { payloadHash: declared, payload: payloadMode(declared, chunkSigning(parsed, key)) }
+    const form = parsed.presigned ? 'any' : 'strict'
+    return { payloadHash: declared, payload: payloadMode(declared, chunkSigning(parsed, key), form) }
   }
   if (!declaresBody(head.headers)) {
     return { payloadHash: EMPTY_SHA256, payload: { kind: 'signed', sha256: EMPTY_SHA256 } }

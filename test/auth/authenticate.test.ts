@@ -156,7 +156,7 @@ t.test('forms of payload', async (t) => {
     ['UNSIGNED-PAYLOAD', { kind: 'unsigned' }],
     ['STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER', { kind: 'chunked', trailer: true, signing: Object }],
     ['STREAMING-UNSIGNED-PAYLOAD-TRAILER', { kind: 'chunked', trailer: true, signing: undefined }],
-    [EMPTY_SHA256.toUpperCase(), { kind: 'signed', sha256: EMPTY_SHA256 }],
+    [EMPTY_SHA256.toUpperCase(), { kind: 'signed', sha256: EMPTY_SHA256.toUpperCase() }],
   ]
   for (const [contentSha256, payload] of kinds) {
     t.match((await authenticator()(requestHead(signHead(get, { contentSha256 }))))?.payload, payload, contentSha256)
@@ -181,6 +181,7 @@ t.test('no caller, but claims about the body: they are checked, and signed chunk
     signing: undefined,
   })
   t.throws(() => anonymousPayload(declaring('STREAMING-AWS4-HMAC-SHA256-PAYLOAD')), { code: 'AccessDenied' })
+  t.throws(() => anonymousPayload(declaring('STREAMING-OTHER')), { code: 'NotImplemented' })
 })
 
 t.test('X-Cloud-* in headers and query', async (t) => {
@@ -413,6 +414,8 @@ t.test('a hash pinned in a presigned URL', async (t) => {
   const query = [['X-Amz-Content-Sha256', EMPTY_SHA256]] as const
   // The helper signs UNSIGNED-PAYLOAD, so a link that pins something else does not verify ...
   await refused(t, 'pinned and signed as unsigned', 'SignatureDoesNotMatch', link({ query }))
+  const none = link({ query: [['X-Amz-Content-Sha256', 'none']] })
+  await refused(t, 'no hash, which is taken for one', 'SignatureDoesNotMatch', none)
   // ... and one that pins what was signed does.
   const open = link({ query: [['X-Amz-Content-Sha256', 'UNSIGNED-PAYLOAD']] })
   t.match((await authenticator()(requestHead(open)))?.payload, { kind: 'unsigned' })

@@ -184,6 +184,10 @@ inEachMode(t, async (t, server) => {
         JSON.stringify(headers),
       )
     t.equal((await ask('GET', '/open/k')).status, 404)
+    const hash = { 'content-length': '1', 'x-amz-content-sha256': 'UNSIGNED-payload' }
+    const other = (await unsigned(hash, 'x')).text
+    t.match(other, '<ClientComputedContentSHA256>UNSIGNED-payload<', 'a hash that no body has')
+    t.equal((await ask('GET', '/open/k')).status, 404)
     const stated = { ...http, ...trailing, 'x-amz-decoded-content-length': '1' }
     t.match((await unsigned(stated, inChunks(chunks))).text, /^HTTP\/1.1 200 /)
     const sending = { method: 'PUT', target: '/open/k', payloadHash: 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }

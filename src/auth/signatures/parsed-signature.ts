@@ -88,10 +88,16 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i
  * Determines how to read the body from the value of x-amz-content-sha256.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
  * @param signing undefined for an unsigned request and for version 2, which cannot have signed chunks
+ * @param form `strict` for requests with the header Authorization of version 4. In all others, S3 takes any other value
+ *   for a hash, which no body matches, and which a request without a body does not need
  * @throws S3Error InvalidArgument; NotImplemented for other STREAMING-... forms, whose framing must never be stored as
  *   data; AccessDenied for signed chunks without `signing`
  */
-export function payloadMode(value: string, signing: ChunkSigning | undefined): PayloadMode {
+export function payloadMode(
+  value: string,
+  signing: ChunkSigning | undefined,
+  form: 'strict' | 'any' = 'any',
+): PayloadMode {
   switch (value) {
     case UNSIGNED_PAYLOAD:
       return { kind: 'unsigned' }
@@ -102,10 +108,10 @@ export function payloadMode(value: string, signing: ChunkSigning | undefined): P
     case 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER':
       return { kind: 'chunked', signing: signed(value, signing), trailer: true }
   }
-  if (SHA256_HEX.test(value)) return { kind: 'signed', sha256: value.toLowerCase() }
   if (value.startsWith('STREAMING-')) {
     throw new S3Error('NotImplemented', { message: `The payload form ${value.slice(0, 80)} is not supported.` })
   }
+  if (form === 'any' || SHA256_HEX.test(value)) return { kind: 'signed', sha256: value }
   throw new S3Error('InvalidArgument', {
     message:
       'x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, or a valid sha256 value.',

@@ -20,7 +20,7 @@ interface DeclaredChecksum {
 
 /** The digests that the head of a request declares for the body: well-formed, not yet verified. */
 export interface DeclaredDigests {
-  /** Lower-case hex. */
+  /** Hex, or anything else that no body has. */
   readonly sha256: string | undefined
   readonly md5: Buffer | undefined
   readonly checksum: DeclaredChecksum | undefined

@@ -70,9 +70,9 @@ export class Digests {
   #compareSha256(actual: Buffer | undefined): void {
     const expected = this.#declared.sha256
     const computed = actual?.toString('hex')
-    if (expected === undefined || computed === expected) return
+    if (expected === undefined || computed === expected.toLowerCase()) return
     throw new S3Error('XAmzContentSHA256Mismatch', {
-      fields: { ClientComputedContentSHA256: expected, S3ComputedContentSHA256: computed ?? '' },
+      fields: { ClientComputedContentSHA256: expected.slice(0, 200), S3ComputedContentSHA256: computed ?? '' },
     })
   }
 
