@@ -59,8 +59,8 @@ export class Answers {
   readonly #request: AuthorizedRequest
   readonly #account: string | undefined
 
-  constructor(parts: AuthorizerDeps, request: AuthorizedRequest) {
-    this.#deps = parts
+  constructor(deps: AuthorizerDeps, request: AuthorizedRequest) {
+    this.#deps = deps
     this.#request = request
     this.#account = request.caller && canonicalId(request.caller.identity)
   }

@@ -16,8 +16,8 @@ import { canOpen } from './policy.js'
 
 const ON_BUCKET_POLICY = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
 
-export function openAuthorizer(parts: AuthorizerDeps, request: AuthorizedRequest, grants: Grants): Authorizer {
-  return new RequestAuthorizer(parts, request, grants)
+export function openAuthorizer(deps: AuthorizerDeps, request: AuthorizedRequest, grants: Grants): Authorizer {
+  return new RequestAuthorizer(deps, request, grants)
 }
 
 /** A class, because each request has one, and most use a single method of it. */
@@ -31,8 +31,8 @@ class RequestAuthorizer implements Authorizer {
   /** A refusal that says nothing about what is there. */
   #denied = false
 
-  constructor(parts: AuthorizerDeps, request: AuthorizedRequest, grants: Grants) {
-    this.#deps = parts
+  constructor(deps: AuthorizerDeps, request: AuthorizedRequest, grants: Grants) {
+    this.#deps = deps
     this.#request = request
     this.#grants = grants
     this.#account = request.caller && canonicalId(request.caller.identity)

@@ -18,25 +18,25 @@ export const LOOKS = 3
  * @param logger who gets the lines about it
  */
 export async function findObject(
-  parts: FindDeps,
+  deps: FindDeps,
   logger: Logging,
   through: Gateway,
   bucket: string,
   key: string,
 ): Promise<StoredObject | undefined> {
   for (let attempt = 1; ; attempt++) {
-    const [object, record] = await Promise.all([through.stat(bucket, key), parts.state.objects.get(bucket, key)])
+    const [object, record] = await Promise.all([through.stat(bucket, key), deps.state.objects.get(bucket, key)])
     if (!object) return findMarker(through, bucket, key, record)
     if (attempt < LOOKS && isOvertaken(object, record)) continue
     if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
     const reported = await withMetadata(through, bucket, object)
-    return joinRecord(bucket, reported, confirmRecord(parts, logger, bucket, reported, record))
+    return joinRecord(bucket, reported, confirmRecord(deps, logger, bucket, reported, record))
   }
 }
 
 /** Gives an unconfirmed record its stamp if the object comes from the write that the record describes. */
 export function confirmRecord<R extends ObjectRecord | undefined>(
-  parts: FindDeps,
+  deps: FindDeps,
   logger: Logging,
   bucket: string,
   object: GatewayObject,
@@ -44,7 +44,7 @@ export function confirmRecord<R extends ObjectRecord | undefined>(
 ): R {
   const known = confirmed(object, record)
   if (record && known !== record)
-    void confirmLater(parts, logger, bucket, object.key, record.stamp, Promise.resolve({ stamp: object.stamp }))
+    void confirmLater(deps, logger, bucket, object.key, record.stamp, Promise.resolve({ stamp: object.stamp }))
   return known
 }
 

@@ -37,8 +37,8 @@ export class ObjectStore implements Store {
   readonly #logger: Logging
 
   /** @param logger who gets the lines about what is done */
-  constructor(parts: StoreDeps, logger: Logging = parts) {
-    this.#deps = parts
+  constructor(deps: StoreDeps, logger: Logging = deps) {
+    this.#deps = deps
     this.#logger = logger
   }
 

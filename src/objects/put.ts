@@ -21,16 +21,16 @@ import { confirmLater, lockUntilOutcome, type StoreDeps, serializedWrite } from 
  * @param logger who gets the lines about the write
  */
 export async function put(
-  parts: StoreDeps,
+  deps: StoreDeps,
   find: Store['find'],
   request: PutRequest,
   logger: Logging,
 ): Promise<PutResult> {
-  const { gateway, state, limits } = parts
+  const { gateway, state, limits } = deps
   const { bucket, key, precondition, attempt } = request
   await refuseKey(gateway, key)
   // The owner's lifecycle rules select objects by tags: they expire objects or make paid deals.
-  if (request.tags?.length) await parts.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
+  if (request.tags?.length) await deps.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
   const before = (precondition || attempt) && (await find(bucket, key))
   if (!isSameWrite(before, request)) precondition?.(before)
 
@@ -44,7 +44,7 @@ export async function put(
   }
   const marker = key.endsWith('/') && !features.anyKey
 
-  return withKnownLength(parts, request, async (source, length) => {
+  return withKnownLength(deps, request, async (source, length) => {
     if (length > request.maxBytes) throw tooLarge(length, request.maxBytes)
     if (marker && length > 0)
       throw new S3Error('InvalidArgument', {
@@ -96,10 +96,10 @@ export async function put(
             },
             logger,
           )
-          return record({ parts, request, logger }, facts, result, marker, lock)
+          return record({ parts: deps, request, logger }, facts, result, marker, lock)
         },
         async (result, lock) => {
-          await record({ parts, request, logger }, facts, result, marker, lock)
+          await record({ parts: deps, request, logger }, facts, result, marker, lock)
           await attempt?.landed()
         },
         logger,
@@ -226,7 +226,7 @@ function isSameWrite(current: StoredObject | undefined, { writeId, uploadId }: P
 
 /** The gateway requires the exact length in advance: a body of unknown length is spooled to a file first. */
 async function withKnownLength<T>(
-  parts: StoreDeps,
+  deps: StoreDeps,
   request: PutRequest,
   run: (source: Source, length: number) => Promise<T>,
 ): Promise<T> {
@@ -235,12 +235,12 @@ async function withKnownLength<T>(
   const { accessKeyId, remoteAddress } = request.event.origin
   const client = clientOf(accessKeyId, remoteAddress)
   let taken = 0
-  const spool = await parts.state.spool()
+  const spool = await deps.state.spool()
   try {
     const facts = await source.stream(
       (chunk) => {
         if (spool.size + chunk.length > maxBytes) throw tooLarge(spool.size + chunk.length, maxBytes)
-        if (!parts.spools.take(client, chunk.length)) throw noRoom()
+        if (!deps.spools.take(client, chunk.length)) throw noRoom()
         taken += chunk.length
         return spool.write(chunk)
       },
@@ -258,7 +258,7 @@ async function withKnownLength<T>(
     try {
       await spool.discard()
     } finally {
-      parts.spools.give(client, taken)
+      deps.spools.give(client, taken)
     }
   }
 }

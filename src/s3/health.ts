@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Context } from '../api/context.js'
-import { S3Error, ToldAlready } from '../common/errors/s3-error.js'
+import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
 import { withinDeadline } from '../common/time.js'
 import { defineCall } from '../plugins/calls/define-call.js'
 
@@ -173,7 +173,7 @@ async function check(name: Check['name'], work: () => Promise<unknown>, subject:
 }
 
 async function bounded<T>(work: () => Promise<T>, message: string): Promise<T> {
-  const late = () => new S3Error('ServiceUnavailable', { message, cause: new ToldAlready(message) })
+  const late = () => new S3Error('ServiceUnavailable', { message, cause: new ReportedAlready(message) })
   try {
     return await withinDeadline(work(), PATIENCE_MS, late)
   } catch (error) {

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Context } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
-import { type S3Error, ToldAlready } from '../common/errors/s3-error.js'
+import { ReportedAlready, type S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
 import type { Sent } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
@@ -91,7 +91,7 @@ export function logFailure(log: Logger, entry: AccessEntry): void {
   // 501 answers a client's request for a feature that is not implemented: not a failure of the server.
   if (entry.status < 500 || entry.status === 501) return
   const { requestId, plugin, operation, error: code, cause: err } = entry
-  if (err instanceof ToldAlready) err.tell(log, { requestId })
+  if (err instanceof ReportedAlready) err.tell(log, { requestId })
   else log.error({ requestId, plugin, operation, code, err }, 'request failed')
 }
 

@@ -2,7 +2,7 @@ import type { Context } from '../api/context.js'
 import type { Hooks } from '../api/hooks.js'
 import type { State } from '../api/state.js'
 import type { CleanupStack } from '../common/cleanup-stack.js'
-import { isTold } from '../common/errors/s3-error.js'
+import { isReported } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { DAY_MS, HOUR_MS, PeriodicTask } from '../common/time.js'
 import { partChecksumRecords } from '../objects/part-checksums.js'
@@ -30,8 +30,8 @@ export interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
  * Starts the work that no request asks for: sweeps, plugins, jobs and lifecycle rules.
  * @throws PluginError if a plugin fails to start
  */
-export async function startBackground(parts: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
-  const { state, settings, plugins, own, ownerContext, jobs, hooks, options } = parts
+export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
+  const { state, settings, plugins, own, ownerContext, jobs, hooks, options } = deps
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
@@ -74,7 +74,7 @@ export function startSweeps(state: State, uploadExpiryMs: number, log: Logger): 
       const count = await run()
       if (count > 0) log.info({ count }, `removed ${what}`)
     } catch (err) {
-      if (!isTold(err, log)) log.error({ err }, `removing ${what} failed`)
+      if (!isReported(err, log)) log.error({ err }, `removing ${what} failed`)
     }
   }
   const sweepAll = () =>

@@ -68,16 +68,16 @@ export interface ContextFactory {
   ofOwner(owned: Owned): Promise<Context | undefined>
 }
 
-function contextFactory(parts: ContextDeps): ContextFactory {
-  const { pool, account, shared, metadataActions } = parts
+function contextFactory(deps: ContextDeps): ContextFactory {
+  const { pool, account, shared, metadataActions } = deps
   const own = pool.for(account)
-  const views = new Views(parts, own)
+  const views = new Views(deps, own)
   const anonymous = views.unsigned(pool.anonymous(account))
   const stateOf = stateOfOperation(shared.state)
   const authorizerDeps = {
     settings: shared.settings,
     state: shared.state,
-    ownerGateway: ownerGateway(own, pool, parts.credentials),
+    ownerGateway: ownerGateway(own, pool, deps.credentials),
   }
   const grantedView = (...args: Parameters<Views['granted']>) => views.granted(...args)
 
@@ -109,7 +109,7 @@ function contextFactory(parts: ContextDeps): ContextFactory {
     ownStore: ownContext.store,
     ownContext,
     async ofOwner({ owner, by }) {
-      const account = (await parts.credentials(by))?.account
+      const account = (await deps.credentials(by))?.account
       if (!account) return undefined
       const identity = { accessKeyId: by, secretAccessKey: '', account }
       if (canonicalId(identity) !== owner) return undefined

@@ -44,9 +44,9 @@ export class Views {
   readonly own: View
 
   /** @param own the gateway, accessed with the proxy's own account */
-  constructor(parts: ViewDeps, own: Gateway) {
-    const { shared } = parts
-    this.#deps = parts
+  constructor(deps: ViewDeps, own: Gateway) {
+    const { shared } = deps
+    this.#deps = deps
     this.#own = own
     this.#partChecksums = partChecksumRecords(shared.state)
     this.open = this.unsigned(own)

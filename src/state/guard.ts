@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KnownStores } from '../api/gateway.js'
-import { S3Error, ToldAlready } from '../common/errors/s3-error.js'
+import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 
 export interface GuardOptions {
@@ -205,7 +205,7 @@ export class GatewayWitness {
       const reason = (error as Error).message
       if (!this.#isDown) this.#log.warn({ reason }, MESSAGE)
       this.#isDown = true
-      throw new S3Error('ServiceUnavailable', { message: `${MESSAGE} ${reason}`, cause: new ToldAlready(reason) })
+      throw new S3Error('ServiceUnavailable', { message: `${MESSAGE} ${reason}`, cause: new ReportedAlready(reason) })
     }
   }
 }

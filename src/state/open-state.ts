@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { State } from '../api/state.js'
-import { isTold } from '../common/errors/s3-error.js'
+import { isReported } from '../common/errors/s3-error.js'
 import { bringUpToDate, requireUsableVersion } from '../common/files/data-version.js'
 import { openingFailure } from '../common/opening-failure.js'
 import { Quota } from '../common/quota.js'
@@ -61,7 +61,7 @@ export async function openState(options: StateOptions): Promise<State> {
     const check = new StoreCheck({ places: backend.identities, folder: folderRecord, gateway, log: options.log })
     // On a full disk a new store id cannot be written. Actions that depend on it look again and fail until it can.
     const looked = check.look().catch((err) => {
-      if (!isTold(err, options.log) && !life.isClosed) options.log.error({ err }, 'could not check the state store')
+      if (!isReported(err, options.log) && !life.isClosed) options.log.error({ err }, 'could not check the state store')
     })
     // The gateway may start later than this server.
     if (!waitsForGateway) await looked

@@ -60,8 +60,8 @@ const CLOSED: Readonly<Record<ClosedBecause, string>> = {
 }
 
 /** Starts the S3 endpoint in this process. `cleanup` gets what stops it. Throws Failure, and others. */
-export async function startEndpoint(parts: EndpointOptions): Promise<StartedEndpoint> {
-  const { config, log, cleanup, worker, metrics, scrape } = parts
+export async function startEndpoint(options: EndpointOptions): Promise<StartedEndpoint> {
+  const { config, log, cleanup, worker, metrics, scrape } = options
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   const plugins = (await obtainPlugins(config)).map(({ plugin }) => plugin)
@@ -73,7 +73,7 @@ export async function startEndpoint(parts: EndpointOptions): Promise<StartedEndp
   const accountKeys = accountKeysOf(config)
   // One process changes the file; the first worker starts alone.
   if (worker === undefined || worker.number === 1) await settle(accountKeys, log)
-  const gateway = await parts.gateway()
+  const gateway = await options.gateway()
   cleanup.defer(() => gateway.stop())
   const logFiles = await openLogFiles({ config, log, cleanup })
   const proxy = await createProxy({
@@ -83,7 +83,7 @@ export async function startEndpoint(parts: EndpointOptions): Promise<StartedEndp
     metrics,
     ...(scrape && { scrape }),
     metricsApart: config.metricsPort !== undefined,
-    reload: (requestId) => parts.reload(requestId),
+    reload: (requestId) => options.reload(requestId),
     plugins,
     pluginsChecked: true,
   })

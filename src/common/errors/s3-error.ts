@@ -109,8 +109,8 @@ export interface SlowDownFacts {
  * As the cause of an S3Error: the failure has one line in the log for all requests that fail because of it. Has no
  * stack.
  */
-export class ToldAlready extends Error {
-  override readonly name = 'ToldAlready'
+export class ReportedAlready extends Error {
+  override readonly name = 'ReportedAlready'
 
   readonly #tell: ((log: Logger, facts: object) => void) | undefined
 
@@ -128,8 +128,8 @@ export class ToldAlready extends Error {
 }
 
 /** True if the failure needs no further line: if its one line is still due, `log` gets it. */
-export function isTold(error: unknown, log: Logger): boolean {
-  if (!(error instanceof Error && error.cause instanceof ToldAlready)) return false
+export function isReported(error: unknown, log: Logger): boolean {
+  if (!(error instanceof Error && error.cause instanceof ReportedAlready)) return false
   error.cause.tell(log)
   return true
 }

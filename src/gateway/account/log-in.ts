@@ -1,5 +1,5 @@
 import type { GatewayAccount } from '../../api/identity.js'
-import { S3Error, ToldAlready } from '../../common/errors/s3-error.js'
+import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Rpc } from '../calls/rpc.js'
 
@@ -15,7 +15,7 @@ export interface LogInOptions {
 }
 
 /** Cause of the S3Error for an account whose log-in the gateway refuses. */
-export class LogInRefused extends ToldAlready {}
+export class LogInRefused extends ReportedAlready {}
 
 /** True when a call failed because the gateway refuses the log-in, as opposed to the call itself. */
 export function isLogInRefused(error: unknown): boolean {

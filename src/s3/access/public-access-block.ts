@@ -112,11 +112,11 @@ export const publicAccessBlock = bucketSetting({
     async run({ bucket }, context) {
       const block = await context.settings.confirmed(bucket, 'publicAccessBlock')
       if (!block) return 'NoSuchPublicAccessBlockConfiguration'
-      const told = {
+      const shown = {
         ...block,
         RestrictPublicBuckets: block.RestrictPublicBuckets && (await holds(context, bucket)),
       }
-      return xml(document('PublicAccessBlockConfiguration', BLOCKS.map((name) => element(name, told[name])).join('')))
+      return xml(document('PublicAccessBlockConfiguration', BLOCKS.map((name) => element(name, shown[name])).join('')))
     },
   },
   put: {

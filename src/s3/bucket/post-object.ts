@@ -191,7 +191,7 @@ async function store(
   const authorized = await context.checks.authorize(Object.fromEntries(stated), { bucket, key, more: { headers } })
   const write = { operation: 'PostObject', bucket, key, metadata, authorized, headers } as const
   const admitted = await admitClass(askedClass(headers), write, context)
-  const { result, headers: told } = await writeAdmitted(context, admitted, write, (archive) =>
+  const { result, headers: classHeaders } = await writeAdmitted(context, admitted, write, (archive) =>
     context.store.put({
       bucket,
       key,
@@ -208,7 +208,7 @@ async function store(
     }),
   )
   return answerForm(request, form.fields, key, {
-    ...told,
+    ...classHeaders,
     etag: quoted(result.etag),
     ...checksumHeaders(result.checksum),
     'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),

@@ -56,40 +56,40 @@ type Listed = Extract<StoreEntry, { kind: 'object' }>
 
 /** Applies the rules of one bucket, in constant memory. Throws S3Error if the bucket cannot be listed. */
 export async function passBucket(
-  parts: PassDeps,
+  deps: PassDeps,
   bucket: string,
   configuration: LifecycleConfiguration,
 ): Promise<Tally> {
   const tally: Tally = { scanned: 0, expired: 0, transitioned: 0, aborted: 0, spared: 0, failed: 0, complete: false }
-  await abortUploads(parts, bucket, configuration, tally)
+  await abortUploads(deps, bucket, configuration, tally)
   const acting = configuration.rules.filter((rule) => rule.enabled && (rule.expiration || rule.transitions))
   for (const prefix of outermostPrefixes(acting)) {
     for (let after = ''; ; ) {
-      if (tally.failed >= MAX_FAILURES || (await parts.ended())) return tally
-      const page = await parts.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
+      if (tally.failed >= MAX_FAILURES || (await deps.ended())) return tally
+      const page = await deps.store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
       const objects = page.entries.filter((entry): entry is Listed => entry.kind === 'object')
       tally.scanned += objects.length
-      if (!(await actOnPage(parts, bucket, configuration, objects, tally))) return tally
+      if (!(await actOnPage(deps, bucket, configuration, objects, tally))) return tally
       const last = objects.at(-1)
       if (!page.truncated || !last) break
       after = last.key
     }
   }
-  tally.complete = tally.failed < MAX_FAILURES && !(await parts.ended())
+  tally.complete = tally.failed < MAX_FAILURES && !(await deps.ended())
   return tally
 }
 
 /** Resolves false if this is no longer the bucket that the rules belong to. */
 async function actOnPage(
-  parts: PassDeps,
+  deps: PassDeps,
   bucket: string,
   configuration: LifecycleConfiguration,
   listed: readonly Listed[],
   tally: Tally,
 ): Promise<boolean> {
-  const act = actionFor(parts, configuration)
+  const act = actionFor(deps, configuration)
   const possible = listed.filter((entry) => act({ ...candidate(entry), tags: undefined }) !== undefined)
-  const tags = asksForTags(configuration) ? await tagsOf(parts, bucket, possible) : possible.map(() => undefined)
+  const tags = asksForTags(configuration) ? await tagsOf(deps, bucket, possible) : possible.map(() => undefined)
   const due = possible.flatMap((entry, i) => {
     const action = act({ ...candidate(entry), tags: tags[i] })
     return action === undefined ? [] : [{ entry, action }]
@@ -97,17 +97,17 @@ async function actOnPage(
   if (due.length === 0) return true
   // This shows that the objects listed before belong to the right bucket. Each removal checks that the object is still
   // the listed one.
-  if (!(await parts.isMeant())) return false
+  if (!(await deps.isMeant())) return false
   await pMap(
     due,
     async ({ entry, action }) => {
-      if (tally.failed >= MAX_FAILURES || (await parts.ended())) return
+      if (tally.failed >= MAX_FAILURES || (await deps.ended())) return
       try {
-        if (action === 'expire') await expire(parts, bucket, entry, (object) => act(object) === 'expire', tally)
-        else if (await transition(parts, bucket, entry, action.storageClass)) tally.transitioned++
+        if (action === 'expire') await expire(deps, bucket, entry, (object) => act(object) === 'expire', tally)
+        else if (await transition(deps, bucket, entry, action.storageClass)) tally.transitioned++
       } catch (err) {
         tally.failed++
-        parts.log.warn({ err, bucket, key: entry.key }, 'could not apply a lifecycle rule to an object')
+        deps.log.warn({ err, bucket, key: entry.key }, 'could not apply a lifecycle rule to an object')
       }
     },
     { concurrency: CONCURRENCY },
@@ -140,8 +140,8 @@ function candidate({
  * Reads tags from the records only. Tags of another version than the listed one are ignored; each removal checks the
  * object again.
  */
-async function tagsOf(parts: PassDeps, bucket: string, listed: readonly Listed[]): Promise<(readonly Tag[])[]> {
-  const records = await parts.state.objects.getMany(
+async function tagsOf(deps: PassDeps, bucket: string, listed: readonly Listed[]): Promise<(readonly Tag[])[]> {
+  const records = await deps.state.objects.getMany(
     bucket,
     listed.map(({ key }) => key),
   )
@@ -175,7 +175,7 @@ async function transition(
 
 /** Removes the object if, under its lock, it is still the listed one and still due. */
 async function expire(
-  parts: PassDeps,
+  deps: PassDeps,
   bucket: string,
   listed: Listed,
   isDue: (object: Candidate) => boolean,
@@ -183,7 +183,7 @@ async function expire(
 ): Promise<void> {
   const origin = ownOrigin()
   try {
-    await parts.store.remove(bucket, listed.key, { name: 'LifecycleExpiration:Delete', origin }, (current) => {
+    await deps.store.remove(bucket, listed.key, { name: 'LifecycleExpiration:Delete', origin }, (current) => {
       if (!current || !isSame(current, listed) || !isDue({ ...candidate(current), tags: current.tags ?? [] }))
         throw new Spared()
     })
@@ -258,7 +258,7 @@ function smallest(
  * that proxy's sweep.
  */
 async function abortUploads(
-  parts: PassDeps,
+  deps: PassDeps,
   bucket: string,
   { rules }: LifecycleConfiguration,
   tally: Tally,
@@ -268,17 +268,17 @@ async function abortUploads(
   const due = ({ key, initiated }: UploadRecord) =>
     aborting.some(
       ({ filter, abortDays = Number.POSITIVE_INFINITY }) =>
-        key.startsWith(filter.prefix ?? '') && dueAfter(initiated, abortDays) <= parts.now(),
+        key.startsWith(filter.prefix ?? '') && dueAfter(initiated, abortDays) <= deps.now(),
     )
-  const given = (await parts.state.uploads.list(bucket)).filter(due)
-  if (given.length === 0 || !(await parts.isMeant())) return
+  const given = (await deps.state.uploads.list(bucket)).filter(due)
+  if (given.length === 0 || !(await deps.isMeant())) return
   for (const upload of given) {
-    if (await parts.ended()) return
+    if (await deps.ended()) return
     try {
-      if (await abort(parts, upload.uploadId)) tally.aborted++
+      if (await abort(deps, upload.uploadId)) tally.aborted++
     } catch (err) {
       tally.failed++
-      parts.log.warn({ err, bucket, uploadId: upload.uploadId }, 'could not abort an upload by a lifecycle rule')
+      deps.log.warn({ err, bucket, uploadId: upload.uploadId }, 'could not abort an upload by a lifecycle rule')
     }
   }
 }

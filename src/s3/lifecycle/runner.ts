@@ -3,7 +3,7 @@ import type { Owned, RequireOwner } from '../../api/access.js'
 import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import type { Store } from '../../api/store.js'
-import { isTold, S3Error } from '../../common/errors/s3-error.js'
+import { isReported, S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS, PeriodicTask } from '../../common/time.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import { type PassDeps, passBucket } from './bucket-pass.js'
@@ -126,7 +126,7 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
   }
 
   const task = new PeriodicTask(passAll, (err) => {
-    if (!isTold(err, log)) log.error({ err }, 'could not read the lifecycle rules; will retry')
+    if (!isReported(err, log)) log.error({ err }, 'could not read the lifecycle rules; will retry')
   })
   if (intervalMs > 0) task.start(intervalMs)
   return {

@@ -23,7 +23,7 @@ export class Outbox {
   readonly #log: Logger
   #dropped = 0
   /** Time of the last log line about dropped messages, ms since 1970. */
-  #told = 0
+  #reported = 0
 
   constructor(
     state: Pick<State, 'records'>,
@@ -73,8 +73,8 @@ export class Outbox {
   /** Limits the log, because a line per message would fill the disk. */
   #drop({ webhook, bucket, key }: Waiting, requestId?: string): void {
     this.#dropped++
-    if (Date.now() - this.#told < TELL_MS) return
-    this.#told = Date.now()
+    if (Date.now() - this.#reported < TELL_MS) return
+    this.#reported = Date.now()
     this.#log.error(
       { requestId, webhook, bucket, key, dropped: this.#dropped },
       'dropped notifications because the queue of undelivered ones is full',

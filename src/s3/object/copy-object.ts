@@ -203,8 +203,8 @@ function copiedAttributes(
 function staysInPlace({ bucket, key, headers }: S3Request<'object'>, source: StoredObject): boolean {
   const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const { checksum } = source
-  const told = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
-  return source.bucket === bucket && source.key === key && askedClass(headers) !== undefined && told
+  const sameChecksum = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
+  return source.bucket === bucket && source.key === key && askedClass(headers) !== undefined && sameChecksum
 }
 
 /** Throws SourceChanged if the object has been replaced since it was read. */

@@ -30,7 +30,7 @@ export const getObjectAttributes = defineOperation({
     const object = await context.store.head(request.bucket, request.key)
     const headers = { 'last-modified': httpTime(object.lastModified) }
     if (checkConditions(request.headers, object, READ) === 'unchanged') return { status: 304, headers }
-    const told: Record<Attribute, () => string | Promise<string>> = {
+    const elements: Record<Attribute, () => string | Promise<string>> = {
       ETag: () => element('ETag', object.etag),
       Checksum: () => checksumElement(object),
       ObjectParts: () => partsElement(context, object, page),
@@ -38,7 +38,7 @@ export const getObjectAttributes = defineOperation({
       ObjectSize: () => element('ObjectSize', object.size),
     }
     let content = ''
-    for (const name of ATTRIBUTES) if (wanted.has(name)) content += await told[name]()
+    for (const name of ATTRIBUTES) if (wanted.has(name)) content += await elements[name]()
     return xml(document('GetObjectAttributesResponse', content), headers)
   },
 })

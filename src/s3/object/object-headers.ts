@@ -78,7 +78,7 @@ export function refuseAnonymousOverrides({ query }: S3Request<'object'>, { calle
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
  * @param ranged true if the answer is a range or a part of the object
  */
-export async function toldChecksum(
+export async function reportedChecksum(
   request: S3Request<'object'>,
   context: Context,
   object: StoredObject,

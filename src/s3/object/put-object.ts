@@ -44,7 +44,7 @@ export const putObject = defineOperation({
     const size = request.body.length
     const write = { operation: 'PutObject', bucket, key, metadata, authorized, headers, size } as const
     const admitted = await admitClass(askedClass(headers), write, context)
-    const { result, headers: told } = await writeAdmitted(context, admitted, request, async (archive) => {
+    const { result, headers: classHeaders } = await writeAdmitted(context, admitted, request, async (archive) => {
       if (admitted?.repeats) {
         await requireSameBody(request.body, admitted.repeats)
         return admitted.repeats
@@ -64,7 +64,7 @@ export const putObject = defineOperation({
       })
     })
     const { etag, size: stored, lastModified, checksum } = result
-    const answer = Object.assign({ etag: quoted(etag) }, told, checksumHeaders(checksum)) as ReplyHeaders
+    const answer = Object.assign({ etag: quoted(etag) }, classHeaders, checksumHeaders(checksum)) as ReplyHeaders
     answer['x-amz-expiration'] = await expirationHeader(context, bucket, { key, size: stored, lastModified, tags })
     return empty(answer)
   },

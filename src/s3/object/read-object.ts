@@ -7,7 +7,13 @@ import { resolveRange } from '../../gateway/objects/download-body.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
-import { OVERRIDES, objectHeaders, refuseAnonymousOverrides, toldChecksum, withOverrides } from './object-headers.js'
+import {
+  OVERRIDES,
+  objectHeaders,
+  refuseAnonymousOverrides,
+  reportedChecksum,
+  withOverrides,
+} from './object-headers.js'
 import {
   checkConditions,
   type LocatedPart,
@@ -41,7 +47,7 @@ export const getObject = defineOperation({
     const opened = mustLookFirst(request) ? await lookThenOpen(request, context) : await openAtOnce(request, context)
     if ('status' in opened) return opened
     const { object, download, ranged, part } = opened
-    const checksum = await toldChecksum(request, context, object, part, ranged).catch((error) => {
+    const checksum = await reportedChecksum(request, context, object, part, ranged).catch((error) => {
       download.discard()
       throw error
     })
@@ -131,7 +137,7 @@ export const headObject = defineOperation({
       throw new S3Error('InvalidRequest', {
         message: 'Cannot specify both Range header and partNumber query parameter',
       })
-    const checksum = await toldChecksum(request, context, object, part, range !== undefined)
+    const checksum = await reportedChecksum(request, context, object, part, range !== undefined)
     const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
     if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
     headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)

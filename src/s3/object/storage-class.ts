@@ -50,7 +50,7 @@ export async function writeAdmitted<Result extends PutResult | undefined>(
   write: (archive: PutRequest['archive']) => Promise<Result>,
 ): Promise<{ readonly result: Result; readonly headers: ReplyHeaders }> {
   if (!admitted) return { result: await write(undefined), headers: {} }
-  const told = async (what: 'stored' | 'dropped', tell: () => Promise<ReplyHeaders | undefined>) => {
+  const notified = async (what: 'stored' | 'dropped', tell: () => Promise<ReplyHeaders | undefined>) => {
     try {
       return (await tell()) ?? {}
     } catch (err) {
@@ -61,7 +61,7 @@ export async function writeAdmitted<Result extends PutResult | undefined>(
       return {}
     }
   }
-  const drop = () => told('dropped', () => admitted.dropped().then(() => undefined))
+  const drop = () => notified('dropped', () => admitted.dropped().then(() => undefined))
   let result: Result
   try {
     result = await write(admitted.archive)
@@ -74,7 +74,7 @@ export async function writeAdmitted<Result extends PutResult | undefined>(
     return { result, headers: {} }
   }
   const { size, etag } = result
-  return { result, headers: await told('stored', () => admitted.stored({ bucket, key, size, etag })) }
+  return { result, headers: await notified('stored', () => admitted.stored({ bucket, key, size, etag })) }
 }
 
 /** The registrations that object headers depend on. */

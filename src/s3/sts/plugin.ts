@@ -36,11 +36,11 @@ const VERSION = '2011-06-15'
 const MAX_BODY_BYTES = 64 * 1024
 
 /** The security token service on the port of S3: the body names the action, and all are one operation of the table. */
-export function stsPlugin(parts: StsDeps): Plugin {
-  return Object.freeze({ name: 'sts', operations: [securityTokenService(parts)] })
+export function stsPlugin(deps: StsDeps): Plugin {
+  return Object.freeze({ name: 'sts', operations: [securityTokenService(deps)] })
 }
 
-function securityTokenService(parts: StsDeps) {
+function securityTokenService(deps: StsDeps) {
   return defineOperation({
     name: 'SecurityTokenService',
     source: 'https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html',
@@ -58,8 +58,8 @@ function securityTokenService(parts: StsDeps) {
       const action = parameters.get('Action')
       if (action === undefined) throw stsError('MissingAction', 'The request has no parameter Action.')
       if (parameters.get('Version') === VERSION) {
-        if (action === ACTION) return assumeRole(request, parameters, parts)
-        if (action === 'GetSessionToken') return sessionToken(request.id, parameters, context, parts)
+        if (action === ACTION) return assumeRole(request, parameters, deps)
+        if (action === 'GetSessionToken') return sessionToken(request.id, parameters, context, deps)
         if (action === 'GetCallerIdentity') {
           parameters.refuseOthers(['Action', 'Version'])
           return callerIdentity(request.id, context)
@@ -97,7 +97,7 @@ const MAX_TOKEN = 8192
 async function assumeRole(
   request: Pick<S3Request, 'id' | 'remoteAddress'>,
   parameters: Parameters,
-  parts: StsDeps,
+  deps: StsDeps,
 ): Promise<Reply> {
   parameters.refuseOthers(['Action', 'Version', ...NAMES])
   const role = parameters.required('RoleArn', {
@@ -109,18 +109,18 @@ async function assumeRole(
   const identityToken = parameters.required('WebIdentityToken', { min: 4, max: 20_000 })
   parameters.text('ProviderId', { min: 4, max: 2048 })
   const seconds = readSeconds(parameters, ROLE_SECONDS)
-  const policy = readPolicy(parameters, parts)
+  const policy = readPolicy(parameters, deps)
   const claims = readIdentityToken(identityToken)
-  const now = parts.now()
+  const now = deps.now()
   const ending = claims.expires ?? Number.POSITIVE_INFINITY
   if (ending <= now) throw stsError('ExpiredTokenException', 'The web identity token has expired: sign in again.')
-  const account = await parts.limits.run(request.remoteAddress, () => exchange(parts, identityToken))
-  const isOwn = (await parts.ownAccount()).accessKey === account.accessKey
+  const account = await deps.limits.run(request.remoteAddress, () => exchange(deps, identityToken))
+  const isOwn = (await deps.ownAccount()).accessKey === account.accessKey
   const expires = wholeSecond(Math.min(now + seconds * 1000, ending))
-  const issued = await parts.sessions.issue({ account, identityToken, name, role, policy, expires })
+  const issued = await deps.sessions.issue({ account, identityToken, name, role, policy, expires })
   const size = issued.sessionToken.length
   if (size > MAX_TOKEN) throw tooLarge(policy !== undefined)
-  await parts.principals.keep(account, isOwn)
+  await deps.principals.keep(account, isOwn)
   const identity = { accessKeyId: principalOf(account), ...(!isOwn && { account }) }
   const content = [
     element('SubjectFromWebIdentityToken', claims.subject),
@@ -145,7 +145,7 @@ async function sessionToken(
   requestId: string,
   parameters: Parameters,
   { caller }: Pick<Context, 'caller'>,
-  parts: StsDeps,
+  deps: StsDeps,
 ): Promise<Reply> {
   if (!caller) throw missingAuthentication()
   parameters.refuseOthers(['Action', 'Version', 'DurationSeconds', 'Policy'])
@@ -156,9 +156,9 @@ async function sessionToken(
     throw stsError('AccessDenied', 'GetSessionToken needs a header signature of version 4 that covers the body.')
   }
   const seconds = readSeconds(parameters, KEY_PAIR_SECONDS)
-  const policy = readPolicy(parameters, parts)
-  const expires = wholeSecond(parts.now() + seconds * 1000)
-  const issued = await parts.sessions.issue({ keyPair: identity, policy, expires })
+  const policy = readPolicy(parameters, deps)
+  const expires = wholeSecond(deps.now() + seconds * 1000)
+  const issued = await deps.sessions.issue({ keyPair: identity, policy, expires })
   if (issued.sessionToken.length > MAX_TOKEN) throw tooLarge(true)
   return stsReply('GetSessionToken', credentialsElement(issued, expires), requestId)
 }

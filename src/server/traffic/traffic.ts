@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Caller } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
 import type { Signals } from '../../api/state.js'
-import { slowDown, ToldAlready } from '../../common/errors/s3-error.js'
+import { ReportedAlready, slowDown } from '../../common/errors/s3-error.js'
 import { clientOf } from '../../common/quota.js'
 import { noSignals } from '../../state/signals.js'
 import { type ClientBounds, Gate, isBound, type Others, type TrafficBounds, type Wait } from './gate.js'
@@ -171,7 +171,7 @@ function refuse(wait: Wait | undefined, whose: string): void {
   const seconds = Math.max(1, Math.ceil(wait.seconds))
   const message = `There are too many ${wait.exceeded} ${whose}: try again in ${seconds} s.`
   // Each refusal is in the access log; an error of its own would only fill the log.
-  throw slowDown(message, { seconds, cause: new ToldAlready(message) })
+  throw slowDown(message, { seconds, cause: new ReportedAlready(message) })
 }
 
 /** A request that the bounds of the server's traffic have let in. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js'
 import type { WriteOrder } from './fences.js'
 
-interface Told {
+interface OrderedUpload {
   readonly bucket: number
   readonly key: Buffer
   order: WriteOrder | undefined
@@ -9,9 +9,9 @@ interface Told {
 
 /** The uploads of one caller. */
 interface Lane {
-  readonly uploads: Map<string, Told>
+  readonly uploads: Map<string, OrderedUpload>
   /** Orders that arrived before the head of their upload, which comes on another connection; in order of arrival. */
-  readonly early: Map<string, Told>
+  readonly early: Map<string, OrderedUpload>
 }
 
 /** Most orders kept per caller for uploads whose head has not arrived yet. */
@@ -28,7 +28,7 @@ export class LateOrders {
   open(caller: number, writeId: string, bucket: number, key: Buffer): LateOrder {
     const lane = this.#lane(caller)
     const { uploads, early } = lane
-    const upload: Told = { bucket, key, order: undefined }
+    const upload: OrderedUpload = { bucket, key, order: undefined }
     const reported = early.get(writeId)
     early.delete(writeId)
     if (reported !== undefined && isSame(reported, upload)) upload.order = reported.order
@@ -75,6 +75,6 @@ export interface LateOrder {
   close(): void
 }
 
-function isSame(one: Told, other: Told): boolean {
+function isSame(one: OrderedUpload, other: OrderedUpload): boolean {
   return one.bucket === other.bucket && one.key.equals(other.key)
 }
