@@ -1,9 +1,28 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
+import type { StorageClass } from '../../src/api/context.js'
+import type { PluginHooks } from '../../src/api/hooks.js'
+import type { AnyOperation } from '../../src/api/operation.js'
+import type { Plugin } from '../../src/api/plugin.js'
+import type { Method, Resource } from '../../src/api/request.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
+import { Query } from '../../src/common/query.js'
+import { countByState, createLogger, createProxy, defineCall, empty, type Operation, xml, z } from '../../src/index.js'
+import { containPlugin } from '../../src/plugins/contain.js'
 import { startPlugins } from '../../src/plugins/running-plugins.js'
+import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
+import { createTable } from '../../src/plugins/table.js'
+import { Attempts } from '../../src/plugins/upstream/sign-in.js'
+import { s3Plugin } from '../../src/s3/index.js'
 import { openState } from '../../src/state/open-state.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { keptLog } from '../support/server/kept-log.js'
+import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 
 /** Starts a plugin over a state that says it is shared, as one of several servers would. */
@@ -103,4 +122,568 @@ t.test('a plugin that was stopped schedules nothing', async (t) => {
   })
   await stop()
   t.throws(() => host?.schedule({ name: 'work', everySeconds: 1, run: async () => {} }), /after it was stopped/)
+})
+
+t.test('a sealed text opens with its key and for its purpose alone', async (t) => {
+  const key = randomBytes(32)
+  const sealer = createSealer(async () => key)
+  const sealed = await sealer.seal('pässword', 'a:b')
+  t.notMatch(sealed, 'ssword')
+  t.not(await sealer.seal('pässword', 'a:b'), sealed, 'each time another nonce')
+  t.equal(await sealer.open(sealed, 'a:b'), 'pässword')
+  t.equal(await sealer.open(sealed, 'a:c'), undefined, 'another purpose')
+  t.equal(await createSealer(async () => randomBytes(32)).open(sealed, 'a:b'), undefined, 'another key')
+  for (const at of [3, 20, 40, sealed.length - 2]) {
+    const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
+    t.equal(await sealer.open(changed, 'a:b'), undefined, `changed at ${at}`)
+  }
+  for (const nonsense of ['', 'v1.', 'v1.AAAA', 'v2.x', sealed.slice(0, -4)])
+    t.equal(await sealer.open(nonsense, 'a:b'), undefined)
+  await t.rejects(createSealer(async () => randomBytes(16)).seal('x', 'y'), RangeError)
+})
+
+t.test('the key is configured, or made once in the data folder', async (t) => {
+  const data = temporaryFolder(t)
+  const key = await sealingKeyOf({ data })()
+  t.equal(key.length, 32)
+  const file = join(data, 'sealing.key')
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.equal(readFileSync(file, 'utf8').trim(), Buffer.from(key).toString('hex'))
+  t.same(await sealingKeyOf({ data })(), key, 'the next start reads it')
+  const own = randomBytes(32)
+  t.same(await sealingKeyOf({ data, sealingKey: own, stateUrl: 'redis://x' })(), own)
+  await t.rejects(sealingKeyOf({ data, stateUrl: 'redis://x' })(), {
+    code: 'InvalidRequest',
+    message: /sealing-key-file/,
+  })
+  await t.rejects(sealingKeyOf({})(), { code: 'InvalidRequest' })
+  writeFileSync(file, 'not a key')
+  await t.rejects(sealingKeyOf({ data })(), /64 hexadecimal digits/)
+})
+
+const table = createTable([s3Plugin])
+
+/** Without the operations of sub-resources, so that what is not known stays what it is. */
+const plain = createTable([
+  { ...s3Plugin, operations: s3Plugin.operations.filter(({ on }) => !on.query?.length || on.method === 'POST') },
+])
+
+function select(method: Method, resource: Resource, query = '', headers: Record<string, string> = {}, path = '/') {
+  return table.select({ method, resource, path, query: new Query(query), headers })
+}
+
+/** The name of the operation, or the code of the refusal. */
+function outcome(...request: Parameters<typeof select>): string {
+  try {
+    return select(...request).operation.name
+  } catch (error) {
+    if (error instanceof S3Error) return error.code
+    throw error
+  }
+}
+
+t.test('selection: the most specific operation wins', async (t) => {
+  const cases: [string, ...Parameters<typeof select>][] = [
+    ['ListBuckets', 'GET', 'service'],
+    ['ListObjects', 'GET', 'bucket', 'prefix=a&delimiter=/&marker=b&max-keys=3&encoding-type=url'],
+    ['ListObjectsV2', 'GET', 'bucket', 'list-type=2&continuation-token=x&fetch-owner=true'],
+    ['ListObjectVersions', 'GET', 'bucket', 'versions'],
+    ['ListMultipartUploads', 'GET', 'bucket', 'uploads='],
+    ['GetBucketLocation', 'GET', 'bucket', 'location'],
+    ['GetBucketVersioning', 'GET', 'bucket', 'versioning'],
+    ['CreateBucket', 'PUT', 'bucket'],
+    ['DeleteBucket', 'DELETE', 'bucket'],
+    ['HeadBucket', 'HEAD', 'bucket'],
+    ['DeleteObjects', 'POST', 'bucket', 'delete'],
+    ['PutObject', 'PUT', 'object', 'x-id=PutObject'],
+    ['CopyObject', 'PUT', 'object', '', { 'x-amz-copy-source': '/b/k' }],
+    ['UploadPart', 'PUT', 'object', 'partNumber=1&uploadId=u'],
+    ['UploadPartCopy', 'PUT', 'object', 'partNumber=1&uploadId=u', { 'x-amz-copy-source': '/b/k' }],
+    ['CreateMultipartUpload', 'POST', 'object', 'uploads'],
+    ['CompleteMultipartUpload', 'POST', 'object', 'uploadId=u'],
+    ['AbortMultipartUpload', 'DELETE', 'object', 'uploadId=u'],
+    ['ListParts', 'GET', 'object', 'uploadId=u&max-parts=2'],
+    ['GetObject', 'GET', 'object', 'partNumber=1&versionId=null&response-content-type=a'],
+    ['Live', 'GET', 'service', '', {}, '/-/live'],
+  ]
+  for (const [name, ...request] of cases)
+    t.equal(outcome(...request), name, `${request[0]} ${request[1]} ?${request[2] ?? ''}`)
+})
+
+t.test('selection: a query key that no operation names is refused, whatever the method', async (t) => {
+  const refused: Parameters<typeof select>[] = [
+    ['PUT', 'object', 'retention'],
+    ['PUT', 'object', 'renameObject'],
+    ['PUT', 'object', 'legal-hold='],
+    ['PUT', 'object', 'foo=bar'],
+    ['PUT', 'object', 'x-deal='],
+    ['DELETE', 'object', 'torrent'],
+    ['DELETE', 'bucket', 'website'],
+    ['DELETE', 'bucket', 'policy'],
+    ['PUT', 'bucket', 'versioning'],
+    ['POST', 'bucket', 'surprise'],
+    ['GET', 'bucket', 'website'],
+    ['GET', 'bucket', 'versions&acl'],
+    ['GET', 'object', 'acl=whatever'],
+    ['GET', 'object', 'torrent'],
+    ['HEAD', 'object', 'unknown'],
+  ]
+  for (const [method, resource, query] of refused) {
+    const head = { method, resource, path: '/', query: new Query(query ?? ''), headers: {} }
+    t.throws(() => plain.select(head), { code: 'NotImplemented' }, `${method} ${resource} ?${query}`)
+  }
+})
+
+t.test('selection: keys that cannot change the meaning are ignored', async (t) => {
+  const presigned =
+    'X-Amz-Algorithm=a&X-Amz-Credential=c&X-Amz-Date=d&X-Amz-Expires=1&X-Amz-SignedHeaders=host&X-Amz-Signature=s'
+  t.equal(outcome('PUT', 'object', presigned), 'PutObject')
+  t.equal(outcome('PUT', 'object', presigned.replaceAll('Amz', 'Cloud')), 'PutObject')
+  t.equal(outcome('GET', 'object', 'x-id=GetObject&x-my-log=1&cachebuster=7'), 'GetObject')
+  t.equal(outcome('DELETE', 'object', 'x-my-log=1'), 'DeleteObject')
+})
+
+t.test('selection: no operation at all', async (t) => {
+  t.equal(outcome('POST', 'service'), 'MethodNotAllowed')
+  t.equal(outcome('DELETE', 'service'), 'MethodNotAllowed')
+  t.equal(outcome('OPTIONS', 'service'), 'MethodNotAllowed')
+  t.equal(outcome('OPTIONS', 'object', 'uploads'), 'PreflightObject', 'whatever it asks about')
+  t.equal(outcome('GET', 'service', '', {}, '/-/nowhere'), 'NoSuchKey', 'as of a bucket')
+  t.equal(outcome('HEAD', 'service', '', {}, '/-/nowhere'), 'NoSuchKey')
+  t.equal(outcome('PUT', 'service', '', {}, '/-/nowhere'), 'MethodNotAllowed')
+})
+
+const row = (name: string, on: AnyOperation['on']): AnyOperation =>
+  ({
+    name,
+    source: 'docs/x.md',
+    access: 'signed',
+    action: 'none',
+    on,
+    run: async () => ({ status: 200, headers: {} }),
+  }) as AnyOperation
+
+const plugin = (name: string, ...operations: AnyOperation[]): Plugin => ({ name, operations })
+
+t.test('table: what is honoured as x-amz-... alone is refused as x-cloud-..., and not passed over', async (t) => {
+  for (const name of [
+    'copy-source',
+    'copy-source-if-match',
+    'copy-source-range',
+    'meta-a',
+    'metadata-directive',
+    'storage-class',
+  ])
+    t.equal(outcome('PUT', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
+  for (const name of ['expected-bucket-owner', 'source-expected-bucket-owner'])
+    t.equal(outcome('GET', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
+  t.equal(
+    outcome('PUT', 'object', '', { 'x-cloud-date': '20130524T000000Z', 'x-cloud-trace-context': '1' }),
+    'PutObject',
+  )
+})
+
+t.test('table: two declarations of one route stop the start and name both owners', async (t) => {
+  const a = plugin('first', row('One', { method: 'GET', resource: 'object', query: ['x-a', 'x-b'] }))
+  const b = plugin('second', row('Two', { method: 'GET', resource: 'object', query: ['x-b', 'x-a'] }))
+  t.throws(() => createTable([a, b]), /"first" \(One\).*"second" \(Two\)/)
+  const c = plugin('first', row('One', { method: 'GET', resource: 'service', path: '/-/p/{A}' }))
+  const d = plugin('second', row('Two', { method: 'GET', resource: 'service', path: '/-/p/{B}' }))
+  t.throws(() => createTable([c, d]), /both answer/)
+})
+
+t.test('table: two equally specific operations for one request are refused', async (t) => {
+  const both = createTable([
+    plugin(
+      'p',
+      row('One', { method: 'GET', resource: 'object', query: ['a'] }),
+      row('Two', { method: 'GET', resource: 'object', query: ['b'] }),
+      row('Three', { method: 'GET', resource: 'object', query: ['x-p'] }),
+      row('Four', { method: 'GET', resource: 'object', query: ['x-p-more'] }),
+    ),
+  ])
+  const select = (query: string) =>
+    both.select({ method: 'GET', resource: 'object', path: '/b/k', query: new Query(query), headers: {} })
+  t.throws(() => select('a&b'), { code: 'InvalidArgument' })
+  t.throws(() => select('x-p&x-p-more'), { code: 'InvalidRequest' }, 'two of extensions')
+  t.throws(() => select('acl&x-p-more'), { code: 'InvalidRequest' }, "one of S3's")
+})
+
+t.test('table: named segments of a path', async (t) => {
+  const paths = createTable([
+    plugin('p', row('Provider', { method: 'GET', resource: 'service', path: '/-/p/v1/providers/{MinerId}' })),
+  ])
+  const at = (path: string) =>
+    paths.select({ method: 'GET', resource: 'service', path, query: new Query(''), headers: {} })
+  t.same(at('/-/p/v1/providers/f0%2F1').params, { MinerId: 'f0/1' })
+  t.throws(() => at('/-/p/v1/providers'), { code: 'NoSuchKey' })
+  t.throws(() => at('/-/p/v1/providers/%ff'), { code: 'InvalidURI' })
+})
+
+t.test('every operation has a name of its own and a source', async (t) => {
+  const names = table.rows.map(({ operation }) => operation.name)
+  t.equal(new Set(names).size, names.length)
+  for (const { operation } of table.rows)
+    t.match(operation.source, /^(https:\/\/docs\.aws\.amazon\.com\/|docs\/)/, operation.name)
+})
+
+const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+
+const never = () => new Promise<never>(() => {})
+
+const PATIENCE_MS = 100
+
+const listed = {
+  name: 'ListNames',
+  source: 'docs/plugins.md',
+  summary: 'One of the names.',
+  access: 'signed',
+  on: { method: 'GET', resource: 'service', path: '/-/p/v1/{Name}' },
+  result: z.object({}),
+  answer: async () => ({}),
+} as const
+
+type Run = Operation<'object'>['run']
+
+/** A plugin whose one operation on objects does what the case says. */
+function faultyPlugin(run: Run, more: Partial<Operation<'object'>> = {}, rest: Partial<Plugin> = {}): Plugin {
+  const source = 'docs/plugins.md'
+  const on = { method: 'POST', resource: 'object', query: ['x-faulty'] } as const
+  const rights = { access: 'signed', action: 'faulty:Fail', needs: { some: 'any' } } as const
+  return { name: 'faulty', operations: [{ name: 'Fail', source, ...rights, on, run, ...more }], ...rest }
+}
+
+t.test('whatever an operation of a plugin does, the client gets an answer and the log its name', async (t) => {
+  let behaviour: Run = async () => empty()
+  const server = await startInProcess(t, 'full', {
+    limits: { pluginDeadlineMs: PATIENCE_MS },
+    plugins: [faultyPlugin((request, context) => behaviour(request, context))],
+  })
+  const ask = (body?: string) =>
+    signedRequest(server.endpoint, keys, {
+      method: 'POST',
+      path: '/bucket/k',
+      query: { 'x-faulty': '' },
+      body: body ?? '',
+    })
+
+  const copy = new URL('../../src/common/errors/s3-error.js?another-copy', import.meta.url)
+  const another: typeof import('../../src/common/errors/s3-error.js') = await import(copy.href)
+  t.not(another.S3Error, S3Error)
+  const claimed = Object.assign(new another.S3Error('NoSuchKey'), { code: 'no <code>' })
+
+  const internal: [what: string, run: unknown, logged: RegExp][] = [
+    [
+      'rejects',
+      async () => Promise.reject(new Error('broken inside')),
+      /Fail of the plugin .*faulty.* failed: broken inside"/,
+    ],
+    [
+      'throws at once',
+      () => {
+        throw new Error('not even a promise')
+      },
+      /not even a promise/,
+    ],
+    ['throws nothing at all', async () => Promise.reject(undefined), /failed: undefined/],
+    ['never ends', never, /no result within 100 ms/],
+    ['answers with nothing', async () => undefined, /undefined, which is not a Reply/],
+    ['answers with an impossible status', async () => ({ status: 99, headers: {} }), /status 99/],
+    ['answers without headers', async () => ({ status: 200 }), /headers that are undefined/],
+    ['answers with a header that splits', async () => empty({ 'x-a': 'a\r\nx-b: b' }), /Invalid character in header/],
+    ['answers with a header that is none', async () => empty({ 'x a': 'a' }), /x a/],
+    ['answers with a list of headers', async () => empty({ 'x-a': ['a'] as never }), /whose value is an array/],
+    ['frames its own answer', async () => empty({ 'transfer-encoding': 'chunked' }), /only the server sets/],
+    ['lies about its length', async () => xml('<A/>', { 'content-length': 40 }), /a body of 4 bytes/],
+    ['answers with an object', async () => ({ status: 200, headers: {}, body: { a: 1 } }), /body that is a object/],
+    [
+      'answers with a document that never comes',
+      async () => ({ status: 200, headers: {}, body: { late: never() } }),
+      /no result within/,
+    ],
+    [
+      'answers with a document that is none',
+      async () => ({ status: 200, headers: {}, body: { late: Promise.resolve(5) } }),
+      /late document that is a number/,
+    ],
+    ['throws what only claims to be an S3Error', async () => Promise.reject(claimed), /no <code>/],
+  ]
+  for (const [what, run, logged] of internal) {
+    behaviour = run as Run
+    server.lines.length = 0
+    const { status, code, body } = await ask()
+    t.match({ status, code }, { status: 500, code: 'InternalError' }, what)
+    t.notMatch(body, /broken|plugin|Reply/, `${what}: the client is told nothing of it`)
+    const line = server.lines.find(({ msg }) => msg === 'request failed')
+    t.match(line, { plugin: 'faulty', operation: 'Fail' }, what)
+    t.match(JSON.stringify(line), logged, what)
+  }
+
+  behaviour = async () => {
+    throw new another.S3Error('NoSuchGreeting', { status: 404, message: 'It is not there.' })
+  }
+  t.match(await ask(), { status: 404, code: 'NoSuchGreeting' }, 'an S3Error of another copy, with a code of its own')
+
+  behaviour = async (request) => {
+    await request.body.stream(async () => never())
+    return empty()
+  }
+  t.match(await ask('taken in for ever'), { status: 500, code: 'InternalError' }, 'hangs over the body')
+
+  let told: unknown
+  let late: (() => void) | undefined
+  const done = new Promise<void>((resolve) => {
+    behaviour = async (request) => {
+      request.signal.addEventListener('abort', () => {
+        told = request.signal.reason
+        late?.()
+      })
+      await new Promise<void>((resolve) => {
+        late = resolve
+      })
+      await t.rejects(request.body.collect(10), 'the body is no longer there')
+      setImmediate(resolve)
+      return xml('<TooLate/>')
+    }
+  })
+  t.match(await ask('abc'), { status: 500 }, 'answers after its deadline')
+  await done
+  t.match(told, { name: 'Overdue' }, 'its signal has fired')
+  behaviour = async () => empty({ 'x-fine': 'yes' })
+  t.match(await ask(), { status: 200, body: '' }, 'nothing of it reaches the next answer')
+})
+
+t.test(
+  'the deadline does not count while the body arrives or the client takes its time, and can be another',
+  async (t) => {
+    const body = (pieces: number) => ({
+      length: 1,
+      declaredChecksum: undefined,
+      empty: false,
+      async stream(sink: (chunk: Buffer) => unknown) {
+        for (let i = 0; i < pieces; i++) {
+          await new Promise((resolve) => setTimeout(resolve, PATIENCE_MS * 2))
+          await sink(Buffer.from('a'))
+        }
+        return { size: pieces }
+      },
+      collect: async () => ({ bytes: Buffer.from(''), facts: { size: 0 } }),
+    })
+    const limits = { pluginDeadlineMs: PATIENCE_MS * 50 }
+    const run = (made: Plugin, request: unknown = {}) => {
+      const [operation] = containPlugin(made, limits).operations
+      limits.pluginDeadlineMs = PATIENCE_MS
+      return (operation as Operation).run(
+        { signal: new AbortController().signal, ...(request as object) } as never,
+        {} as never,
+      )
+    }
+    let size = 0
+    const slowUpload = faultyPlugin(async (request) => {
+      size = (await request.body.stream(() => {})).size
+      return empty()
+    })
+    await run(slowUpload, { body: body(2) })
+    t.equal(size, 2, 'a slow upload')
+
+    const pause = () => new Promise((resolve) => setTimeout(resolve, PATIENCE_MS * 2))
+    const patient = faultyPlugin(async () => empty(void (await pause()) as never), { deadlineMs: PATIENCE_MS * 50 })
+    await t.resolves(run(patient), 'a longer deadline of its own')
+
+    const lent: string[] = []
+    const download = {
+      async lend(sink: (chunk: Buffer, done: () => void) => void) {
+        await new Promise<void>((resolve) => sink(Buffer.from('a'), resolve))
+        await new Promise<void>((resolve) => sink(Buffer.from('b'), resolve))
+      },
+      discard: () => lent.push('discarded'),
+    }
+    const reply = await run(faultyPlugin(async () => ({ status: 200, headers: {}, body: { download } })))
+    await (reply.body as { download: typeof download }).download.lend((chunk, done) => {
+      lent.push(String(chunk))
+      setTimeout(done, PATIENCE_MS * 2)
+    })
+    t.same(lent, ['a', 'b'], 'a slow client')
+
+    const stuck = await run(
+      faultyPlugin(async () => ({ status: 200, headers: {}, body: { download: { ...download, lend: never } } })),
+    )
+    lent.length = 0
+    await t.rejects(
+      (stuck.body as { download: typeof download }).download.lend(() => {}),
+      { name: 'Overdue' },
+    )
+    t.same(lent, ['discarded'], 'a download that hangs is given up')
+  },
+)
+
+t.test('a hook that throws, hangs or is no promise changes no answer', async (t) => {
+  const told: string[] = []
+  const hooks: [string, PluginHooks][] = [
+    ['hangs', { objectStored: never }],
+    [
+      'throws',
+      {
+        objectStored() {
+          throw new Error('broken hook')
+        },
+      },
+    ],
+    ['plain', { objectStored: ((event: { key: string }) => void told.push(event.key)) as never }],
+  ]
+  const server = await startInProcess(t, 'full', {
+    limits: { hookDeadlineMs: PATIENCE_MS },
+    plugins: hooks.map(([name, called]) => ({ name, operations: [], hooks: called })),
+  })
+  await server.s3.send(new CreateBucketCommand({ Bucket: 'hooked' }))
+  await server.s3.send(new PutObjectCommand({ Bucket: 'hooked', Key: 'k', Body: 'bytes' }))
+  t.same(told, ['k'], 'the others are told')
+  const failed = server.lines.filter(({ msg }) => msg === 'a hook failed')
+  t.match(failed, [
+    { plugin: 'hangs', hook: 'objectStored' },
+    { plugin: 'throws', hook: 'objectStored' },
+  ])
+  const { Body } = await server.s3.send(new GetObjectCommand({ Bucket: 'hooked', Key: 'k' }))
+  t.equal(await Body?.transformToString(), 'bytes')
+})
+
+t.test(
+  'callbacks of a storage class: InternalError by name, and a write that is admitted too late is dropped',
+  async (t) => {
+    const calls: string[] = []
+    let admitted: (write: unknown) => void = () => {}
+    const offered: StorageClass = {
+      name: 'COLD',
+      admit: () =>
+        new Promise((resolve) => {
+          admitted = resolve as never
+        }),
+      async transition() {
+        throw new Error('cannot')
+      },
+      async restore() {
+        throw new S3Error('RestoreAlreadyInProgress' as never, { message: 'twice', status: 409 } as never)
+      },
+    }
+    const contained = containPlugin(
+      { name: 'cold', operations: [], storageClasses: [offered] },
+      { pluginDeadlineMs: 50 },
+    )
+    const guarded = contained.storageClasses?.[0] as Required<StorageClass>
+    await t.rejects(guarded.transition({} as never), {
+      code: 'InternalError',
+      cause: { message: /"cold" failed/, cause: { message: 'cannot' } },
+    })
+    await t.rejects(guarded.restore({} as never, {} as never, {} as never), { code: 'RestoreAlreadyInProgress' })
+    await t.rejects(guarded.admit({} as never, {} as never), { code: 'InternalError' })
+    admitted({ archive: {}, stored: never, dropped: async () => void calls.push('dropped') })
+    await new Promise((resolve) => setImmediate(resolve))
+    t.same(calls, ['dropped'])
+  },
+)
+
+t.test('names for the virtual bucket that never come, or are none, are told by the plugin', async (t) => {
+  const wrong: [members: unknown, logged: RegExp][] = [
+    [never, /asyncIterator|not a function/],
+    [
+      async function* () {
+        yield await never()
+      },
+      /no result within/,
+    ],
+    [
+      async function* () {
+        yield { Name: 5 }
+      },
+      /not a string/,
+    ],
+    [
+      () => {
+        throw new Error('broken list')
+      },
+      /broken list/,
+    ],
+  ]
+  for (const [members, logged] of wrong) {
+    const call = { ...listed, members } as typeof listed
+    const [operation] = containPlugin(
+      { name: 'p', operations: [defineCall(call)] },
+      { pluginDeadlineMs: 50 },
+    ).operations
+    const asked = (async () => {
+      for await (const _ of operation?.call?.members?.({} as never) ?? []) t.fail('a name came')
+    })()
+    await t.rejects(asked, {
+      code: 'InternalError',
+      cause: { message: /members\(\) of ListNames of the plugin "p"/ },
+    })
+    await asked.catch((error) => t.match(error.cause.cause.message, logged))
+  }
+})
+
+t.test('start and stop have deadlines', async (t) => {
+  const host = {} as Parameters<typeof startPlugins>[1]
+  const { log, lines } = keptLog()
+  const times = { startMs: 50, stopMs: 50 }
+  const stuck = { name: 'stuck', operations: [], start: never, stop: never }
+  await t.rejects(startPlugins([stuck], host, log, times), /"stuck" failed to start: no result within 50 ms/)
+  t.match(lines, [{ plugin: 'stuck', msg: 'a plugin failed to stop' }])
+})
+
+t.test('start and stop: what fails names its plugin, and all that was begun is ended', async (t) => {
+  const calls: string[] = []
+  const make = (name: string, start: () => Promise<void>) =>
+    definePlugin({
+      name,
+      create: () => ({
+        operations: [],
+        start,
+        async stop() {
+          calls.push(name)
+          throw new Error('stop is broken too')
+        },
+      }),
+    })()
+  const fine = make('fine', async () => {})
+  const broken = make('broken', async () => Promise.reject(new Error('no such database')))
+  const gateway = { url: 'http://127.0.0.1:9', account: { accessKey: 'nobody', secretKey: 'is-there' } }
+  const log = createLogger({ level: 'silent' })
+  const options = { gateway, identities: [], data: t.testdir(), log }
+  await t.rejects(createProxy({ ...options, plugins: [fine, broken] }), {
+    name: 'PluginError',
+    message: 'the plugin "broken" failed to start: no such database',
+  })
+  t.same(calls, ['broken', 'fine'])
+  await (await createProxy({ ...options, plugins: [fine] })).close()
+  t.same(calls, ['broken', 'fine', 'fine'], 'a stop that fails keeps nothing open')
+})
+
+t.test('five failures make an access key wait, and no other', async (t) => {
+  let now = 0
+  const attempts = new Attempts(() => now)
+  const fail = () => attempts.run('a', () => Promise.reject(new Error('wrong')))
+  for (let i = 0; i < 4; i++) await t.rejects(fail(), { message: 'wrong' })
+  t.equal(await attempts.run('a', async () => 'in'), 'in', 'a success forgets the failures')
+  for (let i = 0; i < 5; i++) await t.rejects(fail(), { message: 'wrong' })
+  await t.rejects(fail(), { code: 'SlowDown', headers: { 'retry-after': '900' } })
+  await t.rejects(
+    attempts.run('a', async () => 'in'),
+    { code: 'SlowDown' },
+    'also with the right one',
+  )
+  t.equal(await attempts.run('b', async () => 'in'), 'in')
+  now += 15 * 60_000
+  t.equal(await attempts.run('a', async () => 'in'), 'in')
+})
+
+async function* records(states: readonly string[]) {
+  yield* states
+}
+
+t.test('a service that states anything does not make a series of each', async (t) => {
+  const names = Array.from({ length: 100 }, (_, index) => `s${index}`)
+  const counted = await countByState(records(['x'.repeat(65), ...names, 's0']), (state) => state)
+  t.equal(counted.length, 20)
+  t.same(counted.find(({ labels }) => labels.state === 's0')?.value, 2)
+  t.same(counted.find(({ labels }) => labels.state === 'Other')?.value, 82)
 })

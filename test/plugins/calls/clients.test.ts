@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { type Ended, findAwsClis, isInstalled, runText } from '../../support/programs/run.js'
+import { isInstalled, runText } from '../../support/programs/run.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { examplePlugin } from './example-plugin.js'
@@ -60,86 +59,6 @@ t.test('an SDK for S3', async (t) => {
   await t.rejects(client.send(new GetObjectCommand(at('none'))), { name: 'NoSuchKey' })
   await client.send(new PutObjectCommand({ ...at('x'), Body: '{"MinerId":"f01"}' }))
   await t.rejects(client.send(new PutObjectCommand({ ...at('x'), Body: '{"Other":1}' })), { name: 'InvalidArgument' })
-})
-
-t.test('aws-cli', { skip: !isInstalled('aws') && 'aws-cli is not installed' }, async (t) => {
-  const { endpoint, folder, body } = await start(t)
-  const env = {
-    AWS_ACCESS_KEY_ID: owner.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: owner.secretAccessKey,
-    AWS_DEFAULT_REGION: 'us-east-1',
-    AWS_MAX_ATTEMPTS: '1',
-  }
-  const s3api = (operation: string, key: string, ...args: string[]): Promise<Ended> =>
-    runText('aws', ['--endpoint-url', endpoint, 's3api', operation, '--bucket', '-', '--key', key, ...args], env)
-  const file = join(folder, 'thing')
-  t.equal((await s3api('get-object', 'test/v1/things/thing-3', file)).code, 0)
-  t.equal(readFileSync(file, 'utf8'), '{"Name":"thing-3","Size":3}\n')
-  t.match((await s3api('get-object', 'test/v1/things/none', file)).stderr, 'An error occurred (NoSuchKey)')
-  t.equal((await s3api('put-object', 'test/v1/things/x', '--body', body)).code, 0)
-  writeFileSync(body, '<Thing><Other/></Thing>')
-  t.match((await s3api('put-object', 'test/v1/things/x', '--body', body)).stderr, 'An error occurred (InvalidArgument)')
-})
-
-t.test('aws-cli with the model of the server', async (t) => {
-  for (const cli of (await findAwsClis(t)).slice(-1)) {
-    await t.test(cli, async (t) => {
-      const { endpoint } = await start(t)
-      const home = t.testdir({})
-      const env = {
-        HOME: home,
-        AWS_ACCESS_KEY_ID: owner.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: owner.secretAccessKey,
-        AWS_DEFAULT_REGION: 'us-east-1',
-        AWS_MAX_ATTEMPTS: '1',
-      }
-      const aws = (...args: string[]) => runText(cli, ['--endpoint-url', endpoint, '--output', 'json', ...args], env)
-      const call = async (...args: string[]) => {
-        const { code, stdout, stderr } = await aws('dealgate', ...args)
-        return code === 0 ? JSON.parse(stdout) : stderr
-      }
-      const model = join(home, 'model.json')
-      t.equal((await aws('s3', 'cp', 's3://-/aws-model.json', model)).code, 0)
-      const added = await aws(
-        'configure',
-        'add-model',
-        '--service-name',
-        'dealgate',
-        '--service-model',
-        `file://${model}`,
-      )
-      t.equal(added.code, 0, added.stderr)
-      // Without it, AWS CLI 2 signs for an unknown service and encodes the path twice.
-      const signing = ['configure', 'set', 'default.dealgate.signature_version', 's3v4']
-      t.equal((await aws(...signing)).code, 0)
-
-      t.same(await call('get-thing', '--name', 'thing-3'), { Name: 'thing-3', Size: 3 })
-      t.match(
-        await call('get-thing', '--name', 'none'),
-        'An error occurred (NoSuchKey) when calling the GetThing operation',
-      )
-      const list = ['list-things', '--kind', 'big', '--min-size', '20', '--max-items', '2']
-      const { Thing, IsTruncated, NextContinuationToken } = await call(...list)
-      t.match([Thing, IsTruncated], [[{ Name: 'thing-20' }, { Name: 'thing-21' }], true])
-      t.match(await call(...list, '--continuation-token', NextContinuationToken), { Thing: [{ Name: 'thing-22' }, {}] })
-      t.same(await call('list-bucket-things', '--bucket', 'bucket'), { Bucket: 'bucket' })
-      const body = ['--miner-id', 'f01', '--price', '0.5', '--count', '3', '--no-fast']
-      const nested = ['--tags', 'a', 'b', '--terms', 'Class=big', 'Class=small', '--extra', 'a=b']
-      const whole = { MinerId: 'f01', Price: '0.5', Count: 3, Fast: false, Tags: ['a', 'b'], Extra: { a: 'b' } }
-      const Got = { ...whole, Terms: [{ Class: 'big' }, { Class: 'small' }] }
-      t.same(await call('quote-thing', '--bucket', 'bucket', '--key', 'a b/é+(1)', ...body, ...nested), { Got })
-      t.same(await call('replace-thing', '--name', 'a/b c', ...body, ...nested), { Got })
-
-      const create = ['create-thing', '--bucket', 'bucket', '--key', 'k', '--how']
-      t.same(await call(...create, 'soon'), { Made: '/bucket/k' })
-      t.same(await call(...create, 'soon', '--client-token', 'one', '--force'), { Made: '/bucket/k' })
-      t.same(await call(...create, 'soon', '--client-token', 'one'), { Made: '/bucket/k' }, 'the same job')
-      t.match(await call(...create, 'badly'), /\(DealRejected\).*too cheap/)
-      const { JobId, ClientToken } = await call(...create, 'late', '--prefer', 'wait=0')
-      t.match(ClientToken, /^[\w-]{36}$/, 'made up by aws-cli')
-      t.match(await call('cancel-job', '--job-id', JobId), { JobId, Operation: 'test:CreateThing' })
-    })
-  }
 })
 
 t.test('the model of one plugin', async (t) => {

@@ -16,7 +16,11 @@ import { LocalCopies } from '../../../plugins/deal/archive/local-copies.js'
 import { RESTORE, type RestoreInput } from '../../../plugins/deal/archive/restore.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
+import type { Jobs } from '../../../src/api/context.js'
+import type { Job } from '../../../src/api/jobs.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { DAY_MS } from '../../../src/common/time.js'
+import { anyOrder } from '../../support/gateway/write-order.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'
@@ -25,6 +29,7 @@ import { owner } from './proxy.js'
 const terms = { ...stated, verifiedDeal: false, fastRetrieval: true }
 
 const at = (Key: string) => ({ Bucket: BUCKET, Key })
+
 const rejects = (t: Test, send: Promise<unknown>, name: string, status: number) =>
   t.rejects(send, { name, $metadata: { httpStatusCode: status } }, `${name} ${status}`)
 
@@ -421,4 +426,86 @@ t.test('lifecycle rules move objects into a class, once, as far as the money goe
   await passed()
   t.equal((await deals()).length, 3, 'one for each, and the one that was refused')
   t.equal(proxy.events.length, 3)
+})
+
+type Change = 'release' | 'drop'
+
+/** The next `release` or `drop` of a job cannot be written. */
+function failOnce(jobs: Jobs, name: Change): Promise<void> {
+  const changing = jobs as { [Name in Change]: (id: string, input?: unknown) => Promise<void> }
+  const real = changing[name]
+  return new Promise((resolve) => {
+    changing[name] = async () => {
+      changing[name] = real
+      resolve()
+      throw new S3Error('ServiceUnavailable')
+    }
+  })
+}
+
+t.test('a job that could not be let begin begins all the same, without a restart', async (t) => {
+  const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
+  const { jobs } = proxy.host.own
+  const stored = failOnce(jobs, 'release')
+  await proxy.put('a')
+  await stored
+  t.match(await proxy.ended('a'), { status: 'Complete' })
+  await proxy.untilCold('a')
+
+  const restored = failOnce(jobs, 'release')
+  t.equal(await proxy.restore('a', { Days: 1 }), 202)
+  await restored
+  t.match(await proxy.ended('a', RESTORE), { status: 'Complete' })
+  await proxy.untilHead('it is back', 'a', ({ Restore }) => Restore?.includes('expiry-date') ?? false)
+
+  const dropped = failOnce(jobs, 'drop')
+  await t.rejects(proxy.put('b', { Body: 'other', ContentMD5: 'AAAAAAAAAAAAAAAAAAAAAA==' }), { name: 'BadDigest' })
+  await dropped
+  const [held] = await proxy.jobs('b')
+  if (held) t.match(await jobs.wait(held.id, 60_000).catch((error) => error), { code: 'NoSuchJob' })
+})
+
+/** Less than one deal costs. */
+const options = { maxSpendPerDay: '0.001' } as const
+
+async function waiting(proxy: ArchiveProxy, key: string): Promise<string> {
+  await proxy.put(key)
+  const [{ id } = { id: '' }] = await proxy.jobs(key)
+  await until('it waits for the money of another day', async () => {
+    const job = await proxy.host.own.jobs.get(id)
+    return job?.progress.phase === 'WaitingForBudget'
+  })
+  return id
+}
+
+const wait = (proxy: ArchiveProxy, id: string): Promise<Job> => proxy.host.own.jobs.wait(id, 60_000)
+
+t.test('deals that wait for money end at once when their object is replaced or removed', async (t) => {
+  await farFromMidnight()
+  const proxy = await ArchiveProxy.start(t, options)
+  const replaced = []
+  for (let n = 0; n < 5; n++) replaced.push(await waiting(proxy, 'a'))
+  const last = replaced.pop() ?? ''
+  for (const id of replaced)
+    t.match(await wait(proxy, id), {
+      status: 'Failed',
+      failure: { code: 'PreconditionFailed', message: /replaced before its deal was made/ },
+    })
+  t.match(await proxy.host.own.jobs.get(last), { status: 'Active', progress: { phase: 'WaitingForBudget' } })
+  await proxy.s3.send(new DeleteObjectCommand({ Bucket: BUCKET, Key: 'a' }))
+  t.match(await wait(proxy, last), { status: 'Failed', failure: { code: 'NoSuchKey' } })
+})
+
+t.test('also when that happened behind the server, and over a restart', async (t) => {
+  await farFromMidnight()
+  const proxy = await ArchiveProxy.start(t, options)
+  const gone = await waiting(proxy, 'gone')
+  const stays = await waiting(proxy, 'stays')
+  await proxy.host.own.gateway.remove(BUCKET, 'gone', anyOrder())
+  await proxy.open(options)
+  t.match(await wait(proxy, gone), { status: 'Failed', failure: { code: 'NoSuchKey' } })
+  t.match(await proxy.host.own.jobs.get(stays), { status: 'Active' })
+  const other = await waiting(proxy, 'stays')
+  t.match(await wait(proxy, stays), { status: 'Failed', failure: { code: 'PreconditionFailed' } })
+  t.match(await proxy.host.own.jobs.get(other), { status: 'Active' })
 })

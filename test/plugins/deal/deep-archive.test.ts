@@ -1,4 +1,5 @@
 import {
+  CopyObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
@@ -6,7 +7,9 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { OFFLINE_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import { OBJECT_DEAL, type ObjectDealInput, OFFLINE_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import { VERIFY } from '../../../plugins/deal/periodic/verify.js'
+import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import { DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
@@ -14,15 +17,19 @@ import { createGatewayPool } from '../../../src/gateway/account/create-gateway.j
 import { neutralBrand } from '../../../src/gateway/brand.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import type { Fate } from '../../support/gateway/between.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
+import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'
 import { type DealProxy, owner, startDealProxy } from './proxy.js'
 
 t.jobs = 3
 
-const BUCKET = 'deep'
+const DEEP = 'deep'
+
 const BODY = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
-const terms = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 518_400 }
+
+const offlineTerms = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 518_400 }
 
 /** A proxy before the embedded services, whose clock the test moves. */
 class Deep {
@@ -71,14 +78,14 @@ class Deep {
       })
       if (status !== 200) throw new Error(text)
     })
-    await signedRequest(endpoint, owner, { method: 'PUT', path: `/${BUCKET}` })
+    await signedRequest(endpoint, owner, { method: 'PUT', path: `/${DEEP}` })
     return deep
   }
 
   async configure(configuration: object): Promise<void> {
     const { status, body } = await signedRequest(this.proxy.endpoint, owner, {
       method: 'POST',
-      path: `/${BUCKET}`,
+      path: `/${DEEP}`,
       query: { 'x-deal-config': '' },
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(configuration),
@@ -87,27 +94,27 @@ class Deep {
   }
 
   put(key: string, StorageClass: 'DEEP_ARCHIVE' | 'STANDARD' = 'DEEP_ARCHIVE') {
-    return this.s3.send(new PutObjectCommand({ Bucket: BUCKET, Key: key, Body: BODY + key, StorageClass }))
+    return this.s3.send(new PutObjectCommand({ Bucket: DEEP, Key: key, Body: BODY + key, StorageClass }))
   }
 
   head(key: string) {
-    return this.s3.send(new HeadObjectCommand({ Bucket: BUCKET, Key: key }))
+    return this.s3.send(new HeadObjectCommand({ Bucket: DEEP, Key: key }))
   }
 
   async read(key: string): Promise<string | undefined> {
-    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: BUCKET, Key: key }))
+    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: DEEP, Key: key }))
     return Body?.transformToString()
   }
 
   fault(name: string, on: boolean): Promise<void> {
-    return this.#control({ MinerId: terms.MinerId, Fault: name, On: String(on) })
+    return this.#control({ MinerId: offlineTerms.MinerId, Fault: name, On: String(on) })
   }
 
   /** Posts a task for the bucket. Resolves with its UUID. */
   async order(token: string): Promise<string> {
     const { status, body } = await signedRequest(this.proxy.endpoint, owner, {
       method: 'POST',
-      path: `/${BUCKET}`,
+      path: `/${DEEP}`,
       query: { 'x-deal-offline': '', format: 'json' },
       headers: { 'x-amz-client-token': token, prefer: 'wait=120' },
     })
@@ -119,7 +126,7 @@ class Deep {
   untilGivenUp(key: string, since: number): Promise<unknown> {
     const marks = new DeepMarks(this.proxy.host.state)
     return this.pass('the task has come to nothing', async () => {
-      const mark = await marks.get({ bucket: BUCKET, key })
+      const mark = await marks.get({ bucket: DEEP, key })
       return mark !== undefined && mark.since > since && mark.object !== undefined && mark.jobId === undefined
     })
   }
@@ -158,7 +165,7 @@ function together(name: string, body: (t: Test) => Promise<void>): void {
 together('an object of DEEP_ARCHIVE goes into the next offline deal, and comes back from it', async (t) => {
   const deep = await Deep.start(t)
   await t.rejects(deep.put('early'), { name: 'InvalidStorageClass' }, 'the bucket has no terms')
-  await deep.configure({ OfflineTerms: terms, OfflineAfterBytes: 2 * BODY.length })
+  await deep.configure({ OfflineTerms: offlineTerms, OfflineAfterBytes: 2 * BODY.length })
   await deep.put('other', 'STANDARD')
   await deep.put('a')
   t.match(await deep.head('a'), { StorageClass: 'GLACIER_IR', Restore: undefined }, 'it can be read')
@@ -169,19 +176,22 @@ together('an object of DEEP_ARCHIVE goes into the next offline deal, and comes b
     (await deep.jobs()).find((job) => job.status === 'Complete'),
   )
   const { TaskUuid } = (job.result as { Task: { TaskUuid: string } }).Task
-  t.match(job.input, { cause: 'class', terms: { minerId: terms.MinerId } })
+  t.match(job.input, { cause: 'class', terms: { minerId: offlineTerms.MinerId } })
   t.match((await deep.head('other')).Metadata, { 'task-uuid': TaskUuid }, 'which holds the whole bucket')
 
   for (const key of ['a', 'b']) {
     const { Metadata } = await deep.untilCold(key)
-    t.match(Metadata, { 'task-uuid': TaskUuid, 'deal-status': 'StorageDealActive', 'deal-provider': terms.MinerId })
+    t.match(Metadata, {
+      'task-uuid': TaskUuid,
+      'deal-status': 'StorageDealActive',
+      'deal-provider': offlineTerms.MinerId,
+    })
     await t.rejects(deep.read(key), { name: 'InvalidObjectState', StorageClass: 'DEEP_ARCHIVE' })
   }
   t.equal((await deep.head('other')).StorageClass, undefined)
   t.same(await deep.marked(), [])
   t.equal((await deep.jobs()).length, 1)
-  const restore = () =>
-    deep.s3.send(new RestoreObjectCommand({ Bucket: BUCKET, Key: 'a', RestoreRequest: { Days: 7 } }))
+  const restore = () => deep.s3.send(new RestoreObjectCommand({ Bucket: DEEP, Key: 'a', RestoreRequest: { Days: 7 } }))
   t.equal((await restore()).$metadata.httpStatusCode, 202)
   await until('it is back', async () => (await deep.head('a')).Restore?.includes('ongoing-request="false"'))
   t.equal(await deep.read('a'), `${BODY}a`)
@@ -189,7 +199,7 @@ together('an object of DEEP_ARCHIVE goes into the next offline deal, and comes b
 
 together('a call for an offline deal takes the objects that wait', async (t) => {
   const deep = await Deep.start(t)
-  await deep.configure({ OfflineTerms: terms })
+  await deep.configure({ OfflineTerms: offlineTerms })
   await deep.put('a')
   const uuid = await deep.order('first')
   const { Metadata } = await deep.untilCold('a')
@@ -201,7 +211,7 @@ together('a call for an offline deal takes the objects that wait', async (t) => 
   })
   t.equal(status, 200, body)
   t.match(JSON.parse(body), {
-    ...{ DealCid, Bucket: BUCKET, Cause: 'call', TaskUuid: uuid, MinerId: terms.MinerId },
+    ...{ DealCid, Bucket: DEEP, Cause: 'call', TaskUuid: uuid, MinerId: offlineTerms.MinerId },
     ...{ Status: 'StorageDealActive', PieceCid: /^baga/, StartEpoch: Number },
   })
 })
@@ -221,7 +231,7 @@ together('without a bidder the object stays readable, and the next task holds it
 
 together('a provider that delivers other bytes holds nothing', async (t) => {
   const deep = await Deep.start(t)
-  await deep.configure({ OfflineTerms: terms })
+  await deep.configure({ OfflineTerms: offlineTerms })
   await deep.put('a')
   await deep.fault('corrupts-data', true)
   await deep.order('first')
@@ -232,3 +242,140 @@ together('a provider that delivers other bytes holds nothing', async (t) => {
   const second = await deep.order('second')
   t.match((await deep.untilCold('a')).Metadata, { 'task-uuid': second })
 })
+
+const terms = { ...stated, verifiedDeal: false, fastRetrieval: true }
+
+const verified = { eviction: 'verified' } as const
+
+/** Of the deal that an object is left to first, epochs; others last longer. */
+const SHORT = 1_000_000
+
+/** Has another deal made about the object, as a renewal would, and resolves once it is active. */
+async function another(proxy: ArchiveProxy, key: string, minerId: string): Promise<string> {
+  const { jobs, store } = proxy.host.own
+  const { stamp } = await store.head(BUCKET, key)
+  const input: ObjectDealInput = { bucket: BUCKET, key, stamp, terms: { ...terms, minerId }, cause: 'lifecycle' }
+  const { id } = await jobs.create({ kind: OBJECT_DEAL, resource: `/${BUCKET}/${key}`, input, accessKeyId: '' })
+  const { result, failure } = (await jobs.wait(id, 60_000)) as Job<unknown, { Deal: { DealCid: string } }>
+  if (!result) throw new Error(JSON.stringify(failure))
+  const cid = result.Deal.DealCid
+  await untilRecord(proxy, cid, 'it is active', ({ live }) => live?.state === 'StorageDealActive')
+  // The job itself may have seen that it is active: the next look at an active deal comes later.
+  proxy.ahead += SHORT / 10
+  return cid
+}
+
+function untilRecord(proxy: ArchiveProxy, cid: string, what: string, is: (record: DealRecord) => boolean) {
+  return until(what, async () => {
+    const record = await new DealRecords(proxy.host.state).get(cid)
+    return record !== undefined && is(record)
+  })
+}
+
+async function cold(proxy: ArchiveProxy, key: string): Promise<string> {
+  await proxy.put(key, { Body: BODY, Metadata: { 'deal-terms': `duration=${SHORT}` } })
+  const { Metadata } = await proxy.untilCold(key)
+  return String(Metadata?.['deal-cid'])
+}
+
+t.test('an object is not left to an active deal that does not deliver it', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified)
+  const first = await cold(proxy, 'a')
+  await untilRecord(proxy, first, 'its deal was verified', (record) => record.verified !== undefined)
+  await proxy.fault('corrupts-data', true, 't01001')
+  const second = await another(proxy, 'a', 't01001')
+  await untilRecord(proxy, second, 'the other deal is doubted', ({ doubted }) => doubted !== undefined)
+  const job = await proxy.ended('a', VERIFY)
+  t.match(job, { status: 'Failed', failure: { code: 'InvalidObjectState', message: /did not deliver/ } })
+  t.equal((await proxy.head('a')).StorageClass, 'GLACIER', 'the first deal holds it')
+  await proxy.pass(SHORT * 0.95)
+  await proxy.untilHead('it is here for good', 'a', (head) => head.StorageClass === 'GLACIER_IR' && !head.Restore)
+  await proxy.pass(SHORT * 0.1)
+  t.equal(await proxy.read('a'), BODY)
+})
+
+t.test('a deal that follows is verified before the object is left to it', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified)
+  await cold(proxy, 'a')
+  const second = await another(proxy, 'a', 't01001')
+  await untilRecord(proxy, second, 'it is verified', (record) => record.verified !== undefined)
+  await proxy.pass(SHORT * 1.05)
+  const past = await new DealRecords(proxy.host.state).get(second)
+  await untilRecord(proxy, second, 'it is looked at again', ({ live }) => (live?.asked ?? 0) > (past?.live?.asked ?? 0))
+  t.match(await proxy.head('a'), { StorageClass: 'GLACIER', Restore: undefined }, 'it stays where it is')
+  t.equal(await proxy.restore('a', { Days: 1 }), 202)
+  await proxy.untilHead('it comes back from it', 'a', ({ Restore }) => Restore?.includes('expiry-date') ?? false)
+  t.equal(await proxy.read('a'), BODY)
+})
+
+t.test('an object that an earlier version left to a deal has that verified', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified)
+  const records = proxy.host.state.records<DealRecord>('deals')
+  const leftUnverified = async (key: string): Promise<string> => {
+    const cid = await cold(proxy, key)
+    await untilRecord(proxy, cid, 'its deal was verified', (record) => record.verified !== undefined)
+    const { verified: _, ...record } = (await records.get(cid)) as DealRecord
+    await records.set(cid, record)
+    return cid
+  }
+  const good = await leftUnverified('good')
+  proxy.ahead += SHORT / 10
+  await untilRecord(proxy, good, 'it was verified again', (record) => record.verified !== undefined)
+  t.match(await proxy.head('good'), { StorageClass: 'GLACIER', Restore: undefined })
+
+  const bad = await leftUnverified('bad')
+  await proxy.fault('corrupts-data', true)
+  proxy.ahead += SHORT / 10
+  await untilRecord(proxy, bad, 'it does not deliver any more', ({ doubted }) => doubted !== undefined)
+  const restored = async () => (await proxy.jobs('bad')).some(({ operation }) => operation === 'deal:RestoreObject')
+  await until('the object is asked back at once', restored)
+})
+
+t.test('an object copied into GLACIER_IR while its copy is given up stays', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified, {}, { hop: true })
+  let copied = () => {}
+  const copy = new Promise<void>((resolve) => {
+    copied = resolve
+  })
+  let asked = () => {}
+  const evicting = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  if (proxy.between)
+    proxy.between.fate = async ({ path }): Promise<Fate> => {
+      if (!path.startsWith('/gateway/evict/')) return 'pass'
+      asked()
+      await copy
+      return 'pass'
+    }
+  await proxy.put('a')
+  await evicting
+  const itself = { Bucket: BUCKET, Key: 'a', CopySource: `${BUCKET}/a`, StorageClass: 'GLACIER_IR' } as const
+  await proxy.s3.send(new CopyObjectCommand({ ...itself, MetadataDirective: 'COPY' }))
+  copied()
+  const back = async () => (await proxy.jobs('a')).find(({ operation }) => operation === 'deal:RestoreObject')
+  await until('it was brought back', async () => (await back())?.status === 'Complete')
+  await proxy.untilHead(
+    'it is here for good',
+    'a',
+    ({ StorageClass, Restore }) => StorageClass === 'GLACIER_IR' && !Restore,
+  )
+  t.equal(await proxy.read('a'), 'the bytes of a')
+})
+
+for (const status of [408, 429, 503])
+  t.test(`a hop passes an eviction on and answers ${status}`, { buffered: true }, async (t) => {
+    const proxy = await ArchiveProxy.start(t, verified, {}, { hop: true })
+    if (proxy.between)
+      proxy.between.fate = ({ path }): Fate =>
+        path.startsWith('/gateway/evict/')
+          ? { after: { status, type: 'text/html', body: '<html>busy</html>' } }
+          : 'pass'
+    await proxy.put('a')
+    const { Metadata } = await proxy.untilCold('a')
+    const cid = String(Metadata?.['deal-cid'])
+    await untilRecord(proxy, cid, 'the deal that was compared is on record', (record) => record.verified !== undefined)
+    await until('nothing is to become of the copy any more', async () => (await proxy.copy('a')) === undefined)
+    t.equal(await proxy.restore('a', { Days: 1 }), 202)
+    await proxy.untilHead('it comes back', 'a', ({ Restore }) => Restore?.includes('expiry-date') ?? false)
+  })

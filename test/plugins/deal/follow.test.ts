@@ -1,8 +1,11 @@
 import t, { type Test } from 'tap'
-import { OBJECT_DEAL } from '../../../plugins/deal/jobs/inputs.js'
+import { steady } from '../../../plugins/deal/deal-document.js'
+import { OBJECT_DEAL, type OfflineDealInput } from '../../../plugins/deal/jobs/inputs.js'
+import { type TaskRecord, tellTask } from '../../../plugins/deal/offline/task-records.js'
 import { type DealRecord, DealRecords, isDue } from '../../../plugins/deal/records/deal-records.js'
 import { Sequence } from '../../../plugins/deal/records/sequence.js'
-import type { Job } from '../../../src/api/jobs.js'
+import type { RunningJob } from '../../../src/api/context.js'
+import type { Job, JobProgress } from '../../../src/api/jobs.js'
 import { createLogger } from '../../../src/common/log.js'
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -11,6 +14,7 @@ import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
 const DAY = 86_400_000
+
 const terms = { minerId: 'f01000', price: '0.000005', duration: 2880 * 100, verifiedDeal: false, fastRetrieval: true }
 
 t.jobs = 8
@@ -296,4 +300,60 @@ together('deals are remembered once, in their order, and found by what they are 
   t.notOk(open.has('bafy7'))
   const empty = new Sequence(state, 'another-order')
   for await (const [, name] of empty.backwards()) t.fail(name)
+})
+
+t.test('an expiry stays what it was first said to be, unless it has really moved', async (t) => {
+  const epochMs = 30_000
+  const first = { state: 'StorageDealActive', asked: 0, endEpoch: 5000, expires: 1_000_000_000 }
+  const later = (more: object) => ({ ...first, asked: 60_000, ...more })
+  for (const expires of [first.expires + 29_999, first.expires - 29_999, first.expires + 31_000])
+    t.match(steady(later({ expires }), first, epochMs), { expires: first.expires, asked: 60_000 })
+  const passed = first.expires - 3_600_000
+  t.equal(steady(later({ expires: passed }), first, epochMs).expires, passed, 'time was let pass')
+  t.equal(steady(later({ expires: first.expires + 1, endEpoch: 5001 }), first, epochMs).expires, first.expires + 1)
+  t.equal(steady(later({ expires: undefined }), first, epochMs).expires, undefined)
+  t.equal(steady(first, undefined, epochMs).expires, first.expires)
+})
+
+const keys = Array.from({ length: 250 }, (_, n) => `key-${1000 + n}`)
+
+/** A job whose methods need their object, as those of a server do. */
+class Telling {
+  readonly #reports: Partial<JobProgress>[] = []
+  readonly told = new Map<string, unknown>()
+  readonly input = { bucket: 'photos' }
+  readonly signal = new AbortController().signal
+  readonly context = {
+    store: {
+      list: async (_bucket: string, { after, limit }: { after: string; limit: number }) => {
+        const found = keys.filter((key) => key > after)
+        const entries = found
+          .slice(0, limit)
+          .map((key) => ({ kind: 'object', key, lastModified: '2026-01-01T00:00:00Z' }))
+        return { entries, truncated: found.length > limit }
+      },
+      find: async (_bucket: string, key: string) => ({ key, stamp: 's', lastModified: '2026-01-01T00:00:00Z' }),
+      annotate: async (_bucket: string, key: string, _stamp: string, change: (archive: undefined) => object) => {
+        this.told.set(key, change(undefined))
+        return true
+      },
+    },
+  }
+
+  report(progress: Partial<JobProgress>): void {
+    this.#reports.push(progress)
+  }
+
+  get last() {
+    return this.#reports.at(-1)
+  }
+}
+
+t.test('all objects of a task are told it, on every page of the listing', async (t) => {
+  const job = new Telling()
+  const record = { sent: Date.parse('2026-02-01T00:00:00Z'), task: { uuid: 'u-1' } }
+  await tellTask(job as unknown as RunningJob<OfflineDealInput>, record as TaskRecord)
+  t.same([...job.told.keys()].sort(), keys)
+  t.same(job.told.get('key-1249'), { facts: { 'task-uuid': 'u-1' } })
+  t.match(job.last, { phase: 'Telling', tasks: { total: 250, succeeded: 250 } })
 })

@@ -3,22 +3,26 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { ScheduleRecords } from '../../../plugins/deal/periodic/schedule-records.js'
+import { createLogger } from '../../../src/common/log.js'
+import { parseAmount } from '../../../src/index.js'
+import { openState } from '../../../src/state/open-state.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
+import { ask, completed, ManyDeaths, rows, today } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
 
-/** What everybody runs is a sample; `npm run stress` asks for 200. */
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
-t.setTimeout(900_000 + ROUNDS * 30_000)
-/** Deals under way when it is killed. */
+/** The suite runs a sample; `npm run stress` runs more. */
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
+
+t.setTimeout(1_800_000 + ROUNDS * 90_000)
+
+/** Deals or orders under way when the server is killed. */
 const AT_ONCE = 2
+
 const BUCKET = 'killed'
-const TERMS = {
-  MinerId: 't01000',
-  Price: '0.0000000005',
-  DurationEpochs: 518400,
-  VerifiedDeal: false,
-  FastRetrieval: true,
-}
+
+const TERMS = { MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518_400 }
 
 interface Deal {
   readonly DealCid: string
@@ -98,4 +102,142 @@ t.test(`killed at ${ROUNDS} random moments during deals: each deal is made exact
   t.comment(
     `${ROUNDS} rounds in ${Math.round((Date.now() - began) / 1000)} s, ${AT_ONCE} deals take ${Math.round(usual)} ms`,
   )
+})
+
+/** Objects of a backup: more than are backed up at once. */
+const OBJECTS = 6
+
+const OPERATION = 'deal:RunSchedule'
+
+/** Due once a year: at no time while the test runs. */
+function scheduleOf(round: number) {
+  return { Id: `round-${round}`, Cron: '0 0 1 1 *', Filter: { Prefix: `round-${round}/` } }
+}
+
+type ScheduleJob = { readonly Status: string; readonly Result: { readonly Schedule: string } | null }
+
+async function jobsOf(server: Dealgate): Promise<ScheduleJob[]> {
+  const { json } = await ask(server, 'GET', '/-/jobs/v1?max-items=1000')
+  return json.Jobs.filter(({ Operation }: { Operation: string }) => Operation === OPERATION)
+}
+
+/** Resolves with the result of the backup of a round. */
+function complete(server: Dealgate, round: number) {
+  return until(`the backup of round ${round} is complete`, async () => {
+    const job = (await jobsOf(server)).find(({ Result }) => Result?.Schedule === scheduleOf(round).Id)
+    return job?.Status === 'Complete' && job.Result
+  })
+}
+
+/** Lets the schedule be due as the server starts: as if it had been there for years. */
+async function makeDue(server: Dealgate, round: number): Promise<void> {
+  const state = await openState({ data: server.data, log: createLogger({ level: 'silent' }) })
+  try {
+    const records = new ScheduleRecords(state)
+    for await (const [key, { id }] of records.all()) if (id === scheduleOf(round).Id) await records.delete(key)
+    await records.observe(BUCKET, scheduleOf(round), 0)
+  } finally {
+    await state.close()
+  }
+}
+
+t.test(`killed at ${ROUNDS} random moments during scheduled backups: each deal is made once`, async (t) => {
+  const server = await startDealgate(t)
+  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+  const deaths = new ManyDeaths(server)
+  const Schedules = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const keys = Array.from({ length: OBJECTS }, (_, i) => `round-${round}/object-${i}`)
+    for (const key of keys)
+      await send(server, { method: 'PUT', target: `/${BUCKET}/${key}`, body: randomBytes(100_000) })
+    Schedules.push(scheduleOf(round))
+    const configured = await ask(server, 'POST', `/${BUCKET}?x-deal-config=`, { json: { Terms: [TERMS], Schedules } })
+    t.equal(configured.status, 200, JSON.stringify(configured.json))
+    await server.stop()
+    await makeDue(server, round)
+    await server.start()
+    await deaths.during(() => complete(server, round))
+    t.match(await complete(server, round), { Made: OBJECTS, Gone: 0, Failed: 0 })
+    t.equal((await jobsOf(server)).length, round + 1, 'one job for each time that was due')
+    for (const key of keys) {
+      const { json } = await ask(server, 'GET', `/${BUCKET}/${key}?x-deal=`)
+      t.equal(json.DealEntry.length, 1, `one deal of ${key}`)
+    }
+  }
+  await server.stop()
+  t.equal(rows(server, 'gateway/index.db', 'deals'), ROUNDS * OBJECTS)
+  t.equal(rows(server, 'network/network.db', 'deals'), ROUNDS * OBJECTS, 'the network has no others')
+})
+
+const OFFLINE_TERMS = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 518_400 }
+
+interface Offline {
+  readonly JobId: string
+  readonly Task: { readonly TaskUuid: string }
+}
+
+function order(server: Dealgate, Prefix: string, wait: number) {
+  return ask(server, 'POST', `/${BUCKET}?x-deal-offline=`, {
+    json: { ...OFFLINE_TERMS, Prefix },
+    headers: { 'x-amz-client-token': `token-${Prefix}`, prefer: `wait=${wait}` },
+  })
+}
+
+/** Attofil that count for today, as the refusal of an order beyond the cap states them. */
+async function spent(server: Dealgate, token: string): Promise<bigint> {
+  const { json } = await ask(server, 'POST', `/${BUCKET}?x-deal-offline=`, {
+    json: { ...OFFLINE_TERMS, MaxPrice: '1000000' },
+    headers: { 'x-amz-client-token': token, prefer: 'wait=120' },
+  })
+  const [, amount = ''] = /(\d+(?:\.\d+)?)(?: fil)? are spent/.exec(json.Message ?? '') ?? []
+  const spent = parseAmount(amount)
+  if (spent === undefined) throw new Error(`no amount in ${JSON.stringify(json)}`)
+  return spent
+}
+
+t.test(`killed at ${ROUNDS} random moments during offline deals: each is one task`, async (t) => {
+  await farFromMidnight()
+  const server = await startDealgate(t)
+  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+  const deaths = new ManyDeaths(server)
+  const began = today()
+  const tasks: string[] = []
+  let ofOneRound = 0n
+  for (let round = 0; round < ROUNDS; round++) {
+    const prefixes = Array.from({ length: AT_ONCE }, (_, i) => `round-${round}-${i}/`)
+    for (const prefix of prefixes)
+      await send(server, { method: 'PUT', target: `/${BUCKET}/${prefix}object`, body: randomBytes(150_000) })
+    await deaths.during(() => Promise.all(prefixes.map((prefix) => order(server, prefix, 60))))
+    for (const prefix of prefixes) {
+      const { JobId, Task } = await completed<Offline>(prefix, () => order(server, prefix, 120))
+      t.match(await ask(server, 'GET', `/-/jobs/v1/${JobId}`), { json: { Status: 'Complete' } })
+      const { headers } = await send(server, { method: 'HEAD', target: `/${BUCKET}/${prefix}object` })
+      t.equal(headers['x-amz-meta-task-uuid'], Task.TaskUuid, `the object of ${prefix} names the task`)
+      tasks.push(Task.TaskUuid)
+    }
+    const offline = await ask(server, 'GET', `/${BUCKET}?x-deal-offline=`)
+    const listed = offline.json.OfflineDeal.map(({ Task }: Offline) => Task.TaskUuid)
+    t.same(listed.sort(), [...tasks].sort(), `round ${round}: the tasks of the bucket are those that were answered`)
+    const newest = (await ask(server, 'GET', `/${BUCKET}?max-items=${AT_ONCE}&x-task=`)).json.Tasks
+    const ofRound = newest.map(({ TaskUuid }: { TaskUuid: string }) => TaskUuid)
+    t.same(ofRound.sort(), tasks.slice(-AT_ONCE).sort(), 'as in the list of the plugin task')
+    const money = await spent(server, `spent-${round}`)
+    if (round === 0) ofOneRound = money
+    if (today() === began) t.equal(money, ofOneRound * BigInt(round + 1), 'the money counts once')
+  }
+  t.ok(ofOneRound > 0n)
+  await server.stop()
+
+  const count = ROUNDS * AT_ONCE
+  t.equal(new Set(tasks).size, count, 'no two orders have the same task')
+  t.equal(rows(server, 'platform/platform.db', 'tasks'), count, 'the platform has no others, and no draft')
+  t.equal(rows(server, 'gateway/index.db', 'offline_tasks'), count)
+  t.equal(rows(server, 'gateway/index.db', "offline_tasks WHERE state IN ('packing', 'packed')"), 0)
+  t.equal(rows(server, 'gateway/index.db', 'deals'), count, 'one deal for each CAR')
+  t.equal(rows(server, 'network/network.db', 'deals'), count, 'each is proposed once')
+  const files = readdirSync(join(server.data, 'services', 'gateway', 'offline'), {
+    recursive: true,
+    encoding: 'utf8',
+  }).filter((name) => name.includes('/'))
+  t.equal(files.length, rows(server, 'gateway/index.db', 'offline_cars WHERE present = 1'), 'no other CAR is left')
 })

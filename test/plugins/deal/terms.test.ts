@@ -1,4 +1,5 @@
-import t from 'tap'
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
 import { checkConfiguration, classOf } from '../../../plugins/deal/configuration.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
 import { estimatePieceSize } from '../../../plugins/deal/terms/piece-size.js'
@@ -7,6 +8,9 @@ import { metadataTerms, resolveTerms, staysWithin } from '../../../plugins/deal/
 import { costOf, divideUp, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../../src/index.js'
+import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 const whole: StatedTerms = { MinerId: 'f01000', Price: '0.000005', DurationEpochs: 518400 }
 
@@ -208,4 +212,143 @@ t.test('options have defaults, and refuse what they do not know', (t) => {
   ])
     t.equal(dealOptions.safeParse(options).success, false, JSON.stringify(options))
   t.end()
+})
+
+/**
+ * What deals may cost by default: so much a day, and not many times what the provider asks.
+ */
+
+const BODY = 'x'.repeat(200_000)
+
+/** A piece of 256 KiB; t01000 asks 0.0000005 fil per GiB and epoch. */
+const ASKED = '0.000000000122070313'
+
+const fair = { MinerId: 't01000', Price: '0.000000001', DurationEpochs: 518_400 }
+
+const dear = { ...fair, Price: '0.00000001' }
+
+/** 51.84 fil. */
+const ruinous = { ...fair, Price: '0.0001' }
+
+type Server = Pick<DealProxy, 'endpoint' | 'host'>
+
+async function start(t: Test, mode: 'full' | 'legacy', deal: Parameters<typeof startDealProxy>[2] = {}) {
+  const unset = { maxSpendPerDay: undefined, maxTimesAsk: undefined }
+  const server = await startDealProxy(t, await startEmbedded(t, mode), { ...deal, deal: { ...unset, ...deal.deal } })
+  t.equal((await send(server, 'PUT', '/photos')).status, 200)
+  t.equal((await send(server, 'PUT', '/photos/a', BODY)).status, 200)
+  return server
+}
+
+function send(
+  { endpoint }: Server,
+  method: string,
+  target: string,
+  body?: string | object,
+  headers: Record<string, string> = {},
+): Promise<TextAnswer> {
+  const [path = '', query = ''] = target.split('?')
+  const text = typeof body === 'object' ? JSON.stringify(body) : body
+  return signedRequest(endpoint, owner, {
+    ...{ method, path, query: Object.fromEntries(new URLSearchParams(query)), headers },
+    ...(text !== undefined && { body: text }),
+  })
+}
+
+/** The code of the refusal, or the price of the deal. */
+async function ask(server: Server, target: string, body: object = {}): Promise<string> {
+  const answer = await send(server, 'POST', `${target}?x-deal=&format=json`, body, {
+    'x-amz-client-token': randomUUID(),
+  })
+  const document = JSON.parse(answer.body)
+  return answer.status === 200 ? document.Deal.Price : document.Code
+}
+
+t.test('a price far above the ask has to be confirmed', async (t) => {
+  const server = await start(t, 'full')
+  const refused = await send(server, 'POST', '/photos/a?x-deal=&format=json', dear)
+  t.equal(refused.status, 400)
+  t.match(JSON.parse(refused.body), {
+    Code: 'DealPriceTooHigh',
+    Message: new RegExp(`more than 10 times what t01000 asks .* ${ASKED}\\.`),
+    Details: { MinerId: 't01000', Price: dear.Price, AskedPrice: ASKED },
+  })
+  t.same(await server.host.own.jobs.list({ limit: 10 }), [], 'nothing is begun')
+  t.equal(await ask(server, '/photos', dear), 'DealPriceTooHigh', 'nor for a bucket')
+  t.equal(await ask(server, '/photos/a', { ...fair, MinerId: 't01007' }), 'DealPriceTooHigh', 'who asks for nothing')
+  t.equal(await ask(server, '/photos/a', { ...fair, MinerId: 't01007', Price: '0' }), '0')
+  t.equal(await ask(server, '/photos/a', fair), fair.Price)
+  t.equal(await ask(server, '/photos', fair), fair.Price)
+  t.equal(await ask(server, '/photos/a', { ...dear, ConfirmPrice: true }), dear.Price)
+  t.equal(await ask(server, '/photos', { ...dear, ConfirmPrice: true }), dear.Price)
+  t.equal(await ask(server, '/photos/a', { ...fair, ConfirmPrice: 'perhaps' }), 'DealTermsInvalid')
+
+  const quote = async (body: object) =>
+    JSON.parse((await send(server, 'POST', '/photos/a?x-deal-quote=&format=json', body)).body).Warnings
+  t.match(await quote(dear), [/more than 10 times that: the deal is refused without ConfirmPrice/])
+  t.same(await quote({ ...dear, ConfirmPrice: true }), [])
+  t.same(await quote(fair), [])
+})
+
+t.test('so it has where the bucket, the object or the options state it', async (t) => {
+  const terms = { minerId: 't01000', price: dear.Price, duration: fair.DurationEpochs }
+  const server = await start(t, 'full', { deal: { terms } })
+  t.equal(await ask(server, '/photos/a'), 'DealPriceTooHigh')
+  t.equal(await ask(server, '/photos/a', { ConfirmPrice: true }), dear.Price)
+  const configure = (Terms: object[]) => send(server, 'POST', '/photos?x-deal-config=', { Terms })
+  await configure([{ ...dear, Price: '0.000000011' }])
+  t.equal(await ask(server, '/photos/a'), 'DealPriceTooHigh')
+  await configure([{ ...dear, Price: '0.000000011', ConfirmPrice: true }])
+  t.equal(await ask(server, '/photos/a'), '0.000000011')
+  t.equal(
+    await ask(server, '/photos/a', { Price: dear.Price }),
+    'DealPriceTooHigh',
+    'another price is confirmed by none',
+  )
+  await configure([])
+
+  const store = (key: string, terms: string) =>
+    send(server, 'PUT', `/photos/${key}`, BODY, {
+      'x-amz-storage-class': 'GLACIER',
+      'x-amz-meta-deal-terms': terms,
+    })
+  const stated = `miner=t01000;price=${dear.Price};duration=518400`
+  const refused = await store('b', stated)
+  t.same([refused.status, refused.code], [400, 'DealPriceTooHigh'])
+  t.equal((await send(server, 'HEAD', '/photos/b')).status, 404, 'nothing is stored')
+  t.equal((await store('b', `${stated};confirm=true`)).status, 200)
+  const job = await until('the deal is made', async () => {
+    const [last] = await server.host.own.jobs.list({ limit: 1, matches: ({ resource }) => resource === '/photos/b' })
+    return last?.status === 'Complete' && last
+  })
+  t.match(job.result, { Deal: { Price: dear.Price } })
+})
+
+t.test('the limit can be another one, or none', async (t) => {
+  const higher = await start(t, 'full', { deal: { maxTimesAsk: 100 } })
+  t.equal(await ask(higher, '/photos/a', dear), dear.Price)
+  t.equal(await ask(higher, '/photos/a', ruinous), 'DealPriceTooHigh')
+  const none = await start(t, 'full', { deal: { maxTimesAsk: 'none', maxSpendPerDay: 'none' } })
+  t.equal(await ask(none, '/photos/a', ruinous), ruinous.Price)
+})
+
+for (const mode of ['full', 'legacy'] as const) {
+  t.test(`${mode}: ten fil a day may be spent by default`, async (t) => {
+    await farFromMidnight()
+    const server = await start(t, mode)
+    const confirmed = { ...ruinous, ConfirmPrice: true }
+    t.equal(await ask(server, '/photos/a', confirmed), 'SpendCapReached')
+    // 5.184 fil.
+    const half = { ...confirmed, Price: '0.00001' }
+    t.equal(await ask(server, '/photos/a', half), half.Price)
+    t.equal(await ask(server, '/photos/a', half), 'SpendCapReached')
+    t.equal(await ask(server, '/photos', half), 'SpendCapReached')
+  })
+}
+
+t.test('legacy: a gateway that tells no ask has none to compare with', async (t) => {
+  const server = await start(t, 'legacy')
+  t.equal(await ask(server, '/photos/a', dear), dear.Price)
+  const quote = await send(server, 'POST', '/photos/a?x-deal-quote=&format=json', dear)
+  t.match(JSON.parse(quote.body).Warnings, [/does not list its storage providers/])
 })

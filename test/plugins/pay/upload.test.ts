@@ -1,8 +1,20 @@
 import { createHash } from 'node:crypto'
-import t from 'tap'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { queryObjects, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t, { type Test } from 'tap'
+import { postFile } from '../../../plugins/pay/upload-client.js'
+import { ServiceClient } from '../../../src/plugins/upstream/service-client.js'
 import { newKeys } from '../../services/payment/payment-client.js'
-import { farFromMidnight } from '../../support/waiting.js'
-import { guest } from '../task/scene.js'
+import { sha256 } from '../../support/content/content.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { answerTo, open, send, sign } from '../../support/sign/send.js'
+import { unsignedRequest } from '../../support/sign/signed-request.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
+import { guest, owner } from '../task/scene.js'
 import { link, startPayment, startPayProxy } from './scene.js'
 
 /** `ipfs add` of `hello`. */
@@ -137,3 +149,347 @@ t.test('spending caps count uploads, deals and tasks together', async (t) => {
 function hash(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
+
+const CHUNKS = 1000
+
+t.test('a long upload keeps nothing of the bytes that have passed', async (t) => {
+  const service = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
+  await once(service.listen(0, '127.0.0.1'), 'listening')
+  const client = new ServiceClient({
+    service: 'payment service',
+    url: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+    timeoutMs: 60_000,
+  })
+  t.teardown(async () => {
+    await client.close()
+    service.close()
+  })
+  // Each is more than a request buffers, so that each waits.
+  const chunk = Buffer.alloc(64 * 1024)
+  let kept = 0
+  const answer = await postFile(client, {
+    idempotencyKey: 'key',
+    path: ['upload'],
+    token: undefined,
+    fields: {},
+    name: 'file',
+    size: CHUNKS * chunk.length,
+    async content(sink) {
+      const before = queryObjects(Promise) as number
+      for (let sent = 0; sent < CHUNKS; sent++) await sink(chunk)
+      kept = (queryObjects(Promise) as number) - before
+    },
+    beforeEnd: async () => {},
+    timeoutMs: 60_000,
+    signal: new AbortController().signal,
+  })
+  t.equal(answer.status, 200)
+  t.ok(kept < CHUNKS / 10, `${kept} promises are left`)
+})
+
+const TARGET = '/-/pay/v1/uploads?duration-days=180&file-name=a%2Fhello.txt&format=json'
+
+const UPLOAD = '/api/v1/storage/ipfs/upload'
+
+t.test('a file, in each variant', async (t) => {
+  await farFromMidnight()
+  for (const variant of ['a', 'b'] as const)
+    await t.test(variant, async (t) => {
+      const scene = await startPayment(t, variant)
+      const keys = newKeys()
+      const proxy = await startPayProxy(t, scene, variant === 'b' ? { pay: { wallet: keys.address } } : {})
+      const { ask, send } = proxy
+      const post = (target = TARGET, headers: Record<string, string> = {}, body = 'hello', by = owner) =>
+        send('POST', target, { body, headers: { 'content-type': 'text/plain', ...headers }, keys: by })
+      if (variant === 'a') {
+        t.match(await post(), { status: 403, body: /WalletNotLinked/ })
+        await link(proxy, keys)
+      }
+      t.match(await post(TARGET, {}, 'hello', guest), { status: 403, body: /AccessDenied/ })
+      t.match(await post('/-/pay/v1/uploads?file-name=x'), { status: 400, body: /duration-days/ })
+      t.match(
+        await post(TARGET.replace('180', '3')),
+        { status: 400, body: /InvalidArgument/ },
+        'the service has bounds',
+      )
+      const unsigned = await unsignedRequest(proxy.endpoint, { method: 'POST', path: '/-/pay/v1/uploads', body: 'x' })
+      t.equal(unsigned.status, 403)
+      const token = { 'x-amz-client-token': 'one' }
+      const made = JSON.parse((await post(TARGET, token)).body)
+      t.match(made, {
+        JobId: /^j-/,
+        SourceFileUploadId: Number,
+        PayloadCid: HELLO_CID,
+        FileSize: 5,
+        WCid: new RegExp(`${HELLO_CID}$`),
+        DurationDays: 180,
+        ...(variant === 'a' && { Status: 'Pending' }),
+      })
+      t.notOk('Bucket' in made)
+      t.same(JSON.parse((await post(TARGET, token)).body), made, 'a repeated token gives the same upload')
+      t.match(await post(TARGET, token, 'other'), { body: /IdempotencyParameterMismatch/ })
+      t.match(await post(TARGET, {}, 'third'), { status: 200 })
+      t.match(await post(TARGET, {}, 'third'), { status: 409, body: /DuplicateRequest/ }, 'the same content soon after')
+      t.match(await post(TARGET, {}, 'other'), { status: 200 }, 'another content')
+      t.match(await post(TARGET, {}, ''), { status: 200, body: /QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH/ })
+      t.match(await ask('GET', '/-/pay/v1/uploads?file-name=hello.txt'), { TotalRecordCount: 4 })
+      t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadToIpfs' })
+      t.equal(await (await fetch(made.IpfsUrl)).text(), 'hello')
+    })
+})
+
+/** The text of a form, as clients of the interface send it, and its media type. */
+async function formOf(fields: Readonly<Record<string, string>>, content: string | Uint8Array<ArrayBuffer>, last = {}) {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  form.append('file', new Blob([content]), 'folder "x".bin')
+  for (const [name, value] of Object.entries(last)) form.append(name, String(value))
+  const response = new Response(form)
+  return {
+    body: await response.text(),
+    headers: { 'content-type': response.headers.get('content-type') ?? '' },
+  }
+}
+
+const FORM_TARGET = '/-/pay/v1/uploads?format=json'
+
+t.test('a form, in each variant', async (t) => {
+  await farFromMidnight()
+  for (const variant of ['a', 'b'] as const)
+    await t.test(variant, async (t) => {
+      const scene = await startPayment(t, variant)
+      const keys = newKeys()
+      const proxy = await startPayProxy(t, scene)
+      const { ask, send } = proxy
+      const fields = { duration: '525', file_type: '0', wallet_address: keys.address, storage_copy: '5' }
+      const post = async (
+        more = {},
+        content: string | Uint8Array<ArrayBuffer> = 'hello',
+        target = FORM_TARGET,
+        last = {},
+      ) => send('POST', target, await formOf({ ...fields, ...more }, content, last))
+      if (variant === 'a') {
+        t.match(await post(), { status: 403, body: /WalletNotLinked/ })
+        await link(proxy, keys)
+      }
+      const made = JSON.parse((await post()).body)
+      t.match(made, { PayloadCid: HELLO_CID, FileSize: 5, DurationDays: 525 })
+      t.same(JSON.parse((await post({}, '', '/-/pay/v1/uploads?duration-days=200&format=json')).body).DurationDays, 200)
+      const odd = new Uint8Array(300_000).map((_, n) => (n % 7 === 0 ? 45 : n % 5 === 0 ? 13 : 10))
+      const large = JSON.parse((await post({}, odd)).body)
+      t.ok(Buffer.from(await (await fetch(large.IpfsUrl)).arrayBuffer()).equals(Buffer.from(odd)))
+      const { Uploads } = await ask('GET', `/-/pay/v1/uploads?ascending=true&wallet-address=${keys.address}`)
+      t.match(Uploads, [{ FileName: 'folder _x_.bin', DurationDays: 525 }, {}, { FileSize: odd.length }])
+      t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadToIpfs' })
+      for (const [name, answer] of Object.entries({
+        'no duration': await post({ duration: '' }),
+        'a duration that is none': await post({ duration: 'x' }),
+        'a type that is none': await post({ file_type: '2' }),
+        'an address that is none': await post({ wallet_address: 'x' }),
+        'a part behind the file': await post({}, 'x', FORM_TARGET, { duration: '1' }),
+        'texts that are too long': await post({ text: 'x'.repeat(200_000) }),
+        'no file': await send('POST', FORM_TARGET, {
+          body: '--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n180\r\n--x--\r\n',
+          headers: { 'content-type': 'multipart/form-data; boundary=x' },
+        }),
+        'no end': await send('POST', FORM_TARGET, {
+          body: `--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n180\r\n--x\r\nContent-Disposition: form-data; name="wallet_address"\r\n\r\n${keys.address}\r\n--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nab`,
+          headers: { 'content-type': 'multipart/form-data; boundary="x"' },
+        }),
+        'no boundary': await send('POST', FORM_TARGET, {
+          body: 'x',
+          headers: { 'content-type': 'multipart/form-data; x' },
+        }),
+      })) {
+        t.match(
+          answer,
+          { status: 400, body: /InvalidArgument|MalformedPOSTRequest|MaxPostPreDataLengthExceeded/ },
+          name,
+        )
+      }
+      t.equal((await ask('GET', `/-/pay/v1/uploads?wallet-address=${keys.address}`)).TotalRecordCount, 3)
+      t.match(await ask('GET', '/-/jobs/v1'), { Jobs: { length: 3 } }, 'nothing is left of what was refused')
+    })
+})
+
+t.test('a body that is not what was signed is not uploaded, and the token stays free', async (t) => {
+  await farFromMidnight()
+  const scene = await startPayment(t, 'b')
+  const proxy = await startPayProxy(t, scene, { pay: { wallet: newKeys().address } })
+  const signed = (body: string, headers: Record<string, string> = {}, payloadHash?: string) =>
+    send(serverOf(proxy), {
+      method: 'POST',
+      target: TARGET.replace('json', 'xml'),
+      body: Buffer.from(body),
+      headers: { 'x-amz-client-token': 'one', ...headers },
+      ...(payloadHash !== undefined && { payloadHash }),
+    })
+  t.match(await signed('hello', {}, 'UNSIGNED-PAYLOAD'), { status: 403, code: 'AccessDenied' })
+  t.match(await signed('hello', { 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' }), { code: 'BadDigest' })
+  t.match(await signed('hello', {}, '0'.repeat(64)), { code: 'XAmzContentSHA256Mismatch' })
+  t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 0 })
+  t.match(await proxy.ask('GET', '/-/jobs/v1'), { Jobs: [] }, 'nothing is left of a request that failed')
+  t.match(await signed('hello'), { status: 200 })
+})
+
+t.test('a large file passes in flat memory; one that is cut leaves nothing', async (t) => {
+  await farFromMidnight()
+  const scene = await startPayment(t, 'b')
+  const proxy = await startPayProxy(t, scene, { pay: { wallet: newKeys().address } })
+  const block = Buffer.alloc(1024 * 1024, 'dealgate ')
+  // Half as many are not told from the buffers that are swept late.
+  const blocks = 192
+  const hash = createHash('sha256')
+  for (let i = 0; i < blocks; i++) hash.update(block)
+  const payloadHash = hash.digest('hex')
+  const begin = () => {
+    const { headers } = sign(serverOf(proxy), { method: 'POST', target: TARGET, payloadHash })
+    const length = { 'content-length': String(blocks * block.length) }
+    const request = open(serverOf(proxy), 'POST', TARGET, { ...headers, ...length })
+    return { request, answer: answerTo(request) }
+  }
+  const cut = begin()
+  cut.answer.catch(() => {})
+  cut.request.write(block)
+  await until('the job is held', async () => (await proxy.ask('GET', '/-/jobs/v1')).Jobs.length === 1)
+  cut.request.destroy()
+  await until('the job is dropped', async () => (await proxy.ask('GET', '/-/jobs/v1')).Jobs.length === 0)
+
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const held = () => {
+    collect()
+    return process.memoryUsage().arrayBuffers
+  }
+  const before = held()
+  let most = 0
+  const { request, answer } = begin()
+  for (let i = 0; i < blocks; i++) {
+    if (!request.write(block)) await once(request, 'drain')
+    if (i % 16 === 15) most = Math.max(most, held() - before)
+  }
+  request.end()
+  t.match(JSON.parse((await answer).body.toString()), { FileSize: blocks * block.length })
+  // Buffers are swept late.
+  t.ok(most < 0.85 * blocks * block.length, `${most} bytes`)
+  t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 1 })
+})
+
+function serverOf({ endpoint }: { readonly endpoint: string }) {
+  return { endpoint, region: 'us-east-1', accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey }
+}
+
+async function startScripted(t: Test, pay: object = {}) {
+  await farFromMidnight()
+  const service = await startRecordedPlatform(t)
+  const { gateway } = await startInProcess(t, 'full')
+  let time = Date.now()
+  const proxy = await startPayProxy(
+    t,
+    { gateway, url: service.url },
+    { pay: { wallet: `0x${'ab'.repeat(20)}`, ...pay }, proxy: { now: () => time } },
+  )
+  const on = (route: string, ...answers: Scripted[]) => service.answers.set(route, answers)
+  on('GET /api/v1/common/system/params', [
+    200,
+    { status: 'success', data: { PAYMENT_CONTRACT_ADDRESS: '0x1', PAY_MULTIPLY_FACTOR: 1.5 } },
+  ])
+  on('GET /stats/storage', [200, { status: 'success', data: { average_price_per_GB_per_year: '0.001 FIL' } }])
+  const order = (body = 'hello') =>
+    proxy.send('POST', TARGET, { body, headers: { prefer: 'wait=0', 'idempotency-key': `key-${body.slice(0, 9)}` } })
+  const job = (id: string, state: string) =>
+    until(`the job is ${state}`, async () => {
+      const found = await proxy.ask('GET', `/-/jobs/v1/${id}`)
+      return found.Status === state && found
+    })
+  const later = (seconds: number) => {
+    time += seconds * 1000
+  }
+  return { on, order, job, later, proxy, service }
+}
+
+const listed = (uploads: readonly object[]): [number, object] => [
+  200,
+  { status: 'success', data: { source_file_upload: uploads, total_record_count: uploads.length } },
+]
+
+t.test('a lost answer: the upload is found in the list, or counts as not made', async (t) => {
+  const { on, order, job, later, service } = await startScripted(t, { reconcileAfterSeconds: 60 })
+  on(`POST ${UPLOAD}`, 'lost')
+  const upload_at = Math.floor(Date.now() / 1000)
+  const ofUs = { source_file_upload_id: 7, file_name: 'hello.txt', file_size: 5, duration: 180, upload_at }
+  const posted = () => service.requests.some(({ target }) => target === UPLOAD)
+  on('GET /api/v1/storage/tasks/deals', () => listed(posted() ? [ofUs] : []))
+  const detail = { w_cid: `12345678-1234-4234-8234-123456789012${HELLO_CID}`, ipfs_url: 'http://x/1' }
+  on('GET /api/v1/storage/deal/detail/0', [200, { status: 'success', data: { source_file_upload_deal: detail } }])
+  const found = JSON.parse((await order()).body)
+  t.match((await job(found.JobId, 'Complete')).Result, { SourceFileUploadId: 7, PayloadCid: HELLO_CID })
+
+  on('GET /api/v1/storage/tasks/deals', listed([]))
+  const missing = JSON.parse((await order('other')).body)
+  await job(missing.JobId, 'Unknown')
+  later(61)
+  t.match(await job(missing.JobId, 'Failed'), { FailureReasons: [{ FailureReason: /Send it again/ }] })
+  const posts = service.requests.filter(({ method, target }) => method === 'POST' && target === UPLOAD)
+  t.equal(posts.length, 2, 'nothing is posted twice')
+})
+
+t.test('refusals of the service, and a cap', async (t) => {
+  const { on, order, proxy } = await startScripted(t, { maxSpendPerDay: '0.00000000001' })
+  on(`POST ${UPLOAD}`, [409, { status: 'error', message: 'no' }])
+  t.match(await order(), { status: 409, body: /PaymentRefused/ })
+  on(`POST ${UPLOAD}`, [503, { status: 'error', message: 'later' }])
+  t.match(await order(), { status: 503, body: /UpstreamUnavailable/ }, 'the client has the file, and can send it again')
+  t.match(await order('x'.repeat(1_000_000)), { body: /SpendCapReached/ })
+  t.match(await proxy.ask('GET', '/-/jobs/v1'), { Jobs: [] })
+})
+
+t.test('a file that the service has in full cannot be cancelled', async (t) => {
+  const { on, order, job, proxy, service } = await startScripted(t)
+  let answer = () => {}
+  service.waits.set(
+    `POST ${UPLOAD}`,
+    new Promise<void>((resolve) => {
+      answer = resolve
+    }),
+  )
+  t.teardown(() => answer())
+  on(`POST ${UPLOAD}`, 'lost')
+  on('GET /api/v1/storage/tasks/deals', listed([]))
+  const ordered = order()
+  const posted = () => service.requests.some(({ target }) => target === UPLOAD)
+  await until('the service has the file', async () => posted())
+  const [{ JobId }] = (await proxy.ask('GET', '/-/jobs/v1')).Jobs
+  t.match(await proxy.send('POST', `/-/jobs/v1/${JobId}/cancel`), { status: 400, body: /irrevocable/ })
+  answer()
+  t.match(await ordered, { status: 202 })
+  await job(JobId, 'Unknown')
+})
+
+t.test('the answer to a file counts, though the client has left before it', async (t) => {
+  const { on, job, proxy, service } = await startScripted(t)
+  let answer = () => {}
+  service.waits.set(
+    `POST ${UPLOAD}`,
+    new Promise<void>((resolve) => {
+      answer = resolve
+    }),
+  )
+  t.teardown(() => answer())
+  const w_cid = `12345678-1234-4234-8234-123456789012${HELLO_CID}`
+  const upload = { source_file_upload_id: 7, payload_cid: HELLO_CID, ipfs_url: 'http://x/1', file_size: 5, w_cid }
+  on(`POST ${UPLOAD}`, [200, { status: 'success', data: { ...upload, status: 'Pending' } }])
+  const body = Buffer.from('hello')
+  const { headers } = sign(serverOf(proxy), { method: 'POST', target: TARGET, payloadHash: sha256(body) })
+  const request = open(serverOf(proxy), 'POST', TARGET, { ...headers, 'content-length': '5' })
+  request.on('error', () => {})
+  request.end(body)
+  await until('the service has the file', async () => service.requests.some(({ target }) => target === UPLOAD))
+  const [{ JobId }] = (await proxy.ask('GET', '/-/jobs/v1')).Jobs
+  request.destroy()
+  await new Promise((resolve) => request.once('close', resolve))
+  // The server sees the end of that connection before it answers later ones.
+  for (let turn = 0; turn < 3; turn++) await proxy.ask('GET', '/-/jobs/v1')
+  answer()
+  t.match((await job(JobId, 'Complete')).Result, { SourceFileUploadId: 7 })
+})

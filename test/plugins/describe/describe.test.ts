@@ -1,0 +1,476 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { z } from 'zod'
+import deal from '../../../plugins/deal/index.js'
+import pay from '../../../plugins/pay/index.js'
+import task from '../../../plugins/task/index.js'
+import { defineCall } from '../../../src/plugins/calls/define-call.js'
+import type { SchemaNode } from '../../../src/plugins/calls/shape.js'
+import { describeForAws } from '../../../src/plugins/describe/aws-model.js'
+import { describeCalls } from '../../../src/plugins/describe/openapi.js'
+import { routeText } from '../../../src/plugins/table.js'
+import { commands } from '../../s3/s3-calls.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { type Mode, modes } from '../../support/server/modes.js'
+import { signedRequest } from '../../support/sign/signed-request.js'
+import { examplePlugin } from '../calls/example-plugin.js'
+import { owner as dealOwner, startDealProxy, startEmbedded } from '../deal/proxy.js'
+import { lint } from './lint.js'
+
+const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
+
+interface Shape {
+  readonly type: string
+  readonly members?: Readonly<Record<string, { readonly shape: string; readonly locationName?: string }>>
+}
+
+async function start(t: Test, mode: Mode = 'full') {
+  const { endpoint } = await startInProcess(t, mode, {
+    identities: [owner],
+    plugins: [deal({ maxSpendPerDay: 'none', maxTimesAsk: 'none' }), examplePlugin()],
+  })
+  const send = (method: string, path: string, query: Record<string, string> = {}, body?: string) =>
+    signedRequest(endpoint, owner, { method, path, query, ...(body !== undefined && { body }) })
+  // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
+  const ask = async (...args: Parameters<typeof send>): Promise<any> => {
+    const { status, body } = await send(...args)
+    if (status !== 200) throw new Error(`${args.join(' ')}: ${status} ${body}`)
+    return JSON.parse(body)
+  }
+  return { send, ask }
+}
+
+t.test('a strict linter finds nothing wrong with the OpenAPI document', async (t) => {
+  const { ask } = await start(t)
+  const document = await ask('GET', '/-/openapi.json')
+  // The rule about servers is for documents that are published: this one names the address it was read from.
+  const elsewhere = { ...document, servers: [{ url: 'https://store.test' }] }
+  t.match(document.servers, [{ url: /^http:\/\/127\.0\.0\.1:\d+$/ }])
+  t.same(await lint(elsewhere), [])
+})
+
+/** What a count, a flag and an amount of money are, wherever they stand. */
+const TYPES: Readonly<Record<string, string>> = {
+  DurationEpochs: 'integer',
+  Score: 'integer',
+  PieceSize: 'integer',
+  StartEpoch: 'integer',
+  EndEpoch: 'integer',
+  Days: 'integer',
+  RenewBeforeDays: 'integer',
+  VerifiedDeal: 'boolean',
+  FastRetrieval: 'boolean',
+  ConfirmPrice: 'boolean',
+  Force: 'boolean',
+  Price: 'string',
+  VerifiedPrice: 'string',
+  PricePerGibEpoch: 'string',
+  MaxSpendPerDay: 'string',
+}
+
+const AWS_TYPES: Readonly<Record<string, string>> = { integer: 'long', boolean: 'boolean', string: 'string' }
+
+t.test(
+  'numbers, flags and amounts have one type in requests and answers, in OpenAPI and in the AWS model',
+  async (t) => {
+    const { ask } = await start(t)
+    const seen = new Set<string>()
+    const document = await ask('GET', '/-/openapi.json')
+    walk(document, (at, name, node) => {
+      const types = [node.type ?? []].flat().filter((type) => type !== 'null')
+      t.ok(types.length <= 1, `${at} has one type`)
+      const scalars = (node.anyOf ?? node.oneOf ?? []).filter(({ type }) => type !== 'object' && type !== 'null')
+      t.ok(scalars.length <= 1, `${at} is no choice of scalars`)
+      // The plugin of the tests has numbers of all kinds; those of the server are all counted.
+      if (!at.includes('test')) t.not(node.type, 'number', `${at} is an integer or an amount`)
+      if (at.includes('test') || !(name in TYPES)) return
+      seen.add(name)
+      t.equal(node.type, TYPES[name], `${at} is ${TYPES[name]}`)
+      if (TYPES[name] === 'string') {
+        t.type(node.pattern, 'string', `${at} says how amounts look`)
+        t.match(node.description, /./, `${at} says what it is an amount of`)
+        const pattern = new RegExp(node.pattern ?? '')
+        t.match('0.000005', pattern)
+        t.notMatch('much', pattern)
+      }
+    })
+    t.same([...seen].sort(), Object.keys(TYPES).sort())
+    const { shapes } = (await ask('GET', '/-/aws-model.json')) as { shapes: Record<string, Shape> }
+    for (const [name, { members = {} }] of Object.entries(shapes))
+      for (const [member, { shape }] of Object.entries(members)) {
+        if (/Thing/.test(name) || !(member in TYPES)) continue
+        t.equal(shapes[shape]?.type, AWS_TYPES[TYPES[member] ?? ''], `${name}.${member}`)
+      }
+  },
+)
+
+/** Calls `visit` with every schema of a document, and the name of the member that it is of. */
+function walk(
+  document: unknown,
+  visit: (at: string, name: string, node: SchemaNode) => void,
+  at = '#',
+  name = '',
+): void {
+  if (typeof document !== 'object' || document === null) return
+  const node = document as SchemaNode
+  if (node.type !== undefined || node.anyOf || node.oneOf) visit(at, name, node)
+  for (const [key, inner] of Object.entries(document)) {
+    if (key !== 'properties') walk(inner, visit, `${at}/${key}`, key)
+    else for (const [member, schema] of Object.entries(inner)) walk(schema, visit, `${at}/properties/${member}`, member)
+  }
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: answers have the types that are described, however the request spells them`, async (t) => {
+    const { ask, send } = await start(t, mode)
+    await send('PUT', '/photos')
+    await send('PUT', '/photos/a', {}, 'content')
+    const spelt = [
+      '{"MinerId":"t01000","Price":"0.0001","DurationEpochs":518400,"VerifiedDeal":false,"FastRetrieval":true}',
+      '{"MinerId":"t01000","Price":0.0001,"DurationEpochs":"518400","VerifiedDeal":"false","FastRetrieval":1}',
+      '<T><MinerId>t01000</MinerId><Price>0.0001</Price><DurationEpochs>518400</DurationEpochs><VerifiedDeal>FALSE</VerifiedDeal><FastRetrieval>true</FastRetrieval></T>',
+      'MinerId=t01000&Price=0.0001&DurationEpochs=518400&VerifiedDeal=0&FastRetrieval=1',
+    ]
+    for (const body of spelt) {
+      const quote = await ask('POST', '/photos/a', { 'x-deal-quote': '', format: 'json' }, body)
+      t.match(quote, { DurationEpochs: 518400, Price: '0.0001', Total: '51.84', PieceSize: Number })
+      for (const { Score, Price } of quote.Candidates) {
+        t.ok(Number.isSafeInteger(Score))
+        t.type(Price, 'string')
+      }
+    }
+    const terms = {
+      MinerId: 't01000',
+      Price: '0.0001',
+      DurationEpochs: 518400,
+      VerifiedDeal: false,
+      FastRetrieval: true,
+    }
+    const config = { 'x-deal-config': '', format: 'json' }
+    for (const [i, body] of spelt.slice(0, 2).entries()) {
+      const set = await ask('POST', '/photos', config, `{"Terms":[${body}]}`)
+      t.same(set, { Terms: [terms] }, `spelling ${i}`)
+      t.same(await ask('GET', '/photos', config), { Terms: [terms] })
+    }
+    const xml = (await send('GET', '/photos', { 'x-deal-config': '', format: 'xml' })).body
+    t.match(xml, '<Price>0.0001</Price><DurationEpochs>518400</DurationEpochs><VerifiedDeal>false</VerifiedDeal>')
+    const refused = await send(
+      'POST',
+      '/photos/a',
+      { 'x-deal': '', format: 'json' },
+      '{"MinerId":"t01000","Price":"much","DurationEpochs":"long","VerifiedDeal":"maybe"}',
+    )
+    t.match(JSON.parse(refused.body), {
+      Code: 'DealTermsInvalid',
+      Details: { Violations: [/^Price/, /^DurationEpochs/, /^VerifiedDeal/] },
+    })
+    const rounded = await send(
+      'POST',
+      '/photos/a',
+      { 'x-deal-quote': '', format: 'json' },
+      '{"Price":0.00000012345678901234567,"DurationEpochs":518400}',
+    )
+    t.match(JSON.parse(rounded.body), { Code: 'InvalidArgument', Message: /Price .*string/ })
+  })
+}
+
+t.test('the score of a provider is an integer, its prices are text', async (t) => {
+  const { ask, send } = await start(t)
+  const { Providers } = await ask('GET', '/-/deal/v1/providers', { format: 'json' })
+  t.ok(Providers.length > 0)
+  for (const { Score, Price, VerifiedPrice } of Providers) {
+    t.ok(Number.isSafeInteger(Score))
+    t.match(Price, /^\d/)
+    t.type(VerifiedPrice, 'string', 'also where the provider has none')
+  }
+  t.match((await send('GET', '/-/deal/v1/providers', { format: 'xml' })).body, /<Score>\d+<\/Score>/)
+})
+
+t.test('a configuration that an earlier version kept as it was sent has the types that are described', async (t) => {
+  const { endpoint, host } = await startDealProxy(t, await startEmbedded(t, 'full'))
+  const ask = (method: string, query: Record<string, string>) =>
+    signedRequest(endpoint, dealOwner, { method, path: '/photos', query })
+  await ask('PUT', {})
+  await host.settings.set('photos', 'deal', {
+    Terms: [{ MinerId: 't01000', Price: 5e-7 as unknown as string, DurationEpochs: '518400', VerifiedDeal: 'TRUE' }],
+  })
+  t.same(JSON.parse((await ask('GET', { 'x-deal-config': '', format: 'json' })).body), {
+    Terms: [{ MinerId: 't01000', Price: '5e-7', DurationEpochs: 518400, VerifiedDeal: true }],
+  })
+})
+
+/** Rows that no document of the calls has, each with the reason. Operations that SDKs of S3 have need none. */
+const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
+  PostObject: 'the form upload of S3, which browsers send',
+  SecurityTokenService: 'the calls of STS, which clients make at the endpoint that they use for STS',
+  PreflightBucket: 'a preflight of CORS, which browsers send',
+  PreflightObject: 'a preflight of CORS, which browsers send',
+  ListObjectsOfService: 'ListObjects of the bucket `-`',
+  ListObjectsOfServiceRoot: 'ListObjects of the bucket `-`',
+  ListObjectsV2OfService: 'ListObjectsV2 of the bucket `-`',
+  ListObjectsV2OfServiceRoot: 'ListObjectsV2 of the bucket `-`',
+  HeadBucketOfService: 'HeadBucket of the bucket `-`',
+  HeadBucketOfServiceRoot: 'HeadBucket of the bucket `-`',
+  GetBucketLocationOfService: 'GetBucketLocation of the bucket `-`',
+  GetBucketLocationOfServiceRoot: 'GetBucketLocation of the bucket `-`',
+  CreateBucketOfService: 'CreateBucket of the bucket `-`',
+  CreateBucketOfServiceRoot: 'CreateBucket of the bucket `-`',
+  GetMetrics: 'the metrics, in the text formats of Prometheus',
+}
+
+/** What the flow answers besides the table, each with the reason why no document has it. */
+const BESIDE_THE_TABLE: Readonly<Record<string, string>> = {
+  GetSharedObject: 'GetObject by a link that the gateway has signed: the link is the whole request',
+  HeadSharedObject: 'HeadObject by a link that the gateway has signed: the link is the whole request',
+}
+
+interface Operation {
+  readonly http: { readonly method: string; readonly requestUri: string }
+}
+
+for (const mode of modes)
+  t.test(`${mode}: every endpoint is an operation of S3, or in all three descriptions`, async (t) => {
+    const { endpoint, proxy } = await startInProcess(t, mode, {
+      identities: [owner],
+      plugins: [deal({})],
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
+    const read = async (path: string): Promise<any> => {
+      const { status, body } = await signedRequest(endpoint, owner, { method: 'GET', path })
+      t.equal(status, 200, path)
+      return JSON.parse(body)
+    }
+    const expected = proxy.operations.filter(
+      ({ operation: { name } }) => !commands.has(name) && !(name in S3_BESIDE_THE_SDK),
+    )
+    t.ok(expected.length > 20)
+    for (const { plugin, operation } of expected)
+      t.ok(operation.call, `${plugin}: ${routeText(operation)} is a declared call`)
+    const names = new Set(proxy.operations.map(({ operation: { name } }) => name))
+    t.same(
+      Object.keys(S3_BESIDE_THE_SDK).filter((name) => !names.has(name)),
+      [],
+      'each exception is there',
+    )
+
+    const wanted = expected.map(({ operation: { on } }) => `${on.method} ${routeOf(on)}`).sort()
+    const { Operations } = await read('/-/capabilities')
+    t.same(
+      Operations.map(({ Method, Route }: Record<string, string>) => `${Method} ${Route}`).sort(),
+      wanted,
+      'capabilities',
+    )
+    const { paths } = await read('/-/openapi.json')
+    const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/#(.+)$/, '?$1=')}`),
+    )
+    t.same(described.sort(), wanted, 'OpenAPI')
+    const { operations, shapes } = await read('/-/aws-model.json')
+    const modelled = Object.values<Operation>(operations).map(({ http: { method, requestUri } }) => {
+      const route = requestUri.replace('{Key+}', '{Key}').replace('?format=json&', '?').replace('?format=json', '')
+      return `${method} ${route}`
+    })
+    t.same(modelled.sort(), wanted, 'AWS model')
+    const { Plugins } = await read('/-/plugins/v1')
+    const listed = Plugins.flatMap(({ Calls }: { Calls: string[] }) => Calls)
+    const { pagination } = await read('/-/aws-paginators.json')
+    t.same(
+      Object.keys(pagination).sort(),
+      Object.keys(operations)
+        .filter((name) => name.startsWith('List'))
+        .sort(),
+      'every list comes in pages',
+    )
+    for (const [name, { input_token, limit_key, output_token, more_results, result_key }] of Object.entries<
+      Record<string, string>
+    >(pagination)) {
+      const { input, output } = operations[name]
+      for (const [shape, members] of [
+        [input.shape, [input_token, limit_key]],
+        [output.shape, [output_token, more_results, result_key]],
+      ])
+        for (const member of members) t.ok(shapes[shape].members[member], `${name}: ${member}`)
+    }
+    t.same(listed.sort(), expected.map(({ operation: { name } }) => name).sort(), 'list of plugins')
+
+    for (const { plugin, operation } of expected) {
+      const { method, resource, path = '' } = operation.on
+      if (method !== 'GET' || resource !== 'service' || path.includes('{')) continue
+      const isPublic = operation.access === 'public'
+      const answer = isPublic
+        ? await fetch(endpoint + path).then(({ status, headers }) => ({ status, headers: Object.fromEntries(headers) }))
+        : await signedRequest(endpoint, owner, { method, path })
+      // The providers of a gateway that does not tell them.
+      t.ok(answer.status === 200 || (mode === 'legacy' && answer.status === 501), `${path}: ${answer.status}`)
+      t.equal(answer.headers['x-dealgate-api-version'], `${plugin}/1`, path)
+      const spec = paths[path].get
+      t.same(spec.security, isPublic ? [] : undefined, `${path}: who may call it`)
+      t.equal(operations[operation.name].authtype, isPublic ? 'none' : undefined, `${path}: who may call it`)
+    }
+  })
+
+function routeOf({ resource, path = '', query = [] }: { resource: string; path?: string; query?: readonly string[] }) {
+  const place = { service: path, bucket: '/{Bucket}', object: '/{Bucket}/{Key}' }[resource]
+  return place + (query.length === 0 ? '' : `?${query.map((name) => `${name}=`).join('&')}`)
+}
+
+t.test('no operation is kept out of the table', async (t) => {
+  const plugins = [deal({}), task({ platformUrl: 'http://127.0.0.1:9' }), pay({})]
+  const { proxy } = await startInProcess(t, 'full', { identities: [owner], plugins })
+  const inTable = new Set(proxy.operations.map(({ operation: { name } }) => name))
+  const declared = ['src', 'plugins'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      // What `plugin new` writes is a plugin of the user's.
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('plugin-new.ts'))
+      .flatMap((file) => [
+        ...readFileSync(join(folder, file), 'utf8').matchAll(
+          /\bdefine(?:Operation|Call)(?:<[^>]*>)?\(\{\s*(?:\.\.\.\w+,\s*)*name: '(\w+)'/g,
+        ),
+      ])
+      .map(([, name = '']) => name),
+  )
+  t.ok(declared.length > 60)
+  t.same(declared.filter((name) => !inTable.has(name)).sort(), Object.keys(BESIDE_THE_TABLE).sort())
+})
+
+t.test('a document that has a form in JSON alone', async (t) => {
+  const { endpoint } = await startInProcess(t, 'full', { identities: [owner] })
+  const ask = (path: string, query: Record<string, string>, headers: Record<string, string> = {}) =>
+    signedRequest(endpoint, owner, { method: 'GET', path, query, headers })
+  for (const path of ['/-/openapi.json', '/-/aws-model.json', '/-/aws-paginators.json']) {
+    const browser = await ask(path, {}, { accept: 'text/html,application/xml;q=0.9,*/*;q=0.8' })
+    t.match(browser, { status: 200, headers: { 'content-type': 'application/json', etag: /^"/ } }, path)
+    JSON.parse(browser.body)
+    t.match(await ask(path, { format: 'xml' }), { status: 400, body: /JSON only/ }, path)
+    t.match(await ask(path, { plugn: 'deal' }), { status: 400, body: /plugn is not a parameter/ }, path)
+    t.equal((await signedRequest(endpoint, owner, { method: 'HEAD', path })).status, 200, `HEAD ${path}`)
+  }
+})
+
+interface Model {
+  readonly operations: Record<string, { http: object; input: { shape: string }; output: { shape: string } }>
+  readonly shapes: Record<string, { type: string; members?: Record<string, { shape: string }>; required?: string[] }>
+}
+
+const tree = z.object({
+  Name: z.string(),
+  get Children() {
+    return z.array(tree).optional()
+  },
+})
+
+const grow = (plugin: string) => ({
+  plugin,
+  operation: defineCall({
+    name: 'Grow',
+    source: 'docs/test.md',
+    summary: 'Makes it <larger> & larger.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: `/-/${plugin}/v1/trees/{Name}` },
+    query: z.strictObject({ 'per-year': z.coerce.number().int() }),
+    body: z.strictObject({
+      Name: z.string(),
+      Price: z.union([z.string(), z.number()]).optional(),
+      Loud: z.union([z.boolean(), z.string()]),
+      Kind: z.enum(['oak', 'elm']).nullable(),
+      Rest: z.unknown().optional(),
+      Soil: z.union([z.strictObject({ A: z.string(), B: z.string() }), z.strictObject({ A: z.string() })]),
+      Notes: z.record(z.string(), z.array(z.number())).optional(),
+    }),
+    result: tree,
+    answer: async () => ({ Name: '' }),
+  }),
+})
+
+t.test('what a schema can say', async (t) => {
+  const { operations, shapes } = describeForAws([grow('park')], 'park') as unknown as Model
+  t.same(Object.keys(operations), ['Grow'])
+  t.match(operations.Grow, {
+    http: { method: 'POST', requestUri: '/-/park/v1/trees/{Name}?format=json' },
+    documentation: '<p>Makes it &lt;larger&gt; &amp; larger.</p>',
+  })
+  const request = shapes[operations.Grow?.input.shape ?? '']
+  t.match(request, {
+    required: ['Name', 'PerYear', 'DocumentName', 'Loud', 'Kind', 'Soil'],
+    members: {
+      Name: { shape: 'String', location: 'uri', locationName: 'Name' },
+      PerYear: { shape: 'Long', location: 'querystring', locationName: 'per-year' },
+      DocumentName: { shape: 'String', locationName: 'Name' },
+      Price: { shape: 'String' },
+      Loud: { shape: 'Boolean' },
+      Rest: { shape: 'Document' },
+    },
+  })
+  const of = (member: string) => shapes[request?.members?.[member]?.shape ?? '']
+  t.match(of('Kind'), { type: 'string', enum: ['oak', 'elm'] })
+  t.match(of('Soil'), { type: 'structure', required: ['A'], members: { A: {}, B: {} } })
+  t.match(of('Notes'), { type: 'map', key: { shape: 'String' } })
+  const answer = shapes[operations.Grow?.output.shape ?? '']
+  const children = shapes[answer?.members?.Children?.shape ?? ''] as unknown as { member: { shape: string } }
+  const child = shapes[children.member.shape]
+  t.match(child, { type: 'structure', members: { Name: { shape: 'String' }, Children: {} } })
+  const used = JSON.stringify(shapes).matchAll(/"shape":"(\w+)"/g)
+  for (const [, name = ''] of used) t.ok(name in shapes, name)
+})
+
+t.test('calls of one name in two plugins', async (t) => {
+  const { operations } = describeForAws([grow('park'), grow('wood')]) as unknown as Model
+  t.same(Object.keys(operations), ['ParkGrow', 'WoodGrow'])
+})
+
+t.test('calls of one name in one plugin', async (t) => {
+  const { operations, shapes } = describeForAws([grow('park'), grow('park')]) as unknown as Model
+  t.same(Object.keys(operations), ['Grow', 'Grow2'])
+  t.ok(shapes.Grow2Request)
+})
+
+const family = z.object({
+  Name: z.string(),
+  get Children() {
+    return z.array(family).meta({ element: 'Child' }).optional()
+  },
+})
+
+const call = (path: string, result: z.ZodType<object> = family) => ({
+  plugin: 'park',
+  operation: defineCall({
+    name: 'Grow',
+    source: 'docs/test.md',
+    summary: 'Makes it larger.',
+    access: 'signed',
+    on: { method: 'GET', resource: 'service', path },
+    result: result as typeof family,
+    answer: async () => ({ Name: '' }),
+  }),
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
+const described = (...rows: ReturnType<typeof call>[]): any =>
+  describeCalls({ title: 'park', version: '1', server: 'https://park.test', rows })
+
+t.test('a schema that refers to itself stands among the components', async (t) => {
+  const nested = z.object({ Tree: family })
+  const document = described(call('/-/park/v1/tree'), call('/-/park/v1/nested', nested))
+  t.same(await lint(document), [])
+  const answer = document.paths['/-/park/v1/tree'].get.responses[200].content['application/json'].schema
+  const name = /^#\/components\/schemas\/(\w+)$/.exec(answer.$ref)?.[1] ?? ''
+  t.match(document.components.schemas[name], {
+    type: 'object',
+    properties: {
+      Children: { type: 'array', xml: { wrapped: true }, items: { $ref: answer.$ref, xml: { name: 'Child' } } },
+    },
+  })
+})
+
+t.test('two calls of one name have two ids', async (t) => {
+  const { paths } = described(call('/-/park/v1/a'), call('/-/park/v1/b'))
+  t.equal(paths['/-/park/v1/a'].get.operationId, 'park_Grow_GET')
+  t.equal(paths['/-/park/v1/b'].get.operationId, 'park_Grow_GET_2')
+})
+
+t.test('the linter finds what is wrong', async (t) => {
+  const document = described(call('/-/park/v1/a'))
+  document.paths['/-/park/v1/a'].get.responses[200].content['application/json'].schema = { element: 'x' }
+  t.match(await lint(document), [/element/])
+})
