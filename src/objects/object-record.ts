@@ -9,8 +9,8 @@ import { MARKER_STAMP } from '../gateway/object-facts.js'
 // Which record describes an object. A gateway with `objectRecords` keeps a part of it, too, which comes with the object
 // in the same moment; the record in the state follows.
 
-/** Longest text that a gateway keeps with an object, characters. */
-const MAX_LENGTH = 8 * 1024
+/** Longest text, characters: nginx between takes 4 KiB for the whole head of an answer, and fails above that. */
+const MAX_LENGTH = 2 * 1024
 
 /** Attempts with higher fences, which a clock that was set back makes necessary. */
 const ATTEMPTS = 4
