@@ -197,6 +197,9 @@ function terminated(reason: string): S3Error {
   })
 }
 
+const NO_MATCH =
+  'The request signature we calculated does not match the signature you provided. Check your key and signing method.'
+
 /**
  * Verifies the signatures of an aws-chunked body. Each signature covers the previous one.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
@@ -238,10 +241,12 @@ class ChunkSignatures {
   }
 
   #verify(toSign: string, claimed: string, what: string): void {
+    if (claimed === '') throw malformed(`${what} has no signature`)
     if (!timingSafeEqualHex(signature(this.#signing.key, toSign), claimed)) {
+      const Reason = `The signature of ${what} does not match its bytes.`
       throw new S3Error('SignatureDoesNotMatch', {
-        message: `The signature of ${what} does not match its bytes.`,
-        fields: { StringToSign: toSign, SignatureProvided: claimed },
+        message: NO_MATCH,
+        fields: { Reason, StringToSign: toSign, SignatureProvided: claimed },
       })
     }
     this.#previous = claimed
