@@ -55,14 +55,9 @@ t.test('a server and the commands refuse the data folder of a later version', as
   const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
   const run = (...args: string[]) => runCli([...args, '--data', server.data])
   setVersion(join(server.data, 'services'), 2)
-  for (const args of [
-    ['serve', ...ports],
-    ['account', 'list'],
-  ]) {
-    const { code, stderr } = await run(...args)
-    t.equal(code, 1, args.join(' '))
-    t.match(stderr, refused, args.join(' '))
-  }
+  const listed = await run('account', 'list')
+  t.equal(listed.code, 1)
+  t.match(listed.stderr, refused)
   await t.rejects(
     startServices({
       data: join(server.data, 'services'),
@@ -73,7 +68,6 @@ t.test('a server and the commands refuse the data folder of a later version', as
   setVersion(join(server.data, 'services'), 1)
   setVersion(server.data, 2)
   for (const args of [
-    ['serve', ...ports],
     ['serve', '--workers', '2', ...ports],
     ['doctor', '--port', '0'],
   ]) {
@@ -81,6 +75,4 @@ t.test('a server and the commands refuse the data folder of a later version', as
     t.equal(code, 1, args.join(' '))
     t.match(stderr + stdout, refused, args.join(' '))
   }
-  setVersion(server.data, 1)
-  await server.start()
 })

@@ -1,10 +1,14 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { NetworkError } from '../../src/services/network/network.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { until } from '../support/waiting.js'
+import { DealClient, startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
 import { Scene } from './deal-scene.js'
+import { Client, connectTo, start, startGateway } from './gateway-client.js'
+import { ScriptedKubo } from './network/scripted-kubo.js'
 import { Gate, ScriptedNetwork } from './scripted-network.js'
 
 const large = randomBytes(100_000)
@@ -205,4 +209,254 @@ t.test('the files of a deal go once it has ended, and its record stays', async (
   await settled()
   await until('no file of a deal is left', () => scene.count('deal_files') === 0)
   t.equal((await scene.client.history('bucket')).data.deals.length, 1, 'deals of an earlier version as well')
+})
+
+/** In the index, in a file, and nothing at all. */
+const bodies = [Buffer.from('small'), randomBytes(100_000), Buffer.alloc(0)]
+
+t.test('an object of which only deals have the bytes', async (t) => {
+  const client = await startDeals(t)
+  const { gateway } = client
+  for (const [index, body] of bodies.entries()) {
+    const key = `folder/${index}`
+    const headers = { 'content-type': 'text/x-test', 'x-cloud-meta-colour': 'red' }
+    const generation = await client.put('bucket', key, body, headers)
+    const hot = await gateway.head('bucket', key)
+    t.notOk('x-cloud-storage-state' in hot.headers)
+    const { data: deal } = await client.deal('bucket', key)
+    await client.advance(UNTIL_ACTIVE)
+    t.same(await client.evict('bucket', key, generation), {
+      http: 200,
+      data: {
+        bucket_name: 'bucket',
+        file_name: key,
+        generation,
+        dealCid: deal.dealCid,
+        minerId: 't01000',
+        size: body.length,
+      },
+      status: 'success',
+      message: 'The local copy has been evicted: the object is in the deal.',
+    })
+    t.equal(await client.used(), 0)
+
+    const cold = await gateway.head('bucket', key)
+    t.equal(cold.status, 200)
+    t.equal(cold.headers['x-cloud-storage-state'], 'cold')
+    const { 'x-cloud-storage-state': _, date: _d, ...rest } = cold.headers
+    const { date: _h, ...before } = hot.headers
+    t.same(rest, before, 'and nothing else has changed')
+    const none: Record<string, string> = {}
+    for (const asked of [none, { range: 'bytes=0-1' }, { 'if-none-match': String(hot.headers.etag) }]) {
+      const refused = await gateway.get('bucket', key, asked)
+      t.match(refused, { status: 403, headers: { 'x-cloud-error-code': 'InvalidObjectState' } })
+      t.match(refused.text, /bring it back with GET retrieve/)
+    }
+    const link = new URL(`http://${await share(client.gateway, key)}`)
+    const shared = await new Client(gateway.url, 'gateway').send(link.pathname + link.search, {
+      headers: { host: link.host },
+    })
+    t.match([shared.status, shared.text], [403, /<Code>InvalidObjectState<\/Code>/])
+    for (const params of [{ delimiter: '' }, { prefix: 'folder/', maxKeys: 10 }, { prefix: 'folder/' }]) {
+      const { objects } = await gateway.call('ListObjects', { bucketName: 'bucket', ...params })
+      t.match(objects.at(-1), { name: key, size: body.length, generation, cold: true })
+    }
+    t.match(await client.evict('bucket', key, generation), { http: 409, message: /no local copy/ })
+    t.match(await gateway.failure('DeleteBucket', { bucketName: 'bucket' }), { data: { code: 'BucketNotEmpty' } })
+
+    t.match(await client.retrieve('bucket', key), {
+      http: 200,
+      status: 'success',
+      message: 'The object has been brought back.',
+      data: { file_name: key, deals: [{ data: deal }] },
+    })
+    const again = await gateway.get('bucket', key)
+    t.ok(again.body.equals(body))
+    t.equal(again.headers['x-cloud-generation'], generation)
+    t.equal(again.headers['x-cloud-last-modified'], hot.headers['x-cloud-last-modified'])
+    t.equal(await client.used(), body.length)
+    const { objects } = await gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
+    t.notOk('cold' in objects.at(-1))
+    t.match(await client.evict('bucket', key, generation), { status: 'success' }, 'and again')
+  }
+})
+
+async function share(gateway: Client, object: string): Promise<string> {
+  const { host } = new URL(gateway.url)
+  return (await gateway.call('PresignedGet', { host, bucket: 'bucket', object, expiry: 60 })).url
+}
+
+t.test('overwriting and removing it', async (t) => {
+  const client = await startDeals(t)
+  const { gateway } = client
+  for (const [index, body] of bodies.entries()) {
+    const key = `${index}`
+    await client.putCold('bucket', key, body)
+    await client.put('bucket', key, 'new')
+    t.equal((await gateway.get('bucket', key)).text, 'new')
+    t.equal(await client.used(), 3)
+    t.match(await client.retrieve('bucket', key), { status: 'success', message: 'The deals made of the object.' })
+    t.equal((await gateway.get('bucket', key)).text, 'new', 'what was before does not come back')
+    await gateway.call('RemoveObject', { bucketName: 'bucket', objects: [key] })
+
+    await client.putCold('bucket', key, body)
+    await gateway.call('RemoveObject', { bucketName: 'bucket', objects: [key] })
+    t.equal((await gateway.head('bucket', key)).status, 404)
+    t.equal(await client.used(), 0)
+  }
+  await gateway.call('DeleteBucket', { bucketName: 'bucket' })
+  await gateway.call('MakeBucket', { bucketName: 'bucket' })
+  await client.put('bucket', '0', 'x')
+  t.same((await client.retrieve('bucket', '0')).data.deals, [], 'another bucket has another history')
+})
+
+t.test('what is refused, and changes nothing', async (t) => {
+  const client = await startDeals(t)
+  const { gateway } = client
+  const old = await client.put('bucket', 'key', 'old')
+  const refused = async (generation: string, message: RegExp) => {
+    t.match(await client.evict('bucket', 'key', generation), { http: 409, status: 'fail', data: null, message })
+    t.equal((await gateway.get('bucket', 'key')).status, 200)
+  }
+  await refused(old, /No deal holds the current generation of this object/)
+  await client.deal('bucket', 'key')
+  await refused(old, /is not active, but StorageDealCheckForAcceptance/)
+  await client.advance(UNTIL_ACTIVE)
+  await client.fault('offline')
+  await refused(old, /t01000 is offline/)
+  await client.fault('offline', false)
+  const generation = await client.put('bucket', 'key', 'new')
+  await refused(old, /has been overwritten/)
+  await refused(generation, /No deal holds/)
+  await client.deal('bucket', 'key')
+  await client.advance(UNTIL_ACTIVE)
+  await client.fault('loses-data')
+  await refused(generation, /Nothing was removed: /)
+  for (const body of ['', '{}', '[]', '{"Generation":1}', '{"Generation":""}']) {
+    t.match(await client.ask('evict/bucket/key', body), { http: 400, status: 'fail', message: /\w/ })
+  }
+  await client.fault('loses-data', false)
+
+  const multipart = await client.put('bucket', 'key', 'parts', { 'x-cloud-etag': `${'a'.repeat(32)}-2` })
+  await client.deal('bucket', 'key')
+  await client.advance(UNTIL_ACTIVE)
+  t.match(await client.evict('bucket', 'key', multipart), { status: 'success' }, 'an ETag that is no MD5')
+  t.match(await client.retrieve('bucket', 'key'), { status: 'success' })
+  t.match(await gateway.get('bucket', 'key'), { text: 'parts', headers: { etag: `"${'a'.repeat(32)}-2"` } })
+  const wrong = await client.put('bucket', 'key', 'parts', { 'x-cloud-etag': 'a'.repeat(32) })
+  await client.deal('bucket', 'key')
+  await client.advance(UNTIL_ACTIVE)
+  await refused(wrong, /delivered other bytes/)
+})
+
+t.test('what no provider delivers stays cold, until one does', async (t) => {
+  const client = await startDeals(t)
+  const body = randomBytes(300_000)
+  const generation = await client.put('bucket', 'key', body)
+  for (const MinerId of ['t01000', 't01001']) await client.deal('bucket', 'key', { MinerId })
+  await client.advance(UNTIL_ACTIVE)
+  await client.evict('bucket', 'key', generation)
+  await client.fault('corrupts-data', true, 't01001')
+  await client.fault('offline')
+  t.match(await client.retrieve('bucket', 'key'), {
+    http: 200,
+    status: 'fail',
+    message: /t01000 is offline/,
+    data: { file_name: 'key', deals: { length: 2 } },
+  })
+  t.equal((await client.gateway.get('bucket', 'key')).status, 403)
+  await client.fault('offline', false)
+  t.match(await client.retrieve('bucket', 'key'), { status: 'success' }, 'the next one in turn')
+  t.ok((await client.gateway.get('bucket', 'key')).body.equals(body))
+})
+
+t.test('a cold object goes into further deals', async (t) => {
+  const client = await startDeals(t)
+  const cold = randomBytes(400_000)
+  await client.putCold('bucket', 'cold', cold)
+  await client.put('bucket', 'hot', 'x')
+  const { data: renewed } = await client.deal('bucket', 'cold', { MinerId: 't01005' })
+  const { data: deals } = await client.deals('bucket', { MinerId: 't01005' })
+  t.ok(deals.dealCid)
+  t.equal((await client.gateway.head('bucket', 'cold')).headers['x-cloud-storage-state'], 'cold', 'and stays cold')
+  await client.fault('loses-data')
+  await client.advance(UNTIL_ACTIVE)
+  const { status, data } = await client.retrieve('bucket', 'cold')
+  t.equal(status, 'success')
+  t.equal(data.deals[0].data.dataCid, renewed.dataCid, 'the same content')
+  t.ok((await client.gateway.get('bucket', 'cold')).body.equals(cold))
+
+  const generation = await client.put('bucket', 'lost', 'x')
+  await client.fault('loses-data', false)
+  await client.deal('bucket', 'lost')
+  await client.advance(UNTIL_ACTIVE)
+  await client.evict('bucket', 'lost', generation)
+  await client.fault('offline')
+  t.match(await client.deals('bucket', { MinerId: 't01005' }), {
+    http: 200,
+    status: 'fail',
+    message: /t01000 is offline/,
+  })
+})
+
+t.test('cold objects and their deals survive a restart, also among quirks', async (t) => {
+  const data = temporaryFolder(t)
+  const services = await start(data, {}, { control: true })
+  const gateway = await connectTo(services)
+  const headers = gateway.headers()
+  const post = async (path: string, body: object) =>
+    gateway.send(`/gateway/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  await gateway.call('MakeBucket', { bucketName: 'bucket' })
+  const body = randomBytes(50_000)
+  const { headers: told } = await gateway.put('bucket', 'key', body)
+  await post('deal/bucket/key', terms)
+  await post('network/control', { AdvanceEpochs: UNTIL_ACTIVE })
+  t.equal((await post('evict/bucket/key', { Generation: told['x-cloud-generation'] })).status, 200)
+  await services.stop()
+
+  const legacy = await start(data, { quirks: ['history-only', 'random-etags', 'year-one-prefixes', 'no-head'] })
+  const old = await connectTo(legacy)
+  t.equal((await old.get('bucket', 'key')).status, 403)
+  const answer = JSON.parse((await old.send('/gateway/retrieve/bucket/key', { headers: old.headers() })).text)
+  t.match(answer, { status: 'success', data: { deals: { length: 1 } } })
+  t.equal((await old.get('bucket', 'key')).status, 403, 'nothing was brought back')
+  t.notOk('cold' in (await old.call('ListObjects', { bucketName: 'bucket' })).objects[0])
+  await legacy.stop()
+
+  const again = await start(data)
+  t.teardown(() => again.stop())
+  const client = await connectTo(again)
+  await client.send('/gateway/retrieve/bucket/key', { headers: client.headers() })
+  const back = await client.get('bucket', 'key')
+  t.equal(back.headers.etag, `"${createHash('md5').update(body).digest('hex')}"`)
+  t.ok(back.body.equals(body))
+})
+
+t.test('over a Kubo node', async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const gateway = await startGateway(t, {}, { kubo: kubo.url, epochSeconds: 0.001 })
+  t.notOk((await gateway.call('ServerInfo')).GatewayFeatures.includes('network-control'))
+  const client = new DealClient(gateway)
+  const { data } = await client.ask('providers')
+  t.match(data, { providers: { length: 1 }, epochSeconds: 0.001 })
+  const MinerId = data.providers[0].miner_id
+  await gateway.call('MakeBucket', { bucketName: 'bucket' })
+  for (const [index, body] of bodies.entries()) await client.put('bucket', `folder/${index}`, body)
+  const { data: deal } = await client.deals('bucket', { MinerId, Price: '0' })
+  await until(
+    'the deal is active',
+    async () => (await client.ask(`dealstatus/${deal.dealCid}`)).data.state === 'StorageDealActive',
+  )
+  const { objects } = await gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
+  for (const { name, generation } of objects) t.match(await client.evict('bucket', name, generation), { http: 200 })
+  const { port } = kubo
+  await kubo.close()
+  t.match(await client.retrieve('bucket', 'folder/1'), { http: 200, status: 'fail', message: /\w/ })
+  await kubo.listen(port)
+  for (const [index, body] of bodies.entries()) {
+    t.match(await client.retrieve('bucket', `folder/${index}`), { status: 'success' })
+    t.ok((await gateway.get('bucket', `folder/${index}`)).body.equals(body))
+  }
+  await t.rejects(start(temporaryFolder(t), {}, { kubo: kubo.url, control: true }), /A Kubo node cannot be controlled/)
+  await t.rejects(start(temporaryFolder(t), {}, { epochSeconds: 0 }), RangeError)
 })

@@ -13,7 +13,7 @@ import { exactLockSchema, ledgerSchema } from './ledger.js'
 import { freeSchema, idempotencySchema, uploadSchema } from './uploads/upload-table.js'
 import { signInSchema, walletSchema } from './wallets.js'
 
-/** A released step never changes: test/services/schema-steps.test.ts has their hashes. */
+/** A released step never changes: test/services/services.test.ts has their hashes. */
 export const steps: readonly string[] = [
   walletSchema,
   ledgerSchema,

@@ -4,7 +4,7 @@ import { minerSchema } from './miner-table.js'
 import { assignmentSchema, importSchema, taskSchema } from './tasks/schema.js'
 import { passwordChangesSchema, userSchema } from './users.js'
 
-/** A released step never changes: test/services/schema-steps.test.ts has their hashes. */
+/** A released step never changes: test/services/services.test.ts has their hashes. */
 export const steps: readonly string[] = [
   userSchema,
   apiKeySchema,

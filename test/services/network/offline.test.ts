@@ -1,10 +1,25 @@
-import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as dagCbor from '@ipld/dag-cbor'
 import { DatabaseSync } from '@photostructure/sqlite'
+import { CID } from 'multiformats/cid'
+import * as digest from 'multiformats/hashes/digest'
 import t, { type Test } from 'tap'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
+import {
+  addressOfKey,
+  addressOfMiner,
+  addressText,
+  formatFil,
+  parseFil,
+  priceOfPiece,
+  tokenAmount,
+  tokenBytes,
+} from '../../../src/services/network/fil.js'
 import type { MadeDeal, PackedCar } from '../../../src/services/network/network.js'
-import { verifyProposal } from '../../../src/services/network/proposal.js'
+import { signProposal, verifyProposal } from '../../../src/services/network/proposal.js'
+import { signerOf, Wallet } from '../../../src/services/network/wallet.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import {
   type Asked,
@@ -20,7 +35,9 @@ import {
 } from './embedded-network.js'
 
 const offline = { ...provider, offlineDealAvailable: true }
+
 const other = { ...offline, minerId: 't02001' }
+
 const providers = [offline, other]
 
 interface Scene {
@@ -169,4 +186,140 @@ t.test('a data folder of the version before opens', async (t) => {
   t.equal((await later.status(dealCid)).state, 'StorageDealActive')
   t.ok((await bytesOf(later, dealCid, packedFile(asked))).equals(content('online', 3000)))
   t.match(later.dealTotals(), [{ deals: 1, price: 5n * 10n ** 17n }])
+})
+
+t.test('addresses are Filecoin’s', (t) => {
+  // The published vector of go-address.
+  const publicKey = Buffer.from(
+    '049402fac37e64' +
+      '32a416a3a0ca5426b5185ab3b24f6134efa25ce487c82d2e4e13bf452511e0d2245421f8613bc10d72fa216666a96c3bc13920d3ff233fd0bc05',
+    'hex',
+  )
+  t.equal(addressText(addressOfKey(publicKey)), 't15ihq5ibzwki2b4ep2f46avlkrqzhpqgtga7pdrq')
+  t.same([...addressOfMiner('t01024')], [0, 0x80, 0x08])
+  for (const minerId of ['t00', 't01', 't0127', 't0128', 't01000', 't09223372036854775807']) {
+    t.equal(addressText(addressOfMiner(minerId)), minerId)
+  }
+  for (const wrong of ['', 't0', 't001', 'f01000', 't1000', 't0-1', 't09223372036854775808', 't01000 ']) {
+    t.throws(() => addressOfMiner(wrong), RangeError, JSON.stringify(wrong))
+  }
+  for (const wrong of [[], [0], [1, 2, 3], [3, ...publicKey]]) t.throws(() => addressText(Uint8Array.from(wrong)))
+  t.end()
+})
+
+t.test('amounts', (t) => {
+  t.equal(parseFil('0'), 0n)
+  t.equal(parseFil('0.000005'), 5_000_000_000_000n)
+  t.equal(parseFil('12.000000000000000001'), 12_000_000_000_000_000_001n)
+  for (const wrong of [
+    '',
+    '.5',
+    '5.',
+    '-1',
+    '+1',
+    '1e-6',
+    '0x1',
+    ' 1',
+    '1,5',
+    '0.0000000000000000001',
+    '12345678901',
+  ]) {
+    t.equal(parseFil(wrong), undefined, JSON.stringify(wrong))
+  }
+  for (const text of ['0', '1', '0.000005', '10', '12.000000000000000001']) {
+    t.equal(formatFil(parseFil(text) ?? -1n), text)
+  }
+  t.equal(priceOfPiece(500_000_000n, 2 ** 30), 500_000_000n)
+  t.equal(priceOfPiece(500_000_000n, 2 ** 35), 16_000_000_000n)
+  t.equal(priceOfPiece(500_000_000n, 128), 60n, 'rounded up')
+  t.equal(priceOfPiece(0n, 2 ** 35), 0n)
+  for (const amount of [0n, 1n, 255n, 256n, 2n ** 64n]) t.equal(tokenAmount(tokenBytes(amount)), amount)
+  t.same([...tokenBytes(0n)], [])
+  t.same([...tokenBytes(256n)], [0, 1, 0])
+  t.throws(() => tokenBytes(-1n), RangeError)
+  for (const wrong of [[0], [1, 5], [0, 0, 5]]) t.throws(() => tokenAmount(Uint8Array.from(wrong)), RangeError)
+  t.end()
+})
+
+t.test('the wallet is made once and kept privately', (t) => {
+  const file = join(temporaryFolder(t), 'wallet.json')
+  const wallet = Wallet.open(file)
+  t.match(wallet.address, /^t1[a-z2-7]{39}$/)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.equal(Wallet.open(file).address, wallet.address)
+  const message = Buffer.from('a message')
+  const signature = wallet.sign(message)
+  t.equal(signature.length, 65)
+  t.same(signerOf(message, signature), wallet.addressBytes)
+  t.not(signerOf(Buffer.from('another'), signature)?.join(), wallet.addressBytes.join())
+  t.equal(signerOf(message, signature.subarray(1)), undefined)
+  t.equal(signerOf(message, new Uint8Array(65)), undefined)
+  t.equal(signerOf(message, new Uint8Array(65).fill(255)), undefined)
+  const { secretKey } = JSON.parse(readFileSync(file, 'utf8'))
+  for (const text of [`{"secretKey":"${secretKey}"`, '{}', `{"type":"secp256k1","secretKey":"${'0'.repeat(64)}"}`]) {
+    writeFileSync(file, text)
+    try {
+      Wallet.open(file)
+      t.fail('opened')
+    } catch (error) {
+      t.match(error, { message: /wallet\.json is not a wallet/ })
+      t.notMatch(String((error as Error).stack), secretKey, 'the key stays where it is')
+    }
+  }
+  t.throws(() => Wallet.open(join(file, 'below-a-file')), { code: 'ENOTDIR' })
+  t.end()
+})
+
+t.test('a proposal is the block that Filecoin would have', (t) => {
+  const wallet = Wallet.open(join(temporaryFolder(t), 'wallet.json'))
+  const terms = {
+    pieceCid: 'baga6ea4seaqao7s73y24kcutaosvacpdjgfe5pw76ooefnyqw4ynr3d2y6x2mpq',
+    pieceSize: 34359738368,
+    verifiedDeal: true,
+    provider: 't01024',
+    label: 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku',
+    startEpoch: 6_500_000,
+    endEpoch: 7_018_400,
+    storagePricePerEpoch: 5_000_000_000_000n,
+    providerCollateral: 0n,
+    clientCollateral: 1n,
+  }
+  const { dealCid, block } = signProposal(terms, wallet)
+  t.match(dealCid, /^bafyrei/)
+  t.same(verifyProposal(block, dealCid), { ...terms, client: wallet.address })
+  t.not(signProposal(terms, wallet).dealCid, dealCid, 'the same terms again are another proposal')
+
+  // Byte for byte what the definition of the type says, up to the signature.
+  const piece = CID.parse(terms.pieceCid).bytes
+  const expected = Buffer.concat([
+    Buffer.from([0x82, 0x8b, 0xd8, 0x2a, 0x58, piece.length + 1, 0]),
+    piece,
+    Buffer.from('1b0000000800000000f555', 'hex'),
+    wallet.addressBytes,
+    Buffer.from('43008008783b', 'hex'),
+    Buffer.from(terms.label),
+    Buffer.from('1a00632ea01a006b17a0', 'hex'),
+    Buffer.from('47' + '00048c27395000' + '40' + '420001' + '584201', 'hex'),
+  ])
+  t.equal(Buffer.from(block.subarray(0, expected.length)).toString('hex'), expected.toString('hex'))
+  t.equal(block.length, expected.length + 65)
+
+  t.throws(() => verifyProposal(block.subarray(1), dealCid), /is not the proposal/)
+  const resigned = (change: (members: unknown[], signature: Uint8Array) => unknown): [Uint8Array, string] => {
+    const [members, signature] = dagCbor.decode<[unknown[], Uint8Array]>(block)
+    const forged = dagCbor.encode(change(members, signature))
+    const hash = createHash('sha256').update(forged).digest()
+    return [forged, CID.createV1(dagCbor.code, digest.create(0x12, hash)).toString()]
+  }
+  t.throws(
+    () => verifyProposal(...resigned((members, signature) => [members.with(7, 8_000_000), signature])),
+    /not signed/,
+  )
+  t.throws(
+    () => verifyProposal(...resigned((members, signature) => [members, signature.subarray(0, 10)])),
+    /not signed/,
+  )
+  t.throws(() => verifyProposal(...resigned((members) => [members])), 'no signature at all')
+  t.throws(() => verifyProposal(...resigned(() => ({}))), 'something else')
+  t.end()
 })

@@ -1,14 +1,25 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
-import { CarFolder } from '../../../src/services/payment/dealing/car-folder.js'
+import t, { type Test } from 'tap'
+import { openDatabase, Writer } from '../../../src/services/database.js'
+import { silentLog } from '../../../src/services/log.js'
+import { type DealStatus, type Network, NetworkError } from '../../../src/services/network/network.js'
+import { ContentTable } from '../../../src/services/payment/contents/content-table.js'
+import { CarFolder, CarTable } from '../../../src/services/payment/dealing/car-folder.js'
+import { DealTable } from '../../../src/services/payment/dealing/deal-table.js'
+import { type Dealer, Dealing, type DealingDeps } from '../../../src/services/payment/dealing/dealing.js'
+import { PackedUploads } from '../../../src/services/payment/dealing/packed-uploads.js'
+import { EmbeddedPayments, type Payments } from '../../../src/services/payment/embedded-payments.js'
+import { Progress } from '../../../src/services/payment/scheduler.js'
+import { migrate } from '../../../src/services/payment/store.js'
+import { UploadTable } from '../../../src/services/payment/uploads/upload-table.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
-import { balance, COINS, pass, payerOf, type Row, sumOfLedger } from './payer.js'
-import { startPaymentScene } from './payment-client.js'
-
-t.setTimeout(300_000)
+import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withBook } from './payer.js'
+import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 const LOCK_EPOCHS = 6 * 2880
+
 t.test('paid uploads become a deal, which is paid, and the rest comes back', async (t) => {
   const scene = await startPaymentScene(t, {}, { withPlatform: true })
   const client = await payerOf(scene)
@@ -103,4 +114,304 @@ t.test('without a deal in time, the payment comes back', async (t) => {
     await pass(scene, client, 'Refunded', 1)
     return readdirSync(join(scene.folder, 'cars')).length === 0
   })
+})
+
+const WALLET = `0x${'a'.repeat(40)}`
+
+const LOCKED = 1_000_000n
+
+const NOW = 1_000
+
+interface Scene {
+  readonly cars: CarTable
+  readonly payments: EmbeddedPayments
+  /** Deals that the dealer tells for a task, by its number among the CARs. */
+  readonly told: (string | Error)[]
+  /** Called before each payment of a provider. */
+  beforeUnlock: (wCid: string) => void
+  /** Stores and pays an upload of so many bytes for so many days. */
+  pay(wCid: string, size: number, days: number): Promise<void>
+  status(wCid: string): string | undefined
+  run(): Promise<void>
+}
+
+/** Dealing over its own tables, with CARs, a dealer and a network of the test. A CAR has the CID `car <n>`, from 1. */
+async function sceneOf(t: Test): Promise<Scene> {
+  const db = openDatabase(join(temporaryFolder(t), 'payment.db'), '', migrate)
+  const writer = new Writer(db)
+  t.teardown(() => {
+    writer.close()
+    db.close()
+  })
+  const [uploads, contents, progress] = [new UploadTable(db), new ContentTable(db), new Progress(db)]
+  const payments = new EmbeddedPayments(db, writer, 'test')
+  const cars = new CarTable(db)
+  const told: Scene['told'] = []
+  let made = 0
+  const tasks: string[] = []
+  const folder = {
+    async make(task: string) {
+      tasks.push(task)
+      return { payloadCid: `car ${++made}`, size: 1000, md5: '' }
+    },
+    async remove() {},
+  }
+  const dealer: Dealer = {
+    post: async () => true,
+    async progress(task) {
+      const one = told[tasks.indexOf(task)]
+      if (one instanceof Error) throw one
+      return { dealCids: one === undefined ? [] : [one], failedBy: undefined }
+    },
+  }
+  const guarded: Payments = {
+    inUnits: (amount) => amount,
+    find: (wCid) => payments.find(wCid),
+    refused: () => [],
+    async unlock(wCid, ...more) {
+      scene.beforeUnlock(wCid)
+      return payments.unlock(wCid, ...more)
+    },
+    refund: (...args) => payments.refund(...args),
+  }
+  const dealing = new Dealing({
+    dealer,
+    cars,
+    folder: folder as unknown as DealingDeps['folder'],
+    uploads: new PackedUploads(db),
+    deals: new DealTable(db),
+    contents: {} as DealingDeps['contents'],
+    payments: guarded,
+    network: { epoch: () => 1, status: async (cid: string) => statusOf(cid) } as unknown as Network,
+    writer,
+    log: silentLog,
+    seconds: () => NOW,
+    urlOf: (task) => task,
+  })
+  const scene: Scene = {
+    cars,
+    payments,
+    told,
+    beforeUnlock: () => {},
+    async pay(wCid, size, days) {
+      await writer.run(() => {
+        const content = contents.add({ cid: `content ${wCid}`, size, kind: 'file', carSize: size }, [])
+        const terms = {
+          fileName: wCid,
+          fileSize: size,
+          fileType: 0 as const,
+          duration: days,
+          price: 1,
+          created: NOW,
+          createdEpoch: 1,
+          isFree: 0 as const,
+          idempotencyKey: null,
+        }
+        uploads.add({ wCid, wallet: WALLET, content: content.id, ...terms })
+      })
+      await payments.fund(WALLET, LOCKED, wCid, NOW)
+      await payments.pay({ wCid, wallet: WALLET, amount: LOCKED, paidAt: NOW, deadline: 2 * NOW, deadlineEpoch: 10 })
+      await writer.run(() => progress.markPaid(wCid))
+    },
+    status: (wCid) => uploads.findByWCid(wCid)?.status,
+    run: () => dealing.run(new AbortController().signal),
+  }
+  return scene
+}
+
+/** An active deal; `<CID of a CAR>/<anything>` names it. It costs 100,000 millionths of a stable coin in all. */
+function statusOf(dealCid: string): DealStatus {
+  const terms = { minerId: 't01000', price: '0.0000001', duration: 200_000, verifiedDeal: false, fastRetrieval: true }
+  return {
+    reference: dealCid,
+    terms,
+    walletAddress: '',
+    dataCid: dealCid.split('/')[0] ?? '',
+    pieceCid: 'piece',
+    pieceSize: 1024,
+    carSize: 1000,
+    dealCid,
+    startEpoch: 0,
+    endEpoch: 200_000,
+    timeStamp: 1,
+    state: 'StorageDealActive',
+    message: '',
+    epoch: 1,
+  }
+}
+
+t.test('a crash between two payments for a deal does not make the second one larger', async (t) => {
+  const scene = await sceneOf(t)
+  await scene.pay('one', 300, 200)
+  await scene.pay('two', 100, 200)
+  scene.told.push('car 1/deal')
+  scene.beforeUnlock = (wCid) => {
+    if (wCid === 'two') throw new Error('the power fails')
+  }
+  await t.rejects(scene.run())
+  t.same([scene.status('one'), scene.status('two')], ['Success', 'TaskCreated'])
+  scene.beforeUnlock = () => {}
+  await scene.run()
+  t.same([scene.status('one'), scene.status('two')], ['Success', 'Success'])
+  const [one, two] = ['one', 'two'].map((wCid) => scene.payments.find(wCid)?.unlocked)
+  t.same([one, two], [75_000n, 25_000n])
+  t.same(scene.payments.sums(), { balances: 0n, entries: 0n })
+})
+
+t.test('a deal for other content is not paid', async (t) => {
+  const scene = await sceneOf(t)
+  await scene.pay('one', 300, 200)
+  scene.told.push('car of another/deal')
+  await scene.run()
+  t.equal(scene.status('one'), 'TaskCreated')
+  t.match(scene.payments.find('one'), { unlocked: 0n, isOpen: true })
+  scene.told[0] = 'car 1/deal'
+  await scene.run()
+  t.equal(scene.status('one'), 'Success')
+})
+
+t.test('a CAR whose deal cannot be found does not hold up the next one', async (t) => {
+  const scene = await sceneOf(t)
+  await scene.pay('one', 300, 200)
+  await scene.pay('two', 100, 201)
+  scene.told.push(new NetworkError('NoSuchDeal', 'There is no such deal.'), 'car 2/deal')
+  await t.rejects(scene.run(), AggregateError)
+  t.same([scene.status('one'), scene.status('two')], ['TaskCreated', 'Success'])
+  t.equal(scene.cars.open().length, 1)
+})
+
+const DAY_EPOCHS = 2880
+
+const contents = (scene: PaymentScene): string[] => readdirSync(join(scene.folder, 'contents')).sort()
+
+const ipfs = (scene: PaymentScene, cid: string, path = '') => fetch(`${scene.payment.url}/ipfs/${cid}${path}`)
+
+/** A content of blocks that all differ. */
+function differing(bytes: number, seed: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes).map((_, n) => (n * 31 + (n >> 8) * seed) % 251)
+}
+
+t.test('unpaid uploads go after a time, and their contents with them', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const own = (await payer.upload('own.txt', 'nobody else has this')).json.data
+  const shared = (await payer.upload('shared.txt', 'shared')).json.data
+  await scene.network.control.advance(DAY_EPOCHS)
+  const other = await payerOf(scene)
+  await other.upload('shared.txt', 'shared')
+  await scene.network.control.advance(6 * DAY_EPOCHS)
+  t.match(await payer.order(own.w_cid, 500_000n), { status: 409, json: { message: /within 7 days/ } })
+  t.match(await payer.get('/storage/tasks/deals'), { total_record_count: 2 })
+  await scene.network.control.advance(DAY_EPOCHS + 120)
+  t.match(await payer.get('/storage/tasks/deals'), { total_record_count: 0 })
+  t.match(await other.get('/storage/tasks/deals'), { total_record_count: 1 })
+  t.same(contents(scene), [`${shared.payload_cid}.car`])
+  t.equal((await ipfs(scene, own.payload_cid)).status, 404)
+  t.equal(await (await ipfs(scene, shared.payload_cid)).text(), 'shared')
+  t.equal(await balance(scene, payer), COINS)
+  const again = (await payer.upload('own.txt', 'nobody else has this')).json.data
+  t.equal(again.payload_cid, own.payload_cid)
+  t.equal((await payer.order(again.w_cid, 500_000n)).status, 200, 'the same content can be uploaded again')
+  t.equal(await (await ipfs(scene, own.payload_cid)).text(), 'nobody else has this')
+})
+
+t.test('a block stays while one of its contents does', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const block = differing(262_144, 1)
+  const large = (await payer.upload('large', Buffer.concat([block, differing(1000, 2)]))).json.data
+  await scene.network.control.advance(DAY_EPOCHS)
+  const small = (await payer.upload('small', block)).json.data
+  await scene.network.control.advance(7 * DAY_EPOCHS + 120)
+  t.match(await payer.get('/storage/tasks/deals'), { total_record_count: 1 })
+  t.equal((await ipfs(scene, large.payload_cid)).status, 404)
+  t.ok(Buffer.from(await (await ipfs(scene, small.payload_cid)).arrayBuffer()).equals(block))
+})
+
+t.test('what is refunded or has no upload goes', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  await payer.pay('a.txt', 'a', 500_000n)
+  t.equal(contents(scene).length, 1)
+  await pass(scene, payer, 'Refunded', 1000)
+  await scene.network.control.advance(120)
+  await payer.get('/storage/tasks/deals')
+  t.same(contents(scene), [])
+  t.match(await payer.get('/billing'), { total_record_count: 1 }, 'its payment is still told')
+  await scene.payment.stop()
+  const db = openDatabase(join(scene.folder, 'payment.db'), '')
+  const writer = new Writer(db)
+  await writer.run(() => db.exec("INSERT INTO contents (cid, size, car_size) VALUES ('QmNone', 1, 1)"))
+  writer.close()
+  db.close()
+  writeFileSync(join(scene.folder, 'contents', 'QmNone.car'), 'x')
+  const again = await scene.restart()
+  await until('the content without an upload is gone', () => !existsSync(join(again.folder, 'contents', 'QmNone.car')))
+})
+
+t.test('copies that a provider has, too, make room, and come back on demand', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { maxStoredBytes: 2_000_000 } }, { withPlatform: true })
+  const payer = await payerOf(scene)
+  const content = differing(600_000, 3)
+  await payer.pay('first', content, 400_000n)
+  const [row] = await pass(scene, payer, 'Success')
+  t.match(row, { pin_status: 'Pinned' })
+  const [file = ''] = contents(scene)
+  const cid = file.replace('.car', '')
+  t.equal((await payer.upload('second', differing(700_000, 5))).status, 200)
+  t.notOk(
+    contents(scene).includes(file),
+    'the copy of the first is given up: 600 kB and twice 700 kB, while they are packed, are too much',
+  )
+  t.match(await payer.get('/storage/tasks/deals?is_ascend=y'), { source_file_upload: [{ pin_status: 'UnPinned' }] })
+  await scene.network.control.advance(9 * DAY_EPOCHS)
+  await payer.get('/storage/tasks/deals')
+  t.same(contents(scene), [], 'the unpaid ones are gone')
+  const answers = await Promise.all([ipfs(scene, cid), ipfs(scene, cid), ipfs(scene, cid, '?format=raw')])
+  t.same(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  )
+  t.ok(Buffer.from(await (answers[0] as Response).arrayBuffer()).equals(content), 'the provider gives it back')
+  t.same(contents(scene), [file])
+  await scene.network.control.advance(526 * DAY_EPOCHS)
+  await payer.get('/storage/tasks/deals')
+  t.same(contents(scene), [], 'it goes when its deal has ended')
+  t.equal((await ipfs(scene, cid)).status, 404)
+})
+
+t.test('wallets that cost nothing share a part of the room', async (t) => {
+  const limits = { maxStrangeBytes: 2000, maxUnpaidBytes: 1500, maxStrangeUploads: 4 }
+  const scene = await startPaymentScene(t, { limits })
+  const stranger = async () => payerOf(scene, newKeys())
+  t.equal((await (await stranger()).upload('a', 'a'.repeat(1500))).status, 200)
+  t.match(await (await stranger()).upload('b', 'b'.repeat(501)), { status: 507, json: { message: /fund the wallet/ } })
+  const last = await stranger()
+  t.equal((await last.upload('b', 'b'.repeat(500))).status, 200)
+  t.equal((await last.upload('c', '')).status, 200)
+  t.equal((await last.upload('c', '')).status, 200)
+  t.equal((await last.upload('c', '')).status, 507, 'their number counts, too')
+  const payer = await payerOf(scene)
+  t.equal((await payer.upload('d', 'd'.repeat(1500))).status, 200, 'a wallet with coins has its own part')
+  t.match(await payer.upload('e', 'e'), { status: 409, json: { message: /pay for them first/ } })
+  await withBook(scene, (book) => book.fund(last.keys.address, 1n))
+  t.equal((await last.upload('f', 'f'.repeat(1000))).status, 200)
+})
+
+t.test('uploads at the same time count together, and a refused one leaves nothing', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { maxUnpaidBytes: 2500, uploadsPerWallet: 6 } })
+  const payer = await payerOf(scene)
+  const all = await Promise.all(Array.from({ length: 6 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(1000))))
+  const stored = all.filter(({ status }) => status === 200).length
+  t.ok(stored === 1 || stored === 2, `${stored} of 6 are stored`)
+  t.equal(contents(scene).length, stored)
+  t.equal(((await payer.get('/storage/tasks/deals')) as { total_record_count?: number }).total_record_count, stored)
+})
+
+t.test('uploads on their way are bounded, paid or not', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { maxOpenBytes: 1500 } })
+  const payer = await payerOf(scene)
+  await payer.pay('a', 'a'.repeat(1000), 400_000n)
+  t.match(await payer.upload('b', 'b'.repeat(501)), { status: 409, json: { message: /without deals/ } })
+  t.equal((await payer.upload('b', 'b'.repeat(500))).status, 200)
 })

@@ -1,15 +1,29 @@
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { appendFileSync, createReadStream, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { get } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import t from 'tap'
+import type { Worker } from 'node:worker_threads'
+import { CID } from 'multiformats/cid'
+import t, { type Test } from 'tap'
+import { paced } from '../../../src/services/http/body.js'
+import type { MultipartForm } from '../../../src/services/http/form.js'
+import { PackThread } from '../../../src/services/network/pack/index.js'
+import { uploadForm } from '../../../src/services/payment/uploads/upload.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { run } from '../../support/programs/run.js'
+import { until } from '../../support/waiting.js'
 import { CHUNK_BYTES, cidOfChunks } from '../network/second-v0.js'
-import { newKeys, startPaymentScene } from './payment-client.js'
+import { CAR_TYPE, directoryCar } from './directory-car.js'
+import { payerOf } from './payer.js'
+import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 t.setTimeout(3_600_000)
 
 const MIB = 2 ** 20
+
 /**
  * CIDs by `ipfs add -Q --only-hash` of Kubo 0.24.0 for the bytes of `chunks`. Kubo is built by
  * `go build github.com/ipfs/kubo/cmd/ipfs` in a module that requires v0.24.0.
@@ -21,8 +35,10 @@ const OF_KUBO: readonly (readonly [length: number, cid: string])[] = [
   [CHUNK_BYTES + 1, 'QmYDkXjKy3WVrzLEDRwwK7kf4dDjNsJq6BLbPgcQqRWf8L'],
   [64 * MIB, 'QmUso5sGRDgkE9FQd59xFMGgupYf4wTYj31p7YccVsoRMQ'],
 ]
+
 /** `npm run stress` also uploads 1 GiB. */
 const LARGEST = [1024 * MIB, 'QmXVHQmroucWDRsYgrthy5RPqtVSGu92zsaUhv7U2BBqZB'] as const
+
 const VECTORS = process.env.DEALGATE_STRESS_ROUNDS === undefined ? OF_KUBO : [...OF_KUBO, LARGEST]
 
 /** Chunks that all differ. */
@@ -79,4 +95,196 @@ t.test('ipfs add gives these CIDs', { skip: !ipfs && 'ipfs is not installed' }, 
     const said = await run(ipfs, ['--offline', 'add', '--quieter', '--only-hash', file], { env })
     t.equal(said.toString().trim(), cid, `${length} bytes`)
   }
+})
+
+const UPLOAD = '/api/v1/storage/ipfs/upload'
+
+/** Begins an upload and leaves it. */
+function begin(t: Test, scene: PaymentScene, headers: Readonly<Record<string, string>>): Socket {
+  const socket = connect(Number(new URL(scene.payment.url).port), '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  const all = { Host: 'x', 'Content-Type': 'multipart/form-data; boundary=x', 'Content-Length': '99999', ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`POST ${UPLOAD} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  socket.write('--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nbytes')
+  return socket
+}
+
+const arriving = (scene: PaymentScene): number => readdirSync(join(scene.folder, 'staging')).length
+
+async function tokenOf(scene: PaymentScene, keys: Keys): Promise<Record<string, string>> {
+  return { Authorization: `Bearer ${await scene.signIn(keys)}` }
+}
+
+t.test('a wallet that holds all its slots does not keep others out', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { uploadsAtOnce: 4, uploadsPerWallet: 2 } })
+  const keys = newKeys()
+  const slow = await tokenOf(scene, keys)
+  const sockets = Array.from({ length: 3 }, () => begin(t, scene, slow))
+  await until('two uploads arrive', () => arriving(scene) === 2)
+  const own = await payerOf(scene, keys)
+  t.match(await own.upload('more', 'more'), { status: 503, json: { message: /too many uploads/ } })
+  t.equal((await (await payerOf(scene)).upload('other', 'other')).status, 200)
+  for (const socket of sockets) socket.destroy()
+  await until('they have ended', () => arriving(scene) === 0)
+  t.equal((await own.upload('more', 'more')).status, 200, 'a slot is free again')
+})
+
+t.test('neither does an address, whatever wallets it has', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { uploadsAtOnce: 4, uploadsPerAddress: 2 } })
+  const from = (address: string) => ({ 'X-Forwarded-For': address })
+  for (let n = 0; n < 3; n++) begin(t, scene, { ...(await tokenOf(scene, newKeys())), ...from('192.0.2.1') })
+  await until('two uploads arrive', () => arriving(scene) === 2)
+  begin(t, scene, { ...(await tokenOf(scene, newKeys())), ...from('192.0.2.2') })
+  await until('one of another address, too', () => arriving(scene) === 3)
+  t.equal((await (await payerOf(scene)).upload('own', 'own')).status, 200, 'this machine is not bounded')
+})
+
+t.test('an upload that is too slow is ended', async (t) => {
+  const limits = { uploadPace: { graceMs: 0, bytesPerSecond: 10 ** 12 } }
+  const scene = await startPaymentScene(t, { limits })
+  t.match(await (await payerOf(scene)).upload('slow', 'slow'), { status: 408, json: { message: /more slowly than/ } })
+  await until('nothing is left', () => arriving(scene) === 0)
+})
+
+t.test('only the time in which the client is slow counts', async (t) => {
+  let now = 0
+  let taken = true
+  const sink = {
+    write: () => taken,
+    async ready() {
+      now += 60_000
+    },
+  }
+  const body = paced(sink, { graceMs: 1000, bytesPerSecond: 100 }, () => now)
+  now = 1000
+  t.ok(body.write(Buffer.alloc(1)), 'within the grace')
+  taken = false
+  t.notOk(body.write(Buffer.alloc(99)))
+  await body.ready()
+  taken = true
+  now += 1000
+  t.ok(body.write(Buffer.alloc(1)), '101 bytes in 2 seconds, without the minute of the sink')
+  now += 1000
+  t.notOk(body.write(Buffer.alloc(1)))
+  await t.rejects(body.ready(), { message: /more slowly than/ })
+})
+
+t.test('a form that never ends is ended', async (t) => {
+  const file = '--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+  const MiB = 2 ** 20
+  const send = async (beginning: string): Promise<MultipartForm<number>> => {
+    const form = uploadForm('multipart/form-data; boundary=x', 8 * MiB, async (content) => {
+      let bytes = 0
+      for await (const chunk of content) bytes += chunk.length
+      return bytes
+    })
+    const chunks = [beginning, ...Array<string>(64).fill('a'.repeat(65_536))]
+    for (const chunk of chunks) if (!form.write(Buffer.from(chunk))) await form.ready()
+    return form
+  }
+  const endless = {
+    'before its parts': 'a',
+    'in a text': '--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n',
+    'after its end': `${file}a\r\n--x--\r\n`,
+  }
+  for (const [place, beginning] of Object.entries(endless)) {
+    await t.rejects(send(beginning), { status: 413, message: /besides its file/ }, place)
+  }
+  await t.rejects(send(`${file}a\r\n${file}`), { status: 400, message: /one part `file`/ }, 'in a second file')
+  const form = await send(file)
+  form.write(Buffer.from('\r\n--x--\r\n'))
+  t.match(await form.finish(), { files: [{ name: 'f', taken: 4 * MiB }] }, 'the bytes of a file do not count')
+})
+
+/** The threads that this process has started since. */
+function startedThreads(t: Test): Worker[] {
+  const threads: Worker[] = []
+  const started = (thread: Worker) => threads.push(thread)
+  process.on('worker', started)
+  t.teardown(() => process.off('worker', started))
+  return threads
+}
+
+const files = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [String(n).padStart(5, '0'), `content ${n}`]))
+
+t.test('CARs are packed and read in one thread of their own', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const { car, cid } = await directoryCar(t, files(500))
+  const threads = startedThreads(t)
+  const uploaded = await Promise.all([1, 2, 3].map(() => payer.upload('d.car', car, CAR_TYPE)))
+  for (const { status, json } of uploaded) {
+    t.equal(status, 200)
+    t.equal(CID.parse(json.data.payload_cid).toV1().toString(), cid)
+  }
+  const url = `${scene.payment.url}/ipfs/${uploaded[0]?.json.data.payload_cid}?format=car`
+  const read = await Promise.all([1, 2, 3].map(async () => Buffer.from(await (await fetch(url)).arrayBuffer())))
+  for (const one of read) t.ok(one.length > car.length * 0.9 && one.equals(read[0] as Buffer))
+  t.equal(threads.length, 1)
+
+  await threads[0]?.terminate()
+  t.equal((await fetch(url)).status, 200, 'a thread that died is replaced')
+  t.equal(threads.length, 2)
+  t.match((await payer.upload('d.car', 'no CAR', CAR_TYPE)).json, { status: 'error' }, 'an error of the thread')
+})
+
+/** Copying it takes long enough to be left. */
+const large = directoryCar(t, files(8000))
+
+t.test('a CAR is left when its reader leaves', async (t) => {
+  const { car, cid } = await large
+  const file = join(temporaryFolder(t), 'd.car')
+  await writeFile(file, car)
+  const thread = new PackThread()
+  const isOpen = () =>
+    readdirSync('/proc/self/fd').some((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === file
+      } catch {
+        return false
+      }
+    })
+  const linux = process.platform === 'linux'
+  let batches = 0
+  for await (const batch of thread.car(file, CID.parse(cid), { scope: 'all', duplicates: false })) {
+    t.ok(batch.length < 256 * 1024, 'a batch, and not the whole')
+    if (linux) t.ok(isOpen())
+    if (++batches === 2) break
+  }
+  if (linux) t.notOk(isOpen(), 'the thread has stopped reading')
+})
+
+t.test('a copy of a directory is left when its client leaves', async (t) => {
+  const { car } = await large
+  const folder = temporaryFolder(t)
+  const received = join(temporaryFolder(t), 'received.car')
+  await writeFile(received, car)
+  const gone = new AbortController()
+  const copied = new PackThread().directory(createReadStream(received), join(folder, 'd.car'), gone.signal)
+  const refused = t.rejects(copied, { message: 'gone' })
+  await until('the thread copies', () => readdirSync(folder).includes('d.car'))
+  gone.abort(new Error('gone'))
+  await refused
+  t.same(readdirSync(folder), [], 'the thread has removed what it wrote')
+})
+
+t.test('one machine gets a bounded number of CARs at a time', async (t) => {
+  const scene = await startPaymentScene(t)
+  const payer = await payerOf(scene)
+  const { json } = await payer.upload('large', new Uint8Array(randomBytes(16 * 1024 * 1024)))
+  const url = `${scene.payment.url}/ipfs/${json.data.payload_cid}?format=car`
+  const ask = (forwarded: string) =>
+    new Promise<number>((resolve, reject) => {
+      const asked = get(url, { agent: false, headers: { 'x-forwarded-for': forwarded } }, (answer) => {
+        t.teardown(() => answer.destroy())
+        resolve(answer.statusCode ?? 0)
+      })
+      asked.on('error', reject)
+    })
+  for (let n = 0; n < 16; n++) t.equal(await ask('192.0.2.1'), 200)
+  t.equal(await ask('192.0.2.1'), 503)
+  t.equal(await ask('192.0.2.2'), 200, 'another machine')
 })

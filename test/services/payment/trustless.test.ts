@@ -1,9 +1,25 @@
-import { CarReader } from '@ipld/car'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CarReader, CarWriter } from '@ipld/car'
+import * as pb from '@ipld/dag-pb'
+import { UnixFS } from 'ipfs-unixfs'
 import { CID } from 'multiformats/cid'
+import * as raw from 'multiformats/codecs/raw'
 import { identity } from 'multiformats/hashes/identity'
+import { sha256 } from 'multiformats/hashes/sha2'
 import t from 'tap'
+import { createPublicClient, encodeFunctionData, http, parseUnits, toHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { silentLog } from '../../../src/services/log.js'
+import { readWords } from '../../../src/services/payment/words.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
+import { CHAIN_ID, EvmNode } from './chain/evm-node.js'
+import { PaymentContract } from './chain/payment-contract.js'
+import { type ChainPayer, untilRead, walletFor } from './chain-scene.js'
+import { CAR_TYPE, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
-import { startPaymentScene } from './payment-client.js'
+import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 const CHUNK = 262_144
 
@@ -98,3 +114,267 @@ t.test('the gateway of contents, as the conformance cases of IPFS gateways ask',
     t.equal((await part.arrayBuffer()).byteLength, 4)
   })
 })
+
+/** Words of the deployments that js-mcs-sdk 2.5.1 is for. */
+const words = readWords('filecoin,usdc,metamask')
+
+const ABI = [
+  {
+    type: 'function',
+    name: 'approve',
+    stateMutability: 'nonpayable',
+    inputs: [
+      { name: 'spender', type: 'address' },
+      { name: 'amount', type: 'uint256' },
+    ],
+    outputs: [{ name: '', type: 'bool' }],
+  },
+  {
+    type: 'function',
+    name: 'lockTokenPayment',
+    stateMutability: 'nonpayable',
+    inputs: [
+      {
+        name: 'param',
+        type: 'tuple',
+        components: [
+          { name: 'id', type: 'string' },
+          { name: 'minPayment', type: 'uint256' },
+          { name: 'amount', type: 'uint256' },
+          { name: 'lockTime', type: 'uint256' },
+          { name: 'recipient', type: 'address' },
+          { name: 'size', type: 'uint256' },
+          { name: 'copyLimit', type: 'uint8' },
+        ],
+      },
+    ],
+    outputs: [{ name: '', type: 'bool' }],
+  },
+] as const
+
+/** What js-mcs-sdk 2.5.1 pays with. */
+interface Order {
+  readonly id: string
+  readonly amount: bigint
+  readonly minPayment: bigint
+  // biome-ignore lint/suspicious/noExplicitAny: a JSON answer that the test looks into
+  readonly params: any
+}
+
+/**
+ * The calls of `makePayment` of js-mcs-sdk 2.5.1 before it pays, in their order, and what it computes from the answers.
+ * @param amount coins; empty: as much as the client thinks that it costs
+ */
+async function orderOf(scene: PaymentScene, token: string, id: number, amount: string, size: number): Promise<Order> {
+  const get = async (path: string) => (await scene.call('GET', path, { token })).json
+  let paid = amount
+  if (amount === '') {
+    const { data } = await get('/stats/storage?wallet_address=0x1')
+    const [price] = data.historical_average_price_verified.split(' ')
+    const { filecoin_price: rate } = (await get('/api/v1/common/system/params')).data
+    const value = ((((size / 10 ** 9) * 525 * price * 5) / 365) * (rate / 10 ** 8)).toFixed(6)
+    paid = Number(value) > 0 ? value : '0.000002'
+  }
+  const { source_file_upload: upload } = (await get(`/api/v1/storage/source_file_upload/${id}`)).data
+  if (upload.is_free || upload.status !== 'Pending') throw new Error('This file is already paid for.')
+  const params = (await get('/api/v1/common/system/params')).data
+  return {
+    id: upload.w_cid,
+    minPayment: parseUnits(Number(paid).toFixed(6), 6),
+    amount: parseUnits((Number(paid) * params.pay_multiply_factor).toFixed(6), 6),
+    params,
+  }
+}
+
+/** Approves and locks on the chain, as the client does. */
+async function lockOnChain(wallet: ChainPayer, node: EvmNode, size: number, order: Order): Promise<void> {
+  const { params, ...paid } = order
+  const account = privateKeyToAccount(toHex(wallet.secretKey))
+  const client = createPublicClient({ transport: http(node.url) })
+  const send = async (to: `0x${string}`, data: `0x${string}`): Promise<void> => {
+    const nonce = await node.nonceOf(account.address)
+    const fees = { gas: BigInt(params.gas_limit), gasPrice: await client.getGasPrice(), type: 'legacy' as const }
+    const raw = await account.signTransaction({ to, data, nonce, chainId: CHAIN_ID, ...fees })
+    await client.sendRawTransaction({ serializedTransaction: raw })
+  }
+  const contract = params.payment_contract_address
+  await send(
+    params.usdc_address,
+    encodeFunctionData({ abi: ABI, functionName: 'approve', args: [contract, paid.amount] }),
+  )
+  const recipient = params.payment_recipient_address
+  const param = { ...paid, lockTime: BigInt(86_400 * params.lock_time), recipient, size: BigInt(size), copyLimit: 5 }
+  await send(contract, encodeFunctionData({ abi: ABI, functionName: 'lockTokenPayment', args: [param] }))
+}
+
+t.test('js-mcs-sdk 2.5.1 pays at the contract, an amount of its own or a given one', async (t) => {
+  const node = await EvmNode.start(t)
+  const contract = await PaymentContract.deploy(node)
+  const scene = await startPaymentScene(t, { chain: contract.options, words })
+  const secretKey = new Uint8Array(32).fill(0x11)
+  const keys = newKeys(secretKey)
+  await contract.fund(secretKey, 10n ** 9n)
+  const { json } = await scene.call('POST', '/api/v1/user/register', { body: { public_key_address: keys.address } })
+  const { nonce } = json.data
+  const body = { nonce, signature: keys.sign(nonce), public_key_address: keys.address, network: 'dealgate.testnet' }
+  const signedIn = await scene.call('POST', '/api/v1/user/login_by_metamask_signature', { body })
+  t.equal(signedIn.status, 200)
+  const token = signedIn.json.data.jwt_token
+  const wallet = await walletFor(scene, secretKey)
+  for (const [amount, size] of [
+    ['', 2_000_000],
+    ['', 100],
+    ['1', 100],
+  ] as const) {
+    const { id } = await wallet.upload(`${amount}${size}`, `${amount}${'x'.repeat(size)}`)
+    const order = await orderOf(scene, token, id, amount, size)
+    await lockOnChain(wallet, node, size, order)
+    await node.mineEmpty(2)
+    await untilRead({ node, contract, payment: scene })
+    t.same(await wallet.refused(id), [], `${amount} for ${size} bytes is enough`)
+    t.equal(await wallet.status(id), 'Processing')
+    await t.rejects(orderOf(scene, token, id, amount, size), /already paid/)
+  }
+})
+
+t.test('its amount is enough for the ledger, too', async (t) => {
+  const scene = await startPaymentScene(t, { words })
+  const payer = await payerOf(scene)
+  const token = await scene.signIn(payer.keys)
+  const size = 1_000_000
+  const { json } = await payer.upload('a.txt', 'x'.repeat(size))
+  const { source_file_upload_id: id, w_cid: wCid } = json.data
+  const order = await orderOf(scene, token, id, '', size)
+  t.equal(order.id, wCid)
+  t.match(await payer.order(wCid, order.amount), { status: 200, json: { data: { pay_amount: String(order.amount) } } })
+  await t.rejects(orderOf(scene, token, id, '', size), /already paid/)
+})
+
+t.test('names of the interface stay beside those in words of clients', async (t) => {
+  const inWords = await startPaymentScene(t, { words, mintContract: `0x${'aB'.repeat(20)}` })
+  const { data } = (await inWords.call('GET', '/api/v1/common/system/params')).json
+  t.equal(data.usdc_address, data.stable_address)
+  t.equal(data.filecoin_price, data.storage_coin_price)
+  t.equal(data.mint_contract_address.toLowerCase(), `0x${'ab'.repeat(20)}`)
+  for (const coin of ['filecoin', 'storagecoin']) {
+    const { json } = await inWords.call('GET', `/api/v1/billing/price/${coin}`)
+    t.same(json, { status: 'success', code: '200', data: data.storage_coin_price })
+  }
+  const b = await startPaymentScene(t, { words, variant: 'b' })
+  const params = (await b.call('GET', '/api/v1/common/system/params')).json.data
+  t.equal(params.USDC_ADDRESS, params.STABLE_ADDRESS)
+  const plain = await startPaymentScene(t)
+  t.notOk('usdc_address' in (await plain.call('GET', '/api/v1/common/system/params')).json.data)
+  t.equal((await plain.call('GET', '/api/v1/billing/price/filecoin')).status, 404)
+})
+
+t.test('denied contents are answered with 410, and not taken', async (t) => {
+  const file = join(temporaryFolder(t), 'denied')
+  const write = (...lines: string[]): void => {
+    writeFileSync(`${file}.new`, `${lines.join('\n')}\n`)
+    renameSync(`${file}.new`, file)
+  }
+  write('version: 1', 'name: a list', '---', '# nothing yet', '')
+  const errors: string[] = []
+  const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
+  const scene = await startPaymentScene(t, { denylist: file }, { log })
+  const payer = await payerOf(scene)
+  const get = (path: string, method = 'GET') => fetch(`${scene.payment.url}/ipfs/${path}`, { method })
+  const cid: string = (await payer.upload('a', 'denied')).json.data.payload_cid
+  const { car } = await directoryCar(t, { 'a/denied.txt': 'denied', 'b/other.txt': 'other' })
+  const root: string = (await payer.upload('x.car', car, CAR_TYPE)).json.data.payload_cid
+  t.equal((await get(cid)).status, 200)
+
+  write(`/ipfs/${CID.parse(cid).toV1()} hint=value`)
+  await untilDenied(`${scene.payment.url}/ipfs/${cid}`)
+  for (const path of [`${cid}?format=raw`, `${cid}?format=car`, `${CID.parse(cid).toV1()}`, `${root}/a/denied.txt`]) {
+    t.equal((await get(path)).status, 410, path)
+    t.equal((await get(path, 'HEAD')).status, 410, path)
+  }
+  t.match(await (await get(cid)).json(), { code: 410, message: /operator of this gateway does not send Qm/ })
+  t.equal((await get(`${root}/b/other.txt`)).status, 200)
+  t.equal((await get(`${root}/b?format=car`)).status, 200)
+  await t.rejects(async () => (await get(`${root}?format=car`)).arrayBuffer(), 'a CAR breaks off')
+  t.match(await payer.upload('again', 'denied'), { status: 403, json: { message: /does not take this content/ } })
+  t.equal((await payer.upload('fine', 'fine')).status, 200)
+
+  write('/ipfs/nonsense')
+  rmSync(`${file}.new`, { force: true })
+  await until('the broken list is read', async () => {
+    t.equal((await get(cid)).status, 410, 'the former list is kept')
+    return errors.some((message) => message.includes('The former one is kept'))
+  })
+  t.equal((await get(cid)).status, 410)
+  await t.rejects(startPaymentScene(t, { denylist: file }), { message: /line 1 of .*must be \/ipfs\/ and a CID/ })
+  await t.rejects(startPaymentScene(t, { denylist: `${file}.none` }), { message: /cannot be read/ })
+  write(`/ipfs/${root}/*`)
+  await until('the list is read again', async () => (await get(cid)).status === 200)
+  t.equal((await get(`${root}/b/other.txt`)).status, 410, 'what lies below a denied directory')
+})
+
+t.test('a denied content is not sent as a part of a file of another', async (t) => {
+  const file = join(temporaryFolder(t), 'denied')
+  writeFileSync(file, '')
+  const scene = await startPaymentScene(t, { denylist: file })
+  const payer = await payerOf(scene)
+  const size = 8000
+  const { car, parts, wrapped } = await wrappedFile(size)
+  const root: string = (await payer.upload('x.car', car, CAR_TYPE)).json.data.payload_cid
+  const get = (query = '') => fetch(`${scene.payment.url}/ipfs/${root}/file${query}`)
+  t.equal((await (await get()).arrayBuffer()).byteLength, 2 * size)
+
+  for (const denied of [wrapped, ...parts]) {
+    writeFileSync(file, `/ipfs/${denied}\n`)
+    await untilDenied(`${scene.payment.url}/ipfs/${denied}`)
+    await t.rejects(async () => {
+      const answer = await get()
+      t.ok(answer.status === 410 || answer.status === 200)
+      if (answer.status === 410) throw new Error('refused')
+      await answer.arrayBuffer()
+    }, 'a file breaks off')
+    await t.rejects(async () => {
+      const answer = await fetch(`${scene.payment.url}/ipfs/${root}?format=car`)
+      await answer.arrayBuffer()
+    }, 'a CAR breaks off')
+  }
+})
+
+/** Waits until the list is read again. That may happen while an answer is under way, which then breaks off. */
+async function untilDenied(url: string): Promise<void> {
+  await until('the list is read again', async () => {
+    const answer = await fetch(url).catch(() => undefined)
+    await answer?.body?.cancel().catch(() => {})
+    return answer?.status === 410
+  })
+}
+
+/** A CAR of a directory with a file that consists of another file, which has two parts. */
+async function wrappedFile(size: number) {
+  const blocks: { cid: CID; bytes: Uint8Array }[] = []
+  const put = async (bytes: Uint8Array, code: number): Promise<CID> => {
+    const cid = CID.createV1(code, await sha256.digest(bytes))
+    blocks.push({ cid, bytes })
+    return cid
+  }
+  const node = (type: 'file' | 'directory', links: readonly (readonly [name: string, cid: CID, size: number])[]) => {
+    const blockSizes = type === 'file' ? links.map(([, , length]) => BigInt(length)) : []
+    const Links = links.map(([Name, Hash, Tsize]) => ({ Name, Hash, Tsize }))
+    return put(pb.encode({ Data: new UnixFS({ type, blockSizes }).marshal(), Links }), pb.code)
+  }
+  const parts = [await put(Buffer.alloc(size, 'a'), raw.code), await put(Buffer.alloc(size, 'b'), raw.code)]
+  const wrapped = await node(
+    'file',
+    parts.map((cid) => ['', cid, size] as const),
+  )
+  const outer = await node('file', [['', wrapped, 2 * size]])
+  const root = await node('directory', [['file', outer, 2 * size]])
+  const { writer, out } = CarWriter.create([root])
+  const chunks: Uint8Array[] = []
+  const written = (async () => {
+    for (const block of blocks) await writer.put(block)
+    await writer.close()
+  })()
+  for await (const chunk of out) chunks.push(chunk)
+  await written
+  return { car: Buffer.concat(chunks), parts, wrapped }
+}

@@ -1,7 +1,17 @@
+import { join } from 'node:path'
+import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import t from 'tap'
+import { openDatabase } from '../../../src/services/database.js'
+import type { ClientAddress } from '../../../src/services/http/server.js'
+import { silentLog } from '../../../src/services/log.js'
+import { startPlatform } from '../../../src/services/platform/platform.js'
+import { migrate } from '../../../src/services/platform/store.js'
+import { SignInAttempts } from '../../../src/services/platform/tokens.js'
 import { hasUsers, openUserBook } from '../../../src/services/platform/user-book.js'
+import { FIRST_USER, type SignIn, Users } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { startScene } from './platform-client.js'
+import { afterEachStep, CrashImages } from '../crash-images.js'
+import { bytesBelow, type Scene, send, startScene } from './platform-client.js'
 
 t.test('users beside a running platform', async (t) => {
   const { folder, call, made, signIn } = await startScene(t)
@@ -61,4 +71,254 @@ t.test('a folder without a platform', async (t) => {
   const folder = temporaryFolder(t)
   t.notOk(hasUsers(folder))
   t.throws(() => openUserBook(folder))
+})
+
+t.test('the first start makes a user, once, and keeps no password', async (t) => {
+  const scene = await startScene(t)
+  const { email, password } = scene.made as SignIn
+  t.match(password, /^[\w-]{24}$/)
+  t.notOk(bytesBelow(scene.folder).includes(password), 'the password is in no file')
+  const token = await scene.signIn()
+  t.notOk(bytesBelow(scene.folder).includes(token), 'nor is a token')
+  const again = await scene.restart()
+  t.equal(again.made, undefined)
+  t.match(await again.call('POST', '/auth/login', { body: { email, password } }), { status: 200 })
+  t.match(await again.call('POST', '/miner/info', { token }), { status: 400 }, 'a token outlives the process')
+})
+
+t.test('no other user comes before the first one', async (t) => {
+  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
+  t.teardown(() => db.close())
+  const users = new Users(db)
+  t.throws(() => users.add('client@example.com', 'hash', 0), /^The task platform has no user yet/)
+  users.add('owner@localhost', 'hash', 0, FIRST_USER)
+  users.add(' Client@example.com ', 'hash', 0)
+  t.match(users.find('client@example.com'), { id: 2 })
+})
+
+t.test('a sign-in gives a JWT of a day', async (t) => {
+  const { call, made = { email: '', password: '' } } = await startScene(t)
+  const body = { ...made, email: ` ${made.email.toUpperCase()} ` }
+  const { status, json } = await call('POST', '/auth/login', { body })
+  t.equal(status, 200)
+  t.same(Object.keys(json).sort(), ['auth_token', 'message', 'status'])
+  t.match(json, { auth_token: String, message: String, status: 'success' })
+  t.notMatch(JSON.stringify(json), /fail/i)
+  t.same(decodeProtectedHeader(json.auth_token), { alg: 'HS256', typ: 'JWT' })
+  const { sub, exp = 0, iat = 0 } = decodeJwt(json.auth_token)
+  t.equal(sub, '1')
+  t.equal(exp - iat, 86_400)
+})
+
+t.test('a wrong password and an unknown user look the same', async (t) => {
+  const { call, made } = await startScene(t)
+  const email = made?.email
+  const wrong = await call('POST', '/auth/login', { body: { email, password: 'wrong' } })
+  const unknown = await call('POST', '/auth/login', { body: { email: 'nobody@localhost', password: 'wrong' } })
+  t.equal(wrong.status, 401)
+  t.same([unknown.status, unknown.json], [wrong.status, wrong.json])
+  t.match(wrong.json, { status: 'fail', message: 'The e-mail address or the password is wrong.' })
+  const long = await call('POST', '/auth/login', { body: { email, password: 'x'.repeat(1025) } })
+  t.match(long, { status: 400, json: { message: /at most 1024/ } })
+})
+
+t.test('a guesser must wait, other clients need not', async (t) => {
+  const { call, made } = await startScene(t, {}, { monotonicMs: () => 0 })
+  const { email, password } = made as SignIn
+  const logIn = (word: string, from?: string, name = email) =>
+    call('POST', '/auth/login', {
+      body: { email: name, password: word },
+      headers: from === undefined ? {} : { 'x-forwarded-for': from },
+    })
+  for (let n = 0; n < 5; n++) t.equal((await logIn('wrong', '203.0.113.7')).status, 401)
+  const refused = await logIn('wrong', '203.0.113.7')
+  t.match(refused, { status: 429, json: { status: 'fail', message: /^Too many sign-ins/ } })
+  t.match(refused.headers.get('retry-after'), /^[1-9]\d*$/)
+  t.equal((await logIn(password, '203.0.113.7')).status, 429, 'the right password is not looked at either')
+  t.equal((await logIn(password, '203.0.113.8')).status, 200)
+  t.equal((await logIn(password)).status, 200, 'a program on this machine')
+  for (let n = 0; n < 5; n++) t.equal((await logIn('wrong', '203.0.113.9', 'nobody@localhost')).status, 401)
+  t.equal((await logIn('wrong', '203.0.113.9', 'nobody@localhost')).status, 429, 'unknown users are counted alike')
+})
+
+const far = (network: string): ClientAddress => ({ network, local: false })
+
+const wrong = async () => undefined
+
+const right = async () => 'user'
+
+t.test('attempts count by address and by e-mail', async (t) => {
+  let now = 0
+  const attempts = new SignInAttempts(silentLog, () => now)
+  for (let n = 0; n < 20; n++) t.equal(await attempts.attempt(far(`a${n}`), 'one', wrong), undefined)
+  await t.rejects(attempts.attempt(far('b'), 'ONE', right), { message: /^Too many/ }, 'one e-mail from many addresses')
+  t.equal(await attempts.attempt(far('b'), 'two', right), 'user')
+  t.equal(await attempts.attempt({ network: 'b', local: true }, 'one', right), 'user', 'but not on this machine')
+  for (let n = 0; n < 50; n++) t.equal(await attempts.attempt(far('c'), `${n}`, wrong), undefined)
+  await t.rejects(attempts.attempt(far('c'), 'two', right), { message: /^Too many/ }, 'many e-mails from one address')
+  now += 1000
+  t.equal(await attempts.attempt(far('c'), 'two', right), 'user', 'after the wait')
+  t.equal(await attempts.attempt(far('c'), 'three', wrong), undefined)
+  await t.rejects(
+    attempts.attempt(far('c'), 'two', right),
+    { message: /^Too many/ },
+    'a success does not clear the address',
+  )
+})
+
+t.test('guessers elsewhere do not lock out an address that has signed in', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  t.equal(await attempts.attempt(far('home'), 'one', right), 'user')
+  for (let n = 0; n < 21; n++) await attempts.attempt(far(`a${n}`), 'one', wrong).catch(() => {})
+  await t.rejects(attempts.attempt(far('b'), 'one', right), { message: /^Too many sign-ins with/ })
+  t.equal(await attempts.attempt(far('home'), 'One', right), 'user')
+  for (let n = 0; n < 5; n++) t.equal(await attempts.attempt(far('home'), 'one', wrong), undefined)
+  await t.rejects(
+    attempts.attempt(far('home'), 'one', right),
+    { message: /^Too many sign-ins with/ },
+    'it may not guess either',
+  )
+})
+
+t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  let open = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const all = Array.from({ length: 110 }, (_, n) =>
+    attempts.attempt(far(`a${n}`), `${n}`, async () => gate.then(() => 'user')),
+  )
+  const refused = all.map((one) => one.catch((error) => error))
+  open()
+  const results = await Promise.all(refused)
+  const errors = results.filter((result) => result !== 'user')
+  t.ok(errors.length > 0 && errors.length < 10, `${errors.length} are refused`)
+  for (const error of errors) t.match(error, { status: 503, message: /^Too many sign-ins at the same time/ })
+})
+
+t.test('many attempts at the same time do not escape the count', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  let checks = 0
+  const check = async () => void checks++
+  const all = await Promise.allSettled(Array.from({ length: 100 }, () => attempts.attempt(far('a'), 'one', check)))
+  t.equal(checks, 5)
+  t.equal(all.filter(({ status }) => status === 'rejected').length, 95)
+})
+
+t.test('users who sign in at the same time do not wait', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  for (let n = 0; n < 200; n++) t.equal(await attempts.attempt(far('a'), `${n}`, right), 'user')
+})
+
+t.test('a forged token is none', async (t) => {
+  const { call, signIn } = await startScene(t)
+  const token = await signIn()
+  const claims = decodeJwt(token)
+  const [, payload = ''] = token.split('.')
+  const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`
+  const foreign = await new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new Uint8Array(32))
+  const flipped = token.slice(0, -2) + (token.at(-2) === 'A' ? 'B' : 'A') + token.at(-1)
+  for (const forged of [none, foreign, flipped, 'a.b.c', `${payload}`]) {
+    const { status, headers, json } = await call('POST', '/miner/info', { token: forged })
+    t.match({ status, json }, { status: 401, json: { status: 'fail' } })
+    t.equal(headers.get('www-authenticate'), 'Bearer')
+  }
+})
+
+const PATH = '/user/api_keys/jwt'
+
+async function newKey({ call, signIn }: Scene, name = 'backup') {
+  const { json } = await call('POST', PATH, { token: await signIn(), body: { key_name: name } })
+  return json.auth_token as { apikey: string; access_token: string; jwt: string }
+}
+
+t.test('a sign-in issues an API key, which issues JWTs', async (t) => {
+  const scene = await startScene(t)
+  const { call, signIn } = scene
+  const made = await call('POST', PATH, { token: await signIn(), body: { key_name: 'backup' } })
+  t.equal(made.status, 200)
+  t.same(Object.keys(made.json).sort(), ['auth_token', 'message', 'status'])
+  t.equal(made.json.status, 'success')
+  t.type(made.json.message, 'string')
+  const key = made.json.auth_token
+  t.same(Object.keys(key).sort(), ['access_token', 'apikey', 'created_on', 'jwt', 'key_name', 'status'])
+  t.match(key, { access_token: /^\w{64}$/, apikey: /^\w{32}$/, jwt: /^ey/, key_name: 'backup', status: 'Created' })
+  t.match(key.created_on, /^\d{10}$/, 'Unix seconds')
+  t.equal((await call('POST', '/miner/info', { token: key.jwt })).status, 400, 'its JWT is good for calls')
+
+  const { apikey, access_token } = key
+  for (const [how, sent] of [
+    ['JSON', { body: { apikey, access_token } }],
+    ['a form', { body: new URLSearchParams({ apikey, access_token }) }],
+    ['with a stale token beside it', { body: { apikey, access_token }, token: 'old' }],
+  ] as const) {
+    const issued = await call('POST', PATH, sent)
+    t.equal(issued.status, 200, how)
+    t.same(Object.keys(issued.json).sort(), ['data', 'status'])
+    t.same(Object.keys(issued.json.data).sort(), ['api_key', 'jwt'])
+    t.equal(issued.json.data.api_key, apikey)
+    t.notMatch(JSON.stringify(issued.json), /fail/i)
+    const { sub, exp = 0, iat = 0 } = decodeJwt(issued.json.data.jwt)
+    t.equal(sub, apikey)
+    t.ok(exp > iat)
+    t.equal((await call('POST', '/miner/info', { token: issued.json.data.jwt })).status, 400)
+  }
+  const kept = bytesBelow(scene.folder)
+  t.notOk(kept.includes(access_token) || kept.includes(key.jwt), 'the secret and the JWT are in no file')
+})
+
+t.test('who may issue', async (t) => {
+  const scene = await startScene(t)
+  const { call, signIn } = scene
+  const { apikey, access_token, jwt } = await newKey(scene)
+  const other = await newKey(scene, 'other')
+  const token = await signIn()
+  const refused = [
+    [401, /Sign in first/, { body: { key_name: 'x' } }],
+    [401, /not valid/, { body: { key_name: 'x' }, token: 'x' }],
+    [403, /Only the token of a sign-in/, { body: { key_name: 'x' }, token: jwt }],
+    [400, /key_name is missing/, { token }],
+    [400, /key_name is missing/, { body: { key_name: '' }, token }],
+    [400, /at most 128/, { body: { key_name: 'x'.repeat(129) }, token }],
+    [400, /not both/, { body: { key_name: 'x', apikey, access_token }, token }],
+    [400, /access_token is missing/, { body: { apikey }, token }],
+    [400, /apikey is missing/, { body: { access_token } }],
+    [401, /^api_key Not found$/, { body: { apikey: 'x', access_token } }],
+    [401, /^Please provide a valid api token\.$/, { body: { apikey, access_token: other.access_token } }],
+  ] as const
+  for (const [status, message, sent] of refused) {
+    t.match(await call('POST', PATH, sent), { status, json: { status: 'fail', message } }, String(message))
+  }
+})
+
+t.test('killed after each step: what was answered stands, and nothing is half', async (t) => {
+  const scene = await startScene(t)
+  const { call, signIn, network } = scene
+  const images = new CrashImages(join(scene.folder, 'platform'), join(scene.folder, 'images'))
+  const taken: { image: string; keys: number }[] = []
+  const answered: { apikey: string; access_token: string }[] = []
+  const look = (): void => {
+    const image = images.take()
+    if (image !== undefined) taken.push({ image, keys: answered.length })
+  }
+  look()
+  const token = await signIn()
+  await afterEachStep(look, async () => {
+    for (const name of ['one', 'two']) {
+      const { json } = await call('POST', PATH, { token, body: { key_name: name } })
+      answered.push(json.auth_token)
+      look()
+    }
+  })
+  t.ok(taken.length >= 3, `${taken.length} images`)
+  for (const { image, keys } of taken) {
+    const revived = await startPlatform(image, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
+    t.equal(await revived.makeFirstUser(), undefined, 'the first user is there')
+    t.equal((await send(revived.url, 'POST', '/miner/info', { token })).status, 400, 'so is the key of the tokens')
+    for (const { apikey, access_token } of answered.slice(0, keys)) {
+      t.equal((await send(revived.url, 'POST', PATH, { body: { apikey, access_token } })).status, 200)
+    }
+    await revived.stop()
+  }
 })

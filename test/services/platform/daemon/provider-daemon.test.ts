@@ -1,19 +1,34 @@
-import { readdirSync } from 'node:fs'
+import { lookup } from 'node:dns/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
-import { blocks } from '../../../../src/services/platform/daemon/addresses.js'
+import t, { type Test } from 'tap'
+import { type Database, openDatabase } from '../../../../src/services/database.js'
+import { silentLog } from '../../../../src/services/log.js'
+import { catalogue } from '../../../../src/services/network/embedded/catalogue.js'
+import { formatFil, parseFil, priceOfPiece } from '../../../../src/services/network/fil.js'
+import type { MadeDeal, PackedCar } from '../../../../src/services/network/network.js'
+import { blocks, lookupOf, mayFetchFrom, requireAddress } from '../../../../src/services/platform/daemon/addresses.js'
 import {
   type Asking,
   FetchError,
   fetchCar,
   type WantedCar,
 } from '../../../../src/services/platform/daemon/fetch-car.js'
+import { FetchTable } from '../../../../src/services/platform/daemon/fetch-queue.js'
+import { startPlatform } from '../../../../src/services/platform/platform.js'
+import { migrate } from '../../../../src/services/platform/store.js'
+import { md5 } from '../../../support/content/content.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { until } from '../../../support/waiting.js'
-import { formOf, PRIVATE, startTasks, tasksOf } from '../tasks/task-scene.js'
+import { afterEachStep, CrashImages } from '../../crash-images.js'
+import { type Asked, ask, bytesOf, content, open, packedFile } from '../../network/embedded-network.js'
+import { send } from '../platform-client.js'
+import { formOf, PRIVATE, PUBLIC, startTasks, type TaskScene, tasksOf } from '../tasks/task-scene.js'
 import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './daemon-scene.js'
 
 const servers = { allowed: blocks('127.0.0.1'), own: [] }
+
 const asking: Asking = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
 
 function wanted(url: string): WantedCar {
@@ -154,4 +169,288 @@ t.test('the note of a failure says nothing of the server', async (t) => {
   const uuid = await tasks.post(PRIVATE, csvOfUrls(...urls))
   const deals = await hasDeals(tasks, uuid, ...urls.map(() => 'DownloadFailed'))
   t.same(new Set(deals.map(({ note }) => note)).size, 1)
+})
+
+/** Epochs in which a provider seals what it has imported. */
+const UNTIL_ACTIVE = 252
+
+const MINER = 't01000'
+
+interface Scene extends TaskScene {
+  readonly asked: Asked
+  readonly car: PackedCar
+  readonly url: string
+}
+
+async function startImports(t: Test, reference = 'one'): Promise<Scene> {
+  const tasks = await startTasks(t, { daemon: 'embedded' })
+  const asked = ask(reference)
+  const car = await tasks.scene.network.pack({ ...asked, target: join(tasks.scene.folder, `${reference}.car`) })
+  const url = await carServer(t, (_, response) => response.end(readFileSync(car.file)))
+  return { ...tasks, asked, car, url }
+}
+
+function propose({ scene, car }: Scene, reference: string): Promise<MadeDeal> {
+  const terms = { minerId: MINER, price: '0.5', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
+  return scene.network.offline.propose({ reference, terms, car })
+}
+
+/** One row per CID of a deal; '' for none. */
+function csvOf({ car, url }: Scene, dealCids: readonly string[], more: Readonly<Record<string, string>> = {}): string {
+  const columns = { payload_cid: car.dataCid, piece_cid: car.pieceCid, file_size: String(car.carSize), ...more }
+  const rows = dealCids.map((cid) => [cid, url, md5(readFileSync(car.file)), ...Object.values(columns)].join())
+  return `deal_cid,file_source_url,md5,${Object.keys(columns).join()}\n${rows.join('\n')}\n`
+}
+
+async function advance({ scene, task }: TaskScene, uuid: string, epochs: number): Promise<void> {
+  await scene.network.control.advance(epochs)
+  await task(uuid)
+}
+
+t.test('a provider imports the CAR of a proposal, and the deal becomes active', async (t) => {
+  const s = await startImports(t)
+  const { network } = s.scene
+  const { dealCid, startEpoch } = await propose(s, 'one')
+  const uuid = await s.post(PRIVATE, csvOf(s, [dealCid]))
+  t.equal((await s.task(uuid)).task.status, 'DealSent', 'the network knows all deals of the task')
+  await hasDeals(s, uuid, 'Downloaded')
+  await advance(s, uuid, 1)
+  await hasDeals(s, uuid, 'ReadyForImport')
+  t.equal((await s.task(uuid)).task.status, 'DealSent')
+  await advance(s, uuid, 1)
+  await hasDeals(s, uuid, 'FileImported')
+  t.match(await network.status(dealCid), { state: 'StorageDealCheckForAcceptance' })
+  await advance(s, uuid, UNTIL_ACTIVE - 1)
+  await hasDeals(s, uuid, 'FileImported')
+  await advance(s, uuid, 1)
+  await hasDeals(s, uuid, 'DealActive')
+  const { task, deal, deal_complete_rate } = await s.task(uuid)
+  t.match(task, { status: 'Completed' })
+  t.match(deal, [{ deal_cid: dealCid, note: '' }])
+  t.equal(deal_complete_rate, '100.00')
+  t.equal((await network.status(dealCid)).state, 'StorageDealActive')
+  t.ok(network.epoch() < startEpoch)
+  t.ok((await bytesOf(network, dealCid, packedFile(s.asked))).equals(content('one', 3000)))
+  await until('the room of the CAR is free', () => filesOfCars(s).length === 0)
+})
+
+t.test('a task without known deals: the waiting ones of its client first, then one of the provider', async (t) => {
+  const s = await startImports(t)
+  const waiting = await propose(s, 'one')
+  const unknown = 'bafyreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+  const uuid = await s.post({ ...PUBLIC, max_price: '0.0000005', duration: '600000' }, csvOf(s, ['', unknown]))
+  await advance(s, uuid, 20)
+  t.equal((await s.task(uuid)).task.status, 'Assigned')
+  await hasDeals(s, uuid, 'Downloaded', 'Downloaded')
+  await advance(s, uuid, 1)
+  await advance(s, uuid, 1)
+  const [first, second] = await hasDeals(s, uuid, 'FileImported', 'FileImported')
+  t.equal((await s.task(uuid)).task.status, 'DealSent')
+  t.match(first, { deal_cid: waiting.dealCid, start_epoch: waiting.startEpoch })
+  const own = String(second?.deal_cid)
+  t.not(own, unknown)
+  const status = await s.scene.network.status(own)
+  t.match(status, { terms: { minerId: MINER, duration: 600_000 }, dataCid: s.car.dataCid })
+  t.not(status.walletAddress, s.scene.network.wallet, 'the client of the gateway does not pay')
+  await advance(s, uuid, UNTIL_ACTIVE)
+  await hasDeals(s, uuid, 'DealActive', 'DealActive')
+  t.equal((await s.task(uuid)).task.status, 'Completed')
+})
+
+t.test('a provider stores a CAR at the price of its bid', async (t) => {
+  const s = await startImports(t)
+  const price = '0.0000009'
+  const uuid = await s.post({ ...PUBLIC, min_price: price, max_price: price, duration: '600000' }, csvOf(s, ['']))
+  await advance(s, uuid, 20)
+  await hasDeals(s, uuid, 'Downloaded')
+  await advance(s, uuid, 1)
+  await advance(s, uuid, 1)
+  const [deal] = await hasDeals(s, uuid, 'FileImported')
+  const { terms } = await s.scene.network.status(String(deal?.deal_cid))
+  t.equal(terms.price, formatFil(priceOfPiece(parseFil(price) as bigint, s.car.pieceSize)))
+})
+
+t.test('CARs that a provider does not import have a note, and leave no file', async (t) => {
+  const s = await startImports(t)
+  const { dealCid } = await propose(s, 'one')
+  const other = await s.scene.network.pack({ ...ask('other'), target: join(s.scene.folder, 'other.car') })
+  const uuids = [
+    await s.post(PRIVATE, csvOf(s, [dealCid], { piece_cid: other.pieceCid })),
+    await s.post(PRIVATE, csvOf(s, [''], { payload_cid: other.dataCid })),
+  ]
+  const wrong = { ...s, car: { ...other, file: s.car.file, carSize: s.car.carSize } }
+  const wrongDeal = await propose(wrong, 'wrong')
+  uuids.push(await s.post(PRIVATE, csvOf(s, [wrongDeal.dealCid])))
+  const noCar = await carServer(t, (_, response) => response.end('no CAR'))
+  uuids.push(await s.post(PRIVATE, `file_source_url,file_size\n${noCar},6\n`))
+  for (const uuid of uuids) await hasDeals(s, uuid, 'Downloaded')
+  await advance(s, String(uuids[0]), 1)
+  await advance(s, String(uuids[0]), 1)
+  const notes = [/not the piece .*task names/, /root of the CAR/, /not the piece .* of the deal/, /not a CAR/]
+  for (const [n, uuid] of uuids.entries()) {
+    const [deal] = await hasDeals(s, uuid, 'ImportFailed')
+    t.match(deal?.note, notes[n])
+    t.equal((await s.task(uuid)).task.status, 'ProgressWithFailure')
+  }
+  await until('no CAR is left', () => filesOfCars(s).length === 0)
+})
+
+t.test('a provider that goes offline half-way goes on when it is back', async (t) => {
+  const s = await startImports(t)
+  const { dealCid } = await propose(s, 'one')
+  const uuid = await s.post(PRIVATE, csvOf(s, [dealCid]))
+  await hasDeals(s, uuid, 'Downloaded')
+  await advance(s, uuid, 1)
+  await s.scene.network.control.setFault(MINER, 'offline', true)
+  await advance(s, uuid, 1)
+  await hasDeals(s, uuid, 'FileImporting')
+  await s.scene.network.control.setFault(MINER, 'offline', false)
+  await until('the provider goes on', async () => {
+    await advance(s, uuid, 1)
+    return (await s.task(uuid)).deal[0].status === 'FileImported'
+  })
+})
+
+t.test('a crash after any step of an import', async (t) => {
+  const s = await startImports(t)
+  const { scene, client } = s
+  const proposals = [await propose(s, 'one'), await propose(s, 'two')]
+  const crashes = new CrashImages(scene.folder, temporaryFolder(t))
+  const images: string[] = []
+  const uuid = await s.post(PRIVATE, csvOf(s, [proposals[0]?.dealCid ?? '', '', '']))
+  await hasDeals(s, uuid, 'Downloaded', 'Downloaded', 'Downloaded')
+  const look = (): void => {
+    const folder = crashes.take()
+    if (folder !== undefined) images.push(folder)
+  }
+  await afterEachStep(look, async () => {
+    await advance(s, uuid, 1)
+    await advance(s, uuid, 1)
+    await hasDeals(s, uuid, 'FileImported', 'FileImported', 'FileImported')
+    await advance(s, uuid, UNTIL_ACTIVE)
+    await hasDeals(s, uuid, 'DealActive', 'DealActive', 'DealActive')
+  })
+  t.ok(images.length > 10, `${images.length} crashes`)
+  for (const [n, folder] of images.entries()) {
+    const network = await open(t, join(folder, 'network'), { providers: catalogue })
+    const data = join(folder, 'platform')
+    const platform = await startPlatform(data, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
+    const deals = await until(`the deals of image ${n} are active`, async () => {
+      await network.control.advance(UNTIL_ACTIVE)
+      const { json } = await send(platform.url, 'GET', `/tasks/${uuid}`, { token: client })
+      return json.data.deal.every(({ status }: { status: string }) => status === 'DealActive') && json.data.deal
+    })
+    const cids = deals.map((deal: { deal_cid: string }) => deal.deal_cid)
+    t.equal(new Set(cids).size, 3)
+    for (const { dealCid } of proposals) t.ok(cids.includes(dealCid))
+    t.equal(network.dealTotals()[0]?.deals, 3, `image ${n}: three deals and no other`)
+    await until('no CAR is left', () => !existsSync(join(data, 'cars', MINER, '1.car')))
+    await platform.stop()
+    await network.stop()
+  }
+})
+
+const NONE = { allowed: [], own: [] }
+
+const ALL = { allowed: blocks('0.0.0.0/0', '::/0'), own: [] }
+
+const URL_OF_CAR = new URL('http://cars.example:9300/a.car')
+
+const here = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []))
+
+t.test('addresses from which a CAR may come', (t) => {
+  const yes = ['93.184.216.34', '2606:2800:220:1::1', '::ffff:93.184.216.34']
+  const no = [
+    '169.254.169.254',
+    '::ffff:169.254.169.254',
+    '0.0.0.0',
+    '::',
+    '::7f00:1',
+    // As a look-up of its name writes the same address.
+    '::127.0.0.1',
+    'fe80::1',
+    'fe80::1%eth0',
+    '100.100.100.200',
+  ]
+  const byOption = [
+    '127.0.0.1',
+    '127.8.9.10',
+    '::1',
+    '::ffff:127.0.0.1',
+    '10.255.0.1',
+    '::ffff:10.255.0.1',
+    'fd12:3456::1',
+    '192.168.254.1',
+    '172.31.254.1',
+    '64:ff9b::a00:1',
+    '64:ff9b::10.0.0.1',
+    '::ffff:0:a00:1',
+  ]
+  for (const address of yes) t.ok(mayFetchFrom(address, URL_OF_CAR, NONE), address)
+  for (const address of no) t.notOk(mayFetchFrom(address, URL_OF_CAR, ALL), address)
+  for (const address of byOption) {
+    t.notOk(mayFetchFrom(address, URL_OF_CAR, NONE), address)
+    t.ok(mayFetchFrom(address, URL_OF_CAR, ALL), `${address}, if it is allowed`)
+  }
+  for (const address of here) t.notOk(mayFetchFrom(address, URL_OF_CAR, NONE), `${address}, which is of this machine`)
+  t.throws(() => blocks('10.0.0.0/33'), RangeError)
+  t.end()
+})
+
+t.test('servers of this machine that hand out CARs', (t) => {
+  const may = (address: string, url: string, ...own: string[]) =>
+    mayFetchFrom(address, new URL(url), { allowed: [], own: own.map((each) => new URL(each)) })
+  t.ok(may('127.0.0.1', 'http://127.0.0.1:9300/a', 'http://127.0.0.1:9300'))
+  t.ok(may('127.0.0.1', 'http://localhost:9300/a', 'http://127.0.0.1:9300'), 'by another name for the same address')
+  t.ok(may('127.0.0.1', 'http://127.0.0.1:9300/a', 'http://0.0.0.0:9300'), 'which listens on all addresses')
+  t.ok(may('::1', 'http://[::1]:9300/a', 'http://[::]:9300'))
+  t.ok(may('127.0.0.1', 'https://s3.example/a', 'https://s3.example'), 'by the name that others use')
+  t.notOk(may('127.0.0.1', 'http://127.0.0.1:9301/a', 'http://127.0.0.1:9300'), 'another port')
+  t.notOk(may('127.0.0.2', 'http://127.0.0.2:9300/a', 'http://127.0.0.1:9300'), 'another address')
+  t.notOk(may('127.0.0.1', 'http://evil.example/a', 'https://s3.example'), 'another name')
+  t.notOk(may('127.0.0.1', 'http://s3.example/a', 'https://s3.example'), 'another port of that name')
+  t.end()
+})
+
+t.test('literal addresses in a URL', (t) => {
+  for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:a9fe:a9fe]', '0xa9fea9fe', '127.0.0.1', '127.1'])
+    t.throws(() => requireAddress(new URL(`http://${host}/`), NONE), /no CAR may come/, host)
+  t.doesNotThrow(() => requireAddress(new URL('http://127.0.0.1/'), ALL))
+  t.doesNotThrow(() => requireAddress(URL_OF_CAR, NONE), 'a name is looked up')
+  t.end()
+})
+
+t.test('names are looked up', async (t) => {
+  const [known] = await lookup('localhost', { all: true })
+  const url = new URL('http://localhost:9300/')
+  const found = await new Promise((resolve, reject) => {
+    lookupOf(url, ALL)('localhost', { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
+  })
+  t.match(found, [known ?? {}])
+  const one = await new Promise((resolve, reject) => {
+    lookupOf(url, ALL)('localhost', {}, (error, address) => (error ? reject(error) : resolve(address)))
+  })
+  t.equal(one, known?.address)
+  for (const name of ['localhost', '169.254.169.254']) {
+    const refused = new Promise((resolve) => lookupOf(url, NONE)(name, { all: true }, resolve))
+    t.match(await refused, { message: /no CAR may come/ }, name)
+  }
+})
+
+t.test('no look at the deals to fetch reads all deals or all tasks', (t) => {
+  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
+  t.teardown(() => db.close())
+  const statements: string[] = []
+  const prepare = (sql: string) => {
+    statements.push(sql)
+    return db.prepare(sql)
+  }
+  new FetchTable({ prepare } as unknown as Database)
+  t.ok(statements.length > 0)
+  for (const sql of statements) {
+    for (const { detail } of db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
+      t.notMatch(detail, /^SCAN (?!deals USING COVERING INDEX deals_stored)|TEMP B-TREE/, sql)
+    }
+  }
+  t.end()
 })

@@ -1,9 +1,20 @@
-import t from 'tap'
-import { csvOf, PRIVATE, PUBLIC, startTasks } from './task-scene.js'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type Database, openDatabase } from '../../../../src/services/database.js'
+import { expiryOf } from '../../../../src/services/platform/scheduler.js'
+import { migrate } from '../../../../src/services/platform/store.js'
+import { DealTable } from '../../../../src/services/platform/tasks/deal-table.js'
+import { listTasks, readFilters } from '../../../../src/services/platform/tasks/list-tasks.js'
+import { TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
+import { parsePrice, sortable } from '../../../../src/services/platform/units.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
+import { csvOf, formOf, PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
 
 /** Epochs after which providers have bid, and after which the best bid has won. */
 const BIDS = 2
+
 const DECISION = 20
+
 /** The clock of the scene: epochs of 30 seconds. */
 const EPOCHS_PER_DAY = 2880
 
@@ -152,4 +163,187 @@ t.test('deals move their task', async (t) => {
     task: { status: 'Completed' },
     poster: { complete_task_count: 1 },
   })
+})
+
+t.test('prices are exact', (t) => {
+  t.equal(parsePrice('0.0000005'), 500_000_000_000n)
+  t.equal(parsePrice('5E-7'), 500_000_000_000n)
+  t.equal(parsePrice('1.5e-8'), 15_000_000_000n)
+  t.equal(parsePrice('0E-18'), 0n)
+  t.equal(parsePrice('1.000000000000000001'), 10n ** 18n + 1n)
+  t.equal(parsePrice('1E9'), 10n ** 27n)
+  for (const text of ['', '-1', '.5', '1e', '1E-19', '1E10', '1,5', 'NaN', '0x1', '1E-99', ' 1']) {
+    t.equal(parsePrice(text), undefined, text)
+  }
+  t.ok(sortable(parsePrice('9') as bigint) < sortable(parsePrice('10') as bigint))
+  t.end()
+})
+
+t.test('a user has so many open tasks', async (t) => {
+  const { scene, provider, client, post, get } = await startTasks(t, { limits: { maxOpenTasks: 2 } })
+  const send = (token: string) => scene.call('POST', '/tasks', { body: formOf(PUBLIC, null), token })
+  await post({ ...PUBLIC, bid_mode: '0', expire_days: '1' }, null)
+  await post(PRIVATE, csvOf(1))
+  const message = /^You have 2 open tasks, and may have at most 2\. Post it when/
+  t.match(await send(client), { status: 409, json: { status: 'fail', message } })
+  t.equal((await send(provider)).status, 200, 'each user has a quota')
+  await scene.network.control.advance(Math.ceil(86_400 / scene.network.epochSeconds))
+  t.match((await get('/tasks?is_public=1', client)).json, { data: { task: [{ status: 'ActionRequired' }] } })
+  t.equal((await send(client)).status, 200, 'an expired task is not open')
+  t.equal((await send(client)).status, 409)
+})
+
+t.test('a user has so many open deals', async (t) => {
+  const { scene, client, post, put, get } = await startTasks(t, { limits: { maxOpenDeals: 5 } })
+  const send = (deals: number, more = {}) =>
+    scene.call('POST', '/tasks', { body: formOf({ ...PRIVATE, ...more }, csvOf(deals)), token: client })
+  const uuid = 'aaaaaaaa-0000-4000-8000-000000000000'
+  t.equal((await send(3, { uuid })).status, 200)
+  const message = /^You have 3 open deals, and may have at most 5: this task has 3 more\./
+  t.match(await send(3), { status: 409, json: { status: 'fail', message } })
+  t.match((await get('/tasks', client)).json, { total_items: 1 }, 'a refused task leaves nothing')
+  t.equal((await send(2)).status, 200)
+  t.match(await send(1), { status: 409 })
+  t.equal((await send(3, { uuid })).status, 200, 'a repeated request is no further task')
+  const { deal } = (await get('/offline_deals/t01000', client)).json.data
+  for (const [n, status] of ['DealActive', 'ImportFailed'].entries()) {
+    await put(`/my_miner/deals/${deal[n].id}`, { status })
+  }
+  t.match(await send(3), { status: 409 })
+  t.equal((await send(2)).status, 200, 'deals that are active or given up are not open')
+  await post({ ...PUBLIC, task_name: 'without deals' }, null)
+})
+
+/** A database that keeps the plans of the statements that ran. */
+function planned(t: Test): { db: Database; plans: () => string[] } {
+  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
+  t.teardown(() => db.close())
+  const ran = new Set<string>()
+  const statementOf = (sql: string) =>
+    new Proxy(db.prepare(sql), {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        ran.add(sql)
+        return value.bind(target)
+      },
+    })
+  const watched = new Proxy(db, {
+    get(target, name) {
+      if (name === 'prepare') return statementOf
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const plans = (): string[] =>
+    [...ran].map((sql) =>
+      db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => detail)
+        .join(', '),
+    )
+  return { db: watched, plans }
+}
+
+t.test('the deals of a provider are read in the order of an index', async (t) => {
+  const { db, plans } = planned(t)
+  const deals = new DealTable(db)
+  for (const status of [undefined, 'created']) deals.ofProvider('t01000', undefined, status, { limit: 20, offset: 0 })
+  t.equal(plans().length, 2)
+  for (const plan of plans()) {
+    t.match(plan, /^SEARCH tasks .*SEARCH deals USING COVERING INDEX/)
+    t.notMatch(plan, /TEMP B-TREE/)
+  }
+})
+
+t.test('the list of public tasks reads no rows but those that it shows', async (t) => {
+  const { db, plans } = planned(t)
+  const filters = readFilters(
+    new URLSearchParams(
+      'created_after=1&has_miner=0&is_public=1&status=Created&task_name=a&type=regular&tags=a&max_price=1&min_price=0',
+    ),
+  )
+  listTasks(db, { sql: 'is_public = 1', values: [] }, filters, { limit: 10, offset: 0 })
+  listTasks(db, { sql: 'is_public = 1', values: [] }, [], { limit: 10, offset: 0 })
+  t.ok(plans().length > 3)
+  for (const plan of plans())
+    t.match(plan, /^(SCAN tasks USING COVERING INDEX|SEARCH tasks USING INTEGER PRIMARY KEY) [^,]*$/)
+})
+
+t.test('what a user has is counted by an index', async (t) => {
+  const { db, plans } = planned(t)
+  const tasks = new TaskTable(db)
+  tasks.completedOf(1)
+  tasks.openOf(1)
+  t.equal(plans().length, 2)
+  for (const plan of plans()) t.match(plan, /^SEARCH tasks USING COVERING INDEX tasks_by_status/)
+})
+
+async function setMiner({ scene, provider }: TaskScene, form: Record<string, string>): Promise<void> {
+  const body = new URLSearchParams(form)
+  const { status, json } = await scene.call('POST', '/miner/info', { body, token: provider })
+  if (status !== 200) throw new Error(`POST /miner/info was answered with ${status}: ${json.message}`)
+}
+
+t.test('no provider bids where none is looked for, or on a task without deals', async (t) => {
+  const { scene, post, task } = await startTasks(t)
+  const none = await post({ ...PUBLIC, bid_mode: '2', expire_days: '1' }, csvOf(1))
+  const empty = await post(PUBLIC, null)
+  const emptyForADay = await post({ ...PUBLIC, expire_days: '1' }, null)
+  await scene.network.control.advance(BIDS)
+  for (const uuid of [none, empty, emptyForADay]) t.match(await task(uuid), { bid_count: 0 })
+  await scene.network.control.advance(EPOCHS_PER_DAY)
+  for (const uuid of [none, emptyForADay]) {
+    t.match(await task(uuid), { bid_count: 0, task: { status: 'ActionRequired', miner_id: null } })
+  }
+  t.match(await task(empty), { bid_count: 0, task: { status: 'Created', miner_id: null } })
+})
+
+t.test('a provider that takes offline deals no more does not win', async (t) => {
+  const tasks = await startTasks(t)
+  const uuid = await tasks.post(PUBLIC, csvOf(1))
+  await tasks.scene.network.control.advance(BIDS)
+  t.match(await tasks.task(uuid), { bid_count: 3 })
+  await setMiner(tasks, { miner_fid: 't01000', offline_deal_available: 'false' })
+  await tasks.scene.network.control.advance(DECISION)
+  t.match(await tasks.task(uuid), { task: { status: 'Assigned', miner_id: 't01005' } })
+})
+
+t.test('a bid wins while its days last, and is renewed by a provider that still bids', async (t) => {
+  const tasks = await startTasks(t)
+  const { control } = tasks.scene.network
+  const uuid = await tasks.post({ ...PUBLIC, max_price: '0.0000005' }, csvOf(1))
+  await control.advance(BIDS)
+  t.match(await tasks.task(uuid), { bid: [{ username: 't01000', expire_days: 5 }] })
+  await control.setFault('t01000', 'offline', true)
+  await setMiner(tasks, { miner_fid: 't01000', bid_mode: '0' })
+  await control.advance(6 * EPOCHS_PER_DAY)
+  await tasks.task(uuid)
+  await control.setFault('t01000', 'offline', false)
+  await control.advance(7 * EPOCHS_PER_DAY)
+  t.match(await tasks.task(uuid), { bid_count: 1, task: { status: 'Created' } })
+  await setMiner(tasks, { miner_fid: 't01000', bid_mode: '1' })
+  await control.advance(14 * EPOCHS_PER_DAY)
+  t.match(await tasks.task(uuid), { bid_count: 1, bid: [{ status: 'Won' }], task: { miner_id: 't01000' } })
+})
+
+t.test('the bids of a day are counted by the clock of the network', async (t) => {
+  const tasks = await startTasks(t)
+  const { control } = tasks.scene.network
+  const terms = { ...PUBLIC, max_price: '0.0000005' }
+  await setMiner(tasks, { miner_fid: 't01000', auto_bid_task_per_day: '1' })
+  const [first, second] = [await tasks.post(terms, csvOf(1)), await tasks.post(terms, csvOf(1))]
+  await control.advance(DECISION)
+  t.match(await tasks.task(first), { bid_count: 1 })
+  t.match(await tasks.task(second), { bid_count: 0 })
+  await control.advance(EPOCHS_PER_DAY)
+  t.match(await tasks.task(second), { bid_count: 1, task: { status: 'Assigned' } })
+})
+
+t.test('a task does not expire before bids can win', (t) => {
+  t.equal(expiryOf(100, 1, 30), 100 + EPOCHS_PER_DAY)
+  t.equal(expiryOf(100, 1, 86_400), 100 + BIDS + DECISION)
+  t.equal(expiryOf(100, 30, 86_400), 130)
+  t.end()
 })

@@ -1,7 +1,15 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { HttpError } from '../../../../src/services/http/errors.js'
 import type { Provider } from '../../../../src/services/network/network.js'
 import { type Bid, bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids.js'
+import {
+  MAX_ROWS,
+  readTaskCsv,
+  TaskFileError,
+  type TaskRow,
+  writeTaskCsv,
+} from '../../../../src/services/platform/csv.js'
 import { Fields } from '../../../../src/services/platform/fields.js'
 import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/scheduler.js'
 import { progressOf } from '../../../../src/services/platform/tasks/progress.js'
@@ -10,6 +18,7 @@ import { readTerms, readUuid } from '../../../../src/services/platform/tasks/ter
 import { minerNumber, pieceSizeOf } from '../../../../src/services/platform/units.js'
 
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
+
 const PUBLIC = { task_name: 'holidays', is_public: '1', bid_mode: '1' }
 
 function terms(form: Record<string, string>) {
@@ -124,7 +133,9 @@ const provider: Provider = {
   status: 'Active',
   contactInfo: 'a@b.example',
 }
+
 const FIL = 10n ** 18n
+
 const wanted = { type: null, minPrice: null, maxPrice: null, smallestPiece: null, largestPiece: null }
 
 t.test('who bids, and for how much', (t) => {
@@ -225,4 +236,209 @@ t.test('pieces and numbers of providers', (t) => {
   t.ok(Number.isSafeInteger(minerNumber('12D3KooWGRUb9gVHu9wQvCqN8Gz8SF3KgnmVCKcWjzpXdHqwWg6m')))
   t.not(minerNumber('12D3KooWGRUb9gVHu9wQvCqN8Gz8SF3KgnmVCKcWjzpXdHqwWg6m'), minerNumber('t01000'))
   t.end()
+})
+
+const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
+
+const URL = 'http://127.0.0.1:9000/car/1.car'
+
+const MD5 = '5d41402abc4b2a76b9719d911017c592'
+
+const PAYLOAD = 'bafkreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+
+const DEAL = 'bafyreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+
+const PIECE = 'baga6ea4seaqaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+
+async function* inPieces(text: string | Buffer, size = 7): AsyncGenerator<Buffer> {
+  const bytes = Buffer.from(text as string)
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function read(text: string | Buffer, size?: number): Promise<TaskRow[]> {
+  const rows: TaskRow[] = []
+  for await (const some of readTaskCsv(inPieces(text, size))) rows.push(...some)
+  return rows
+}
+
+async function refusal(text: string | Buffer): Promise<string> {
+  return read(text).then(
+    () => '',
+    (error: Error) => {
+      if (!(error instanceof TaskFileError)) throw error
+      return error.message
+    },
+  )
+}
+
+t.test('the columns of every known client', async (t) => {
+  const python = `uuid,miner_id,deal_cid,file_source_url,md5,start_epoch\n${UUID},t01000,${DEAL},${URL},${MD5},12\n`
+  t.same(await read(python), [
+    { uuid: UUID, minerId: 't01000', dealCid: DEAL, fileSourceUrl: URL, md5: MD5, startEpoch: 12 },
+  ])
+  const gateway = `uuid,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch\r\n${UUID},,,${PAYLOAD},${URL},,\r\n`
+  t.same(await read(gateway), [{ uuid: UUID, payloadCid: PAYLOAD, fileSourceUrl: URL }])
+  const go =
+    'uuid,source_file_name,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch,piece_cid,file_size,cost\n' +
+    `${UUID},"a ""b"", c.txt",t01000,,${PAYLOAD},${URL},,0,${PIECE},2048,0.00000001\n`
+  t.same(await read(go), [
+    {
+      uuid: UUID,
+      sourceFileName: 'a "b", c.txt',
+      minerId: 't01000',
+      payloadCid: PAYLOAD,
+      fileSourceUrl: URL,
+      startEpoch: 0,
+      pieceCid: PIECE,
+      fileSize: 2048,
+      cost: '0.00000001',
+    },
+  ])
+})
+
+t.test('any order, case and line end; other columns, blank lines, a byte order mark', async (t) => {
+  const expected = [{ fileSourceUrl: URL, md5: MD5 }]
+  t.same(await read(`MD5, File_Source_URL ,speed\n${MD5.toUpperCase()}, ${URL} ,9\n`), expected, 'no uuid')
+  t.same(await read(`\ufefffile_source_url,md5_origin\r\n${URL},${MD5}`), expected, 'no line end at the end')
+  t.same(await read(`file_source_url,md5\n\n${URL},${MD5}\r\n\r\n`), expected)
+  t.same(await read(`file_source_url,source_file_name\n${URL},"Zürich €.txt"\n`, 1), [
+    { fileSourceUrl: URL, sourceFileName: 'Zürich €.txt' },
+  ])
+})
+
+t.test('errors name the row and the column', async (t) => {
+  const head = 'uuid,file_source_url,md5,start_epoch,deal_cid,miner_id'
+  const of = (...rows: string[]) => refusal([head, ...rows].join('\n'))
+  t.equal(await refusal(''), 'The CSV is empty: its first row must name the columns.')
+  t.equal(await refusal(`${head}\n`), 'The CSV has a header and no rows: each row is one deal.')
+  t.match(await refusal(`uuid,md5\n${UUID},${MD5}`), /no column file_source_url/)
+  t.match(await refusal(`file_source_url;md5\n${URL};${MD5}`), /no column file_source_url/)
+  t.match(await refusal(`file_source_url,md5,MD5\n${URL},,`), /column md5 twice/)
+  t.equal(await of(`,${URL},,,,`, `,${URL},,,`), 'Row 3 has 5 fields, but the header names 6 columns.')
+  t.match(await of(`,${URL},,,,`, ',,,,,'), /^Row 3, column file_source_url: /)
+  t.match(await of(',ftp://host/file,,,,'), /^Row 2, column file_source_url: an http or https URL/)
+  t.match(await of(`,${URL},abc,,,`), /^Row 2, column md5: /)
+  t.match(await of(`,${URL},,-1,,`), /^Row 2, column start_epoch: a whole number/)
+  t.match(await of(`,${URL},,,12,`), /^Row 2, column deal_cid: a CID/)
+  t.match(await of(`,${URL},,,,../t01000`), /^Row 2, column miner_id: /)
+  t.match(await of(`x,${URL},,,,`), /^Row 2, column uuid: a UUID/)
+  t.match(await of(`${UUID},${URL},,,,`, `,${URL},,,,`), /^Row 3, column uuid: all rows/)
+  t.match(await of(`,${URL},,,,t01000`, `,${URL},,,,t01001`), /^Row 3, column miner_id: all rows/)
+  t.match(await of(`,${URL},,,${DEAL},`, `,${URL},,,${DEAL},`), /^Row 3, column deal_cid: an earlier row/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},"a\nb"`), /^Row 2, column source_file_name: /)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},"a`), /^Row 2 has a quote without an end/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},a"b`), /^Row 2 has a quote in the middle/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},"a"b`), /^Row 2 has a quote in the middle/)
+  t.match(await refusal(`file_source_url\n${'x'.repeat(20_000)}`), /^Row 2 is longer than/)
+  t.match(await refusal(Buffer.from(`file_source_url\n${URL}\xff`, 'latin1')), /not valid UTF-8/)
+  t.match(await refusal(`file_source_url,source_file_name\n${URL},a\0b`), /^Row 2, column source_file_name: /)
+})
+
+t.test('a failing source and a reader that leaves', async (t) => {
+  async function* broken(): AsyncGenerator<Buffer> {
+    yield Buffer.from(`file_source_url\n${URL}\n`)
+    throw new Error('cut off')
+  }
+  await t.rejects(async () => {
+    for await (const _ of readTaskCsv(broken()));
+  }, /cut off/)
+  let ended = false
+  async function* watched(): AsyncGenerator<Buffer> {
+    try {
+      yield Buffer.from('file_source_url\n')
+      for (;;) yield Buffer.from(`${URL}\n`)
+    } finally {
+      ended = true
+    }
+  }
+  for await (const rows of readTaskCsv(watched())) {
+    t.match(rows, [{ fileSourceUrl: URL }])
+    break
+  }
+  t.ok(ended, 'the source is closed')
+})
+
+t.test('as many rows as are allowed, in bounded memory, and not one more', async (t) => {
+  const PER_CHUNK = 500
+  let ahead = 0
+  let most = 0
+  async function* rows(count: number): AsyncGenerator<Buffer> {
+    yield Buffer.from('file_source_url,md5\n')
+    for (let row = 0; row < count; row += PER_CHUNK) {
+      const inChunk = Math.min(PER_CHUNK, count - row)
+      ahead += inChunk
+      most = Math.max(most, ahead)
+      yield Buffer.from(`${URL}?${row},${MD5}\n`.repeat(inChunk))
+    }
+  }
+  let count = 0
+  const all = async (): Promise<void> => {
+    for await (const some of readTaskCsv(rows(MAX_ROWS + 1))) {
+      count += some.length
+      ahead -= some.length
+    }
+  }
+  await t.rejects(all(), /more than 100000 rows/)
+  t.equal(count, MAX_ROWS, 'before the one that is too many')
+  t.ok(most <= 2 * PER_CHUNK, `at most ${most} rows are held`)
+})
+
+t.test('written byte by byte, and read again', async (t) => {
+  const rows: TaskRow[] = [
+    { uuid: UUID, fileSourceUrl: `${URL}?a=1,2`, payloadCid: PAYLOAD, md5: MD5, pieceCid: PIECE, fileSize: 4096 },
+    { uuid: UUID, fileSourceUrl: URL, sourceFileName: 'say "hi"', dealCid: DEAL, startEpoch: 7, cost: '0.5' },
+  ]
+  let text = ''
+  for await (const chunk of writeTaskCsv(rows)) text += chunk
+  t.equal(
+    text,
+    'uuid,source_file_name,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch,piece_cid,file_size,cost\r\n' +
+      `${UUID},,,,${PAYLOAD},"${URL}?a=1,2",${MD5},,${PIECE},4096,\r\n` +
+      `${UUID},"say ""hi""",,${DEAL},,${URL},,7,,,0.5\r\n`,
+  )
+  t.same(await read(text), rows)
+  async function* failing(): AsyncGenerator<TaskRow> {
+    yield rows[0] as TaskRow
+    throw new Error('no more')
+  }
+  await t.rejects(async () => {
+    for await (const _ of writeTaskCsv(failing()));
+  }, /no more/)
+})
+
+const hex = (length: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
+
+/** Names with what a CSV must quote, without the characters that no name may have and the spaces that are cut off. */
+const name = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
+  .map((text) => text.replace(/\p{Cc}/gu, '').trim())
+  .filter((text) => text !== '' && text.isWellFormed())
+
+const anyRow: fc.Arbitrary<TaskRow> = fc.record(
+  {
+    fileSourceUrl: fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] }),
+    uuid: fc.constant(UUID),
+    sourceFileName: fc.oneof(name, fc.constantFrom('"', ',', '""', 'a,"b', '=1+1', "'", ';')),
+    minerId: fc.constant('t01000'),
+    payloadCid: fc.constant(PAYLOAD),
+    md5: hex(32),
+    startEpoch: fc.nat(),
+    pieceCid: fc.constant(PIECE),
+    fileSize: fc.nat(),
+    cost: fc.constantFrom('0', '0.5', '1E-8'),
+  },
+  { requiredKeys: ['fileSourceUrl', 'uuid', 'minerId'] },
+)
+
+t.test('any rows come back as they were written, in any pieces', async (t) => {
+  const rows = fc.array(anyRow, { minLength: 1, maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(rows, fc.integer({ min: 1, max: 300 }), async (rows, size) => {
+      let text = ''
+      for await (const chunk of writeTaskCsv(rows)) text += chunk
+      t.same(await read(text, size), rows)
+    }),
+    { numRuns: 100 },
+  )
 })

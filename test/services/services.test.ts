@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { abortableLimit } from '../../src/services/failure-counts.js'
 import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platform.js'
 import { startServices } from '../../src/services/index.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
-import { openWalletBook } from '../../src/services/payment/store.js'
+import { openWalletBook, steps as payment } from '../../src/services/payment/store.js'
+import { steps as platform } from '../../src/services/platform/store.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { listen } from '../support/server/listen.js'
 import { until } from '../support/waiting.js'
@@ -94,4 +98,123 @@ t.test('the storage payment API makes its deals there', async (t) => {
     const { json } = await scene.call('GET', '/tasks?limit=10&offset=0', { token: owner })
     return JSON.stringify(json).includes('"task_name":"uploads-')
   })
+})
+
+/**
+ * A database remembers how many steps it has taken, so that a changed step reaches none that exists. A new step appends
+ * its hash; a changed hash is a mistake.
+ */
+const RELEASED = {
+  payment: [
+    '6f12cff83fb44328',
+    '278093a87ee42282',
+    '98c3d5d0811e41b7',
+    'fca85e90b2099131',
+    'aef53206dcd176d2',
+    '9380e39ff90165cc',
+    '765c2217aae3a22e',
+    '83f9967043dcc74b',
+    '06226233f3ade9f4',
+    '073b5f873e1b2fa5',
+    '94efdbb0fb74f52c',
+    '54b70205dcf60d85',
+    '1620b8ca276c29e7',
+    '4cfd737963e619b6',
+    'c074cf6d73a9875c',
+  ],
+  platform: [
+    '308385391aeecd9c',
+    'ead742f4a3640d04',
+    'c8f3f17a67906aa4',
+    'd50317138998a3f7',
+    'f40724a6151b49bf',
+    '86342b234c328339',
+    'c4755ad6dc0a18d5',
+  ],
+}
+
+const hashOf = (step: string) =>
+  createHash('sha256').update(step.replaceAll(/\s+/g, ' ').trim()).digest('hex').slice(0, 16)
+
+t.test('released steps of the schemas do not change', async (t) => {
+  t.same(payment.map(hashOf), RELEASED.payment, 'the storage payment service')
+  t.same(platform.map(hashOf), RELEASED.platform, 'the task platform')
+  const [first = ''] = payment
+  t.not(hashOf(first.replace('TEXT', 'INTEGER')), hashOf(first))
+})
+
+const never = new AbortController().signal
+
+t.test('as many jobs run at the same time as there are slots, first in, first out', async (t) => {
+  const limit = abortableLimit(2)
+  const started: number[] = []
+  const ends: (() => void)[] = []
+  const jobs = [0, 1, 2, 3].map((n) =>
+    limit(() => {
+      started.push(n)
+      return new Promise<number>((resolve) => ends.push(() => resolve(n)))
+    }, never),
+  )
+  await delay(0)
+  t.same(started, [0, 1])
+  ends[1]?.()
+  t.equal(await jobs[1], 1)
+  await delay(0)
+  t.same(started, [0, 1, 2])
+  ends[0]?.()
+  ends[2]?.()
+  await delay(0)
+  ends[3]?.()
+  t.same(await Promise.all(jobs), [0, 1, 2, 3])
+})
+
+t.test('a failure is passed on and frees the slot', async (t) => {
+  const limit = abortableLimit(1)
+  const failing = limit(() => Promise.reject(new Error('no')), never)
+  const next = limit(async () => 'yes', never)
+  await t.rejects(failing, { message: 'no' })
+  t.equal(await next, 'yes')
+})
+
+t.test(
+  'a job that waits rejects when its signal aborts, while the slots are still taken, and never starts',
+  async (t) => {
+    const limit = abortableLimit(1)
+    let end = (): void => {}
+    const long = limit(() => new Promise<void>((resolve) => (end = resolve)), never)
+    const controller = new AbortController()
+    let ran = false
+    const waiting = limit(async () => {
+      ran = true
+    }, controller.signal)
+    controller.abort(new Error('stopping'))
+    await t.rejects(waiting, { message: 'stopping' })
+    await t.rejects(
+      limit(async () => {}, controller.signal),
+      { message: 'stopping' },
+      'as does one that comes later',
+    )
+    end()
+    await long
+    t.equal(await limit(async () => 'next', never), 'next', 'its slot is free again')
+    t.notOk(ran)
+  },
+)
+
+t.test('a job that has started keeps its slot until it settles, also when its signal aborts', async (t) => {
+  const limit = abortableLimit(1)
+  const controller = new AbortController()
+  let end = (): void => {}
+  const running = limit(() => new Promise<string>((resolve) => (end = () => resolve('done'))), controller.signal)
+  let nextRan = false
+  const next = limit(async () => {
+    nextRan = true
+  }, never)
+  await delay(0)
+  controller.abort()
+  await delay(0)
+  t.notOk(nextRan)
+  end()
+  t.equal(await running, 'done')
+  await next
 })

@@ -1,0 +1,392 @@
+import { createHash } from 'node:crypto'
+import { appendFileSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  checksumHeader,
+  combineChecksums,
+  createChecksum,
+  isChecksumValue,
+  isCombinable,
+  parseChecksumAlgorithm,
+} from '../../src/common/checksums/checksums.js'
+import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+import { CleanupStack } from '../../src/common/cleanup-stack.js'
+import { LineFile } from '../../src/common/files/line-file.js'
+import { redact } from '../../src/common/log.js'
+import { Metrics } from '../../src/common/metrics.js'
+import { aggregate, render } from '../../src/common/render-metrics.js'
+import { PeriodicTask, xmlTime } from '../../src/common/time.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { until } from '../support/waiting.js'
+
+t.test('closers run once, in reverse order, also after one that fails', async (t) => {
+  const closed: string[] = []
+  const cleanup = new CleanupStack()
+  cleanup.defer(() => void closed.push('first'))
+  cleanup.defer(() => {
+    closed.push('second')
+    throw new Error('second failed')
+  })
+  cleanup.defer(async () => {
+    closed.push('third')
+    throw new Error('third failed')
+  })
+  await t.rejects(cleanup.close(), { message: 'third failed' })
+  t.same(closed, ['third', 'second', 'first'])
+  await cleanup.close()
+  t.equal(closed.length, 3)
+})
+
+t.test('two calls that overlap keep the order, and both wait for the end', async (t) => {
+  const closed: string[] = []
+  const cleanup = new CleanupStack()
+  cleanup.defer(async () => void closed.push('first'))
+  let release = () => {}
+  cleanup.defer(async () => {
+    await new Promise<void>((resolve) => {
+      release = resolve
+    })
+    closed.push('second')
+  })
+  const calls = [cleanup.close(), cleanup.close()].map((call) => call.then(() => closed.push('resolved')))
+  await new Promise((resolve) => setImmediate(resolve))
+  t.same(closed, [])
+  release()
+  await Promise.all(calls)
+  t.same(closed, ['second', 'first', 'resolved', 'resolved'])
+})
+
+t.test('runs now and again and again, also after a failure, until it is stopped', async (t) => {
+  let runs = 0
+  const errors: unknown[] = []
+  const task = new PeriodicTask(
+    async () => {
+      runs++
+      if (runs === 2) throw new Error('once')
+    },
+    (error) => errors.push(error),
+  )
+  task.start(1)
+  t.equal(runs, 1, 'the first run does not wait')
+  await until('it ran four times', () => runs >= 4)
+  t.match(errors, [{ message: 'once' }])
+  await task.stop()
+  const after = runs
+  await delay(20)
+  t.equal(runs, after)
+})
+
+t.test('a run that is under way is joined, and stopping waits for it', async (t) => {
+  let runs = 0
+  let end = (): void => {}
+  const task = new PeriodicTask(
+    () => {
+      runs++
+      return new Promise<void>((resolve) => {
+        end = resolve
+      })
+    },
+    (error) => t.fail(String(error)),
+  )
+  task.start(1)
+  const joined = task.run()
+  await delay(20)
+  t.equal(runs, 1, 'the interval starts no second run beside it')
+  let stopped = false
+  const stopping = task.stop().then(() => {
+    stopped = true
+  })
+  await delay(5)
+  t.notOk(stopped)
+  end()
+  await Promise.all([joined, stopping])
+  t.equal(runs, 1)
+})
+
+t.test('secrets of a query are replaced, however their names are written', async (t) => {
+  for (const [given, shown] of [
+    ['/b/k?X-Amz-Signature=abc&x-id=GetObject', '/b/k?X-Amz-Signature=REDACTED&x-id=GetObject'],
+    ['/b/k?a=1&X%2DAmz%2DSignature=abc#x', '/b/k?a=1&X%2DAmz%2DSignature=REDACTED#x'],
+    ['/b/k?%58-Amz-Credential=a/b&%74oken=c', '/b/k?%58-Amz-Credential=REDACTED&%74oken=REDACTED'],
+    ['/b/k?X-Cloud-Security-Token=a=b?c', '/b/k?X-Cloud-Security-Token=REDACTED'],
+    ['/b/k?X-Amz-Signature=abc?X-Amz-Signature=def', '/b/k?X-Amz-Signature=REDACTED'],
+    ['/b/k?prefix=x?token=c&a=http://h/?Signature=d', '/b/k?prefix=x?token=REDACTED&a=http://h/?Signature=REDACTED'],
+    ['GET "/b?token=abc" of a log', 'GET "/b?token=REDACTED" of a log'],
+    ['/b/k?continuation-token=abc&%ZZ=1&=2&%=3', '/b/k?continuation-token=abc&%ZZ=1&=2&%=3'],
+    ['/b/a=b&c', '/b/a=b&c'],
+  ])
+    t.equal(redact(given as string), shown)
+})
+
+t.test('a long target is redacted in no time', async (t) => {
+  const long = `/b?${'a&?'.repeat(20_000)}token=x`
+  t.match(redact(long), /token=REDACTED$/)
+})
+
+t.test('times of listings have milliseconds, and nothing that a gateway adds', async (t) => {
+  t.equal(xmlTime('2026-01-02T03:04:05.678901234Z'), '2026-01-02T03:04:05.678Z')
+  t.equal(xmlTime('2026-01-02T03:04:05.678Z'), '2026-01-02T03:04:05.678Z')
+  t.equal(xmlTime('2026-01-02T03:04:05Z'), '2026-01-02T03:04:05.000Z')
+  t.equal(xmlTime('2026-01-02T05:04:05.5+02:00'), '2026-01-02T03:04:05.500Z')
+  t.throws(() => xmlTime('<Key>a</Key><Size>1</.678Z'), RangeError)
+  t.throws(() => xmlTime('2026-01-02T03:04:05.<a>Z'), RangeError)
+})
+
+await prepareXxHash()
+
+function checksumOf(algorithm: ChecksumAlgorithm, ...pieces: Uint8Array[]): string {
+  const checksum = createChecksum(algorithm)
+  for (const piece of pieces) checksum.update(piece)
+  return checksum.digest()
+}
+
+const hex = (base64: string) => Buffer.from(base64, 'base64').toString('hex')
+
+t.test('check values of the CRC catalogue and of FIPS 180', async (t) => {
+  const digits = Buffer.from('123456789')
+  t.equal(hex(checksumOf('CRC32', digits)), 'cbf43926')
+  t.equal(hex(checksumOf('CRC32C', digits)), 'e3069283')
+  t.equal(hex(checksumOf('CRC64NVME', digits)), 'ae8b14860a799888')
+  t.equal(hex(checksumOf('SHA1', Buffer.from('abc'))), 'a9993e364706816aba3e25717850c26c9cd0d89d')
+  t.equal(
+    hex(checksumOf('SHA256', Buffer.from('abc'))),
+    'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+  )
+})
+
+t.test('check values of RFC 1321, FIPS 180 and of the xxHash library', async (t) => {
+  const abc = Buffer.from('abc')
+  t.equal(hex(checksumOf('MD5', abc)), '900150983cd24fb0d6963f7d28e17f72')
+  t.equal(
+    hex(checksumOf('SHA512', abc)),
+    'ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f',
+  )
+  t.equal(hex(checksumOf('XXHASH64', abc)), '44bc2cf5ad770999')
+  t.equal(hex(checksumOf('XXHASH3', abc)), '78af5f94892f3950')
+  t.equal(hex(checksumOf('XXHASH128', abc)), '06b05ab6733a618578af5f94892f3950')
+  t.equal(hex(checksumOf('XXHASH64')), 'ef46db3751d8e999')
+  t.equal(hex(checksumOf('XXHASH3')), '2d06800538d394c2')
+  t.equal(hex(checksumOf('XXHASH128')), '99aa06d3014798d86001c324468d497f')
+})
+
+t.test('checksums that are computed at the same time do not mix', async (t) => {
+  for (const algorithm of checksumAlgorithms) {
+    const [a, b] = [createChecksum(algorithm), createChecksum(algorithm)]
+    for (let i = 0; i < 5; i++) {
+      a.update(Buffer.alloc(300, i))
+      b.update(Buffer.alloc(301, i + 1))
+    }
+    t.equal(a.digest(), checksumOf(algorithm, ...[0, 1, 2, 3, 4].map((i) => Buffer.alloc(300, i))), algorithm)
+    t.equal(b.digest(), checksumOf(algorithm, ...[1, 2, 3, 4, 5].map((i) => Buffer.alloc(301, i))), algorithm)
+  }
+})
+
+t.test('vectors of the NVM Command Set Specification', async (t) => {
+  // Figure "64b CRC Test Cases for a 4 KiB Logical Block".
+  t.equal(hex(checksumOf('CRC64NVME', Buffer.alloc(4096))), '6482d367eb22b64e')
+  t.equal(hex(checksumOf('CRC64NVME', Buffer.alloc(4096, 0xff))), 'c0ddba7302eca3ac')
+})
+
+t.test('the checksums of nothing', async (t) => {
+  t.equal(checksumOf('CRC32'), 'AAAAAA==')
+  t.equal(checksumOf('CRC32C'), 'AAAAAA==')
+  t.equal(checksumOf('CRC64NVME'), 'AAAAAAAAAAA=')
+  t.equal(checksumOf('SHA1'), createHash('sha1').digest('base64'))
+})
+
+const bytes = fc.uint8Array({ maxLength: 200 })
+
+t.test('a split changes nothing, at any offset into the underlying memory', async () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...checksumAlgorithms), bytes, fc.nat(200), (algorithm, data, at) => {
+      const cut = Math.min(at, data.length)
+      return checksumOf(algorithm, data) === checksumOf(algorithm, data.subarray(0, cut), data.subarray(cut))
+    }),
+  )
+})
+
+t.test('combining gives the checksum of the whole', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...checksumAlgorithms.filter(isCombinable)),
+      fc.array(bytes, { maxLength: 8 }),
+      (algorithm, pieces) =>
+        combineChecksums(
+          algorithm,
+          pieces.map((piece) => ({ value: checksumOf(algorithm, piece), size: piece.length })),
+        ) === checksumOf(algorithm, ...pieces),
+    ),
+  )
+  t.same(checksumAlgorithms.filter(isCombinable), ['CRC32', 'CRC32C', 'CRC64NVME'])
+})
+
+t.test('combining handles parts beyond 4 GiB', async (t) => {
+  // Appending n zero bytes twice equals appending 2n of them, whatever n is.
+  const value = checksumOf('CRC64NVME', Buffer.from('head'))
+  for (const algorithm of ['CRC32', 'CRC32C', 'CRC64NVME'] as const) {
+    const head = { value: checksumOf(algorithm, Buffer.from('head')), size: 4 }
+    const zero = { value: algorithm === 'CRC64NVME' ? 'AAAAAAAAAAA=' : 'AAAAAA==', size: 3 * 2 ** 33 }
+    t.equal(
+      combineChecksums(algorithm, [head, zero, zero]),
+      combineChecksums(algorithm, [head, { ...zero, size: zero.size * 2 }]),
+    )
+  }
+  t.equal(combineChecksums('CRC64NVME', [{ value, size: 4 }]), value)
+})
+
+t.test('names and values', async (t) => {
+  t.equal(parseChecksumAlgorithm('crc64nvme'), 'CRC64NVME')
+  t.equal(parseChecksumAlgorithm('md5'), 'MD5')
+  t.equal(parseChecksumAlgorithm('MD4'), undefined)
+  t.equal(checksumHeader('CRC32C'), 'x-amz-checksum-crc32c')
+  t.ok(isChecksumValue('CRC32', 'AAAAAA=='))
+  for (const bad of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '!AAAAA==', 'AAAAAAAAAAA=', ' AAAAAA==']) {
+    t.notOk(isChecksumValue('CRC32', bad), JSON.stringify(bad))
+  }
+})
+
+t.test('lines are appended whole, in their order, also by two writers', async (t) => {
+  const path = join(temporaryFolder(t), 'lines')
+  const files = [await LineFile.open({ path }), await LineFile.open({ path, durable: true })]
+  const long = 'x'.repeat(3000)
+  await Promise.all(
+    files.flatMap((file, n) => Array.from({ length: 300 }, (_, line) => file.write(`${n} ${line} ${long}`))),
+  )
+  for (const file of files) await file.close()
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  t.equal(lines.length, 600)
+  for (const n of [0, 1]) {
+    const own = lines.filter((line) => line.startsWith(`${n} `))
+    t.same(
+      own,
+      Array.from({ length: 300 }, (_, line) => `${n} ${line} ${long}`),
+    )
+  }
+  t.equal(statSync(path).mode & 0o777, 0o600)
+})
+
+t.test('after a rotation, lines go to the new file, and none is lost', async (t) => {
+  const path = join(temporaryFolder(t), 'lines')
+  const file = await LineFile.open({ path })
+  const first = file.write('1')
+  renameSync(path, `${path}.1`)
+  const reopened = file.reopen()
+  await Promise.all([first, reopened, file.write('2')])
+  await file.write('3')
+  await file.close()
+  t.equal(readFileSync(`${path}.1`, 'utf8') + readFileSync(path, 'utf8'), '1\n2\n3\n')
+  t.match(readFileSync(path, 'utf8'), /3\n$/)
+})
+
+t.test('lines that a slow disk does not take in time are refused, and the others are written', async (t) => {
+  const path = join(temporaryFolder(t), 'lines')
+  const file = await LineFile.open({ path, maxWaitingBytes: 100 })
+  const lines = Array.from({ length: 10 }, (_, n) => `${n} ${'x'.repeat(30)}`)
+  const outcomes = await Promise.allSettled(lines.map((line) => file.write(line)))
+  t.same(
+    outcomes.map(({ status }) => status),
+    [...Array(3).fill('fulfilled'), ...Array(7).fill('rejected')],
+  )
+  t.match(outcomes[9], { reason: { message: /too many lines wait/ } })
+  await file.write(`a line ${'of any size '.repeat(20)}`)
+  await file.close()
+  t.equal(readFileSync(path, 'utf8').split('\n').length, 5)
+})
+
+t.test('a line that was cut short stays alone', async (t) => {
+  const path = join(temporaryFolder(t), 'lines')
+  appendFileSync(path, 'whole\nhal')
+  const file = await LineFile.open({ path, durable: true })
+  await file.write('after a crash')
+  const restore = await fullDisk(t, path, 5)
+  await t.rejects(file.write('on a full disk'), { code: 'ENOSPC' })
+  await t.rejects(file.write('still full'), { code: 'ENOSPC' })
+  restore()
+  await file.write('with room')
+  await file.write('again')
+  await file.close()
+  t.equal(readFileSync(path, 'utf8'), 'whole\nhal\nafter a crash\non a \nwith room\nagain\n')
+})
+
+/** The disk takes so many more bytes. @returns makes room */
+async function fullDisk(t: Test, path: string, room: number): Promise<() => void> {
+  const handle = await open(path, 'r')
+  const all = Object.getPrototypeOf(handle) as Pick<FileHandle, 'write'>
+  await handle.close()
+  const { write } = all
+  const restore = () => {
+    all.write = write
+  }
+  t.teardown(restore)
+  let left = room
+  all.write = async function (this: FileHandle, bytes: Buffer, from: number) {
+    if (left === 0) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+    const taken = Math.min(left, bytes.length - from)
+    left -= taken
+    return Reflect.apply(write, this, [bytes, from, taken])
+  } as FileHandle['write']
+  return restore
+}
+
+t.test('a histogram counts each value in all buckets that it fits in', async (t) => {
+  const metrics = new Metrics()
+  const histogram = metrics.histogram({ name: 'wait_seconds', help: 'Wait.', labels: ['kind'], bounds: [0.1, 1] })
+  for (const value of [0.05, 0.1, 0.5, 7]) histogram.of('a').observe(value)
+  const { body } = await render(await metrics.snapshot())
+  t.equal(
+    body,
+    `# HELP wait_seconds Wait.
+# TYPE wait_seconds histogram
+wait_seconds_bucket{kind="a",le="0.1"} 2
+wait_seconds_bucket{kind="a",le="1"} 3
+wait_seconds_bucket{kind="a",le="+Inf"} 4
+wait_seconds_sum{kind="a"} 7.65
+wait_seconds_count{kind="a"} 4
+`,
+  )
+})
+
+t.test('labels are escaped, and their number is bounded', async (t) => {
+  const metrics = new Metrics()
+  const counter = metrics.counter({ name: 'things_total', help: 'Things.', labels: ['name'] })
+  for (let n = 0; n < 5000; n++) counter.of(`"${n}\n`).value++
+  const { body } = await render(await metrics.snapshot())
+  t.equal(body.trimEnd().split('\n').length, 3003)
+  t.match(body, /^things_total\{name="\\"7\\n"\} 1$/m)
+  t.match(body, /^things_total\{name="other"\} 2000$/m)
+})
+
+t.test('a metric that cannot be read does not hide the others', async (t) => {
+  const metrics = new Metrics()
+  metrics.gauge({ name: 'broken', help: 'Broken.', read: () => Promise.reject(new Error('no')) })
+  metrics.counter({ name: 'good_total', help: 'Good.' })
+  const { body } = await render(await metrics.snapshot())
+  t.match(body, /^good_total 0$/m)
+  t.notMatch(body, /broken/)
+  t.throws(() => metrics.counter({ name: 'good_total', help: 'Again.' }), /exists already/)
+})
+
+t.test('the metrics of several processes become one, and stay right in both formats', async (t) => {
+  const snapshotOf = (count: number) => {
+    const metrics = new Metrics()
+    metrics.counter({ name: 'done_total', help: 'Done.', labels: ['kind'] }).of('a').value = count
+    metrics.gauge({ name: 'held', help: 'Held.', aggregator: 'max', read: () => count })
+    metrics
+      .histogram({ name: 'size', help: 'Size.', bounds: [10] })
+      .of()
+      .observe(count)
+    return metrics.snapshot()
+  }
+  const families = await aggregate([await snapshotOf(3), await snapshotOf(40)])
+  const text = (await render(families)).body
+  for (const line of ['done_total{kind="a"} 43', 'held 40', 'size_bucket{le="10"} 1', 'size_sum 43', 'size_count 2'])
+    t.ok(text.split('\n').includes(line), line)
+  const open = (await render(families, 'application/openmetrics-text;version=1.0.0')).body
+  t.match(open, /^# TYPE done counter\ndone_total\{kind="a"\} 43$/m)
+})
