@@ -155,7 +155,10 @@ export class Answers {
     const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
     if (!gateway || !(await gateway.features()).objectRecords) return stored
     const object = await gateway.stat(bucket, key)
-    return object?.record === undefined ? stored : recordOf(bucket, object, stored)
+    if (object?.record === undefined) return stored
+    const known = recordOf(bucket, object, stored)
+    // What the state has lost opens nothing.
+    return known && { ...known, acl: validRecord(object, stored)?.acl }
   }
 
   #principal(): Principal {

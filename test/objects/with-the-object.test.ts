@@ -204,6 +204,24 @@ t.test('a store that has lost its records leaves the last tags and the last ACL'
   t.equal((await unsignedRequest(endpoint, { method: 'GET', path: '/box/k' })).status, 403)
   t.equal((await send('PUT', '/box/k', { query: { tagging: '' }, body: tagging })).status, 200)
   t.notMatch((await send('GET', '/box/k', { query: { acl: '' } })).body, 'AllUsers')
+
+  await send('PUT', '/box/open', { body: 'x', headers: { 'x-amz-tagging': 'who=open', 'x-amz-acl': 'public-read' } })
+  const tagged = { StringEquals: { 's3:ExistingObjectTag/who': 'nobody' } }
+  const deny = {
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 's3:GetObject',
+    Resource: 'arn:aws:s3:::box/*',
+    Condition: tagged,
+  }
+  const policy = JSON.stringify({ Version: '2012-10-17', Statement: [deny] })
+  t.equal((await send('PUT', '/box', { query: { policy: '' }, body: policy })).status, 204)
+  t.match((await send('GET', '/box/open', { query: { acl: '' } })).body, 'AllUsers')
+  t.equal(
+    (await unsignedRequest(endpoint, { method: 'GET', path: '/box/open' })).status,
+    403,
+    'a lost ACL opens nothing',
+  )
 })
 
 t.test('what the gateway keeps is bounded, and anything else that stands there is ignored', async (t) => {
