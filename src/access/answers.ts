@@ -1,18 +1,19 @@
 import type { Asked, Owned } from '../api/access.js'
-import type { Gateway } from '../api/gateway.js'
+import type { GatewayObject } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import { recordOf, validRecord } from '../objects/object-record.js'
+import { decidingRecord, validRecord } from '../objects/object-record.js'
 import { confirmed, isUnconfirmed } from '../objects/serialized-write.js'
 import { arnOf, conditionsOf } from './conditions.js'
 import { type Decision, type Documents, decide } from './decide.js'
 import { hasPolicies, type ParsedDocuments, policiesOf, sessionPolicyOf } from './documents.js'
 import type { OwnerGateway } from './grants.js'
-import { lasting } from './policy.js'
+import { lasting, ofAnyTags, type Policy } from './policy.js'
 import type { Principal } from './question.js'
 
 export interface AuthorizerDeps {
@@ -35,14 +36,16 @@ interface Answer {
   readonly identityAllows: () => boolean
   /** The outcome by those statements alone that hold whatever a later request is like. */
   readonly lastingOutcome: () => Decision['outcome']
+  /** True if another outcome is possible by the tags of the object. */
+  readonly dependsOnTags: () => boolean
   /** The gateway's rules allow the same, and decide. */
   readonly byGateway: boolean
 }
 
 interface AnswerByRecord {
-  /** The record that the answer depends on. */
-  readonly record?: ObjectRecord | undefined
   readonly answered: Answer
+  /** True if the object that the gateway shows is allowed, too. Absent where no record matters. */
+  readonly holdsFor?: (object: GatewayObject) => Promise<boolean>
 }
 
 const OF_UPLOADS = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
@@ -85,80 +88,84 @@ export class Answers {
     }
     const decision = decide(question, given)
     const delegated = documents?.policy?.delegated === true && decision.outcome === 'allow'
+    const outcomeBy = (change: (policy: Policy) => Policy) =>
+      decide(question, {
+        ...given,
+        policy: given.policy && change(given.policy),
+        identityPolicies: given.identityPolicies?.map(change),
+        sessionPolicy: given.sessionPolicy && change(given.sessionPolicy),
+      }).outcome
     return {
       decision,
       identityAllows: () => identityOnly(question, given),
-      lastingOutcome: () =>
-        decide(question, {
-          ...given,
-          policy: given.policy && lasting(given.policy),
-          identityPolicies: given.identityPolicies?.map((policy) => lasting(policy)),
-          sessionPolicy: given.sessionPolicy && lasting(given.sessionPolicy),
-        }).outcome,
+      lastingOutcome: () => outcomeBy(lasting),
+      dependsOnTags: () =>
+        outcomeBy((policy) => ofAnyTags(policy, 'most')) === 'allow' &&
+        outcomeBy((policy) => ofAnyTags(policy, 'least')) !== 'allow',
       byGateway: delegated && decide(question, { ...given, policy: undefined }).outcome !== 'allow',
     }
   }
 
   /** True if a later request like this, of another time and from another address, gets the same outcome. */
   async lasts(asked: Asked, documents: ParsedDocuments | undefined): Promise<boolean> {
-    const record = await this.#recordOf(documents, asked)
-    const { decision, lastingOutcome } = await this.to(asked, documents, record)
+    const { decision, lastingOutcome } = (await this.byRecord(asked, documents, false)).answered
     return decision.outcome === lastingOutcome()
   }
 
   /**
    * As `to`, by the record of the object, if it has one that is about the present object. The gateway is asked for that
    * only where it can change the outcome.
-   * @param ties an allowance becomes a grant for exactly the object of the record, so nothing stale can be granted
+   * @param ties an allowance becomes a grant for exactly the object that is decided on, so nothing stale can be granted
    */
   async byRecord(asked: Asked, documents: ParsedDocuments | undefined, ties: boolean): Promise<AnswerByRecord> {
-    const record = await this.#recordOf(documents, asked)
-    const answered = await this.to(asked, documents, record)
-    if (!record) return { record, answered }
-    const without = await this.to(asked, documents)
+    const { bucket, key } = asked
+    const matters = this.#matters(documents, asked)
+    if (!matters || bucket === undefined || key === undefined) return { answered: await this.to(asked, documents) }
+    const by = async (record: ObjectRecord | undefined): Promise<AnswerByRecord> => ({
+      answered: await this.to(asked, documents, record),
+      holdsFor: async (object) => {
+        if (record && !validRecord(object, confirmed(object, record))) return false
+        const deciding = decidingRecord(bucket, object, record)
+        return deciding === record || (await this.to(asked, documents, deciding)).decision.outcome === 'allow'
+      },
+    })
+    const stored = await this.#deps.state.objects.get(bucket, key)
+    const given = await by(stored)
+    const { answered } = given
+    const without = stored ? await this.to(asked, documents) : answered
     const { outcome } = answered.decision
     const isTied = ties && outcome === 'allow'
     const isSame = outcome === without.decision.outcome
     // Tied to a stale record, a grant that holds without it would not open the present object.
-    if (isSame !== isTied) return { record, answered }
+    const mayBeStale = stored !== undefined && isSame === isTied
+    // A tag may refuse what its absence allows: it counts from the moment of its object on, if the gateway keeps it.
+    const byTags = matters.byTags && (answered.dependsOnTags() || without.dependsOnTags())
+    if (!mayBeStale && !byTags) return given
     const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
-    return !gateway || (await isCurrent(gateway, record)) ? { record, answered } : { answered: without }
+    if (!gateway || (!mayBeStale && !(await gateway.features()).objectRecords)) return given
+    try {
+      return await by(presentRecord(bucket, await gateway.stat(bucket, key), stored))
+    } catch (error) {
+      // The operation itself meets the same refusal, or needs no look.
+      if (error instanceof S3Error && error.status < 500) return given
+      throw error
+    }
   }
 
-  /** Reads the record where the decision can depend on it. */
-  async #recordOf(
+  /** Undefined where no record of an object can matter. */
+  #matters(
     documents: ParsedDocuments | undefined,
     { action, bucket, key, more }: Asked,
-  ): Promise<ObjectRecord | undefined> {
+  ): { readonly byTags: boolean } | undefined {
     const { caller } = this.#request
     const name = action.toLowerCase()
     if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
     const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
-    const policies = [documents?.policy?.parsed, ...own]
-    const byTags = policies.some((policy) => policy?.byTags)
+    const byTags = [documents?.policy?.parsed, ...own].some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
     const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
-    const matters =
-      byTags || (byAcl && !more?.ofNew && documents !== undefined && documents.ownership !== 'BucketOwnerEnforced')
-    if (!matters) return undefined
-    const stored = this.#deps.state.objects.get(bucket, key)
-    return byTags ? this.#withGateway(documents, bucket, key, await stored) : stored
-  }
-
-  /** A tag may refuse what its absence allows: it counts from the moment of its object on, if the gateway keeps it. */
-  async #withGateway(
-    documents: ParsedDocuments | undefined,
-    bucket: string,
-    key: string,
-    stored: ObjectRecord | undefined,
-  ): Promise<ObjectRecord | undefined> {
-    const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
-    if (!gateway || !(await gateway.features()).objectRecords) return stored
-    const object = await gateway.stat(bucket, key)
-    if (object?.record === undefined) return stored
-    const known = recordOf(bucket, object, stored)
-    // What the state has lost opens nothing.
-    return known && { ...known, acl: validRecord(object, stored)?.acl }
+    const enabled = documents !== undefined && documents.ownership !== 'BucketOwnerEnforced'
+    return byTags || (byAcl && !more?.ofNew && enabled) ? { byTags } : undefined
   }
 
   #principal(): Principal {
@@ -208,13 +215,16 @@ function resourceOf({ bucket, key }: Asked): string {
 }
 
 /**
- * True if the record is about the present object: a write that needs no record leaves the one of the replaced object. A
- * record that still lacks its stamp counts, so that a restriction never lapses.
+ * The record of the present object: a write that needs no record leaves the one of the replaced object. A record that
+ * still lacks its stamp counts, so that a restriction never lapses.
  */
-async function isCurrent(gateway: Pick<Gateway, 'stat'>, record: ObjectRecord): Promise<boolean> {
-  const object = await gateway.stat(record.bucket, record.key)
+function presentRecord(
+  bucket: string,
+  object: GatewayObject | undefined,
+  stored: ObjectRecord | undefined,
+): ObjectRecord | undefined {
   // A legacy gateway does not show the marker of a folder that has content.
-  if (!object) return record.stamp === MARKER_STAMP
-  const known = confirmed(object, record)
-  return validRecord(object, known) !== undefined || isUnconfirmed(known, object)
+  if (!object) return stored?.stamp === MARKER_STAMP ? stored : undefined
+  const known = confirmed(object, stored)
+  return decidingRecord(bucket, object, known) ?? (isUnconfirmed(known, object) ? known : undefined)
 }

@@ -144,7 +144,7 @@ class RequestAuthorizer implements Authorizer {
         message: 'Policies and ACLs decide on no key with the path element "." or "..", which may be resolved later.',
       })
     }
-    const { record, answered } = await this.#answers().byRecord(asked, documents, !ofOwner && !replaces)
+    const { answered, holdsFor } = await this.#answers().byRecord(asked, documents, !ofOwner && !replaces)
     const { decision, identityAllows, byGateway } = answered
     this.#reason = `${asked.action}: ${decision.outcome}: ${decision.reason}`
     if (decision.outcome === 'explicit deny') {
@@ -169,7 +169,7 @@ class RequestAuthorizer implements Authorizer {
       mayList,
       ...(key !== undefined && { key }),
       ...(asked.prefix !== undefined && { prefix: asked.prefix }),
-      ...(record && !replaces && { record }),
+      ...(holdsFor && !replaces && { holdsFor }),
     }
   }
 

@@ -1,13 +1,10 @@
 import type { Access, Owned, RequireOwner } from '../api/access.js'
 import type { Gateway, GatewayObject, ListQuery } from '../api/gateway.js'
 import type { Credentials } from '../api/identity.js'
-import type { ObjectRecord } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { type GatewayUse, wrapGateway } from '../gateway/wrap-gateway.js'
-import { validRecord } from '../objects/object-record.js'
-import { confirmed } from '../objects/serialized-write.js'
 import { restrictGateway } from './restrict-gateway.js'
 import type { Rights } from './rights.js'
 
@@ -22,8 +19,8 @@ export interface Grant {
   readonly prefix?: string
   /** The gateway, accessed with the account that owns the bucket. */
   readonly gateway: Gateway
-  /** The record of the object that the decision depends on. Another object under this key is not granted. */
-  readonly record?: ObjectRecord
+  /** True if the decision holds for the object that the gateway shows. Absent: for any. */
+  readonly holdsFor?: (object: GatewayObject) => Promise<boolean>
   /** Whether the caller may list the bucket, and so learn that a key does not exist. */
   readonly mayList: () => Promise<boolean>
   /** The operation may change data of the bucket that only this server keeps. */
@@ -93,11 +90,6 @@ export class Grants {
   }
 }
 
-/** True if the grant is about this object, and not about another one that has replaced it. */
-function isAbout({ record }: Grant, object: GatewayObject): boolean {
-  return record === undefined || validRecord(object, confirmed(object, record)) !== undefined
-}
-
 /** Actions, in lower case, that look at an object. */
 export const READS: readonly string[] = [
   's3:getobject',
@@ -162,7 +154,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
       const grant = toLookAt(bucket, key)
       if (!grant) return base.stat(bucket, key)
       const object = await gatewayOf(grant).stat(bucket, key)
-      if (object && !isAbout(grant, object)) throw new S3Error('AccessDenied')
+      if (object && (await grant.holdsFor?.(object)) === false) throw new S3Error('AccessDenied')
       if (!object) await requireMayList(grant)
       return object
     },
@@ -175,9 +167,13 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
           if (error instanceof S3Error && error.code === 'NoSuchKey') await requireMayList(grant)
           throw error
         })
-      if (isAbout(grant, download.object)) return download
-      download.discard()
-      throw new S3Error('AccessDenied')
+      try {
+        if ((await grant.holdsFor?.(download.object)) === false) throw new S3Error('AccessDenied')
+        return download
+      } catch (error) {
+        download.discard()
+        throw error
+      }
     },
     upload(bucket, key, length, attributes) {
       const grant = grants.find(bucket, key, WRITES) ?? (length === 0 ? grants.removesBelow(bucket, key) : undefined)

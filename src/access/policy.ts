@@ -2,7 +2,15 @@ import { isBroad } from '../common/cidr.js'
 import { hasPrototypeKey, repeatedName } from '../common/json.js'
 import type { Condition } from './language/conditions.js'
 import { isOpen, type Lookup, malformed, shown, type Template } from './language/patterns.js'
-import { applies, asksFor, lastingStatement, mayAllow, readStatement, type Statement } from './language/statement.js'
+import {
+  applies,
+  asksFor,
+  assuming,
+  lastingStatement,
+  mayAllow,
+  readStatement,
+  type Statement,
+} from './language/statement.js'
 import type { Question, Verdict } from './question.js'
 
 /** A parsed policy of a bucket or an identity. */
@@ -94,6 +102,16 @@ export function evaluatePolicy({ statements }: Policy, question: Question): Verd
  */
 export function lasting(policy: Policy): Policy {
   return { ...policy, statements: policy.statements.flatMap((statement) => lastingStatement(statement) ?? []) }
+}
+
+/** Returns what the policy allows at most or at least, whatever tags the object has. */
+export function ofAnyTags(policy: Policy, how: 'most' | 'least'): Policy {
+  const kept = how === 'most' ? 'Allow' : 'Deny'
+  const statements = policy.statements.flatMap((statement) => {
+    if (!asksFor(statement, EXISTING_TAG)) return statement
+    return statement.effect === kept ? assuming(statement, EXISTING_TAG) : []
+  })
+  return { ...policy, statements }
 }
 
 /** True if the policy allows everybody the action on some resource, under some conditions. */

@@ -45,6 +45,8 @@ export interface StoredObject {
   readonly writeId?: string
   /** The gateway keeps a part of the record, too. */
   readonly recordAtGateway?: true
+  /** The ACL is known from the gateway alone, and opens nothing. */
+  readonly aclAtGateway?: true
 }
 
 export type StoreEntry =

@@ -121,6 +121,7 @@ export function joinRecord(bucket: string, object: GatewayObject, record: Object
     stamp: object.stamp,
     ...(object.writeId === undefined ? {} : { writeId: object.writeId }),
     ...(object.record === undefined ? {} : { recordAtGateway: true }),
+    ...(valid?.acl && !validRecord(object, record) ? { aclAtGateway: true } : {}),
   }
 }
 

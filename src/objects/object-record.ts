@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
@@ -48,13 +49,23 @@ const schema = z.object({
 
 type Shared = Pick<ObjectRecord, 'tags' | 'acl' | 'label' | 'checksum' | 'partSizes'>
 
+/** True where nothing in the record changes what a caller may do with the object or how it is selected. */
+function isPlain({ tags, acl, label }: Shared): boolean {
+  return !tags?.length && !acl && label === undefined
+}
+
 /**
- * Returns the text to keep at the gateway. Undefined where nothing in the record changes what a caller may do with the
- * object or how it is selected, which saves the gateway the text of most objects; and where the text is too long.
+ * Returns the text to keep at the gateway with a new object. Undefined for a plain record, which saves the gateway the
+ * text of most objects; and where the text is too long, even without the sizes of the parts and the checksum.
  */
-export function textOf({ tags, acl, label, checksum, partSizes }: Shared): string | undefined {
-  if (!tags?.length && !acl && label === undefined) return undefined
-  const text = JSON.stringify({ tags, acl, label, checksum, partSizes } satisfies Shared).replace(
+export function textOf(record: Shared): string | undefined {
+  if (isPlain(record)) return undefined
+  const { tags, acl, label, checksum, partSizes } = record
+  return written({ tags, acl, label, checksum, partSizes }) ?? written({ tags, acl, label })
+}
+
+function written(shared: Shared): string | undefined {
+  const text = JSON.stringify(shared).replace(
     /[\x7f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
@@ -99,6 +110,23 @@ export function recordOf(
   return etag === undefined ? undefined : { bucket, key, stamp, size, etag, contentType, headers, metadata, ...shared }
 }
 
+/**
+ * The record by which access to the object is decided. Where the gateway has the later part, its tags and its owner
+ * count, and of its grants those that the state has, too: what the state has lost, or does not have yet, opens nothing.
+ */
+export function decidingRecord(
+  bucket: string,
+  object: GatewayObject,
+  record: ObjectRecord | undefined,
+): ObjectRecord | undefined {
+  const valid = validRecord(object, record)
+  const known = recordOf(bucket, object, record)
+  if (!known?.acl || known === valid) return known
+  const { owner, grants } = known.acl
+  const both = grants.filter((grant) => valid?.acl?.grants.some((other) => isDeepStrictEqual(grant, other)))
+  return { ...known, acl: { owner, grants: both } }
+}
+
 /** True if the record is that of a later write than the object: the object was read before it was replaced. */
 export function isOvertaken(object: GatewayObject, record: ObjectRecord | undefined): boolean {
   if (record?.fence === undefined || object.fence === undefined || record.key !== object.key) return false
@@ -115,10 +143,12 @@ export async function keepAtGateway(
   lock: HeldLock,
 ): Promise<void> {
   const { bucket, key, stamp } = record
+  // Without a text, earlier tags of the state would count if the state is not written.
+  const text = isPlain(record) ? '{}' : (textOf(record) ?? '')
   for (let attempt = 1; ; attempt++) {
     lock.ensure()
     try {
-      return await gateway.keepRecord(bucket, key, { stamp, record: textOf(record) ?? '', fence: lock.fence })
+      return await gateway.keepRecord(bucket, key, { stamp, record: text, fence: lock.fence })
     } catch (error) {
       if (!(error instanceof WriteRefused) || error.last === undefined || attempt >= ATTEMPTS) throw error
       await lock.raise(error.last)

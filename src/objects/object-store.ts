@@ -110,7 +110,7 @@ export class ObjectStore implements Store {
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
       const object = present(await this.findToWrite(bucket, key), key)
-      if (tags ?? object.tags) await this.#keep(object, { tags }, lock)
+      if (tags ?? object.tags ?? object.recordAtGateway) await this.#keep(object, { tags }, lock)
       const { size, etag } = object
       await hooks.objectTagged({ ...cause, bucket, key, size, etag, time: Date.now() })
     }
@@ -123,7 +123,7 @@ export class ObjectStore implements Store {
     const run = async (lock: HeldLock) => {
       const object = await this.findToWrite(bucket, key)
       if (object?.stamp !== stamp) return false
-      if (acl ?? object.acl) await this.#keep(object, { acl }, lock)
+      if (acl ?? object.acl ?? object.recordAtGateway) await this.#keep(object, { acl }, lock)
       return true
     }
     return state.locks.withKey(bucket, key, run, this.#waiting())
@@ -189,8 +189,10 @@ export class ObjectStore implements Store {
 
   /** Writes the object's record with `change` applied. */
   async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
-    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, ...record } = object
-    const next = { ...record, ...change }
+    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, aclAtGateway, ...record } = object
+    // Another change does not open an object by an ACL that the state does not have.
+    const closed = aclAtGateway && record.acl && { acl: { owner: record.acl.owner, grants: [] } }
+    const next = { ...record, ...closed, ...change }
     if (recordAtGateway && ('tags' in change || 'acl' in change)) await keepAtGateway(this.#deps.gateway, next, lock)
     lock.ensure()
     await this.#deps.state.objects.set(next, lock)

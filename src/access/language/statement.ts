@@ -178,14 +178,30 @@ function requireAptKeys(words: readonly string[], conditions: readonly Condition
 
 /** True if the statement depends on the value of a key that begins like this, in a condition or a variable. */
 export function asksFor({ resources, conditions }: Statement, prefix: string): boolean {
-  const inConditions = conditions.flatMap(({ operands }) => operands.flatMap(({ template }) => template ?? []))
   return (
-    conditions.some(({ key }) => key.startsWith(prefix)) ||
-    [...resources.patterns, ...inConditions].some(({ parts }) =>
-      parts.some((part) => typeof part === 'object' && part.key.startsWith(prefix)),
-    )
+    conditions.some((condition) => holdsBy(condition, prefix)) || resources.patterns.some((one) => names(one, prefix))
   )
 }
+
+function holdsBy({ key, operands }: Condition, prefix: string): boolean {
+  return key.startsWith(prefix) || operands.some(({ template }) => template && names(template, prefix))
+}
+
+function names({ parts }: Template, prefix: string): boolean {
+  return parts.some((part) => typeof part === 'object' && part.key.startsWith(prefix))
+}
+
+/** Returns the statement as if all of it that depends on keys which begin like this held. */
+export function assuming(statement: Statement, prefix: string): Statement {
+  const { resources, conditions } = statement
+  return {
+    ...statement,
+    conditions: conditions.filter((condition) => !holdsBy(condition, prefix)),
+    ...(resources.patterns.some((one) => names(one, prefix)) && { resources: EVERY_RESOURCE }),
+  }
+}
+
+const EVERY_RESOURCE: Statement['resources'] = { negated: true, patterns: [] }
 
 /**
  * Returns the statement as it holds for every later request of the same caller; undefined for an Allow that does not.
@@ -196,7 +212,7 @@ export function lastingStatement(statement: Statement): Statement | undefined {
   const varies = resources.patterns.some(({ parts }) => parts.some((part) => typeof part === 'object' && 'key' in part))
   if (conditions.length === 0 && !varies) return statement
   if (effect === 'Allow') return undefined
-  return { ...statement, conditions: [], ...(varies && { resources: { negated: true, patterns: [] } }) }
+  return { ...statement, conditions: [], ...(varies && { resources: EVERY_RESOURCE }) }
 }
 
 /** Returns as whom a statement that applies to the question names its principal; undefined if it does not apply. */
