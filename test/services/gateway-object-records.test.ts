@@ -84,6 +84,8 @@ t.test('a later record replaces it, in the order of the writes to the key', asyn
     [fence + 9, '\n'],
   ] as const)
     t.not(await set(at, record), 'ok', `${at} ${record.slice(0, 5)}`)
+  const last = (await put(2 ** 52)).headers['x-cloud-generation']
+  t.equal(await set(fence + 10, 'd', last), 'ok', 'the highest fence keeps no other out')
 })
 
 t.test(

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { wholeSeconds } from '../../clock.js'
+import type { HeaderList } from '../../http/errors.js'
 import { reply } from '../../http/reply.js'
 import { parseRange, replyFile } from '../../http/send.js'
 import { bodyRefusalOf, type Identity, isAllowed, owns } from '../access.js'
@@ -51,12 +52,12 @@ async function identify({ context, identity }: Exchange, token: string | null): 
  */
 async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
-  const { row, body } = await openObject(exchange, bucket, key)
+  const { row, body, record } = await openObject(exchange, bucket, key)
   try {
     const broken = breaksHeader(exchange, key)
     if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
-    if (byOwner) headers.push(...recordHeaders(exchange, row))
+    if (byOwner) headers.push(...record)
     const ignored = context.quirks.has('ignore-range')
     const verdict = ignored ? 'go on' : evaluate(request.headers, row)
     if (verdict === 'not modified') return reply(exchange, 304, headers)
@@ -76,25 +77,29 @@ async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer, by
 
 interface Opened {
   readonly row: ObjectRow
+  /** What the owner of the bucket may see of the record. */
+  readonly record: HeaderList
   /** Absent for HEAD. */
   readonly body?: Buffer | FileHandle
 }
 
 /** An overwrite may remove the file between the index lookup and the opening of the file: then look again. */
-async function openObject({ context, request }: Exchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
+async function openObject(exchange: Exchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
+  const { context, request } = exchange
   let missing: string | undefined
   for (;;) {
     const row = context.objects.find(bucket.id, key)
     if (row === undefined || context.rules.isHidden(bucket.id, key)) throw new GatewayError('NoSuchKey')
-    if (request.method === 'HEAD') return { row }
+    const record = recordHeaders(exchange, row)
+    if (request.method === 'HEAD') return { row, record }
     if (row.bodyAt === 'network') throw new GatewayError('InvalidObjectState')
     if (row.bodyAt === 'index') {
       const body = context.objects.inlineBody(row.generation)
       if (body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
-      return { row, body }
+      return { row, record, body }
     }
     try {
-      return { row, body: await context.blobs.open(row.generation) }
+      return { row, record, body: await context.blobs.open(row.generation) }
     } catch (error) {
       const gone = (error as NodeJS.ErrnoException).code === 'ENOENT'
       if (!gone || missing === row.generation) throw error

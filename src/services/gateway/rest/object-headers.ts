@@ -128,8 +128,8 @@ export function readRecord({ request, identity, context }: Exchange, bucket: Buc
 }
 
 /**
- * The record of the object and the fence of its last write, for a client that asks for them with x-cloud-with-record.
- * @param bucket that the client owns
+ * The record of the object and the fence of its last write, for the owner of the bucket who asks for them with
+ * x-cloud-with-record. To be read together with the row: a later write removes the record.
  */
 export function recordHeaders({ request, context }: Exchange, row: ObjectRow): HeaderList {
   const { names, features, objects } = context

@@ -4,7 +4,7 @@ import type { Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
 import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
-import { type Fences, isRepeated, type LastWrite, type WriteOrder } from './fences.js'
+import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
 import { bytesHere, type Freed, type ObjectRow, type Objects } from './objects.js'
@@ -134,7 +134,8 @@ export class ObjectStore {
       this.#mustStillBe(bucket)
       const last = this.#objects.lastWrite(bucket.id, key)
       if (last?.generation !== generation) throw new GatewayError('OtherGeneration')
-      if (fence < last.fence) throw new GatewayError('Overtaken', { fence: last.fence })
+      // As for writes: the highest fence must not keep all others out.
+      if (fence < last.fence && last.fence < MAX_FENCE) throw new GatewayError('Overtaken', { fence: last.fence })
       this.#objects.keepRecord(bucket.id, key, generation, record, fence)
     }
     await this.#writer.run(run, { mayUseReserve: false })
