@@ -8,10 +8,11 @@ import {
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import type { HeldLock } from '../../src/api/locks.js'
-import type { State } from '../../src/api/state.js'
+import type { State, UploadRecord } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
+import { attemptsOf } from '../../src/state/uploads/uploads.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startInProcess } from '../support/server/in-process.js'
@@ -54,6 +55,18 @@ async function start(t: Test, mode: Mode, change: (state: State) => Partial<Stat
   const get = async () => (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString()
   return { between, put, complete, written, get }
 }
+
+t.test('an attempt of a proxy of an older release counts beside those of newer ones', (t) => {
+  const [one, other] = [
+    { request: 'one', before: null },
+    { request: 'other', before: 's' },
+  ]
+  const upload = { attempts: [one], attempted: other } as unknown as UploadRecord
+  t.same(attemptsOf(upload), [one, other])
+  t.same(attemptsOf({ attempted: other } as unknown as UploadRecord), [other])
+  t.same(attemptsOf({} as UploadRecord), [])
+  t.end()
+})
 
 t.test(
   'a second Complete begins while the first is unknown, and writes nothing when that turns out done',

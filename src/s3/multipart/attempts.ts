@@ -3,6 +3,7 @@ import type { Context } from '../../api/context.js'
 import type { CompletionAttempt, UploadRecord } from '../../api/state.js'
 import type { Attempt } from '../../api/store.js'
 import { S3Error, slowDown } from '../../common/errors/s3-error.js'
+import { attemptsOf } from '../../state/uploads/uploads.js'
 
 // The attempts to complete an upload, each with what must be known when its outcome is not: docs/consistency.md.
 
@@ -59,8 +60,7 @@ export function attemptOf(context: Context, upload: UploadRecord, fingerprint: s
  */
 export async function tookEffect(context: Context, upload: UploadRecord, fingerprint: string): Promise<boolean> {
   const { bucket, key } = upload
-  const { attempted, attempts: all = attempted ? [attempted] : [] } = upload
-  const attempts = all.filter(({ request }) => request === fingerprint)
+  const attempts = attemptsOf(upload).filter(({ request }) => request === fingerprint)
   if (attempts.length === 0) return false
   const object = await context.store.findToWrite(bucket, key)
   if (object?.writeId === writeIdOf(upload, fingerprint)) return false

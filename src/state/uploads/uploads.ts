@@ -32,6 +32,11 @@ interface UploadsOptions extends Logging {
   readonly now: () => number
 }
 
+/** The attempts to complete an upload. A proxy of an older release leaves those of newer ones, and adds one of its own. */
+export function attemptsOf({ attempts = [], attempted }: UploadRecord): readonly CompletionAttempt[] {
+  return attempted ? [...attempts, attempted] : attempts
+}
+
 /** S3's greatest part number. */
 const LAST_PART = 10_000
 
@@ -181,7 +186,8 @@ export class KeyvUploads implements Uploads {
     if (!isUploadId(uploadId)) throw noSuchUpload()
     const kept = await this.#uploads.change(uploadId, (upload) => {
       if (!upload) return upload
-      const { attempted, attempts: present = attempted ? [attempted] : [], ...rest } = upload
+      const { attempted, attempts: _, ...rest } = upload
+      const present = attemptsOf(upload)
       const attempts = change(present)
       return attempts === present ? upload : { ...rest, ...(attempts.length > 0 && { attempts }) }
     })
