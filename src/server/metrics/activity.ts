@@ -102,7 +102,8 @@ export class Activity {
 
   async #add(): Promise<void> {
     const oldest = this.#interval() - INTERVALS
-    for (const [interval, counts] of this.#counted) {
+    // A copy: a request that ends meanwhile would be met in the same run, and a busy server would never end it.
+    for (const [interval, counts] of [...this.#counted]) {
       this.#counted.delete(interval)
       if (interval <= oldest) continue
       try {
