@@ -36,9 +36,13 @@ t.plan(files.length)
 
 // The output of each file is kept.
 const children = []
+const empty = []
 t.on('spawn', (subtest) => {
   const kept = `.tap/test-results/${subtest.name}.tap`
   mkdirSync(dirname(kept), { recursive: true })
+  subtest.parser.once('complete', ({ count }) => {
+    if (count === 0) empty.push(subtest.name)
+  })
   subtest.on('process', (child) => {
     children.push(child)
     child.stdout.pipe(createWriteStream(kept))
@@ -47,6 +51,9 @@ t.on('spawn', (subtest) => {
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     for (const child of children) child.kill(signal)
+    // tap ends the process without them.
+    const { total, pass, fail } = t.counts
+    process.stdout.write(`# { total: ${total}, pass: ${pass}, fail: ${fail + 1} }\n`)
     t.bailout(signal)
   })
 }
@@ -59,7 +66,8 @@ for (const file of files) {
     name: file,
     buffered: true,
     timeout: Number(values.timeout) * 1000,
-    stdio: 'pipe',
+    // The reporter `tap` does not read the standard error of files.
+    stdio: values.reporter === 'tap' ? 'inherit' : 'pipe',
     env: {
       ...process.env,
       // Of the file's own subtests, which have 30 s otherwise.
@@ -69,3 +77,9 @@ for (const file of files) {
     },
   })
 }
+// tap takes a file without a test for one that is skipped.
+process.once('exit', () => {
+  if (empty.length === 0) return
+  console.error(`without a test: ${empty.join(', ')}`)
+  process.exitCode = 1
+})
