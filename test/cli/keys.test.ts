@@ -105,6 +105,8 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
     [['add', '--allow', 'deal:*'], 2, /actions requires rights/],
     [['add', '--access-key-id', 'x'], 2, /--secret-access-key/],
     [['add', '--access-key-id', 'next', '--secret-access-key', 'hunter2'], 2, /secretAccessKey must be 8/],
+    [['add', '--right', 'read:photos', '--allow', 'Deal'], 2, /actions\[0\] must be an action/],
+    [['add', '--account-secret-key', 'x'], 2, /--account-access-key and --account-secret-key go together/],
     [['add', 'more'], 2, /dealgate keys add takes no such/],
     [['remove', 'nobody'], 1, /no access key id nobody/],
   ]

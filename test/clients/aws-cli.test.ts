@@ -23,7 +23,7 @@ import { modes } from '../support/server/modes.js'
 
 /*
  * Each command costs a second of CPU time. The last version calls everything in the mode `full`; the older ones, which
- * send no checksum by default, copy files and state their checksums. In the mode `legacy`, folders and odd keys take
+ * send no checksum by default, copy files, folders and odd keys, and state their checksums. In the mode `legacy`, folders and odd keys take
  * other ways; sdk-v3 and rclone send parts there. Codes of errors that the program only prints are in s3/malformed and
  * sdk-v3.
  */
@@ -39,8 +39,11 @@ for (const mode of modes) {
     const server = await startDealgate(t, { mode })
     const cli = (t: Test, version: AwsVersion) => new Aws(version, server, temporaryFolder(t))
     const aws = cli(t, last)
-    await t.test('s3 folders', (t) => folders(t, aws))
-    await t.test('odd keys', (t) => oddKeys(t, aws))
+    for (const version of mode === 'full' ? versions : [last]) {
+      const program = version === last ? aws : cli(t, version)
+      await t.test(`s3 folders, ${version.name}`, (t) => folders(t, program))
+      await t.test(`odd keys, ${version.name}`, (t) => oddKeys(t, program))
+    }
     if (mode === 'legacy') return
     for (const version of versions)
       await t.test(`s3 files, ${version.name}`, (t) => files(t, cli(t, version), version === last))

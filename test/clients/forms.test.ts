@@ -25,6 +25,7 @@ import { createChecksum } from '../../src/common/checksums/checksums.js'
 import { bytes, MiB, md5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { findClient, run } from '../support/programs/run.js'
+import { endsWithUs } from '../support/server/child.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 const Bucket = 'forms'
@@ -333,6 +334,7 @@ async function browser(t: Test, client: S3Client): Promise<void> {
       // Its temporary files go with the folder; by a short path, for there is a socket among them.
       { stdio: 'ignore', cwd: folder, env: { PATH: process.env.PATH, HOME: folder, TMPDIR: '.' } },
     )
+    endsWithUs(child)
     const ended = once(child, 'close')
     try {
       for (let waited = 0; reports.length < count && waited < 60_000; waited += 50) await sleep(50)

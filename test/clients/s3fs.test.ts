@@ -16,17 +16,16 @@ import t, { type Test } from 'tap'
 import { bytes, MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { findClient, run, runAny } from '../support/programs/run.js'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 
 const path = await findClient(t, 's3fs')
 const fuse = await access('/dev/fuse', constants.R_OK | constants.W_OK).then(
   () => true,
   () => false,
 )
-if (path && !fuse) t.pass('s3fs is installed, but this machine has no /dev/fuse')
+if (path && !fuse) t.pass('s3fs', { skip: 'this machine has no /dev/fuse' })
 if (path && fuse) {
-  t.test('s3fs', async (t) => {
-    const server = await startDealgate(t)
+  inEachMode(t, async (t, server) => {
     const folder = await mountBucket(t, path, server, 's3fs-bucket')
     await t.test('files', (t) => files(t, folder))
     await t.test('folders', (t) => folders(t, folder))

@@ -68,6 +68,7 @@ t.test('a server and the commands refuse the data folder of a later version', as
   setVersion(join(server.data, 'services'), 1)
   setVersion(server.data, 2)
   for (const args of [
+    ['serve', ...ports],
     ['serve', '--workers', '2', ...ports],
     ['doctor', '--port', '0'],
   ]) {
@@ -75,4 +76,6 @@ t.test('a server and the commands refuse the data folder of a later version', as
     t.equal(code, 1, args.join(' '))
     t.match(stderr + stdout, refused, args.join(' '))
   }
+  setVersion(server.data, 1)
+  await server.start()
 })

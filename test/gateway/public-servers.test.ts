@@ -33,7 +33,7 @@ for (const [name, quirks] of Object.entries(servers)) {
     await t.test('missing objects', (t) => missing(t, server))
     await t.test('public buckets', (t) => publicBucket(t, server, other))
     // The texts of the others do not reach a program.
-    if (quirks.includes('erasure-folders')) await t.test('rclone', (t) => rclone(t, server))
+    if (quirks === 'legacy' || quirks.includes('erasure-folders')) await t.test('rclone', (t) => rclone(t, server))
     await t.test('folder objects', (t) => folders(t, server))
     await t.test('folder objects made elsewhere', (t) => foldersOfOthers(t, server, other))
     await t.test('names at the root', (t) => rootNames(t, server))

@@ -12,11 +12,14 @@ import { send } from '../../support/sign/send.js'
 const CLIENTS = resolve('.ci/clients/bin')
 
 const server = await startDealgate(t)
+// restic removes what its prune finds: at a gateway without the embedded one's features, too.
+const legacy = await startDealgate(t, { mode: 'legacy' })
 await t.test('s5cmd', (t) => s5cmd(t, server))
 await t.test('boto3', (t) => python(t, server, 'boto3', server.endpoint))
 await t.test('boto3, version 2', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_version2'))
 await t.test('minio-py', (t) => python(t, server, 'minio', `127.0.0.1:${server.port}`))
 await t.test('restic', (t) => restic(t, server))
+await t.test('restic, legacy', (t) => restic(t, legacy))
 
 async function s5cmd(t: Test, server: Dealgate): Promise<void> {
   const program = join(CLIENTS, 's5cmd')

@@ -19,8 +19,10 @@ export async function* checkBehaviour(subject: Subject, bench: Bench): AsyncGene
   await makeObject(one)
   const { operations } = subject.make()
   const before = await statuses(other, operations)
-  for (const [index, operation] of operations.entries()) {
-    yield result(`${operation.name}: its errors are S3's documents`, await errorProblem(one, operation, index))
+  const firstCall = operations.find(({ call, on }) => call && !['GET', 'HEAD'].includes(on.method))
+  for (const operation of operations) {
+    const isFirst = operation === firstCall
+    yield result(`${operation.name}: its errors are S3's documents`, await errorProblem(one, operation, isFirst))
     if (operation.call && operation.on.method === 'GET')
       yield result(
         `${operation.name}: ${LINKS[String(operation.call.presignable === true)]}`,
@@ -55,9 +57,9 @@ async function linkProblem(server: Running, operation: AnyOperation): Promise<st
  * Whatever is sent, the operation succeeds or says what is wrong with it; 502 to 504 are for upstreams that are not
  * here.
  */
-async function errorProblem(server: Running, operation: AnyOperation, index: number): Promise<string | undefined> {
+async function errorProblem(server: Running, operation: AnyOperation, isFirst: boolean): Promise<string | undefined> {
   // The host reads the bodies of calls, for each of them alike.
-  const some = operation.call && index > 0 ? BODIES.slice(0, -1) : BODIES
+  const some = operation.call && !isFirst ? BODIES.slice(0, -1) : BODIES
   const bodies = ['GET', 'HEAD'].includes(operation.on.method) ? [undefined] : some
   for (const body of bodies) {
     const answer = await ask(server, requestFor(operation, { ...(body && { body }) }))

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { Test } from 'tap'
+import { endsWithUs } from '../server/child.js'
 
 const TIMEOUT_MS = 120_000
 
@@ -43,6 +44,7 @@ export function runAny(command: string, args: readonly string[], options: RunOpt
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
     })
+    endsWithUs(child)
     const out: Buffer[] = []
     const err: Buffer[] = []
     child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
