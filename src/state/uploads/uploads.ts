@@ -32,7 +32,7 @@ interface UploadsOptions extends Logging {
   readonly now: () => number
 }
 
-/** The attempts to complete an upload. A proxy of an older release leaves those of newer ones, and adds one of its own. */
+/** The attempts to complete an upload. A proxy of an older release leaves those of newer ones, and adds its own. */
 export function attemptsOf({ attempts = [], attempted }: UploadRecord): readonly CompletionAttempt[] {
   return attempted ? [...attempts, attempted] : attempts
 }
