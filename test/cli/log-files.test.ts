@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, renameSync } from 'node:fs'
+import { constants as fs, readFileSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
@@ -75,7 +75,8 @@ t.test('SIGUSR2 before the files are open does not end the server', { skip: !isL
   const exit = once(server, 'exit')
   await until('the signal is caught', () => catches(server.pid ?? 0, 'SIGUSR2'))
   server.kill('SIGUSR2')
-  const reader = await open(access, 'r')
+  // A server that has ended opens nothing: without the flag, this would wait for it.
+  const reader = await open(access, fs.O_RDONLY | fs.O_NONBLOCK)
   await Promise.race([once(server.stdout, 'data'), exit])
   server.kill('SIGTERM')
   t.same(await exit, [0, null])

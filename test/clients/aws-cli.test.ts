@@ -24,8 +24,8 @@ import { modes } from '../support/server/modes.js'
 /*
  * Each command costs a second of CPU time. The last version calls everything in the mode `full`; the older ones, which
  * send no checksum by default, copy files, folders and odd keys, and state their checksums. In the mode `legacy`,
- * folders and odd keys take other ways; sdk-v3 and rclone send parts there. Codes of errors that the program only prints
- * are in s3/malformed and sdk-v3.
+ * folders and odd keys take other ways; sdk-v3 and rclone send parts there. Codes of errors that the program only
+ * prints are in s3/malformed and sdk-v3.
  */
 
 await prepareXxHash()
