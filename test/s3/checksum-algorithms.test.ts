@@ -113,7 +113,8 @@ t.test('full', async (t) => {
       t.match((await ask('HEAD', key, enabled)).headers, { [header]: value, 'x-amz-checksum-type': 'COMPOSITE' })
       const asked = { headers: { 'x-amz-object-attributes': 'Checksum,ObjectParts' } }
       const told = (await ask('GET', `${key}?attributes`, asked)).body.toString()
-      t.match(told, `<Checksum><Checksum${name}>${value}</Checksum${name}><ChecksumType>COMPOSITE</ChecksumType>`)
+      const bareValue = value.replace(/-2$/, '')
+      t.match(told, `<Checksum><Checksum${name}>${bareValue}</Checksum${name}><ChecksumType>COMPOSITE</ChecksumType>`)
       t.match(told, `<PartNumber>2</PartNumber><Size>3</Size><Checksum${name}>${OF_ABC[name]}</Checksum${name}>`)
 
       const copied = await ask('PUT', targetOf(B, 'copy'), {
