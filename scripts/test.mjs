@@ -1,10 +1,16 @@
 // `npm test -- [--jobs=4] [--timeout=2400] [--reporter=terse] [file ...]`: runs test files, named by their sources; all of
 // them but test/nodes by default. tap spawns each as a plain process, four at a time, and prints one report. `tap run`
 // would load its hooks for TypeScript, mocks and coverage into each of them, 1.5 s of CPU time that no test needs.
+import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ProcessInfo } from '@tapjs/processinfo'
 import { t } from 'tap'
+
+// tap would load its hooks into each file by NODE_OPTIONS, which every program that a file starts inherits: a server
+// would start a second later, and catch signals that are not its own.
+Object.defineProperty(ProcessInfo, 'spawn', { value: spawn })
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
