@@ -19,7 +19,7 @@ import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-server.js'
 import type { ProxyOptions } from './proxy-options.js'
-import { serverPlugin } from './reload-call.js'
+import { serverPlugin } from './server-plugin.js'
 
 function noGateway(): never {
   throw new Error('there is no gateway: this is a description of the operations')

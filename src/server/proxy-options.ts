@@ -15,7 +15,7 @@ import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
 import type { AuditLog } from './audit.js'
 import type { ScrapeFor } from './metrics/metrics-server.js'
-import type { Reload } from './reload-call.js'
+import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
 
 export interface ProxyOptions {
