@@ -96,10 +96,10 @@ export async function put(
             },
             logger,
           )
-          return record({ parts: deps, request, logger }, facts, result, marker, lock)
+          return record({ deps, request, logger }, facts, result, marker, lock)
         },
         async (result, lock) => {
-          await record({ parts: deps, request, logger }, facts, result, marker, lock)
+          await record({ deps, request, logger }, facts, result, marker, lock)
           await attempt?.landed()
         },
         logger,
@@ -144,13 +144,13 @@ function holds(lock: HeldLock): boolean {
 }
 
 interface Write {
-  readonly parts: StoreDeps
+  readonly deps: StoreDeps
   readonly request: PutRequest
   readonly logger: Logging
 }
 
 async function record(
-  { parts, request, logger }: Write,
+  { deps, request, logger }: Write,
   facts: BodyFacts,
   result: UploadResult,
   marker: boolean,
@@ -174,8 +174,8 @@ async function record(
     const stamp = marker ? MARKER_STAMP : result.stamp
     // Another proxy may have written meanwhile, and this record must not replace its record.
     lock.ensure()
-    if (request.partChecksums) await parts.partChecksums.set({ bucket, key, stamp }, request.partChecksums, lock)
-    await parts.state.objects.set(
+    if (request.partChecksums) await deps.partChecksums.set({ bucket, key, stamp }, request.partChecksums, lock)
+    await deps.state.objects.set(
       {
         bucket,
         key,
@@ -201,14 +201,14 @@ async function record(
         { err: result.problem, bucket },
         'could not confirm an upload yet: the object gateway does not show the object',
       )
-      void confirmLater(parts, logger, bucket, key, stamp, result.confirmed)
+      void confirmLater(deps, logger, bucket, key, stamp, result.confirmed)
     }
   }
   const { size } = facts
   const { name, origin } = request.event
   // Without spreads, which cost more than the rest of this function.
   const event: ObjectEvent = { name, origin, bucket, key, size, etag, time: Date.now() }
-  await parts.hooks.objectStored(request.authorized ? { ...event, authorized: request.authorized } : event)
+  await deps.hooks.objectStored(request.authorized ? { ...event, authorized: request.authorized } : event)
   return { etag, lastModified: result.lastModified, size, checksum }
 }
 
