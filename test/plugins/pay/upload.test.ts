@@ -7,79 +7,92 @@ import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { postFile } from '../../../plugins/pay/upload-client.js'
 import { ServiceClient } from '../../../src/plugins/upstream/service-client.js'
-import { newKeys } from '../../services/payment/payment-client.js'
+import { type Keys, newKeys } from '../../services/payment/payment-client.js'
 import { sha256 } from '../../support/content/content.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { answerTo, open, send, sign } from '../../support/sign/send.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
-import { guest, owner } from '../task/scene.js'
-import { link, startPayment, startPayProxy } from './scene.js'
+import { guest, owner, type TaskProxy } from '../task/scene.js'
+import { link, type PayScene, startPayment, startPayProxy } from './scene.js'
 
 /** `ipfs add` of `hello`. */
 const HELLO_CID = 'QmWfVY9y3xjsixTgbd9AorQxH7VtMpzfx2HaWtsoUYecaX'
 
-t.test('an object, in each variant', async (t) => {
-  await farFromMidnight()
-  for (const variant of ['a', 'b'] as const)
-    await t.test(variant, async (t) => {
-      const scene = await startPayment(t, variant)
-      const keys = newKeys()
-      await scene.fund(keys)
-      const proxy = await startPayProxy(t, scene, variant === 'b' ? { pay: { wallet: keys.address } } : {})
-      const { ask, refused, send } = proxy
-      await send('PUT', '/photos')
-      await send('PUT', '/photos/a/hello.txt', { body: 'hello' })
-      const target = '/photos/a/hello.txt?x-pay='
-      if (variant === 'a') {
-        t.equal(await refused('POST', target, { DurationDays: 180 }), 'WalletNotLinked')
-        await link(proxy, keys)
-      }
-      t.equal(await refused('POST', '/photos/none?x-pay=', { DurationDays: 180 }), 'NoSuchKey')
-      t.equal(await refused('POST', target, {}), 'InvalidArgument')
-      t.equal(await refused('POST', target, { DurationDays: 3 }), 'InvalidArgument', 'the service has bounds')
-      t.equal(await refused('POST', target, { DurationDays: 180 }, guest), 'AccessDenied')
-      const order = () =>
-        send('POST', `${target}&format=json`, { body: { duration: 180 }, headers: { 'x-amz-client-token': 'one' } })
-      const made = JSON.parse((await order()).body)
-      t.match(made, {
-        Bucket: 'photos',
-        Key: 'a/hello.txt',
-        JobId: /^j-/,
-        SourceFileUploadId: Number,
-        PayloadCid: HELLO_CID,
-        IpfsUrl: new RegExp(`/ipfs/${HELLO_CID}$`),
-        FileSize: 5,
-        WCid: new RegExp(`${HELLO_CID}$`),
-        DurationDays: 180,
-        ...(variant === 'a' && { Status: 'Pending' }),
+/** Runs a test with each variant of the service, and a wallet, which is linked later in variant a. */
+function inEachVariant(name: string, run: (t: Test, variant: 'a' | 'b', scene: VariantScene) => Promise<void>): void {
+  t.test(name, async (t) => {
+    await farFromMidnight()
+    for (const variant of ['a', 'b'] as const)
+      await t.test(variant, async (t) => {
+        const scene = await startPayment(t, variant)
+        const keys = newKeys()
+        const proxy = await startPayProxy(t, scene, variant === 'b' ? { pay: { wallet: keys.address } } : {})
+        await run(t, variant, { scene, keys, proxy })
       })
-      t.same(JSON.parse((await order()).body), made, 'a repeated token gives the same upload')
-      t.match(await ask('POST', target, { DurationDays: 181 }), { DurationDays: 181 }, 'other terms, another upload')
-      t.match(await ask('GET', '/-/pay/v1/uploads?file-name=hello.txt'), { TotalRecordCount: 2 })
-      t.match(await send('HEAD', '/photos/a/hello.txt'), {
-        headers: { 'x-amz-meta-pay-cid': HELLO_CID, 'x-amz-meta-pay-upload-id': String },
-      })
-      t.match(await ask('GET', target), {
-        Bucket: 'photos',
-        Uploads: [
-          { DurationDays: 181, Current: true, Status: 'Pending' },
-          {
-            JobId: made.JobId,
-            WCid: made.WCid,
-            Current: true,
-            Status: 'Pending',
-            Upload: { FileName: 'hello.txt', OfflineDeals: [] },
-          },
-        ],
-      })
-      await scene.payFor(keys, made.WCid)
-      await send('PUT', '/photos/a/hello.txt', { body: 'other' })
-      t.match(await ask('GET', target), { Uploads: [{}, { Current: false, Status: 'Processing' }] })
-      t.notOk('x-amz-meta-pay-cid' in (await send('HEAD', '/photos/a/hello.txt')).headers)
-      t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadObjectToIpfs' })
-    })
+  })
+}
+
+interface VariantScene {
+  readonly scene: PayScene
+  readonly keys: Keys
+  readonly proxy: TaskProxy
+}
+
+inEachVariant('an object, in each variant', async (t, variant, { scene, keys, proxy }) => {
+  await scene.fund(keys)
+  const { ask, refused, send } = proxy
+  await send('PUT', '/photos')
+  await send('PUT', '/photos/a/hello.txt', { body: 'hello' })
+  const target = '/photos/a/hello.txt?x-pay='
+  if (variant === 'a') {
+    t.equal(await refused('POST', target, { DurationDays: 180 }), 'WalletNotLinked')
+    await link(proxy, keys)
+  }
+  t.equal(await refused('POST', '/photos/none?x-pay=', { DurationDays: 180 }), 'NoSuchKey')
+  t.equal(await refused('POST', target, {}), 'InvalidArgument')
+  t.equal(await refused('POST', target, { DurationDays: 3 }), 'InvalidArgument', 'the service has bounds')
+  t.equal(await refused('POST', target, { DurationDays: 180 }, guest), 'AccessDenied')
+  const order = () =>
+    send('POST', `${target}&format=json`, { body: { duration: 180 }, headers: { 'x-amz-client-token': 'one' } })
+  const made = JSON.parse((await order()).body)
+  t.match(made, {
+    Bucket: 'photos',
+    Key: 'a/hello.txt',
+    JobId: /^j-/,
+    SourceFileUploadId: Number,
+    PayloadCid: HELLO_CID,
+    IpfsUrl: new RegExp(`/ipfs/${HELLO_CID}$`),
+    FileSize: 5,
+    WCid: new RegExp(`${HELLO_CID}$`),
+    DurationDays: 180,
+    ...(variant === 'a' && { Status: 'Pending' }),
+  })
+  t.same(JSON.parse((await order()).body), made, 'a repeated token gives the same upload')
+  t.match(await ask('POST', target, { DurationDays: 181 }), { DurationDays: 181 }, 'other terms, another upload')
+  t.match(await ask('GET', '/-/pay/v1/uploads?file-name=hello.txt'), { TotalRecordCount: 2 })
+  t.match(await send('HEAD', '/photos/a/hello.txt'), {
+    headers: { 'x-amz-meta-pay-cid': HELLO_CID, 'x-amz-meta-pay-upload-id': String },
+  })
+  t.match(await ask('GET', target), {
+    Bucket: 'photos',
+    Uploads: [
+      { DurationDays: 181, Current: true, Status: 'Pending' },
+      {
+        JobId: made.JobId,
+        WCid: made.WCid,
+        Current: true,
+        Status: 'Pending',
+        Upload: { FileName: 'hello.txt', OfflineDeals: [] },
+      },
+    ],
+  })
+  await scene.payFor(keys, made.WCid)
+  await send('PUT', '/photos/a/hello.txt', { body: 'other' })
+  t.match(await ask('GET', target), { Uploads: [{}, { Current: false, Status: 'Processing' }] })
+  t.notOk('x-amz-meta-pay-cid' in (await send('HEAD', '/photos/a/hello.txt')).headers)
+  t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadObjectToIpfs' })
 })
 
 t.test('an object of several blocks, and one without bytes', async (t) => {
@@ -191,51 +204,40 @@ const TARGET = '/-/pay/v1/uploads?duration-days=180&file-name=a%2Fhello.txt&form
 
 const UPLOAD = '/api/v1/storage/ipfs/upload'
 
-t.test('a file, in each variant', async (t) => {
-  await farFromMidnight()
-  for (const variant of ['a', 'b'] as const)
-    await t.test(variant, async (t) => {
-      const scene = await startPayment(t, variant)
-      const keys = newKeys()
-      const proxy = await startPayProxy(t, scene, variant === 'b' ? { pay: { wallet: keys.address } } : {})
-      const { ask, send } = proxy
-      const post = (target = TARGET, headers: Record<string, string> = {}, body = 'hello', by = owner) =>
-        send('POST', target, { body, headers: { 'content-type': 'text/plain', ...headers }, keys: by })
-      if (variant === 'a') {
-        t.match(await post(), { status: 403, body: /WalletNotLinked/ })
-        await link(proxy, keys)
-      }
-      t.match(await post(TARGET, {}, 'hello', guest), { status: 403, body: /AccessDenied/ })
-      t.match(await post('/-/pay/v1/uploads?file-name=x'), { status: 400, body: /duration-days/ })
-      t.match(
-        await post(TARGET.replace('180', '3')),
-        { status: 400, body: /InvalidArgument/ },
-        'the service has bounds',
-      )
-      const unsigned = await unsignedRequest(proxy.endpoint, { method: 'POST', path: '/-/pay/v1/uploads', body: 'x' })
-      t.equal(unsigned.status, 403)
-      const token = { 'x-amz-client-token': 'one' }
-      const made = JSON.parse((await post(TARGET, token)).body)
-      t.match(made, {
-        JobId: /^j-/,
-        SourceFileUploadId: Number,
-        PayloadCid: HELLO_CID,
-        FileSize: 5,
-        WCid: new RegExp(`${HELLO_CID}$`),
-        DurationDays: 180,
-        ...(variant === 'a' && { Status: 'Pending' }),
-      })
-      t.notOk('Bucket' in made)
-      t.same(JSON.parse((await post(TARGET, token)).body), made, 'a repeated token gives the same upload')
-      t.match(await post(TARGET, token, 'other'), { body: /IdempotencyParameterMismatch/ })
-      t.match(await post(TARGET, {}, 'third'), { status: 200 })
-      t.match(await post(TARGET, {}, 'third'), { status: 409, body: /DuplicateRequest/ }, 'the same content soon after')
-      t.match(await post(TARGET, {}, 'other'), { status: 200 }, 'another content')
-      t.match(await post(TARGET, {}, ''), { status: 200, body: /QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH/ })
-      t.match(await ask('GET', '/-/pay/v1/uploads?file-name=hello.txt'), { TotalRecordCount: 4 })
-      t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadToIpfs' })
-      t.equal(await (await fetch(made.IpfsUrl)).text(), 'hello')
-    })
+inEachVariant('a file, in each variant', async (t, variant, { keys, proxy }) => {
+  const { ask, send } = proxy
+  const post = (target = TARGET, headers: Record<string, string> = {}, body = 'hello', by = owner) =>
+    send('POST', target, { body, headers: { 'content-type': 'text/plain', ...headers }, keys: by })
+  if (variant === 'a') {
+    t.match(await post(), { status: 403, body: /WalletNotLinked/ })
+    await link(proxy, keys)
+  }
+  t.match(await post(TARGET, {}, 'hello', guest), { status: 403, body: /AccessDenied/ })
+  t.match(await post('/-/pay/v1/uploads?file-name=x'), { status: 400, body: /duration-days/ })
+  t.match(await post(TARGET.replace('180', '3')), { status: 400, body: /InvalidArgument/ }, 'the service has bounds')
+  const unsigned = await unsignedRequest(proxy.endpoint, { method: 'POST', path: '/-/pay/v1/uploads', body: 'x' })
+  t.equal(unsigned.status, 403)
+  const token = { 'x-amz-client-token': 'one' }
+  const made = JSON.parse((await post(TARGET, token)).body)
+  t.match(made, {
+    JobId: /^j-/,
+    SourceFileUploadId: Number,
+    PayloadCid: HELLO_CID,
+    FileSize: 5,
+    WCid: new RegExp(`${HELLO_CID}$`),
+    DurationDays: 180,
+    ...(variant === 'a' && { Status: 'Pending' }),
+  })
+  t.notOk('Bucket' in made)
+  t.same(JSON.parse((await post(TARGET, token)).body), made, 'a repeated token gives the same upload')
+  t.match(await post(TARGET, token, 'other'), { body: /IdempotencyParameterMismatch/ })
+  t.match(await post(TARGET, {}, 'third'), { status: 200 })
+  t.match(await post(TARGET, {}, 'third'), { status: 409, body: /DuplicateRequest/ }, 'the same content soon after')
+  t.match(await post(TARGET, {}, 'other'), { status: 200 }, 'another content')
+  t.match(await post(TARGET, {}, ''), { status: 200, body: /QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH/ })
+  t.match(await ask('GET', '/-/pay/v1/uploads?file-name=hello.txt'), { TotalRecordCount: 4 })
+  t.match(await ask('GET', `/-/jobs/v1/${made.JobId}`), { Status: 'Complete', Operation: 'pay:UploadToIpfs' })
+  t.equal(await (await fetch(made.IpfsUrl)).text(), 'hello')
 })
 
 /** The text of a form, as clients of the interface send it, and its media type. */

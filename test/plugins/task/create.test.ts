@@ -309,8 +309,8 @@ t.test('quotes use the list of the platform where the gateway has none, and work
   t.match(await alone.ask('POST', '/photos/a?x-deal-quote=', {}), { Candidates: [] }, 'a platform that is away')
 })
 
-t.test('a plugin adds tasks to a bucket, also one without a UUID', async (t) => {
-  const { gateway } = await startInProcess(t, 'full')
+/** A plugin that gives the test its host, once it is started. */
+function probing() {
   let host: PluginHost | undefined
   const probe = definePlugin({
     name: 'probe',
@@ -319,25 +319,28 @@ t.test('a plugin adds tasks to a bucket, also one without a UUID', async (t) => 
       return { operations: [] }
     },
   })
+  const hostOf = (): PluginHost => {
+    if (!host) throw new Error('the probe was not started')
+    return host
+  }
+  return { probe, hostOf }
+}
+
+t.test('a plugin adds tasks to a bucket, also one without a UUID', async (t) => {
+  const { gateway } = await startInProcess(t, 'full')
+  const { probe, hostOf } = probing()
   const proxy = await startTaskProxy(t, gateway, { proxy: { plugins: [task({}), probe()] } })
   await proxy.send('PUT', '/photos')
   const made = { jobId: 'j-1', bucket: 'photos', name: 'n', file: 'f.csv', uuid: '', accessKeyId: '' }
-  for (let times = 0; times < 2; times++) await host?.offered.tasks?.remember(made)
+  for (let times = 0; times < 2; times++) await hostOf().offered.tasks?.remember(made)
   t.same((await proxy.ask('GET', '/photos?x-task=')).Tasks, [{ JobId: 'j-1', TaskName: 'n', Status: 'Unseen' }])
 })
 
 t.test('a task that could not be added to its bucket is not on record, so that it is added again', async (t) => {
   const { gateway } = await startInProcess(t, 'full')
-  let host: PluginHost | undefined
-  const probe = definePlugin({
-    name: 'probe',
-    create(_, given) {
-      host = given
-      return { operations: [] }
-    },
-  })
+  const { probe, hostOf } = probing()
   await startTaskProxy(t, gateway, { proxy: { plugins: [probe()] } })
-  if (!host) throw new Error('the probe was not started')
+  const host = hostOf()
   const task = { jobId: 'j-1', bucket: 'photos', name: 'n', file: 'f.csv', uuid: 'u-1', accessKeyId: '', made: 0 }
   const dying = {
     state: host.state,
