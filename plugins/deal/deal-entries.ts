@@ -82,13 +82,13 @@ export async function stateOf(
 /** Age up to which a state is not queried again, ms. */
 const FRESH_MS = 1000
 
-type Subject = Pick<DealRecord, 'bucket' | 'key'> & Partial<Pick<DealRecord, 'account'>>
+type DealScope = Pick<DealRecord, 'bucket' | 'key'> & Partial<Pick<DealRecord, 'account'>>
 
 /**
  * Returns a check for the deals that the caller may see: those of buckets and keys that it may read, made by the
  * caller's gateway account or in buckets that this account sees.
  */
-export function visibility(context: Context): (deal: Subject) => Promise<boolean> {
+export function visibility(context: Context): (deal: DealScope) => Promise<boolean> {
   const seen = new Map<string, Promise<boolean>>()
   const account = context.caller?.identity.account?.accessKey ?? ''
   const seesBucket = (bucket: string) => {
@@ -109,7 +109,7 @@ async function seesBucketOf({ gateway }: Context, bucket: string): Promise<boole
   }
 }
 
-function mayRead(context: Context, { bucket, key }: Subject): boolean {
+function mayRead(context: Context, { bucket, key }: DealScope): boolean {
   try {
     if (key === undefined) context.checks.requireWholeBucket(bucket, 'read')
     else context.checks.requireKey(bucket, key, 'read')

@@ -60,7 +60,7 @@ const ofUpload = {
 
 export const upload = answerShape(ofUpload)
 
-export type Upload = z.output<typeof upload.shown>
+export type ShownUpload = z.output<typeof upload.shown>
 
 export const uploads = answerShape({
   Uploads: member('source_file_upload', listed(upload, 'Upload')),

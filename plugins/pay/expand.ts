@@ -1,12 +1,12 @@
 import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from './deps.js'
-import { bill, detail, type OfflineDeal, offlineDeal, payment, type Upload } from './documents.js'
+import { bill, detail, type OfflineDeal, offlineDeal, payment, type ShownUpload } from './documents.js'
 import { askDetail } from './operations/deals.js'
 import { pageOfBills } from './operations/lists.js'
 import { findLive } from './operations/live-uploads.js'
 import { askPayment, noSuchUpload } from './operations/payment.js'
-import type { Asking } from './operations/send.js'
+import type { ClientRequest } from './operations/send.js'
 import { service } from './service.js'
 import type { MadeUpload } from './upload/made-uploads.js'
 
@@ -86,9 +86,9 @@ async function madeOf(
 async function joined(
   deps: PayDeps,
   context: Context,
-  request: Asking,
+  request: ClientRequest,
   made: MadeUpload,
-  live: Upload | undefined,
+  live: ShownUpload | undefined,
 ): Promise<z.output<typeof expandedPay>> {
   const shown = {
     SourceFileUploadId: made.uploadId,
@@ -106,14 +106,26 @@ async function joined(
   return { ...shown, Status: live.Status, Payment: paid, ...(billed && { Bill: billed }), Deals: deals }
 }
 
-async function dealOf(deps: PayDeps, context: Context, request: Asking, { uploadId }: MadeUpload, deal: OfflineDeal) {
+async function dealOf(
+  deps: PayDeps,
+  context: Context,
+  request: ClientRequest,
+  { uploadId }: MadeUpload,
+  deal: OfflineDeal,
+) {
   const named = { dealId: String(deal.DealId), uploadId }
   const answer = await askDetail(deps, context, request, named, () => noSuchUpload(uploadId))
   const { Unlocked, Height, StartHeight, EndHeight } = service.dataOf(answer, detail.read).Deal
   return { ...deal, Unlocked, Height, StartHeight, EndHeight }
 }
 
-async function billOf(deps: PayDeps, context: Context, request: Asking, { name, wallet }: MadeUpload, hash: string) {
+async function billOf(
+  deps: PayDeps,
+  context: Context,
+  request: ClientRequest,
+  { name, wallet }: MadeUpload,
+  hash: string,
+) {
   const named = (await deps.variant()) === 'open' ? wallet : undefined
   const query = { 'file-name': name, 'wallet-address': named, 'order-by': 'pay_at' }
   const { items } = await pageOfBills(deps, context, request, query, { page_size: BILLS, page_number: 1 })

@@ -91,7 +91,7 @@ export async function issueJwt(client: ServiceClient, names: Names, key: Require
 /** `sign-in`: only the JWT of a sign-in will do. */
 export type Use = 'any' | 'sign-in'
 
-interface Kept {
+interface CachedToken {
   readonly token: string
   readonly secretHash: string
   /** ms since 1970. */
@@ -115,7 +115,7 @@ interface TokenDeps {
 /** The JWTs by which identities act on the platform. They are in memory only. */
 export class Tokens {
   readonly #deps: TokenDeps
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, CachedToken>()
   readonly #underWay = new Map<string, Promise<string | undefined>>()
 
   constructor(deps: TokenDeps) {

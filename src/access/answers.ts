@@ -1,4 +1,4 @@
-import type { Asked, Owned } from '../api/access.js'
+import type { Owned, RequestedAction } from '../api/access.js'
 import type { GatewayObject } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
@@ -30,7 +30,7 @@ export interface AuthorizedRequest {
   readonly asOwner: boolean
 }
 
-interface Answer {
+interface DocumentsAnswer {
   readonly decision: Decision
   /** True if the policies of the identity alone allow it. */
   readonly identityAllows: () => boolean
@@ -43,7 +43,7 @@ interface Answer {
 }
 
 interface AnswerByRecord {
-  readonly answered: Answer
+  readonly answered: DocumentsAnswer
   /** True if the object that the gateway shows is allowed, too. Absent where no record matters. */
   readonly holdsFor?: (object: GatewayObject) => Promise<boolean>
 }
@@ -69,7 +69,11 @@ export class Answers {
   }
 
   /** What the documents and the policies of the caller say. */
-  async to(asked: Asked, documents: ParsedDocuments | undefined, record?: ObjectRecord): Promise<Answer> {
+  async to(
+    asked: RequestedAction,
+    documents: ParsedDocuments | undefined,
+    record?: ObjectRecord,
+  ): Promise<DocumentsAnswer> {
     const { caller, head } = this.#request
     const owner = documents?.owner ?? this.#account ?? OWN_ID
     const conditions = conditionsOf(head, caller, { ...asked.more, owner, stored: record?.tags })
@@ -107,7 +111,7 @@ export class Answers {
   }
 
   /** True if a later request like this, of another time and from another address, gets the same outcome. */
-  async lasts(asked: Asked, documents: ParsedDocuments | undefined): Promise<boolean> {
+  async lasts(asked: RequestedAction, documents: ParsedDocuments | undefined): Promise<boolean> {
     const { decision, lastingOutcome } = (await this.byRecord(asked, documents, false)).answered
     return decision.outcome === lastingOutcome()
   }
@@ -117,7 +121,11 @@ export class Answers {
    * only where it can change the outcome.
    * @param ties an allowance becomes a grant for exactly the object that is decided on, so nothing stale can be granted
    */
-  async byRecord(asked: Asked, documents: ParsedDocuments | undefined, ties: boolean): Promise<AnswerByRecord> {
+  async byRecord(
+    asked: RequestedAction,
+    documents: ParsedDocuments | undefined,
+    ties: boolean,
+  ): Promise<AnswerByRecord> {
     const { bucket, key } = asked
     const matters = this.#matters(documents, asked)
     if (!matters || bucket === undefined || key === undefined) return { answered: await this.to(asked, documents) }
@@ -155,7 +163,7 @@ export class Answers {
   /** Undefined where no record of an object can matter. */
   #matters(
     documents: ParsedDocuments | undefined,
-    { action, bucket, key, more }: Asked,
+    { action, bucket, key, more }: RequestedAction,
   ): { readonly byTags: boolean } | undefined {
     const { caller } = this.#request
     const name = action.toLowerCase()
@@ -209,7 +217,7 @@ function identityOnly(question: Parameters<typeof decide>[0], { identityPolicies
   return (decide(question, own) satisfies Decision).outcome === 'allow'
 }
 
-function resourceOf({ bucket, key }: Asked): string {
+function resourceOf({ bucket, key }: RequestedAction): string {
   if (bucket === undefined) return 'arn:aws:s3:::'
   return key === undefined ? `arn:aws:s3:::${bucket}` : `arn:aws:s3:::${bucket}/${key}`
 }

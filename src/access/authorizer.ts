@@ -1,4 +1,4 @@
-import type { Asked, Authorizer, Owned, Place, Tag } from '../api/access.js'
+import type { ActionResource, Authorizer, Owned, RequestedAction, Tag } from '../api/access.js'
 import type { StorageClasses } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { AnyOperation } from '../api/operation.js'
@@ -42,7 +42,7 @@ class RequestAuthorizer implements Authorizer {
     return this.#reason
   }
 
-  async decide(...asked: readonly Asked[]): Promise<void> {
+  async decide(...asked: readonly RequestedAction[]): Promise<void> {
     const grants = this.#grants
     for (const { action, bucket, key } of asked)
       if (grants.any && bucket !== undefined) grants.withdraw({ action: action.toLowerCase(), bucket, key })
@@ -52,13 +52,13 @@ class RequestAuthorizer implements Authorizer {
     for (const grant of found) if (grant) grants.add(grant)
   }
 
-  async requireAction(action: string, place: Place): Promise<void> {
+  async requireAction(action: string, place: ActionResource): Promise<void> {
     if ((await this.#one({ ...place, action })) || place.bucket === undefined) return
     const documents = await this.documents(place.bucket)
     if (documents && documents.owner !== this.#account) throw new S3Error('AccessDenied')
   }
 
-  async requireLasting(asked: Asked): Promise<void> {
+  async requireLasting(asked: RequestedAction): Promise<void> {
     const { caller } = this.#request
     const documents = asked.bucket === undefined ? undefined : await this.documents(asked.bucket)
     if (!documents && !(caller && hasPolicies(caller.identity))) return
@@ -69,7 +69,7 @@ class RequestAuthorizer implements Authorizer {
     })
   }
 
-  async missing(failure: S3Error, action: string | undefined, { bucket, key }: Place): Promise<S3Error> {
+  async missing(failure: S3Error, action: string | undefined, { bucket, key }: ActionResource): Promise<S3Error> {
     const { caller } = this.#request
     if (failure.code !== 'AccessDenied' || bucket === undefined || this.#denied || caller?.identity.rights)
       return failure
@@ -117,7 +117,7 @@ class RequestAuthorizer implements Authorizer {
   }
 
   /** Returns the grant; undefined where the caller's own account decides. */
-  async #one(asked: Asked): Promise<Grant | undefined> {
+  async #one(asked: RequestedAction): Promise<Grant | undefined> {
     const { bucket } = asked
     const { caller } = this.#request
     const documents = bucket === undefined ? undefined : await this.documents(bucket)
@@ -126,7 +126,7 @@ class RequestAuthorizer implements Authorizer {
   }
 
   async #byDocuments(
-    asked: Asked,
+    asked: RequestedAction,
     documents: ParsedDocuments | undefined,
     limited: boolean,
   ): Promise<Grant | undefined> {
@@ -201,7 +201,7 @@ export function requiredActions(
   classes: StorageClasses,
   tagsOf: (headers: RequestHead['headers']) => readonly Tag[] | undefined,
   upload?: Pick<UploadRecord, 'asked' | 'tags'>,
-): readonly Asked[] {
+): readonly RequestedAction[] {
   const { action } = operation
   if (typeof action === 'object' && 'each' in action) return []
   const { bucket, key, headers } = head
@@ -215,7 +215,11 @@ export function requiredActions(
 }
 
 /** An action and its facts: the ACL that a write sets is that of the object which it makes. */
-export function ofWrite(action: string, more: Asked['more'], writes = true): Pick<Asked, 'action' | 'more'> {
+export function ofWrite(
+  action: string,
+  more: RequestedAction['more'],
+  writes = true,
+): Pick<RequestedAction, 'action' | 'more'> {
   const all = writes && action === 's3:PutObjectAcl' ? { ...more, ofNew: true } : more
   return { action, ...(all && { more: all }) }
 }

@@ -61,7 +61,7 @@ export interface More {
 }
 
 /** One action on one resource. */
-export interface Asked {
+export interface RequestedAction {
   readonly action: string
   /** Absent for an action on no bucket. */
   readonly bucket?: string | undefined
@@ -72,7 +72,7 @@ export interface Asked {
 }
 
 /** What an action is asked on; empty for no bucket. */
-export type Place = Omit<Asked, 'action'>
+export type ActionResource = Omit<RequestedAction, 'action'>
 
 /** Decides what one request may do. The one place that asks policies and ACLs. */
 export interface Authorizer {
@@ -81,23 +81,23 @@ export interface Authorizer {
    * says so: then the caller's own account decides, as for a bucket without documents.
    * @throws S3Error AccessDenied, and ServiceUnavailable when the documents cannot be read
    */
-  decide(...asked: readonly Asked[]): Promise<void>
+  decide(...asked: readonly RequestedAction[]): Promise<void>
   /**
    * Throws AccessDenied unless the policies of the identity and of the bucket let the caller use the action of a
    * plugin: it may spend, so in the bucket of another account a document must grant it by the name of the plugin.
    * Grants nothing.
    */
-  requireAction(action: string, place: Place): Promise<void>
+  requireAction(action: string, place: ActionResource): Promise<void>
   /**
    * Throws AccessDenied where the caller may use the action only under conditions of a policy: what the caller then
    * gets outlives the request and drops them. To be called after the action was decided.
    */
-  requireLasting(asked: Asked): Promise<void>
+  requireLasting(asked: RequestedAction): Promise<void>
   /**
    * Resolves to the error for a request that was refused with `failure`: NoSuchBucket for an unsigned one where there
    * is no bucket, NoSuchKey for a read of a key that is not there where the caller may list it, and else `failure`.
    */
-  missing(failure: S3Error, action: string | undefined, place: Place): Promise<S3Error>
+  missing(failure: S3Error, action: string | undefined, place: ActionResource): Promise<S3Error>
   /** True if a decision of this request has granted the action to a caller who does not own the bucket. */
   granted(action: string, bucket: string, key?: string): boolean
   /** True if documents of the bucket may grant something to this caller, who does not own it. */
@@ -148,7 +148,7 @@ export type RequireOwner = (
  */
 export type Authorize = (
   metadata: Readonly<Record<string, string>>,
-  place: Place,
+  place: ActionResource,
   before?: { readonly authorized?: Authorized | undefined },
 ) => Promise<Authorized | undefined>
 

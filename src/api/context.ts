@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Logger } from '../common/log.js'
-import type { Access, Authorize, Authorizer, Ownership, Place, RequireOwner } from './access.js'
+import type { Access, ActionResource, Authorize, Authorizer, Ownership, RequireOwner } from './access.js'
 import type {
   AdmittedWrite,
   ArchiveAccess,
@@ -249,7 +249,7 @@ export interface Checks {
    * something to another account than the owner's. An anonymous caller may use none.
    * @param place what the action is about; absent for no bucket
    */
-  readonly requireAction: (name: string, place?: Place) => Promise<void>
+  readonly requireAction: (name: string, place?: ActionResource) => Promise<void>
   /** Decides which metadata that the caller stores with an object may cause payments. */
   readonly authorize: Authorize
 }

@@ -11,7 +11,7 @@ import { findKeys } from './keys/keys.js'
 import { openLogFile } from './serve/observability.js'
 
 /** The addresses of a server that runs with a data folder, as programs of this machine reach them. */
-const Running = z.object({
+const runningServer = z.object({
   pid: z.int().positive(),
   /** When the machine started, ms since 1970: another one has other processes. */
   boot: z.number(),
@@ -22,7 +22,7 @@ const Running = z.object({
   payment: z.string().optional(),
 })
 
-export type RunningServer = z.infer<typeof Running>
+export type RunningServer = z.infer<typeof runningServer>
 
 /** The clock of the machine may be set while it runs. */
 const SAME_BOOT_MS = 10 * 60_000
@@ -56,7 +56,7 @@ export function findServer(data: string): RunningServer | undefined {
 
 function read(data: string): RunningServer | undefined {
   try {
-    return Running.parse(JSON.parse(readFileSync(file(data), 'utf8')))
+    return runningServer.parse(JSON.parse(readFileSync(file(data), 'utf8')))
   } catch {
     return undefined
   }

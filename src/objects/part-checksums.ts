@@ -12,16 +12,16 @@ interface PartChecksumsRecord extends PartChecksums {
   readonly fence?: number
 }
 
-type Place = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
+type ChecksummedObject = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
 
 /**
  * Kept apart from the object's record, which every HEAD reads: these may take half a megabyte and are rarely requested.
  */
 export interface PartChecksumRecords {
   /** Resolves undefined when there are none for exactly this object. */
-  get(object: Place): Promise<PartChecksums | undefined>
+  get(object: ChecksummedObject): Promise<PartChecksums | undefined>
   /** Replaces those of an earlier object of the key; those of a later write stand. Durable once it resolves. */
-  set(object: Place, checksums: PartChecksums, lock: HeldLock): Promise<void>
+  set(object: ChecksummedObject, checksums: PartChecksums, lock: HeldLock): Promise<void>
   /** Removes those whose object is no longer on record. Resolves with their number. */
   sweep(): Promise<number>
 }
@@ -30,7 +30,7 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
   const records = state.records<PartChecksumsRecord>('part-checksums')
 
   /** The key's lock prevents a race with a put that has written the checksums but not yet the record. */
-  function removeIfStale({ bucket, key }: Place): Promise<boolean> {
+  function removeIfStale({ bucket, key }: ChecksummedObject): Promise<boolean> {
     return state.locks.withKey(bucket, key, async () => {
       const object = await state.objects.get(bucket, key)
       let stale = false

@@ -1,4 +1,4 @@
-import type { Authorization, Authorize, Place } from '../api/access.js'
+import type { ActionResource, Authorization, Authorize } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { ActionName, RowAction } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
@@ -26,7 +26,7 @@ export function isRowAction(action: unknown): action is RowAction {
   return typeof (each ?? call) === 'string' && Object.keys(action).length === 1
 }
 
-type RequireAction = (name: string, place: Place) => Promise<void>
+type RequireAction = (name: string, place: ActionResource) => Promise<void>
 
 /** The action that a caller must hold for metadata that it stores to take full effect, by the name of the metadata. */
 export type MetadataActions = ReadonlyMap<string, string>
@@ -65,7 +65,7 @@ function authorizationOf(caller: Caller): Authorization {
 }
 
 /** Rejects if the rules cannot be read: the write fails, rather than being stored as one without the right. */
-async function holds(requireAction: RequireAction, action: string, place: Place): Promise<boolean> {
+async function holds(requireAction: RequireAction, action: string, place: ActionResource): Promise<boolean> {
   try {
     await requireAction(action, place)
     return true

@@ -27,7 +27,7 @@ export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs
   }
 }
 
-interface Running {
+interface RunningHook {
   /** By `performance.now()`. */
   readonly until: number
   readonly reject: (error: Error) => void
@@ -42,7 +42,7 @@ const LOOKS = 4
  */
 class Deadlines {
   readonly #ms: number
-  readonly #running = new Set<Running>()
+  readonly #running = new Set<RunningHook>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(ms: number) {

@@ -163,11 +163,11 @@ function listen(server: Server, host: string, port: number): Promise<void> {
  * https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/Object/setPrototypeOf
  */
 function expressMessages(app: Express) {
-  class Message extends IncomingMessage {}
-  class Answer extends ServerResponse {}
-  app.request = Object.setPrototypeOf(Message.prototype, app.request)
-  app.response = Object.setPrototypeOf(Answer.prototype, app.response)
-  return { IncomingMessage: Message, ServerResponse: Answer }
+  class AppRequest extends IncomingMessage {}
+  class AppResponse extends ServerResponse {}
+  app.request = Object.setPrototypeOf(AppRequest.prototype, app.request)
+  app.response = Object.setPrototypeOf(AppResponse.prototype, app.response)
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse }
 }
 
 async function drain(server: Server, connections: ReadonlyMap<Socket, number>, graceMs: number): Promise<number> {

@@ -5,7 +5,7 @@ import { FILE_MODE, makePrivateDatabase, makePrivateFolder, syncFolder } from '.
 import { cannotUse, errorCode, reasonOf, StateError } from './errors.js'
 import type { StoreIdentity } from './guard.js'
 
-export interface Kept {
+export interface FolderIdentity {
   /** Id of the folder, and so of the parts that are staged in it. */
   readonly id: string
   /** Id of the store of records that belongs to the folder; absent until one is known. See StoreIdentity.epoch. */
@@ -17,11 +17,11 @@ export interface Kept {
 /** The metadata of a data folder, in `<folder>/folder.json`. */
 export class FolderRecord {
   readonly #folder: string
-  #kept: Kept
+  #kept: FolderIdentity
   /** Serializes writes, because each replaces the file through the same temporary file. */
   #written: Promise<void> = Promise.resolve()
 
-  private constructor(folder: string, kept: Kept) {
+  private constructor(folder: string, kept: FolderIdentity) {
     this.#folder = folder
     this.#kept = kept
   }
@@ -42,7 +42,7 @@ export class FolderRecord {
     return this.#kept.id
   }
 
-  get kept(): Kept {
+  get kept(): FolderIdentity {
     return this.#kept
   }
 
@@ -57,7 +57,7 @@ export class FolderRecord {
     await this.#written
   }
 
-  async #write(kept: Kept): Promise<void> {
+  async #write(kept: FolderIdentity): Promise<void> {
     const file = fileOf(this.#folder)
     const draft = `${file}.${process.pid}.new`
     try {
@@ -83,7 +83,7 @@ export class FolderRecord {
  * Reads the record of a folder, which a running process may have locked. Resolves undefined when there is none. Throws
  * StateError DATA_FOLDER.
  */
-export async function readFolderRecord(folder: string): Promise<Kept | undefined> {
+export async function readFolderRecord(folder: string): Promise<FolderIdentity | undefined> {
   const file = fileOf(folder)
   try {
     const kept: unknown = JSON.parse(await readFile(file, 'utf8'))
@@ -99,7 +99,7 @@ function fileOf(folder: string): string {
   return join(folder, 'folder.json')
 }
 
-function isKept(value: unknown): value is Kept {
+function isKept(value: unknown): value is FolderIdentity {
   if (typeof value !== 'object' || value === null) return false
   const { id, epoch, mark = 0 } = value as Record<string, unknown>
   return (

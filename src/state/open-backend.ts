@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { requireUsableVersion } from '../common/files/data-version.js'
 import type { Backend, BackendOptions, StateOptions } from './backend.js'
 import { StateError } from './errors.js'
-import { type Kept, makeFolder, readFolderRecord } from './folder-record.js'
+import { type FolderIdentity, makeFolder, readFolderRecord } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
 import { lockFolder } from './sqlite/lock.js'
 import { openSqliteBackend } from './sqlite/store.js'
@@ -87,7 +87,7 @@ export function acceptLoss(options: StateOptions): Promise<boolean> {
 
 async function withStore<R>(
   options: StateOptions,
-  run: (backend: Backend, folder: Kept | undefined) => Promise<R>,
+  run: (backend: Backend, folder: FolderIdentity | undefined) => Promise<R>,
 ): Promise<R> {
   const kind = kindOf(options.url)
   const folder = join(options.data, 'state')

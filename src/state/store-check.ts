@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 import { withinDeadline } from '../common/time.js'
-import type { FolderRecord, Kept } from './folder-record.js'
+import type { FolderIdentity, FolderRecord } from './folder-record.js'
 import type { GatewayWitness, StoreIdentity } from './guard.js'
 import type { Table } from './records/table.js'
 
@@ -192,7 +192,7 @@ type Judgement = { readonly adopt: StoreIdentity } | { readonly problem: string 
 
 async function judge(
   places: readonly Table<StoreIdentity>[],
-  { epoch: known, mark = 0 }: Partial<Kept>,
+  { epoch: known, mark = 0 }: Partial<FolderIdentity>,
   gateway: GatewayWitness | undefined,
 ): Promise<Judgement> {
   const { identity, isEmpty } = await readIdentity(places)
@@ -231,7 +231,7 @@ async function judgeUnknown(
  */
 export async function problemOf(
   places: readonly Table<StoreIdentity>[],
-  folder: Kept | undefined,
+  folder: FolderIdentity | undefined,
   gateway?: GatewayWitness,
 ): Promise<string | undefined> {
   const found = await judge(places, folder ?? {}, gateway)
@@ -244,7 +244,10 @@ export async function problemOf(
  * server that has not adopted the store
  * @returns false when there is nothing to accept
  */
-export async function acceptStore(places: readonly Table<StoreIdentity>[], folder: Kept | undefined): Promise<boolean> {
+export async function acceptStore(
+  places: readonly Table<StoreIdentity>[],
+  folder: FolderIdentity | undefined,
+): Promise<boolean> {
   const known = folder?.epoch
   const judged = await judge(places, folder ?? {}, undefined)
   // Only the gateway may object to such a store: its servers detect this and tell it the new id.

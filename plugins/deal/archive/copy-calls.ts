@@ -3,9 +3,9 @@ import { envelope, gatewayDeal } from '../deal-client.js'
 
 /** Calls of the gateway that concern its local copy of an object. */
 
-type Asking = Pick<Context, 'gateway'>
+type CopyDeps = Pick<Context, 'gateway'>
 
-interface Subject {
+interface CopyCall {
   readonly bucket: string
   readonly key: string
   readonly signal: AbortSignal
@@ -27,8 +27,8 @@ export interface AskedBack {
 
 /** Asks the gateway to restore its local copy. Throws what Gateway.call throws, except for a timeout. */
 export async function askBack(
-  { gateway }: Asking,
-  { bucket, key, signal, dealCid }: Subject & { readonly dealCid?: string | undefined },
+  { gateway }: CopyDeps,
+  { bucket, key, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
 ): Promise<AskedBack> {
   let answer: GatewayAnswer
   const asked = performance.now()
@@ -69,8 +69,8 @@ export interface AskedToEvict {
  * Gateway.call throws.
  */
 export async function askToEvict(
-  { gateway }: Asking,
-  { bucket, key, signal, stamp, dealCid }: Subject & { readonly stamp: string; readonly dealCid?: string | undefined },
+  { gateway }: CopyDeps,
+  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly stamp: string; readonly dealCid?: string | undefined },
 ): Promise<AskedToEvict> {
   try {
     const answer = await gateway.call({
@@ -97,8 +97,8 @@ export async function askToEvict(
  * @throws S3Error UpstreamUnavailable when the gateway cannot tell now; what Gateway.call throws
  */
 export async function askToVerify(
-  { gateway }: Asking,
-  { bucket, key, signal, stamp, dealCid }: Subject & { readonly stamp: string; readonly dealCid: string },
+  { gateway }: CopyDeps,
+  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly stamp: string; readonly dealCid: string },
 ): Promise<string | undefined> {
   try {
     const answer = await gateway.call({

@@ -7,7 +7,7 @@ export const WAITING = 'WaitingForBudget'
 /** Jobs per page. */
 const PAGE = 500
 
-interface Subject {
+interface WaitingObject {
   readonly bucket: string
   readonly key: string
 }
@@ -25,13 +25,13 @@ export class BudgetWaits {
     this.#host = host
   }
 
-  add(jobId: string, subject: Subject): void {
+  add(jobId: string, subject: WaitingObject): void {
     const name = nameOf(subject)
     this.#byObject.set(name, (this.#byObject.get(name) ?? new Set()).add(jobId))
   }
 
   /** To be called when an object was written or removed. Costs nothing when no job waits. Throws ServiceUnavailable. */
-  async changed(subject: Subject): Promise<void> {
+  async changed(subject: WaitingObject): Promise<void> {
     const name = nameOf(subject)
     const waiting = this.#byObject.get(name)
     if (!waiting) return
@@ -56,7 +56,7 @@ export class BudgetWaits {
   }
 }
 
-export function subjectOf(input: DealInput): Subject | undefined {
+export function subjectOf(input: DealInput): WaitingObject | undefined {
   return 'key' in input ? input : undefined
 }
 
@@ -65,6 +65,6 @@ function isWaiting({ progress }: Job): boolean {
 }
 
 /** Unique, because a bucket name holds no NUL. */
-function nameOf({ bucket, key }: Subject): string {
+function nameOf({ bucket, key }: WaitingObject): string {
   return `${bucket}\0${key}`
 }

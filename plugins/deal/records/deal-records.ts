@@ -5,7 +5,7 @@ import type { DealCause, Generation } from '../jobs/inputs.js'
 import { Sequence } from './sequence.js'
 
 /** CIDs of the deals of one object or bucket, oldest first. */
-interface Subject {
+interface SubjectRecord {
   readonly bucket: string
   readonly key?: string
   readonly deals: readonly string[]
@@ -18,7 +18,7 @@ const MAX_OF_SUBJECT = 1000
 export class DealRecords {
   readonly #state: Pick<PluginState, 'records' | 'locks'>
   readonly #deals: Records<DealRecord>
-  readonly #subjects: Records<Subject>
+  readonly #subjects: Records<SubjectRecord>
   /** CIDs of deals that are not closed. */
   readonly #open: Records<true>
   readonly #order: Sequence

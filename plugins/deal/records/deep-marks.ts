@@ -13,7 +13,7 @@ export interface DeepMark {
   readonly jobId?: string
 }
 
-type Subject = Pick<StoredObject, 'bucket' | 'key'>
+type MarkedObject = Pick<StoredObject, 'bucket' | 'key'>
 
 /** The objects that wait for an offline deal. All methods throw ServiceUnavailable. */
 export class DeepMarks {
@@ -28,7 +28,7 @@ export class DeepMarks {
     return this.#records.set(keyOf(mark), mark)
   }
 
-  get(subject: Subject): Promise<DeepMark | undefined> {
+  get(subject: MarkedObject): Promise<DeepMark | undefined> {
     return this.#records.get(keyOf(subject))
   }
 
@@ -44,6 +44,6 @@ export class DeepMarks {
 }
 
 /** A bucket name holds no NUL. */
-function keyOf({ bucket, key }: Subject): string {
+function keyOf({ bucket, key }: MarkedObject): string {
   return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
 }

@@ -4,7 +4,7 @@ import type { PayDeps } from '../deps.js'
 import { dealLog, detail, type OfflineDeal } from '../documents.js'
 import { apiPath, service } from '../service.js'
 import { pageOfUploads } from './lists.js'
-import { type Asking, SOURCE, sendAsWallet } from './send.js'
+import { type ClientRequest, SOURCE, sendAsWallet } from './send.js'
 
 /** Uploads of a wallet that are searched for a deal, the newest first. */
 const SEARCHED = 1000
@@ -48,7 +48,7 @@ export function getDealDetail(deps: PayDeps) {
 export function askDetail(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
-  request: Asking,
+  request: ClientRequest,
   { dealId, uploadId: id }: { readonly dealId: string; readonly uploadId: number },
   missing: () => Error,
 ) {
@@ -71,7 +71,7 @@ export function askDetail(
 async function withDeal(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
-  request: Asking,
+  request: ClientRequest,
   named: string | undefined,
   is: (deal: OfflineDeal) => boolean,
 ): Promise<number | undefined> {

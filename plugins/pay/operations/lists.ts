@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { bills, uploads } from '../documents.js'
 import { address, apiPath, service } from '../service.js'
-import { type Asking, SOURCE, sendAsWallet } from './send.js'
+import { type ClientRequest, SOURCE, sendAsWallet } from './send.js'
 
 interface Bounds {
   readonly page_size: number
@@ -18,7 +18,7 @@ function naming(query: ListQuery) {
 export async function pageOfUploads(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
-  request: Asking,
+  request: ClientRequest,
   query: ListQuery,
   bounds: Bounds,
 ) {
@@ -58,7 +58,7 @@ export function listUploads(deps: PayDeps, { name, path, ...place }: ListPlace =
 export async function pageOfBills(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
-  request: Asking,
+  request: ClientRequest,
   query: ListQuery & { readonly 'tx-hash'?: string | undefined },
   bounds: Bounds,
 ) {

@@ -1,9 +1,9 @@
 import { type Context, S3Error } from 'dealgate'
 import type { PayDeps } from '../deps.js'
-import type { Upload } from '../documents.js'
+import type { ShownUpload } from '../documents.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
 import { pageOfUploads } from './lists.js'
-import type { Asking } from './send.js'
+import type { ClientRequest } from './send.js'
 
 /** Pages of a list that are searched, and their size. */
 const PAGES = 5
@@ -20,10 +20,10 @@ const HIDDEN = ['WalletNotLinked', 'UpstreamAuthFailed', 'AccessDenied']
 export async function findLive(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
-  request: Asking,
+  request: ClientRequest,
   made: readonly Pick<MadeUpload, 'uploadId' | 'name' | 'wallet'>[],
-): Promise<ReadonlyMap<number, Upload>> {
-  const found = new Map<number, Upload>()
+): Promise<ReadonlyMap<number, ShownUpload>> {
+  const found = new Map<number, ShownUpload>()
   const isOpen = (await deps.variant()) === 'open'
   const lists = new Map(
     made.map(({ name, wallet }) => {
@@ -46,7 +46,7 @@ export async function findLive(
   return found
 }
 
-function hidden(error: unknown): { readonly items: readonly Upload[]; readonly total: number } {
+function hidden(error: unknown): { readonly items: readonly ShownUpload[]; readonly total: number } {
   if (error instanceof S3Error && HIDDEN.includes(error.code)) return { items: [], total: 0 }
   throw error
 }

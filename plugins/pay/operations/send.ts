@@ -3,7 +3,7 @@ import type { PayDeps } from '../deps.js'
 import { type Refusals, service } from '../service.js'
 import { acting, type Naming, TOKEN, type Wallet } from '../sign-in.js'
 
-export type Asking = Pick<S3Request, 'headers' | 'signal'>
+export type ClientRequest = Pick<S3Request, 'headers' | 'signal'>
 
 interface Sending extends Partial<Refusals> {
   /** False for a request that must not be sent twice unseen; default true. */
@@ -24,7 +24,7 @@ export function sendOpenly(
 export function sendAsWallet(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
-  request: Asking,
+  request: ClientRequest,
   naming: Naming,
   callOf: (wallet: Wallet) => Omit<ServiceCall, 'token' | 'signal'>,
   sending: Sending = {},

@@ -11,7 +11,7 @@ import {
 } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
-import { type Upload, upload } from '../documents.js'
+import { type ShownUpload, upload } from '../documents.js'
 import { address } from '../service.js'
 import { acting, TOKEN } from '../sign-in.js'
 import {
@@ -130,7 +130,7 @@ export function listObjectUploads(deps: PayDeps) {
     }),
     pages: 'Uploads',
     expands: ({ JobId, Upload }, { Bucket, Key }) => {
-      const [deal] = (Upload as Upload | undefined)?.OfflineDeals ?? []
+      const [deal] = (Upload as ShownUpload | undefined)?.OfflineDeals ?? []
       return { bucket: String(Bucket), key: String(Key), dealCid: deal?.DealCid ?? '', jobId: String(JobId) }
     },
     async answer({ request, page }, context) {
@@ -148,7 +148,7 @@ export function listObjectUploads(deps: PayDeps) {
   })
 }
 
-function shown(made: MadeUpload, stamp: string, live: Upload | undefined): z.output<typeof objectUpload> {
+function shown(made: MadeUpload, stamp: string, live: ShownUpload | undefined): z.output<typeof objectUpload> {
   return {
     JobId: made.jobId,
     SourceFileUploadId: made.uploadId,

@@ -129,7 +129,7 @@ async function expectedCost(deps: PayDeps, size: number, days: number): Promise<
 /** Where the ledger counts uploads of no bucket: no bucket has this name. */
 const NO_BUCKET = '-'
 
-interface Upload extends Pick<UploadPost, 'job' | 'stamp' | 'signal'> {
+interface UploadCost extends Pick<UploadPost, 'job' | 'stamp' | 'signal'> {
   /** Of the object; absent for a file of its own. */
   readonly bucket?: string
   readonly days: number
@@ -145,7 +145,7 @@ export async function reserve(
   deps: PayDeps,
   { settings }: Pick<Context, 'settings'>,
   wallet: Wallet,
-  { job, stamp, bucket, days, size, signal }: Upload,
+  { job, stamp, bucket, days, size, signal }: UploadCost,
 ): Promise<void> {
   const ofBucket = bucket === undefined ? undefined : (await settings.get(bucket, 'deal'))?.MaxSpendPerDay
   const caps = { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket) }

@@ -9,7 +9,7 @@ import {
   z,
 } from 'dealgate'
 import type { PayDeps } from '../deps.js'
-import { detail, type KeyedUpload, keyedUploads, type Upload } from '../documents.js'
+import { detail, type KeyedUpload, keyedUploads, type ShownUpload } from '../documents.js'
 import { apiPath, service } from '../service.js'
 import { acting, type Wallet } from '../sign-in.js'
 import type { MadeFile, MadeUpload, UploadAttempt } from './made-uploads.js'
@@ -156,7 +156,7 @@ function walletOf({ address }: Wallet) {
 }
 
 /** The list does not show the CID of the content; the detail of an upload does. */
-async function detailed(deps: PayDeps, job: UploadingJob, wallet: Wallet, upload: Upload): Promise<FoundUpload> {
+async function detailed(deps: PayDeps, job: UploadingJob, wallet: Wallet, upload: ShownUpload): Promise<FoundUpload> {
   const id = upload.SourceFileUploadId
   const inPath = deps.options.detailUploadId === 'path'
   const path = apiPath('storage', 'deal', 'detail', '0', ...(inPath ? [String(id)] : []))

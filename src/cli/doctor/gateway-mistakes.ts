@@ -88,7 +88,7 @@ export interface Answered {
   readonly body: string
 }
 
-interface Asking {
+interface AskOptions {
   readonly method?: 'GET' | 'HEAD'
   readonly timeoutMs: number
   readonly tls?: object | undefined
@@ -98,7 +98,7 @@ const MAX_CHARACTERS = 64 * 1024
 const LOCAL_MS = 2000
 
 /** Sends a request without a body. Rejects when no answer comes. */
-export function ask(url: string, { method = 'GET', timeoutMs, tls = {} }: Asking): Promise<Answered> {
+export function ask(url: string, { method = 'GET', timeoutMs, tls = {} }: AskOptions): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest
     const request = send(url, { ...tls, method, agent: false, signal: AbortSignal.timeout(timeoutMs) })

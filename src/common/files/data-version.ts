@@ -15,7 +15,7 @@ export type Upgrade = (folder: string) => void
  */
 const UPGRADES: readonly Upgrade[] = [() => {}]
 
-interface Kept {
+interface VersionRecord {
   readonly version: number
   /** Version of the program that wrote it, for messages. */
   readonly dealgate: string
@@ -77,7 +77,7 @@ function usableVersion(folder: string, known: number): number {
   return version
 }
 
-function read(folder: string): Kept | undefined {
+function read(folder: string): VersionRecord | undefined {
   let text: string
   try {
     text = readFileSync(join(folder, VERSION_FILE), 'utf8')
@@ -88,7 +88,7 @@ function read(folder: string): Kept | undefined {
   return parse(folder, text)
 }
 
-function parse(folder: string, text: string): Kept {
+function parse(folder: string, text: string): VersionRecord {
   try {
     const { version, dealgate, restoring } = JSON.parse(text) as Record<string, unknown>
     if (Number.isSafeInteger(version) && (version as number) >= 0 && typeof dealgate === 'string')
@@ -99,6 +99,6 @@ function parse(folder: string, text: string): Kept {
   throw new DataVersionError(`The file ${join(folder, VERSION_FILE)} is damaged. Restore it from a backup.`)
 }
 
-function write(folder: string, kept: Kept): void {
+function write(folder: string, kept: VersionRecord): void {
   writePrivateFile(join(folder, VERSION_FILE), `${JSON.stringify(kept)}\n`)
 }

@@ -11,7 +11,7 @@ const PAUSE_MS = 5_000
 /** Longest wait of `cached` for one query, shared by all callers, ms. */
 const PATIENCE_MS = 2_000
 
-interface Answer {
+interface ReadTimes {
   readonly creationTimes: ReadonlyMap<string, string>
   /** Time of the query, milliseconds since 1970. */
   readonly asked: number
@@ -22,11 +22,11 @@ export function readCreationTimes(
   gateway: Pick<Gateway, 'features' | 'listBuckets'>,
   now: () => number = Date.now,
 ): CreationTimes {
-  let known: Answer | undefined
+  let known: ReadTimes | undefined
   let asking: Promise<void> | undefined
   let pausedUntil = 0
 
-  async function ask(): Promise<Answer> {
+  async function ask(): Promise<ReadTimes> {
     const asked = now()
     const { fixedBuckets } = await gateway.features()
     const buckets = fixedBuckets ? await gateway.listBuckets() : []

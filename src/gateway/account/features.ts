@@ -91,12 +91,12 @@ function readFeatures(list: unknown): GatewayFeatures {
   }
 }
 
-interface Subject {
+interface KnownStoresDeps {
   readonly session: Session
   readonly features: FeatureCache
 }
 
-export function knownStores({ session, features }: Subject): KnownStores {
+export function knownStores({ session, features }: KnownStoresDeps): KnownStores {
   async function ask(params: object) {
     if (!(await features.get(session)).storeIds) return undefined
     const { known, others, mark } = await session.call({ method: 'web.StateEpoch', params, repeatable: true })

@@ -236,7 +236,7 @@ function refusalOf({ status, json }: { readonly status: number; readonly json: u
 const MAX_TEXT_BYTES = 16 * 1024
 
 /** A complete small answer: to an upload, or in place of an object's bytes. */
-export interface Answer {
+export interface SmallAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** At most 16 KiB. */
@@ -246,7 +246,7 @@ export interface Answer {
 }
 
 /** Converts a failed answer to the form that `translate` takes. */
-export function httpFailure(names: BrandNames, answer: Answer): UpstreamFailure & { kind: 'http' } {
+export function httpFailure(names: BrandNames, answer: SmallAnswer): UpstreamFailure & { kind: 'http' } {
   const headerCode = single(answer.headers[names.header('error-code')])
   const fence = numberOf(single(answer.headers[names.header('fence')]))
   return { kind: 'http', status: answer.status, text: answer.text, headerCode, fence }
@@ -261,7 +261,7 @@ function numberOf(text: string | undefined): number | undefined {
  * Reads the rest of a small answer. Truncates a longer one and closes its connection. Never fails: returns the bytes
  * that arrived.
  */
-export function readAnswer(response: RestResponse, idleMs: number): Promise<Answer> {
+export function readAnswer(response: RestResponse, idleMs: number): Promise<SmallAnswer> {
   const { status, headers } = response
   const whole = response.whole()
   if (whole) return Promise.resolve({ status, headers, text: whole.toString('utf8', 0, MAX_TEXT_BYTES) })

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { withinDeadline } from '../../common/time.js'
-import { type Answer, readAnswer } from '../calls/rest-call.js'
+import { readAnswer, type SmallAnswer } from '../calls/rest-call.js'
 import { timedOut } from '../errors.js'
 import type { SentRequest } from '../transport/connection.js'
 import { lost, NodeResponse } from '../transport/response.js'
@@ -12,7 +12,7 @@ const MAX_BUFFERED_BYTES = 512 * 1024
 /** One PUT on the wire: sends bytes under back-pressure and receives the answer, which may come at any time. */
 export class PutRequest implements PutOnWire {
   /** The final answer. Rejects when the connection fails first. */
-  readonly answer: Promise<Answer>
+  readonly answer: Promise<SmallAnswer>
   readonly #request: ClientRequest
   readonly #idleMs: number
   #answered = false
@@ -61,10 +61,10 @@ export class PutRequest implements PutOnWire {
    * `patienceMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
    * when the connection fails.
    */
-  goAhead(patienceMs: number): Promise<Answer | undefined> {
+  goAhead(patienceMs: number): Promise<SmallAnswer | undefined> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
-      const settle = (answer?: Answer) => {
+      const settle = (answer?: SmallAnswer) => {
         clearTimeout(timer)
         resolve(answer)
       }
@@ -104,7 +104,7 @@ export class PutRequest implements PutOnWire {
     this.#request.end()
   }
 
-  answered(patienceMs: number, keepOpen = false): Promise<Answer> {
+  answered(patienceMs: number, keepOpen = false): Promise<SmallAnswer> {
     return answeredInTime(this.answer, patienceMs, keepOpen ? undefined : (error) => this.#request.destroy(error))
   }
 
@@ -149,7 +149,7 @@ export interface PutOnWire {
    * Waits for the answer, at most `patienceMs`. After that it closes the connection, unless `keepOpen` asks to keep it
    * for a later answer.
    */
-  answered(patienceMs: number, keepOpen?: boolean): Promise<Answer>
+  answered(patienceMs: number, keepOpen?: boolean): Promise<SmallAnswer>
   /** Closes the connection if there is no answer yet. */
   destroy(): void
 }
@@ -157,7 +157,7 @@ export interface PutOnWire {
 /** A PUT that was sent in one piece. */
 export class WholePut implements PutOnWire {
   readonly #sent: SentRequest
-  readonly #answer: Promise<Answer>
+  readonly #answer: Promise<SmallAnswer>
 
   constructor(sent: SentRequest, idleMs: number) {
     this.#sent = sent
@@ -178,7 +178,7 @@ export class WholePut implements PutOnWire {
     return this.#sent.unsentBytes
   }
 
-  answered(patienceMs: number, keepOpen = false): Promise<Answer> {
+  answered(patienceMs: number, keepOpen = false): Promise<SmallAnswer> {
     return answeredInTime(this.#answer, patienceMs, keepOpen ? undefined : (error) => this.#sent.destroy(error))
   }
 
@@ -189,10 +189,10 @@ export class WholePut implements PutOnWire {
 
 /** @param cut closes the connection; absent: it stays open for a later answer */
 async function answeredInTime(
-  answer: Promise<Answer>,
+  answer: Promise<SmallAnswer>,
   patienceMs: number,
   cut: ((error: Error) => void) | undefined,
-): Promise<Answer> {
+): Promise<SmallAnswer> {
   if (!cut) return withinDeadline(answer, patienceMs, () => timedOut('the answer to an upload'))
   const timer = setTimeout(() => cut(timedOut('the answer to an upload')), patienceMs)
   try {

@@ -1,6 +1,6 @@
 import type { WriteOrder } from '../../api/gateway.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
-import type { Answer } from '../calls/rest-call.js'
+import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { AnsweredEarly, type PutRequest } from './put-request.js'
 import { aborted, early, UploadBase } from './upload-base.js'
@@ -31,7 +31,7 @@ export class StreamedUpload extends UploadBase {
     this.#last = undefined
   }
 
-  protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
+  protected async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
     if (!this.#open) await this.#connect()
     const put = this.#stream
     if (!put) throw aborted()
@@ -113,7 +113,7 @@ export class StreamedUpload extends UploadBase {
   }
 
   /** Resolves undefined when the body may be sent, or to the gateway's early answer. */
-  async #ask(token: string | undefined, late: Record<string, string>): Promise<Answer | undefined> {
+  async #ask(token: string | undefined, late: Record<string, string>): Promise<SmallAnswer | undefined> {
     const expect = { ...late, expect: '100-continue' }
     const put = await this.#start(token, expect, false)
     try {
@@ -136,7 +136,7 @@ export class StreamedUpload extends UploadBase {
     if (error instanceof TokenRefused) return this.#expired(error)
     if (!(error instanceof AnsweredEarly)) return unavailable(error)
     try {
-      this.check((await this.#stream?.answer) as Answer)
+      this.check((await this.#stream?.answer) as SmallAnswer)
       return early()
     } catch (refusal) {
       return refusal instanceof TokenRefused ? this.#expired(refusal) : unavailable(refusal)

@@ -5,7 +5,7 @@ import type { Logger } from '../../common/log.js'
 import type { Session } from '../account/session.js'
 import type { BrandNames } from '../brand.js'
 import { InDoubt, type InDoubtWrites, LATE_ANSWER_MS, leavesOpen, type WriteOutcome } from '../calls/in-doubt.js'
-import { type Answer, httpFailure } from '../calls/rest-call.js'
+import { httpFailure, type SmallAnswer } from '../calls/rest-call.js'
 import type { RestClient } from '../calls/rest-client.js'
 import { isTokenRefusal, nonsense, type Subject, TokenRefused, translate, WriteRefused } from '../errors.js'
 import { type PutOnWire, PutRequest } from './put-request.js'
@@ -27,7 +27,7 @@ export interface UploadTarget extends Required<Subject> {
   /** All headers except authorization, content-length and those of the order. Called once, before the first request. */
   headers(): Promise<Record<string, string>>
   /** Converts the gateway's success into the result of the upload. */
-  stored(answer: Answer, logger: WriteOrder['logger']): Promise<UploadResult>
+  stored(answer: SmallAnswer, logger: WriteOrder['logger']): Promise<UploadResult>
   /** Asks the gateway whether it holds the bytes of this upload. Resolves undefined when it does not. */
   look(): Promise<UploadResult | undefined>
   /** Called when the object may have changed, whatever the outcome. */
@@ -112,7 +112,7 @@ export abstract class UploadBase implements Upload {
    * Sends the remaining bytes. Implementations call `order.ensure` and set `complete` right before they send the last
    * bytes.
    */
-  protected abstract finish(order: WriteOrder, ordered: boolean): Promise<Answer>
+  protected abstract finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer>
 
   /** Releases the buffered bytes. */
   protected abstract forget(): void
@@ -151,13 +151,13 @@ export abstract class UploadBase implements Upload {
    * Waits for the answer to a complete body. Without an order, the connection stays open after the timeout, because a
    * late answer still decides the outcome.
    */
-  protected answered(put: PutOnWire, ordered: boolean): Promise<Answer> {
+  protected answered(put: PutOnWire, ordered: boolean): Promise<SmallAnswer> {
     const { rest } = this.client
     return put.answered(rest.timeoutMs + this.target.length / BYTES_PER_MS, !ordered)
   }
 
   /** Throws TokenRefused or S3Error for an answer that is no success. */
-  protected check(answer: Answer): Answer {
+  protected check(answer: SmallAnswer): SmallAnswer {
     if (answer.status >= 200 && answer.status < 300) {
       if (answer.early) throw early()
       if (/^\s*</.test(answer.text)) throw nonsense('answered an upload with a page')

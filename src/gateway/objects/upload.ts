@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { GatewayFeatures, Upload, UploadAttributes, UploadResult, WriteOrder } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { formatTimestamp } from '../../common/sigv4.js'
-import type { Answer } from '../calls/rest-call.js'
+import type { SmallAnswer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { isLostConnection, isNotConnected, unavailable, WriteRefused } from '../errors.js'
 import { refusal } from '../keys.js'
@@ -77,7 +77,7 @@ function reportedResult(
   features: GatewayFeatures,
   key: string,
   length: number,
-  answer: Answer,
+  answer: SmallAnswer,
 ): UploadResult | undefined {
   const facts = factsFromHeaders(client.names, features, answer.headers, key, length)
   return facts && resultOf(facts)
@@ -108,7 +108,7 @@ class SmallUpload extends UploadBase {
     this.#chunks.length = 0
   }
 
-  protected async finish(order: WriteOrder, ordered: boolean): Promise<Answer> {
+  protected async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
     try {
       return await this.client.session.withLogin(async (token) =>
@@ -121,7 +121,7 @@ class SmallUpload extends UploadBase {
     }
   }
 
-  async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<Answer> {
+  async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
     const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
     const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
     try {
@@ -139,7 +139,7 @@ class SmallUpload extends UploadBase {
     }
   }
 
-  async #answered(put: PutOnWire, ordered: boolean): Promise<Answer> {
+  async #answered(put: PutOnWire, ordered: boolean): Promise<SmallAnswer> {
     try {
       const answer = await this.answered(put, ordered)
       this.arrived = true

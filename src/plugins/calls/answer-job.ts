@@ -10,7 +10,7 @@ import { documentReply, factsOfContent, passContent, versionHeader } from './ans
 import { type JobCall, jobAddress } from './call.js'
 import { expansionsOf } from './expand.js'
 import { formatOf } from './format.js'
-import { type Asked, hashOf, type PreparedCall, readClientToken, readPrefer } from './prepare.js'
+import { type CallInput, hashOf, type PreparedCall, readClientToken, readPrefer } from './prepare.js'
 import { invalidArgument, shapeOf } from './shape.js'
 
 type Call = JobCall<Resource, Document, Document, Document>
@@ -30,7 +30,7 @@ const jobForm = {
 export async function answerJob(
   call: Call,
   prepared: PreparedCall,
-  asked: Asked,
+  asked: CallInput,
   request: S3Request,
   context: Context,
 ): Promise<Reply> {
@@ -60,7 +60,7 @@ export async function answerJob(
   return documentReply({ format, ...jobForm }, documentOf(job), { ...headers, location }, 202)
 }
 
-async function jobFor(call: Call, asked: Asked, request: S3Request, context: Context): Promise<Job> {
+async function jobFor(call: Call, asked: CallInput, request: S3Request, context: Context): Promise<Job> {
   const { identity, proof } = signer(context)
   const { accessKeyId } = identity
   const { body, query, force } = asked

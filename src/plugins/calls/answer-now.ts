@@ -7,7 +7,7 @@ import { withValidators } from '../../http/reply.js'
 import { type AnsweredCall, jobAddress, rawOf } from './call.js'
 import { expand, expansionsOf, pageRequest, takePage, tokenOf } from './expand.js'
 import { csvDocument, type Format, formatOf, requireJson, wantsCsv, xmlDocument } from './format.js'
-import type { Asked, PreparedCall } from './prepare.js'
+import type { CallInput, PreparedCall } from './prepare.js'
 import { invalidArgument, type Shape } from './shape.js'
 
 type Call = AnsweredCall<Resource, Document, Document, Document>
@@ -16,7 +16,7 @@ type Call = AnsweredCall<Resource, Document, Document, Document>
 export async function answerNow(
   call: Call,
   { shape, root }: PreparedCall,
-  { frame, body, query }: Asked,
+  { frame, body, query }: CallInput,
   request: S3Request,
   context: Context,
 ): Promise<Reply> {

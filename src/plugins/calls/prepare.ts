@@ -21,7 +21,7 @@ import {
 const NOTHING = z.strictObject({})
 
 /** The content of a request, parsed and checked. */
-export interface Asked {
+export interface CallInput {
   readonly body: Document
   readonly query: Document
   readonly frame: FrameQuery
@@ -37,7 +37,7 @@ export interface PreparedCall {
   /** Names of the call's own query parameters. */
   readonly parameters: readonly string[]
   /** Throws InvalidArgument, InvalidRequest, MalformedXML, EntityTooLarge. */
-  read(request: S3Request): Promise<Asked>
+  read(request: S3Request): Promise<CallInput>
 }
 
 /**

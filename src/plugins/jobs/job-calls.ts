@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Place } from '../../api/access.js'
+import type { ActionResource } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { Job } from '../../api/jobs.js'
 import type { Plugin } from '../../api/plugin.js'
@@ -154,7 +154,7 @@ async function mayBegin(id: string, context: Context): Promise<Job> {
   return job
 }
 
-function placeOf({ resource }: Job): Place {
+function placeOf({ resource }: Job): ActionResource {
   const [, bucket, key] = /^\/([^/]+)(?:\/(.+))?$/s.exec(resource) ?? []
   return { bucket, key }
 }
@@ -165,7 +165,7 @@ export const jobsPlugin: Plugin = Object.freeze({
   operations: [listJobs, getJob, getJobLog, cancelJob, retryJob, resolveJob],
 })
 
-type Asking = Pick<Context, 'caller' | 'jobs'>
+type JobReader = Pick<Context, 'caller' | 'jobs'>
 
 /**
  * The access key id whose jobs the caller may see; '' for all. An identity with rights or a gateway account of its own
@@ -178,7 +178,7 @@ function seenBy({ caller }: Pick<Context, 'caller'>): string {
 }
 
 /** Throws NoSuchJob, also for a job that the caller may not see. */
-async function jobOf(id: string, context: Asking): Promise<Job> {
+async function jobOf(id: string, context: JobReader): Promise<Job> {
   const job = await context.jobs.get(id)
   const whose = seenBy(context)
   if (!job || (whose !== '' && job.accessKeyId !== whose)) throw noSuchJob(id)

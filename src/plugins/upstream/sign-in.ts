@@ -88,7 +88,7 @@ export class JobTokens {
   }
 }
 
-interface Kept {
+interface SealedSecret {
   /** JSON, sealed. */
   readonly sealed: string
   /** ms since 1970. */
@@ -100,7 +100,7 @@ interface Kept {
  * gets another secret, or is made anew under the same id, does not inherit it.
  */
 export class IdentitySecrets<T extends object> {
-  readonly #records: Records<Kept>
+  readonly #records: Records<SealedSecret>
   readonly #host: Pick<PluginHost, 'sealer' | 'now'>
   readonly #options: IdentitySecretsOptions
 

@@ -103,7 +103,7 @@ const TWINS: Readonly<Record<string, string>> = {
 }
 
 /** A right that a statement grants. */
-export interface Asked {
+export interface GrantedRight {
   readonly right: Right
   /** The action equals another one (TWINS), so that the right must exist, but need not be granted separately. */
   readonly twin: boolean
@@ -117,11 +117,11 @@ const OBJECT_ACTIONS: readonly string[] = [...READ_ACTIONS, ...WRITE_ACTIONS]
  * Reads the rights that a statement grants everybody. Throws MalformedPolicy for statements that S3 refuses as well,
  * NotImplemented for rights that the gateway's rules cannot express.
  */
-export function readStatement(statement: Statement, bucket: string): Asked[] {
+export function readStatement(statement: Statement, bucket: string): GrantedRight[] {
   const { label } = statement
   refuseUnsupported(statement)
   const resources = (statement.Resource ?? []).map((arn) => readResource(arn, bucket, label))
-  const asked: Asked[] = []
+  const asked: GrantedRight[] = []
   for (const word of statement.Action ?? []) {
     const actions = actionsOf(word)
     if (actions.length === 0) throw malformed(label, `there is no action ${word}`)
@@ -157,9 +157,9 @@ function isEverybody(principal: NonNullable<Statement['Principal']>): boolean {
   return AWS !== undefined && Object.keys(others).length === 0 && AWS.every((name) => name === '*')
 }
 
-type Place = { readonly on: 'bucket' } | { readonly on: 'object'; readonly prefix: string }
+type ReadResource = { readonly on: 'bucket' } | { readonly on: 'object'; readonly prefix: string }
 
-function readResource(arn: string, bucket: string, label: string): Place {
+function readResource(arn: string, bucket: string, label: string): ReadResource {
   const name = /^arn:aws:s3:::(.+)$/s.exec(arn)?.[1]
   if (name === undefined) throw malformed(label, `the resource ${arn} is not of the form arn:aws:s3:::bucket/key`)
   if (name === bucket) return { on: 'bucket' }
@@ -175,7 +175,7 @@ function readResource(arn: string, bucket: string, label: string): Place {
   return { on: 'object', prefix }
 }
 
-function rightsOf(action: KnownAction, resource: Place, statement: Statement): Omit<Asked, 'label'>[] {
+function rightsOf(action: KnownAction, resource: ReadResource, statement: Statement): Omit<GrantedRight, 'label'>[] {
   const { label, Condition } = statement
   const base = TWINS[action.name] ?? action.name
   const twin = base !== action.name

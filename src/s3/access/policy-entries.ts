@@ -2,7 +2,7 @@ import type { PolicyEntry, PublicPolicy } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { allows, type PublicAction } from '../../gateway/account/policies.js'
 import {
-  type Asked,
+  type GrantedRight,
   LIST_ACTION,
   LOCATION_ACTION,
   notPossible,
@@ -109,7 +109,7 @@ function policyOf(read: boolean, write: boolean): PublicPolicy | undefined {
 }
 
 /** Returns the error that names the rights that the gateway would grant in addition, and the policy does not. */
-function ungranted({ right, label }: Asked, bucket: string, isAsked: (right: Right) => boolean) {
+function ungranted({ right, label }: GrantedRight, bucket: string, isAsked: (right: Right) => boolean) {
   const prefix = right.kind === 'object' ? right.prefix : right.kind === 'list' ? (right.prefix ?? '') : ''
   const reads =
     right.kind === 'list' || (right.kind === 'object' && (READ_ACTIONS as readonly string[]).includes(right.action))

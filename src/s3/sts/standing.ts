@@ -10,7 +10,7 @@ const STALE_MS = 45_000
 /** Most tokens whose answers are kept. */
 const MAX_KNOWN = 10_000
 
-interface Answer {
+interface TokenStanding {
   /** When the question was asked, by the monotonic clock, ms. */
   readonly asked: number
   /** Undefined: the token is refused. */
@@ -18,8 +18,8 @@ interface Answer {
 }
 
 interface Entry {
-  answer?: Answer
-  pending?: Promise<Answer>
+  answer?: TokenStanding
+  pending?: Promise<TokenStanding>
 }
 
 export interface StandingOptions {
@@ -56,7 +56,7 @@ export class Standing {
     return (await this.#ask(entry, token)).account
   }
 
-  #ask(entry: Entry, token: string): Promise<Answer> {
+  #ask(entry: Entry, token: string): Promise<TokenStanding> {
     entry.pending ??= this.#answer(token)
       .then((answer) => {
         entry.answer = answer
@@ -68,7 +68,7 @@ export class Standing {
     return entry.pending
   }
 
-  async #answer(token: string): Promise<Answer> {
+  async #answer(token: string): Promise<TokenStanding> {
     const asked = this.#options.clock()
     return { asked, account: await this.#options.ask(token) }
   }

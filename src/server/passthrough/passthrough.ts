@@ -67,7 +67,7 @@ interface Passthrough {
 }
 
 /** A request under way. */
-interface Exchange {
+interface ForwardedRequest {
   readonly id: string
   readonly started: number
   readonly incoming: IncomingMessage
@@ -80,7 +80,7 @@ interface Exchange {
 /** @throws TypeError for an invalid URL */
 export function createPassthrough(options: PassthroughOptions): Passthrough {
   const { word, log, limits } = options
-  const exchanges = new WeakMap<ServerResponse, Exchange>()
+  const exchanges = new WeakMap<ServerResponse, ForwardedRequest>()
   const forwarder = createForwarder({
     url: new URL(options.url),
     tls: options.tls,
@@ -113,7 +113,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
   }
 
   /** Before the call is made. Not synced: its client may have no log-in, and must not make the disk work. */
-  async function record({ id, remote }: Exchange, call: RpcCall): Promise<void> {
+  async function record({ id, remote }: ForwardedRequest, call: RpcCall): Promise<void> {
     const { audit } = options
     if (!audit || !mayChange(call)) return
     const entry = {
@@ -177,7 +177,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     serve(incoming, outgoing) {
       const target = gatewayTargetOf(incoming, word, options.addressing)
       if (!target) return false
-      const exchange: Exchange = {
+      const exchange: ForwardedRequest = {
         id: randomBytes(8).toString('hex').toUpperCase(),
         started: performance.now(),
         incoming,
@@ -231,7 +231,10 @@ function nameOf(call: RpcCall | undefined): string {
   return call && /^web\.[A-Za-z]{1,40}$/.test(call.method) ? call.method : 'Passthrough'
 }
 
-function entryOf({ id, started, incoming, remote, call, bytes }: Exchange, outgoing: ServerResponse): AccessEntry {
+function entryOf(
+  { id, started, incoming, remote, call, bytes }: ForwardedRequest,
+  outgoing: ServerResponse,
+): AccessEntry {
   return {
     requestId: id,
     operation: nameOf(call),

@@ -34,7 +34,7 @@ const COUNTED_MS = 50
 const TOLD_MS = 1000
 
 /** A request in progress. */
-interface Running {
+interface CountedRequest {
   readonly address: string
   /** Bytes that have been received so far. */
   readonly received: () => number
@@ -54,7 +54,7 @@ export class Traffic {
   readonly #shared: SharedCounts
   readonly #sharedRunning: SharedRunning | undefined
   readonly #clock: () => number
-  readonly #running = new Set<Running>()
+  readonly #running = new Set<CountedRequest>()
   readonly #timer: NodeJS.Timeout | undefined
   #lastCounted = Number.NEGATIVE_INFINITY
   #isBound: boolean
@@ -125,7 +125,7 @@ export class Traffic {
     refuse(this.#all.waitOf(ALL), 'from all clients')
     this.#addresses.begin(address)
     this.#all.begin(ALL)
-    const running: Running = { address, received, counted: 0 }
+    const running: CountedRequest = { address, received, counted: 0 }
     this.#running.add(running)
     let key: string | undefined
     let declared = 0
@@ -158,7 +158,7 @@ export class Traffic {
   }
 
   /** @param bytes of the request so far */
-  #count(running: Running, bytes: number): void {
+  #count(running: CountedRequest, bytes: number): void {
     const more = bytes - running.counted
     running.counted = bytes
     this.#all.charge(ALL, more)

@@ -29,7 +29,7 @@ import { Holds } from './store/holds.js'
 import { KeyRules } from './store/key-rules.js'
 import { LateOrders } from './store/late-orders.js'
 import { LocalCopies } from './store/local-copies.js'
-import { ObjectStore } from './store/object-store.js'
+import { ObjectChanges } from './store/object-changes.js'
 import { Objects } from './store/objects.js'
 import { INDEX_FILE, migrate, schema } from './store/schema.js'
 
@@ -94,7 +94,7 @@ export function assemble(
     policies: new Policies(db),
     storeIds: new StoreIds(db),
     objects,
-    store: new ObjectStore(writer, buckets, objects, blobs, clock, rules, holds, fences, quotas),
+    store: new ObjectChanges(writer, buckets, objects, blobs, clock, rules, holds, fences, quotas),
     quotas,
     lateOrders: new LateOrders(),
     blobs,

@@ -21,7 +21,7 @@ import type { Holds } from './store/holds.js'
 import type { KeyRules } from './store/key-rules.js'
 import type { LateOrders } from './store/late-orders.js'
 import type { LocalCopies } from './store/local-copies.js'
-import type { ObjectStore } from './store/object-store.js'
+import type { ObjectChanges } from './store/object-changes.js'
 import type { Objects } from './store/objects.js'
 
 /** What the desks of one gateway work with. */
@@ -51,7 +51,7 @@ export interface GatewayCore {
   readonly quotas: Quotas
   /** Read only; make changes through `store`. */
   readonly objects: Objects
-  readonly store: ObjectStore
+  readonly store: ObjectChanges
   readonly lateOrders: LateOrders
   readonly blobs: Blobs
   readonly rules: KeyRules

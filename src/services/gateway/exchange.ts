@@ -11,12 +11,12 @@ import { GatewayError } from './errors.js'
 import { MAX_FENCE, type WriteOrder } from './store/fences.js'
 
 /** Reads a small request body. Throws HttpError 413 when it has more than `maxBytes`. */
-export function collect(exchange: Exchange, maxBytes: number): Promise<Buffer> {
+export function collect(exchange: GatewayExchange, maxBytes: number): Promise<Buffer> {
   return readBody(exchange, { maxBytes, idleMs: exchange.context.limits.uploadIdleMs })
 }
 
 /** One request and its response. */
-export interface Exchange extends HttpExchange {
+export interface GatewayExchange extends HttpExchange {
   readonly context: GatewayContext
   /** Caller that the Authorization header identifies. */
   readonly identity: Identity
@@ -41,7 +41,7 @@ export function isOwnPath({ names }: Pick<GatewayContext, 'names'>, path: string
 }
 
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
-export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'context'>): GatewayError {
+export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange, 'context'>): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof ReceiveError) return new GatewayError(error.kind)
   if (error instanceof HttpError && error.status === 413) return new GatewayError('EntityTooLarge')
@@ -51,7 +51,7 @@ export function asGatewayError(error: unknown, { context }: Pick<Exchange, 'cont
 }
 
 /** Answers as REST endpoints do: the status and the text of the error. */
-export function replyRestError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
+export function replyRestError(exchange: GatewayExchange, error: unknown, headers: HeaderList = []): void {
   const { quirks, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
@@ -62,7 +62,7 @@ export function replyRestError(exchange: Exchange, error: unknown, headers: Head
 }
 
 /** Answers with the XML error document of S3. */
-export function replyXmlError(exchange: Exchange, error: unknown, headers: HeaderList = []): void {
+export function replyXmlError(exchange: GatewayExchange, error: unknown, headers: HeaderList = []): void {
   const known = asGatewayError(error, exchange)
   const { quirks } = exchange.context
   const document =
@@ -78,12 +78,12 @@ function escapeXml(text: string): string {
   return text.replace(/[<>&"]/g, (character) => XML_ESCAPES[character] ?? character)
 }
 
-export function replyText(exchange: Exchange, status: number, text: string, headers: HeaderList = []): void {
+export function replyText(exchange: GatewayExchange, status: number, text: string, headers: HeaderList = []): void {
   reply(exchange, status, ['Content-Type', 'text/plain; charset=utf-8', ...headers], Buffer.from(text))
 }
 
 /** Serves the page of the web console, as public gateways do for unknown paths. */
-export function replyConsolePage(exchange: Exchange): void {
+export function replyConsolePage(exchange: GatewayExchange): void {
   const page = '<!DOCTYPE html><html><head><title>Object gateway</title></head><body></body></html>\n'
   reply(exchange, 200, ['Content-Type', 'text/html; charset=utf-8'], Buffer.from(page))
 }
@@ -92,7 +92,11 @@ export function replyConsolePage(exchange: Exchange): void {
  * Answers 200 with a body that is generated while it is sent. An error before the first part is thrown. A later one
  * destroys the connection, so that a partial body does not look complete.
  */
-export async function sendParts(exchange: Exchange, headers: HeaderList, body: AsyncIterable<string>): Promise<void> {
+export async function sendParts(
+  exchange: GatewayExchange,
+  headers: HeaderList,
+  body: AsyncIterable<string>,
+): Promise<void> {
   const parts = body[Symbol.asyncIterator]()
   const first = await parts.next()
   exchange.response.writeHead(200, headers)

@@ -7,7 +7,7 @@ import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
 import { errorTable, GatewayError } from './errors.js'
 import {
-  type Exchange,
+  type GatewayExchange,
   hasBadComponents,
   isOwnPath,
   replyConsolePage,
@@ -44,7 +44,7 @@ export function createGatewayServer(context: GatewayContext): Server {
     maxConnections: context.limits.maxConnections,
     log: context.log,
     async handle(exchange) {
-      const anonymous: Exchange = { ...exchange, context, identity: 'anonymous' }
+      const anonymous: GatewayExchange = { ...exchange, context, identity: 'anonymous' }
       if (context.quirks.has('strict-keys') && hasBadComponents(exchange.target.path)) {
         return replyXmlError(anonymous, new GatewayError('BadComponents'))
       }
@@ -63,7 +63,7 @@ export function createGatewayServer(context: GatewayContext): Server {
  * Returns the caller by the Authorization header. Returns undefined when the request has been refused, which precedes
  * all other checks.
  */
-async function identify(exchange: Exchange): Promise<Identity | undefined> {
+async function identify(exchange: GatewayExchange): Promise<Identity | undefined> {
   const { context, request, target } = exchange
   if (request.headers.authorization === undefined) return 'anonymous'
   const token = bearerOf(request)
@@ -86,7 +86,7 @@ interface Endpoint {
   /** Behind the path of the gateway. */
   readonly path: string
   /** @param rest the path behind the name of the endpoint, percent-encoded */
-  readonly handle: (exchange: Exchange, rest: string) => Promise<void> | void
+  readonly handle: (exchange: GatewayExchange, rest: string) => Promise<void> | void
 }
 
 const endpoints: readonly Endpoint[] = [
@@ -119,7 +119,7 @@ function endpointsOf({ features, quirks }: GatewayContext): Endpoint[] {
 }
 
 /** Dispatches the request to its endpoint. */
-async function route(table: RouteTable<Endpoint>, exchange: Exchange): Promise<void> {
+async function route(table: RouteTable<Endpoint>, exchange: GatewayExchange): Promise<void> {
   const { context, request, target } = exchange
   const { quirks } = context
   if (!isOwnPath(context, target.path)) return sharedObject(exchange)

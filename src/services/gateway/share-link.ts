@@ -17,7 +17,7 @@ import type { Target } from '../http/routes.js'
 import type { Account } from './accounts/accounts.js'
 import type { GatewayContext } from './context.js'
 import { GatewayError } from './errors.js'
-import type { Exchange } from './exchange.js'
+import type { GatewayExchange } from './exchange.js'
 
 const SERVICE = 's3'
 /** Longest lifetime of a link, s: 7 days, the maximum of Signature Version 4. */
@@ -66,7 +66,7 @@ export function isShareLink({ names }: GatewayContext, { parameters }: Target): 
  * The account that signed the link of the request. Throws GatewayError unless the signature is right and the link has
  * not expired.
  */
-export function verifyShareLink({ context, request, target }: Exchange): Account {
+export function verifyShareLink({ context, request, target }: GatewayExchange): Account {
   const { names, accounts, region } = context
   const parameter = (name: string): string => {
     const values = target.parameters.getAll(names.parameter + name)

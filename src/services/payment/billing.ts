@@ -4,10 +4,10 @@ import { signerOfText } from './addresses.js'
 import { epochsOf, PAYABLE_DAYS } from './contents/retention.js'
 import { AlreadyPaid, type EmbeddedPayments } from './embedded-payments.js'
 import { PaymentError } from './errors.js'
-import { type Exchange, Fields, ownUpload, type Page, readJson, readPage, walletAddressOf } from './exchange.js'
+import { Fields, ownUpload, type Page, type PaymentExchange, readJson, readPage, walletAddressOf } from './exchange.js'
 import { InsufficientFunds, type Lock } from './ledger.js'
 import { LOCK_DAYS } from './prices.js'
-import type { Upload } from './uploads/upload-table.js'
+import type { UploadRow } from './uploads/upload-table.js'
 
 const orders = {
   pay_amount: 'amount',
@@ -81,7 +81,7 @@ function isAmount(order: BillingOrder): boolean {
 }
 
 /** GET /billing: the payments of a wallet. */
-export async function showBilling(exchange: Exchange): Promise<object> {
+export async function showBilling(exchange: PaymentExchange): Promise<object> {
   const { context, query } = exchange
   await context.scheduler.catchUp()
   const fields = new Fields(query)
@@ -107,7 +107,7 @@ export async function showBilling(exchange: Exchange): Promise<object> {
 }
 
 /** GET /billing/deal/lockpayment/info: the payment for an upload; empty texts while there is none. */
-export function showPayment(exchange: Exchange): object {
+export function showPayment(exchange: PaymentExchange): object {
   const { context, query } = exchange
   const { wCid } = ownUpload(exchange, new Fields(query).id('source_file_upload_id'))
   const lock = context.payments.find(wCid)
@@ -132,7 +132,7 @@ export function paymentOrderText(wCid: string, amount: bigint, networkName: stri
  * POST /billing/deal/lockpayment: locks a payment in the embedded ledger, by an order that the wallet of the upload has
  * signed. A repeated order is the payment of the first.
  */
-export async function pay(exchange: Exchange): Promise<object> {
+export async function pay(exchange: PaymentExchange): Promise<object> {
   const { context } = exchange
   const { ledger, addresses } = context
   if (ledger === undefined) {
@@ -159,7 +159,7 @@ export async function pay(exchange: Exchange): Promise<object> {
 }
 
 /** An upload is removed a while after it can be paid for. */
-function requirePayable({ network }: Exchange['context'], { createdEpoch, place }: Upload): void {
+function requirePayable({ network }: PaymentExchange['context'], { createdEpoch, place }: UploadRow): void {
   if (place === 'gone') throw new PaymentError('conflict', 'the content of the upload is lost: upload it again')
   if (network.epoch() - createdEpoch >= epochsOf(PAYABLE_DAYS, network)) {
     throw new PaymentError('conflict', `an upload can be paid for within ${PAYABLE_DAYS} days: upload it again`)
@@ -167,9 +167,9 @@ function requirePayable({ network }: Exchange['context'], { createdEpoch, place 
 }
 
 async function lock(
-  { context }: Exchange,
+  { context }: PaymentExchange,
   ledger: EmbeddedPayments,
-  { wCid, wallet }: Upload,
+  { wCid, wallet }: UploadRow,
   amount: bigint,
 ): Promise<Lock> {
   const { network, seconds } = context

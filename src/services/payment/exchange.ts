@@ -3,11 +3,11 @@ import { bearerOf } from '../http/routes.js'
 import { parseAddress } from './addresses.js'
 import type { Mode, PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'
-import type { Upload } from './uploads/upload-table.js'
+import type { UploadRow } from './uploads/upload-table.js'
 import type { KnownWallet } from './wallets.js'
 
 /** One request and its response. */
-export interface Exchange extends HttpExchange {
+export interface PaymentExchange extends HttpExchange {
   readonly context: PaymentContext
   /** Parameters of the query. */
   readonly query: URLSearchParams
@@ -30,12 +30,12 @@ export interface Route {
   /** True where `code` is a text, as in the interface. */
   readonly codeAsText?: true
   /** Returns `data` of the answer, or answers itself and returns undefined. Throws HttpError. */
-  answer(exchange: Exchange): Promise<unknown> | unknown
+  answer(exchange: PaymentExchange): Promise<unknown> | unknown
 }
 
 /** The signed-in wallet of a request; undefined where none needs to sign in. Throws PaymentError `unauthorized`. */
 export async function callerOf(
-  { context, request }: Pick<Exchange, 'context' | 'request'>,
+  { context, request }: Pick<PaymentExchange, 'context' | 'request'>,
   { access }: Pick<Route, 'access'>,
 ): Promise<KnownWallet | undefined> {
   if (context.mode === 'open' || access === 'public') return undefined
@@ -55,7 +55,7 @@ export async function callerOf(
  * the signed-in one and may be left out. Throws PaymentError.
  * @param given `wallet_address` of the request
  */
-export function walletAddressOf({ caller }: Pick<Exchange, 'caller'>, given: string | undefined): string {
+export function walletAddressOf({ caller }: Pick<PaymentExchange, 'caller'>, given: string | undefined): string {
   if (given === undefined) {
     if (caller === undefined) throw new PaymentError('missing', 'wallet_address is required')
     return caller.address
@@ -78,7 +78,7 @@ export function readAddress(name: string, text: string): string {
  * The upload with this number. After a sign-in that of another wallet is as good as none: an answer must not confirm
  * it. Throws PaymentError `absent`.
  */
-export function ownUpload({ context, caller }: Pick<Exchange, 'context' | 'caller'>, id: number): Upload {
+export function ownUpload({ context, caller }: Pick<PaymentExchange, 'context' | 'caller'>, id: number): UploadRow {
   const upload = context.uploads.find(id)
   if (upload === undefined || (caller !== undefined && caller.address !== upload.wallet)) {
     throw new PaymentError('absent', `source file upload:${id} not exists`)
@@ -128,7 +128,7 @@ export class Fields {
  * Reads a JSON object of texts and numbers, whatever its Content-Type: a known client sends none. Throws HttpError: 400
  * for any other body, 413 and 408 beyond the limits.
  */
-export async function readJson(exchange: Exchange): Promise<Fields> {
+export async function readJson(exchange: PaymentExchange): Promise<Fields> {
   const { maxJsonBytes: maxBytes, jsonMs: totalMs, bodyIdleMs: idleMs } = exchange.context.limits
   return new Fields(jsonFields(await readBody(exchange, { maxBytes, totalMs, idleMs })))
 }

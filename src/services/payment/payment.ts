@@ -188,15 +188,15 @@ async function assemble(
   }
 }
 
-type Place = Pick<PaymentContext, 'payments' | 'ledger' | 'chain' | 'addresses' | 'tokenName'>
+type BillingDeps = Pick<PaymentContext, 'payments' | 'ledger' | 'chain' | 'addresses' | 'tokenName'>
 
-function embedded(db: Database, writer: Writer, id: string): Place {
+function embedded(db: Database, writer: Writer, id: string): BillingDeps {
   requireNoChain(db)
   const ledger = new EmbeddedPayments(db, writer, id)
   return { payments: ledger, ledger, chain: undefined, addresses: addressesOf(id), tokenName: () => TOKEN_NAME }
 }
 
-async function onChain(options: ChainOptions, deps: ChainDeps): Promise<Place> {
+async function onChain(options: ChainOptions, deps: ChainDeps): Promise<BillingDeps> {
   const chain = await openChain(options, deps)
   const { payments, addresses } = chain
   return { payments, ledger: undefined, chain, addresses, tokenName: () => chain.tokenName() ?? TOKEN_NAME }

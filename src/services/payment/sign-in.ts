@@ -1,12 +1,12 @@
 import { clientOf } from '../http/server.js'
 import { signerOfText } from './addresses.js'
 import { PaymentError } from './errors.js'
-import { type Exchange, type Route, readAddress, readJson } from './exchange.js'
+import { type PaymentExchange, type Route, readAddress, readJson } from './exchange.js'
 
 const RETRY_SECONDS = 300
 
 /** POST /user/login_by_wallet_signature: the signature of a nonce for a JWT, valid for a day. */
-export async function logInByWalletSignature(exchange: Exchange): Promise<object> {
+export async function logInByWalletSignature(exchange: PaymentExchange): Promise<object> {
   const { nonces, wallets, tokens, writer, seconds, networkName, limits } = exchange.context
   const fields = await readJson(exchange)
   const nonce = fields.required('nonce')
@@ -45,7 +45,7 @@ export function rated(answer: Route['answer']): Route['answer'] {
 }
 
 /** POST /user/register: a nonce for the wallet to sign, which can be used once and soon expires. */
-export async function register(exchange: Exchange): Promise<object> {
+export async function register(exchange: PaymentExchange): Promise<object> {
   const { nonces, seconds, limits } = exchange.context
   const fields = await readJson(exchange)
   const address = readAddress('public_key_address', fields.required('public_key_address'))

@@ -7,7 +7,7 @@ import { averagePrices } from '../platform/prices.js'
 import { checksummed } from './addresses.js'
 import type { PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'
-import type { Exchange } from './exchange.js'
+import type { PaymentExchange } from './exchange.js'
 import { COIN_PRICE, LOCK_DAYS, PAY_MULTIPLY_FACTOR } from './prices.js'
 import { withMembersInWords } from './words.js'
 
@@ -15,7 +15,7 @@ import { withMembersInWords } from './words.js'
 const NO_CONTRACT = `0x${'0'.repeat(40)}`
 
 /** GET /common/system/params. */
-export function systemParams({ context }: Exchange): object {
+export function systemParams({ context }: PaymentExchange): object {
   return withMembersInWords(paramsOf(context), context.words)
 }
 
@@ -73,7 +73,7 @@ function version(): string {
 }
 
 /** GET /stats/storage: average prices; those of the past are in the mode `signedIn` alone. */
-export async function priceStatistics({ context: { network, mode } }: Exchange): Promise<object> {
+export async function priceStatistics({ context: { network, mode } }: PaymentExchange): Promise<object> {
   const prices = averagePrices(network, await network.providers().catch(refused))
   if (mode === 'signedIn') return prices
   return Object.fromEntries(Object.entries(prices).filter(([name]) => !name.startsWith('historical_')))

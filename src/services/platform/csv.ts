@@ -14,7 +14,7 @@ const MAX_RECORD = 16 * 1024
 const ALIASES: Readonly<Record<string, string>> = { md5_origin: 'md5' }
 
 /** Where a member stands in a row, and what it holds. */
-interface Place {
+interface CsvColumn {
   readonly column: (typeof columns)[number][0]
   readonly member: keyof TaskRow
   readonly index: number
@@ -74,7 +74,7 @@ function taken(parser: Parser): string[][] {
 class Rows {
   #row = 0
   #fields = 0
-  #places: Place[] = []
+  #places: CsvColumn[] = []
   readonly #consistency = new Consistency()
 
   /** Returns undefined for the header. */
@@ -117,7 +117,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   yield text()
 }
 
-function findColumns(header: readonly string[]): Place[] {
+function findColumns(header: readonly string[]): CsvColumn[] {
   const names = header.map((name) => name.trim().toLowerCase()).map((name) => ALIASES[name] ?? name)
   const places = columns.flatMap(([column, member]) => {
     const index = names.indexOf(column)
@@ -135,7 +135,7 @@ function findColumns(header: readonly string[]): Place[] {
   return places
 }
 
-function readRow(record: readonly string[], places: readonly Place[], row: number): TaskRow {
+function readRow(record: readonly string[], places: readonly CsvColumn[], row: number): TaskRow {
   const values: Partial<Record<keyof TaskRow, string | number>> = {}
   for (const { column, member, index } of places) {
     const text = record[index]?.trim() ?? ''

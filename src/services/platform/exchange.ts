@@ -19,11 +19,11 @@ export interface Route {
   readonly path: string
   readonly access: Access
   /** Returns the members of the answer beside `status`, which is `success` by default. Throws HttpError. */
-  answer(exchange: Exchange): Promise<object> | object
+  answer(exchange: PlatformExchange): Promise<object> | object
 }
 
 /** One request and its response. */
-export interface Exchange extends HttpExchange {
+export interface PlatformExchange extends HttpExchange {
   readonly context: PlatformContext
   /** Parameters of the query. */
   readonly query: URLSearchParams
@@ -37,7 +37,7 @@ const SIGN_IN_FIRST = 'Sign in first: send `Authorization: Bearer` and the token
 
 /** The caller by the Authorization header; undefined for an anonymous one. Throws HttpError 401 or 403. */
 export async function callerOf(
-  { context, request }: Pick<Exchange, 'context' | 'request'>,
+  { context, request }: Pick<PlatformExchange, 'context' | 'request'>,
   access: Access,
 ): Promise<Caller | undefined> {
   const header = request.headers.authorization
@@ -53,7 +53,7 @@ export async function callerOf(
 }
 
 /** The signed-in user, on routes that need one. Throws HttpError 401 for an anonymous caller. */
-export function requireUser({ caller }: Pick<Exchange, 'caller'>): User {
+export function requireUser({ caller }: Pick<PlatformExchange, 'caller'>): User {
   if (caller === undefined) throw unauthorized(SIGN_IN_FIRST)
   return caller.user
 }
@@ -67,7 +67,7 @@ function unauthorized(message: string): HttpError {
  * the CARs are: the URLs may be all that protects the contents.
  * @param poster id of a user
  */
-export function isParty({ context, caller }: Pick<Exchange, 'context' | 'caller'>, poster: number): boolean {
+export function isParty({ context, caller }: Pick<PlatformExchange, 'context' | 'caller'>, poster: number): boolean {
   return caller !== undefined && (caller.user.id === poster || context.miners.isOwner(caller.user))
 }
 
@@ -77,7 +77,7 @@ export function isParty({ context, caller }: Pick<Exchange, 'context' | 'caller'
  * malformed, 408 when it takes too long, 413 when it is too large, 415 for another type.
  * @param files true when the endpoint takes files, in a multipart form
  */
-export async function readFields(exchange: Exchange, { files = false } = {}): Promise<Fields> {
+export async function readFields(exchange: PlatformExchange, { files = false } = {}): Promise<Fields> {
   const { limits, monotonicMs: now } = exchange.context
   const { maxFieldBytes, maxFileBytes, maxFields, bodyIdleMs: idleMs } = limits
   const type = exchange.request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
@@ -92,7 +92,10 @@ export async function readFields(exchange: Exchange, { files = false } = {}): Pr
   return new Fields(fields)
 }
 
-async function readMultipart(exchange: Exchange, bounds: Parameters<typeof receiveBounded>[1]): Promise<Fields> {
+async function readMultipart(
+  exchange: PlatformExchange,
+  bounds: Parameters<typeof receiveBounded>[1],
+): Promise<Fields> {
   const { maxFieldBytes, maxFileBytes, maxFields: maxParts } = exchange.context.limits
   const names = new Set<string>()
   const type = exchange.request.headers['content-type'] ?? ''
@@ -164,7 +167,7 @@ export interface Page {
  * Reads `limit` and `offset`. Throws HttpError 400 when one is out of bounds.
  * @param usual limit of a request without one
  */
-export function readPage({ context, query }: Pick<Exchange, 'context' | 'query'>, usual = 10): Page {
+export function readPage({ context, query }: Pick<PlatformExchange, 'context' | 'query'>, usual = 10): Page {
   const limit = whole(query, 'limit', usual, 1, MAX_PAGE)
   const offset = whole(query, 'offset', 0, 0, MAX_OFFSET)
   return { limit, offset: context.offsets === 'pages' ? offset * limit : offset }

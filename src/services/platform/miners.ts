@@ -4,7 +4,7 @@ import type { Provider, ProviderChange } from '../network/network.js'
 import { NetworkError } from '../network/network.js'
 import { type ListedProvider, providerRecord, withUnit } from '../network/provider-record.js'
 import type { PlatformContext } from './context.js'
-import { type Exchange, readFields, readPage, requireUser } from './exchange.js'
+import { type PlatformExchange, readFields, readPage, requireUser } from './exchange.js'
 import { choice, type Fields } from './fields.js'
 import type { MinerSettings } from './miner-table.js'
 import { minerNumber, parsePrice } from './units.js'
@@ -85,7 +85,7 @@ const orders = {
  * GET /miners: storage providers by location, offline_deal_available, status, sorted by sort_by. Those that are equal
  * in it, and all without it, are in the order of their ids.
  */
-export async function listMiners(exchange: Exchange): Promise<object> {
+export async function listMiners(exchange: PlatformExchange): Promise<object> {
   const { query } = exchange
   const page = readPage(exchange)
   const location = choice(query, 'location', locations)
@@ -112,13 +112,13 @@ function compare<T extends string | bigint>(a: T, b: T): number {
 }
 
 /** GET /miners/{miner_id}: one storage provider. */
-export async function showMiner({ context, path }: Exchange): Promise<object> {
+export async function showMiner({ context, path }: PlatformExchange): Promise<object> {
   const provider = await knownProvider(context, path.miner_id ?? '')
   return { data: { miner: providerRecord(provider) } }
 }
 
 /** GET /miner/info/{miner_fid}: how a provider bids. Its program asks for it at the start, without a token. */
-export async function showBidding({ context, path }: Exchange): Promise<object> {
+export async function showBidding({ context, path }: PlatformExchange): Promise<object> {
   const provider = await knownProvider(context, path.miner_fid ?? '')
   return { data: configuration(provider, context.miners.settings(provider.minerId)) }
 }
@@ -145,7 +145,7 @@ const MAX_BIDS = 100_000
  * POST /miner/info: changes what the form names of a provider of the caller, and answers with its configuration. Absent
  * fields stay as they are, also while other requests change them.
  */
-export async function updateMiner(exchange: Exchange): Promise<object> {
+export async function updateMiner(exchange: PlatformExchange): Promise<object> {
   const { context } = exchange
   const fields = await readFields(exchange)
   const minerId = fields.required('miner_fid')
@@ -174,7 +174,7 @@ function isNew(change: ProviderChange, { location, offlineDealAvailable }: Provi
 }
 
 /** Throws HttpError 404 when there is no such provider, and 403 when it is not the caller's. */
-async function ownProvider(exchange: Exchange, minerId: string): Promise<KnownProvider> {
+async function ownProvider(exchange: PlatformExchange, minerId: string): Promise<KnownProvider> {
   const { context } = exchange
   const user = requireUser(exchange)
   const provider = await knownProvider(context, minerId)
@@ -184,7 +184,7 @@ async function ownProvider(exchange: Exchange, minerId: string): Promise<KnownPr
 
 /** Throws HttpError 409 when the network does not let the platform change a provider, and 400 for wrong terms. */
 async function changeInNetwork(
-  { context: { network } }: Exchange,
+  { context: { network } }: PlatformExchange,
   minerId: string,
   change: ProviderChange,
 ): Promise<void> {
@@ -233,7 +233,7 @@ const UNITS = ['b', 'kib', 'mib', 'gib', 'tib', 'pib']
  * PUT /miners/{miner_id}/status: changes the prices and the sizes of pieces that a provider of the caller asks for.
  * Absent fields stay as they are.
  */
-export async function updateAsk(exchange: Exchange): Promise<object> {
+export async function updateAsk(exchange: PlatformExchange): Promise<object> {
   const { context, path } = exchange
   const { minerId } = await ownProvider(exchange, path.miner_id ?? '')
   const fields = await readFields(exchange)
@@ -279,7 +279,7 @@ function size(fields: Fields, name: string): number | undefined {
  * POST /heartbeat: the program of a provider of the caller runs. The time is that of the latest update in the lists of
  * providers. The answer must not have the word `fail`, which programs take for a failure: no id of a provider has it.
  */
-export async function heartbeat(exchange: Exchange): Promise<object> {
+export async function heartbeat(exchange: PlatformExchange): Promise<object> {
   const { miners, writer, seconds } = exchange.context
   const { minerId } = await ownProvider(exchange, (await readFields(exchange)).required('miner_id'))
   const now = seconds()

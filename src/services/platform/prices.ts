@@ -1,7 +1,7 @@
 import { DAY_SECONDS } from '../../common/time.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Network, Provider } from '../network/network.js'
-import type { Exchange } from './exchange.js'
+import type { PlatformExchange } from './exchange.js'
 import { asking } from './miners.js'
 
 const GIB = 2n ** 30n
@@ -10,7 +10,7 @@ const MICROSECONDS = 10n ** 6n
 const DAY = BigInt(DAY_SECONDS) * MICROSECONDS
 
 /** GET /stats/storage: average prices. */
-export async function priceStatistics({ context: { network } }: Exchange): Promise<object> {
+export async function priceStatistics({ context: { network } }: PlatformExchange): Promise<object> {
   return { code: 200, data: averagePrices(network, await asking(() => network.providers())) }
 }
 

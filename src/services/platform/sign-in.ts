@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { HttpError } from '../http/errors.js'
 import { clientOf } from '../http/server.js'
 import type { NewApiKey } from './api-keys.js'
-import { callerOf, type Exchange, readFields, requireUser } from './exchange.js'
+import { callerOf, type PlatformExchange, readFields, requireUser } from './exchange.js'
 import { impossibleHash, isPassword } from './password.js'
 
 /** An unknown e-mail address is checked against it, which takes as long as a wrong password. */
@@ -12,7 +12,7 @@ const NO_HASH = impossibleHash()
 const MAX_PASSWORD = 1024
 
 /** POST /auth/login: `email` and `password` for a JWT, valid for a day. */
-export async function logIn(exchange: Exchange): Promise<object> {
+export async function logIn(exchange: PlatformExchange): Promise<object> {
   const { context, request } = exchange
   const fields = await readFields(exchange)
   const email = fields.required('email').trim()
@@ -39,7 +39,7 @@ const MAX_NAME = 128
  * POST /user/api_keys/jwt: two calls, told apart by the body. `key_name` with the JWT of a sign-in makes an API key;
  * `apikey` and `access_token`, its secret, get a JWT, without regard to the Authorization header.
  */
-export async function issueKeyOrJwt(exchange: Exchange): Promise<object> {
+export async function issueKeyOrJwt(exchange: PlatformExchange): Promise<object> {
   const fields = await readFields(exchange)
   const forJwt = fields.has('apikey') || fields.has('access_token')
   if (forJwt && fields.has('key_name')) {
@@ -49,7 +49,7 @@ export async function issueKeyOrJwt(exchange: Exchange): Promise<object> {
   return issueKey({ ...exchange, caller: await callerOf(exchange, 'signed-in') }, fields.required('key_name'))
 }
 
-async function issueKey(exchange: Exchange, name: string): Promise<object> {
+async function issueKey(exchange: PlatformExchange, name: string): Promise<object> {
   if (name.length > MAX_NAME) {
     throw new HttpError(400, `The name of a key has at most ${MAX_NAME} characters.`)
   }
@@ -69,7 +69,7 @@ async function issueKey(exchange: Exchange, name: string): Promise<object> {
   return { auth_token: record, message: 'The secret and the JWT are shown this once: keep them.' }
 }
 
-async function issueJwt({ context }: Exchange, apikey: string, secret: string): Promise<object> {
+async function issueJwt({ context }: PlatformExchange, apikey: string, secret: string): Promise<object> {
   const { apiKeys, tokens } = context
   // The texts are those that clients know.
   if (apiKeys.userOf(apikey) === undefined) throw new HttpError(401, 'api_key Not found')
@@ -78,7 +78,7 @@ async function issueJwt({ context }: Exchange, apikey: string, secret: string): 
 }
 
 /** GET /user/api_keys: the keys of the caller, without their secrets. */
-export function listKeys(exchange: Exchange): object {
+export function listKeys(exchange: PlatformExchange): object {
   const keys = exchange.context.apiKeys.ofUser(requireUser(exchange).id)
   const records = keys.map(({ apikey, name, created }) => ({
     apikey,
@@ -96,7 +96,7 @@ const STAYS_VALID =
   'secret key by web.SetAuth or with `dealgate account rotate`.'
 
 /** POST /user/api_keys/revoke: removes the key `apikey` of the caller, and with it the JWTs that were issued for it. */
-export async function revokeKey(exchange: Exchange): Promise<object> {
+export async function revokeKey(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
   const apikey = (await readFields(exchange)).required('apikey')
   const { apiKeys, writer } = exchange.context

@@ -15,7 +15,7 @@ const REMOVED_MS = 3_600_000
 const ATTEMPTS = 4
 
 /** A record, or the trace of a removal. */
-type Kept = ObjectRecord | Removed
+type RecordOrRemoval = ObjectRecord | Removed
 
 type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly removed: true }
 
@@ -24,9 +24,9 @@ type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly remov
  * contain bytes that some refuse.
  */
 export class KeyvObjectRecords implements ObjectRecords {
-  readonly #table: Table<Kept>
+  readonly #table: Table<RecordOrRemoval>
 
-  constructor(table: Table<Kept>) {
+  constructor(table: Table<RecordOrRemoval>) {
     this.#table = table
   }
 
@@ -51,7 +51,7 @@ export class KeyvObjectRecords implements ObjectRecords {
     return this.#write(bucket, key, trace, lock)
   }
 
-  async #write(bucket: string, key: string, kept: Kept | undefined, lock: HeldLock): Promise<void> {
+  async #write(bucket: string, key: string, kept: RecordOrRemoval | undefined, lock: HeldLock): Promise<void> {
     const ttlMs = kept && 'removed' in kept ? REMOVED_MS : undefined
     for (let attempt = 1; ; attempt++) {
       const { fence } = lock
@@ -69,7 +69,7 @@ function stateKey(bucket: string, key: string): string {
   return hash('sha256', `${bucket}\0${key}`, 'base64url')
 }
 
-function ofObject(kept: Kept | undefined, bucket: string, key: string): ObjectRecord | undefined {
+function ofObject(kept: RecordOrRemoval | undefined, bucket: string, key: string): ObjectRecord | undefined {
   return kept?.bucket === bucket && kept.key === key && !('removed' in kept) ? kept : undefined
 }
 

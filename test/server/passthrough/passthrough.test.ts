@@ -71,13 +71,13 @@ interface Answer {
   readonly body: string
 }
 
-interface Asked {
+interface RecordedCall {
   readonly method?: string
   readonly headers?: Record<string, string>
   readonly body?: string | Buffer
 }
 
-async function ask(port: number, path: string, { method = 'GET', headers, body }: Asked = {}): Promise<Answer> {
+async function ask(port: number, path: string, { method = 'GET', headers, body }: RecordedCall = {}): Promise<Answer> {
   const sent = request({ host: '127.0.0.1', port, path, method, headers, agent: false })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
@@ -221,7 +221,7 @@ t.test('defect of the middleware: the text of a failure repeats tokens', async (
 t.test('what is not passed on', async (t) => {
   const seen: string[] = []
   const { port } = await start(t, echo(seen))
-  const refused = async (status: number, path: string, asked?: Asked) =>
+  const refused = async (status: number, path: string, asked?: RecordedCall) =>
     t.equal((await ask(port, path, asked)).status, status, `${asked?.method ?? 'GET'} ${path}`)
 
   for (const path of [

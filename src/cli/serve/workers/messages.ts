@@ -35,11 +35,11 @@ export interface Questions {
   metrics(): readonly FamilySnapshot[]
 }
 
-export type Question = keyof Questions
+export type QuestionName = keyof Questions
 
 /** Messages travel in batches. */
 export type FromWorker =
-  | { readonly kind: 'question'; readonly id: number; readonly name: Question; readonly args: readonly unknown[] }
+  | { readonly kind: 'question'; readonly id: number; readonly name: QuestionName; readonly args: readonly unknown[] }
   /** Has no answer: the worker goes on at once. */
   | { readonly kind: 'release'; readonly lease: Lease }
   /** A message for all other workers: see SignalBoard. */
@@ -92,7 +92,7 @@ export class Batch<Message> {
 /** Longest wait for the metrics of a worker, ms; then its former ones are used. */
 const PATIENCE_MS = 2000
 
-interface Asked {
+interface PendingScrape {
   readonly worker: number
   resolve(): void
 }
@@ -102,7 +102,7 @@ interface Asked {
  * smaller sum for a restart, and count everything again.
  */
 export class WorkerMetrics {
-  readonly #asked = new Map<number, Asked>()
+  readonly #asked = new Map<number, PendingScrape>()
   readonly #last = new Map<number, readonly FamilySnapshot[]>()
   #ended: readonly FamilySnapshot[] = []
   #adding: Promise<void> = Promise.resolve()

@@ -22,7 +22,7 @@ import { endingMs } from '../process.js'
 import { Reloader } from '../reload.js'
 import { workersOf } from '../server-options.js'
 import type { StartOptions } from '../start-server.js'
-import type { Question, SharedServices } from './messages.js'
+import type { QuestionName, SharedServices } from './messages.js'
 import { Supervisor } from './supervisor.js'
 
 /**
@@ -67,7 +67,7 @@ export async function startWorkers(
     release(lease) {
       void leases.release(lease)
     },
-    async answer(name: Question, args, worker) {
+    async answer(name: QuestionName, args, worker) {
       const [lease, ms, waitedMs] = args as [Lease, number, number]
       switch (name) {
         case 'services':

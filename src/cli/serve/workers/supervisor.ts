@@ -7,7 +7,7 @@ import type { Lease } from '../../../state/locks/memory-leases.js'
 import { Failure } from '../../command.js'
 import type { Config } from '../../config/config.js'
 import type { Prepared } from '../reload.js'
-import { Batch, type FromWorker, type Question, type ReloadStep, type ToWorker, WorkerMetrics } from './messages.js'
+import { Batch, type FromWorker, type QuestionName, type ReloadStep, type ToWorker, WorkerMetrics } from './messages.js'
 
 interface SupervisorOptions {
   readonly count: number
@@ -17,7 +17,7 @@ interface SupervisorOptions {
    * Answers a question of a worker. A rejection is passed on as its message.
    * @param asker differs for each process that was ever started
    */
-  readonly answer: (name: Question, args: readonly unknown[], asker: number) => Promise<unknown>
+  readonly answer: (name: QuestionName, args: readonly unknown[], asker: number) => Promise<unknown>
   readonly release: (lease: Lease) => void
   /** Called when a worker has ended, however it did. */
   readonly ended: (asker: number) => void

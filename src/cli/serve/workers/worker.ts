@@ -11,7 +11,14 @@ import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway } from '../gateway.js'
 import { onReopen } from '../observability.js'
 import type { Prepare, Prepared } from '../reload.js'
-import { Batch, type FromWorker, type Question, type Questions, type ReloadStep, type ToWorker } from './messages.js'
+import {
+  Batch,
+  type FromWorker,
+  type QuestionName,
+  type Questions,
+  type ReloadStep,
+  type ToWorker,
+} from './messages.js'
 import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
 
 /**
@@ -51,7 +58,7 @@ export async function runWorker(given: Config): Promise<void> {
   }
 }
 
-type Ask = <Name extends Question>(
+type Ask = <Name extends QuestionName>(
   name: Name,
   ...args: Parameters<Questions[Name]>
 ) => Promise<ReturnType<Questions[Name]>>

@@ -15,7 +15,7 @@ type RestoreContext = Pick<
 /** Most objects restored at the same time. */
 const AT_ONCE = 8
 
-interface Running {
+interface RunningRestore {
   /** The only deal to restore from; absent: any deal. */
   readonly dealCid: string | undefined
   readonly ended: Promise<void>
@@ -26,7 +26,7 @@ export class BringBack {
   readonly #context: RestoreContext
   readonly #slots = abortableLimit(AT_ONCE)
   /** Restores under way, by generation. */
-  readonly #running = new Map<string, Running>()
+  readonly #running = new Map<string, RunningRestore>()
 
   constructor(context: RestoreContext) {
     this.#context = context
@@ -54,7 +54,7 @@ export class BringBack {
     }
   }
 
-  #start(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined): Running {
+  #start(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined): RunningRestore {
     const ended = this.#context.tasks
       .run((signal) => this.#slots(() => this.#bringBack(bucket, row, dealCid, signal), signal))
       .finally(() => this.#running.delete(row.generation))

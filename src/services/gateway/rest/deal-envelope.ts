@@ -5,7 +5,7 @@ import { NetworkError } from '../../network/network.js'
 import type { Account } from '../accounts/accounts.js'
 import type { CompleteDeal } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
-import { asGatewayError, collect, type Exchange } from '../exchange.js'
+import { asGatewayError, collect, type GatewayExchange } from '../exchange.js'
 
 /** Result of an endpoint. `data` is a member of the envelope in both success and failure. */
 export interface Outcome {
@@ -14,7 +14,7 @@ export interface Outcome {
 }
 
 /** A request of an account. */
-export interface SignedExchange extends Exchange {
+export interface SignedExchange extends GatewayExchange {
   readonly account: Account
 }
 
@@ -30,7 +30,10 @@ interface DealEndpoint {
 }
 
 /** Adapts the endpoint to the router. */
-export function dealEndpoint({ nothing, run }: DealEndpoint): (exchange: Exchange, rest: string) => Promise<void> {
+export function dealEndpoint({
+  nothing,
+  run,
+}: DealEndpoint): (exchange: GatewayExchange, rest: string) => Promise<void> {
   return async (exchange, rest) => {
     try {
       if (exchange.identity === 'anonymous') throw new GatewayError('InvalidToken')
@@ -44,7 +47,7 @@ export function dealEndpoint({ nothing, run }: DealEndpoint): (exchange: Exchang
   }
 }
 
-function replyFailure(exchange: Exchange, error: unknown, data: unknown): void {
+function replyFailure(exchange: GatewayExchange, error: unknown, data: unknown): void {
   const { quirks, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
@@ -163,7 +166,7 @@ export class TextMembers {
   }
 
   /** Throws GatewayError InvalidBody. */
-  static async read(exchange: Exchange): Promise<TextMembers> {
+  static async read(exchange: GatewayExchange): Promise<TextMembers> {
     const body = await collect(exchange, MAX_BODY_BYTES)
     if (body.length === 0) return new TextMembers({})
     let given: unknown

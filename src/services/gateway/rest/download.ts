@@ -9,7 +9,7 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import {
   decode,
-  type Exchange,
+  type GatewayExchange,
   isOwnPath,
   replyConsolePage,
   replyRestError,
@@ -23,7 +23,7 @@ import type { ObjectRow } from '../store/objects.js'
 import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader } from './object-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
-export async function download(exchange: Exchange, path: string): Promise<void> {
+export async function download(exchange: GatewayExchange, path: string): Promise<void> {
   const { context, target } = exchange
   const token = target.parameters.get('token')
   if (token === null && context.quirks.has('html-without-token')) return replyConsolePage(exchange)
@@ -39,7 +39,7 @@ export async function download(exchange: Exchange, path: string): Promise<void> 
 }
 
 /** Uses the token, or the Authorization header when there is none. */
-async function identify({ context, identity }: Exchange, token: string | null): Promise<Identity> {
+async function identify({ context, identity }: GatewayExchange, token: string | null): Promise<Identity> {
   if (token === null || token === '') return identity
   const account = await context.tokens.accountOf(token)
   if (account === undefined) throw new GatewayError('Authentication')
@@ -50,7 +50,7 @@ async function identify({ context, identity }: Exchange, token: string | null): 
  * Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey.
  * @param byOwner the caller owns the bucket, and may see the record of the object
  */
-async function sendObject(exchange: Exchange, bucket: BucketRow, key: Buffer, byOwner: boolean): Promise<void> {
+async function sendObject(exchange: GatewayExchange, bucket: BucketRow, key: Buffer, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
   const { row, body, record } = await openObject(exchange, bucket, key)
   try {
@@ -84,7 +84,7 @@ interface Opened {
 }
 
 /** An overwrite may remove the file between the index lookup and the opening of the file: then look again. */
-async function openObject(exchange: Exchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
+async function openObject(exchange: GatewayExchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
   const { context, request } = exchange
   let missing: string | undefined
   for (;;) {
@@ -108,7 +108,7 @@ async function openObject(exchange: Exchange, bucket: BucketRow, key: Buffer): P
   }
 }
 
-function refuseRange(exchange: Exchange, size: number): void {
+function refuseRange(exchange: GatewayExchange, size: number): void {
   const answer = isOwnPath(exchange.context, exchange.target.path) ? replyRestError : replyXmlError
   answer(exchange, new GatewayError('InvalidRange'), ['Content-Range', `bytes */${size}`])
 }
@@ -162,7 +162,7 @@ function parseDate(text: string | undefined): number | undefined {
 /**
  * GET|HEAD /<bucket>/<object>: for clients with a share link, or with read access by policy. Errors are those of S3.
  */
-export async function sharedObject(exchange: Exchange): Promise<void> {
+export async function sharedObject(exchange: GatewayExchange): Promise<void> {
   const { context, request, target, identity } = exchange
   try {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new GatewayError('AccessDenied')
@@ -179,7 +179,7 @@ export async function sharedObject(exchange: Exchange): Promise<void> {
 }
 
 /** Bucket and key from a path. */
-interface Place {
+interface KeyPath {
   readonly bucket: string
   readonly key: Buffer
 }
@@ -188,7 +188,7 @@ interface Place {
  * Parses `<bucket>/<key>`, percent-encoded. Decodes the key once and does not change it otherwise. Throws GatewayError
  * unless the key is UTF-8 of 1 to 1024 bytes.
  */
-export function parsePlace({ limits }: GatewayContext, path: string): Place {
+export function parsePlace({ limits }: GatewayContext, path: string): KeyPath {
   const [bucket, rest] = splitFirst(path)
   const key = decode(rest)
   if (key.length === 0) throw new GatewayError('InvalidArguments')

@@ -2,12 +2,12 @@ import { replyJson } from '../../http/reply.js'
 import { bearerOf } from '../../http/routes.js'
 import { accountOfUser } from '../accounts/first-account.js'
 import { GatewayError } from '../errors.js'
-import { asGatewayError, type Exchange } from '../exchange.js'
+import { asGatewayError, type GatewayExchange } from '../exchange.js'
 
 /**
  * GET on the gateway itself: the key pair of the account of a user of the task platform, whose JWT is the bearer token.
  */
-export async function keyPair(exchange: Exchange): Promise<void> {
+export async function keyPair(exchange: GatewayExchange): Promise<void> {
   const { context, request } = exchange
   if (context.platform === undefined) {
     const message = 'Handing out the key pair is not implemented by this gateway.'
@@ -27,6 +27,6 @@ export async function keyPair(exchange: Exchange): Promise<void> {
 }
 
 /** True for the path of `keyPair`, whose token is none of the gateway's. */
-export function isKeyPairPath({ context, target }: Exchange): boolean {
+export function isKeyPairPath({ context, target }: GatewayExchange): boolean {
   return target.path === `/${context.names.path}` || target.path === `/${context.names.path}/`
 }

@@ -3,7 +3,7 @@ import type { HeaderList } from '../../http/errors.js'
 import { owns } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { type Exchange, headerText } from '../exchange.js'
+import { type GatewayExchange, headerText } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
 
@@ -70,7 +70,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 const SMALL_METADATA_BYTES = 2 * 1024
 const SMALL_HEADER_BYTES = 8 * 1024
 
-export function readAttributes({ request, target, context }: Exchange): Attributes {
+export function readAttributes({ request, target, context }: GatewayExchange): Attributes {
   const { names, quirks, limits } = context
   const given = new Map<string, string>()
   for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') given.set(name, value)
@@ -119,7 +119,7 @@ export function isRecord(text: string): boolean {
  * bucket keeps one; of anyone else it is ignored, because that account trusts what it reads there. Throws GatewayError
  * InvalidHeader.
  */
-export function readRecord({ request, identity, context }: Exchange, bucket: BucketRow): string | undefined {
+export function readRecord({ request, identity, context }: GatewayExchange, bucket: BucketRow): string | undefined {
   const name = `${context.names.header}record`
   const record = request.headers[name]
   if (typeof record !== 'string' || !context.features.has('object-records') || !owns(identity, bucket)) return undefined
@@ -131,7 +131,7 @@ export function readRecord({ request, identity, context }: Exchange, bucket: Buc
  * The record of the object and the fence of its last write, for the owner of the bucket who asks for them with
  * x-cloud-with-record. To be read together with the row: a later write removes the record.
  */
-export function recordHeaders({ request, context }: Exchange, row: ObjectRow): HeaderList {
+export function recordHeaders({ request, context }: GatewayExchange, row: ObjectRow): HeaderList {
   const { names, features, objects } = context
   if (request.headers[`${names.header}with-record`] === undefined || !features.has('object-records')) return []
   const record = objects.recordOf(row.generation)
@@ -153,14 +153,14 @@ const RAW_CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/
  * Returns the last path element of `key` if it breaks the header in which public gateways send it. Returns undefined if
  * it does not, or if the client overrides that header.
  */
-export function breaksHeader({ context, target }: Exchange, key: Buffer): string | undefined {
+export function breaksHeader({ context, target }: GatewayExchange, key: Buffer): string | undefined {
   if (!context.quirks.has('raw-disposition') || target.parameters.has('response-content-disposition')) return undefined
   const name = key.subarray(key.lastIndexOf('/') + 1).toString('latin1')
   return RAW_CONTROL.test(name) ? name : undefined
 }
 
 /** Sends a response head that strict clients cannot parse. */
-export function sendBrokenHeader({ response }: Exchange, name: string): void {
+export function sendBrokenHeader({ response }: GatewayExchange, name: string): void {
   const disposition = `attachment; filename="${name.replace(/[\r\n]/g, ' ')}"`
   const head = `HTTP/1.1 200 OK\r\nContent-Disposition: ${disposition}\r\nConnection: close\r\n\r\n`
   response.socket?.end(head, 'latin1')

@@ -4,7 +4,7 @@ import type { OfflineDesk } from '../deals/offline/offline-desk.js'
 import type { OfflineCar, OfflineTask } from '../deals/offline/offline-tasks.js'
 import { readForm } from '../deals/offline/task-form.js'
 import { GatewayError } from '../errors.js'
-import { decode, type Exchange, sendParts } from '../exchange.js'
+import { decode, type GatewayExchange, sendParts } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { dealEndpoint, type Outcome, type SignedExchange, TextMembers } from './deal-envelope.js'
 import { readToken } from './deals.js'
@@ -14,11 +14,11 @@ const MAX_KEY_BYTES = 1024
 const PAGE = 500
 
 /** POST offlinedeals/<bucket>: packs the bucket and posts a task that has its CARs stored. */
-export function makeTask(exchange: Exchange, rest: string): Promise<void> | void {
+export function makeTask(exchange: GatewayExchange, rest: string): Promise<void> | void {
   return exchange.context.offlineDesk === undefined ? notHere(exchange) : packAndPost(exchange, rest)
 }
 
-function notHere(exchange: Exchange): void {
+function notHere(exchange: GatewayExchange): void {
   const { features, platform } = exchange.context
   const reason =
     features.has('deal-status') && platform?.login === undefined

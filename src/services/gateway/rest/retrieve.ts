@@ -4,7 +4,7 @@ import { JSON_TYPE, reply } from '../../http/reply.js'
 import { parseRange, replyFile } from '../../http/send.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { decode, type Exchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
+import { decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { dealEndpoint, recordOf } from './deal-envelope.js'
 import { parsePlace } from './download.js'
@@ -63,11 +63,11 @@ export const retrieveBucket = dealEndpoint({
   },
 })
 
-function dealAsked({ context, request }: Exchange): string | undefined {
+function dealAsked({ context, request }: GatewayExchange): string | undefined {
   return request.headers[`${context.names.header}deal-cid`]?.toString()
 }
 
-function isForHistory({ context, request }: Exchange): boolean {
+function isForHistory({ context, request }: GatewayExchange): boolean {
   return context.quirks.has('history-only') || request.headers[`${context.names.header}history-only`] === 'true'
 }
 
@@ -83,7 +83,7 @@ async function failureOf(broughtBack: Promise<void>): Promise<string | undefined
 }
 
 async function sendHistory(
-  exchange: Exchange,
+  exchange: GatewayExchange,
   history: History,
   status: 'success' | 'fail',
   message?: string,
@@ -125,7 +125,7 @@ function readable(raw: string): string {
  * GET|HEAD car/<secret>: the CAR of an offline deal, for the provider that stores it. Anyone who knows the secret may
  * fetch it while the deal needs it. Throws GatewayError NotFound else.
  */
-export async function sendCar(exchange: Exchange, secret: string): Promise<void> {
+export async function sendCar(exchange: GatewayExchange, secret: string): Promise<void> {
   const { context } = exchange
   const given = await context.offlineDesk?.give(secret)
   if (given === undefined) throw new GatewayError('NotFound')
@@ -140,7 +140,7 @@ export async function sendCar(exchange: Exchange, secret: string): Promise<void>
   }
 }
 
-async function send(exchange: Exchange, file: FileHandle, size: number, etag: string): Promise<void> {
+async function send(exchange: GatewayExchange, file: FileHandle, size: number, etag: string): Promise<void> {
   const { request, context } = exchange
   const ifRange = request.headers['if-range']
   const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined

@@ -7,9 +7,9 @@ import { reply } from '../../http/reply.js'
 import { bodyRefusalOf, callerOf, isAllowed } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { type Exchange, hasGone, readWriteOrder, replyXmlError } from '../exchange.js'
+import { type GatewayExchange, hasGone, readWriteOrder, replyXmlError } from '../exchange.js'
 import { mustFindBucket } from '../store/key-rules.js'
-import type { Draft } from '../store/object-store.js'
+import type { Draft } from '../store/object-changes.js'
 import type { ObjectRow } from '../store/objects.js'
 import { parsePlace } from './download.js'
 import { type Attributes, readAttributes, readRecord } from './object-headers.js'
@@ -18,7 +18,7 @@ import { type Attributes, readAttributes, readRecord } from './object-headers.js
  * PUT upload/<bucket>/<object>: the body is the object. 200 means that the object is on the disk; any other status,
  * that the previous object is unchanged.
  */
-export async function upload(exchange: Exchange, path: string): Promise<void> {
+export async function upload(exchange: GatewayExchange, path: string): Promise<void> {
   const { context, request, identity } = exchange
   const place = parsePlace(context, path)
   const found = context.buckets.find(place.bucket)
@@ -60,7 +60,7 @@ export async function upload(exchange: Exchange, path: string): Promise<void> {
   }
 }
 
-function answer(exchange: Exchange, row: ObjectRow): void {
+function answer(exchange: GatewayExchange, row: ObjectRow): void {
   const { context } = exchange
 
   const attributes: HeaderList = context.quirks.has('no-upload-etag')
@@ -89,7 +89,7 @@ function etagToKeep({ quirks }: GatewayContext, attributes: Attributes): string 
 
 type Body = Pick<Draft, 'generation' | 'body' | 'etag'>
 
-async function receiveToMemory({ context, request }: Exchange, length: number, etag?: string): Promise<Body> {
+async function receiveToMemory({ context, request }: GatewayExchange, length: number, etag?: string): Promise<Body> {
   const chunks: Buffer[] = []
   const sink = { write: (chunk: Buffer) => chunks.push(chunk) > 0, ready: () => Promise.resolve() }
   await receive(request, length, sink, context.limits.uploadIdleMs)
@@ -97,7 +97,7 @@ async function receiveToMemory({ context, request }: Exchange, length: number, e
   return { generation: context.blobs.newGeneration(), body, etag: etag ?? hash('md5', body) }
 }
 
-async function receiveToFile({ context, request }: Exchange, length: number, etag?: string): Promise<Body> {
+async function receiveToFile({ context, request }: GatewayExchange, length: number, etag?: string): Promise<Body> {
   const file = await context.blobs.create()
   // MD5 is the most expensive part of an upload; it is skipped when it is not needed.
   const md5 = etag === undefined ? createHash('md5') : undefined

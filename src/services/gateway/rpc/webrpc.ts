@@ -2,7 +2,7 @@ import { JSON_TYPE, reply } from '../../http/reply.js'
 import { clientOf } from '../../http/server.js'
 import type { GatewayContext } from '../context.js'
 import { errorTable, type GatewayError } from '../errors.js'
-import { asGatewayError, collect, type Exchange, replyText, sendParts } from '../exchange.js'
+import { asGatewayError, collect, type GatewayExchange, replyText, sendParts } from '../exchange.js'
 import { type AnyResult, type RpcMethod, StreamedResult, UI_VERSION, WrittenResult } from './method.js'
 import { methods } from './methods.js'
 import {
@@ -17,7 +17,7 @@ import {
 } from './protocol.js'
 
 /** POST webrpc: one JSON-RPC 2.0 call. Every outcome except a wrong Content-Type is HTTP 200. */
-export async function webrpc(exchange: Exchange): Promise<void> {
+export async function webrpc(exchange: GatewayExchange): Promise<void> {
   const { context, request } = exchange
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
   if (type.toLowerCase() !== 'application/json') {
@@ -42,7 +42,7 @@ export async function webrpc(exchange: Exchange): Promise<void> {
   }
 }
 
-async function run(exchange: Exchange, { method: name, params }: RpcRequest): Promise<AnyResult> {
+async function run(exchange: GatewayExchange, { method: name, params }: RpcRequest): Promise<AnyResult> {
   const { context, identity, request } = exchange
   const method = find(name, context)
   const members = readParams(method.params, params, !context.quirks.has('no-text-params'))
@@ -62,7 +62,7 @@ function find(name: string, { quirks, features }: GatewayContext): RpcMethod {
   throw new RpcProtocolError(SERVER_ERROR, `rpc: can't find ${what} ${JSON.stringify(name)}`)
 }
 
-function toRpcError({ context }: Exchange, error: GatewayError | RpcProtocolError): object {
+function toRpcError({ context }: GatewayExchange, error: GatewayError | RpcProtocolError): object {
   if (error instanceof RpcProtocolError) return { code: error.number, message: error.message, data: null }
   const message = error.rpcText(context.quirks)
   if (!context.quirks.has('code-zero-errors'))
@@ -71,11 +71,11 @@ function toRpcError({ context }: Exchange, error: GatewayError | RpcProtocolErro
   return { code: row.plain ? SERVER_ERROR : 0, message, data: null }
 }
 
-function send(exchange: Exchange, message: object): void {
+function send(exchange: GatewayExchange, message: object): void {
   sendText(exchange, JSON.stringify(message))
 }
 
-function sendText(exchange: Exchange, text: string): void {
+function sendText(exchange: GatewayExchange, text: string): void {
   reply(exchange, 200, JSON_TYPE, Buffer.from(text))
 }
 
@@ -84,13 +84,13 @@ function written(id: RpcId, { members }: WrittenResult): string {
 }
 
 /** Consumes the result of a notification without a reply. */
-async function finishSilently(exchange: Exchange, result: AnyResult): Promise<void> {
+async function finishSilently(exchange: GatewayExchange, result: AnyResult): Promise<void> {
   if (result instanceof StreamedResult) await result.parts[Symbol.asyncIterator]().return?.()
   reply(exchange, 200, JSON_TYPE)
 }
 
 /** Streams a long result part by part. */
-function stream(exchange: Exchange, id: RpcId, result: StreamedResult): Promise<void> {
+function stream(exchange: GatewayExchange, id: RpcId, result: StreamedResult): Promise<void> {
   return sendParts(exchange, JSON_TYPE, inEnvelope(id, result))
 }
 

@@ -24,7 +24,7 @@ export interface KuboClientOptions {
 /** Arguments of a command. */
 export type Query = Readonly<Record<string, string | number | boolean>>
 
-export interface Upload {
+export interface KuboUpload {
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
   /** Time that the node may take to answer once it has received the upload, ms. */
@@ -58,7 +58,7 @@ export class KuboClient {
   }
 
   /** Returns a short answer as text. */
-  async call(command: string, query: Query, signal?: AbortSignal, upload?: Upload): Promise<string> {
+  async call(command: string, query: Query, signal?: AbortSignal, upload?: KuboUpload): Promise<string> {
     const bytes = await this.#answer(command, query, MAX_ANSWER_BYTES, signal, upload)
     return bytes.toString('utf8')
   }
@@ -73,7 +73,7 @@ export class KuboClient {
     query: Query,
     maxBytes: number,
     signal: AbortSignal | undefined,
-    upload?: Upload,
+    upload?: KuboUpload,
   ): Promise<Buffer> {
     const chunks: Uint8Array[] = []
     let length = 0
@@ -86,7 +86,7 @@ export class KuboClient {
   }
 
   /** Streams an answer. The timeout runs only while the node is waited for, not while the reader processes a chunk. */
-  async *stream(command: string, query: Query, signal?: AbortSignal, upload?: Upload): AsyncIterable<Uint8Array> {
+  async *stream(command: string, query: Query, signal?: AbortSignal, upload?: KuboUpload): AsyncIterable<Uint8Array> {
     const timeout = new IdleTimeout(this.#timeoutMs, signal)
     try {
       const { body, trailers } = await this.#request(command, query, timeout, upload)
@@ -114,7 +114,7 @@ export class KuboClient {
     command: string,
     query: Query,
     timeout: IdleTimeout,
-    upload: Upload | undefined,
+    upload: KuboUpload | undefined,
   ): Promise<Dispatcher.ResponseData> {
     const answer = await this.#pool.request({
       method: 'POST',
@@ -131,7 +131,7 @@ export class KuboClient {
 }
 
 /** The body; each chunk that the node accepts restarts the timeout. */
-async function* watched({ body, answerMs }: Upload, timeout: IdleTimeout): AsyncIterable<Uint8Array> {
+async function* watched({ body, answerMs }: KuboUpload, timeout: IdleTimeout): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
     timeout.renew()
     yield chunk

@@ -13,7 +13,7 @@ import type { FromPackWorker, PackItem, PackTask, ToPackWorker } from './pack-wo
 /** After this time without a task the thread ends, ms. */
 const IDLE_MS = 10_000
 
-interface Running {
+interface PendingTask {
   /** Called with each message of the task, and with none when the thread has ended. */
   take(message: FromPackWorker | undefined): void
 }
@@ -28,7 +28,7 @@ export class PackThread {
   #rest: NodeJS.Timeout | undefined
   #failure: unknown
   #nextId = 0
-  readonly #running = new Map<number, Running>()
+  readonly #running = new Map<number, PendingTask>()
 
   /** Receives a CAR and copies the directory out of it: see `copyDirectory`. */
   async directory(

@@ -50,13 +50,13 @@ const BATCH_BLOCKS = 1024
 
 const reader = new CarReader(INDEX_BYTES)
 
-interface Running {
+interface RunningTask {
   readonly stop: AbortController
   /** Ends the wait for the other side. */
   go(): void
 }
 
-const running = new Map<number, Running>()
+const running = new Map<number, RunningTask>()
 const post = (message: FromPackWorker): void => parentPort?.postMessage(message)
 
 parentPort?.on('message', (message: ToPackWorker) => {
@@ -70,7 +70,7 @@ parentPort?.on('message', (message: ToPackWorker) => {
 })
 
 async function run(id: number, task: PackTask): Promise<void> {
-  const own: Running = { stop: new AbortController(), go: () => {} }
+  const own: RunningTask = { stop: new AbortController(), go: () => {} }
   running.set(id, own)
   const { signal } = own.stop
   try {

@@ -4,7 +4,7 @@ import { type Database, statements } from '../../database.js'
 import type { PackedContent } from '../../network/pack/pack.js'
 
 /** Where the bytes of a content are: in the folder, with a storage provider alone, or nowhere. */
-export type Place = 'here' | 'provider' | 'gone'
+export type ContentLocation = 'here' | 'provider' | 'gone'
 
 /** A file, or a directory, of which the CAR is what was uploaded. */
 export type ContentKind = 'file' | 'directory'
@@ -18,7 +18,7 @@ export interface Content {
   readonly size: number
   /** Bytes of its CAR. */
   readonly carSize: number
-  readonly place: Place
+  readonly place: ContentLocation
 }
 
 export const CONTENT_COLUMNS = 'contents.id, cid, kind, size, car_size AS carSize, place'

@@ -14,7 +14,7 @@ const SOURCE = '4'
 /** States of a deal that its provider has given up. */
 const FAILURES = ['DownloadFailed', 'ImportFailed']
 
-interface Answer {
+interface PlatformAnswer {
   readonly message?: unknown
   readonly data?: unknown
 }
@@ -77,7 +77,7 @@ export class PlatformDealer implements Dealer {
     path: string,
     signal: AbortSignal,
     body?: FormData,
-  ): Promise<Answer | undefined> {
+  ): Promise<PlatformAnswer | undefined> {
     const token = await this.#platform.token()
     if (token === undefined) return undefined
     const bounds = { signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
@@ -88,7 +88,7 @@ export class PlatformDealer implements Dealer {
       ...bounds,
       ...(body && { body }),
     })
-    const answer = (json ?? {}) as Answer
+    const answer = (json ?? {}) as PlatformAnswer
     if (status !== 200 || json === undefined) {
       throw new Error(`The task platform refuses ${method} ${path}: ${String(answer.message).slice(0, 500)}`)
     }

@@ -3,16 +3,16 @@ import { stream } from '../../http/send.js'
 import { formatFil } from '../../network/fil.js'
 import { withUnit } from '../../network/provider-record.js'
 import { PaymentError } from '../errors.js'
-import { type Exchange, Fields, ownUpload } from '../exchange.js'
+import { Fields, ownUpload, type PaymentExchange } from '../exchange.js'
 import { ipfsUrl } from '../ipfs/serve.js'
-import type { Upload } from '../uploads/upload-table.js'
+import type { UploadRow } from '../uploads/upload-table.js'
 import type { OfflineDeal } from './deal-table.js'
 
 /**
  * GET /storage/deal/detail/<deal_id>: a deal by its number in the network, and the upload that it is for. A number 0 is
  * for an upload without deals: what a deal would tell is empty then. Throws PaymentError.
  */
-export async function showDeal(exchange: Exchange): Promise<object> {
+export async function showDeal(exchange: PaymentExchange): Promise<object> {
   const { context, query, path } = exchange
   const text = path.deal_id ?? ''
   if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'deal_id must be a valid number')
@@ -22,14 +22,14 @@ export async function showDeal(exchange: Exchange): Promise<object> {
   return { dao_threshold: 0, source_file_upload_deal: await detail(exchange, upload, deal) }
 }
 
-function findDeal({ context }: Exchange, upload: Upload, dealId: number): OfflineDeal | undefined {
+function findDeal({ context }: PaymentExchange, upload: UploadRow, dealId: number): OfflineDeal | undefined {
   if (dealId === 0) return undefined
   const deal = upload.car === null ? undefined : context.deals.withDealId(upload.car, dealId)
   if (deal === undefined) throw new PaymentError('absent', `the upload ${upload.id} has no deal ${dealId}`)
   return deal
 }
 
-async function detail({ context }: Exchange, upload: Upload, deal: OfflineDeal | undefined): Promise<object> {
+async function detail({ context }: PaymentExchange, upload: UploadRow, deal: OfflineDeal | undefined): Promise<object> {
   const { payments, networkName, network } = context
   const lock = payments.find(upload.wCid)
   const epochs = deal === undefined ? 0 : deal.endEpoch - deal.startEpoch
@@ -68,7 +68,7 @@ async function detail({ context }: Exchange, upload: Upload, deal: OfflineDeal |
 }
 
 /** GET /storage/deal/log/<offline_deal_id>: the states of an offline deal in their order; none of an unknown one. */
-export async function showLog({ context, path, caller }: Exchange): Promise<object> {
+export async function showLog({ context, path, caller }: PaymentExchange): Promise<object> {
   const text = path.offline_deal_id ?? ''
   if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'offline_deal_id must be a valid number')
   await context.scheduler.catchUp()
@@ -93,7 +93,7 @@ const CAR = /^([0-9a-f-]{36})\.car$/
  * GET and HEAD of `/cars/<task>.car`: the CAR of a task, for the storage provider that was told its name, which is
  * random. Throws PaymentError before the answer begins.
  */
-export async function serveCar({ context, request, response, path }: Exchange): Promise<undefined> {
+export async function serveCar({ context, request, response, path }: PaymentExchange): Promise<undefined> {
   const [, task = ''] = CAR.exec(path.file ?? '') ?? []
   const car = context.cars.ofTask(task)
   const size = car === undefined ? undefined : await context.carFolder.size(task)

@@ -2,11 +2,16 @@ import { listsEtag, unquoted } from '../../../common/etags.js'
 import type { HeaderList } from '../../http/errors.js'
 import { reply } from '../../http/reply.js'
 import { parseRange, stream } from '../../http/send.js'
-import type { Exchange } from '../exchange.js'
+import type { PaymentExchange } from '../exchange.js'
 import type { Body } from './bodies.js'
 
 /** Sends a body, or the part of it that the client asks for, or nothing where the client has it. */
-export async function send(exchange: Exchange, body: Body, common: HeaderList, disposition: string): Promise<void> {
+export async function send(
+  exchange: PaymentExchange,
+  body: Body,
+  common: HeaderList,
+  disposition: string,
+): Promise<void> {
   const { request, response, context } = exchange
   const { headers } = request
   if (listsEtag(headers['if-none-match'] ?? '', unquoted(body.etag))) return reply(exchange, 304, common)

@@ -4,7 +4,7 @@ import { clientOf } from '../../http/server.js'
 import { NetworkError } from '../../network/network.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import type { Exchange } from '../exchange.js'
+import type { PaymentExchange } from '../exchange.js'
 import { bodyOf } from './bodies.js'
 import { type Ask, pathOf, readAsk } from './content-request.js'
 import { CROSS_ORIGIN, commonHeaders, contained, disposition, type Readable } from './headers.js'
@@ -14,7 +14,7 @@ import { send } from './send.js'
  * GET and HEAD of `/ipfs/<cid>[/path]`: a content by its CID, to anyone, as the gateways of IPFS do. Each block is
  * hashed before it is sent. Throws PaymentError before the answer begins.
  */
-export async function serveIpfs(exchange: Exchange): Promise<undefined> {
+export async function serveIpfs(exchange: PaymentExchange): Promise<undefined> {
   const { context, request, query, target } = exchange
   if (request.method === 'OPTIONS') {
     reply(exchange, 204, CROSS_ORIGIN)
@@ -45,7 +45,7 @@ function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
 }
 
 /** Relative links in the index.html of a directory need the slash. */
-function redirect(exchange: Exchange, { path: { cid, names } }: Ask): undefined {
+function redirect(exchange: PaymentExchange, { path: { cid, names } }: Ask): undefined {
   const query = exchange.query.size === 0 ? '' : `?${exchange.query}`
   reply(exchange, 301, [...CROSS_ORIGIN, 'Location', `${pathOf(cid, names)}/${query}`])
 }

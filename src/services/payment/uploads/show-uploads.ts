@@ -4,19 +4,19 @@ import type { PaymentContext } from '../context.js'
 import type { OfflineDeal } from '../dealing/deal-table.js'
 import { PaymentError } from '../errors.js'
 import {
-  type Exchange,
   Fields,
   ownUpload,
   type Page,
+  type PaymentExchange,
   readAddress,
   readJson,
   readPage,
   walletAddressOf,
 } from '../exchange.js'
-import { SHOWN_STATUSES, shownStatus, UPLOAD_COLUMNS, type Upload } from './upload-table.js'
+import { SHOWN_STATUSES, shownStatus, UPLOAD_COLUMNS, type UploadRow } from './upload-table.js'
 
 /** GET /storage/tasks/deals: the uploads of a wallet, each with its offline deals. */
-export async function showUploads(exchange: Exchange): Promise<object> {
+export async function showUploads(exchange: PaymentExchange): Promise<object> {
   const { context, query } = exchange
   await context.scheduler.catchUp()
   const fields = new Fields(query)
@@ -38,7 +38,7 @@ export async function showUploads(exchange: Exchange): Promise<object> {
 }
 
 /** @param withFree where uploads may be free */
-function uploadView({ context }: Exchange, upload: Upload, withFree: boolean): object {
+function uploadView({ context }: PaymentExchange, upload: UploadRow, withFree: boolean): object {
   const { wallets, cars, deals, mints } = context
   const mint = mints.find(upload.id)
   const sender = wallets.find(upload.wallet)?.id ?? 0
@@ -83,7 +83,7 @@ function listUploads(
   db: Database,
   { wallet, fileName, minted, status }: UploadFilter,
   { size, offset, orderBy, ascending }: Page<UploadOrder>,
-): { readonly uploads: readonly Upload[]; readonly total: number } {
+): { readonly uploads: readonly UploadRow[]; readonly total: number } {
   const conditions = ['wallet = ?', 'file_type = 0']
   const values: (string | number)[] = [wallet]
   if (fileName !== undefined) {
@@ -103,7 +103,7 @@ function listUploads(
   const order = `ORDER BY ${orders[orderBy]} ${direction}, uploads.id ${direction}`
   const rows = db.prepare(`SELECT ${UPLOAD_COLUMNS} ${where} ${order} LIMIT ? OFFSET ?`).all(...values, size, offset)
   const total = db.prepare(`SELECT count(*) AS total FROM uploads ${where}`).get(...values).total as number
-  return { uploads: rows as Upload[], total }
+  return { uploads: rows as UploadRow[], total }
 }
 
 /**
@@ -165,7 +165,7 @@ function monthOf(now: number): number {
  * GET /storage/source_file_upload/<id>: what a wallet needs to pay for an upload. `pay_amount` is the least amount, in
  * the smallest units of the coin: millionths in the embedded ledger. It is empty until the token of a chain is known.
  */
-export async function showUpload(exchange: Exchange): Promise<object> {
+export async function showUpload(exchange: PaymentExchange): Promise<object> {
   const { scheduler, payments } = exchange.context
   await scheduler.catchUp()
   const upload = ownUpload(exchange, new Fields(Object.entries(exchange.path)).id('id'))
@@ -188,7 +188,7 @@ export async function showUpload(exchange: Exchange): Promise<object> {
 }
 
 /** POST /storage/mint/info: records the NFT of an upload, once. */
-export async function recordMint(exchange: Exchange): Promise<object> {
+export async function recordMint(exchange: PaymentExchange): Promise<object> {
   const { mints, writer, seconds } = exchange.context
   const fields = await readJson(exchange)
   const { id } = ownUpload(exchange, fields.id('source_file_upload_id'))

@@ -1,6 +1,6 @@
 import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
-import type { Place } from '../contents/content-table.js'
+import type { ContentLocation } from '../contents/content-table.js'
 
 /** What an upload is stored with. */
 interface NewUpload {
@@ -43,7 +43,7 @@ export interface Amount {
   readonly uploads: number
 }
 
-export interface Upload extends NewUpload {
+export interface UploadRow extends NewUpload {
   readonly id: number
   readonly status: UploadStatus
   /** CID of the content. */
@@ -51,7 +51,7 @@ export interface Upload extends NewUpload {
   /** Number of its CAR. */
   readonly car: number | null
   /** Where its content is. */
-  readonly place: Place
+  readonly place: ContentLocation
 }
 
 /** Those that are shown as they are. Every other one is shown as `Processing`. */
@@ -97,17 +97,17 @@ export class UploadTable {
     })
   }
 
-  find(id: number): Upload | undefined {
-    return this.#sql.find.get(id) as Upload | undefined
+  find(id: number): UploadRow | undefined {
+    return this.#sql.find.get(id) as UploadRow | undefined
   }
 
-  findByWCid(wCid: string): Upload | undefined {
-    return this.#sql.findByWCid.get(wCid) as Upload | undefined
+  findByWCid(wCid: string): UploadRow | undefined {
+    return this.#sql.findByWCid.get(wCid) as UploadRow | undefined
   }
 
   /** The wallet's upload of a request with this key. */
-  findByKey(wallet: string, idempotencyKey: string): Upload | undefined {
-    return this.#sql.findByKey.get(wallet, idempotencyKey) as Upload | undefined
+  findByKey(wallet: string, idempotencyKey: string): UploadRow | undefined {
+    return this.#sql.findByKey.get(wallet, idempotencyKey) as UploadRow | undefined
   }
 
   /** What the wallet has not paid, or need not pay, while it has no deal. */

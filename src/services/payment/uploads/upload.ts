@@ -11,19 +11,19 @@ import type { PackStaged, StagedContent } from '../contents/content-store.js'
 import type { ContentKind } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import { type Exchange, Fields, walletAddressOf } from '../exchange.js'
+import { Fields, type PaymentExchange, walletAddressOf } from '../exchange.js'
 import { ipfsUrl } from '../ipfs/serve.js'
 import { leastPayment } from '../prices.js'
 import type { Share } from './shares.js'
 import { isFree } from './show-uploads.js'
-import { shownStatus, type Upload } from './upload-table.js'
+import { shownStatus, type UploadRow } from './upload-table.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
 const CAR_TYPE = 'application/vnd.ipld.car'
 
 /** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
-export async function upload(exchange: Exchange): Promise<object> {
+export async function upload(exchange: PaymentExchange): Promise<object> {
   const { slots, contents, retention, shares } = exchange.context
   const type = exchange.request.headers['content-type'] ?? ''
   if (!/^multipart\/form-data\s*;/i.test(type)) throw new PaymentError('structure', 'send a multipart form')
@@ -38,7 +38,7 @@ export async function upload(exchange: Exchange): Promise<object> {
   )
 }
 
-async function receiveUpload(exchange: Exchange, type: string, share: Share, pack: PackStaged): Promise<object> {
+async function receiveUpload(exchange: PaymentExchange, type: string, share: Share, pack: PackStaged): Promise<object> {
   const { limits } = exchange.context
   const gone = signalOf(exchange.response)
   const form = uploadForm(type, limits.maxFileBytes, (content, type) =>
@@ -135,7 +135,7 @@ interface Order extends UploadTerms {
 }
 
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/ */
-function idempotencyKeyOf({ request }: Exchange): string | undefined {
+function idempotencyKeyOf({ request }: PaymentExchange): string | undefined {
   const key = request.headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,128}$/.test(String(key)))
     throw new PaymentError('value', 'Idempotency-Key has 1 to 128 visible characters of ASCII')
@@ -143,7 +143,10 @@ function idempotencyKeyOf({ request }: Exchange): string | undefined {
 }
 
 /** The upload that a request with this key has made. Throws PaymentError `conflict` for a different one. */
-function uploadedBefore({ context }: Exchange, { wallet, key, name, staged, ...terms }: Order): Upload | undefined {
+function uploadedBefore(
+  { context }: PaymentExchange,
+  { wallet, key, name, staged, ...terms }: Order,
+): UploadRow | undefined {
   const before = key === undefined ? undefined : context.uploads.findByKey(wallet, key)
   if (!before) return undefined
   const same =
@@ -157,7 +160,7 @@ function uploadedBefore({ context }: Exchange, { wallet, key, name, staged, ...t
 
 async function answerOf(
   context: PaymentContext,
-  { id, cid, fileSize, wCid, status }: Pick<Upload, 'id' | 'cid' | 'fileSize' | 'wCid' | 'status'>,
+  { id, cid, fileSize, wCid, status }: Pick<UploadRow, 'id' | 'cid' | 'fileSize' | 'wCid' | 'status'>,
 ): Promise<object> {
   return {
     source_file_upload_id: id,
@@ -170,7 +173,7 @@ async function answerOf(
 }
 
 /** Stores an upload for which there is room. */
-async function store(exchange: Exchange, order: Order): Promise<object> {
+async function store(exchange: PaymentExchange, order: Order): Promise<object> {
   const { context } = exchange
   const { wallet, duration, fileType, name, staged, key } = order
   const { uploads, contents, seconds, network, mode } = context

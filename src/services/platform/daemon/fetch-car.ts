@@ -20,7 +20,7 @@ export interface WantedCar {
 }
 
 /** How a provider asks a server, and how long it waits for it. */
-export interface Asking extends Patience {
+export interface FetchOptions extends Patience {
   readonly servers: CarServers
 }
 
@@ -50,7 +50,12 @@ export class NoRoomError extends FetchError {
  * Fetches a CAR into a file, which is whole and durable when the promise resolves to its size in bytes. When it
  * rejects, there is no file. Throws FetchError, and the reason of `signal`. Does not follow redirects.
  */
-export async function fetchCar(car: WantedCar, target: string, asking: Asking, signal: AbortSignal): Promise<number> {
+export async function fetchCar(
+  car: WantedCar,
+  target: string,
+  asking: FetchOptions,
+  signal: AbortSignal,
+): Promise<number> {
   const part = `${target}.part`
   const response = await answer(car.url, asking, signal)
   try {
@@ -72,7 +77,7 @@ export async function fetchCar(car: WantedCar, target: string, asking: Asking, s
   }
 }
 
-function answer(url: string, { idleMs, servers }: Asking, signal: AbortSignal): Promise<IncomingMessage> {
+function answer(url: string, { idleMs, servers }: FetchOptions, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = ask(url, servers, signal)
     const expire = (): void => void request.destroy(new Error(`nothing arrived for ${idleMs / 1000} seconds`))

@@ -4,7 +4,7 @@ import { HttpError } from '../../http/errors.js'
 import type { Provider } from '../../network/network.js'
 import type { PlatformContext } from '../context.js'
 import { readTaskCsv, TaskFileError, type TaskRow } from '../csv.js'
-import { type Exchange, readFields, requireUser } from '../exchange.js'
+import { type PlatformExchange, readFields, requireUser } from '../exchange.js'
 import type { Fields, UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
 import { knownProviders } from '../miners.js'
@@ -18,12 +18,12 @@ import { readTerms, readUuid } from './terms.js'
 const MAX_FILE_NAME = 255
 
 /** POST /tasks: posts a task with the deals of a CSV. */
-export function createTask(exchange: Exchange): Promise<object> {
+export function createTask(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
   return exchange.context.uploads.run(user.id, () => create(exchange, user))
 }
 
-async function create(exchange: Exchange, user: User): Promise<object> {
+async function create(exchange: PlatformExchange, user: User): Promise<object> {
   const fields = await readFields(exchange, { files: true })
   const terms = readTerms(fields)
   const file = readFile(fields)
@@ -52,7 +52,11 @@ export function readFile(fields: Fields): UploadedFile | undefined {
 }
 
 /** Throws HttpError 400, which names the field. */
-export async function findProvider({ context }: Exchange, minerId: string, field = 'miner_id'): Promise<Provider> {
+export async function findProvider(
+  { context }: PlatformExchange,
+  minerId: string,
+  field = 'miner_id',
+): Promise<Provider> {
   const provider = (await knownProviders(context)).find((one) => one.minerId === minerId)
   if (provider === undefined) throw new HttpError(400, `${field}: there is no storage provider ${minerId}.`)
   if (!provider.offlineDealAvailable) {

@@ -1,6 +1,6 @@
 import type { Database } from '../../database.js'
 import { HttpError } from '../../http/errors.js'
-import type { Exchange } from '../exchange.js'
+import type { PlatformExchange } from '../exchange.js'
 import { type Page, readPage, requireUser } from '../exchange.js'
 import { parsePrice, sortable } from '../units.js'
 import { taskSummary } from './show-task.js'
@@ -118,7 +118,7 @@ function readPrice(text: string, name: string): string {
 const OF_PROVIDER = 20
 
 /** GET /tasks: the tasks of the caller, or, to an anonymous caller, the public ones. */
-export function showTasks(exchange: Exchange): Promise<object> {
+export function showTasks(exchange: PlatformExchange): Promise<object> {
   const { caller } = exchange
   const scope =
     caller === undefined ? { sql: 'is_public = 1', values: [] } : { sql: 'user = ?', values: [caller.user.id] }
@@ -126,14 +126,14 @@ export function showTasks(exchange: Exchange): Promise<object> {
 }
 
 /** GET /my_miner/tasks: the tasks that the caller's providers work. */
-export async function showProviderTasks(exchange: Exchange): Promise<object> {
+export async function showProviderTasks(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
   // A user has all providers, or none.
   const sql = exchange.context.miners.isOwner(user) ? 'miner_id IS NOT NULL' : '0'
   return show(exchange, { sql, values: [] }, OF_PROVIDER)
 }
 
-async function show(exchange: Exchange, scope: Condition, usualLimit?: number): Promise<object> {
+async function show(exchange: PlatformExchange, scope: Condition, usualLimit?: number): Promise<object> {
   const { context, query } = exchange
   const page = readPage(exchange, usualLimit)
   const filters = readFilters(query)

@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors.js'
 import { formatFil } from '../../network/fil.js'
 import { providerRecord } from '../../network/provider-record.js'
 import { averagePrice, bidView } from '../bids.js'
-import type { Exchange } from '../exchange.js'
+import type { PlatformExchange } from '../exchange.js'
 import { isParty, readFields, readPage, requireUser } from '../exchange.js'
 import { knownProviders } from '../miners.js'
 import { FIRST_USER, type User } from '../users.js'
@@ -15,7 +15,7 @@ import type { Task } from './task.js'
 const USUAL_DEALS = 20
 
 /** GET /tasks/{task_uuid}: a task with its bids and a page of its deals. */
-export async function showTask(exchange: Exchange): Promise<object> {
+export async function showTask(exchange: PlatformExchange): Promise<object> {
   const { context, path } = exchange
   const { market, users } = context
   const page = readPage(exchange, USUAL_DEALS)
@@ -49,7 +49,7 @@ export async function showTask(exchange: Exchange): Promise<object> {
  * The task with this UUID or number. A private task is shown to its poster and to the user that has its provider.
  * Throws HttpError 404 for any other.
  */
-function readableTask(exchange: Exchange, name: string): Task {
+function readableTask(exchange: PlatformExchange, name: string): Task {
   const { tasks } = exchange.context.market
   const task = /^\d{1,15}$/.test(name) ? tasks.find(Number(name)) : tasks.findByUuid(name.toLowerCase())?.task
   const mayRead = task !== undefined && (task.isPublic || isParty(exchange, task.user))
@@ -57,7 +57,7 @@ function readableTask(exchange: Exchange, name: string): Task {
   return task
 }
 
-function posterOf(exchange: Exchange, { user }: Task): object {
+function posterOf(exchange: PlatformExchange, { user }: Task): object {
   const { users, market } = exchange.context
   const poster = users.get(user)
   return {
@@ -108,13 +108,13 @@ function taskView(task: Task) {
  * PUT /uuid_tasks/{task_uuid}: the poster of a task without a provider names one, `miner_fid`, and the deals in a CSV:
  * those that it has sent to the provider itself.
  */
-export function updateTask(exchange: Exchange): Promise<object> {
+export function updateTask(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
   ownTask(exchange, user)
   return exchange.context.uploads.run(user.id, () => update(exchange, user))
 }
 
-async function update(exchange: Exchange, user: User): Promise<object> {
+async function update(exchange: PlatformExchange, user: User): Promise<object> {
   const { context } = exchange
   const fields = await readFields(exchange, { files: true })
   const minerId = fields.required('miner_fid')
@@ -128,7 +128,7 @@ async function update(exchange: Exchange, user: User): Promise<object> {
 }
 
 /** Throws HttpError 404 for a task that the caller may not read, and 403 for that of another user. */
-function ownTask(exchange: Exchange, { id }: User): Task {
+function ownTask(exchange: PlatformExchange, { id }: User): Task {
   const task = readableTask(exchange, exchange.path.task_uuid ?? '')
   if (task.user !== id) throw new HttpError(403, 'Only the poster of the task may name its storage provider.')
   return task

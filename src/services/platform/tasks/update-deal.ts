@@ -1,6 +1,6 @@
 import { HttpError } from '../../http/errors.js'
 import type { PlatformContext } from '../context.js'
-import { type Exchange, isParty, readFields, readPage, requireUser } from '../exchange.js'
+import { isParty, type PlatformExchange, readFields, readPage, requireUser } from '../exchange.js'
 import type { Fields } from '../fields.js'
 import { knownProvider } from '../miners.js'
 import { parsePrice } from '../units.js'
@@ -11,14 +11,14 @@ const MAX_STATUS = 64
 const MAX_TEXT = 4096
 
 /** PUT /my_miner/deals/{deal}: the provider writes what it did with a deal, named by number or CID. */
-export async function updateDeal(exchange: Exchange): Promise<object> {
+export async function updateDeal(exchange: PlatformExchange): Promise<object> {
   const update = readUpdate(await readFields(exchange))
   const deal = await change(exchange, update, ({ market }) => dealsNamed(market.deals, exchange.path.deal ?? ''))
   return { status: 'Success', data: { deal: dealView(deal, true), message: `Deal ${deal.id} has been updated.` } }
 }
 
 /** PUT /my_miner/tasks/{task_uuid}/deals/{deal_cid}: as `updateDeal`, for a deal named by its task and its CID. */
-export async function updateTaskDeal(exchange: Exchange): Promise<object> {
+export async function updateTaskDeal(exchange: PlatformExchange): Promise<object> {
   const { task_uuid = '', deal_cid = '' } = exchange.path
   const update = readUpdate(await readFields(exchange))
   const changed = await change(exchange, update, ({ market }) => {
@@ -37,7 +37,7 @@ function dealsNamed(deals: PlatformContext['market']['deals'], name: string): Pl
 
 /** Checks and changes a deal in one transaction. Throws HttpError 403, 404 or 409; then nothing has changed. */
 async function change(
-  exchange: Exchange,
+  exchange: PlatformExchange,
   update: DealUpdate,
   find: (context: PlatformContext) => PlatformDeal[],
 ): Promise<PlatformDeal> {
@@ -51,7 +51,7 @@ async function change(
 }
 
 /** A deal of a task that the caller may not read is as good as none: an answer must not confirm it. */
-function theOne(exchange: Exchange, deals: readonly PlatformDeal[]): PlatformDeal {
+function theOne(exchange: PlatformExchange, deals: readonly PlatformDeal[]): PlatformDeal {
   const { miners, market } = exchange.context
   const user = requireUser(exchange)
   const known = deals.filter((deal) => isParty(exchange, deal.user) || market.tasks.find(deal.task)?.isPublic)
@@ -110,7 +110,7 @@ const USUAL_DEALS = 20
  * GET /offline_deals/{miner_fid}: the deals of a provider, in the order of their tasks. The user that has the provider
  * sees all of them, anyone else those of their own tasks and of public ones.
  */
-export async function listDeals(exchange: Exchange): Promise<object> {
+export async function listDeals(exchange: PlatformExchange): Promise<object> {
   const { context, path, query } = exchange
   const user = requireUser(exchange)
   const minerId = path.miner_fid ?? ''

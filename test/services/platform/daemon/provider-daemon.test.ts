@@ -10,8 +10,8 @@ import { formatFil, parseFil, priceOfPiece } from '../../../../src/services/netw
 import type { MadeDeal, PackedCar } from '../../../../src/services/network/network.js'
 import { blocks, lookupOf, mayFetchFrom, requireAddress } from '../../../../src/services/platform/daemon/addresses.js'
 import {
-  type Asking,
   FetchError,
+  type FetchOptions,
   fetchCar,
   type WantedCar,
 } from '../../../../src/services/platform/daemon/fetch-car.js'
@@ -29,7 +29,7 @@ import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './da
 
 const servers = { allowed: blocks('127.0.0.1'), own: [] }
 
-const asking: Asking = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
+const asking: FetchOptions = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
 
 function wanted(url: string): WantedCar {
   return { url, md5: null, size: 1000, most: 1000, reserve: () => true }

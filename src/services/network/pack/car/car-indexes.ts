@@ -4,7 +4,7 @@ import { NetworkError } from '../../network.js'
 import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../dag/unixfs.js'
 import { MAX_HEAD_BYTES, parseSection, readAt, sectionsOf } from './car-sections.js'
 
-interface Kept {
+interface CachedIndex {
   /** Identity of the indexed file: a replaced or longer file is indexed again. */
   readonly identity: string
   readonly index: Promise<CarIndex>
@@ -17,7 +17,7 @@ interface Kept {
  */
 export class CarIndexes {
   readonly #maxBytes: number
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, CachedIndex>()
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -34,8 +34,8 @@ export class CarIndexes {
     return kept.index
   }
 
-  #make(file: string, identity: string): Kept {
-    const kept: Kept = { identity, index: scan(file), bytes: 0 }
+  #make(file: string, identity: string): CachedIndex {
+    const kept: CachedIndex = { identity, index: scan(file), bytes: 0 }
     kept.index.then(
       ({ bytes }) => {
         kept.bytes = bytes

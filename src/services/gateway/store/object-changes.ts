@@ -52,7 +52,7 @@ const REMOVE_BATCH = 500
  * Changes objects. Each change is one transaction and durable once the promise resolves; bodies without a row are
  * discarded after it.
  */
-export class ObjectStore {
+export class ObjectChanges {
   readonly #writer: Writer
   readonly #buckets: Buckets
   readonly #objects: Objects
