@@ -12,6 +12,7 @@ import {
   TokenRefused,
   timesOfToken,
 } from 'dealgate'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { TaskOptions } from './options.js'
 import { platform, type Refusals, spelled } from './platform.js'
@@ -99,7 +100,7 @@ interface CachedToken {
 }
 
 /** Most tokens in memory. */
-const MOST = 10_000
+const MAX_TOKENS = 10_000
 /** Part of its life after which a token is replaced. */
 const FRESH = 0.8
 /** Of a token that does not tell when it expires, ms. */
@@ -115,7 +116,7 @@ interface TokenDeps {
 /** The JWTs by which identities act on the platform. They are in memory only. */
 export class Tokens {
   readonly #deps: TokenDeps
-  readonly #kept = new Map<string, CachedToken>()
+  readonly #kept = new LRUCache<string, CachedToken>({ max: MAX_TOKENS })
   readonly #underWay = new Map<string, Promise<string | undefined>>()
 
   constructor(deps: TokenDeps) {
@@ -154,8 +155,6 @@ export class Tokens {
   }
 
   #keep(name: string, secretHash: string, token: string): void {
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size >= MOST && oldest !== undefined) this.#kept.delete(oldest)
     this.#kept.set(name, { token, secretHash, until: renewalOf(token, this.#deps.host.now()) })
   }
 

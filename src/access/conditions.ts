@@ -2,6 +2,7 @@ import type { More, Tag } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import { canonicalId } from '../auth/identities/credentials.js'
+import { plainAddress } from '../common/cidr.js'
 import { copySourcePath } from '../http/addressing.js'
 import type { Conditions } from './question.js'
 
@@ -25,7 +26,7 @@ export function conditionsOf(head: RequestHead | undefined, caller: Caller | und
     'aws:referer': () => head && text(head.headers.referer),
     'aws:useragent': () => head && text(head.headers['user-agent']),
     'aws:securetransport': () => head && String(head.secure),
-    'aws:sourceip': () => (head?.remoteAddress ? head.remoteAddress.replace(/^::ffff:(?=\d+\.)/, '') : undefined),
+    'aws:sourceip': () => (head?.remoteAddress ? plainAddress(head.remoteAddress) : undefined),
     's3:authtype': () => caller?.authType,
     's3:signatureversion': () => caller?.signatureVersion,
     's3:versionid': () => head?.query.get('versionId'),

@@ -1,3 +1,5 @@
+import { networkOf } from './cidr.js'
+
 export interface QuotaBounds {
   /** Most that all clients may hold together. */
   readonly total: number
@@ -68,22 +70,9 @@ const ADDRESS = 'address:'
  * signature.
  */
 export function clientOf(accessKeyId: string, remoteAddress: string): string {
-  return accessKeyId === '' ? `${ADDRESS}${network(remoteAddress)}` : `key:${accessKeyId}`
+  return accessKeyId === '' ? `${ADDRESS}${networkOf(remoteAddress)}` : `key:${accessKeyId}`
 }
 
 function isAnonymous(client: string): boolean {
   return client.startsWith(ADDRESS)
-}
-
-/**
- * An IPv6 host has 2^64 addresses and is counted by its /64 prefix:
- * https://www.rfc-editor.org/rfc/rfc4291#section-2.5.4
- */
-function network(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address.replace(/^::ffff:/i, '')
-  const [before = '', after] = (address.split('%')[0] as string).split('::')
-  const left = before === '' ? [] : before.split(':')
-  const right = after === undefined || after === '' ? [] : after.split(':')
-  const zeros = after === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0')
-  return [...left, ...zeros, ...right].slice(0, 4).join(':')
 }

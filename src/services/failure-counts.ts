@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
 import { MINUTE_MS } from '../common/time.js'
 
@@ -21,7 +22,8 @@ interface Failures {
 /** Counts failures by key, and makes a key wait longer with each. Memory is bounded: keep keys short. */
 export class FailureCounts {
   readonly #now: () => number
-  readonly #failures = new Map<string, Failures>()
+  /** In the order of the last failure: looking at one does not touch it. */
+  readonly #failures = new LRUCache<string, Failures>({ max: MAX_REMEMBERED })
 
   /** @param now ms of a monotonic clock */
   constructor(now: () => number) {
@@ -43,17 +45,13 @@ export class FailureCounts {
     const count = (this.#known(key)?.count ?? 0) + 1
     const doublings = Math.min(count - free, 30)
     const wait = doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, MAX_WAIT_MS)
-    // Insert at the end: the map is in the order of the last failure.
-    this.#failures.delete(key)
     this.#failures.set(key, { count, last: now, until: now + wait })
-    const oldest = this.#failures.keys().next().value
-    if (this.#failures.size > MAX_REMEMBERED && oldest !== undefined) this.#failures.delete(oldest)
     return count
   }
 
   /** Takes one failure back that turned out to be none. Its wait, if it began one, ends. */
   takeBack(key: string): void {
-    const failures = this.#failures.get(key)
+    const failures = this.#failures.peek(key)
     if (failures === undefined) return
     failures.count--
     failures.until = 0
@@ -65,7 +63,7 @@ export class FailureCounts {
   }
 
   #known(key: string): Failures | undefined {
-    const failures = this.#failures.get(key)
+    const failures = this.#failures.peek(key)
     if (failures === undefined || this.#now() - failures.last <= FORGET_MS) return failures
     this.#failures.delete(key)
     return undefined

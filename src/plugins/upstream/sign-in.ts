@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Context, RunningJob } from '../../api/context.js'
 import type { Identity } from '../../api/identity.js'
 import type { PluginHost } from '../../api/plugin.js'
@@ -188,7 +189,7 @@ const FREE = 5
 const WINDOW_MS = 15 * 60_000
 
 /** Most access keys that are counted. */
-const MOST = 10_000
+const MAX_COUNTED = 10_000
 
 interface Failures {
   readonly count: number
@@ -201,7 +202,7 @@ interface Failures {
  * does not use the server, whose address the service may trust, to guess passwords.
  */
 export class Attempts {
-  readonly #failures = new Map<string, Failures>()
+  readonly #failures = new LRUCache<string, Failures>({ max: MAX_COUNTED })
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -220,8 +221,6 @@ export class Attempts {
         headers: { 'retry-after': String(seconds) },
       })
     }
-    const [oldest] = this.#failures.keys()
-    if (this.#failures.size >= MOST && oldest !== undefined) this.#failures.delete(oldest)
     this.#failures.set(accessKeyId, { ...failures, count: failures.count + 1 })
     const result = await attempt()
     this.#failures.delete(accessKeyId)

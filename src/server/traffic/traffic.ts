@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Caller } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
 import type { Signals } from '../../api/state.js'
+import { isLoopback } from '../../common/cidr.js'
 import { ReportedAlready, slowDown } from '../../common/errors/s3-error.js'
 import { clientOf } from '../../common/quota.js'
 import { noSignals } from '../../state/signals.js'
@@ -185,8 +186,6 @@ export interface Admission {
 /** Calls by which a supervisor on this machine finds out whether the server is alive. */
 const PROBES = new Set(['/-/live', '/-/ready', '/-/health'])
 
-const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
-
 /**
  * Counts a request. Undefined for one that needs no permission: there are no bounds, or it is a probe of this machine.
  * Throws S3Error SlowDown.
@@ -196,7 +195,7 @@ export function admitClient(
   { path, remoteAddress }: RequestHead,
   incoming: IncomingMessage,
 ): Admission | undefined {
-  if (!traffic.isBound || (PROBES.has(path) && LOOPBACK.test(remoteAddress))) return undefined
+  if (!traffic.isBound || (PROBES.has(path) && isLoopback(remoteAddress))) return undefined
   const { headers } = incoming
   const received = countReceived(incoming)
   const visit = traffic.arrive(remoteAddress, received)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
 import { DAY_SECONDS } from '../../common/time.js'
 import { FailureCounts } from '../failure-counts.js'
 import type { ClientAddress } from '../http/server.js'
@@ -137,7 +138,7 @@ export class Tokens {
   readonly #accounts: Accounts
   readonly #urlSeconds: number
   /** Verifying a token costs a signature. */
-  readonly #known = new Map<string, Known>()
+  readonly #known = new LRUCache<string, Known>({ max: MAX_REMEMBERED })
 
   constructor(accounts: Accounts, urlSeconds: number) {
     this.#accounts = accounts
@@ -177,17 +178,11 @@ export class Tokens {
         issuer: ISSUER,
         requiredClaims: ['exp', 'accessKey'],
       })
-      this.#remember(token, { account, ends: payload.exp as number })
+      this.#known.set(token, { account, ends: payload.exp as number })
       return account
     } catch {
       return undefined
     }
-  }
-
-  #remember(token: string, known: Known): void {
-    const oldest = this.#known.keys().next().value
-    if (this.#known.size >= MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest)
-    this.#known.set(token, known)
   }
 }
 

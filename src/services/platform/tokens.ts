@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
 import { DayTokens } from '../day-tokens.js'
 import { FailureCounts } from '../failure-counts.js'
@@ -37,8 +38,8 @@ export class SignInAttempts {
   readonly #log: ServicesLog
   readonly #failures: FailureCounts
   readonly #slots = pLimit(MAX_AT_ONCE)
-  /** Pairs that have signed in, the latest last. */
-  readonly #known = new Set<string>()
+  /** Pairs that have signed in. */
+  readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN })
 
   /** @param now ms of a monotonic clock */
   constructor(log: ServicesLog, now: () => number = () => performance.now()) {
@@ -70,18 +71,11 @@ export class SignInAttempts {
     if (waitMs === 0) for (const { key, free } of places) this.#count(key, free, network)
     const result = await this.#slots(check)
     if (result !== undefined) {
-      this.#remember(pair)
+      this.#known.set(pair, true)
       for (const { key } of ofEmail) this.#failures.forget(key)
       if (waitMs === 0) this.#failures.takeBack(network)
     } else if (waitMs > 0) throw tooMany(waitMs)
     return result
-  }
-
-  #remember(pair: string): void {
-    this.#known.delete(pair)
-    this.#known.add(pair)
-    const [oldest] = this.#known
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest)
   }
 
   #count(key: string, free: number, network: string): void {

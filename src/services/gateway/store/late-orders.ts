@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { GatewayError } from '../errors.js'
 import type { WriteOrder } from './fences.js'
 
@@ -10,8 +11,11 @@ interface OrderedUpload {
 /** The uploads of one caller. */
 interface Lane {
   readonly uploads: Map<string, OrderedUpload>
-  /** Orders that arrived before the head of their upload, which comes on another connection; in order of arrival. */
-  readonly early: Map<string, OrderedUpload>
+  /**
+   * Orders that arrived before the head of their upload, which comes on another connection. Made when the first does:
+   * the cache takes 20 KB.
+   */
+  early?: LRUCache<string, OrderedUpload>
 }
 
 /** Most orders kept per caller for uploads whose head has not arrived yet. */
@@ -27,10 +31,10 @@ export class LateOrders {
    */
   open(caller: number, writeId: string, bucket: number, key: Buffer): LateOrder {
     const lane = this.#lane(caller)
-    const { uploads, early } = lane
+    const { uploads } = lane
     const upload: OrderedUpload = { bucket, key, order: undefined }
-    const reported = early.get(writeId)
-    early.delete(writeId)
+    const reported = lane.early?.get(writeId)
+    lane.early?.delete(writeId)
     if (reported !== undefined && isSame(reported, upload)) upload.order = reported.order
     uploads.set(writeId, upload)
     return {
@@ -41,29 +45,27 @@ export class LateOrders {
       close: () => {
         if (uploads.get(writeId) === upload) uploads.delete(writeId)
         // A later upload may have opened another lane since.
-        if (uploads.size + early.size === 0 && this.#lanes.get(caller) === lane) this.#lanes.delete(caller)
+        if (uploads.size + (lane.early?.size ?? 0) === 0 && this.#lanes.get(caller) === lane) this.#lanes.delete(caller)
       },
     }
   }
 
   /** Throws GatewayError WriteIdReused when the id belongs to an upload of another key. */
   give(caller: number, bucket: number, key: Buffer, order: WriteOrder): void {
-    const { uploads, early } = this.#lane(caller)
+    const lane = this.#lane(caller)
     const reported = { bucket, key, order }
-    const upload = uploads.get(order.writeId)
+    const upload = lane.uploads.get(order.writeId)
     if (upload !== undefined) {
       if (!isSame(upload, reported)) throw new GatewayError('WriteIdReused')
       upload.order = order
       return
     }
-    early.delete(order.writeId)
-    early.set(order.writeId, reported)
-    const [oldest] = early.keys()
-    if (early.size > MAX_EARLY && oldest !== undefined) early.delete(oldest)
+    lane.early ??= new LRUCache({ max: MAX_EARLY })
+    lane.early.set(order.writeId, reported)
   }
 
   #lane(caller: number): Lane {
-    const lane = this.#lanes.get(caller) ?? { uploads: new Map(), early: new Map() }
+    const lane = this.#lanes.get(caller) ?? { uploads: new Map() }
     this.#lanes.set(caller, lane)
     return lane
   }

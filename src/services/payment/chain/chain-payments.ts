@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { inUnits, type Payments, type RefusedPayment } from '../embedded-payments.js'
@@ -21,7 +22,7 @@ export class ChainPayments implements Payments {
   readonly #locks: LockTable
   readonly #log: ServicesLog
   readonly #read: ReadPayment
-  readonly #asked = new Set<string>()
+  readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED })
 
   constructor(table: ChainTable, locks: LockTable, log: ServicesLog, read: ReadPayment) {
     this.#table = table
@@ -70,8 +71,7 @@ export class ChainPayments implements Payments {
   /** Tells the owner of the contract once per start. */
   #ask(wCid: string, deal: string, amount: bigint): void {
     if (this.#asked.has(wCid)) return
-    if (this.#asked.size >= MAX_ASKED) this.#asked.clear()
-    this.#asked.add(wCid)
+    this.#asked.set(wCid, true)
     this.#log.info(
       { wCid, deal, amount: String(this.inUnits(amount) ?? '') },
       'A deal is active: its payment on the chain is to be unlocked.',
@@ -94,7 +94,7 @@ interface ReadPaymentDeps {
  * block. What it tells is taken back with this block when the chain is reorganised.
  */
 export function readPayment({ node, table, effects, writer }: ReadPaymentDeps): ReadPayment {
-  const readAt = new Map<string, number>()
+  const readAt = new LRUCache<string, number>({ max: MAX_KNOWN })
 
   async function read(wCid: string, number: number): Promise<void> {
     const locked = await node.locked(wCid, number)
@@ -110,7 +110,6 @@ export function readPayment({ node, table, effects, writer }: ReadPaymentDeps): 
   return async (wCid) => {
     const last = table.state()?.lastBlock
     if (last == null || readAt.get(wCid) === last) return
-    if (readAt.size >= MAX_KNOWN) readAt.clear()
     readAt.set(wCid, last)
     try {
       await read(wCid, last)

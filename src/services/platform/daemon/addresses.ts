@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { type Cidr, contains, readCidr } from '../../../common/cidr.js'
+import { type Cidr, contains, isLoopback, readCidr } from '../../../common/cidr.js'
 
 /**
  * This network, link-local, multicast, reserved and obsolete addresses, and those at which clouds answer with the
@@ -17,8 +17,6 @@ const PRIVATE = blocks(
   ...['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['fc00::/7', 'fec0::/10', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16', '::ffff:0:0:0/96'],
 )
-
-const LOOPBACK = blocks('127.0.0.0/8', '::1')
 
 /** Servers from which CARs may come, besides those with public addresses. */
 export interface CarServers {
@@ -59,7 +57,7 @@ function bare(hostname: string): string {
 }
 
 function isOfThisMachine(address: string): boolean {
-  if (LOOPBACK.some((block) => contains(block, address))) return true
+  if (isLoopback(address)) return true
   const own = readCidr(address)
   return (
     own !== undefined &&
