@@ -16,7 +16,7 @@ export const dealEntry = z.object({
 type DealEntry = z.output<typeof dealEntry>
 
 /** Most state queries at the same time. */
-const AT_ONCE = 8
+const MAX_CONCURRENCY = 8
 
 interface DealPage {
   readonly page: PageOf<DealEntry>
@@ -39,7 +39,7 @@ export async function dealPage(
   const start = from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : 0
   const end = start + limit
   const items = await pMap(entries.slice(start, end), (entry) => withState(deps, context, client, entry), {
-    concurrency: AT_ONCE,
+    concurrency: MAX_CONCURRENCY,
   })
   return { page: new PageOf(items, end < entries.length ? String(end) : undefined), raw: history.raw }
 }

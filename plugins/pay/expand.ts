@@ -78,8 +78,8 @@ async function madeOf(
   }
   const own = jobId === undefined ? undefined : await deps.made.objectOf(jobId)
   if (own) return own
-  const [object, birth] = await Promise.all([store.find(bucket, key), creationTimes.now(bucket)])
-  const uploads = await deps.made.ofObject(bucket, key, birth)
+  const [object, creationTime] = await Promise.all([store.find(bucket, key), creationTimes.now(bucket)])
+  const uploads = await deps.made.ofObject(bucket, key, creationTime)
   return uploads.find(({ stamp }) => stamp === object?.stamp)
 }
 

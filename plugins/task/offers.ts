@@ -6,7 +6,7 @@ import { platform } from './platform.js'
 /** How long a list is used, ms. */
 const FRESH_MS = 30_000
 const PAGE = 100
-const MOST = 10_000
+const MAX_PROVIDERS = 10_000
 
 const listed = listOf(provider.read, 'miner', 'miners')
 
@@ -35,7 +35,7 @@ export function offersOf(deps: TaskDeps): PluginServices {
 
 async function allProviders(deps: TaskDeps): Promise<readonly ListedProvider[]> {
   const found = new Map<string, ListedProvider>()
-  for (let offset = 0; offset < MOST; offset += PAGE) {
+  for (let offset = 0; offset < MAX_PROVIDERS; offset += PAGE) {
     const query = { limit: PAGE, offset: deps.options.offsets === 'pages' ? offset / PAGE : offset }
     const page = platform.dataOf(await deps.client.send({ method: 'GET', path: ['miners'], query }), listed)
     const before = found.size

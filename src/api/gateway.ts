@@ -376,7 +376,7 @@ export interface KnownStore {
   readonly known: boolean
   /** Whether it knows other stores. */
   readonly others: boolean
-  /** The highest mark of this store that it was told; 0 for an unknown store. */
+  /** The highest mark of this store that was reported to it; 0 for an unknown store. */
   readonly mark: number
 }
 

@@ -83,7 +83,7 @@ export interface UploadRecord {
   readonly bucket: string
   /** Id of the data folder in which its parts are staged; absent in records of an older release. */
   readonly home?: string
-  /** When the bucket was made, where the gateway states it: a later bucket of that name must not get the object. */
+  /** Creation time of the bucket, where the gateway states it: a later bucket of that name must not get the object. */
   readonly birth?: string
   readonly key: string
   /** Milliseconds since 1970. */

@@ -34,11 +34,11 @@ export function addCommand(
   for (const option of names) command.addOption(flag(option))
   if (names.includes('plugins'))
     command.addOption(new Flag('--no-plugins', 'Run no plugins beside core S3.').helpGroup('Plugins:'))
-  return names.length > MANY_OPTIONS ? helpInParts(command, names) : command
+  return names.length > MAX_LISTED_OPTIONS ? helpInParts(command, names) : command
 }
 
 /** More options than these are not printed at once. */
-const MANY_OPTIONS = 50
+const MAX_LISTED_OPTIONS = 50
 
 /** `--help` prints the main options, `--help all` every option, `--help limits` those of a group. */
 function helpInParts(command: Command, names: readonly OptionName[]): Command {

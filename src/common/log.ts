@@ -49,8 +49,8 @@ function standardError(format: LogFormat = 'json'): NonNullable<LogOptions['to']
   return forPeople ? { write: (line) => void lines.write(logText(line)) } : lines
 }
 
-/** Loggers after which those are forgotten that nothing uses any more. */
-const MANY = 256
+/** Number of loggers at which those are forgotten that nothing uses any more. */
+const MAX_UNCHECKED = 256
 
 /**
  * Loggers that change their level together. A logger of pino copies the level of the one it is derived from:
@@ -58,13 +58,13 @@ const MANY = 256
  */
 class LevelSwitch {
   #loggers: WeakRef<Logger>[] = []
-  #full = MANY
+  #full = MAX_UNCHECKED
 
   add(logger: Logger): void {
     this.#loggers.push(new WeakRef(logger))
     if (this.#loggers.length < this.#full) return
     this.#loggers = this.#loggers.filter((each) => each.deref() !== undefined)
-    this.#full = Math.max(MANY, 2 * this.#loggers.length)
+    this.#full = Math.max(MAX_UNCHECKED, 2 * this.#loggers.length)
   }
 
   set(level: string): void {

@@ -24,7 +24,7 @@ const NETWORK_CALLS: readonly unknown[] = ['listen', 'bind', 'connect', 'getaddr
  * A disk with less free space counts as full, bytes: SQLite creates files of 32 KiB beside a database, and its error
  * does not always say that there was no space for them.
  */
-const ROOM_TO_OPEN = 64 * 1024
+const MIN_FREE_BYTES = 64 * 1024
 
 const ACCESS = 'this account may not use it. Give the account that runs the server the right to read and write there'
 const READ_ONLY = 'the file system is read-only. Mount it for writing'
@@ -101,7 +101,7 @@ function foundReason(path: string): string {
     const { bavail, bsize, blocks } = statfsSync(folder)
     // A file system without blocks, such as that of /proc.
     if (blocks === 0) return NO_FILES
-    if (bavail * bsize < ROOM_TO_OPEN) return FULL
+    if (bavail * bsize < MIN_FREE_BYTES) return FULL
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
   } catch (error) {

@@ -24,19 +24,20 @@ export function signingKey(secretAccessKey: string, date: string, region: string
 /** Lower-case hex. */
 export function signature(key: Buffer, toSign: string): string {
   // A key of SHA-256 is never longer than a block, and a text of `stringToSign` never longer than the room for it.
-  if (key.length > BLOCK || toSign.length > ROOM / 3) return createHmac('sha256', key).update(toSign).digest('hex')
+  if (key.length > BLOCK || toSign.length > MAX_TEXT_BYTES / 3)
+    return createHmac('sha256', key).update(toSign).digest('hex')
   return hmacOfText(key, toSign)
 }
 
 const BLOCK = 64
-const ROOM = 1536
+const MAX_TEXT_BYTES = 1536
 
 /**
  * HMAC (RFC 2104) by two hashes in one call each, which take half of the time of createHmac, and leave no native
  * objects to the garbage collector.
  */
 const hmacOfText = (() => {
-  const inner = Buffer.alloc(BLOCK + ROOM)
+  const inner = Buffer.alloc(BLOCK + MAX_TEXT_BYTES)
   const outer = Buffer.alloc(BLOCK + 32)
   return (key: Buffer, text: string): string => {
     for (let i = 0; i < BLOCK; i++) {

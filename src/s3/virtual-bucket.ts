@@ -118,7 +118,7 @@ function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
 
 /** Largest number of resources per page. Each is read, to determine its size and ETag. */
 const PAGE = 100
-const CONCURRENCY = 4
+const MAX_CONCURRENCY = 4
 
 /** Largest number of names that a listing sorts in memory; more are refused. */
 const MAX_NAMES = 100_000
@@ -140,7 +140,7 @@ export async function listResources(
       const resource = names.get(name)
       entries[i] = resource ? await read(resource, request, context) : { kind: 'prefix', prefix: name }
     },
-    { concurrency: CONCURRENCY },
+    { concurrency: MAX_CONCURRENCY },
   )
   return { entries: entries.filter((entry) => entry !== undefined), truncated: wanted.length > page.length }
 }

@@ -26,7 +26,7 @@ import { gatewaySpans } from './tracing.js'
 import { Traffic } from './traffic/traffic.js'
 
 /** Unsigned requests whose bearer token is for the service behind a call. */
-const BEARERS = { burst: 120, perSecond: 4, atOnce: { total: 64, perClient: 16 } }
+const BEARERS = { burst: 120, perSecond: 4, concurrency: { total: 64, perClient: 16 } }
 
 /**
  * Creates the S3 endpoint. If it rejects, everything that was started has been closed.

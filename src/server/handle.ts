@@ -28,7 +28,7 @@ import { taggingOfHeader } from '../s3/tagging/tags.js'
 import { describeRequest, type OnDone } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { ContextFactory } from './context-factory.js'
-import { type Admission, admitClient, type Traffic } from './traffic/traffic.js'
+import { admitClient, type CallerAdmission, type Traffic } from './traffic/traffic.js'
 
 export interface HandleDeps {
   readonly authenticate: Authenticate
@@ -71,7 +71,7 @@ export function createHandle(deps: HandleDeps): Handle {
     let reply: Reply
     let failure: S3Error | undefined
     let context: Context | undefined
-    let admission: Admission | undefined
+    let admission: CallerAdmission | undefined
     let request: S3Request | undefined
     const place = (): ErrorPlace => ({
       id,

@@ -3,7 +3,7 @@ import { type ServicesLog, silentLog } from './log.js'
 import type { Services, ServicesOptions } from './services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 
-/** A thread that loads the services, and starts them when it is told to. */
+/** A thread that loads the services, and starts them on request. */
 export type LoadingServices = Pick<ServicesThread, 'start' | 'discard'>
 
 /** Has a thread load the services, beside what this thread has to load. Discard it if they are not started. */

@@ -96,7 +96,7 @@ export function partMissing({ partNumber, size }: { partNumber: number; size: nu
 /**
  * Another server has staged the parts of the upload. Uses a status that clients repeat on a new connection: behind a
  * load balancer the repetition may reach that server, even if it is down for a moment. A client that gives up must not
- * be told that its parts are lost, because they are not.
+ * be informed that its parts are lost, because they are not.
  */
 export function stagedElsewhere(): S3Error {
   return new S3Error('ServiceUnavailable', {

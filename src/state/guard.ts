@@ -124,7 +124,7 @@ export class Guard {
 }
 
 /**
- * Interval at which a gateway that knows the store is told again, ms: it may have been restored from a backup or
+ * Interval at which a gateway that knows the store gets its id again, ms: it may have been restored from a backup or
  * replaced.
  */
 const TELL_MS = 5 * 60_000
@@ -153,7 +153,7 @@ export class GatewayWitness {
     this.judgesNew = judgesNew
   }
 
-  /** Whether the gateway was told this store id, and has answered, since the start of the process. */
+  /** Whether this store id was reported to the gateway, and has answered, since the start of the process. */
   hasAnsweredFor(storeId: string): boolean {
     return this.#answeredFor === storeId
   }
@@ -170,7 +170,7 @@ export class GatewayWitness {
 
   /**
    * Tells the gateway the store id and its mark. The gateway knows them once this resolves, with the highest mark that
-   * it was told before. Throws S3Error ServiceUnavailable.
+   * was reported to it before. Throws S3Error ServiceUnavailable.
    */
   async tell({ epoch: storeId, over = [], mark = 0 }: StoreIdentity): Promise<number> {
     // By this name, stores that others use do not count it among those of the gateway.
@@ -183,7 +183,7 @@ export class GatewayWitness {
 
   /**
    * Like `tell`, in the background and periodically, so that nothing waits for a gateway that is down.
-   * @param onMark gets the highest mark that the gateway was told before
+   * @param onMark gets the highest mark that was reported to the gateway before
    */
   tellLater(identity: StoreIdentity, onMark: (mark: number) => Promise<void>): void {
     const now = performance.now()

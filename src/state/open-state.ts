@@ -90,7 +90,7 @@ async function adviceOf(backend: Backend): Promise<readonly string[]> {
   return backend.advice().catch(() => [])
 }
 
-interface Parts {
+interface StateDeps {
   readonly backend: Backend
   readonly check: StoreCheck
   readonly life: { isClosed: boolean }
@@ -100,8 +100,8 @@ interface Parts {
   readonly opened: OpenedStaging
 }
 
-function stateOf(parts: Parts, options: StateOptions, release: () => void): State {
-  const { backend, check, life, shared, spools, staged, opened } = parts
+function stateOf(deps: StateDeps, options: StateOptions, release: () => void): State {
+  const { backend, check, life, shared, spools, staged, opened } = deps
   const { locks } = backend
   const tableOf = <T>(...args: Parameters<Backend['table']>) => backend.table<T>(...args).timed(options.onCall)
   // A store in a local file does not disappear while it is open.

@@ -133,7 +133,7 @@ export class StoreCheck {
     if (!isNew && gateway?.judgesNew) gateway.tellLater(identity, (mark) => this.#learn(identity.epoch, mark))
   }
 
-  /** The folder remembers the mark that the gateway was told: the next look compares it with the store. */
+  /** The folder remembers the mark that was reported to the gateway: the next look compares it with the store. */
   async #learn(storeId: string, mark: number): Promise<void> {
     const { folder } = this.#options
     if (folder.kept.epoch === storeId) await folder.setStore({ epoch: storeId, mark })

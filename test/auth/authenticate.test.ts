@@ -5,7 +5,7 @@ import { staticCredentials } from '../../src/auth/identities/credentials.js'
 import { anonymousPayload } from '../../src/auth/signatures/parsed-signature.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { EMPTY_SHA256, type Presign, presignQuery } from '../../src/common/sigv4.js'
-import { type HeadParts, requestHead } from '../support/sign/request-head.js'
+import { type HeadOptions, requestHead } from '../support/sign/request-head.js'
 import { example, type SignOptions, signHead } from '../support/sign/sign-head.js'
 
 const credentials = staticCredentials([example])
@@ -16,7 +16,7 @@ function authenticator(now: number = example.time, signedBasePaths: string[] = [
 }
 
 const host: [string, string] = ['Host', 'examplebucket.s3.amazonaws.com']
-const get: HeadParts = { target: '/bucket/key', headers: [host] }
+const get: HeadOptions = { target: '/bucket/key', headers: [host] }
 
 async function refusal(promise: Promise<unknown>): Promise<S3Error> {
   const error = await promise.then(
@@ -35,7 +35,7 @@ async function refused(
   t: Test,
   name: string,
   code: string,
-  parts: HeadParts,
+  parts: HeadOptions,
   options: { says?: RegExp; now?: number } = {},
 ) {
   const error = await refusal(authenticator(options.now)(requestHead(parts)))
@@ -45,17 +45,17 @@ async function refused(
 }
 
 /** The request with one header changed, added or (undefined) left out. */
-function altered(parts: HeadParts, header: string, value: string | undefined): HeadParts {
+function altered(parts: HeadOptions, header: string, value: string | undefined): HeadOptions {
   const rest = (parts.headers ?? []).filter(([name]) => name.toLowerCase() !== header.toLowerCase())
   return { ...parts, headers: value === undefined ? rest : [...rest, [header, value]] }
 }
 
-function authorization(parts: HeadParts): string {
+function authorization(parts: HeadOptions): string {
   return parts.headers?.find(([name]) => name === 'Authorization')?.[1] ?? ''
 }
 
 /** The signed example with its Authorization header edited. */
-function edited(from: string | RegExp, to: string): HeadParts {
+function edited(from: string | RegExp, to: string): HeadOptions {
   const signed = signHead(get)
   const value = authorization(signed).replace(from, to)
   if (value === authorization(signed)) throw new Error('the edit changed nothing')
@@ -202,7 +202,7 @@ t.test('X-Cloud-* in headers and query', async (t) => {
 })
 
 t.test('what clients send in other spellings is still verified', async (t) => {
-  const accepted: [string, HeadParts, SignOptions?][] = [
+  const accepted: [string, HeadOptions, SignOptions?][] = [
     ['query without =', { ...get, target: '/bucket?acl' }],
     ['query out of order, repeated', { ...get, target: '/bucket?b=2&a=2&a=1&B=' }],
     ['lower-case escapes', { ...get, target: '/bucket/%c3%a9%2b' }],
@@ -343,7 +343,7 @@ t.test('clocks: fifteen minutes either way, to the second', async (t) => {
   }
 })
 
-function link(changes: Partial<Presign>): HeadParts {
+function link(changes: Partial<Presign>): HeadOptions {
   const request: Presign = {
     brand: 'Amz',
     method: 'GET',
@@ -358,7 +358,7 @@ function link(changes: Partial<Presign>): HeadParts {
   return { method: request.method, target: `${path}?${presignQuery(request)}`, headers: [host] }
 }
 
-function linkEdited(from: string | RegExp, to: string): HeadParts {
+function linkEdited(from: string | RegExp, to: string): HeadOptions {
   const { target } = link({})
   const changed = target.replace(from, to)
   if (changed === target) throw new Error('the edit changed nothing')

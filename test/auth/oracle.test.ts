@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/identities/credentials.js'
-import { type HeadParts, requestHead } from '../support/sign/request-head.js'
+import { type HeadOptions, requestHead } from '../support/sign/request-head.js'
 import { example } from '../support/sign/sign-head.js'
 
 /** Requests that another implementation of SigV4 has signed are let in, and with one bit changed they are not. */
@@ -122,7 +122,7 @@ function uriEscape(value: string, keepSlash = false): string {
 }
 
 /** What goes over the wire: the same request, in a spelling that the whims choose. */
-function spelled(request: HttpRequest, whims: boolean[]): HeadParts {
+function spelled(request: HttpRequest, whims: boolean[]): HeadOptions {
   let turn = 0
   const whim = () => whims[turn++ % whims.length] as boolean
   const respell = (escaped: string) =>
@@ -146,7 +146,7 @@ function spelled(request: HttpRequest, whims: boolean[]): HeadParts {
   }
 }
 
-async function passes(parts: HeadParts): Promise<boolean> {
+async function passes(parts: HeadOptions): Promise<boolean> {
   return authenticate(requestHead(parts)).then(
     (caller) => caller?.identity.accessKeyId === example.accessKeyId,
     (error) => {
@@ -156,20 +156,20 @@ async function passes(parts: HeadParts): Promise<boolean> {
   )
 }
 
-async function signInHeader(generated: Generated): Promise<HeadParts> {
+async function signInHeader(generated: Generated): Promise<HeadOptions> {
   const request = toHttpRequest(generated)
   request.headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD'
   return spelled(HttpRequest.clone((await amz.sign(request, { signingDate })) as HttpRequest), generated.whims)
 }
 
-async function presign(generated: Generated): Promise<HeadParts> {
+async function presign(generated: Generated): Promise<HeadOptions> {
   const request = toHttpRequest({ ...generated, headers: {} })
   request.headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD'
   const signed = (await amz.presign(request, { signingDate, expiresIn: 60 })) as HttpRequest
   return spelled(signed, generated.whims)
 }
 
-async function presignCloud(generated: Generated): Promise<HeadParts> {
+async function presignCloud(generated: Generated): Promise<HeadOptions> {
   return spelled(await cloud.presign(toHttpRequest({ ...generated, headers: {} }), 60), generated.whims)
 }
 
@@ -186,7 +186,7 @@ for (const [name, signer] of Object.entries({ signInHeader, presign, presignClou
       fc.asyncProperty(requests, async (generated) => {
         const parts = await signer(generated)
         const [path, query] = parts.target.split('?')
-        const changed: HeadParts[] = [
+        const changed: HeadOptions[] = [
           { ...parts, method: parts.method === 'GET' ? 'PUT' : 'GET' },
           { ...parts, target: `${path}x${query === undefined ? '' : `?${query}`}` },
           { ...parts, target: `${parts.target}${query === undefined ? '?' : '&'}delete` },

@@ -5,7 +5,7 @@ import { staticCredentials } from '../../src/auth/identities/credentials.js'
 import { isCoveredParameter } from '../../src/auth/signatures/version-2.js'
 import { subResourcesOf } from '../../src/plugins/refuse-keys.js'
 import { s3Plugin } from '../../src/s3/index.js'
-import { type HeadParts, requestHead } from '../support/sign/request-head.js'
+import { type HeadOptions, requestHead } from '../support/sign/request-head.js'
 import { example } from '../support/sign/sign-head.js'
 import { signVersion2 } from '../support/sign/version-2.js'
 
@@ -18,7 +18,7 @@ function at(now: number, more: Partial<AuthenticatorOptions> = {}) {
 }
 
 /** A head with bucket and key, as the server reads it. */
-function headFor(parts: HeadParts, hostBucket?: string): RequestHead {
+function headFor(parts: HeadOptions, hostBucket?: string): RequestHead {
   const head = requestHead({ ...parts, headers: [host, ...(parts.headers ?? [])] })
   const path = hostBucket === undefined ? head.path : `/${hostBucket}${head.path}`
   const [, bucket = '', ...key] = path.split('/')
@@ -32,7 +32,7 @@ function hmac(toSign: string): string {
 
 // https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html#RESTAuthenticationExamples, of today and
 // before
-const published: [signature: string, parts: HeadParts, hostBucket?: string][] = [
+const published: [signature: string, parts: HeadOptions, hostBucket?: string][] = [
   [
     'qgk2+6Sv9/oM7G3qLEjTH1a1l1g=',
     { target: '/photos/puppy.jpg', headers: [['Date', 'Tue, 27 Mar 2007 19:36:42 +0000']] },
@@ -127,7 +127,7 @@ const NOW = Date.parse('2026-01-02T03:04:05Z')
 const DATE = 'Fri, 02 Jan 2026 03:04:05 GMT'
 
 /** Signs `toSign` in the header; `{date}` stands for the date. */
-function byHeader(parts: HeadParts, toSign: string, date: readonly [string, string] = ['Date', DATE]): HeadParts {
+function byHeader(parts: HeadOptions, toSign: string, date: readonly [string, string] = ['Date', DATE]): HeadOptions {
   const signature = hmac(toSign.replace('{date}', DATE))
   const headers = [
     ...(parts.headers ?? []),
@@ -138,7 +138,7 @@ function byHeader(parts: HeadParts, toSign: string, date: readonly [string, stri
 }
 
 t.test('the header', async (t) => {
-  const accepted: [what: string, parts: HeadParts][] = [
+  const accepted: [what: string, parts: HeadOptions][] = [
     [
       'x-amz-date takes the place of Date',
       byHeader({ target: '/b/k' }, `GET\n\n\n\nx-amz-date:${DATE}\n/b/k`, ['x-amz-date', DATE]),
@@ -199,7 +199,7 @@ t.test('the header', async (t) => {
   )
   t.ok(await at(NOW + 15 * MINUTE)(headFor(plain)))
 
-  const signed = (authorization: string, date = DATE): HeadParts => ({
+  const signed = (authorization: string, date = DATE): HeadOptions => ({
     target: '/b/k',
     headers: [
       ['Date', date],
@@ -207,7 +207,7 @@ t.test('the header', async (t) => {
     ],
   })
   const chunked = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'
-  const cases: [what: string, code: string, parts: HeadParts, now?: number][] = [
+  const cases: [what: string, code: string, parts: HeadOptions, now?: number][] = [
     ['no key', 'InvalidArgument', signed('AWS')],
     ['no colon', 'InvalidArgument', signed('AWS HAHAHA')],
     ['no signature', 'InvalidArgument', signed('AWS AKID:')],
@@ -292,7 +292,7 @@ t.test('links', async (t) => {
   })
   t.ok(await at(before)(headFor({ target: `/johnsmith${path}?${own}` })), 'with the bucket in the path')
 
-  const accepted: [what: string, parts: HeadParts][] = [
+  const accepted: [what: string, parts: HeadOptions][] = [
     ['PUT', { method: 'PUT', target: link('/b/k', 'PUT\n\n\n{expires}\n/b/k') }],
     ['DELETE', { method: 'DELETE', target: link('/b/k', 'DELETE\n\n\n{expires}\n/b/k') }],
     ['HEAD', { method: 'HEAD', target: link('/b/k', 'HEAD\n\n\n{expires}\n/b/k') }],
@@ -330,7 +330,7 @@ t.test('links', async (t) => {
 
   const plain = link('/b/k', 'GET\n\n\n{expires}\n/b/k')
   const late = link('/b/k', 'GET\n\n\n{expires}\n/b/k', NOW / 1000 + 604_801)
-  const cases: [what: string, code: string, parts: HeadParts, now?: number][] = [
+  const cases: [what: string, code: string, parts: HeadOptions, now?: number][] = [
     ['another key', 'SignatureDoesNotMatch', { target: plain.replace('/k?', '/k2?') }],
     ['another method', 'SignatureDoesNotMatch', { target: plain, method: 'PUT' }],
     ['one more sub-resource', 'SignatureDoesNotMatch', { target: plain.replace('?', '?tagging&') }],

@@ -158,17 +158,17 @@ t.test('a gateway that has an older bucket of the name is not asked at every req
 t.test('what is cleared before a bucket is made spares the bucket that was made meanwhile', async (t) => {
   const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
-  let birth: string | undefined = '2026-01-01T00:00:00Z'
-  const creationTimes = { now: async () => birth, cached: async () => birth }
+  let creationTime: string | undefined = '2026-01-01T00:00:00Z'
+  const creationTimes = { now: async () => creationTime, cached: async () => creationTime }
   const settings = createBucketSettings(state, creationTimes)
   await settings.set('photos', 'tagging', tags('one'))
   await settings.clearFormer('photos')
   t.same(await settings.latest('photos', 'tagging'), tags('one'))
-  birth = undefined
+  creationTime = undefined
   await settings.clearFormer('photos')
   t.equal(await settings.latest('photos', 'tagging'), undefined, 'of a bucket that does not exist')
   await settings.set('photos', 'tagging', tags('two'))
-  birth = '2026-01-02T00:00:00Z'
+  creationTime = '2026-01-02T00:00:00Z'
   await settings.clearFormer('photos')
   t.equal(await settings.latest('photos', 'tagging'), undefined, 'of an earlier one')
 })

@@ -20,7 +20,7 @@ import { giveUp as forgetRestore } from './restore-job.js'
 import { Transitions } from './transitions.js'
 
 /** Most evictions at the same time. */
-const AT_ONCE = 4
+const MAX_CONCURRENCY = 4
 
 /**
  * Manages the gateway's local copies: evicts those that may go, because a deal holds the object or because a restored
@@ -45,7 +45,7 @@ export class Keeper {
     const { now } = this.#deps.host
     const evicting = await this.#giveUp.mayEvict()
     const attempt = (due: readonly LocalCopy[]) =>
-      pMap(due, (copy) => this.#attempt(copy, evicting, signal), { concurrency: AT_ONCE })
+      pMap(due, (copy) => this.#attempt(copy, evicting, signal), { concurrency: MAX_CONCURRENCY })
     const due: LocalCopy[] = []
     for await (const { bucket, key } of this.#deps.copies.all()) {
       if (!mayGoOn()) return
@@ -54,7 +54,7 @@ export class Keeper {
       if (!copy) continue
       if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring, signal)
       else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
-      if (due.length === AT_ONCE) await attempt(due.splice(0))
+      if (due.length === MAX_CONCURRENCY) await attempt(due.splice(0))
     }
     await attempt(due)
   }

@@ -7,7 +7,7 @@ import { payingAccount } from '../subject.js'
 const PAGE = 1000
 
 /** Most objects whose history is asked for, over all buckets. */
-const MOST_OBJECTS = 10_000
+const MAX_OBJECTS = 10_000
 
 /**
  * Counts what the account has spent on deals today as the gateway lists it, once after each loss of the state store
@@ -59,7 +59,7 @@ async function inHistories(
       if (!(await deps.deals.get(data.dealCid))) lost.push({ id: data.dealCid, bucket, amount: amountOf(data) })
     }
   }
-  let left = MOST_OBJECTS
+  let left = MAX_OBJECTS
   for (const { name: bucket } of await context.gateway.listBuckets()) {
     await look(bucket)
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -70,7 +70,7 @@ async function inHistories(
     }
   }
   if (left < 0)
-    context.log.warn({ objects: MOST_OBJECTS }, 'the deals of further objects were not read: today may have cost more')
+    context.log.warn({ objects: MAX_OBJECTS }, 'the deals of further objects were not read: today may have cost more')
   return lost
 }
 

@@ -93,7 +93,7 @@ export async function tell(
 }
 
 const FIRST_WAIT_MS = 500
-const LONGEST_WAIT_MS = 5000
+const MAX_WAIT_MS = 5000
 
 /**
  * Reports the gateway's progress with the deal of this job while `work` is pending. Settles as `work` does.
@@ -116,7 +116,7 @@ export async function watchProgress<T>(
 }
 
 async function watch(client: DealClient, job: RunningJob<unknown>, token: string, signal: AbortSignal): Promise<void> {
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
     try {
       await sleep(wait, undefined, { signal, ref: false })
     } catch {

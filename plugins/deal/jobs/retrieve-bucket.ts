@@ -21,7 +21,7 @@ export type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
 /** Entries per page of the listing; progress is recorded after each page. */
 const PAGE = 100
 /** Most restores at the same time. */
-const AT_ONCE = 8
+const MAX_CONCURRENCY = 8
 
 /** Progress of a job. */
 interface Passed {
@@ -107,7 +107,7 @@ async function bringBack(
         : { ...passed, restored: passed.restored + 1, bytes: passed.bytes + size }
       report()
     },
-    { concurrency: AT_ONCE },
+    { concurrency: MAX_CONCURRENCY },
   )
   // When one of them ends the run, the others are not awaited: the next run is.
   await bringing.finally(() => over.abort())

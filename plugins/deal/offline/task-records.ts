@@ -102,7 +102,7 @@ function keyOf(bucket: string): string {
 }
 
 const PAGE = 100
-const AT_ONCE = 8
+const MAX_CONCURRENCY = 8
 
 /**
  * Tells the objects of an offline deal its task, as `task-uuid` of their metadata: those that were there when the deal
@@ -132,7 +132,7 @@ export async function tellTask(job: RunningJob<OfflineDealInput>, { task, sent }
           log.info({ err, bucket, key }, 'an object does not show its task')
         }
       },
-      { concurrency: AT_ONCE },
+      { concurrency: MAX_CONCURRENCY },
     )
     informed += objects.length
     job.report({ phase: 'Telling', tasks: { total: informed, succeeded: informed, failed: 0 } })

@@ -11,7 +11,7 @@ import { renew } from './renew.js'
 import { rescue, verify } from './verify.js'
 
 /** Most state queries at the same time. */
-const AT_ONCE = 4
+const MAX_CONCURRENCY = 4
 const SWEEP_MS = 3_600_000
 
 /**
@@ -49,7 +49,7 @@ export class Follower {
       if (deal.generation && (await this.#retired(deal))) continue
       if (!dealStatus || !isDue(deal, host.now(), options.rescueBeforeDays)) continue
       due.push(deal)
-      if (due.length < AT_ONCE) continue
+      if (due.length < MAX_CONCURRENCY) continue
       await this.#ask(due)
       due = []
     }
@@ -85,7 +85,7 @@ export class Follower {
           await requireHealth(this.#deps)
         }
       },
-      { concurrency: AT_ONCE },
+      { concurrency: MAX_CONCURRENCY },
     )
   }
 

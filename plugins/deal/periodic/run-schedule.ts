@@ -22,7 +22,7 @@ export type RunScheduleResult = z.output<typeof runScheduleResult>
 /** Entries per page of the listing; progress is recorded after each page. */
 const PAGE = 100
 /** Most deals at the same time. */
-const AT_ONCE = 4
+const MAX_CONCURRENCY = 4
 /** Longest pause between two reports of a job that waits for its deals, ms. */
 const LOOK_MS = 60_000
 
@@ -101,7 +101,7 @@ async function backUp(
       const { made, gone, failed } = passed
       job.report({ phase: 'BackingUp', tasks: { total: made + gone + failed, succeeded: made, failed } })
     },
-    { concurrency: AT_ONCE },
+    { concurrency: MAX_CONCURRENCY },
   )
   // When one of them ends the run, the others are not awaited: the next run is.
   await backingUp.finally(() => over.abort())

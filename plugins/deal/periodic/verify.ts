@@ -26,13 +26,13 @@ interface VerifyResult {
 /** Pause before a deal that did not deliver the object is verified again, ms. */
 const AGAIN_MS = 86_400_000
 /** Most verifications at the same time in this process: each reads a whole object from a provider. */
-const CONCURRENCY = 2
+const MAX_CONCURRENCY = 2
 
 /** Verifies deals before an object is left to them alone. */
 export function verifications(deps: DealDeps): JobKind<VerifyInput, VerifyResult> {
   return {
     name: VERIFY,
-    concurrency: CONCURRENCY,
+    concurrency: MAX_CONCURRENCY,
     run: (job) =>
       runPatiently(job, () => run(deps, job), {
         now: () => deps.host.now(),

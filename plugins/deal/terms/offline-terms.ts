@@ -28,8 +28,8 @@ const MAX_TAGS = 5
 const MAX_EXPIRE_DAYS = 3650
 const EXPIRE_DAYS = 7
 /** What task platforms accept, and take by default, epochs. */
-const SHORTEST = 518_400
-const LONGEST = 1_555_200
+const MIN_DURATION = 518_400
+const MAX_DURATION = 1_555_200
 const DURATION = 1_512_000
 
 /** Members of a document with terms; their values are checked by `readOfflineTerms`, which reports all violations. */
@@ -49,7 +49,7 @@ export const offlineMembers = {
     .optional()
     .describe('Days in which the task must find a provider. Default 7.'),
   AutoBid: statedFlag.optional().describe('Whether the best bid wins by itself. Required for a public task.'),
-  DurationEpochs: statedInteger(SHORTEST, LONGEST)
+  DurationEpochs: statedInteger(MIN_DURATION, MAX_DURATION)
     .optional()
     .describe('For how many epochs. On Filecoin an epoch is 30 s, a day 2880. Default 1512000.'),
   FastRetrieval: statedFlag.optional().describe('Ask the provider to keep an unsealed copy. Default true.'),
@@ -119,7 +119,7 @@ export function readOfflineTerms(sources: readonly (StatedOfflineTerms | undefin
     tags,
     expireDays: whole('ExpireDays', 1, MAX_EXPIRE_DAYS, EXPIRE_DAYS),
     ...(isPublic && autoBid !== undefined && { autoBid }),
-    duration: whole('DurationEpochs', SHORTEST, LONGEST, DURATION),
+    duration: whole('DurationEpochs', MIN_DURATION, MAX_DURATION, DURATION),
     fastRetrieval: flag('FastRetrieval') ?? true,
   }
   if (violations.length > 0) throw termsInvalid(violations)

@@ -14,13 +14,13 @@ export const GIB = 1n << 30n
  */
 export function estimatePieceSize(bytes: number, objects: number): number {
   const padded = paddedSize(bytes, objects)
-  let size = SMALLEST
+  let size = MIN_PIECE
   while (size < padded) size *= 2
   return size
 }
 
 /** Smallest piece of the network, bytes: https://spec.filecoin.io/systems/filecoin_files/piece/ */
-export const SMALLEST = 128
+export const MIN_PIECE = 128
 
 export function paddedSize(bytes: number, objects: number): number {
   const packed = bytes + (Math.ceil(bytes / BLOCK) + 1) * PER_BLOCK + objects * PER_OBJECT

@@ -191,7 +191,7 @@ async function measureBucket(context: Context, bucket: string, prefix: string, s
 }
 
 /** Smallest sector in which providers keep the data of others, bytes: a piece of this size fits into any. */
-const SMALLEST_SECTOR = 512 * 1024 * 1024
+const MIN_SECTOR = 512 * 1024 * 1024
 
 /**
  * Estimates the most that the pieces of an offline deal have together, bytes. The gateway may divide the objects into
@@ -200,5 +200,5 @@ const SMALLEST_SECTOR = 512 * 1024 * 1024
  */
 export function mostPieceBytes(bytes: number, objects: number): number {
   const one = estimatePieceSize(bytes, objects)
-  return objects <= 1 || one <= SMALLEST_SECTOR ? one : 2 * paddedSize(bytes, objects)
+  return objects <= 1 || one <= MIN_SECTOR ? one : 2 * paddedSize(bytes, objects)
 }

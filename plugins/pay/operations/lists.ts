@@ -119,7 +119,7 @@ interface ListQuery {
 }
 
 const USUAL = 10
-const MOST = 1000
+const MAX_PAGE = 1000
 
 /** Records that a list is asked for, in the terms of the service. */
 function listQuery(query: ListQuery): Readonly<Record<string, string | undefined>> {
@@ -146,7 +146,7 @@ async function servicePage<Found extends { readonly items: readonly unknown[]; r
   const [, next, kept] = /^(\d{1,9})\.(\d{1,4})$/.exec(page.from ?? '') ?? []
   const own = query['page-size'] !== undefined || query['page-number'] !== undefined
   const asked = own && request.query.get('max-items') === undefined ? positive(query['page-size'], USUAL) : page.limit
-  const size = kept === undefined ? Math.min(asked, MOST) : Number(kept)
+  const size = kept === undefined ? Math.min(asked, MAX_PAGE) : Number(kept)
   const number = next === undefined ? positive(query['page-number'], 1) : Number(next)
   const found = await fetchPage({ page_size: size, page_number: number })
   const more = found.items.length > 0 && number * size < found.total

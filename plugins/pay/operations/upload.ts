@@ -22,7 +22,7 @@ import {
   passFile,
   UPLOAD_FILE,
 } from '../upload/file-job.js'
-import { MOST_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
+import { MAX_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
 import { fileNameOf, madeUpload, type UploadInput, uploadResult } from '../upload/reconcile.js'
 import { findLive } from './live-uploads.js'
@@ -136,8 +136,11 @@ export function listObjectUploads(deps: PayDeps) {
     async answer({ request, page }, context) {
       const { bucket, key } = request
       context.checks.requireKey(bucket, key, 'read')
-      const [object, birth] = await Promise.all([context.store.head(bucket, key), context.creationTimes.now(bucket)])
-      const made = await deps.made.ofObject(bucket, key, birth)
+      const [object, creationTime] = await Promise.all([
+        context.store.head(bucket, key),
+        context.creationTimes.now(bucket),
+      ])
+      const made = await deps.made.ofObject(bucket, key, creationTime)
       const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
       const end = start + Math.min(page.limit, PAGE)
       const wanted = made.slice(start, end)
@@ -229,7 +232,7 @@ function termsOfForm(query: Query, form: Pick<FileForm, 'field' | 'fileName'>): 
 function daysOf(text: string | undefined): number {
   if (text === undefined) throw invalid('duration', 'is required')
   const days = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (days < 1 || days > MOST_DAYS) throw invalid('duration', `must be a number of days from 1 to ${MOST_DAYS}`)
+  if (days < 1 || days > MAX_DAYS) throw invalid('duration', `must be a number of days from 1 to ${MAX_DAYS}`)
   return days
 }
 

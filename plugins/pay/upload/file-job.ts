@@ -4,7 +4,7 @@ import type { PayDeps } from '../deps.js'
 import { address } from '../service.js'
 import { acting } from '../sign-in.js'
 import { Interrupted } from '../upload-client.js'
-import { MOST_DAYS } from './job.js'
+import { MAX_DAYS } from './job.js'
 import type { MadeFile } from './made-uploads.js'
 import { postUpload, reserve } from './post.js'
 import { type FoundUpload, findUpload, type madeUpload, resultOf, type UploadTerms } from './reconcile.js'
@@ -74,7 +74,7 @@ export const fileQuery = z.strictObject({
     .number()
     .int()
     .min(1)
-    .max(MOST_DAYS)
+    .max(MAX_DAYS)
     .optional()
     .describe('Days for which storage providers keep it. A form may have `duration` instead.'),
   'file-name': z

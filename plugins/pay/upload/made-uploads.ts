@@ -31,7 +31,7 @@ export interface MadeUpload extends MadeFile {
   readonly key: string
   /** Of the object that was uploaded. */
   readonly stamp: string
-  /** When the bucket was made, where the gateway tells it. */
+  /** Creation time of the bucket, where the gateway tells it. */
   readonly birth?: string
 }
 
@@ -55,7 +55,7 @@ interface OfObject {
 }
 
 /** Most uploads that are listed of one object. */
-const MOST_OF_OBJECT = 1000
+const MAX_OF_OBJECT = 1000
 
 /** Records of uploads. */
 export class MadeUploads {
@@ -98,18 +98,18 @@ export class MadeUploads {
   async #rememberObject({ bucket, key, jobId }: MadeUpload): Promise<void> {
     await this.#ofObject.change(keyOf(bucket, key), (known) => {
       const jobIds = known?.jobIds ?? []
-      return jobIds.includes(jobId) && known ? known : { jobIds: [...jobIds, jobId].slice(-MOST_OF_OBJECT) }
+      return jobIds.includes(jobId) && known ? known : { jobIds: [...jobIds, jobId].slice(-MAX_OF_OBJECT) }
     })
   }
 
   /**
    * Uploads of an object of the present bucket, the newest first.
-   * @param birth when the bucket was made, where the gateway tells it
+   * @param creationTime of the bucket, where the gateway tells it
    */
-  async ofObject(bucket: string, key: string, birth: string | undefined): Promise<readonly MadeUpload[]> {
+  async ofObject(bucket: string, key: string, creationTime: string | undefined): Promise<readonly MadeUpload[]> {
     const { jobIds } = (await this.#ofObject.get(keyOf(bucket, key))) ?? { jobIds: [] }
     const uploads = await Promise.all([...jobIds].reverse().map((jobId) => this.objectOf(jobId)))
-    return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === birth)
+    return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === creationTime)
   }
 
   /** All uploads, in no order. */

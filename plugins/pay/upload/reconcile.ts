@@ -89,7 +89,7 @@ async function candidates(
 }
 
 /** Most pages of uploads of one day. */
-const MOST_PAGES = 100
+const MAX_PAGES = 100
 
 /** Uploads by users that the wallet has made since then, ms since 1970, and that are on no record. */
 export async function unrecordedSince(
@@ -100,7 +100,7 @@ export async function unrecordedSince(
 ): Promise<readonly KeyedUpload[]> {
   const found: KeyedUpload[] = []
   const query = { wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n', page_size: SEARCHED }
-  for (let page_number = 1; page_number <= MOST_PAGES; page_number++) {
+  for (let page_number = 1; page_number <= MAX_PAGES; page_number++) {
     const path = apiPath('storage', 'tasks', 'deals')
     const answer = await ask(deps, signal, wallet, path, { ...query, page_number })
     const newer = service.dataOf(answer, keyedUploads.read).Uploads.filter(({ UploadAt }) => UploadAt * 1000 >= since)
@@ -193,14 +193,14 @@ export async function record(deps: PayDeps, job: RecordedJob, found: FoundUpload
   const { id, accessKeyId } = job.job
   const { bucket, key, stamp, days, fileType } = job.input
   try {
-    const birth = await deps.host.own.creationTimes.now(bucket)
+    const creationTime = await deps.host.own.creationTimes.now(bucket)
     const made: MadeUpload = {
       ...found,
       jobId: id,
       bucket,
       key,
       stamp,
-      ...(birth !== undefined && { birth }),
+      ...(creationTime !== undefined && { birth: creationTime }),
       name: fileNameOf(key),
       days,
       fileType,

@@ -36,7 +36,7 @@ declare module 'dealgate' {
 }
 
 /** Most tasks that are remembered of one bucket. */
-const MOST_OF_BUCKET = 1000
+const MAX_OF_BUCKET = 1000
 
 /** Records of tasks. */
 export class MadeTasks {
@@ -73,7 +73,7 @@ export class MadeTasks {
     await this.#host.state.locks.withName(`task-bucket/${bucket}`, async () => {
       const { jobIds } = (await this.#host.settings.latest(bucket, 'task')) ?? { jobIds: [] }
       if (jobIds.includes(jobId)) return
-      await this.#host.settings.set(bucket, 'task', { jobIds: [...jobIds, jobId].slice(-MOST_OF_BUCKET) })
+      await this.#host.settings.set(bucket, 'task', { jobIds: [...jobIds, jobId].slice(-MAX_OF_BUCKET) })
     })
   }
 

@@ -90,7 +90,7 @@ function durationOf({ Duration }: TaskTerms): number {
 }
 
 const GIB = 1n << 30n
-const SMALLEST = 128
+const MIN_PIECE = 128
 
 /**
  * The most that the deals of a task can cost, attofil: its MaxPrice for every file, padded to a piece, for the whole
@@ -112,7 +112,7 @@ export function mostCost(terms: TaskTerms, sizes: readonly (number | undefined)[
 /** Bytes of the piece of a file: padded to 128 for every 127, and to a power of two. */
 function pieceOf(size: number): bigint {
   const padded = BigInt(Math.ceil(size / 127) * 128)
-  let piece = BigInt(SMALLEST)
+  let piece = BigInt(MIN_PIECE)
   while (piece < padded) piece *= 2n
   return piece
 }

@@ -57,7 +57,7 @@ function readCondition(name: string, key: string, values: readonly string[], opt
 /**
  * True if the condition holds.
  *
- * A negated test whose result cannot be told, because a variable has no value or a value is not of the right type,
+ * A negated test whose result is unknown, because a variable has no value or a value is not of the right type,
  * holds in a Deny only: it must not open anything. Nor does a test of a key that has two values although it is single:
  * tags whose keys differ in case alone are one key here, and an Allow needs both of them, a Deny one.
  */

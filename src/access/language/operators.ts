@@ -40,7 +40,7 @@ function offsetOf(zone: string): number {
 }
 
 /**
- * Compares a value of the request with one of the policy; undefined if that cannot be told, because the one is of
+ * Compares a value of the request with one of the policy; undefined if that is not possible, because the one is of
  * another type or the other has a variable without a value.
  */
 type Test = (value: string, lookup: Lookup) => boolean | undefined

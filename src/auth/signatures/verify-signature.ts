@@ -35,7 +35,7 @@ export function verifySignature(head: RequestHead, parsed: ParsedSignature, opti
   const { key, payloadHash, hashComputed, basePaths } = options
   const signedHeaders = parsed.signedHeaders.join(';')
   let first: { canonical: string; toSign: string } | undefined
-  for (const { path, query, headers } of forms(head, parsed, basePaths)) {
+  for (const { path, query, headers } of candidates(head, parsed, basePaths)) {
     const canonical = canonicalRequest({ method: head.method, path, query, headers, signedHeaders, payloadHash })
     const toSign = stringToSign(ALGORITHM, parsed.timestamp, parsed.scope.text, canonical)
     if (timingSafeEqualHex(signature(key, toSign), parsed.signature)) return
@@ -66,11 +66,11 @@ export function hexBytes(text: string): string {
 }
 
 /** Lazy, because the first form nearly always matches. */
-function* forms(head: RequestHead, parsed: ParsedSignature, basePaths: readonly string[]) {
+function* candidates(head: RequestHead, parsed: ParsedSignature, basePaths: readonly string[]) {
   for (const host of head.signedHosts) {
     const headers = signedHeaderValues(head, parsed, host)
-    for (const path of pathForms(head.rawPath, basePathsFor(head, basePaths))) {
-      for (const query of queryForms(head.rawQuery, parsed.signatureParameter)) yield { path, query, headers }
+    for (const path of pathCandidates(head.rawPath, basePathsFor(head, basePaths))) {
+      for (const query of queryCandidates(head.rawQuery, parsed.signatureParameter)) yield { path, query, headers }
     }
   }
 }
@@ -102,7 +102,7 @@ export function basePathsFor({ hostBucket }: RequestHead, basePaths: readonly st
 }
 
 /** Yields each form once. */
-function* pathForms(rawPath: string, basePaths: readonly string[]): Generator<string> {
+function* pathCandidates(rawPath: string, basePaths: readonly string[]): Generator<string> {
   for (const base of ['', ...basePaths]) {
     const sent = base + rawPath
     const canonical = canonicalPath(sent)
@@ -111,7 +111,7 @@ function* pathForms(rawPath: string, basePaths: readonly string[]): Generator<st
   }
 }
 
-function* queryForms(rawQuery: string, signatureParameter: string | undefined): Generator<string> {
+function* queryCandidates(rawQuery: string, signatureParameter: string | undefined): Generator<string> {
   const canonical = canonicalQuery(rawQuery, (name) => name.toLowerCase() === signatureParameter)
   yield canonical
   const sent =
@@ -127,7 +127,7 @@ function* queryForms(rawQuery: string, signatureParameter: string | undefined): 
 /** Maximum difference between the clocks of client and server, ms. */
 const MAX_SKEW_MS = 15 * MINUTE_MS
 
-/** The region that clients of the token service name when they are not told another. */
+/** The region that clients of the token service name when they are configured with no other. */
 const STS_REGION = 'us-east-1'
 
 /**

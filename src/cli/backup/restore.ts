@@ -13,7 +13,7 @@ export interface RestoreFlags {
   readonly check?: boolean
 }
 
-const AT_ONCE = 8
+const MAX_CONCURRENCY = 8
 /** In a new file system. */
 const NOTHING = ['lost+found']
 
@@ -56,7 +56,7 @@ async function check(backup: string, { files }: Listed, onBytes: OnBytes): Promi
       const fd = await stored.open(`${CONTENT}/${path}`)
       if (fd === undefined || (await digestOfOpened(fd, onBytes)) !== sha256) throw damaged(backup, path)
     },
-    { concurrency: AT_ONCE },
+    { concurrency: MAX_CONCURRENCY },
   )
 }
 
@@ -80,7 +80,7 @@ async function fill(data: string, backup: string, { files }: Listed, onBytes: On
       if (versions.includes(path)) return
       if ((await copy(stored, path, join(data, path), onBytes)) !== sha256) throw damaged(backup, path)
     },
-    { concurrency: AT_ONCE },
+    { concurrency: MAX_CONCURRENCY },
   )
   for (const folder of folders) await syncFolder(folder)
   for (const path of versions) {

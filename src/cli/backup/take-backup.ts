@@ -7,7 +7,7 @@ import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
 
 /** Files copied at the same time. */
-const AT_ONCE = 8
+const MAX_CONCURRENCY = 8
 
 /** Most files that are opened while writers wait. */
 const MAX_OPENED = 500
@@ -58,7 +58,7 @@ export async function takeBackup(
       seen.files++
       show()
     }
-    await pMap(changed, copyOne, { concurrency: AT_ONCE })
+    await pMap(changed, copyOne, { concurrency: MAX_CONCURRENCY })
     if (changed.length > MAX_OPENED / 10 && pass < PASSES / 2) continue
     const taken = await moment(data, copies, since)
     if (taken === undefined) continue
@@ -86,7 +86,7 @@ async function moment(data: string, copies: Copies, since: number): Promise<Omit
   try {
     if (taken === undefined) return undefined
     const { at, opened, all } = taken
-    await pMap(opened, (file) => copies.copyOpened(file), { concurrency: AT_ONCE })
+    await pMap(opened, (file) => copies.copyOpened(file), { concurrency: MAX_CONCURRENCY })
     const missing = await copyRest(copies, all, bodiesOf(snapshots.get(join(data, INDEX_PATH))?.db))
     await copies.keepOnly(all)
     for (const path of databases) {
@@ -121,7 +121,7 @@ async function copyRest(copies: Copies, all: Set<string>, bodies: Iterable<BodyF
   const copyOne = async (path: string) => {
     if (!(await copies.copy(path))) missing.push(path)
   }
-  await pMap(rest, copyOne, { concurrency: AT_ONCE })
+  await pMap(rest, copyOne, { concurrency: MAX_CONCURRENCY })
   return missing
 }
 

@@ -233,7 +233,7 @@ export const tlsOptions = {
 
 const perSecond = rate(1_000_000)
 const bytes = rate(1_000_000_000_000)
-const atOnce = integer(1, 1_000_000)
+const concurrency = integer(1, 1_000_000)
 
 /** The options that bound what clients ask; see `options`. Without them there is no bound. */
 export const trafficOptions = {
@@ -255,9 +255,9 @@ export const trafficOptions = {
   }),
   byteRatePerAddress: limit(bytes, { unit: 'bytes per second', help: 'Those of one network address.' }),
   byteRatePerKey: limit(bytes, { unit: 'bytes per second', help: 'Those of one access key.' }),
-  maxRequests: limit(atOnce, {
+  maxRequests: limit(concurrency, {
     help: 'Maximum of requests in progress; further ones are answered with SlowDown.',
   }),
-  maxRequestsPerAddress: limit(atOnce, { help: 'Maximum of these for one network address.' }),
-  maxRequestsPerKey: limit(atOnce, { help: 'Maximum of these for one access key.' }),
+  maxRequestsPerAddress: limit(concurrency, { help: 'Maximum of these for one network address.' }),
+  maxRequestsPerKey: limit(concurrency, { help: 'Maximum of these for one access key.' }),
 } as const

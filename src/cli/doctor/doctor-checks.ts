@@ -24,14 +24,14 @@ export interface Check {
   run(config: Config, endpointUrl: string | undefined): Promise<string | Finding | undefined>
 }
 
-const LEAST_NODE = [20, 18, 1] as const
+const MIN_NODE = [20, 18, 1] as const
 /**
  * Maximum clock skew of SigV4 requests, seconds: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  * (RequestTimeTooSkewed).
  */
 const MAX_SKEW_SECONDS = 15 * 60
 /** Uploads are staged on this disk: with less space than a large part needs, they fail. */
-const LEAST_FREE_BYTES = 1024 ** 3
+const MIN_FREE_BYTES = 1024 ** 3
 
 export const checks: readonly Check[] = [
   { name: 'Node', elsewhere: true, run: async () => checkNode() },
@@ -53,9 +53,9 @@ export const checks: readonly Check[] = [
 function checkNode(): string {
   const version = process.versions.node
   const parts = version.split('.').map(Number)
-  const at = LEAST_NODE.findIndex((least, i) => parts[i] !== least)
-  if (at >= 0 && (parts[at] ?? 0) < (LEAST_NODE[at] ?? 0)) {
-    throw new Failure(`this is Node ${version}; install ${LEAST_NODE.join('.')} or newer.`)
+  const at = MIN_NODE.findIndex((least, i) => parts[i] !== least)
+  if (at >= 0 && (parts[at] ?? 0) < (MIN_NODE[at] ?? 0)) {
+    throw new Failure(`this is Node ${version}; install ${MIN_NODE.join('.')} or newer.`)
   }
   return version
 }
@@ -114,8 +114,7 @@ async function checkSpace(config: Config): Promise<string> {
   const { bavail, bsize } = await statfs(config.data)
   const free = bavail * bsize
   const shown = `${(free / 1024 ** 3).toFixed(1)} GiB free`
-  if (free < LEAST_FREE_BYTES)
-    throw new Failure(`${shown} in ${config.data}. Make room, or move the folder with --data.`)
+  if (free < MIN_FREE_BYTES) throw new Failure(`${shown} in ${config.data}. Make room, or move the folder with --data.`)
   return shown
 }
 

@@ -87,12 +87,12 @@ function shown(name: OptionName, config: Config): string {
 }
 
 /** Shorter texts would hide unrelated words. */
-const LEAST = 6
+const MIN_SECRET_LENGTH = 6
 
 function secretsOf(config: Config): string[] {
   const secret = optionNames.filter((name) => (options[name] as Option).secret).map((name): unknown => config[name])
   const passwords = textsIn(config).flatMap(passwordsIn)
-  return [...secret.flatMap(textsIn), ...passwords].filter((text) => text.length >= LEAST)
+  return [...secret.flatMap(textsIn), ...passwords].filter((text) => text.length >= MIN_SECRET_LENGTH)
 }
 
 /** The password of an address, as it stands there and as programs that connect to it use it. */

@@ -203,13 +203,13 @@ async function warnIfDown(proxy: S3Proxy, gateway: GatewayInUse, log: Logger): P
 /** The bounds of what clients ask. */
 function trafficOf(config: Config): TrafficBounds {
   return {
-    total: { requests: config.requestRate, bytes: config.byteRate, atOnce: config.maxRequests },
+    total: { requests: config.requestRate, bytes: config.byteRate, concurrency: config.maxRequests },
     perAddress: {
       requests: config.requestRatePerAddress,
       bytes: config.byteRatePerAddress,
-      atOnce: config.maxRequestsPerAddress,
+      concurrency: config.maxRequestsPerAddress,
     },
-    perKey: { requests: config.requestRatePerKey, bytes: config.byteRatePerKey, atOnce: config.maxRequestsPerKey },
+    perKey: { requests: config.requestRatePerKey, bytes: config.byteRatePerKey, concurrency: config.maxRequestsPerKey },
   }
 }
 

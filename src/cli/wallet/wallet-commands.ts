@@ -14,7 +14,7 @@ import type { WalletFlags } from '../subcommands.js'
 import { createKeystore, openKeystore, readKeystore, type WalletKey } from './keystore.js'
 import { isNonce, PaymentApi } from './payment-api.js'
 
-const SHORTEST_PASSWORD = 8
+const MIN_PASSWORD = 8
 
 /** `dealgate wallet create`: makes a wallet in a keystore file. */
 export async function createWallet(config: Config, own: WalletFlags): Promise<Changed> {
@@ -114,8 +114,8 @@ async function readPassword({ password: given }: WalletFlags): Promise<string> {
   const secrets = new SecretReader()
   const password = await secrets.read(given)
   secrets.close()
-  if (password.length < SHORTEST_PASSWORD) {
-    throw new ConfigError([`--password must have at least ${SHORTEST_PASSWORD} characters`])
+  if (password.length < MIN_PASSWORD) {
+    throw new ConfigError([`--password must have at least ${MIN_PASSWORD} characters`])
   }
   return password
 }

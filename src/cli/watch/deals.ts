@@ -27,7 +27,7 @@ const ENDED = /^StorageDeal(Expired|Slashed|Error|Failing|Rejecting|ProposalReje
 const KNOWN = /^StorageDeal/
 const NOT_FOUND = 404
 /** Requests for present states at the same time. */
-const AT_ONCE = 4
+const MAX_CONCURRENCY = 4
 
 /**
  * `dealgate deals`: the newest deals that were made through the running server, with their present state, and the jobs
@@ -69,7 +69,7 @@ async function dealsOf(
     if (bucket === undefined || shown.Bucket === bucket) found.push({ shown, document })
     if (found.length === limit) break
   }
-  return pMap(found, (deal) => present(endpoint, deal, settled), { concurrency: AT_ONCE })
+  return pMap(found, (deal) => present(endpoint, deal, settled), { concurrency: MAX_CONCURRENCY })
 }
 
 /** The list has the last known state, which may be minutes old or none yet. */

@@ -54,7 +54,7 @@ export class S3Error extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and is to be told by its class
+    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and is recognised by its class
     return this === S3Error ? isMarked(value, MARK) : isOfClass(this, value)
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 
 const MODE = 0o600
 /** Bounds the memory of one write. */
-const LINES_AT_ONCE = 256
+const LINES_PER_WRITE = 256
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const LINE_FEED = 10
 /** A write that pauses for longer is cut short. */
@@ -98,8 +98,8 @@ export class LineFile {
         if (await endsWithinLine(this.#options.path, handle)) lines.unshift('\n')
         this.#cut = false
       }
-      for (let from = 0; from < lines.length; from += LINES_AT_ONCE)
-        await append(handle, Buffer.from(lines.slice(from, from + LINES_AT_ONCE).join('')))
+      for (let from = 0; from < lines.length; from += LINES_PER_WRITE)
+        await append(handle, Buffer.from(lines.slice(from, from + LINES_PER_WRITE).join('')))
       if (batch.durable) await handle.datasync()
     } catch (error) {
       this.#cut = true

@@ -58,7 +58,7 @@ export function makePrivateDatabase(file: string): void {
     closeSync(openSync(file, 'wx', FILE_MODE))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    tightenDatabase(file)
+    restrictDatabase(file)
   }
 }
 
@@ -130,6 +130,6 @@ export function restrictMode(path: string): void {
 }
 
 /** Tightens a SQLite database and its log: https://www.sqlite.org/tempfiles.html */
-export function tightenDatabase(file: string): void {
+export function restrictDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) restrictMode(`${file}${suffix}`)
 }

@@ -6,7 +6,7 @@ export interface ClientRateBounds {
   readonly burst: number
   readonly perSecond: number
   /** Runs in progress, of all clients and of one network. */
-  readonly atOnce: QuotaBounds
+  readonly concurrency: QuotaBounds
 }
 
 /** Limits how often clients without a signature cause work, by their network addresses. */
@@ -21,7 +21,7 @@ export class ClientRate {
    */
   constructor(bounds: ClientRateBounds, refusal: () => Error, clock: () => number = () => performance.now()) {
     this.#refusal = refusal
-    this.#running = new Quota(bounds.atOnce)
+    this.#running = new Quota(bounds.concurrency)
     this.#begun = new TokenBuckets(bounds, clock)
   }
 

@@ -97,7 +97,7 @@ const MAX_ENTRIES = 10_000
 
 /**
  * See Gateway.hiddenAccess. Asks the gateway without a log-in to list each place and to read a key that no object has:
- * a caller who may read is told that the object does not exist, any other caller is refused.
+ * a caller who may read gets the answer that the object does not exist, any other caller is refused.
  * @param client with the account's log-in
  * @param anonymous without a log-in
  */
@@ -129,17 +129,17 @@ async function foldersOf(client: GatewayClient, bucket: string): Promise<string[
 }
 
 function lists(anonymous: GatewayClient, bucket: string, prefix: string): Promise<boolean> {
-  return isLetIn(() => scanLevel(anonymous, bucket, prefix, () => false))
+  return isPermitted(() => scanLevel(anonymous, bucket, prefix, () => false))
 }
 
 function reads(anonymous: GatewayClient, bucket: string, key: string): Promise<boolean> {
-  return isLetIn(async () => {
+  return isPermitted(async () => {
     if (await isReadable(anonymous, bucket, key)) throw nonsense('served an object that cannot exist')
   })
 }
 
 /** False when the gateway refuses a caller without a log-in. Throws S3Error when the answer is inconclusive. */
-async function isLetIn(ask: () => Promise<void>): Promise<boolean> {
+async function isPermitted(ask: () => Promise<void>): Promise<boolean> {
   try {
     await ask()
     return true

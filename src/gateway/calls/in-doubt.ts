@@ -5,7 +5,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { isNotConnected } from '../errors.js'
 
-/** Time for which a late answer to a write is awaited after its client was told that the outcome is unknown, ms. */
+/** Time for which a late answer to a write is awaited after its client learned that the outcome is unknown, ms. */
 export const LATE_ANSWER_MS = 120_000
 /** Most writes in doubt at a time. Each holds a connection and a lock. */
 const MAX_WRITES = 1000
@@ -86,7 +86,7 @@ export class InDoubtWrites {
   }
 
   /**
-   * Finds the outcome of a write. Never rejects. Keeps at most MOST_UNSENT bytes of bodies that the gateway does not
+   * Finds the outcome of a write. Never rejects. Keeps at most MAX_UNSENT_BYTES of bodies that the gateway does not
    * read, and closes the connections of further ones.
    * @param late resolves with the meaning of a late answer; rejects when no answer can come any more or it is not
    * understood

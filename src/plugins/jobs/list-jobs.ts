@@ -53,7 +53,7 @@ function take<T>(items: Generator<T>, count: number): T[] {
 const MAX_JOBS = 100_000
 
 /** Number of jobs that are removed at once to make room. */
-const ROOM = 1000
+const REMOVED_JOBS = 1000
 
 /** Removes jobs that ended before `before`, ms since 1970, with their tokens. */
 export async function sweepJobs(store: JobStore, before: number, stopping: AbortSignal, log: Logger): Promise<void> {
@@ -72,7 +72,7 @@ export async function sweepJobs(store: JobStore, before: number, stopping: Abort
 export async function makeRoom(store: JobStore, max = MAX_JOBS): Promise<void> {
   if (store.index.size < max) return
   const mayGo = ({ job }: JobRecord) => hasEnded(job.status) && job.token === undefined
-  let left = ROOM
+  let left = REMOVED_JOBS
   for (const [id, { end }] of store.index.oldestFirst()) {
     if (end && (await store.remove(id, mayGo)) && --left === 0) return
   }

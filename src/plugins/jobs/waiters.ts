@@ -70,7 +70,7 @@ export interface Attendance {
 
 export const usualAttendance: Attendance = { graceMs: 30_000, silenceMs: HOUR_MS }
 
-const LONGEST_TIMER_MS = 2 ** 30
+const MAX_TIMER_MS = 2 ** 30
 
 /**
  * Waits for the work of a kind, which may take hours. Once the job was interrupted it waits for `graceMs` at most, then
@@ -95,7 +95,7 @@ export async function attended<T>(
       if (silence === 'ends') return live.interrupt('silent')
       patience *= 2
     }
-    listening = setTimeout(listen, Math.min(patience - silentMs, LONGEST_TIMER_MS)).unref()
+    listening = setTimeout(listen, Math.min(patience - silentMs, MAX_TIMER_MS)).unref()
   }
 
   let interrupted = () => {}

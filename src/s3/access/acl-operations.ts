@@ -8,7 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
-import { ACL_HEADERS, type AclOwners, aclOfHeaders, aclXml, privateAcl, readAclXml, withPublic } from './acl-forms.js'
+import { ACL_HEADERS, type AclOwners, aclOfHeaders, aclXml, privateAcl, readAclXml, withPublic } from './acl-syntax.js'
 import { applyAcl, bucketGrants, objectGrants, readAcl, requireAclTrue } from './gateway-acl.js'
 import { readObjectAccess, readPublicAccess, refusePublicAcl } from './public-access-block.js'
 

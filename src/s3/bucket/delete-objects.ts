@@ -17,7 +17,7 @@ import { requireBucket } from './owner.js'
  * Number of concurrent removals of one request. After as many consecutive 503 errors the rest is not tried, because
  * each would wait as long again.
  */
-const CONCURRENCY = 8
+const MAX_CONCURRENCY = 8
 
 interface Wanted {
   readonly key: string
@@ -52,11 +52,11 @@ export const deleteObjects = defineOperation({
         const refusal = await refusalOf(request.bucket, item.key, context)
         if (refusal || !mayTry(item.key))
           return resultElement(item, { error: refusal ?? new S3Error('AccessDenied') }, quiet)
-        const outcome = unserved < CONCURRENCY ? await removeOne(request, context, item) : { error: notTried() }
+        const outcome = unserved < MAX_CONCURRENCY ? await removeOne(request, context, item) : { error: notTried() }
         unserved = outcome.error?.status === 503 ? unserved + 1 : 0
         return resultElement(item, outcome, quiet)
       },
-      { concurrency: CONCURRENCY },
+      { concurrency: MAX_CONCURRENCY },
     )
     return xml(document('DeleteResult', results.join('')))
   },

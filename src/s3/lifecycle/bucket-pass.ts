@@ -47,7 +47,7 @@ interface Tally {
 const PAGE = 1000
 
 /** Number of objects that are processed concurrently. */
-const CONCURRENCY = 4
+const MAX_CONCURRENCY = 4
 
 /** Number of failures that end a pass. The gateway is then unhealthy, and a later pass processes everything again. */
 const MAX_FAILURES = 100
@@ -110,7 +110,7 @@ async function actOnPage(
         deps.log.warn({ err, bucket, key: entry.key }, 'could not apply a lifecycle rule to an object')
       }
     },
-    { concurrency: CONCURRENCY },
+    { concurrency: MAX_CONCURRENCY },
   )
   return true
 }

@@ -9,8 +9,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
-import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
+import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
 import { admitClass, askedClass } from '../object/storage-class.js'
 import { TAGGING, taggingOfHeader } from '../tagging/tags.js'
@@ -31,7 +31,7 @@ export const createMultipartUpload = defineOperation({
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
-    const birth = await context.creationTimes.now(request.bucket)
+    const creationTime = await context.creationTimes.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)
     if (tags) await context.checks.requireOwner(request.bucket, { action: 's3:PutObjectTagging', key: request.key })
     // Refuse a key that the gateway would refuse at the end before gigabytes of parts are sent.
@@ -49,7 +49,7 @@ export const createMultipartUpload = defineOperation({
     await beginUpload(context, {
       uploadId,
       bucket: request.bucket,
-      birth,
+      birth: creationTime,
       key: request.key,
       initiated: Date.now(),
       accessKeyId: accessKeyId(context),

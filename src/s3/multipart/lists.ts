@@ -86,10 +86,10 @@ export const listMultipartUploads = defineOperation({
     // S3 ignores upload-id-marker without key-marker.
     const idMarker = keyMarker === '' ? '' : (request.query.get('upload-id-marker') ?? '')
     await requireBucket(context, request.bucket)
-    const birth = await context.creationTimes.now(request.bucket)
+    const creationTime = await context.creationTimes.now(request.bucket)
     const all = await managesUploads(context, 's3:ListBucketMultipartUploads', request.bucket)
     const shown = (await context.state.uploads.list(request.bucket)).filter(
-      (upload) => (all || upload.accessKeyId === accessKeyId(context)) && isOfBucket(upload, birth),
+      (upload) => (all || upload.accessKeyId === accessKeyId(context)) && isOfBucket(upload, creationTime),
     )
     const following = grouped(shown.sort(order), list).filter((entry) => comesAfter(entry, keyMarker, idMarker))
     const page = following.slice(0, list.maxKeys)

@@ -14,7 +14,7 @@ interface DeliveryOptions {
 }
 
 /** Number of concurrent messages per webhook. */
-const CONCURRENCY = 8
+const MAX_CONCURRENCY = 8
 const FIRST_RETRY_MS = 1000
 const MAX_RETRY_MS = 5 * 60 * 1000
 
@@ -81,7 +81,7 @@ export class Delivery {
   }
 
   #start(webhook: WebhookState): void {
-    while (!this.#stopped && webhook.active < CONCURRENCY) {
+    while (!this.#stopped && webhook.active < MAX_CONCURRENCY) {
       const [lane] = webhook.ready
       if (!lane) return
       webhook.ready.delete(lane)

@@ -65,7 +65,7 @@ interface Destinations {
 }
 
 /** Number of concurrent test messages. */
-const CONCURRENCY = 4
+const MAX_CONCURRENCY = 4
 
 /** An empty configuration removes the present one, because S3 has no operation for that. */
 function putBucketNotificationConfiguration(destinations: Destinations): Operation<'bucket'> {
@@ -105,7 +105,7 @@ async function testDestinations(
       const refusal = await destinations.send(webhook, { id: `test-${request.id}`, body })
       return refusal === undefined ? [] : [[arnOfWebhook(webhook), refusal] as const]
     },
-    { concurrency: CONCURRENCY },
+    { concurrency: MAX_CONCURRENCY },
   )
   if (refusals.flat().length > 0) throw invalidDestinations(refusals.flat())
 }

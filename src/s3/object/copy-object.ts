@@ -9,8 +9,8 @@ import { xmlTime } from '../../common/time.js'
 import { document, element } from '../../common/xml.js'
 import { late } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
-import { OBJECT_ACL_HEADERS } from '../access/acl-forms.js'
 import { aclOfWrite } from '../access/acl-operations.js'
+import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tagging/tags.js'
 import {
   causeOf,

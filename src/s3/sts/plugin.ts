@@ -256,7 +256,7 @@ function stsReply(action: string, content: string, requestId: string): Reply {
 }
 
 /** Each exchange of a token of the platform is a call to the gateway. */
-const EXCHANGES = { burst: 60, perSecond: 1, atOnce: { total: 32, perClient: 8 } }
+const EXCHANGES = { burst: 60, perSecond: 1, concurrency: { total: 32, perClient: 8 } }
 
 interface OpenStsOptions extends Pick<StsDeps, 'ownAccount' | 'now' | 'policyProblem'> {
   readonly state: Pick<State, 'records'>

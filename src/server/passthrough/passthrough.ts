@@ -16,7 +16,7 @@ import type { AuditLog } from '../audit.js'
 import type { Backends } from '../backends.js'
 import type { ContextFactory } from '../context-factory.js'
 import type { ProxyOptions } from '../proxy-options.js'
-import { countReceived, type Traffic, type Visit } from '../traffic/traffic.js'
+import { type Admission, countReceived, type Traffic } from '../traffic/traffic.js'
 import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
 import { createForwarder, type GatewayTarget, gatewayTargetOf, readBody } from './forward.js'
 
@@ -140,9 +140,9 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     exchange.bytes = bytes
   }
 
-  function arrive(remote: string, received: () => number): Visit | 'too often' | undefined {
+  function admit(remote: string, received: () => number): Admission | 'too often' | undefined {
     try {
-      return options.traffic.isBound ? options.traffic.arrive(remote, received) : undefined
+      return options.traffic.isBound ? options.traffic.admit(remote, received) : undefined
     } catch {
       return 'too often'
     }
@@ -190,12 +190,12 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
       outgoing.on('error', () => {})
       outgoing.once('close', () => options.onDone(entryOf(exchange, outgoing), incoming, outgoing))
       const received = countReceived(incoming)
-      const visit = arrive(exchange.remote, received)
-      if (visit === 'too often') {
-        void refuse(outgoing, visit)
+      const admission = admit(exchange.remote, received)
+      if (admission === 'too often') {
+        void refuse(outgoing, admission)
         return true
       }
-      outgoing.once('close', () => visit?.leave(received() + exchange.bytes))
+      outgoing.once('close', () => admission?.leave(received() + exchange.bytes))
       const passed = target === 'unclear' ? Promise.resolve(target) : pass(target, incoming, outgoing)
       passed
         .catch((err): Refusal => {

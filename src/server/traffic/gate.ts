@@ -11,7 +11,7 @@ export interface Others {
   /** Called with what a client takes of a rate here. */
   taken(client: string, counted: Counted, bounds: ClientBounds): void
   /** Called when the number of requests in progress here has changed. */
-  changed(client: string, running: number, atOnce: number | undefined): void
+  changed(client: string, running: number, concurrency: number | undefined): void
   /** Requests of the client in progress there. */
   running(client: string): number
 }
@@ -44,8 +44,8 @@ export class Gate {
 
   /** Undefined if the client may begin a request. Counts nothing. */
   waitOf(client: string): Wait | undefined {
-    const { requests, bytes, atOnce } = this.#bounds
-    if (atOnce !== undefined && this.#runningOf(client) >= atOnce)
+    const { requests, bytes, concurrency } = this.#bounds
+    if (concurrency !== undefined && this.#runningOf(client) >= concurrency)
       return { seconds: BUSY_SECONDS, exceeded: 'requests at the same time' }
     const forRequest = requests ? this.#requests.wait(client, 1) : 0
     // A client that owes nothing may begin.
@@ -87,7 +87,7 @@ export class Gate {
   #setRunning(client: string, count: number): void {
     if (count > 0) this.#running.set(client, count)
     else this.#running.delete(client)
-    this.#others?.changed(client, Math.max(0, count), this.#bounds.atOnce)
+    this.#others?.changed(client, Math.max(0, count), this.#bounds.concurrency)
   }
 }
 
@@ -148,7 +148,7 @@ export interface ClientBounds {
   /** Bytes per second of request and response bodies together. */
   readonly bytes?: Rate | undefined
   /** Requests in progress. */
-  readonly atOnce?: number | undefined
+  readonly concurrency?: number | undefined
 }
 
 /** Bounds of the requests that a server takes. */

@@ -6,9 +6,9 @@ import { Due } from './gate.js'
 const COLLECTED_MS = 20
 /** Others hear of a client when it has this part of its bound in progress here. */
 const SHARE = 1 / 8
-/** Interval at which what is still in progress is told again, ms: messages may be lost. */
+/** Interval at which what is still in progress is reported again, ms: messages may be lost. */
 const AGAIN_MS = 3000
-/** Age at which what another process has told is forgotten, ms: it may be gone. */
+/** Age at which what another process has reported is forgotten, ms: it may be gone. */
 const FORGOTTEN_MS = 10_000
 /** Most clients of other processes that are remembered. */
 const MAX_CLIENTS = 10_000
@@ -16,7 +16,7 @@ const MAX_CLIENTS = 10_000
 interface Elsewhere {
   /** Kept when it is 0, too: an earlier message may arrive later. */
   readonly running: number
-  /** Number of the message that told it. */
+  /** Number of the message that reported it. */
   readonly message: number
   /** By the clock of this process, ms. */
   readonly until: number
@@ -36,7 +36,7 @@ export class SharedRunning {
   /** By client, and then by process. */
   readonly #elsewhere = new Map<string, Map<string, Elsewhere>>()
   readonly #due: Due
-  /** Clients that are due because the others may have missed what was told. */
+  /** Clients that are due because the others may have missed what was reported. */
   readonly #repeated = new Set<string>()
   readonly #again: NodeJS.Timeout
   readonly #stop: () => void
@@ -54,12 +54,12 @@ export class SharedRunning {
   /**
    * @param client with its kind, such as `key AKIA…`, without line breaks
    * @param running requests of the client that are in progress here
-   * @param atOnce its bound; undefined for none
+   * @param concurrency its bound; undefined for none
    */
-  changed(client: string, running: number, atOnce: number | undefined): void {
+  changed(client: string, running: number, concurrency: number | undefined): void {
     const reported = this.#reported.get(client) ?? 0
-    const share = atOnce === undefined ? Number.POSITIVE_INFINITY : atOnce * SHARE
-    const shown = running >= share || (reported > 0 && running > 0 && atOnce !== undefined) ? running : 0
+    const share = concurrency === undefined ? Number.POSITIVE_INFINITY : concurrency * SHARE
+    const shown = running >= share || (reported > 0 && running > 0 && concurrency !== undefined) ? running : 0
     if (shown === reported) {
       if (!this.#repeated.has(client)) this.#due.delete(client)
       if (reported === 0) this.#here.delete(client)

@@ -11,7 +11,7 @@ import { SharedCounts } from './shared-counts.js'
 import { SharedRunning } from './shared-running.js'
 
 /** A request that was let in. */
-export interface Visit {
+export interface Admission {
   /**
    * Counts the request for its caller, and its body: a caller that declares much and sends nothing waits alone.
    * @param bytes that the request declares to send; 0 for none
@@ -32,7 +32,7 @@ const ALL = ''
 /** Bytes of requests in progress are counted again after this time, ms: each counting looks at all of them. */
 const COUNTED_MS = 50
 /** Time after which the other processes learn of them, ms. */
-const TOLD_MS = 1000
+const SHARED_MS = 1000
 
 /** A request in progress. */
 interface CountedRequest {
@@ -89,7 +89,7 @@ export class Traffic {
     )
     if (alone) return
     this.#sharedRunning = new SharedRunning(signals, clock)
-    this.#timer = setInterval(() => this.#countRunning(), TOLD_MS).unref()
+    this.#timer = setInterval(() => this.#countRunning(), SHARED_MS).unref()
   }
 
   /** Tells the other processes nothing more, and hears nothing from them. */
@@ -118,7 +118,7 @@ export class Traffic {
    * @param received gives the bytes that the request has sent so far
    * @throws S3Error SlowDown if its address, or all requests together, are over a bound
    */
-  arrive(remoteAddress: string, received: () => number = () => 0): Visit {
+  admit(remoteAddress: string, received: () => number = () => 0): Admission {
     const address = clientOf('', remoteAddress)
     if (this.#clock() - this.#lastCounted >= COUNTED_MS) this.#countRunning()
     // A client that is over its own bound takes nothing from the others.
@@ -176,7 +176,7 @@ function refuse(wait: Wait | undefined, whose: string): void {
 }
 
 /** A request that the bounds of the server's traffic have let in. */
-export interface Admission {
+export interface CallerAdmission {
   /** Counts the request for its caller. Throws S3Error SlowDown. */
   identify(caller: Caller | undefined): void
   /** @param sent bytes of the response body */
@@ -194,16 +194,16 @@ export function admitClient(
   traffic: Traffic,
   { path, remoteAddress }: RequestHead,
   incoming: IncomingMessage,
-): Admission | undefined {
+): CallerAdmission | undefined {
   if (!traffic.isBound || (PROBES.has(path) && isLoopback(remoteAddress))) return undefined
   const { headers } = incoming
   const received = countReceived(incoming)
-  const visit = traffic.arrive(remoteAddress, received)
+  const admission = traffic.admit(remoteAddress, received)
   return {
     identify(caller) {
-      if (caller) visit.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)
+      if (caller) admission.identify(caller.identity.accessKeyId, Number(headers['content-length'] ?? 0) || 0)
     },
-    leave: (sent) => visit.leave(received() + sent),
+    leave: (sent) => admission.leave(received() + sent),
   }
 }
 

@@ -30,7 +30,7 @@ const grants: Record<Policy, readonly Action[]> = {
  * True when `identity` may perform the action. A policy applies to every key that starts with its prefix. For listings
  * it applies to that very prefix only, or to any prefix where the policy's prefix is empty (minio-go
  * pkg/policy/bucket-policy.go).
- * @param bucket undefined when it does not exist, which an account may be told
+ * @param bucket undefined when it does not exist, which an account may learn
  */
 export function isAllowed(
   policies: Policies,

@@ -73,7 +73,7 @@ export function receive(
   })
 }
 
-/** Tracks whether the client has been told to send its body, if it asked (RFC 9110, 10.1.1). */
+/** Tracks whether the client was asked to send its body, if it waits for that (RFC 9110, 10.1.1). */
 export class BodyGate {
   readonly #response: ServerResponse
   #waiting: boolean

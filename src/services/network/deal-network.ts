@@ -32,10 +32,10 @@ export interface DealNetworkOptions extends EpochClockOptions {
   readonly commit: Commit
   readonly log: ServicesLog
   /** Most deals packed at the same time, and sent by networks that send them; default 2. */
-  readonly atOnce?: number
+  readonly concurrency?: number
 }
 
-const DEFAULT_AT_ONCE = 2
+const DEFAULT_CONCURRENCY = 2
 
 /**
  * Opens the database of a network in its folder, which no other instance uses, and then the network. Rejects when the
@@ -77,7 +77,7 @@ export abstract class DealNetwork {
 
   /** @param staging folder for the CARs of deals in the making */
   constructor(db: Database, writer: Writer, staging: Staging, options: DealNetworkOptions) {
-    const { folder, pack, commit, log, atOnce = DEFAULT_AT_ONCE } = options
+    const { folder, pack, commit, log, concurrency = DEFAULT_CONCURRENCY } = options
     this.#db = db
     this.log = log
     this.writer = writer
@@ -85,7 +85,7 @@ export abstract class DealNetwork {
     this.epochs = new EpochClock(db, writer, options)
     this.deals = new DealTable(db)
     this.book = new DealBook(this.deals, log)
-    this.packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(atOnce) })
+    this.packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(concurrency) })
   }
 
   /** Removes what interrupted deals left, and begins to drop ended ones. */

@@ -148,7 +148,7 @@ export async function pay(exchange: PaymentExchange): Promise<object> {
     throw new PaymentError('unauthorized', 'the order is not signed by the wallet of such an upload')
   }
   if (upload.isFree === 1) throw new PaymentError('conflict', 'the upload is free')
-  // What was paid already is told by the ledger: as the same order, or as another one.
+  // The ledger reports what was paid already: as the same order, or as another one.
   if (context.payments.find(wCid) === undefined && amount < BigInt(upload.price)) {
     throw new PaymentError('value', `pay_amount must be at least ${upload.price} for this upload`)
   }

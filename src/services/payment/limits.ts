@@ -32,7 +32,7 @@ export interface PaymentLimits {
   readonly maxArchiveEntries: number
   readonly maxArchiveBytes: number
   /** Most uploads that arrive at the same time: in all, of one wallet that signed in, and from one other machine. */
-  readonly uploadsAtOnce: number
+  readonly concurrentUploads: number
   readonly uploadsPerWallet: number
   readonly uploadsPerAddress: number
   readonly uploadPace: Pace
@@ -67,12 +67,12 @@ export const paymentLimits: PaymentLimits = Object.freeze({
   maxStoredBytes: 32 * GiB,
   maxArchiveEntries: 2_000_000,
   maxArchiveBytes: 64 * GiB,
-  uploadsAtOnce: 16,
+  concurrentUploads: 16,
   uploadsPerWallet: 4,
   uploadsPerAddress: 8,
   carsPerAddress: 16,
   uploadPace: { graceMs: MINUTE_MS, bytesPerSecond: 16 * 1024 },
-  signIns: { burst: 60, perSecond: 1, atOnce: { total: 64, perClient: 16 } },
+  signIns: { burst: 60, perSecond: 1, concurrency: { total: 64, perClient: 16 } },
   maxNewWallets: 100_000,
   maxUsedNonces: 50_000,
   nonceSeconds: 300,

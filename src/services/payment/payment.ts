@@ -169,7 +169,7 @@ async function assemble(
     restoring: new Restoring({ table: retentionTable, contents, retention, network }),
     uploads,
     shares: new Shares(uploads, limits),
-    slots: new Slots('uploads arrive', limits.uploadsAtOnce, limits.uploadsPerWallet, limits.uploadsPerAddress),
+    slots: new Slots('uploads arrive', limits.concurrentUploads, limits.uploadsPerWallet, limits.uploadsPerAddress),
     carSlots: new Slots('CARs are read', limits.maxConnections, limits.maxConnections, limits.carsPerAddress),
     payments,
     ...place,

@@ -24,7 +24,7 @@ function paramsOf(context: PaymentContext): object {
   const mint = context.mintContract === undefined ? NO_CONTRACT : checksummed(context.mintContract.toLowerCase())
   if (context.mode === 'open') {
     return {
-      GAS_LIMIT,
+      GAS_LIMIT: MAX_GAS,
       LOCK_TIME: LOCK_DAYS,
       CHAIN_NAME: context.networkName,
       MINT_CONTRACT_ADDRESS: mint,
@@ -45,14 +45,14 @@ function paramsOf(context: PaymentContext): object {
     stable_wrapped_pool_contract: NO_CONTRACT,
     dao_threshold: 0,
     storage_coin_price: COIN_PRICE,
-    gas_limit: GAS_LIMIT,
+    gas_limit: MAX_GAS,
     lock_time: LOCK_DAYS,
     pay_multiply_factor: PAY_MULTIPLY_FACTOR,
   }
 }
 
 /** For clients of a chain; the embedded ledger takes no gas. */
-const GAS_LIMIT = 8_000_000
+const MAX_GAS = 8_000_000
 
 const NANOSECONDS = 1e6
 

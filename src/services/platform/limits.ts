@@ -18,7 +18,7 @@ export interface PlatformLimits {
   /** A form with a file must arrive within this time, ms: it holds the memory for a file until then. */
   readonly uploadMs: number
   /** Most files that are received and read at the same time. */
-  readonly uploadsAtOnce: number
+  readonly concurrentUploads: number
   /** Most uploads of one user: one of them runs, the others wait. */
   readonly uploadsOfUser: number
   /** Most open tasks of one user, and most open deals in them. */
@@ -39,7 +39,7 @@ export const platformLimits: PlatformLimits = Object.freeze({
   bodyIdleMs: 60_000,
   bodyMs: 5 * MINUTE_MS,
   uploadMs: 10 * MINUTE_MS,
-  uploadsAtOnce: 4,
+  concurrentUploads: 4,
   uploadsOfUser: 8,
   uploadsWaiting: 100,
   maxOpenTasks: 10_000,

@@ -77,16 +77,20 @@ export class TaskScheduler {
     while (!stop.aborted) {
       const due = tasks.due(epoch, BATCH)
       if (due.length === 0) return
-      await Promise.all(due.map((visit) => writer.run(() => this.#visit(visit, epoch, providers))))
+      await Promise.all(due.map((task) => writer.run(() => this.#decideIfDue(task, epoch, providers))))
     }
   }
 
   /** Runs inside a transaction. */
-  #visit(visit: { readonly id: number; readonly due: number }, epoch: number, providers: readonly Provider[]): void {
+  #decideIfDue(
+    { id, due }: { readonly id: number; readonly due: number },
+    epoch: number,
+    providers: readonly Provider[],
+  ): void {
     const { tasks, bids } = this.#deps
-    const task = tasks.find(visit.id)
+    const task = tasks.find(id)
     if (task === undefined) return
-    if (hasExpired(task, visit.due)) {
+    if (hasExpired(task, due)) {
       bids.close(task.id)
       tasks.expire(task.id)
       return
@@ -96,8 +100,8 @@ export class TaskScheduler {
       return
     }
     this.#placeBids(task, epoch, providers)
-    if (mayDecide(task, visit.due) && this.#decide(task, epoch, providers)) return
-    tasks.setDue(task.id, nextVisit(task, visit.due, epoch))
+    if (mayDecide(task, due) && this.#decide(task, epoch, providers)) return
+    tasks.setDue(task.id, nextDue(task, due, epoch))
   }
 
   /** A provider whose bid is not open any more bids again. */
@@ -168,7 +172,7 @@ function seeksBids({ bidMode, deals }: Pick<Task, 'bidMode' | 'deals'>): boolean
 type Timed = Pick<Task, 'createdEpoch' | 'expiresEpoch' | 'bidMode'>
 
 /** Epoch at which a task without a provider is moved for the first time. */
-export function firstVisit(task: Timed): number {
+export function firstDue(task: Timed): number {
   return earlier(task, task.createdEpoch + FIRST_BIDS)
 }
 
@@ -182,12 +186,12 @@ export function mayDecide({ bidMode, createdEpoch }: Timed, epoch: number): bool
 }
 
 /**
- * Epoch of the next visit. Visits become rare as a task gets older: providers that come back or get cheaper still find
- * it.
- * @param due epoch of this visit
+ * Epoch at which the task is due next. That becomes rare as a task gets older: providers that come back or get cheaper
+ * still find it.
+ * @param due epoch at which it is due now
  * @param epoch the current one, not before `due`
  */
-export function nextVisit(task: Timed, due: number, epoch: number): number {
+export function nextDue(task: Timed, due: number, epoch: number): number {
   const decision = task.createdEpoch + DECISION
   if (due < decision) return earlier(task, decision)
   return earlier(task, epoch + Math.max(DECISION, epoch - task.createdEpoch))

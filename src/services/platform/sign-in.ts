@@ -36,7 +36,7 @@ function newApiKey(): NewApiKey {
 const MAX_NAME = 128
 
 /**
- * POST /user/api_keys/jwt: two calls, told apart by the body. `key_name` with the JWT of a sign-in makes an API key;
+ * POST /user/api_keys/jwt: two calls, which differ in the body. `key_name` with the JWT of a sign-in makes an API key;
  * `apikey` and `access_token`, its secret, get a JWT, without regard to the Authorization header.
  */
 export async function issueKeyOrJwt(exchange: PlatformExchange): Promise<object> {

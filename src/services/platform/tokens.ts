@@ -24,7 +24,7 @@ const FREE_OF_ADDRESS = 50
 const MAX_KNOWN = 20_000
 
 /** Most passwords checked at the same time, because a check takes 19 MiB; and most that wait for it. */
-const MAX_AT_ONCE = 2
+const MAX_CONCURRENCY = 2
 const MAX_WAITING = 100
 
 /**
@@ -37,7 +37,7 @@ const MAX_WAITING = 100
 export class SignInAttempts {
   readonly #log: ServicesLog
   readonly #failures: FailureCounts
-  readonly #slots = pLimit(MAX_AT_ONCE)
+  readonly #slots = pLimit(MAX_CONCURRENCY)
   /** Pairs that have signed in. */
   readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN })
 

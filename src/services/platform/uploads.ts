@@ -17,7 +17,7 @@ export class Uploads {
 
   constructor(limits: PlatformLimits) {
     this.#limits = limits
-    this.#slots = pLimit(limits.uploadsAtOnce)
+    this.#slots = pLimit(limits.concurrentUploads)
   }
 
   /**

@@ -8,12 +8,12 @@ import type { Logging } from '../../common/log.js'
 import { CacheUse } from '../../common/metrics.js'
 
 /**
- * All settings of one bucket in one record, so that they change together. `BIRTH`, which is not a kind, holds the time
+ * All settings of one bucket in one record, so that they change together. `@birth`, which is not a kind, holds the time
  * when the bucket was made.
  */
 type Settings = Readonly<Partial<Record<string, unknown>>>
 
-const BIRTH = '@birth'
+const CREATION_TIME = '@birth'
 
 /**
  * Age at which a cached record is read again, ms: a change is seen by all proxies within a second, also when the signal
@@ -96,7 +96,7 @@ export function createBucketSettings(
     const run = async () => {
       const changing = records.change(bucket, async (settings) => {
         const changed = await to(settings ?? {})
-        return Object.keys(changed).every((kind) => kind === BIRTH) ? undefined : changed
+        return Object.keys(changed).every((kind) => kind === CREATION_TIME) ? undefined : changed
       })
       try {
         remember(bucket, Promise.resolve(await changing))
@@ -118,18 +118,18 @@ export function createBucketSettings(
     to: (settings: Settings) => Settings,
   ): Promise<void> {
     return change(bucket, logger, async (settings) => {
-      const birth = await creationTimes.now(bucket)
-      const changed = to(isOf(settings, birth) ? settings : {})
-      return birth === undefined ? changed : { ...changed, [BIRTH]: birth }
+      const creationTime = await creationTimes.now(bucket)
+      const changed = to(isOf(settings, creationTime) ? settings : {})
+      return creationTime === undefined ? changed : { ...changed, [CREATION_TIME]: creationTime }
     })
   }
 
   /** True when the settings belong to the bucket that existed recently. */
   async function applies(settings: Settings, bucket: string): Promise<boolean> {
-    const birth = await creationTimes.cached(bucket)
-    if (isOf(settings, birth)) return true
+    const creationTime = await creationTimes.cached(bucket)
+    if (isOf(settings, creationTime)) return true
     // Another proxy on this state may know a bucket that is younger than the cached answer.
-    if (String(settings[BIRTH]) < String(birth) || refuted.has(settings)) return false
+    if (String(settings[CREATION_TIME]) < String(creationTime) || refuted.has(settings)) return false
     if (isOf(settings, await creationTimes.now(bucket).catch(() => undefined))) return true
     refuted.add(settings)
     return false
@@ -151,13 +151,14 @@ export function createBucketSettings(
     async confirmed<K extends SettingKind>(bucket: string, kind: K, logger?: Logging) {
       const settings = await readAnew(bucket)
       if (settings?.[kind] === undefined) return undefined
-      const birth = await creationTimes.now(bucket)
-      if (!isOf(settings, birth)) return undefined
+      const creationTime = await creationTimes.now(bucket)
+      if (!isOf(settings, creationTime)) return undefined
       // Stored before the gateway stated the time.
-      if (settings[BIRTH] === undefined && birth !== undefined) await changePresent(bucket, logger, (same) => same)
+      if (settings[CREATION_TIME] === undefined && creationTime !== undefined)
+        await changePresent(bucket, logger, (same) => same)
       return settings[kind] as SettingTypes[K]
     },
-    isBound: async (bucket) => (await readAnew(bucket))?.[BIRTH] !== undefined,
+    isBound: async (bucket) => (await readAnew(bucket))?.[CREATION_TIME] !== undefined,
     set: (bucket, kind, value, logger) => changePresent(bucket, logger, (settings) => ({ ...settings, [kind]: value })),
     delete: (bucket, kind, logger) => changePresent(bucket, logger, ({ [kind as string]: _, ...others }) => others),
     async *buckets<K extends SettingKind>(kind: K) {
@@ -169,15 +170,15 @@ export function createBucketSettings(
     clear: (bucket, logger) => change(bucket, logger, () => ({})),
     clearFormer: (bucket, logger) =>
       change(bucket, logger, async (settings) => {
-        const birth = await creationTimes.now(bucket)
-        return birth !== undefined && settings[BIRTH] === birth ? settings : {}
+        const creationTime = await creationTimes.now(bucket)
+        return creationTime !== undefined && settings[CREATION_TIME] === creationTime ? settings : {}
       }),
   }
 }
 
 /** Unknown times count as equal, because most gateways state none. */
-function isOf(settings: Settings, birth: string | undefined): boolean {
-  return settings[BIRTH] === undefined || birth === undefined || settings[BIRTH] === birth
+function isOf(settings: Settings, creationTime: string | undefined): boolean {
+  return settings[CREATION_TIME] === undefined || creationTime === undefined || settings[CREATION_TIME] === creationTime
 }
 
 /**

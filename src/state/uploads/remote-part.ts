@@ -8,7 +8,7 @@ interface RemotePlace {
   /** Name at the store. */
   readonly name: string
   readonly room: PartRoom
-  /** A file for a part whose length is not known: the store has to be told the length first. */
+  /** A file for a part whose length is not known: the store needs the length first. */
   readonly spool: () => Promise<Spool>
   /** Called once the part needs no attention any more. */
   readonly gone: () => void

@@ -117,7 +117,7 @@ const GiB = 1024 ** 3
 export const defaultStagedBounds: QuotaBounds = Object.freeze({ total: 1024 * GiB, perClient: 512 * GiB })
 
 /** Bytes of a part that room is taken for before they arrive, at most. */
-const ROOM_AHEAD = 64 * 1024 * 1024
+const MAX_RESERVED_BYTES = 64 * 1024 * 1024
 
 /** What an upload has on disk. */
 interface Staged {
@@ -176,7 +176,7 @@ export class StagedBytes {
     return new PartRoom(
       (bytes) => this.take(uploadId, accessKeyId, bytes),
       (bytes) => this.give(uploadId, bytes),
-      Math.min(length, ROOM_AHEAD),
+      Math.min(length, MAX_RESERVED_BYTES),
     )
   }
 

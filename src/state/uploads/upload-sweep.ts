@@ -123,11 +123,11 @@ export async function endUploads(
 }
 
 /**
- * False for an upload to an earlier bucket of that name, where the gateway distinguishes them. `birth` as in
- * CreationTimes.
+ * False for an upload to an earlier bucket of that name, where the gateway distinguishes them. The record keeps the
+ * creation time under the name `birth`.
  */
-export function isOfBucket(upload: Pick<UploadRecord, 'birth'>, birth: string | undefined): boolean {
-  return upload.birth === undefined || birth === undefined || upload.birth === birth
+export function isOfBucket(upload: Pick<UploadRecord, 'birth'>, creationTime: string | undefined): boolean {
+  return upload.birth === undefined || creationTime === undefined || upload.birth === creationTime
 }
 
 /** Lengths of a list at which the ids of ended uploads are dropped: otherwise it would grow as long as the quota. */

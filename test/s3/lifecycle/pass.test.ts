@@ -419,8 +419,8 @@ t.test('rules of a bucket that is gone end where one made again could not be tol
       throw new S3Error('NoSuchBucket')
     },
   })
-  for (const birth of [undefined, '2026-01-01T00:00:00.000000001Z']) {
-    const creationTimes = new Map(birth === undefined ? [] : [['b', birth]])
+  for (const creationTime of [undefined, '2026-01-01T00:00:00.000000001Z']) {
+    const creationTimes = new Map(creationTime === undefined ? [] : [['b', creationTime]])
     const settings = createBucketSettings(state, creationTimesOf(creationTimes))
     await settings.set('b', 'tagging', [{ key: 'a', value: 'b' }])
     await settings.set('b', 'lifecycle', rules(rule({})))
@@ -435,7 +435,7 @@ t.test('rules of a bucket that is gone end where one made again could not be tol
       intervalMs: 0,
     })
     await runner.run()
-    t.equal((await settings.get('b', 'lifecycle')) !== undefined, birth !== undefined)
+    t.equal((await settings.get('b', 'lifecycle')) !== undefined, creationTime !== undefined)
     t.ok(await settings.get('b', 'tagging'), 'what destroys nothing stays')
   }
 })

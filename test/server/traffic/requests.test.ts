@@ -105,7 +105,7 @@ t.test('bytes', async (t) => {
 })
 
 t.test('requests in progress', async (t) => {
-  const { as, list, endpoint } = await start(t, { total: { atOnce: 1 } })
+  const { as, list, endpoint } = await start(t, { total: { concurrency: 1 } })
   t.equal((await send(as('one'), { method: 'PUT', target: '/bucket' })).status, 200)
   const target = '/bucket/key'
   const { headers } = sign(as('one'), { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })

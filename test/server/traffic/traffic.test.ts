@@ -16,25 +16,25 @@ const refusal = (seconds: number) => ({ code: 'SlowDown', status: 503, headers: 
 
 t.test('requests per second of an address, with a burst', (t) => {
   const { traffic, time } = trafficOf({ perAddress: { requests: { perSecond: 0.5, burst: 3 } } })
-  for (let i = 0; i < 3; i++) traffic.arrive('192.0.2.1').leave(0)
-  t.throws(() => traffic.arrive('192.0.2.1'), refusal(2))
-  traffic.arrive('192.0.2.2').leave(0)
+  for (let i = 0; i < 3; i++) traffic.admit('192.0.2.1').leave(0)
+  t.throws(() => traffic.admit('192.0.2.1'), refusal(2))
+  traffic.admit('192.0.2.2').leave(0)
   time.ms += 1000
-  t.throws(() => traffic.arrive('192.0.2.1'), refusal(1))
+  t.throws(() => traffic.admit('192.0.2.1'), refusal(1))
   time.ms += 1000
-  traffic.arrive('192.0.2.1').leave(0)
-  t.throws(() => traffic.arrive('192.0.2.1'), refusal(2))
+  traffic.admit('192.0.2.1').leave(0)
+  t.throws(() => traffic.admit('192.0.2.1'), refusal(2))
   time.ms += 3_600_000
-  for (let i = 0; i < 3; i++) traffic.arrive('192.0.2.1').leave(0)
-  t.throws(() => traffic.arrive('192.0.2.1'), refusal(2), 'a pause gives no more than the burst')
+  for (let i = 0; i < 3; i++) traffic.admit('192.0.2.1').leave(0)
+  t.throws(() => traffic.admit('192.0.2.1'), refusal(2), 'a pause gives no more than the burst')
   t.end()
 })
 
 t.test('an IPv6 network is one address', (t) => {
   const { traffic } = trafficOf({ perAddress: { requests: { perSecond: 1, burst: 1 } } })
-  traffic.arrive('2001:db8::1').leave(0)
-  t.throws(() => traffic.arrive('2001:db8::2'), refusal(1))
-  traffic.arrive('2001:db8:0:1::1').leave(0)
+  traffic.admit('2001:db8::1').leave(0)
+  t.throws(() => traffic.admit('2001:db8::2'), refusal(1))
+  traffic.admit('2001:db8:0:1::1').leave(0)
   t.end()
 })
 
@@ -43,18 +43,18 @@ t.test('a client over its own bound takes nothing from the others', (t) => {
     total: { requests: { perSecond: 1, burst: 3 } },
     perAddress: { requests: { perSecond: 1, burst: 1 } },
   })
-  traffic.arrive('192.0.2.1').leave(0)
-  for (let i = 0; i < 10; i++) t.throws(() => traffic.arrive('192.0.2.1'), refusal(1))
-  traffic.arrive('192.0.2.2').leave(0)
-  traffic.arrive('192.0.2.3').leave(0)
-  t.throws(() => traffic.arrive('192.0.2.4'), refusal(1), 'the fourth of all')
+  traffic.admit('192.0.2.1').leave(0)
+  for (let i = 0; i < 10; i++) t.throws(() => traffic.admit('192.0.2.1'), refusal(1))
+  traffic.admit('192.0.2.2').leave(0)
+  traffic.admit('192.0.2.3').leave(0)
+  t.throws(() => traffic.admit('192.0.2.4'), refusal(1), 'the fourth of all')
   t.end()
 })
 
 t.test('requests in progress, also when the bounds change', (t) => {
-  const { traffic } = trafficOf({ perKey: { atOnce: 2 } })
+  const { traffic } = trafficOf({ perKey: { concurrency: 2 } })
   const begin = (key: string) => {
-    const visit = traffic.arrive('192.0.2.1')
+    const visit = traffic.admit('192.0.2.1')
     visit.identify(key, 0)
     return visit
   }
@@ -62,12 +62,12 @@ t.test('requests in progress, also when the bounds change', (t) => {
   begin('one')
   t.throws(() => begin('one'), refusal(1))
   begin('two')
-  traffic.bounds = { perKey: { atOnce: 3 } }
+  traffic.bounds = { perKey: { concurrency: 3 } }
   const third = begin('one')
   t.throws(() => begin('one'), refusal(1), 'those that were in progress still count')
   first.leave(0)
   begin('one')
-  traffic.bounds = { perKey: { atOnce: 1 } }
+  traffic.bounds = { perKey: { concurrency: 1 } }
   third.leave(0)
   t.throws(() => begin('one'), refusal(1))
   traffic.bounds = {}
@@ -82,7 +82,7 @@ t.test('bytes are owed, and nothing is for what was only declared', (t) => {
     perKey: { bytes: { perSecond: 100, burst: 100 } },
   })
   const begin = (key: string, declared: number) => {
-    const visit = traffic.arrive('192.0.2.1')
+    const visit = traffic.admit('192.0.2.1')
     visit.identify(key, declared)
     return visit
   }
@@ -107,7 +107,7 @@ t.test('a slow upload keeps only its own caller out', (t) => {
     perKey: { bytes: { perSecond: 100, burst: 100 } },
   })
   const begin = (key: string, declared: number, received?: () => number) => {
-    const visit = traffic.arrive('192.0.2.1', received)
+    const visit = traffic.admit('192.0.2.1', received)
     visit.identify(key, declared)
     return visit
   }
@@ -125,7 +125,7 @@ t.test('a slow upload keeps only its own caller out', (t) => {
   t.throws(() => begin('two', 0), { message: /bytes per second from your network address/ }, 'faster than the rate')
   arrived += 2000
   time.ms += 1000
-  t.throws(() => traffic.arrive('192.0.2.2'), { message: /from all clients/ })
+  t.throws(() => traffic.admit('192.0.2.2'), { message: /from all clients/ })
   upload.leave(arrived)
   time.ms += 23_000
   begin('two', 0).leave(0)
@@ -160,7 +160,7 @@ t.test('processes on one state count together', async (t) => {
   })
   const [one, two] = processes as [Traffic, Traffic]
   const begin = (traffic: Traffic, bytes = 0) => {
-    const visit = traffic.arrive('192.0.2.1')
+    const visit = traffic.admit('192.0.2.1')
     visit.identify('one', 0)
     visit.leave(bytes)
   }
@@ -170,11 +170,11 @@ t.test('processes on one state count together', async (t) => {
   t.throws(() => begin(one), { code: 'SlowDown' })
   await until('the other process knows', () => messages.length === 1)
   t.throws(() => begin(two), { code: 'SlowDown' })
-  two.arrive('192.0.2.1').identify('other', 0)
+  two.admit('192.0.2.1').identify('other', 0)
 
-  two.arrive('192.0.2.1').leave(2000)
+  two.admit('192.0.2.1').leave(2000)
   await until('the other process knows of the bytes', () => messages.length === 2)
-  t.throws(() => one.arrive('192.0.2.2'), { code: 'SlowDown', message: /bytes per second from all clients/ })
+  t.throws(() => one.admit('192.0.2.2'), { code: 'SlowDown', message: /bytes per second from all clients/ })
 
   for (const odd of ['', '{}', '[1]', '[["key"]]', '[["nothing x",1,1]]', '[["key x",null,1]]'])
     boards[0]?.receive(`- traffic ${odd}`)
@@ -190,13 +190,13 @@ t.test('processes on one state count requests in progress together', async (t) =
   const start = () => {
     const board = new SignalBoard(publish)
     boards.push(board)
-    const traffic = new Traffic({ perKey: { atOnce: 4 } }, () => time.ms, board)
+    const traffic = new Traffic({ perKey: { concurrency: 4 } }, () => time.ms, board)
     t.teardown(() => traffic.close())
     return traffic
   }
   const [one, two] = [start(), start()]
   const begin = (traffic: Traffic) => {
-    const visit = traffic.arrive('192.0.2.1')
+    const visit = traffic.admit('192.0.2.1')
     visit.identify('one', 0)
     return visit
   }

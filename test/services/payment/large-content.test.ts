@@ -118,7 +118,7 @@ async function tokenOf(scene: PaymentScene, keys: Keys): Promise<Record<string, 
 }
 
 t.test('a wallet that holds all its slots does not keep others out', async (t) => {
-  const scene = await startPaymentScene(t, { limits: { uploadsAtOnce: 4, uploadsPerWallet: 2 } })
+  const scene = await startPaymentScene(t, { limits: { concurrentUploads: 4, uploadsPerWallet: 2 } })
   const keys = newKeys()
   const slow = await tokenOf(scene, keys)
   const sockets = Array.from({ length: 3 }, () => begin(t, scene, slow))
@@ -132,7 +132,7 @@ t.test('a wallet that holds all its slots does not keep others out', async (t) =
 })
 
 t.test('neither does an address, whatever wallets it has', async (t) => {
-  const scene = await startPaymentScene(t, { limits: { uploadsAtOnce: 4, uploadsPerAddress: 2 } })
+  const scene = await startPaymentScene(t, { limits: { concurrentUploads: 4, uploadsPerAddress: 2 } })
   const from = (address: string) => ({ 'X-Forwarded-For': address })
   for (let n = 0; n < 3; n++) begin(t, scene, { ...(await tokenOf(scene, newKeys())), ...from('192.0.2.1') })
   await until('two uploads arrive', () => arriving(scene) === 2)

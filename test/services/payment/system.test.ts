@@ -300,7 +300,7 @@ t.test('of many uses of a nonce at the same time one succeeds', async (t) => {
 })
 
 t.test('sign-ins from other machines are limited by address', async (t) => {
-  const signIns = { burst: 4, perSecond: 0.001, atOnce: { total: 8, perClient: 8 } }
+  const signIns = { burst: 4, perSecond: 0.001, concurrency: { total: 8, perClient: 8 } }
   const { call, signIn } = await startPaymentScene(t, { limits: { signIns } })
   const from = (address: string) => ({
     body: { public_key_address: VECTOR.address },

@@ -191,7 +191,7 @@ t.test('many uploads at once warn of no leak', async (t) => {
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
   t.teardown(() => process.off('warning', note))
-  const scene = await startPaymentScene(t, { variant: 'b', limits: { uploadsAtOnce: 40, uploadsPerWallet: 40 } })
+  const scene = await startPaymentScene(t, { variant: 'b', limits: { concurrentUploads: 40, uploadsPerWallet: 40 } })
   const file = Buffer.alloc(600_000, 'x').toString()
   const statuses = await Promise.all(
     Array.from({ length: 40 }, async (_, n) => {

@@ -316,7 +316,7 @@ t.test('bytes are kept in blocks, however they arrive', async (t) => {
 
 t.test('uploads take turns', async (t) => {
   const { scene, client, provider } = await startTasks(t, {
-    limits: { uploadsAtOnce: 1, uploadsOfUser: 2, uploadsWaiting: 2 },
+    limits: { concurrentUploads: 1, uploadsOfUser: 2, uploadsWaiting: 2 },
   })
   const third = await scene.addUser('third@example.com')
   const post = (token: string) =>

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Method, RequestHead } from '../../../src/api/request.js'
 import { Query } from '../../../src/common/query.js'
 
-export interface HeadParts {
+export interface HeadOptions {
   method?: string
   /** As on the request line. */
   target: string
@@ -13,7 +13,7 @@ export interface HeadParts {
  * A head as the server would read it, for tests that need no socket. Bucket and key stay empty: nothing under test
  * looks at them.
  */
-export function requestHead({ method = 'GET', target, headers = [] }: HeadParts): RequestHead {
+export function requestHead({ method = 'GET', target, headers = [] }: HeadOptions): RequestHead {
   const joined: IncomingHttpHeaders = {}
   for (const [name, value] of headers) {
     const lower = name.toLowerCase()

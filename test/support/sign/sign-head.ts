@@ -9,7 +9,7 @@ import {
   signingKey,
   stringToSign,
 } from '../../../src/common/sigv4.js'
-import type { HeadParts } from './request-head.js'
+import type { HeadOptions } from './request-head.js'
 
 /** The example account, time and region of Amazon's documentation of SigV4. */
 export const example = {
@@ -39,14 +39,14 @@ export interface SignOptions {
   query?: string
 }
 
-export interface SignedHead extends Required<HeadParts> {
+export interface SignedHead extends Required<HeadOptions> {
   readonly signature: string
   readonly key: Buffer
   readonly scope: string
 }
 
 /** Signs in the Authorization header, wrongly where the options say so. */
-export function signHead(parts: HeadParts, options: SignOptions = {}): SignedHead {
+export function signHead(parts: HeadOptions, options: SignOptions = {}): SignedHead {
   const { accessKeyId, secretAccessKey, timestamp, region } = { ...example, ...options }
   const { date = timestamp.slice(0, 8), service = 's3', brand = 'amz', unsigned = [] } = options
   const contentSha256 = 'contentSha256' in options ? options.contentSha256 : EMPTY_SHA256

@@ -201,8 +201,8 @@ interface Handle {
   close(): void
 }
 
-/** Connections beyond which those are forgotten that workers have taken. */
-const MANY = 64
+/** Number of connections at which those are forgotten that workers have taken. */
+const MAX_UNCHECKED = 64
 
 /**
  * Remembers the connections that are on the way to a worker. Node (lib/internal/cluster/round_robin_handle.js) keeps
@@ -217,7 +217,7 @@ function trackConnections({ process: child }: Pick<Worker, 'process'>): () => vo
     const [, handle] = args
     if (isConnection(handle)) {
       if (dead) setImmediate(() => handle.close())
-      if (under.size >= MANY) for (const old of under) if (old.fd === -1) under.delete(old)
+      if (under.size >= MAX_UNCHECKED) for (const old of under) if (old.fd === -1) under.delete(old)
       under.add(handle)
     }
     return Reflect.apply(send, child, args)

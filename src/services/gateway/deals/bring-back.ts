@@ -13,7 +13,7 @@ type RestoreContext = Pick<
 >
 
 /** Most objects restored at the same time. */
-const AT_ONCE = 8
+const MAX_CONCURRENCY = 8
 
 interface RunningRestore {
   /** The only deal to restore from; absent: any deal. */
@@ -24,7 +24,7 @@ interface RunningRestore {
 /** Restores the bodies of objects without a local copy. Concurrent requests for one object share one restore. */
 export class BringBack {
   readonly #context: RestoreContext
-  readonly #slots = abortableLimit(AT_ONCE)
+  readonly #slots = abortableLimit(MAX_CONCURRENCY)
   /** Restores under way, by generation. */
   readonly #running = new Map<string, RunningRestore>()
 

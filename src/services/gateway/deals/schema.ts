@@ -52,7 +52,7 @@ export const dealSchema = `
 `
 
 /**
- * Earlier versions kept the files of ended deals, only the record told the end of a deal, and client tokens were those
+ * Earlier versions kept the files of ended deals, the end of a deal stood in its record, and client tokens were those
  * of the only account.
  */
 export function migrateDeals(db: Database): void {

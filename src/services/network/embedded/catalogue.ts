@@ -14,7 +14,7 @@ const MIB = 2 ** 20
 const GIB = 2 ** 30
 
 /** The smallest possible piece, bytes. */
-const SMALLEST = 128
+const MIN_PIECE = 128
 
 /** The providers of a new network. They differ in price, limits and speed, so that clients have a choice. */
 export const catalogue: readonly ProviderTerms[] = Object.freeze([
@@ -23,7 +23,7 @@ export const catalogue: readonly ProviderTerms[] = Object.freeze([
     location: 'Global',
     price: '0.0000005',
     verifiedPrice: '0.00000005',
-    minPieceSize: SMALLEST,
+    minPieceSize: MIN_PIECE,
     maxPieceSize: 64 * GIB,
     offlineDealAvailable: true,
     score: 98,
@@ -79,7 +79,7 @@ export const catalogue: readonly ProviderTerms[] = Object.freeze([
     location: 'South America',
     price: '0.000002',
     verifiedPrice: '0.0000002',
-    minPieceSize: SMALLEST,
+    minPieceSize: MIN_PIECE,
     maxPieceSize: 512 * MIB,
     offlineDealAvailable: false,
     score: 78,
@@ -93,7 +93,7 @@ export const catalogue: readonly ProviderTerms[] = Object.freeze([
     location: 'Africa',
     price: '0.0000008',
     verifiedPrice: '0.00000008',
-    minPieceSize: SMALLEST,
+    minPieceSize: MIN_PIECE,
     maxPieceSize: 16 * GIB,
     offlineDealAvailable: true,
     score: 84,
@@ -121,7 +121,7 @@ export const catalogue: readonly ProviderTerms[] = Object.freeze([
     location: 'Europe',
     price: '0',
     verifiedPrice: '0',
-    minPieceSize: SMALLEST,
+    minPieceSize: MIN_PIECE,
     maxPieceSize: GIB,
     offlineDealAvailable: false,
     score: 42,

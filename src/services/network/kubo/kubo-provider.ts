@@ -10,7 +10,7 @@ export const providerSchema = `
   ) STRICT;
 `
 
-const SMALLEST_PIECE = 128
+const MIN_PIECE = 128
 /** The largest sector of Filecoin, 64 GiB, which bounds the size of pieces. */
 const MAX_PIECE = 2 ** 36
 
@@ -86,7 +86,7 @@ function toProvider({ peerId, addresses }: NodeIdentity, room: number): Provider
     location: 'Global',
     price: '0',
     verifiedPrice: '0',
-    minPieceSize: SMALLEST_PIECE,
+    minPieceSize: MIN_PIECE,
     maxPieceSize: pieceWithin(room),
     offlineDealAvailable: false,
     score: 100,
@@ -97,5 +97,5 @@ function toProvider({ peerId, addresses }: NodeIdentity, room: number): Provider
 
 /** The largest piece that takes no more than `bytes`. */
 function pieceWithin(bytes: number): number {
-  return Math.max(SMALLEST_PIECE, Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(Math.max(1, bytes)))))
+  return Math.max(MIN_PIECE, Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(Math.max(1, bytes)))))
 }

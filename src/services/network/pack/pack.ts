@@ -17,7 +17,7 @@ const PROGRESS_BYTES = 1024 * 1024
  * Small files take some milliseconds for a batch. They need no disk access, so the event loop would not get a turn
  * without this bound.
  */
-const FILES_AT_ONCE = 16
+const FILES_PER_TURN = 16
 
 /** Besides the memory of `carInOrder`, this holds about 25 MiB for blocks in flight, and that of `DagTree`. */
 export const pack: Pack = async (files, options) => {
@@ -40,7 +40,7 @@ async function packInto(blocks: BlockSink, files: AsyncIterable<DealFile>, optio
     else root = node
     await options.onFile({ path: file.path, size: file.size, cid: node.cid.toString() })
     progress.file()
-    if (progress.files % FILES_AT_ONCE === 0) await othersTurn()
+    if (progress.files % FILES_PER_TURN === 0) await othersTurn()
   }
   options.signal?.throwIfAborted()
   return root ?? (await tree.close())

@@ -6,7 +6,7 @@ import type { Content } from './content-table.js'
 import type { Retention, RetentionTable } from './retention.js'
 
 /** Most contents that come back at the same time: anyone may ask for them. */
-const MAX_AT_ONCE = 2
+const MAX_CONCURRENCY = 2
 const RETRY_SECONDS = 30
 
 interface RestoringDeps {
@@ -33,7 +33,7 @@ export class Restoring {
   restore(content: Content): Promise<void> {
     const running = this.#running.get(content.cid)
     if (running !== undefined) return running
-    if (this.#running.size >= MAX_AT_ONCE) return Promise.reject(later('other contents are brought back'))
+    if (this.#running.size >= MAX_CONCURRENCY) return Promise.reject(later('other contents are brought back'))
     const run = this.#restore(content)
       .catch((error) => {
         throw error instanceof NetworkError ? later(error.message) : error

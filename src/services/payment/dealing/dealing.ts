@@ -79,7 +79,7 @@ export class Dealing {
     await contents.release(() => uploads.giveBack(cid))
   }
 
-  /** @param reading is told the CID of the content that is read */
+  /** @param reading gets the CID of the content that is read */
   async #pack(uploads: readonly UploadToStore[], reading: { content?: string }, signal: AbortSignal): Promise<void> {
     const { cars, folder, writer, network, seconds, uploads: table } = this.#deps
     const task = randomUUID()

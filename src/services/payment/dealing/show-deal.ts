@@ -90,7 +90,7 @@ export async function showLog({ context, path, caller }: PaymentExchange): Promi
 const CAR = /^([0-9a-f-]{36})\.car$/
 
 /**
- * GET and HEAD of `/cars/<task>.car`: the CAR of a task, for the storage provider that was told its name, which is
+ * GET and HEAD of `/cars/<task>.car`: the CAR of a task, for the storage provider that got its name, which is
  * random. Throws PaymentError before the answer begins.
  */
 export async function serveCar({ context, request, response, path }: PaymentExchange): Promise<undefined> {

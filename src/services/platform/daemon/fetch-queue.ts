@@ -2,7 +2,7 @@ import { type Database, statements } from '../../database.js'
 import type { PlatformDeal } from '../tasks/deal-table.js'
 
 /** Most CARs fetched at the same time. */
-const AT_ONCE = 4
+const MAX_CONCURRENCY = 4
 
 /** Most of them for one user: a slow server of one user holds up no other user. */
 const OF_USER = 2
@@ -35,7 +35,7 @@ export class FetchQueue {
 
   /** Begins with a deal: call `end` for it. Undefined when none can begin now. */
   take(): DealToFetch | undefined {
-    if (this.#full || this.#running.size >= AT_ONCE) return undefined
+    if (this.#full || this.#running.size >= MAX_CONCURRENCY) return undefined
     return this.#takeBetween(this.#last, Number.POSITIVE_INFINITY) ?? this.#takeBetween(0, this.#last)
   }
 

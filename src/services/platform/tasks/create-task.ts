@@ -8,7 +8,7 @@ import { type PlatformExchange, readFields, requireUser } from '../exchange.js'
 import type { Fields, UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
 import { knownProviders } from '../miners.js'
-import { expiryOf, firstVisit } from '../scheduler.js'
+import { expiryOf, firstDue } from '../scheduler.js'
 import { pieceSizeOf } from '../units.js'
 import type { User } from '../users.js'
 import type { Task, TaskTerms } from './task.js'
@@ -212,7 +212,7 @@ export function addDraft(
 ): Promise<number> {
   const createdEpoch = network.epoch()
   const expiresEpoch = terms.expireDays === null ? null : expiryOf(createdEpoch, terms.expireDays, network.epochSeconds)
-  const due = terms.minerId === null ? firstVisit({ ...terms, createdEpoch, expiresEpoch }) : null
+  const due = terms.minerId === null ? firstDue({ ...terms, createdEpoch, expiresEpoch }) : null
   const fileName = file === undefined || file.name === '' ? `${uuid}.csv` : file.name
   return writer.run(() =>
     market.tasks.draft({

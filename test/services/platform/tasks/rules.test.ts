@@ -11,7 +11,7 @@ import {
   writeTaskCsv,
 } from '../../../../src/services/platform/csv.js'
 import { Fields } from '../../../../src/services/platform/fields.js'
-import { firstVisit, hasExpired, mayDecide, nextVisit } from '../../../../src/services/platform/scheduler.js'
+import { firstDue, hasExpired, mayDecide, nextDue } from '../../../../src/services/platform/scheduler.js'
 import { progressOf } from '../../../../src/services/platform/tasks/progress.js'
 import type { Task } from '../../../../src/services/platform/tasks/task.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
@@ -184,17 +184,17 @@ t.test('which bid wins', (t) => {
 
 t.test('when a task moves', (t) => {
   const auto = { createdEpoch: 100, expiresEpoch: 1000, bidMode: 'auto' as const }
-  t.equal(firstVisit(auto), 102)
-  t.equal(firstVisit({ ...auto, expiresEpoch: 101 }), 101)
-  t.equal(nextVisit(auto, 102, 102), 120)
-  t.equal(nextVisit(auto, 102, 5000), 120, 'the decision is not skipped when time jumps')
+  t.equal(firstDue(auto), 102)
+  t.equal(firstDue({ ...auto, expiresEpoch: 101 }), 101)
+  t.equal(nextDue(auto, 102, 102), 120)
+  t.equal(nextDue(auto, 102, 5000), 120, 'the decision is not skipped when time jumps')
   t.notOk(mayDecide(auto, 119))
   t.ok(mayDecide(auto, 120))
   t.notOk(mayDecide({ ...auto, bidMode: 'manual' }, 120))
-  t.equal(nextVisit(auto, 120, 120), 140)
-  t.equal(nextVisit(auto, 120, 400), 700, 'later visits are rare')
-  t.equal(nextVisit(auto, 120, 900), 1000, 'but for the last one')
-  t.equal(nextVisit({ ...auto, expiresEpoch: null }, 120, 900), 1700)
+  t.equal(nextDue(auto, 120, 120), 140)
+  t.equal(nextDue(auto, 120, 400), 700, 'later visits are rare')
+  t.equal(nextDue(auto, 120, 900), 1000, 'but for the last one')
+  t.equal(nextDue({ ...auto, expiresEpoch: null }, 120, 900), 1700)
   t.notOk(hasExpired(auto, 999))
   t.ok(hasExpired(auto, 1000))
   t.notOk(hasExpired({ ...auto, expiresEpoch: null }, 9999))

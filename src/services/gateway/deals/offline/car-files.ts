@@ -6,7 +6,7 @@ import { syncFolder } from '../../../../common/files/private-file.js'
 
 /** Free bytes that packing leaves on the disk. */
 const MARGIN = 64 * 1024 * 1024
-const HASHED_AT_ONCE = 1024 * 1024
+const CHUNK_BYTES = 1024 * 1024
 
 /** The folder with the CARs of offline tasks: one folder per task, named by its UUID, one file per deal. */
 export class CarFiles {
@@ -53,7 +53,7 @@ export class CarFiles {
   /** The MD5 of a CAR, in hexadecimal digits. */
   async md5(uuid: string, deal: number, signal: AbortSignal): Promise<string> {
     const digest = createHash('md5')
-    const stream = createReadStream(this.path(uuid, deal), { highWaterMark: HASHED_AT_ONCE, signal })
+    const stream = createReadStream(this.path(uuid, deal), { highWaterMark: CHUNK_BYTES, signal })
     for await (const chunk of stream) digest.update(chunk)
     return digest.digest('hex')
   }

@@ -163,7 +163,7 @@ export function createReadFromCar(indexBytes = DEFAULT_INDEX_BYTES): ReadFromCar
 
 /**
  * Yields the values of `source` until the signal aborts, and then throws the signal's reason at once, even while the
- * source is pending. The source is told to return but not awaited, since a source that hangs would never answer.
+ * source is pending. Its return is requested but not awaited, since a source that hangs would never answer.
  */
 export async function* abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]()

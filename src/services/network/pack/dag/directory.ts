@@ -32,7 +32,7 @@ const FANOUT = 256
 const LEVELS_OF_A_HASH = 8
 
 /** A batch of hashes takes some milliseconds. */
-const HASHES_AT_ONCE = 1024
+const HASHES_PER_TURN = 1024
 
 /** Multihash code of murmur3-x64-64. */
 const MURMUR3 = 0x22n
@@ -56,7 +56,7 @@ export async function putDirectory(entries: readonly DirectoryEntry[], blocks: B
   const members: Member[] = []
   for (const entry of entries) {
     members.push({ hash: hashOfName(entry.name), entry })
-    if (members.length % HASHES_AT_ONCE === 0) await othersTurn()
+    if (members.length % HASHES_PER_TURN === 0) await othersTurn()
   }
   return putShard(members, 0, blocks)
 }
