@@ -15,8 +15,17 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+/** What the pages of the console import from packages, as one file: browsers resolve no names of packages. */
+const VENDOR = [
+  "export { h, render, Fragment } from 'preact'",
+  "export { useEffect, useMemo, useRef, useState } from 'preact/hooks'",
+  "export { computed, effect, signal, useComputed, useSignal } from '@preact/signals'",
+  "export { default as htm } from 'htm'",
+].join('\n')
+
 const root = fileURLToPath(new URL('..', import.meta.url))
 const app = join(root, 'dist/app')
+const vendor = join(root, 'console/vendor')
 const made = '.bundled'
 const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs']
 
@@ -36,7 +45,10 @@ const ENTRIES = {
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
 const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|viem$|cloudflare:|node:)/
 
-if (newest(SOURCES.map((path) => join(root, path))) > changed(join(app, made))) {
+if (
+  newest(SOURCES.map((path) => join(root, path))) > changed(join(app, made)) ||
+  changed(join(vendor, 'vendor.js')) === 0
+) {
   process.stderr.write('Building dealgate from its sources, which takes a few seconds.\n')
   await bundle()
 }
@@ -63,13 +75,42 @@ async function bundle() {
   await build.close()
   // `npm install --global .` links to it, and sets its mode only then.
   chmodSync(join(draft, 'cli.js'), 0o755)
-  const inside = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageOf(id) ?? [])))
-  writeFileSync(join(draft, 'LICENSES.txt'), [...inside].sort().map(licence).join('\n'))
+  writeFileSync(join(draft, 'LICENSES.txt'), licences(output))
   // A source that has changed since the beginning may not be in the bundle.
   writeFileSync(join(draft, made), '')
   utimesSync(join(draft, made), begun, begun)
+  await bundleVendor(rolldown, draft)
   rmSync(app, { recursive: true, force: true })
   renameSync(draft, app)
+}
+
+/** Writes the packages of the console. @param draft for files that nobody may see half-written */
+async function bundleVendor(rolldown, draft) {
+  const build = await rolldown({
+    input: 'console',
+    platform: 'browser',
+    plugins: [
+      {
+        name: 'console',
+        resolveId: (id) => (id === 'console' ? join(root, 'console.js') : null),
+        load: (id) => (id === join(root, 'console.js') ? VENDOR : null),
+      },
+    ],
+  })
+  const { output } = await build.generate({ format: 'esm', minify: true })
+  await build.close()
+  mkdirSync(vendor, { recursive: true })
+  const files = { 'vendor.js': output[0].code, 'licenses.txt': licences(output) }
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(draft, name), text)
+    renameSync(join(draft, name), join(vendor, name))
+  }
+}
+
+/** The terms of the packages in the output of a build. */
+function licences(output) {
+  const inside = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageOf(id) ?? [])))
+  return [...inside].sort().map(licence).join('\n')
 }
 
 /** The folder of the package that a module belongs to; undefined for our own. */

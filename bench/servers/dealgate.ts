@@ -4,7 +4,7 @@ import { fileBeside, Program } from './program.js'
 
 const CLI = fileBeside(import.meta.url, '../../app/cli.js')
 const QUIET = ['--print', 'json', '--log-level', 'warn']
-const FREE_PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+const FREE_PORTS = ['--console-port', 'off', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
 
 export interface Gateway {
   readonly program: Program

@@ -49,6 +49,8 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
     'serve',
     '--port',
     '0',
+    '--console-port',
+    'off',
     '--gateway-port',
     '0',
     '--platform-port',

@@ -170,10 +170,20 @@ function fits(pattern: string, text: string): boolean {
 /** Adds CORS headers to a response, successful or not, for browsers whose page has another origin. Never rejects. */
 export type WithCors = (head: RequestHead, reply: Reply) => Promise<Reply>
 
-/** @param outputMetadata matches user metadata that plugins add to responses */
-export function withCors(settings: BucketSettings, log: Logger, outputMetadata: (name: string) => boolean): WithCors {
+interface WithCorsDeps {
+  readonly settings: BucketSettings
+  readonly log: Logger
+  /** Matches user metadata that plugins add to responses. */
+  readonly outputMetadata: (name: string) => boolean
+  /** The headers for a page of the server's own console, which needs no rule; undefined for other requests. */
+  readonly console?: ((headers: RequestHead['headers'], host: string) => ReplyHeaders | undefined) | undefined
+}
+
+export function withCors({ settings, log, outputMetadata, console }: WithCorsDeps): WithCors {
   return async (head, reply) => {
     const { origin } = head.headers
+    const own = console?.(head.headers, head.host)
+    if (own) return { ...reply, headers: { ...reply.headers, ...own } }
     if (head.bucket === undefined || head.method === 'OPTIONS') return reply
     try {
       const rules = await settings.get(head.bucket, 'cors')

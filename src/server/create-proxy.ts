@@ -11,6 +11,7 @@ import { gatewayLinks, shareAddress } from '../s3/share.js'
 import { auditOf } from './audit.js'
 import { openBackends } from './backends.js'
 import { startBackground } from './background.js'
+import { consoleAccess } from './console/console-address.js'
 import { openContexts } from './context-factory.js'
 import { openPlugins } from './core-plugins.js'
 import { createHandle, type HandleDeps } from './handle.js'
@@ -80,18 +81,20 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     caches,
     closing,
   })
+  const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const parts: HandleDeps = {
     authenticate,
     table,
     links: gatewayLinks({ ...backends, shareUrl, region, isOwnKey: opened.isOwnKey }),
+    console,
     contexts,
     limits,
     traffic,
     bodies,
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: live.addressing,
-    withCors: withCors(settings, log, plugins.outputMetadata),
+    withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
     audit: options.audit && auditOf(options.audit, log),
     onDone: observed.ended,
   }

@@ -27,6 +27,7 @@ import type { GatewayLinks } from '../s3/share.js'
 import { taggingOfHeader } from '../s3/tagging/tags.js'
 import { describeRequest, type OnDone } from './access-log.js'
 import type { Audit } from './audit.js'
+import type { ConsoleAccess } from './console/console-address.js'
 import type { ContextFactory } from './context-factory.js'
 import { admitClient, type CallerAdmission, type Traffic } from './traffic/traffic.js'
 
@@ -34,6 +35,7 @@ export interface HandleDeps {
   readonly authenticate: Authenticate
   readonly table: OperationTable
   readonly links: GatewayLinks
+  readonly console: ConsoleAccess | undefined
   /** Creates the context of a request, which selects the gateway account. */
   readonly contexts: Pick<ContextFactory, 'for' | 'anonymous'>
   readonly limits: Limits
@@ -81,7 +83,8 @@ export function createHandle(deps: HandleDeps): Handle {
     try {
       head = readRequest(incoming, id, deps) // InvalidURI, InvalidBucketName, KeyTooLongError
       admission = admitClient(deps.traffic, head, incoming) // SlowDown
-      const link = await deps.links(head) // a link that the gateway has signed: it names no caller of ours
+      // A link that the gateway has signed, or a browser from the console: it names no caller of ours.
+      const link = (await deps.links(head)) ?? deps.console?.select(head)
       caller = link ? undefined : await callerOf(head, incoming, outgoing, deps) // SignatureDoesNotMatch, InvalidAccessKeyId
       admission?.identify(caller)
       if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) }
@@ -96,7 +99,9 @@ export function createHandle(deps: HandleDeps): Handle {
         failure = await whyDenied(failure, selected, head, context)
       reply = refusal(failure, selected, context, place())
     }
-    if (head) reply = await deps.withCors(head, reply)
+    reply = head
+      ? await deps.withCors(head, reply)
+      : withHeaders(reply, deps.console?.headersFor(incoming.headers, incoming.headers.host ?? '') ?? {})
     if (deps.audit) await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
     admission?.leave(sent.bytes)

@@ -14,6 +14,7 @@ import type { OperationTable } from '../plugins/table.js'
 import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
 import type { AuditLog } from './audit.js'
+import type { ConsoleAddress } from './console/console-address.js'
 import type { ScrapeFor } from './metrics/metrics-server.js'
 import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
@@ -142,6 +143,8 @@ export interface ProxyOptions {
   sealingKey?: Uint8Array | undefined
   /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */
   now?: () => number
+  /** The console whose pages may read the answers of this endpoint; default none. */
+  console?: ConsoleAddress | undefined
   /** Also serve the gateway's own paths (`/gateway/...`): JSON-RPC and web pages, never object data. Default false. */
   passthrough?: boolean
 }

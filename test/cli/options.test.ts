@@ -29,7 +29,7 @@ t.test('--version and --help', async (t) => {
   t.notMatch(limits.stdout, '--gateway-access-key')
   t.match(await runCli(['serve', '--help', 'nothing']), {
     code: 2,
-    stderr: /all, or one of the groups endpoint, gateway/,
+    stderr: /all, or one of the groups endpoint, console, gateway/,
   })
 
   const serve = await runCli(['serve', '-h', 'all'])

@@ -62,6 +62,7 @@ t.test('the Dockerfile', async (t) => {
     PATH: process.env.PATH,
     DEALGATE_DATA: join(context, 'data'),
     DEALGATE_PORT: String(port),
+    DEALGATE_CONSOLE_PORT: '0',
     DEALGATE_GATEWAY_PORT: '0',
     DEALGATE_PLATFORM_PORT: '0',
     DEALGATE_PAYMENT_PORT: '0',

@@ -61,7 +61,10 @@ t.test('the command of the unit tells systemd that it is ready, alive and about 
   t.equal(program, PROGRAM)
   const variables = settings(unit, 'Environment').flatMap((text) => text.split(' ').map((pair) => pair.split('=')))
   const config = join(folder, 'config.json')
-  writeFileSync(config, JSON.stringify({ port: 0, gatewayPort: 0, platformPort: 0, paymentPort: 0 }))
+  writeFileSync(
+    config,
+    JSON.stringify({ port: 0, consolePort: 'off', gatewayPort: 0, platformPort: 0, paymentPort: 0 }),
+  )
   const env = {
     ...Object.fromEntries(variables),
     PATH: process.env.PATH,

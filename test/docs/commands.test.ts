@@ -68,9 +68,10 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
   const scene: Scene = (await scenes[page]?.(t, folder)) ?? {}
   if (scene.skip !== undefined) return void t.pass(page, { skip: scene.skip })
   const [port, gatewayPort] = [await lastingPort(), await lastingPort()]
-  const [platformPort, paymentPort] = [await lastingPort(), await lastingPort()]
+  const [platformPort, paymentPort, consolePort] = [await lastingPort(), await lastingPort(), await lastingPort()]
   const rewrites = new Map([
     ['127.0.0.1:9000', `127.0.0.1:${port}`],
+    ['127.0.0.1:9001', `127.0.0.1:${consolePort}`],
     ['127.0.0.1:9100', `127.0.0.1:${gatewayPort}`],
     ['127.0.0.1:9200', `127.0.0.1:${platformPort}`],
     ['127.0.0.1:9300', `127.0.0.1:${paymentPort}`],
@@ -79,6 +80,7 @@ async function tryPage(t: Test, page: string, commands: readonly Command[]): Pro
   const environment = {
     ...(await readersEnvironment(t, folder, page)),
     DEALGATE_PORT: String(port),
+    DEALGATE_CONSOLE_PORT: String(consolePort),
     DEALGATE_GATEWAY_PORT: String(gatewayPort),
     DEALGATE_PLATFORM_PORT: String(platformPort),
     DEALGATE_PAYMENT_PORT: String(paymentPort),

@@ -67,7 +67,18 @@ function readJson(path: string) {
 export async function servesAwsCli(t: Test, node: string, installed: string, home: string) {
   mkdirSync(home)
   const cli = join(installed, readJson(join(installed, 'package.json')).bin.dealgate)
-  const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+  const ports = [
+    '--port',
+    '0',
+    '--console-port',
+    'off',
+    '--gateway-port',
+    '0',
+    '--platform-port',
+    '0',
+    '--payment-port',
+    '0',
+  ]
   const server = spawn(node, [cli, 'serve', ...ports, '--data', join(home, 'data'), '--print', 'json'], {
     env: environmentOfNpm(),
     stdio: ['ignore', 'pipe', 'ignore'],

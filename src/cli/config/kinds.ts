@@ -99,6 +99,15 @@ export function decimal(min: number, max: number): Kind<number> {
 
 export const port = integer(0, 65_535)
 
+/** A port, or none. */
+export const portOrOff: Kind<number | 'off'> = {
+  placeholder: 'number|off',
+  accepts: `${port.accepts}, or off`,
+  words: ['off'],
+  schema: () =>
+    z.union([z.literal('off'), port.schema()], { error: `must be a whole number from ${port.accepts}, or off` }),
+}
+
 export function choice<const T extends string>(...values: readonly T[]): Kind<T> {
   const accepts = values.join(', ')
   return {

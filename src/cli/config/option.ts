@@ -21,6 +21,7 @@ export interface Option<T = unknown> {
 
 type Group =
   | 'Endpoint'
+  | 'Console'
   | 'Gateway'
   | 'Platform'
   | 'Payment'

@@ -19,6 +19,7 @@ import {
   path,
   pluginUses,
   port,
+  portOrOff,
   quirks,
   regionName,
   secretKey,
@@ -122,6 +123,18 @@ export const options = Object.freeze({
 
   shareUrl: option('Endpoint', origin(), {
     help: 'Address in share links. If it is an address of this server, requests of share links are forwarded to the gateway. Without it, links contain the address of the gateway.',
+  }),
+
+  consolePort: option('Console', portOrOff, {
+    main: true,
+    default: 9001,
+    help: 'Port of the console, which is a page for browsers, on the address of the S3 endpoint; 0 selects a free port, off is none.',
+  }),
+  consoleUrl: option('Console', origin(), {
+    help: 'Address of the console as browsers reach it, if a reverse proxy stands before it: the origin whose pages may call the S3 endpoint. Without it, that is the port of the console on any name of this host.',
+  }),
+  consoleEndpoint: option('Console', origin(), {
+    help: 'Address of the S3 endpoint as browsers reach it, if a reverse proxy stands before it. Without it, the console calls the port of the endpoint on the host that serves the console.',
   }),
 
   gatewayUrl: option('Gateway', httpUrl(), {

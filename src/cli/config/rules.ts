@@ -86,6 +86,12 @@ export const rules: readonly Rule[] = [
       (name) => `${flagOf(name)} is for the embedded gateway: leave it out, or leave out ${flagOf('gatewayUrl')}`,
     )
   },
+  (given, value) => {
+    if (value('consolePort') !== 'off') return []
+    return (['consoleUrl', 'consoleEndpoint'] as const)
+      .filter(given)
+      .map((name) => `${flagOf(name)} is for the console: leave it out, or give ${flagOf('consolePort')} a port`)
+  },
   (given) => together(given, 'platformApiKey', 'platformAccessToken'),
   (given) => {
     if (!given('platformApiKey') || given('platformUrl')) return []

@@ -15,6 +15,8 @@ export interface Started {
   readonly platform: ShownPlatform | undefined
   /** URL of the storage payment API. */
   readonly payment: string | undefined
+  /** URL of the console, if there is one. */
+  readonly console?: string | undefined
   /** URL of the metrics, if they have a port of their own. */
   readonly metrics?: string | undefined
 }
@@ -25,11 +27,11 @@ export interface Started {
  * contain a secret from the environment or an earlier start.
  */
 export function banner(started: Started, config: Pick<Config, 'print' | 'data' | 'secretKey'>): string {
-  const { endpoint, region, keys, gateway, embedded, payment, metrics } = started
+  const { endpoint, region, keys, gateway, embedded, payment, console, metrics } = started
   const { accessKey } = keys
   const shown = keys.made ? { secretKey: keys.secretKey } : {}
   if (config.print === 'json')
-    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, metrics })}\n`
+    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, console, metrics })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
   const variables = { AWS_ACCESS_KEY_ID: keys.accessKey, AWS_DEFAULT_REGION: region, AWS_ENDPOINT_URL: endpoint }
   const paste =
@@ -39,7 +41,7 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   return `dealgate is ready.
 
   endpoint    ${endpoint}
-  access key  ${keys.accessKey}
+${console === undefined ? '' : `  console     ${console}\n`}  access key  ${keys.accessKey}
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}

@@ -11,13 +11,13 @@ import type { AccountKeys } from '../../gateway/account/log-in.js'
 import { pluginActionsOf } from '../../plugins/running-plugins.js'
 import { parseSealingKey } from '../../plugins/sealer.js'
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
+import type { ConsoleAddress } from '../../server/console/console-address.js'
 import { corePlugins } from '../../server/core-plugins.js'
 import { createProxy } from '../../server/create-proxy.js'
 import type { ScrapeFor } from '../../server/metrics/metrics-server.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from '../../server/proxy-options.js'
 import { serve } from '../../server/serve.js'
 import type { Reload } from '../../server/server-plugin.js'
-import { Certificates } from '../../server/tls.js'
 import type { TrafficBounds } from '../../server/traffic/gate.js'
 import type { WorkerOfServer } from '../../state/backend.js'
 import { describeError, Failure, listenFailure } from '../command.js'
@@ -29,7 +29,7 @@ import { obtainPlugins } from '../plugins/built-in-plugins.js'
 import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
 import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
-import { tlsFilesOf } from './server-options.js'
+import { certificatesOf, useCertificates } from './server-options.js'
 
 interface EndpointOptions {
   readonly config: Config
@@ -42,6 +42,8 @@ interface EndpointOptions {
   readonly worker?: WorkerOfServer
   /** Reloads the configuration of the whole server. */
   readonly reload: Reload
+  /** Where the console of the server is, if there is one. */
+  readonly console?: ConsoleAddress | undefined
   /** Starts or finds the gateway. Called when the plugins and keys are known to be in order. */
   readonly gateway: () => Promise<GatewayInUse>
 }
@@ -86,6 +88,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     reload: (requestId) => options.reload(requestId),
     plugins,
     pluginsChecked: true,
+    console: options.console,
   })
   cleanup.defer(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
@@ -127,24 +130,6 @@ async function settle(keys: KeptAccountKeys, log: Logger): Promise<void> {
       'the credentials file could not be given the current keys of the gateway accounts; trying again at the next start',
     )
   })
-}
-
-function useCertificates(tls: Certificates | undefined, next: Config): () => void {
-  try {
-    return tls?.prepare(tlsFilesOf(next)) ?? (() => {})
-  } catch (error) {
-    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
-  }
-}
-
-function certificatesOf(config: Config, log: Logger): Certificates | undefined {
-  const files = tlsFilesOf(config)
-  if (files.length === 0) return undefined
-  try {
-    return new Certificates(files, log)
-  } catch (error) {
-    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
-  }
 }
 
 /** An option that ProxyOptions has under the same name needs no line here. */

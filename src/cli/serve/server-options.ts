@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
+import type { Logger } from '../../common/log.js'
 import type { GatewayTls } from '../../gateway/gateway-call.js'
-import { type KeyPairFiles, readAuthorities, readKeyPair } from '../../server/tls.js'
+import { Certificates, type KeyPairFiles, readAuthorities, readKeyPair } from '../../server/tls.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 
@@ -12,6 +13,26 @@ export function workersOf({ workers }: Pick<Config, 'workers'>): number {
 /** The certificates of the S3 endpoint with their keys; none if it serves HTTP. */
 export function tlsFilesOf({ tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKey'>): readonly KeyPairFiles[] {
   return tlsCert.map((cert, i) => ({ cert, key: tlsKey[i] ?? '' }))
+}
+
+/** Reads other certificates. Returns what uses them from now on. Throws Failure. */
+export function useCertificates(tls: Certificates | undefined, next: Config): () => void {
+  try {
+    return tls?.prepare(tlsFilesOf(next)) ?? (() => {})
+  } catch (error) {
+    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
+  }
+}
+
+/** The certificates of the server; undefined if it serves HTTP. Throws Failure. */
+export function certificatesOf(config: Config, log: Logger): Certificates | undefined {
+  const files = tlsFilesOf(config)
+  if (files.length === 0) return undefined
+  try {
+    return new Certificates(files, log)
+  } catch (error) {
+    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
+  }
 }
 
 /** Reads the authorities and the client certificate for the gateway. Throws Failure. */

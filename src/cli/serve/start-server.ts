@@ -7,10 +7,11 @@ import type { LoadingServices } from '../../services/index.js'
 import type { Config } from '../config/config.js'
 import { recordServer } from '../running.js'
 import { banner, shownPlatform } from './banner.js'
+import { openConsole, shownConsole } from './console.js'
 import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
 import { openMetricsPort } from './observability.js'
-import { Reloader } from './reload.js'
+import { prepareAll, Reloader } from './reload.js'
 
 export interface StartOptions {
   /** For the embedded services. */
@@ -29,9 +30,23 @@ export async function startServer(
   const obtain = () => obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
   const metrics = new Metrics()
   cleanup.defer(processMetrics(metrics))
-  const reloader = new Reloader({ config, log, prepare: (next) => started.prepare(next) })
+  const reloader = new Reloader({
+    config,
+    log,
+    prepare: (next) => prepareAll([() => started.prepare(next), () => pages.prepare(next)]),
+  })
   const reload = (requestId: string) => reloader.reload('POST /-/reload', requestId)
-  const started = await startEndpoint({ config, log, cleanup, metrics, reload, gateway: obtain })
+  const pages = await openConsole(config, log, cleanup)
+  const started = await startEndpoint({
+    config,
+    log,
+    cleanup,
+    metrics,
+    reload,
+    console: pages.address,
+    gateway: obtain,
+  })
+  pages.begin(started.url)
   const scrape = async (accept?: string) => render(await metrics.snapshot(), accept)
   const scraped = await openMetricsPort({ config, scrape, log, cleanup })
   onReloadable?.(reloader)
@@ -40,5 +55,9 @@ export async function startServer(
   const { region, data } = config
   cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: gateway.platform?.url, payment }))
   const platform = await shownPlatform(gateway.platform)
-  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics: scraped }, config)
+  const console = shownConsole(pages.address)
+  return banner(
+    { gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics: scraped },
+    config,
+  )
 }

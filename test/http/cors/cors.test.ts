@@ -145,7 +145,7 @@ t.test('a response says on what it depends, and a failure does not change the an
       return [rule({})]
     },
   } as unknown as BucketSettings
-  const add = withCors(settings, createLogger({ level: 'silent' }), (name) => name === 'cid')
+  const add = withCors({ settings, log: createLogger({ level: 'silent' }), outputMetadata: (name) => name === 'cid' })
   const head = (headers: object, more = {}) => ({ headers, method: 'GET', bucket: 'b', ...more }) as RequestHead
   const reply = { status: 404, headers: { etag: 'x' } }
   t.equal(await add(head({ origin: 'http://a' }, { bucket: undefined }), reply), reply)

@@ -57,10 +57,13 @@ export async function startCli<Line>(
   return command
 }
 
-/** The environment of this process, with no variable of dealgate or aws-cli but those given. */
+/**
+ * The environment of this process, with no variable of dealgate or aws-cli but those given. Without a
+ * console, whose port is the same for all servers.
+ */
 export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(DEALGATE|AWS)_/.test(name))
-  return { ...Object.fromEntries(inherited), ...env }
+  return { ...Object.fromEntries(inherited), DEALGATE_CONSOLE_PORT: 'off', ...env }
 }
 
 /** A command that runs until it is stopped: `serve` or `services`. It can be started again. */

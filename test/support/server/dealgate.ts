@@ -29,6 +29,8 @@ interface StartLine extends Omit<Endpoint, 'secretKey'> {
   readonly gateway: string
   readonly platform: string
   readonly payment: string
+  /** Only with --console-port. */
+  readonly console?: string
   /** Only with --metrics-port. */
   readonly metrics?: string
   /** Only in the line of the start that makes the first user. */
@@ -85,6 +87,10 @@ export class Dealgate implements Endpoint {
   /** URL of the embedded storage payment API. */
   get payment(): string {
     return this.#command.line.payment
+  }
+  /** URL of the console; '' without --console-port. */
+  get console(): string {
+    return this.#command.line.console ?? ''
   }
   /** URL of the metrics; '' without --metrics-port. */
   get metrics(): string {

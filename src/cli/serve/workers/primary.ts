@@ -16,10 +16,11 @@ import type { Config } from '../../config/config.js'
 import { obtainKeys } from '../../keys/keys.js'
 import { recordServer } from '../../running.js'
 import { banner, shownPlatform } from '../banner.js'
+import { openConsole, shownConsole } from '../console.js'
 import { obtainGateway } from '../gateway.js'
 import { onReopen, openMetricsPort } from '../observability.js'
 import { endingMs } from '../process.js'
-import { Reloader } from '../reload.js'
+import { prepareAll, Reloader } from '../reload.js'
 import { workersOf } from '../server-options.js'
 import type { StartOptions } from '../start-server.js'
 import type { QuestionName, SharedServices } from './messages.js'
@@ -45,10 +46,17 @@ export async function startWorkers(
   cleanup.defer(() => lock.release())
   bringUpToDate(config.data)
   const keys = await obtainKeys(config)
+  const pages = await openConsole(config, log, cleanup)
   const gateway = await obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
   cleanup.defer(() => gateway.stop())
   const { url, embedded, payment } = gateway
-  const services: SharedServices = { gateway: url, embedded, platform: gateway.platform?.url, payment }
+  const services: SharedServices = {
+    gateway: url,
+    embedded,
+    platform: gateway.platform?.url,
+    payment,
+    console: pages.address,
+  }
 
   const own = new Metrics()
   cleanup.defer(processMetrics(own))
@@ -89,17 +97,23 @@ export async function startWorkers(
       }
     },
   })
-  const reloader: Reloader = new Reloader({ config, log, prepare: (next) => supervisor.prepare(next) })
+  const reloader: Reloader = new Reloader({
+    config,
+    log,
+    prepare: (next) => prepareAll([() => supervisor.prepare(next), () => pages.prepare(next)]),
+  })
   cleanup.defer(() => supervisor.stop())
   cleanup.defer(onReopen(() => supervisor.signal('SIGUSR2')))
   const endpoint = await supervisor.start()
+  pages.begin(endpoint)
   const scrape = async (accept?: string) => render(await metricsOfAll(), accept)
   const metrics = await openMetricsPort({ config, scrape, log, cleanup })
   onReloadable?.(reloader)
   const { region, data } = config
   cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: services.platform, payment }))
   const platform = await shownPlatform(gateway.platform)
-  return banner({ gateway: url, embedded, platform, payment, endpoint, keys, region, metrics }, config)
+  const console = shownConsole(pages.address)
+  return banner({ gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics }, config)
 }
 
 /** A port that is free now. */

@@ -1,0 +1,107 @@
+// Requests to the S3 endpoint. Everything that the console does goes through here, as a signed request.
+import { canonicalQuery, EMPTY_HASH, pathOf, sha256 } from './signer.js'
+import { parseXml } from './xml.js'
+
+const encoder = new TextEncoder()
+
+/** An error that the server has answered, or `NetworkError` if it has not. */
+export class ApiError extends Error {
+  constructor(code, message, { status = 0, requestId } = {}) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.requestId = requestId
+  }
+}
+
+/**
+ * What the endpoint is asked with: its address and a signer.
+ * @typedef {{ endpoint: string, signer: import('./signer.js').Signer }} Client
+ */
+
+/** The URL of a request. @param query names with values; one that is undefined is left out */
+export function urlOf({ endpoint }, { bucket, key, path, query = {} }) {
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
+  return `${endpoint}${path ?? pathOf(bucket, key)}${pairs.length > 0 ? `?${canonicalQuery(pairs)}` : ''}`
+}
+
+/**
+ * Sends a request, and again with the time of the server if this machine has another one. Throws ApiError.
+ * @param request { method?, bucket?, key?, path?, query?, headers?, body?, service?, signal? }
+ */
+export async function send(client, request) {
+  try {
+    return await sendOnce(client, request)
+  } catch (error) {
+    if (error.code !== 'RequestTimeTooSkewed' || !error.serverTime) throw error
+    client.signer.skew = error.serverTime - Date.now()
+    return sendOnce(client, request)
+  }
+}
+
+async function sendOnce(client, request) {
+  const { method = 'GET', service, signal } = request
+  const body = typeof request.body === 'string' ? encoder.encode(request.body) : request.body
+  const url = urlOf(client, request)
+  const hash = body === undefined ? EMPTY_HASH : await sha256(body)
+  const headers = await client.signer.sign({ method, url, headers: request.headers, hash, service })
+  // No cookie goes out, and none would count. A redirect is no answer of an S3 endpoint.
+  const options = { credentials: 'omit', cache: 'no-store', redirect: 'error', referrerPolicy: 'no-referrer' }
+  let response
+  try {
+    response = await fetch(url, { method, headers, body, signal, ...options })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw unreachable(client)
+  }
+  if (response.ok) return response
+  throw await errorOf(response.status, response.headers, await response.text().catch(() => ''))
+}
+
+export function unreachable({ endpoint }) {
+  return new ApiError('NetworkError', `No answer came from ${endpoint}. The server may be down, or out of reach.`)
+}
+
+/** The error in an answer. @param headers has `get` */
+export async function errorOf(status, headers, text) {
+  const about = { status, requestId: headers.get('x-amz-request-id') ?? undefined }
+  const error = new ApiError(...wordsOf(status, headers.get('content-type') ?? '', text), about)
+  error.serverTime = Date.parse(headers.get('date') ?? '') || undefined
+  return error
+}
+
+function wordsOf(status, type, text) {
+  try {
+    if (type.includes('json')) {
+      const { Code, Message } = JSON.parse(text)
+      return [Code, Message]
+    }
+    const root = parseXml(text)
+    const error = root.child('Error') ?? root
+    const code = error.get('Code')
+    if (code !== undefined) return [code, error.get('Message') ?? code]
+  } catch {
+    // A proxy in between has answered, or a HEAD, which has no document.
+  }
+  const known = { 403: 'AccessDenied', 404: 'NotFound', 412: 'PreconditionFailed' }
+  return [known[status] ?? `HTTP ${status}`, `The server answered with status ${status}.`]
+}
+
+/** Sends a request whose answer is a document of S3; undefined if it is empty. Throws ApiError. */
+export async function sendXml(client, request) {
+  const text = await (await send(client, request)).text()
+  if (text.trim() === '') return undefined
+  const root = parseXml(text)
+  // CompleteMultipartUpload and CopyObject may fail after the status 200 was sent.
+  if (root.name === 'Error') throw new ApiError(root.get('Code') ?? 'InternalError', root.get('Message') ?? '')
+  return root
+}
+
+/** Sends a request whose answer is JSON, as those beyond S3 are. Throws ApiError. */
+export async function sendJson(client, request) {
+  const headers = { accept: 'application/json', ...request.headers }
+  if (request.json === undefined) return (await send(client, { ...request, headers })).json()
+  const body = JSON.stringify(request.json)
+  const typed = { ...headers, 'content-type': 'application/json' }
+  return (await send(client, { method: 'POST', ...request, headers: typed, body })).json()
+}

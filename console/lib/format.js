@@ -1,0 +1,53 @@
+// How values look to people.
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+
+export function formatBytes(bytes) {
+  if (!Number.isFinite(bytes)) return ''
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${unit === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${UNITS[unit]}`
+}
+
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+/** @param time what Date takes */
+export function formatTime(time) {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? '' : dateTime.format(date)
+}
+
+export function formatCount(count, word, plural = `${word}s`) {
+  return `${count.toLocaleString()} ${count === 1 ? word : plural}`
+}
+
+/** Characters that are invisible, or change the order of those around them: they could disguise a name. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\u115f\u1160\u3164\uffa0]/u
+
+/** Splits a text into what is shown as it is, and marks for characters that are hidden: `{ mark: 'U+202E' }`. */
+export function visibleParts(text) {
+  const parts = []
+  let plain = ''
+  for (const character of text) {
+    if (!HIDDEN.test(character)) {
+      plain += character
+      continue
+    }
+    if (plain !== '') parts.push(plain)
+    plain = ''
+    parts.push({ mark: `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}` })
+  }
+  if (plain !== '') parts.push(plain)
+  return parts
+}
+
+/** The text with its marks, for titles and dialogs of the browser. */
+export function visibleText(text) {
+  return visibleParts(text)
+    .map((part) => (typeof part === 'string' ? part : `[${part.mark}]`))
+    .join('')
+}

@@ -1,0 +1,131 @@
+// Calls of S3 that several screens make. Each takes the client, which `session.value` is, and throws ApiError.
+import { send, sendXml } from './api.js'
+import { headerText } from './signer.js'
+import { element, fitsXml } from './xml.js'
+
+export async function listBuckets(client, signal) {
+  const root = await sendXml(client, { signal })
+  return (root.child('Buckets')?.all('Bucket') ?? []).map((bucket) => ({
+    name: bucket.get('Name'),
+    created: Date.parse(bucket.get('CreationDate')),
+  }))
+}
+
+/**
+ * One page of the objects and folders below a prefix.
+ * @param query { prefix, token, delimiter, max }: `delimiter` is `/` for folders, undefined for everything below
+ * @returns { folders: [prefix], objects: [{ key, size, modified, storageClass, etag }], next }
+ */
+export async function listObjects(client, bucket, { prefix, token, delimiter = '/', max = 1000 }, signal) {
+  const query = {
+    'list-type': 2,
+    'encoding-type': 'url',
+    'max-keys': max,
+    prefix: prefix || undefined,
+    delimiter: delimiter || undefined,
+    'continuation-token': token,
+  }
+  const root = await sendXml(client, { bucket, query, signal })
+  return {
+    folders: root.all('CommonPrefixes').map((folder) => decoded(folder.get('Prefix'))),
+    objects: root.all('Contents').map((object) => ({
+      key: decoded(object.get('Key')),
+      size: Number(object.get('Size')),
+      modified: Date.parse(object.get('LastModified')),
+      storageClass: object.get('StorageClass') ?? 'STANDARD',
+      etag: object.get('ETag'),
+    })),
+    next: root.get('NextContinuationToken'),
+  }
+}
+
+/** A key of an answer with `encoding-type=url`. */
+function decoded(text) {
+  return decodeURIComponent(text.replaceAll('+', ' '))
+}
+
+/** What HEAD tells about an object. @returns { size, type, modified, etag, storageClass, metadata, headers } */
+export async function headObject(client, bucket, key, signal) {
+  const { headers } = await send(client, {
+    method: 'HEAD',
+    bucket,
+    key,
+    headers: { 'x-amz-checksum-mode': 'ENABLED' },
+    signal,
+  })
+  const all = [...headers].map(([name, value]) => [name, headerText(value)])
+  const get = (name) => headers.get(name) ?? undefined
+  return {
+    size: Number(get('content-length')),
+    type: get('content-type'),
+    modified: Date.parse(get('last-modified')),
+    etag: get('etag'),
+    storageClass: get('x-amz-storage-class') ?? 'STANDARD',
+    metadata: all.flatMap(([name, value]) => (name.startsWith('x-amz-meta-') ? [[name.slice(11), value]] : [])),
+    checksums: all.flatMap(([name, value]) =>
+      /^x-amz-checksum-(?!type|mode)/.test(name) ? [[name.slice(15).toUpperCase(), value]] : [],
+    ),
+    headers: new Map(all),
+  }
+}
+
+/** Deletes up to 1000 keys. @returns [{ key, code, message }] of those that could not be deleted */
+export async function deleteObjects(client, bucket, keys) {
+  const failed = []
+  const inDocument = keys.filter(fitsXml)
+  if (inDocument.length > 0) {
+    const objects = inDocument.map((key) => element('Object', [element('Key', key)]))
+    const body = element('Delete', [...objects, element('Quiet', 'true')])
+    const headers = { 'x-amz-checksum-sha256': await checksumOf(body), 'content-type': 'application/xml' }
+    const root = await sendXml(client, { method: 'POST', bucket, query: { delete: '' }, headers, body })
+    for (const error of root?.all('Error') ?? [])
+      failed.push({ key: error.get('Key'), code: error.get('Code'), message: error.get('Message') })
+  }
+  for (const key of keys.filter((key) => !fitsXml(key))) {
+    await send(client, { method: 'DELETE', bucket, key }).catch(({ code, message }) =>
+      failed.push({ key, code, message }),
+    )
+  }
+  return failed
+}
+
+/** The SHA-256 of a document in base64, as headers state it. */
+export async function checksumOf(body) {
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+  return base64(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
+}
+
+export function base64(bytes) {
+  return btoa(String.fromCharCode(...bytes))
+}
+
+export function base64OfHex(digits) {
+  return base64(Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)))
+}
+
+/** Reads tags. @param place { bucket, key? }; @returns [[name, value]] */
+export async function readTags(client, place, signal) {
+  const root = await sendXml(client, { ...place, query: { tagging: '' }, signal }).catch(without('NoSuchTagSet'))
+  return (root?.child('TagSet')?.all('Tag') ?? []).map((tag) => [tag.get('Key'), tag.get('Value') ?? ''])
+}
+
+/** Replaces all tags. */
+export async function writeTags(client, place, tags) {
+  if (tags.length === 0) return void (await send(client, { method: 'DELETE', ...place, query: { tagging: '' } }))
+  const set = tags.map(([name, value]) => element('Tag', [element('Key', name), element('Value', value)]))
+  await writeDocument(client, place, 'tagging', element('Tagging', [element('TagSet', set)]))
+}
+
+/** Stores a document that configures a bucket or an object. */
+export async function writeDocument(client, place, query, body, type = 'application/xml') {
+  const headers = { 'content-type': type, 'x-amz-checksum-sha256': await checksumOf(body) }
+  await send(client, { method: 'PUT', ...place, query: { [query]: '' }, headers, body })
+}
+
+/** For `catch`: the absence of a document is no failure. */
+export function without(...codes) {
+  return (error) => {
+    if (codes.includes(error.code)) return undefined
+    throw error
+  }
+}

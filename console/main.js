@@ -1,0 +1,71 @@
+// Starts the console: signs in, then shows the screen that the address names.
+import { html, render } from './lib/html.js'
+import { matchPath, route } from './lib/router.js'
+import { readConfig, resume, session, signOut } from './lib/session.js'
+import { Name } from './parts/name.js'
+import { Notices } from './parts/notices.js'
+import { Page } from './parts/page.js'
+import { SignIn } from './screens/sign-in.js'
+import { screens } from './screens.js'
+
+const config = await readConfig()
+await resume()
+render(html`<${App} />`, document.getElementById('app'))
+
+function App() {
+  return session.value === null ? html`<${SignIn} config=${config} />` : html`<${Shell} />`
+}
+
+function Shell() {
+  return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+    <${Header} />
+    <${Notices} />
+    <main id="main" tabindex="-1"><${Screen} /></main>
+    ${screens.flatMap(({ Footer }) => (Footer ? [html`<${Footer} />`] : []))}`
+}
+
+function Header() {
+  const { path } = route.value
+  const { signer, readOnly } = session.value
+  return html`<header>
+    <span class="brand">dealgate</span>
+    <nav aria-label="Screens">
+      <ul>
+        ${screens
+          .filter(({ nav }) => nav)
+          .map(
+            (screen) =>
+              html`<li><a href=${`#${screen.path}`} aria-current=${current(screen, path)}>${screen.nav}</a></li>`,
+          )}
+      </ul>
+    </nav>
+    <div class="who">
+      <span class="quiet"><${Name} text=${signer.accessKeyId} />${readOnly ? ', read only' : ''}</span>
+      <button type="button" onClick=${() => signOut()}>Sign out</button>
+    </div>
+  </header>`
+}
+
+function current({ path: own }, path) {
+  if (path === own) return 'page'
+  return path.startsWith(`${own}/`) || (path === '/' && own === screens[0].path) ? 'true' : undefined
+}
+
+function Screen() {
+  const { path, query } = route.value
+  if (path === '/') {
+    const { View } = screens[0]
+    return html`<${View} params=${{}} query=${query} />`
+  }
+  for (const screen of screens) {
+    const params = matchPath(screen.path, path)
+    if (params) return html`<${screen.View} key=${path} params=${params} query=${query} />`
+  }
+  return html`<${Page} title="No such screen"><p>This address belongs to no screen of the console.</p><//>`
+}
+
+/** The hash names the screen: the link must not change it. */
+function skip(event) {
+  event.preventDefault()
+  document.getElementById('main').focus()
+}

@@ -1,0 +1,54 @@
+import { html, useState } from '../lib/html.js'
+import { Problem } from './load.js'
+
+let last = 0
+
+/** A label with its input. @param input properties of the input; @param hint shown below it */
+export function Field({ label, hint, kind = 'input', input, children }) {
+  const [id] = useState(() => `field-${++last}`)
+  const described = hint ? `${id}-hint` : undefined
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    <${kind} id=${id} aria-describedby=${described} ...${input}>${children}<//>
+    ${hint && html`<p class="hint" id=${described}>${hint}</p>`}
+  </div>`
+}
+
+/** A box with its label. */
+export function Check({ label, hint, input }) {
+  const [id] = useState(() => `check-${++last}`)
+  return html`<div class="field check">
+    <input type="checkbox" id=${id} aria-describedby=${hint ? `${id}-hint` : undefined} ...${input} />
+    <label for=${id}>${label}</label>
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+  </div>`
+}
+
+/**
+ * A form that does something once for each submission, and shows why it failed.
+ * @param action takes the values of the named inputs, as a FormData; what it throws is shown
+ * @param submit text of its button; @param danger for what cannot be undone; @param onCancel adds a button
+ */
+export function Form({ action, submit, danger, disabled, onCancel, children }) {
+  const [state, setState] = useState({})
+  const onSubmit = async (event) => {
+    event.preventDefault()
+    if (state.running) return
+    setState({ running: true })
+    try {
+      await action(new FormData(event.target))
+      setState({})
+    } catch (error) {
+      setState({ error })
+    }
+  }
+  return html`<form onSubmit=${onSubmit}>
+    ${children} ${state.error && html`<${Problem} error=${state.error} />`}
+    <div class="buttons">
+      <button class=${danger ? 'danger' : 'main'} disabled=${disabled || state.running}>
+        ${state.running ? 'Working…' : submit}
+      </button>
+      ${onCancel && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
+    </div>
+  </form>`
+}

@@ -1,0 +1,29 @@
+import { html, useEffect, useRef } from '../lib/html.js'
+import { route } from '../lib/router.js'
+
+/**
+ * A screen: its title in the window, and as the heading that has the focus after a change of the screen.
+ * @param title text; @param heading elements instead of it, where it contains a name
+ */
+export function Page({ title, heading, children }) {
+  const ref = useRef(null)
+  const { path } = route.value
+  useEffect(() => {
+    document.title = `${title} · dealgate`
+  }, [title])
+  useEffect(() => {
+    ref.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [path])
+  return html`<h1 tabindex="-1" ref=${ref}>${heading ?? title}</h1>
+    ${children}`
+}
+
+/** Links to what contains this screen. @param links [{ href, text }] */
+export function Crumbs({ links }) {
+  return html`<nav aria-label="Path" class="crumbs">
+    <ol>
+      ${links.map(({ href, text }, i) => html`<li><a href=${href} aria-current=${i === links.length - 1 ? 'page' : undefined}>${text}</a></li>`)}
+    </ol>
+  </nav>`
+}

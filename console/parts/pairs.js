@@ -1,0 +1,24 @@
+import { html, useEffect, useState } from '../lib/html.js'
+import { Form } from './form.js'
+
+/**
+ * Names with values, to be changed and saved together.
+ * @param pairs [[name, value]] as they are saved; @param word what one of them is; @param save takes the new ones
+ */
+export function PairsForm({ pairs, word, save }) {
+  const [rows, setRows] = useState(pairs)
+  useEffect(() => setRows(pairs), [pairs])
+  const change = (at, place, text) =>
+    setRows(rows.map((row, i) => (i === at ? row.map((old, j) => (j === place ? text : old)) : row)))
+  return html`<${Form} action=${() => save(rows)} submit=${`Save ${word}s`}>
+    ${rows.length === 0 && html`<p class="quiet">There is no ${word}.</p>`}
+    ${rows.map(
+      ([name, value], i) => html`<div class="pair">
+        <input aria-label=${`Name of ${word} ${i + 1}`} value=${name} required autocomplete="off" onInput=${(event) => change(i, 0, event.target.value)} />
+        <input aria-label=${`Value of ${word} ${i + 1}`} value=${value} autocomplete="off" onInput=${(event) => change(i, 1, event.target.value)} />
+        <button type="button" onClick=${() => setRows(rows.toSpliced(i, 1))} aria-label=${`Remove ${word} ${i + 1}`}>Remove</button>
+      </div>`,
+    )}
+    <button type="button" onClick=${() => setRows([...rows, ['', '']])}>Add ${word}</button>
+  <//>`
+}

@@ -1,0 +1,96 @@
+import { send } from '../lib/api.js'
+import { formatCount, formatTime, visibleText } from '../lib/format.js'
+import { html, useState } from '../lib/html.js'
+import { goTo, linkTo } from '../lib/router.js'
+import { listBuckets } from '../lib/s3.js'
+import { session } from '../lib/session.js'
+import { Confirm, Dialog } from '../parts/dialog.js'
+import { Field, Form } from '../parts/form.js'
+import { Loaded, useLoaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
+import { notify } from '../parts/notices.js'
+import { Page } from '../parts/page.js'
+import { Table } from '../parts/table.js'
+
+/** All buckets, with what makes and removes them. */
+function Buckets() {
+  const client = session.value
+  const buckets = useLoaded((signal) => listBuckets(client, signal), [client])
+  const [dialog, setDialog] = useState()
+  const close = () => setDialog(undefined)
+  const done = (text) => {
+    notify(text)
+    buckets.reload()
+  }
+  return html`<${Page} title="Buckets">
+    <div class="buttons">
+      <button type="button" class="main" onClick=${() => setDialog({ kind: 'create' })}>Create bucket</button>
+      <button type="button" onClick=${buckets.reload}>Refresh</button>
+    </div>
+    <${Loaded}
+      of=${buckets}
+      show=${(rows) => html`<p class="quiet">${formatCount(rows.length, 'bucket')}</p>
+        <${Table} caption="Buckets" rows=${rows} keyOf=${({ name }) => name} columns=${columns((name) => setDialog({ kind: 'delete', name }))} empty="There is no bucket yet, or none that you may see." />`}
+    />
+    <${OpenByName} />
+    ${dialog?.kind === 'create' && html`<${Create} onClose=${close} done=${done} />`}
+    ${dialog?.kind === 'delete' && html`<${Delete} name=${dialog.name} onClose=${close} done=${done} />`}
+  <//>`
+}
+
+function columns(onDelete) {
+  return [
+    {
+      name: 'Name',
+      by: ({ name }) => name,
+      cell: ({ name }) => html`<a href=${linkTo(['buckets', name, 'objects'])}><${Name} text=${name} /></a>`,
+    },
+    { name: 'Created', by: ({ created }) => created, cell: ({ created }) => formatTime(created) },
+    {
+      name: 'Actions',
+      cell: ({ name }) =>
+        html`<button type="button" class="danger" aria-label=${`Delete bucket ${visibleText(name)}`} onClick=${() => onDelete(name)}>Delete</button>`,
+    },
+  ]
+}
+
+/** For key pairs that may use a bucket but not list all of them. */
+function OpenByName() {
+  const action = async (values) =>
+    goTo(['buckets', values.get('bucket').trim(), 'objects'], { prefix: values.get('prefix').trim() })
+  return html`<details>
+    <summary>Open a bucket that is not listed</summary>
+    <${Form} action=${action} submit="Open">
+      <${Field} label="Name of the bucket" input=${{ name: 'bucket', required: true, autocomplete: 'off', spellcheck: false }} />
+      <${Field} label="Prefix" hint="If you may see only a part of it, such as reports/2026/." input=${{ name: 'prefix', autocomplete: 'off', spellcheck: false }} />
+    <//>
+  </details>`
+}
+
+const NAME = '[a-z0-9][a-z0-9.\\-]{1,61}[a-z0-9]'
+
+function Create({ onClose, done }) {
+  const action = async (values) => {
+    const name = values.get('name')
+    await send(session.value, { method: 'PUT', bucket: name })
+    onClose()
+    done(`The bucket ${name} was created.`)
+  }
+  return html`<${Dialog} title="Create bucket" onClose=${onClose}>
+    <${Form} action=${action} submit="Create" onCancel=${onClose}>
+      <${Field} label="Name" hint="3 to 63 lower-case letters, digits, dots and hyphens." input=${{ name: 'name', required: true, pattern: NAME, autocomplete: 'off', spellcheck: false }} />
+    <//>
+  <//>`
+}
+
+function Delete({ name, onClose, done }) {
+  const action = async () => {
+    await send(session.value, { method: 'DELETE', bucket: name })
+    done(`The bucket ${name} was deleted.`)
+  }
+  return html`<${Confirm} title="Delete bucket" word=${name} submit="Delete bucket" action=${action} onClose=${onClose}>
+    <p>The bucket <strong><${Name} text=${name} /></strong> is deleted with its settings. Only an empty bucket can be deleted: its objects stay until you delete them. This cannot be undone.</p>
+  <//>`
+}
+
+export const screens = [{ path: '/buckets', nav: 'Buckets', View: Buckets }]

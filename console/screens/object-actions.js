@@ -1,0 +1,147 @@
+// What can be done with selected objects. Each dialog gets { bucket, folder, items, done, onClose }.
+import { send, sendXml, urlOf } from '../lib/api.js'
+import { eachAtOnce, selectedObjects } from '../lib/below.js'
+import { formatCount } from '../lib/format.js'
+import { html, useState } from '../lib/html.js'
+import { deleteObjects, readTags, writeTags } from '../lib/s3.js'
+import { session } from '../lib/session.js'
+import { pathOf } from '../lib/signer.js'
+import { Confirm, Dialog } from '../parts/dialog.js'
+import { Check, Field, Form } from '../parts/form.js'
+import { Loaded, useLoaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
+import { notify, notifyError } from '../parts/notices.js'
+
+/** Requests to the server at the same time. */
+const AT_ONCE = 4
+/** From so many objects on, the name of the bucket has to be typed. */
+const MANY = 100
+const LINK_SECONDS = 300
+
+/** A URL from which anybody can download the object for some time, as a file and never as a page. */
+export function downloadLink(bucket, key, expires) {
+  const client = session.value
+  const name = key.slice(key.lastIndexOf('/') + 1)
+  const query = {
+    'response-content-type': 'application/octet-stream',
+    'response-content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`)}`,
+  }
+  return client.signer.presign({ url: urlOf(client, { bucket, key, query }), expires })
+}
+
+export async function downloadObject(bucket, key) {
+  try {
+    await send(session.value, { method: 'HEAD', bucket, key })
+    const link = document.createElement('a')
+    link.href = await downloadLink(bucket, key, LINK_SECONDS)
+    link.rel = 'noreferrer'
+    link.click()
+  } catch (error) {
+    notifyError(error)
+  }
+}
+
+/** Counts what is selected. */
+function useCount(bucket, items) {
+  const count = async (signal) => {
+    let number = 0
+    for await (const page of selectedObjects(session.value, bucket, items, signal)) number += page.length
+    return number
+  }
+  return useLoaded(count, [bucket])
+}
+
+export function DeleteObjects({ bucket, items, done, onClose }) {
+  const count = useCount(bucket, items)
+  const action = async () => {
+    const client = session.value
+    let deleted = 0
+    for await (const page of selectedObjects(client, bucket, items)) {
+      const failed = await deleteObjects(
+        client,
+        bucket,
+        page.map(({ key }) => key),
+      )
+      deleted += page.length - failed.length
+      if (failed.length > 0) {
+        done()
+        throw new Error(
+          `${failed[0].key}: ${failed[0].message}. ${formatCount(deleted, 'object')} were deleted before.`,
+        )
+      }
+    }
+    notify(`${formatCount(deleted, 'object')} deleted.`)
+    done()
+  }
+  if (count.value === undefined)
+    return html`<${Dialog} title="Delete objects" onClose=${onClose}><${Loaded} of=${count} show=${() => ''} /><//>`
+  const word = count.value >= MANY ? bucket : undefined
+  return html`<${Confirm} title="Delete objects" word=${word} submit=${`Delete ${formatCount(count.value, 'object')}`} action=${action} onClose=${onClose}>
+    <p>${formatCount(count.value, 'object')} of the bucket <strong><${Name} text=${bucket} /></strong> will be deleted. This cannot be undone: this server keeps no versions.</p>
+    <${Names} items=${items} />
+  <//>`
+}
+
+function Names({ items }) {
+  const shown = items.slice(0, 10)
+  return html`<ul>
+    ${shown.map(({ name, folder }) => html`<li><${Name} text=${name} />${folder ? ' and everything below' : ''}</li>`)}
+    ${items.length > shown.length && html`<li>and ${items.length - shown.length} more</li>`}
+  </ul>`
+}
+
+export function CopyObjects({ bucket, folder, items, done, onClose }) {
+  const [ready, setReady] = useState(0)
+  const action = async (values) => {
+    const client = session.value
+    const [target, prefix, moves] = [values.get('bucket').trim(), values.get('prefix'), values.has('move')]
+    if (target === bucket && prefix === folder) throw new Error('Source and target are the same.')
+    let copied = 0
+    for await (const page of selectedObjects(client, bucket, items)) {
+      await eachAtOnce(page, AT_ONCE, async ({ key }) => {
+        const headers = { 'x-amz-copy-source': pathOf(bucket, key) }
+        await sendXml(client, { method: 'PUT', bucket: target, key: prefix + key.slice(folder.length), headers })
+        if (moves) await send(client, { method: 'DELETE', bucket, key })
+        setReady(++copied)
+      })
+    }
+    onClose()
+    notify(`${formatCount(copied, 'object')} ${moves ? 'moved' : 'copied'}.`)
+    done()
+  }
+  const plain = { autocomplete: 'off', spellcheck: false }
+  return html`<${Dialog} title="Copy or move objects" onClose=${onClose}>
+    <${Form} action=${action} submit="Copy" onCancel=${onClose}>
+      <${Names} items=${items} />
+      <${Field} label="To bucket" input=${{ name: 'bucket', defaultValue: bucket, required: true, ...plain }} />
+      <${Field} label="To prefix" hint="Is put before the names, such as archive/2026/. An object of the same name there is replaced." input=${{ name: 'prefix', defaultValue: folder, ...plain }} />
+      <${Check} label="Move: delete each object once its copy exists" input=${{ name: 'move' }} />
+      ${ready > 0 && html`<p role="status">${formatCount(ready, 'object')} done</p>`}
+    <//>
+  <//>`
+}
+
+export function TagObjects({ bucket, items, done, onClose }) {
+  const action = async (values) => {
+    const client = session.value
+    const tag = [values.get('name').trim(), values.get('value')]
+    let tagged = 0
+    for await (const page of selectedObjects(client, bucket, items)) {
+      await eachAtOnce(page, AT_ONCE, async ({ key }) => {
+        const others = (await readTags(client, { bucket, key })).filter(([name]) => name !== tag[0])
+        await writeTags(client, { bucket, key }, [...others, tag])
+        tagged++
+      })
+    }
+    onClose()
+    notify(`${formatCount(tagged, 'object')} tagged.`)
+    done()
+  }
+  return html`<${Dialog} title="Tag objects" onClose=${onClose}>
+    <${Form} action=${action} submit="Set tag" onCancel=${onClose}>
+      <${Names} items=${items} />
+      <${Field} label="Tag" input=${{ name: 'name', required: true, maxlength: 128, autocomplete: 'off' }} />
+      <${Field} label="Value" hint="Other tags of the objects stay." input=${{ name: 'value', maxlength: 256, autocomplete: 'off' }} />
+    <//>
+  <//>`
+}

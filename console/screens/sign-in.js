@@ -1,0 +1,57 @@
+import { html } from '../lib/html.js'
+import { endpointOf, signedOutBecause, signIn } from '../lib/session.js'
+import { Check, Field, Form } from '../parts/form.js'
+
+/** The form for the key pair, or why there can be none. */
+export function SignIn({ config }) {
+  return html`<main id="main" class="narrow">
+    <h1>Sign in to dealgate</h1>
+    ${signedOutBecause.value && html`<p class="problem" role="status">${signedOutBecause.value}</p>`}
+    ${globalThis.isSecureContext ? html`<${KeyPair} config=${config} />` : html`<${Insecure} />`}
+  </main>`
+}
+
+function KeyPair({ config }) {
+  const action = (values) => {
+    const text = (name) => values.get(name)?.trim() || undefined
+    const pair = { accessKeyId: text('id'), secretAccessKey: text('secret'), sessionToken: text('token') }
+    return signIn(pair, { readOnly: values.has('read-only'), stay: values.has('stay') })
+  }
+  const plain = { spellcheck: false, autocapitalize: 'off' }
+  return html`<${Form} action=${action} submit="Sign in">
+      <${Field} label="Access key id" input=${{ name: 'id', required: true, autocomplete: 'username', ...plain }} />
+      <${Field}
+        label="Secret access key"
+        input=${{ name: 'secret', type: 'password', required: true, autocomplete: 'current-password', ...plain }}
+      />
+      <details>
+        <summary>I have temporary credentials</summary>
+        <${Field}
+          label="Session token"
+          hint="Only with temporary credentials, such as those of dealgate login."
+          input=${{ name: 'token', type: 'password', autocomplete: 'off', ...plain }}
+        />
+      </details>
+      <${Check} label="Read only" hint="The session can then change nothing, whatever the key pair may do." input=${{ name: 'read-only' }} />
+      <${Check} label="Stay signed in in this tab" hint="Keeps the session, not the key pair, until the tab is closed." input=${{ name: 'stay' }} />
+    <//>
+    <p class="quiet">
+      The endpoint is ${endpointOf(config)}. Your browser signs each request. The key pair is used once, to get a session of
+      12 hours, and is then forgotten. dealgate prints it when it starts for the first time and keeps it in
+      <code> keys.json</code> of its data folder.
+    </p>`
+}
+
+/** Browsers have the functions that make signatures only on https and on this machine. */
+function Insecure() {
+  return html`<div class="problem" role="alert">
+    <p><strong>This page needs https.</strong></p>
+    <p>
+      The console signs its requests in your browser. Browsers offer the functions for that only to pages that came over
+      https, or from the machine itself (<code>http://localhost</code>, <code>http://127.0.0.1</code>). Otherwise a
+      third party between could change this page and take your key.
+    </p>
+    <p>Start dealgate with <code>--tls-cert</code> and <code>--tls-key</code>, or put a reverse proxy with https before it, or open a tunnel:</p>
+    <pre>ssh -L 9001:127.0.0.1:9001 -L 9000:127.0.0.1:9000 ${location.hostname}</pre>
+  </div>`
+}

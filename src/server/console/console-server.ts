@@ -1,0 +1,143 @@
+import { readFile, stat } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { extname, join } from 'node:path'
+import { packageFolder, version } from '../../common/files/package-folder.js'
+import type { Logger } from '../../common/log.js'
+import { type Serving, serve } from '../serve.js'
+import type { TlsSource } from '../tls.js'
+import { nameOf, originAt } from './console-address.js'
+
+/** The S3 endpoint, as the pages of the console need to know it. */
+export interface ConsoleTarget {
+  /** Address at which this machine reaches it. */
+  readonly at: string
+  /** Its address for browsers, if it is another one: behind a reverse proxy. */
+  readonly url?: string | undefined
+  readonly region: string
+}
+
+export interface ConsoleOptions {
+  readonly host: string
+  /** 0 selects a free port. */
+  readonly port: number
+  readonly tls?: TlsSource | undefined
+  /** Undefined until the endpoint has started; the console answers 503 until then. */
+  readonly target: () => ConsoleTarget | undefined
+  readonly log: Logger
+}
+
+/** Its pages are few and small. */
+const MAX_CONNECTIONS = 256
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+}
+
+/** No dot but that of the type: no path leads out of the folder, and none to a hidden file. */
+const FILE = /^(?:\/[A-Za-z0-9-]+)+\.(?:html|js|css|svg|txt)$/
+
+/**
+ * Serves the files of the folder `console`, and what they need to find the S3 endpoint. They are read at each
+ * request, so that a changed file needs no restart. Rejects with the system error if it cannot listen.
+ */
+export function serveConsole(options: ConsoleOptions): Promise<Serving> {
+  const { host, port, tls, target, log } = options
+  const folder = join(packageFolder(), 'console')
+  const handler = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    answer(incoming, outgoing, folder, target()).catch((err) => {
+      log.error({ err }, 'a file of the console cannot be sent')
+      outgoing.destroy()
+    })
+  }
+  return serve({ handler, host, port, tls, connections: { total: MAX_CONNECTIONS } })
+}
+
+async function answer(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  folder: string,
+  target: ConsoleTarget | undefined,
+): Promise<void> {
+  const [path = ''] = (incoming.url ?? '').split('?')
+  if (incoming.method !== 'GET' && incoming.method !== 'HEAD') return refuse(outgoing, 405, { allow: 'GET, HEAD' })
+  if (target === undefined) return refuse(outgoing, 503, { 'retry-after': '1' })
+  const headers = securityHeaders(target, incoming.headers.host ?? '')
+  if (path === '/config.json') {
+    const { url, at, region } = target
+    const { port, protocol } = new URL(at)
+    const text = JSON.stringify({ endpoint: url ?? null, scheme: protocol, port, region, version: version() })
+    return sendText(outgoing, text, { ...headers, 'content-type': 'application/json' }, incoming.method)
+  }
+  const name = path === '/' ? '/index.html' : path
+  const file = FILE.test(name) ? await found(join(folder, name)) : undefined
+  if (file === undefined) return refuse(outgoing, 404, headers)
+  const etag = `"${file.size.toString(16)}-${file.mtimeMs.toString(16)}"`
+  const all = { ...headers, etag, 'content-type': TYPES[extname(name)] }
+  if (incoming.headers['if-none-match'] === etag) {
+    outgoing.writeHead(304, all).end()
+    return
+  }
+  sendText(outgoing, await readFile(join(folder, name)), all, incoming.method)
+}
+
+async function found(path: string): Promise<{ size: number; mtimeMs: number } | undefined> {
+  const facts = await stat(path).catch(() => undefined)
+  return facts?.isFile() ? facts : undefined
+}
+
+type Headers = Record<string, string | undefined>
+
+function sendText(outgoing: ServerResponse, body: Buffer | string, headers: Headers, method: string): void {
+  outgoing.writeHead(200, { ...headers, 'content-length': Buffer.byteLength(body) })
+  outgoing.end(method === 'HEAD' ? undefined : body)
+}
+
+function refuse(outgoing: ServerResponse, status: number, headers: Headers): void {
+  const body = `${status}\n`
+  outgoing.writeHead(status, { ...headers, 'content-type': 'text/plain', 'content-length': body.length }).end(body)
+}
+
+/**
+ * A page of the console loads its own files alone, sends requests to the S3 endpoint alone, and is in no frame. Bytes
+ * that are stored come only as `blob:` of a type that the page has chosen.
+ */
+function securityHeaders(target: ConsoleTarget, host: string): Headers {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' blob:",
+    'media-src blob:',
+    `connect-src 'self' ${endpointFor(target, host)}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ]
+  return {
+    'content-security-policy': policy.join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'cache-control': 'no-cache',
+  }
+}
+
+/** The endpoint as a source of a policy: at the host that the browser has asked, as the page finds it, too. */
+function endpointFor({ url, at }: ConsoleTarget, host: string): string {
+  if (url !== undefined) return new URL(url).origin
+  const place = new URL(at)
+  const name = nameOf(host)
+  if (name === undefined) return place.origin
+  // A policy cannot name an IPv6 address: https://www.w3.org/TR/CSP3/#grammardef-host-source
+  if (name.startsWith('[')) return `${place.protocol}//*${place.port && `:${place.port}`}`
+  return originAt(place, name)
+}

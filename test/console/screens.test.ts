@@ -1,0 +1,55 @@
+import t from 'tap'
+import { startBrowser, Tab } from '../support/programs/browser.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
+
+t.test('buckets and objects', async (t) => {
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  const tab = await Tab.open(t, browser, server)
+  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+
+  await tab.sees('Sign in to dealgate')
+  await accessible('sign-in')
+  await tab.signIn()
+  await tab.sees('There is no bucket yet')
+  await tab.click('button', 'Create bucket')
+  await tab.fill('Name', 'photos')
+  await tab.click('button', 'Create')
+  await tab.sees('The bucket photos was created')
+  await accessible('buckets')
+
+  for (const key of ['a.txt', 'b.json', 'folder/c.txt', 'folder/d%2520.txt', 'it%27s%20%3Cb%3E.txt']) {
+    const headers = { 'content-type': 'text/plain', 'x-amz-meta-colour': 'red', 'x-amz-tagging': 'kind=test' }
+    await send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.from('{"a":1}'), headers })
+  }
+  await tab.click('link', 'photos')
+  await tab.sees('1 folder and 3 objects on this page')
+  await accessible('objects')
+
+  await tab.click('link', 'b.json')
+  await tab.sees('Metadata')
+  await tab.click('button', 'Show a preview')
+  await tab.sees('"a": 1')
+  await accessible('an object')
+  await tab.page.evaluate('history.back()')
+
+  await tab.click('checkbox', "Select it's <b>.txt")
+  await tab.click('checkbox', 'Select folder/')
+  await tab.click('button', 'Delete…')
+  await tab.sees('3 objects of the bucket')
+  await accessible('a dialog')
+  await tab.click('button', 'Delete 3 objects')
+  await tab.sees('3 objects deleted')
+  await tab.sees('0 folders and 2 objects')
+  t.notMatch((await send(server, { method: 'GET', target: '/photos' })).body.toString(), /folder/)
+
+  await tab.goTo('#/buckets')
+  await tab.click('button', 'Delete bucket photos')
+  await tab.fill('Type photos to confirm', 'photos')
+  await tab.click('button', 'Delete bucket')
+  await tab.sees('BucketNotEmpty')
+  t.equal((await send(server, { method: 'HEAD', target: '/photos' })).status, 200)
+  t.same(tab.complaints, [])
+})

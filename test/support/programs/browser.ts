@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type ConsoleMessage, launch, type Page } from 'puppeteer-core'
+import type { Test } from 'tap'
+import type { Dealgate } from '../server/dealgate.js'
+import { findClient } from './run.js'
+
+/** Longest wait for anything in a page, ms: the machine may be busy. */
+const PATIENCE_MS = 60_000
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A browser for one test file; undefined, with the test skipped (failed with REQUIRE_CLIENTS=1), without Chromium. */
+export async function startBrowser(t: Test): Promise<Browser | undefined> {
+  const executablePath = await findClient(t, 'chromium')
+  if (executablePath === undefined) return undefined
+  const browser = await launch({
+    executablePath,
+    // A container has no user namespaces for the sandbox, and little shared memory.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+    protocolTimeout: 2 * PATIENCE_MS,
+  })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+type ConsoleServer = Pick<Dealgate, 'console' | 'accessKey' | 'secretKey'>
+
+/** Runs in each page, which has the types of a browser. */
+const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+  console.error('policy', violatedDirective, blockedURI, sample))`
+
+/** A tab of its own, without the cookies and storage of others. */
+export class Tab {
+  readonly page: Page
+  /** Errors and warnings of the page's log, exceptions, and violations of its policy. */
+  readonly complaints: string[] = []
+  readonly #server: ConsoleServer
+
+  private constructor(page: Page, server: ConsoleServer) {
+    this.page = page
+    this.#server = server
+    page.setDefaultTimeout(PATIENCE_MS)
+    page.on('console', (message) => this.#logged(message))
+    page.on('pageerror', (error) => this.complaints.push(String(error)))
+  }
+
+  static async open(t: Test, browser: Browser, server: ConsoleServer): Promise<Tab> {
+    const context = await browser.createBrowserContext()
+    t.teardown(() => context.close())
+    const tab = new Tab(await context.newPage(), server)
+    await tab.page.evaluateOnNewDocument(REPORT_VIOLATIONS)
+    await tab.page.goto(server.console)
+    return tab
+  }
+
+  /** What the browser itself logs for an answer with an error status is expected where a test makes one. */
+  #logged(message: ConsoleMessage): void {
+    if (!['error', 'warn'].includes(message.type())) return
+    if (/^Failed to load resource/.test(message.text())) return
+    this.complaints.push(message.text())
+  }
+
+  /** Signs in with the key pair of the server, or another one. */
+  async signIn(options: { pair?: { id: string; secret: string }; boxes?: readonly string[] } = {}): Promise<void> {
+    const { pair = { id: this.#server.accessKey, secret: this.#server.secretKey }, boxes = [] } = options
+    await this.fill('Access key id', pair.id)
+    await this.fill('Secret access key', pair.secret)
+    for (const box of boxes) await this.click('checkbox', box)
+    await this.click('button', 'Sign in')
+    await this.sees('Sign out')
+  }
+
+  /** Goes to a screen by its address, without a load of the page. */
+  async goTo(hash: string): Promise<void> {
+    await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+  }
+
+  /** Clicks what has this role and name for screen readers. */
+  async click(role: string, name: string): Promise<void> {
+    await this.page.locator(`::-p-aria([name="${name}"][role="${role}"])`).click()
+  }
+
+  /** Replaces the text of the input with this label. */
+  async fill(label: string, text: string): Promise<void> {
+    const input = await this.page.waitForSelector(`::-p-aria([name="${label}"][role="textbox"])`)
+    await input?.focus()
+    await this.page.keyboard.down('Control')
+    await this.page.keyboard.press('KeyA')
+    await this.page.keyboard.up('Control')
+    if (text === '') await this.page.keyboard.press('Backspace')
+    else await input?.type(text)
+  }
+
+  /** Waits until the page shows a text. */
+  async sees(text: string): Promise<void> {
+    await this.page
+      .waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`)
+      .catch(async (error) => {
+        throw new Error(
+          `${text} is not shown: ${error.message}\n${this.complaints.join('\n')}\n${await this.text().catch(String)}`,
+        )
+      })
+  }
+
+  /** Waits until the page shows a text no more. */
+  async missesAtLast(text: string): Promise<void> {
+    await this.page.waitForFunction(`!document.body.innerText.includes(${JSON.stringify(text)})`)
+  }
+
+  text(): Promise<string> {
+    return this.page.evaluate('document.body.innerText') as Promise<string>
+  }
+
+  /** The rules of axe that the screen breaks, in both themes. */
+  async accessibility(): Promise<string[]> {
+    const found: string[] = []
+    for (const value of ['light', 'dark']) {
+      await this.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
+      // By the debugger, which no policy of the page stops; it uses sinks that the policy forbids to the page itself.
+      found.push(
+        ...((await this.page.evaluate(`(async () => { if (!window.axe) { ${AXE} }
+          const { violations } = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+          return violations.map(({ id, nodes }) => ${JSON.stringify(value)} + ' ' + id + ': ' + nodes.map(({ html }) => html).join(' '))
+        })()`)) as string[]),
+      )
+    }
+    return found
+  }
+}
