@@ -67,7 +67,12 @@ export {
   quoted,
 } from './plugins/upstream/answers.js'
 export { countByState, spendGauges } from './plugins/upstream/gauges.js'
-export { PaidService, type PaidServiceOptions } from './plugins/upstream/paid-service.js'
+export {
+  OptionalService,
+  PaidService,
+  type PaidServiceOptions,
+  serviceOptions,
+} from './plugins/upstream/paid-service.js'
 export {
   type ProviderDocument,
   priceStatistics,
@@ -75,18 +80,6 @@ export {
   providerShape,
 } from './plugins/upstream/providers.js'
 export { type Found, SentRequests, type SentRequestsOptions } from './plugins/upstream/sent-requests.js'
-export {
-  AnswerLost,
-  OptionalService,
-  readAnswer,
-  repeatable,
-  type ServiceAnswer,
-  type ServiceCall,
-  ServiceClient,
-  type ServiceClientOptions,
-  serviceOptions,
-  unrepeatable,
-} from './plugins/upstream/service-client.js'
 export {
   type Actor,
   Attempts,
@@ -125,3 +118,13 @@ export type { Services, ServicesOptions } from './services/index.js'
 export async function startServices(options: ServicesOptions): Promise<Services> {
   return (await import('./services/index.js')).startServices(options)
 }
+export {
+  AnswerLost,
+  readAnswer,
+  repeatable,
+  type ServiceAnswer,
+  type ServiceCall,
+  ServiceClient,
+  type ServiceClientOptions,
+  unrepeatable,
+} from './common/service-client.js'

@@ -5,12 +5,12 @@ import { Writable } from 'node:stream'
 import type { GatewayAccount } from '../api/identity.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { makePrivateFolder, writePrivateFile } from '../common/files/private-file.js'
-import { readBounded } from '../common/http/bounded-text.js'
 import { createLogger } from '../common/log.js'
+import { type ServiceAnswer, ServiceClient } from '../common/service-client.js'
 import { parseDocument, type XmlNode } from '../common/xml.js'
 import { createGatewayPool } from '../gateway/account/create-gateway.js'
 import { awsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.js'
-import { Failure } from './command.js'
+import { describeError, Failure } from './command.js'
 import { type Config, ConfigError, variable } from './config/config.js'
 import { SecretReader } from './keys/key-commands.js'
 import type { LoginFlags } from './program.js'
@@ -121,32 +121,24 @@ async function firstLine(): Promise<string> {
   }
 }
 
-const PATIENCE_MS = 30_000
-const MAX_BYTES = 1024 * 1024
-
-export interface Received {
-  readonly status: number
-  readonly text: string
-}
-
 /**
- * Sends a form and receives a small answer. Follows no redirect, because the form has secrets.
- * @param what names the server in messages: `the task platform`
+ * Sends a form and receives a small answer.
+ * @param what names the server in messages: `task platform`
  * @throws Failure when there is no answer
  */
-export async function postForm(what: string, url: string, form: Readonly<Record<string, string>>): Promise<Received> {
+export async function postForm(
+  what: string,
+  url: string,
+  path: readonly string[],
+  form: Readonly<Record<string, string>>,
+): Promise<ServiceAnswer> {
+  const client = new ServiceClient({ service: what, url })
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      body: new URLSearchParams(form),
-      redirect: 'manual',
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    })
-    return { status: response.status, text: await readBounded(response, MAX_BYTES) }
+    return await client.send({ method: 'POST', path, body: { kind: 'form', fields: Object.entries(form) } })
   } catch (error) {
-    const { cause } = error as Error
-    const reason = cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : ''
-    throw new Failure(`Cannot reach ${what} at ${url}: ${reason || (error as Error).message}`, { cause: error })
+    throw new Failure(`Cannot reach the ${what} at ${url}: ${describeError((error as Error).cause)}`, { cause: error })
+  } finally {
+    await client.close()
   }
 }
 
@@ -178,7 +170,7 @@ async function prompt(question: string, instead: string, shown: boolean): Promis
 
 /** Signs in at a task platform. Resolves with the JWT. Throws Failure with the reason of the platform. */
 export async function signIn(platform: string, email: string, password: string): Promise<string> {
-  const { status, text } = await postForm('the task platform', `${platform}/auth/login`, { email, password })
+  const { status, text } = await postForm('task platform', platform, ['auth', 'login'], { email, password })
   const answer = objectOf(text)
   const token = answer?.auth_token
   if (status === 200 && typeof token === 'string' && token !== '') return token
@@ -210,7 +202,7 @@ const ROLE = 'arn:aws:iam::000000000000:role/platform-user'
 
 /** Exchanges a token of the platform for temporary credentials at an S3 endpoint. Throws Failure. */
 export async function assume(endpoint: string, token: string): Promise<Assumed> {
-  const { status, text } = await postForm('the S3 endpoint', `${endpoint}/`, {
+  const { status, text } = await postForm('S3 endpoint', endpoint, [], {
     Action: 'AssumeRoleWithWebIdentity',
     Version: '2011-06-15',
     RoleArn: ROLE,

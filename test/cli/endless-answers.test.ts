@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { postForm } from '../../src/cli/login.js'
 import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
 import { readBounded } from '../../src/common/http/bounded-text.js'
+import { ServiceClient } from '../../src/common/service-client.js'
 import { PlatformClient } from '../../src/services/gateway/deals/offline/platform-client.js'
 import type { Network } from '../../src/services/network/network.js'
 import { PlatformDealer } from '../../src/services/payment/dealing/platform-dealer.js'
@@ -44,8 +45,11 @@ t.test('no client takes an answer without an end', async (t) => {
   const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
   const dealer = new PlatformDealer({ url, token: async () => 'token' }, {} as Network)
   await t.rejects(new PaymentApi(url, 'dealgate.testnet', wallet).signIn(), { name: 'Failure' })
-  await t.rejects(postForm('the task platform', url, {}), { message: /more than 1048576 bytes/ })
-  await t.rejects(new PlatformClient(url, 'token', signal).task('task'), { name: 'PlatformFailure' })
-  await t.rejects(dealer.progress('task', signal), { name: 'TooLongError' })
+  await t.rejects(postForm('task platform', url, [], {}), { message: /more than 33554432 bytes/ })
+  await t.rejects(
+    new PlatformClient(new ServiceClient({ service: 'task platform', url }), 'token', signal).task('task'),
+    { name: 'PlatformFailure' },
+  )
+  await t.rejects(dealer.progress('task', signal), { name: 'AnswerLost' })
   await until('all connections are closed', () => open() === 0)
 })

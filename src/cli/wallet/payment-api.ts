@@ -1,12 +1,9 @@
-import { readBounded } from '../../common/http/bounded-text.js'
+import { type ServiceAnswer, ServiceClient } from '../../common/service-client.js'
 import { signText } from '../../services/payment/addresses.js'
 import { paymentOrderText } from '../../services/payment/billing.js'
 import { describeError, Failure } from '../command.js'
 import type { WalletKey } from './keystore.js'
 
-const TIMEOUT_MS = 30_000
-/** Largest answer, bytes. */
-const MAX_BYTES = 2 ** 20
 const CONFLICT = 409
 
 /** Other texts may be orders to pay, at this service or another, which the signature would make valid. */
@@ -27,6 +24,7 @@ export interface UploadToPay {
 /** The calls of the embedded storage payment API that a wallet needs to pay. Each throws Failure. */
 export class PaymentApi {
   readonly #url: string
+  readonly #client: ServiceClient
   readonly #network: string
   readonly #wallet: WalletKey
   #token: string | undefined
@@ -37,6 +35,7 @@ export class PaymentApi {
    */
   constructor(url: string, network: string, wallet: WalletKey) {
     this.#url = url.replace(/\/$/, '')
+    this.#client = new ServiceClient({ service: 'storage payment API', url: this.#url })
     this.#network = network
     this.#wallet = wallet
   }
@@ -108,10 +107,7 @@ export class PaymentApi {
   /** @param optional true: an unknown path gives undefined */
   async #call(path: string, body?: object, optional = false): Promise<Record<string, unknown> | undefined> {
     const response = await this.#send(path, body)
-    const answer: unknown = await readBounded(response, MAX_BYTES)
-      .then(JSON.parse)
-      .catch(() => undefined)
-    const { status, message, data } = (answer ?? {}) as { status?: unknown; message?: unknown; data?: unknown }
+    const { status, message, data } = (response.json ?? {}) as { status?: unknown; message?: unknown; data?: unknown }
     if (optional && response.status === 404) return undefined
     if (status !== 'success' || typeof data !== 'object' || data === null) {
       const reason = typeof message === 'string' ? message.slice(0, 500) : `its answer is HTTP ${response.status}`
@@ -120,15 +116,17 @@ export class PaymentApi {
     return data as Record<string, unknown>
   }
 
-  #send(path: string, body?: object): Promise<Response> {
-    const headers: Record<string, string> = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
-    return fetch(`${this.#url}/api/v1${path}`, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    }).catch((error) => {
-      throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${describeError(error)}`)
-    })
+  async #send(path: string, body?: object): Promise<ServiceAnswer> {
+    try {
+      return await this.#client.send({
+        method: body === undefined ? 'GET' : 'POST',
+        path: ['api', 'v1', ...path.split('/').slice(1)],
+        token: this.#token,
+        ...(body !== undefined && { body: { kind: 'json', value: { ...body } } }),
+      })
+    } catch (error) {
+      const reason = describeError((error as Error).cause)
+      throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${reason}`, { cause: error })
+    }
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { redact } from '../../common/log.js'
-import { repeatable, type ServiceAnswer, unrepeatable } from './service-client.js'
+import { repeatable, type ServiceAnswer, unrepeatable } from '../../common/service-client.js'
 import { TokenRefused } from './sign-in.js'
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])

@@ -1,8 +1,47 @@
+import { z } from 'zod'
 import type { PluginHost } from '../../api/plugin.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { ServiceClient, type ServiceClientOptions } from '../../common/service-client.js'
 import { SentRequests } from './sent-requests.js'
-import { OptionalService, type ServiceClient } from './service-client.js'
 import { Attempts, JobTokens } from './sign-in.js'
 import { openFilLedger, type SpendLedger } from './spend-ledger.js'
+
+/** Schemas of options that plugins with a service have. */
+export const serviceOptions = {
+  /** Address of the service; default none. */
+  url: () => z.url({ protocol: /^https?$/ }).optional(),
+  seconds: (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback),
+}
+
+/** The client of a service that the server may lack, made at its first use. */
+export class OptionalService {
+  readonly #options: () => Omit<ServiceClientOptions, 'url'> & { readonly url: string | undefined }
+  readonly #missing: string
+  #client: ServiceClient | undefined
+
+  /** @param missing message of the error where there is no service */
+  constructor(
+    options: () => Omit<ServiceClientOptions, 'url'> & { readonly url: string | undefined },
+    missing: string,
+  ) {
+    this.#options = options
+    this.#missing = missing
+  }
+
+  /** Throws S3Error NotImplemented if the server has no such service. */
+  get client(): ServiceClient {
+    const { url, ...options } = this.#options()
+    if (url === undefined) throw new S3Error('NotImplemented', { message: this.#missing })
+    this.#client ??= new ServiceClient({ ...options, url })
+    return this.#client
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.close()
+  }
+}
 
 export interface PaidServiceOptions {
   /** Name of the plugin, with which the names of its records begin. */

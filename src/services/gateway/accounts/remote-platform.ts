@@ -1,4 +1,4 @@
-import { callPlatform, type PlatformAnswer, type PlatformCall } from '../../http/call-platform.js'
+import { type ServiceAnswer, type ServiceCall, ServiceClient } from '../../../common/service-client.js'
 import type { PlatformUser, PlatformUsers } from '../deals/offline/platform-client.js'
 import { GatewayError } from '../errors.js'
 
@@ -10,8 +10,6 @@ export interface RemotePlatformOptions {
   readonly accessToken?: string
 }
 
-const PATIENCE_MS = 20_000
-const MAX_BYTES = 1024 * 1024
 const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/
 /** Part of its life after which a JWT of the server's own is replaced. */
 const USED_PART = 0.8
@@ -33,12 +31,14 @@ export class RemotePlatform implements PlatformUsers {
   /** As whom the gateway acts there; absent without an API key. */
   readonly login?: { readonly url: string; tokenFor(user: string | undefined): Promise<string | undefined> }
   readonly #url: string
+  readonly #client: ServiceClient
   /** Resolves once the platform has refused a wrong token. */
   #verifies: Promise<void> | undefined
   #own: Promise<OwnToken> | undefined
 
   constructor({ url, apiKey, accessToken }: RemotePlatformOptions) {
     this.#url = url.replace(/\/+$/, '')
+    this.#client = new ServiceClient({ service: 'task platform', url: this.#url })
     if (apiKey === undefined || accessToken === undefined) return
     this.login = {
       url: this.#url,
@@ -68,7 +68,7 @@ export class RemotePlatform implements PlatformUsers {
   }
 
   async #accepts(token: string): Promise<boolean> {
-    const { status } = await this.#ask({ method: 'GET', path: '/tasks?limit=1&offset=0', token })
+    const { status } = await this.#ask({ method: 'GET', path: ['tasks'], query: { limit: 1, offset: 0 }, token })
     if (status === 200) return true
     if (status === 401 || status === 403) return false
     throw new GatewayError('PlatformUnavailable')
@@ -93,8 +93,8 @@ export class RemotePlatform implements PlatformUsers {
     const asked = performance.now()
     const { status, json } = await this.#ask({
       method: 'POST',
-      path: '/user/api_keys/jwt',
-      body: new URLSearchParams(key),
+      path: ['user', 'api_keys', 'jwt'],
+      body: { kind: 'form', fields: Object.entries(key) },
     })
     const { jwt } = (membersOf(json)?.data ?? {}) as Members
     if (status === 401 || status === 403) throw new GatewayError('PlatformKeyRefused')
@@ -102,9 +102,9 @@ export class RemotePlatform implements PlatformUsers {
     return { token: jwt, until: asked + lifeOf(jwt) * USED_PART }
   }
 
-  async #ask(call: Pick<PlatformCall, 'method' | 'path' | 'token' | 'body'>): Promise<PlatformAnswer> {
+  async #ask(call: ServiceCall): Promise<ServiceAnswer> {
     try {
-      return await callPlatform(this.#url, { ...call, timeoutMs: PATIENCE_MS, maxBytes: MAX_BYTES })
+      return await this.#client.send(call)
     } catch (cause) {
       throw new GatewayError('PlatformUnavailable', {}, cause)
     }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
+import { readAtMost, readBeginning } from '../../../common/http/bounded-text.js'
 import { NetworkError } from '../network.js'
 import { IdleTimeoutError, KuboError, nodeError, unreachable } from './kubo-errors.js'
 
@@ -75,14 +76,9 @@ export class KuboClient {
     signal: AbortSignal | undefined,
     upload?: KuboUpload,
   ): Promise<Buffer> {
-    const chunks: Uint8Array[] = []
-    let length = 0
-    for await (const chunk of this.stream(command, query, signal, upload)) {
-      length += chunk.length
-      if (length > maxBytes) throw new KuboError(`The node answered "${command}" with more than ${maxBytes} bytes.`)
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks)
+    const bytes = await readAtMost(this.stream(command, query, signal, upload), maxBytes)
+    if (bytes) return bytes
+    throw new KuboError(`The node answered "${command}" with more than ${maxBytes} bytes.`)
   }
 
   /** Streams an answer. The timeout runs only while the node is waited for, not while the reader processes a chunk. */
@@ -126,7 +122,7 @@ export class KuboClient {
     })
     timeout.renew()
     if (answer.statusCode === 200) return answer
-    throw nodeError(answer.statusCode, await beginning(answer.body))
+    throw nodeError(answer.statusCode, (await readBeginning(answer.body, MAX_ANSWER_BYTES)).toString('utf8'))
   }
 }
 
@@ -137,18 +133,6 @@ async function* watched({ body, answerMs }: KuboUpload, timeout: IdleTimeout): A
     yield chunk
   }
   timeout.renew(answerMs)
-}
-
-/** Reads only as much of an answer as an error message needs. */
-async function beginning(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length >= MAX_ANSWER_BYTES) break
-  }
-  return Buffer.concat(chunks).toString('utf8', 0, MAX_ANSWER_BYTES)
 }
 
 interface Address {

@@ -1,12 +1,8 @@
-import { callPlatform, type PlatformCall } from '../../http/call-platform.js'
+import { type ServiceCall, ServiceClient } from '../../../common/service-client.js'
 import { parseFil } from '../../network/fil.js'
 import type { Network, Provider } from '../../network/network.js'
 import { pieceSizeOf } from '../../platform/units.js'
 import type { CarToStore, Dealer, TaskProgress } from './dealing.js'
-
-const TIMEOUT_MS = 30_000
-/** Largest answer, bytes: a task of one deal has less. */
-const MAX_BYTES = 2 ** 20
 
 /** Source of tasks that come from a storage payment API, by the interface of the task platform. */
 const SOURCE = '4'
@@ -33,17 +29,18 @@ export interface PlatformAccess {
 export class PlatformDealer implements Dealer {
   readonly #platform: PlatformAccess
   readonly #network: Network
+  readonly #client: ServiceClient
 
   constructor(platform: PlatformAccess, network: Network) {
     this.#platform = platform
     this.#network = network
+    this.#client = new ServiceClient({ service: 'task platform', url: platform.url })
   }
 
   async post(car: CarToStore, signal: AbortSignal): Promise<boolean> {
     const providers = (await this.#network.providers()).filter(({ minerId }) => !car.tried.includes(minerId))
     const provider = cheapest(providers, car.size)
     if (provider === undefined) return false
-    const form = new FormData()
     const fields = {
       task_name: `uploads-${car.task}`,
       is_public: '0',
@@ -53,15 +50,15 @@ export class PlatformDealer implements Dealer {
       fast_retrieval: 'true',
       source_id: SOURCE,
     }
-    for (const [name, value] of Object.entries(fields)) form.append(name, value)
     const row = [car.task, provider.minerId, car.payloadCid, car.url, car.md5, String(car.size)]
     const csv = `uuid,miner_id,payload_cid,file_source_url,md5,file_size\n${row.join(',')}\n`
-    form.append('file', new Blob([csv], { type: 'text/csv' }), `${car.task}.csv`)
-    return (await this.#call('POST', '/tasks', signal, form)) !== undefined
+    const file = { field: 'file', name: `${car.task}.csv`, type: 'text/csv', content: Buffer.from(csv) }
+    const body = { kind: 'multipart', fields: Object.entries(fields), file } as const
+    return (await this.#call({ method: 'POST', path: ['tasks'], body, signal })) !== undefined
   }
 
   async progress(task: string, signal: AbortSignal): Promise<TaskProgress> {
-    const answer = await this.#call('GET', `/tasks/${task}`, signal)
+    const answer = await this.#call({ method: 'GET', path: ['tasks', task], signal })
     const { task: shown, deal } = (answer?.data ?? {}) as { task?: { miner_id?: unknown } | null; deal?: unknown }
     const deals = (Array.isArray(deal) ? deal : []) as readonly ({ deal_cid?: unknown; status?: unknown } | null)[]
     const hasFailed = deals.length > 0 && deals.every((one) => FAILURES.includes(String(one?.status)))
@@ -72,25 +69,15 @@ export class PlatformDealer implements Dealer {
   }
 
   /** Undefined while there is no user to post as. */
-  async #call(
-    method: PlatformCall['method'],
-    path: string,
-    signal: AbortSignal,
-    body?: FormData,
-  ): Promise<PlatformAnswer | undefined> {
+  async #call(call: ServiceCall): Promise<PlatformAnswer | undefined> {
     const token = await this.#platform.token()
     if (token === undefined) return undefined
-    const bounds = { signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES }
-    const { status, json } = await callPlatform(this.#platform.url, {
-      method,
-      path,
-      token,
-      ...bounds,
-      ...(body && { body }),
-    })
+    const { status, json } = await this.#client.send({ ...call, token })
     const answer = (json ?? {}) as PlatformAnswer
     if (status !== 200 || json === undefined) {
-      throw new Error(`The task platform refuses ${method} ${path}: ${String(answer.message).slice(0, 500)}`)
+      throw new Error(
+        `The task platform refuses ${call.method} ${call.path.join('/')}: ${String(answer.message).slice(0, 500)}`,
+      )
     }
     return answer
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Quota } from '../../../../common/quota.js'
+import { ServiceClient } from '../../../../common/service-client.js'
 import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
 import { FIRST } from '../../accounts/accounts.js'
@@ -39,10 +40,12 @@ export class OfflineDesk {
   readonly #context: OfflineContext & SendContext
   readonly #underway = new Set<Underway>()
   readonly #slots = new Quota(SLOTS)
+  readonly #platform: ServiceClient
   #url = ''
 
   constructor(context: OfflineContext) {
     const { path } = context.names
+    this.#platform = new ServiceClient({ service: 'task platform', url: context.login.url })
     this.#context = { ...context, urlOf: ({ secret }) => `${this.#url}/${path}/car/${secret}` }
   }
 
@@ -234,7 +237,7 @@ export class OfflineDesk {
     const user = account === FIRST ? undefined : accounts.userOf(account)
     const token = account !== FIRST && user === undefined ? undefined : await login.tokenFor(user)
     if (token === undefined) throw new GatewayError('NoPlatformUser')
-    return new PlatformClient(login.url, token, signal)
+    return new PlatformClient(this.#platform, token, signal)
   }
 }
 

@@ -1,18 +1,15 @@
 import { z } from 'zod'
-import { callPlatform, type PlatformAnswer, type PlatformCall } from '../../../http/call-platform.js'
+import type { ServiceAnswer, ServiceCall, ServiceClient } from '../../../../common/service-client.js'
 import { type Network, NetworkError, type Provider } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { TaskForm } from './task-form.js'
 
-/** Longest call of the platform, ms. */
+/** Longest call of the platform, ms: it reads every deal of a posted task. */
 const CALL_MS = 120_000
 
 /** Deals asked for at once, and most deals of a task. */
 const PAGE = 1000
 const MAX_DEALS = 100_000
-
-/** Largest answer, bytes: a page of deals with long URLs. */
-const MAX_BYTES = 16 * 2 ** 20
 
 /** The platform does not take a task. */
 export class TaskRefusal extends Error {
@@ -47,12 +44,12 @@ export type TaskDetails = z.infer<typeof details>['data']
 
 /** Calls a task platform as one of its users. */
 export class PlatformClient {
-  readonly #url: string
+  readonly #client: ServiceClient
   readonly #token: string
   readonly #signal: AbortSignal
 
-  constructor(url: string, token: string, signal: AbortSignal) {
-    this.#url = url
+  constructor(client: ServiceClient, token: string, signal: AbortSignal) {
+    this.#client = client
     this.#token = token
     this.#signal = signal
   }
@@ -62,11 +59,13 @@ export class PlatformClient {
    * @param csv its deals
    */
   async post(form: TaskForm, uuid: string, csv: string): Promise<{ fileName: string; message: string }> {
-    const body = new FormData()
-    for (const [name, value] of Object.entries(form)) body.set(name, value)
-    body.set('uuid', uuid)
-    body.set('file', new Blob([csv], { type: 'text/csv' }), `${uuid}.csv`)
-    const { status, json } = await this.#call('POST', '/tasks', body)
+    const fields = Object.entries({ ...form, uuid })
+    const file = { field: 'file', name: `${uuid}.csv`, type: 'text/csv', content: Buffer.from(csv) }
+    const { status, json } = await this.#call({
+      method: 'POST',
+      path: ['tasks'],
+      body: { kind: 'multipart', fields, file },
+    })
     if (status >= 500 || status === 429) throw new PlatformFailure(messageOf(json, status))
     if (status !== 200) throw new TaskRefusal(status, messageOf(json, status))
     const { data, message } = parsed(posted, json)
@@ -87,21 +86,15 @@ export class PlatformClient {
   }
 
   async #page(uuid: string, offset: number): Promise<TaskDetails | undefined> {
-    const { status, json } = await this.#call('GET', `/tasks/${uuid}?limit=${PAGE}&offset=${offset}`)
+    const { status, json } = await this.#call({ method: 'GET', path: ['tasks', uuid], query: { limit: PAGE, offset } })
     if (status === 404) return undefined
     if (status !== 200) throw new PlatformFailure(messageOf(json, status))
     return parsed(details, json).data
   }
 
-  async #call(method: PlatformCall['method'], path: string, body?: FormData): Promise<PlatformAnswer> {
-    const bounds = { signal: this.#signal, timeoutMs: CALL_MS, maxBytes: MAX_BYTES }
-    const answer = await callPlatform(this.#url, {
-      method,
-      path,
-      token: this.#token,
-      ...bounds,
-      ...(body && { body }),
-    }).catch((cause) => {
+  async #call(call: ServiceCall): Promise<ServiceAnswer> {
+    const bounds = { token: this.#token, signal: this.#signal, timeoutMs: CALL_MS }
+    const answer = await this.#client.send({ ...call, ...bounds }).catch((cause) => {
       this.#signal.throwIfAborted()
       throw new PlatformFailure('The task platform cannot be reached, or its answer is too long.', { cause })
     })

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher, FormData, request } from 'undici'
-import { z } from 'zod'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from './errors/s3-error.js'
+import { readBounded } from './http/bounded-text.js'
 
 type Fields = Iterable<readonly [name: string, value: string]>
 
@@ -71,6 +71,8 @@ export function unrepeatable(error: unknown): unknown {
 
 /** Most bytes of an answer. */
 const MAX_ANSWER = 32 * 1024 * 1024
+/** How long a call may take, ms. */
+const CALL_MS = 30_000
 const CONNECTIONS = 32
 const CONNECT_MS = 10_000
 
@@ -79,12 +81,16 @@ export interface ServiceClientOptions {
   readonly service: string
   /** With a path, if the service has one. */
   readonly url: string
-  readonly timeoutMs: number
+  /** How long a call may take, ms; default 30 s. */
+  readonly timeoutMs?: number
   /** Name of the header with the token, in lower case; default `authorization`, with `Bearer`. */
   readonly tokenHeader?: string
 }
 
-/** The client of an HTTP service with answers in JSON. It repeats nothing and interprets no status. */
+/**
+ * The client of an HTTP service with answers in JSON, such as the task platform and the payment API. Repeats nothing,
+ * follows no redirect, interprets no status. Idle connections end by themselves and keep no process alive.
+ */
 export class ServiceClient {
   readonly #base: URL
   readonly #agent: Agent
@@ -99,7 +105,7 @@ export class ServiceClient {
   /** Throws S3Error UpstreamUnavailable if nothing was sent, AnswerLost if that is not certain. */
   async send(call: ServiceCall): Promise<ServiceAnswer> {
     const url = this.urlOf(call.path, call.query)
-    const limit = AbortSignal.timeout(call.timeoutMs ?? this.#options.timeoutMs)
+    const limit = AbortSignal.timeout(call.timeoutMs ?? this.#options.timeoutMs ?? CALL_MS)
     const { type, body } = encoded(call.body)
     try {
       const answer = await request(url, {
@@ -148,43 +154,6 @@ export class ServiceClient {
   }
 }
 
-/** Schemas of options that plugins with a service have. */
-export const serviceOptions = {
-  /** Address of the service; default none. */
-  url: () => z.url({ protocol: /^https?$/ }).optional(),
-  seconds: (min: number, max: number, fallback: number) => z.number().min(min).max(max).default(fallback),
-}
-
-/** The client of a service that the server may lack, made at its first use. */
-export class OptionalService {
-  readonly #options: () => Omit<ServiceClientOptions, 'url'> & { readonly url: string | undefined }
-  readonly #missing: string
-  #client: ServiceClient | undefined
-
-  /** @param missing message of the error where there is no service */
-  constructor(
-    options: () => Omit<ServiceClientOptions, 'url'> & { readonly url: string | undefined },
-    missing: string,
-  ) {
-    this.#options = options
-    this.#missing = missing
-  }
-
-  /** Throws S3Error NotImplemented if the server has no such service. */
-  get client(): ServiceClient {
-    const { url, ...options } = this.#options()
-    if (url === undefined) throw new S3Error('NotImplemented', { message: this.#missing })
-    this.#client ??= new ServiceClient({ ...options, url })
-    return this.#client
-  }
-
-  async close(): Promise<void> {
-    const client = this.#client
-    this.#client = undefined
-    await client?.close()
-  }
-}
-
 /** URL parsers remove segments of dots. No id has them. */
 function segmentOf(text: string): string {
   if (/^\.{0,2}$/.test(text)) throw new S3Error('InvalidArgument', { message: 'An id in the path is empty or dots.' })
@@ -217,20 +186,13 @@ function encoded(body: ServiceBody | undefined): Encoded {
   }
 }
 
-/** Reads the body of an answer. Rejects with RangeError beyond 32 MiB, and as the body does. */
+/** Reads the body of an answer. Rejects with TooLongError beyond 32 MiB, and as the body does. */
 export async function readAnswer(
   status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
   body: AsyncIterable<Uint8Array>,
 ): Promise<ServiceAnswer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > MAX_ANSWER) throw new RangeError(`the answer has more than ${MAX_ANSWER} bytes`)
-    chunks.push(chunk)
-  }
-  const text = Buffer.concat(chunks).toString('utf8')
+  const text = await readBounded({ body }, MAX_ANSWER)
   const retryAfter = headers['retry-after']
   return { status, text, json: parsed(text), retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
 }
