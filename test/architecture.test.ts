@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import t from 'tap'
+import ts from 'typescript'
 
 /**
  * Who may import what. Dependencies point one way, and one library is used in one place; the reasons stand beside each
@@ -71,6 +72,11 @@ const rules: readonly Rule[] = [
     rule: 'HTTP calls go through gateway/, the client of services, the webhook client or the Kubo client',
     from: /^(?!src\/gateway\/|src\/common\/service-client\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
     never: /^npm:undici$/,
+  },
+  {
+    rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
+    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough\/forward)|services\/http\/server|http\/relay|plugins\/contain|gateway\/calls\/rest-client|services\/platform\/daemon\/fetch-car|cli\/doctor\/gateway-mistakes)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    never: /^node:https?$/,
   },
   { rule: 'XML is read in common/xml.ts', from: /^(?!src\/common\/xml\.ts)/, never: /^npm:xml2js$/ },
   {
@@ -270,11 +276,49 @@ t.test('circles', (t) => {
 })
 
 t.test('global fetch', (t) => {
-  const calls = (text: string) => /(?<![\w.#`])fetch\(/.test(text.replace(/^\s*(\/?\*|\/\/).*$/gm, ''))
-  const callers = product.filter((file) => calls(files.get(file) ?? ''))
+  const callers = product.filter((file) => usesFetch(files.get(file) ?? ''))
   t.same(callers.sort(), GLOBAL_FETCH, 'all other requests go through a client with bounds')
-  t.ok(calls("const a = await fetch('http://a')"))
-  t.notOk(calls('this.fetch(a)'))
+  for (const text of [
+    "const a = await fetch('http://a')",
+    "globalThis.fetch('http://a')",
+    "globalThis['fetch']('http://a')",
+    'const f = fetch',
+    'const client = { fetch }',
+    'const { fetch: f } = globalThis',
+  ])
+    t.ok(usesFetch(text), text)
+  for (const text of ['this.fetch(a)', "import { fetch } from './client.js'", '// fetch', "const word = 'fetch'"])
+    t.notOk(usesFetch(text), text)
+  t.end()
+})
+
+/** Whether a text names `fetch` itself: not in an import, and not as a member of anything but the global object. */
+function usesFetch(text: string): boolean {
+  if (!text.includes('fetch')) return false
+  const isGlobal = (node: ts.Node) => ts.isIdentifier(node) && ['globalThis', 'global'].includes(node.text)
+  const names = (node: ts.Node): boolean => {
+    if (ts.isImportDeclaration(node)) return false
+    if (ts.isPropertyAccessExpression(node) && !isGlobal(node.expression)) return names(node.expression)
+    if (ts.isElementAccessExpression(node) && isGlobal(node.expression))
+      return ts.isStringLiteralLike(node.argumentExpression) ? node.argumentExpression.text === 'fetch' : true
+    return (ts.isIdentifier(node) && node.text === 'fetch') || ts.forEachChild(node, names) === true
+  }
+  return names(ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest))
+}
+
+t.test('comments name files that exist', (t) => {
+  const own = [...sources('src', 'plugins', 'test', 'bench').keys()]
+  const exists = (name: string) => own.some((file) => file === name || file.endsWith(`/${name}`))
+  const named = (text: string) =>
+    text
+      .split('\n')
+      .filter((line) => /^\s*(\/?\*|\/\/)/.test(line))
+      .flatMap((line) => line.replace(/\bhttps?:\S+/g, '').match(/[\w-][\w./-]*\.ts\b/g) ?? [])
+  const absent = product.flatMap((file) =>
+    named(files.get(file) ?? '').flatMap((name) => (exists(name) ? [] : [`${file}: ${name}`])),
+  )
+  t.same(absent, [])
+  t.same(named('/** See `list.ts`. */\n// https://a/b.ts\nconst a = "c.ts"\n * a/b.ts\n'), ['list.ts', 'a/b.ts'])
   t.end()
 })
 

@@ -15,7 +15,7 @@ export function isEvicted(storageClass: string | undefined): boolean {
   return storageClass === 'GLACIER' || storageClass === 'DEEP_ARCHIVE'
 }
 
-export const amountText = z
+const amountText = z
   .string()
   .refine(
     (text) => parseAmount(text) !== undefined,

@@ -54,10 +54,10 @@ export async function requireHealth({ host, copies }: Pick<DealDeps, 'host' | 'c
  * Parses a size as providers give it, to bytes: `34359738368`, `32GiB` or `16GB`; all units are powers of two on this
  * network. Undefined for any other text.
  */
-export function readSize(text: string): number | undefined {
+function readSize(text: string): number | undefined {
   const [, digits, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*$/i.exec(text) ?? []
   const power = UNITS[unit.toLowerCase()]
   return digits === undefined || power === undefined ? undefined : Number(digits) * 1024 ** power
 }
 
-export const UNITS: Readonly<Record<string, number>> = { '': 0, b: 0, k: 1, m: 2, g: 3, t: 4, p: 5 }
+const UNITS: Readonly<Record<string, number>> = { '': 0, b: 0, k: 1, m: 2, g: 3, t: 4, p: 5 }

@@ -33,7 +33,7 @@ export default definePlugin({
 })
 
 /** The operations of this plugin. */
-export function payOperations(deps: PayDeps): readonly AnyOperation[] {
+function payOperations(deps: PayDeps): readonly AnyOperation[] {
   const wallet = ofWallet(deps)
   return [
     createWalletNonce(deps),
@@ -61,7 +61,7 @@ export function payOperations(deps: PayDeps): readonly AnyOperation[] {
 }
 
 /** Uploads to be paid that were made through this server, and what they cost today. */
-export function payGauges(deps: PayDeps): readonly PluginGauge[] {
+function payGauges(deps: PayDeps): readonly PluginGauge[] {
   return [
     {
       name: 'uploads',

@@ -10,7 +10,7 @@ const MILLISECONDS: Readonly<Record<number, (digits: string) => number>> = {
 }
 
 /** A time in digits, in seconds, milli- or microseconds by their number, in RFC 3339; undefined for other text. */
-export function timeOf(digits: string): string | undefined {
+function timeOf(digits: string): string | undefined {
   if (!/^\d+$/.test(digits)) return undefined
   const time = MILLISECONDS[digits.length]?.(digits)
   return time === undefined ? undefined : `${new Date(time).toISOString().slice(0, 19)}Z`

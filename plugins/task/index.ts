@@ -28,7 +28,7 @@ export default definePlugin({
 })
 
 /** The operations of this plugin. */
-export function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
+function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
   return [
     createPlatformSession(deps),
     createApiKey(deps),

@@ -90,7 +90,7 @@ export async function issueJwt(client: ServiceClient, names: Names, key: Require
 }
 
 /** `sign-in`: only the JWT of a sign-in will do. */
-export type Use = 'any' | 'sign-in'
+type Use = 'any' | 'sign-in'
 
 interface CachedToken {
   readonly token: string

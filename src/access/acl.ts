@@ -2,25 +2,14 @@ import type { Acl, Grant, Group, Permission } from '../api/access.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Question, Verdict } from './question.js'
 
-export interface AclEvaluation {
+interface AclEvaluation {
   /** IgnorePublicAcls: grants to AllUsers and AuthenticatedUsers have no effect. */
   readonly ignorePublic?: boolean
 }
 
-/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl */
-export const CANNED_ACLS = [
-  'private',
-  'public-read',
-  'public-read-write',
-  'aws-exec-read',
-  'authenticated-read',
-  'bucket-owner-read',
-  'bucket-owner-full-control',
-  'log-delivery-write',
-] as const
-
 /**
- * Returns the grants of a canned ACL.
+ * Returns the grants of a canned ACL:
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl
  * @param owner canonical id of the owner of the new bucket or object
  * @param bucketOwner canonical id of the owner of the bucket that the object is in
  * @throws S3Error InvalidArgument for an unknown name, NotImplemented for aws-exec-read, which names a service of AWS

@@ -223,7 +223,7 @@ export interface FormFacts {
 }
 
 /** Checks of what the caller may do. */
-export interface Checks {
+interface Checks {
   /**
    * Throws AccessDenied unless the caller may read or write every key of the bucket; always throws for an anonymous
    * caller. Guards data of the whole bucket in `state`, such as rules and tags, which no gateway call guards. Does not

@@ -372,7 +372,7 @@ export interface CreationTimes {
 }
 
 /** What the gateway remembers of the state stores that were used with it. */
-export interface KnownStore {
+interface KnownStore {
   readonly known: boolean
   /** Whether it knows other stores. */
   readonly others: boolean

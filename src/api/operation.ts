@@ -111,7 +111,7 @@ export type Document = Readonly<Record<string, unknown>>
  * Selects the requests that a call answers: on a bucket or object by `?x-<plugin>[-resource]=`, on the service by a
  * path `/-/<plugin>/v1/...`.
  */
-export interface CallSelector<R extends Resource> {
+interface CallSelector<R extends Resource> {
   /** `PUT` only below `/-/`. */
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly resource: R

@@ -26,12 +26,12 @@ export interface Sessions {
 export type SessionToken = 'refuse' | 'ignore'
 
 /** The token as a request has it: the name of its header, parameter or field, and its value. */
-export interface SentToken {
+interface SentToken {
   readonly name: string
   readonly value: string
 }
 
-export interface SignerOptions {
+interface SignerOptions {
   readonly credentials: Credentials
   readonly sessions?: Sessions | undefined
   readonly sessionToken?: SessionToken | undefined

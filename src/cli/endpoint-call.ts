@@ -24,7 +24,7 @@ export interface Endpoint {
   readonly signer: Signer
 }
 
-export interface EndpointRequest {
+interface EndpointRequest {
   readonly method: 'GET' | 'POST'
   /** Below `/-/`, percent-encoded. */
   readonly path: string

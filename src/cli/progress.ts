@@ -32,7 +32,7 @@ export function partText(done: number, total: number): string {
 }
 
 /** Rounded down: 100 only at the end. */
-export function percentOf(done: number, total: number): number {
+function percentOf(done: number, total: number): number {
   return total > 0 ? Math.floor((Math.min(done, total) / total) * 100) : 100
 }
 

@@ -22,7 +22,7 @@ const runningServer = z.object({
   payment: z.string().optional(),
 })
 
-export type RunningServer = z.infer<typeof runningServer>
+type RunningServer = z.infer<typeof runningServer>
 
 /** The clock of the machine may be set while it runs. */
 const SAME_BOOT_MS = 10 * 60_000
@@ -42,7 +42,7 @@ export function recordServer(data: string, server: Omit<RunningServer, 'pid' | '
 }
 
 /** The server that runs with a data folder; undefined if none does, or in another container. */
-export function findServer(data: string): RunningServer | undefined {
+function findServer(data: string): RunningServer | undefined {
   const server = read(data)
   if (server === undefined || Math.abs(server.boot - (Date.now() - uptime() * 1000)) > SAME_BOOT_MS) return undefined
   try {

@@ -8,12 +8,12 @@ export interface Logging {
   readonly log: Logger
 }
 
-export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
+type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
 /** `auto`: text for a terminal, and JSON for everything else. */
-export type LogFormat = 'auto' | 'json' | 'text'
+type LogFormat = 'auto' | 'json' | 'text'
 
-export interface LogOptions {
+interface LogOptions {
   level: LogLevel
   /** Default: `json`. */
   format?: LogFormat

@@ -4,7 +4,7 @@ import { readBounded } from './http/bounded-text.js'
 
 type Fields = Iterable<readonly [name: string, value: string]>
 
-export type ServiceBody =
+type ServiceBody =
   | { readonly kind: 'json'; readonly value: Readonly<Record<string, unknown>> }
   | { readonly kind: 'form'; readonly fields: Fields }
   | {

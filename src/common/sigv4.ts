@@ -138,7 +138,7 @@ function comparePairs([nameA, valueA]: Pair, [nameB, valueB]: Pair): number {
   return valueA < valueB ? -1 : 1
 }
 
-export interface CanonicalRequest {
+interface CanonicalRequest {
   readonly method: string
   /** Canonical: see `canonicalPath`; or `uriEncode(path, true)`. */
   readonly path: string

@@ -211,7 +211,7 @@ function transportMessage(error: unknown): string {
 }
 
 /** `code` of a node or undici error, or of the first error inside an AggregateError. */
-export function errorCode(error: unknown): string {
+function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return ''
   if ('code' in error && typeof error.code === 'string') return error.code
   if (error instanceof AggregateError) return errorCode(error.errors[0])

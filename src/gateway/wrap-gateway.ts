@@ -4,7 +4,7 @@ import type { Gateway, GatewayCall } from '../api/gateway.js'
  * The right that a method needs. `some`: any right in the bucket. `look`: to read, or to write where a write looks at
  * the key that it is about to replace. `both`: to read and to write the whole bucket.
  */
-export type Needed = 'nothing' | 'some' | 'look' | 'read' | 'write' | 'both'
+type Needed = 'nothing' | 'some' | 'look' | 'read' | 'write' | 'both'
 
 /** What a method concerns: the gateway itself, a bucket, a key in it, or what its GatewayCall states. */
 interface Method {

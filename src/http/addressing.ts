@@ -24,14 +24,6 @@ export interface Addressing {
   readonly basePaths: readonly string[]
 }
 
-/** Path-style addressing only: every host is the service itself. */
-export const pathStyle: Addressing = Object.freeze({
-  domains: Object.freeze([]),
-  trustForwardedHost: false,
-  trustedProxies: Object.freeze([]),
-  basePaths: Object.freeze([]),
-})
-
 interface AddressingOptions {
   /** Hosts of this service, below which buckets have names of their own; default none. */
   readonly domains?: readonly string[] | undefined

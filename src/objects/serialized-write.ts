@@ -93,7 +93,7 @@ async function awaitOutcome(
 
 /**
  * Replaces the stamp of an unconfirmed record once the gateway shows the object. If this process ends before that, the
- * next request that looks at the object does it (`unconfirmed.ts`). Never rejects.
+ * next request that looks at the object does it (`find-object.ts`). Never rejects.
  * @param stamp the stamp of the unconfirmed record; a record with another stamp is left unchanged
  * @param logger who gets the lines about it
  */

@@ -56,7 +56,7 @@ export function authorizing(
 }
 
 /** Returns the access key of the gateway account that pays for a caller; '' for the server's own account. */
-export function payingAccount(caller: Caller | undefined): string {
+function payingAccount(caller: Caller | undefined): string {
   return caller?.identity.account?.accessKey ?? ''
 }
 

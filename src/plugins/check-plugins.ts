@@ -258,7 +258,7 @@ export function nameProblem(name: unknown): string | undefined {
 }
 
 /** First segments below `/-/` that the server uses or reserves, and names of plugins that it always has. */
-export const RESERVED = new Set([
+const RESERVED = new Set([
   'live',
   'ready',
   'health',
@@ -287,4 +287,4 @@ export const RESERVED = new Set([
  * Names that would collide with `?x-id` and `?x-amz-...`, because sub-resources of plugins begin with `x-` and the
  * plugin's name.
  */
-export const TAKEN = /^(id|amz|cloud|dealgate)(-|$)/
+const TAKEN = /^(id|amz|cloud|dealgate)(-|$)/

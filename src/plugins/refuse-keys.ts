@@ -7,7 +7,7 @@ import { type Query, repeatedParameter } from '../common/query.js'
 type Head = Pick<RequestHead, 'method' | 'resource' | 'query'>
 
 /** Query keys that select an operation. */
-export interface SubResources {
+interface SubResources {
   /**
    * Those that name a sub-resource or select a variant of an S3 operation. A key that the selected operation does not
    * declare is refused, even with a value and even on GET; other `name=value` pairs are ignored on GET, as in S3.

@@ -82,7 +82,7 @@ interface LifeTimes {
 const standard: LifeTimes = { startMs: 30_000, stopMs: 30_000 }
 
 /** Stops the started plugins in reverse order. Never rejects: errors and timeouts are logged. */
-export type StopPlugins = () => Promise<void>
+type StopPlugins = () => Promise<void>
 
 /**
  * Starts one plugin after the other. If one fails or takes too long, stops it and those before it, and throws

@@ -117,11 +117,6 @@ const refusals: readonly Refusal[] = [
   },
 ]
 
-/** Reasons by operation name, as predicates after "it is not implemented:". */
-export const refusalReasons: ReadonlyMap<string, string> = new Map(
-  refusals.flatMap(({ why, operations }) => operations.map(([name]) => [name, why])),
-)
-
 export const refusedOperations: readonly AnyOperation[] = refusals.flatMap(({ why, operations }) =>
   operations.map(([name, method, resource, query, params, header]) => {
     const operation: Operation = {

@@ -14,7 +14,7 @@ import type { Backends } from './backends.js'
 import type { ContextFactory } from './context-factory.js'
 import type { ProxyOptions } from './proxy-options.js'
 
-export interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
+interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: PluginSet
   readonly own: Context
   readonly ownerContext: ContextFactory['ofOwner']
@@ -65,7 +65,7 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
  * @param uploadExpiryMs age at which an incomplete multipart upload is aborted, ms; 0 for never
  * @returns a function that stops the sweeps without waiting for one under way
  */
-export function startSweeps(state: State, uploadExpiryMs: number, log: Logger): () => void {
+function startSweeps(state: State, uploadExpiryMs: number, log: Logger): () => void {
   const partChecksums = partChecksumRecords(state)
   const sweep = async (what: string, run: () => Promise<number>) => {
     try {

@@ -208,7 +208,7 @@ interface Access {
  * The context of one request. A class with getters, because most operations use few of its members: what the others
  * need is made when they ask for it.
  */
-export class RequestContext implements Context {
+class RequestContext implements Context {
   readonly creationTimes: Context['creationTimes']
   readonly server: Context['server']
   readonly limits: Context['limits']
@@ -308,7 +308,7 @@ function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
 }
 
 /** Creates the archive functions of a context; its caller's rights apply. */
-export function archiveAccess(context: Context): ArchiveAccess {
+function archiveAccess(context: Context): ArchiveAccess {
   return {
     presence: (object) => presenceOf(object, context.plugins.storageClasses),
     restore: (bucket, key, order, request) =>

@@ -9,7 +9,7 @@ import { defineCall } from '../plugins/calls/define-call.js'
 const source = 'docs/extensions.md#gateway'
 
 /** The calls about the gateway account that a caller acts as. */
-export interface GatewayCallsDeps {
+interface GatewayCallsDeps {
   /** The account of callers without one of their own. */
   readonly account: AccountSource
   calls(account: AccountSource): AccountCalls

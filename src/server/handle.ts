@@ -54,7 +54,7 @@ export interface HandleDeps {
 }
 
 /** Serves one request. Never rejects. */
-export type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /**
  * THE FLOW. Each line of the `try` is a step, with the errors by which it ends the request; an error becomes the reply.
@@ -84,9 +84,9 @@ export function createHandle(deps: HandleDeps): Handle {
       head = readRequest(incoming, id, deps) // InvalidURI, InvalidBucketName, KeyTooLongError
       admission = admitClient(deps.traffic, head, incoming) // SlowDown
       // A link that the gateway has signed, or a browser from the console: it names no caller of ours.
-      const link = (await deps.links(head)) ?? deps.console?.select(head)
+      const link = (await deps.links(head)) ?? deps.console?.select(head) // ServiceUnavailable
       caller = link ? undefined : await callerOf(head, incoming, outgoing, deps) // SignatureDoesNotMatch, InvalidAccessKeyId
-      admission?.identify(caller)
+      admission?.identify(caller) // SlowDown
       if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) }
       selected = link ?? select(deps.table, head, caller) // MethodNotAllowed, NotImplemented
       context = contextOf(deps.contexts, selected.operation, caller, head) // AccessDenied for unsigned requests

@@ -6,7 +6,7 @@ import { openingFailure } from '../common/opening-failure.js'
  * the folder is unusable; `STATE_URL`: the URL names no known kind of store; `STATE_UNREACHABLE`: the server does not
  * answer or refuses the connection.
  */
-export type StateErrorCode = 'DATA_IN_USE' | 'DATA_FOLDER' | 'STATE_URL' | 'STATE_UNREACHABLE'
+type StateErrorCode = 'DATA_IN_USE' | 'DATA_FOLDER' | 'STATE_URL' | 'STATE_UNREACHABLE'
 
 /** Thrown by `openState` only. Later failures are S3Errors, because they answer a request. */
 export class StateError extends Error {

@@ -3,7 +3,7 @@ import type { KnownStores } from '../api/gateway.js'
 import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 
-export interface GuardOptions {
+interface GuardOptions {
   /** Name for the log. */
   readonly store: string
   /** Time without any answer after which all waiting calls fail, ms. */

@@ -7,7 +7,7 @@ import type { FolderIdentity, FolderRecord } from './folder-record.js'
 import type { GatewayWitness, StoreIdentity } from './guard.js'
 import type { Table } from './records/table.js'
 
-export interface StoreCheckOptions {
+interface StoreCheckOptions {
   /** One table in each place that can be lost by itself, such as a table of a database. */
   readonly places: readonly Table<StoreIdentity>[]
   readonly folder: FolderRecord

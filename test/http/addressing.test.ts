@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { type Addressing, addressing, pathStyle } from '../../src/http/addressing.js'
+import { type Addressing, addressing } from '../../src/http/addressing.js'
 import { hoistedHeaders } from '../../src/http/headers.js'
 import { readRequest } from '../../src/http/read-request.js'
 import { defaultLimits } from '../../src/server/limits.js'
@@ -57,7 +57,7 @@ t.test('where the bucket stands', async (t) => {
     if (bucket === undefined) t.equal(head.bucket, undefined)
   }
   t.match(
-    read('photos.s3.example.com', '/bucket/a', pathStyle),
+    read('photos.s3.example.com', '/bucket/a', addressing({})),
     { bucket: 'bucket', key: 'a' },
     'no domains, no subdomains',
   )

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { type Addressing, addressing, pathStyle } from '../../src/http/addressing.js'
+import { type Addressing, addressing } from '../../src/http/addressing.js'
 import { readRequest } from '../../src/http/read-request.js'
 import { defaultLimits } from '../../src/server/limits.js'
 
-function read(target: string, host = 'localhost', by: Addressing = pathStyle) {
+function read(target: string, host = 'localhost', by: Addressing = addressing({})) {
   const incoming = { method: 'GET', url: target, headers: { host }, rawHeaders: ['Host', host], socket: {} }
   // No socket is needed to read a head.
   return readRequest(incoming as unknown as IncomingMessage, 'ID', { limits: defaultLimits, addressing: by })

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { CreateBucketCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { refusalReasons, refusedOperations } from '../../src/s3/refused.js'
+import { refusedOperations } from '../../src/s3/refused.js'
 import { allOperations } from '../support/server/all-operations.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { modes } from '../support/server/modes.js'
@@ -15,13 +15,22 @@ const implemented = new Map(
     .map((operation) => [operation.name, operation]),
 )
 
+const reasons = new Map(
+  await Promise.all(
+    refusedOperations.map(async ({ name, run }) => {
+      const refusal = await run(undefined as never, undefined as never).catch(({ message }) => String(message))
+      return [name, /: (.+)\.$/.exec(String(refusal))?.[1]] as const
+    }),
+  ),
+)
+
 /** What the table says of an operation. */
 function answerOf(name: string): { word: string; note: string } {
   const operation = implemented.get(name)
   if (operation) return { word: operation.partly === undefined ? 'supported' : 'partly', note: operation.partly ?? '' }
   const service = OTHER_SERVICES[name]
   if (service) return { word: 'refused', note: `\`${refusalOf(name)}\`: SDKs sign it for another service, ${service}` }
-  const why = refusalReasons.get(name)
+  const why = reasons.get(name)
   return { word: 'refused', note: `\`${refusalOf(name)}\`${why === undefined ? '' : `: ${why}`}` }
 }
 

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { openDatabase } from '../../src/services/database.js'
 import { abortableLimit } from '../../src/services/failure-counts.js'
 import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platform.js'
+import { openIndex } from '../../src/services/gateway/assemble.js'
+import { INDEX_FILE } from '../../src/services/gateway/store/schema.js'
 import { startServices } from '../../src/services/index.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { openWalletBook, steps as payment } from '../../src/services/payment/store.js'
@@ -141,6 +145,26 @@ t.test('released steps of the schemas do not change', async (t) => {
   t.same(platform.map(hashOf), RELEASED.platform, 'the task platform')
   const [first = ''] = payment
   t.not(hashOf(first.replace('TEXT', 'INTEGER')), hashOf(first))
+})
+
+/** The gateway's index has no steps: it gets the columns that it lacks at each start. */
+t.test('an index of the gateway as it was released gets all columns of a new one', async (t) => {
+  const sql = readFileSync('test/services/released-index.sql', 'utf8')
+  t.equal(hashOf(sql), '732d132fd6c493fa', 'what was released does not change')
+  const released = temporaryFolder(t)
+  openDatabase(join(released, INDEX_FILE), sql).close()
+  const columnsIn = (folder: string) => {
+    const db = openIndex(folder)
+    const rows = db
+      .prepare(`SELECT tables.name AS of, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden
+        FROM sqlite_schema AS tables, pragma_table_xinfo(tables.name) AS c WHERE tables.type = 'table' ORDER BY 1, 2`)
+      .all()
+    db.close()
+    return rows
+  }
+  const columns = columnsIn(temporaryFolder(t))
+  t.ok(columns.length > 80, `${columns.length} columns are compared`)
+  t.same(columnsIn(released), columns)
 })
 
 const never = new AbortController().signal

@@ -20,7 +20,7 @@ const EVICT_MS = 60 * 60_000
 const QUOTED = 500
 
 /** Outcome of a restore call; `late`: there is no answer yet. */
-export interface AskedBack {
+interface AskedBack {
   readonly outcome: 'here' | 'refused' | 'late'
   readonly message: string
 }
@@ -56,7 +56,7 @@ export async function askBack(
 }
 
 /** Outcome of an eviction call; `unknown`: look at the object. */
-export interface AskedToEvict {
+interface AskedToEvict {
   readonly outcome: 'gone' | 'refused' | 'unknown'
   readonly message: string
   /** The deal that was compared with the local copy, if the gateway names it. */

@@ -162,6 +162,6 @@ async function dealsBefore(client: DealClient, input: DealInput): Promise<readon
   return candidates(history.entries ?? [], input.terms)
 }
 
-export function keyOf(input: DealInput): string | undefined {
+function keyOf(input: DealInput): string | undefined {
   return 'key' in input ? input.key : undefined
 }

@@ -16,7 +16,7 @@ export const retrieveBucketResult = z.object({
   Failed: z.number().int(),
   Failures: z.array(failure).meta({ element: 'Failure' }).describe('The first hundred.'),
 })
-export type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
+type RetrieveBucketResult = z.output<typeof retrieveBucketResult>
 
 /** Entries per page of the listing; progress is recorded after each page. */
 const PAGE = 100

@@ -23,7 +23,7 @@ export const offlineDealResult = z.object({
   }),
   Message: z.string(),
 })
-export type OfflineDealResult = z.output<typeof offlineDealResult>
+type OfflineDealResult = z.output<typeof offlineDealResult>
 
 type OfflineJob = RunningJob<OfflineDealInput>
 

@@ -7,7 +7,7 @@ import type { DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput, RUN_SCHEDULE, type RunScheduleInput } from '../jobs/inputs.js'
 import { patiently, waitingLong } from '../records/sequence.js'
 
-export const runScheduleResult = z.object({
+const runScheduleResult = z.object({
   Bucket: z.string(),
   Schedule: z.string(),
   Due: z.string().describe('RFC 3339.'),

@@ -9,7 +9,7 @@ import { bringingBack, runPatiently } from '../records/sequence.js'
 /** Name of the job that retrieves an object from a deal and compares it. */
 export const VERIFY = 'deal:VerifyDeal'
 
-export interface VerifyInput {
+interface VerifyInput {
   readonly bucket: string
   readonly key: string
   /** Stamp of the object. */

@@ -56,7 +56,7 @@ export const offlineMembers = {
 }
 
 const stated = z.strictObject(offlineMembers)
-export type StatedOfflineTerms = z.output<typeof stated>
+type StatedOfflineTerms = z.output<typeof stated>
 
 /** Terms of the bucket's configuration. */
 export const offlineConfiguration = stated

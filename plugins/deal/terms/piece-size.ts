@@ -1,11 +1,11 @@
 /** Assumed bytes of an object per block of the packed file: smaller blocks need more headers and links. */
-export const BLOCK = 256 * 1024
+const BLOCK = 256 * 1024
 
 /** Bytes for the header of a block in the CAR and for its link in the node above. */
-export const PER_BLOCK = 128
+const PER_BLOCK = 128
 
 /** Bytes for the node of an object or folder and its name. */
-export const PER_OBJECT = 512
+const PER_OBJECT = 512
 
 export const GIB = 1n << 30n
 
@@ -20,7 +20,7 @@ export function estimatePieceSize(bytes: number, objects: number): number {
 }
 
 /** Smallest piece of the network, bytes: https://spec.filecoin.io/systems/filecoin_files/piece/ */
-export const MIN_PIECE = 128
+const MIN_PIECE = 128
 
 export function paddedSize(bytes: number, objects: number): number {
   const packed = bytes + (Math.ceil(bytes / BLOCK) + 1) * PER_BLOCK + objects * PER_OBJECT

@@ -6,7 +6,7 @@ import { apiPath, service } from '../service.js'
 import { SOURCE, sendAsWallet } from './send.js'
 
 /** The number of an upload in a path. Throws NoSuchUpload for any other text. */
-export function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {
+function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {
   if (/^[1-9]\d{0,14}$/.test(SourceFileUploadId)) return Number(SourceFileUploadId)
   throw noSuchUpload(SourceFileUploadId)
 }

@@ -272,7 +272,7 @@ export async function tellObject(
   }
 }
 
-export const MAX_NAME = 255
+const MAX_NAME = 255
 
 /** What an upload is ordered on. */
 export interface UploadTerms {
@@ -308,7 +308,7 @@ export const uploadResult = z.object({ Bucket: z.string(), Key: z.string(), ...m
 
 export type UploadResult = z.output<typeof uploadResult>
 
-export type Name = (typeof OUTPUT_METADATA)[number]
+type Name = (typeof OUTPUT_METADATA)[number]
 
 /** Metadata that GET and HEAD report of an uploaded object; a client that sends it does not store it. */
 export const OUTPUT_METADATA = ['pay-cid', 'pay-upload-id', 'pay-job'] as const

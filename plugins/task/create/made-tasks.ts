@@ -25,7 +25,7 @@ export interface TaskAttempt {
 }
 
 /** Ids of the jobs that created tasks from a bucket, the oldest first. */
-export interface BucketTasks {
+interface BucketTasks {
   readonly jobIds: readonly string[]
 }
 

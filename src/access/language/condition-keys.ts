@@ -5,7 +5,7 @@
  *
  * A key that is not here is refused: a Deny on a value that no request has would silently never apply.
  */
-const KEYS: ReadonlySet<string> = new Set([
+export const CONDITION_KEYS: readonly string[] = [
   'aws:currenttime',
   'aws:epochtime',
   'aws:principalaccount',
@@ -39,13 +39,11 @@ const KEYS: ReadonlySet<string> = new Set([
   's3:x-amz-server-side-encryption-aws-kms-key-id',
   's3:x-amz-storage-class',
   's3:x-amz-website-redirect-location',
-])
-
-/**
- * Keys that end with the name of a tag. Case does not matter there either, although it does in the tags themselves:
- * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition.html
- */
-const TAGS = ['s3:existingobjecttag/', 's3:requestobjecttag/']
+  // Followed by the name of a tag. Case does not matter there either, although it does in the tags themselves:
+  // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition.html
+  's3:existingobjecttag/',
+  's3:requestobjecttag/',
+]
 
 const MULTIVALUED = ['s3:requestobjecttagkeys']
 
@@ -56,12 +54,11 @@ const OF_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:max-keys': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
 }
 
-/** The keys that policies can name, in lower case. A key that ends in `/` is followed by the name of a tag. */
-export const CONDITION_KEYS: readonly string[] = [...KEYS, ...TAGS]
-
 /** @param key in lower case */
 export function isConditionKey(key: string): boolean {
-  return KEYS.has(key) || TAGS.some((prefix) => key.startsWith(prefix) && key.length > prefix.length)
+  return CONDITION_KEYS.some((known) =>
+    known.endsWith('/') ? key.startsWith(known) && key.length > known.length : key === known,
+  )
 }
 
 /** True if a request may have several values of the key. */

@@ -223,7 +223,7 @@ export function shown(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
-export function json(value: unknown): string {
+function json(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value)
   } catch (error) {

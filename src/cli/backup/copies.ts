@@ -211,7 +211,7 @@ export async function copyOpened(fd: number, to: string, onBytes?: OnBytes): Pro
 }
 
 /** Reads an open file from its start. Resolves with its SHA-256. @param take gets blocks whose memory is used again */
-export async function readOpened(fd: number, take: (block: Buffer) => Promise<void>): Promise<string> {
+async function readOpened(fd: number, take: (block: Buffer) => Promise<void>): Promise<string> {
   const hash = createHash('sha256')
   const buffer = Buffer.allocUnsafeSlow(BLOCK)
   for (let position = 0; ; ) {

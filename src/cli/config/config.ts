@@ -29,7 +29,7 @@ export class ConfigError extends Error {
   }
 }
 
-export interface ConfigSources {
+interface ConfigSources {
   /** Unparsed values of flags by camelCase name; `config` is the path of the config file. */
   readonly flags?: Readonly<Record<string, unknown>>
   /** Default: the environment of the process. An empty variable counts as absent. */

@@ -16,7 +16,7 @@ import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
 import { checkRequests, checkServer, type Finding } from './running-server.js'
 
-export interface Check {
+interface Check {
   readonly name: string
   /** True: needs only the server at `--endpoint-url`, and nothing of this machine. */
   readonly elsewhere?: true

@@ -20,7 +20,7 @@ const MAX_PENDING = 3
 /** Most former pairs that are remembered for requests that began with them. */
 const MAX_FORMER = 1000
 
-export interface KeptKeysOptions {
+interface KeptKeysOptions {
   readonly data: string
   /** The credentials file. */
   readonly credentials: string

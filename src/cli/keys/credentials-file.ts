@@ -8,7 +8,7 @@ import { createPrivateFile, makeFolders, makePrivateDatabase, syncFolder } from 
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 
-export type CredentialsConfig = Pick<Config, 'credentialsFile' | 'data'>
+type CredentialsConfig = Pick<Config, 'credentialsFile' | 'data'>
 
 /** The file of further key pairs: the configured one, else the one in the data folder. */
 export function credentialsPath({ credentialsFile, data }: CredentialsConfig): string {

@@ -8,7 +8,7 @@ import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 
 /** The S3 key pair of this server. */
-export interface KeyPair {
+interface KeyPair {
   readonly accessKey: string
   readonly secretKey: string
 }
@@ -21,7 +21,7 @@ export interface ObtainedKeys extends KeyPair {
 const KeysFile = z.object({ accessKey: z.string().min(3).max(128), secretKey: z.string().min(8).max(128) })
 
 /** The options that determine the keys. */
-export type KeysConfig = Pick<Config, 'accessKey' | 'secretKey' | 'data'>
+type KeysConfig = Pick<Config, 'accessKey' | 'secretKey' | 'data'>
 
 /** Returns the pair in the options, else the one in the data folder, else a new one that it keeps there. */
 export async function obtainKeys(config: KeysConfig): Promise<ObtainedKeys> {

@@ -5,7 +5,7 @@ import { keysFile, type ObtainedKeys } from '../keys/keys.js'
 import { exportLine, shellWord } from '../running.js'
 import type { PlatformInUse, SignIn } from './gateway.js'
 
-export interface Started {
+interface Started {
   readonly endpoint: string
   readonly region: string
   readonly keys: ObtainedKeys
@@ -65,7 +65,7 @@ Stop with Ctrl-C.
  * @param made the secret if this start generated it
  * @param configured the secret in the options
  */
-export function shownSecret(made: string | undefined, configured: string | undefined, file: string): string {
+function shownSecret(made: string | undefined, configured: string | undefined, file: string): string {
   return made ?? (configured === undefined ? `(kept in ${file})` : '(as configured)')
 }
 

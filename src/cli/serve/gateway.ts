@@ -38,7 +38,7 @@ export interface GatewayInUse {
   stop(): Promise<void>
 }
 
-export interface EmbeddedGateway extends GatewayInUse {
+interface EmbeddedGateway extends GatewayInUse {
   /** Returns the current account: clients of the gateway can change its keys. */
   readonly account: () => Promise<GatewayAccount>
   /** True if this start generated the key pair of the account. */
@@ -201,7 +201,7 @@ export async function withKnownStores<R>(
 }
 
 /** How the embedded storage payment API works, by the options. The rules of the options hold. */
-export function paymentWork(
+function paymentWork(
   config: Config,
 ): Pick<
   PaymentOptions,

@@ -6,13 +6,13 @@ import { type ScrapeFor, serveMetrics } from '../../server/metrics/metrics-serve
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
 
-export interface LogFilesOptions {
+interface LogFilesOptions {
   readonly config: Pick<Config, 'accessLogFile' | 'accessLogFormat' | 'auditLog'>
   readonly log: Logger
   readonly cleanup: CleanupStack
 }
 
-export interface LogFiles {
+interface LogFiles {
   readonly accessFormat: 'json' | 's3'
   /** Takes the lines of the access log; absent for the log of the server. */
   readonly accessLine?: (line: string) => void
@@ -77,7 +77,7 @@ export function onReopen(reopen: () => void): () => void {
   return () => process.off(REOPEN, reopen)
 }
 
-export interface MetricsPortOptions {
+interface MetricsPortOptions {
   readonly config: Pick<Config, 'metricsHost' | 'metricsPort'>
   readonly scrape: ScrapeFor
   readonly log: Logger

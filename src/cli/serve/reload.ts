@@ -29,7 +29,7 @@ export interface Prepared {
 /** Checks a configuration, and prepares it. Rejects for one that cannot be used. */
 export type Prepare = (next: Config) => Promise<Prepared>
 
-export interface ReloaderOptions {
+interface ReloaderOptions {
   /** As it was read at the start. */
   readonly config: Config
   readonly log: Logger
@@ -104,7 +104,7 @@ function flagsOf(names: readonly OptionName[]): string[] {
   return names.map(flagOf)
 }
 
-export interface Changes {
+interface Changes {
   /** What the server uses when the changes are applied. */
   readonly next: Config
   /** Options of `next` that differ from those in use. */
@@ -118,7 +118,7 @@ export interface Changes {
  * @param running in use
  * @param read from the sources
  */
-export function changesOf(running: Config, read: Config): Changes {
+function changesOf(running: Config, read: Config): Changes {
   const different = optionNames.filter((name) => !isDeepStrictEqual(running[name], read[name]))
   const mayChange = (name: OptionName) =>
     (options[name] as Option).live === true && (!isTls(name) || isSecure(running) === isSecure(read))
@@ -140,7 +140,7 @@ function isSecure({ tlsCert }: Config): boolean {
  * listener: what it has acknowledged is on the disk, and an end in order would write to the terminal.
  * @returns ends that
  */
-export function onHangup(reload: () => void): () => void {
+function onHangup(reload: () => void): () => void {
   const inTerminal = process.stdin.isTTY === true
   const onSignal = () => {
     if (!inTerminal || !terminalIsGone()) return reload()
@@ -271,7 +271,7 @@ export async function prepareAll(changes: readonly (() => Promise<Prepared>)[]):
   }
 }
 
-export interface RecordReloadOptions {
+interface RecordReloadOptions {
   readonly config: Pick<Config, 'auditLog'>
   readonly log: Logger
 }

@@ -15,7 +15,7 @@ export function isNonce(text: string): boolean {
 }
 
 /** An upload that can be paid for. */
-export interface UploadToPay {
+interface UploadToPay {
   readonly wCid: string
   /** Least payment, millionths of a stable coin. */
   readonly price: bigint

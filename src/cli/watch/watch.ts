@@ -20,7 +20,7 @@ export interface Row {
   readonly outcome: 'pending' | 'done' | 'failed'
 }
 
-export interface Table {
+interface Table {
   readonly head: readonly string[]
   readonly rows: readonly Row[]
   /** With `--print json`. */

@@ -112,7 +112,7 @@ const POLYNOMIALS = { CRC32: 0xedb88320n, CRC32C: 0x82f63b78n, CRC64NVME: CRC64N
 /**
  * Checksums of which the value for the whole follows from the values for the parts; the others require all bytes again.
  */
-export type CombinableChecksum = keyof typeof POLYNOMIALS
+type CombinableChecksum = keyof typeof POLYNOMIALS
 
 export function isCombinable(algorithm: ChecksumAlgorithm): algorithm is CombinableChecksum {
   return algorithm in POLYNOMIALS

@@ -6,7 +6,7 @@ import { createXXHash3, createXXHash64, createXXHash128, type IHasher } from 'ha
  */
 const engines = new Map<XxHashName, IHasher>()
 
-export type XxHashName = 'XXHASH64' | 'XXHASH3' | 'XXHASH128'
+type XxHashName = 'XXHASH64' | 'XXHASH3' | 'XXHASH128'
 
 /** Makes the instances, whose creation is asynchronous. */
 export async function prepareXxHash(): Promise<void> {

@@ -7,7 +7,7 @@ import { writePrivateFile } from './private-file.js'
 export const VERSION_FILE = 'version.json'
 
 /** Converts a folder of one version to the next. May run again after a crash, so it first looks what is left to do. */
-export type Upgrade = (folder: string) => void
+type Upgrade = (folder: string) => void
 
 /**
  * The steps from version 0, a folder without the file, to that of this program. A released step never changes; a new

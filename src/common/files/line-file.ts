@@ -9,7 +9,7 @@ const LINE_FEED = 10
 /** A write that pauses for longer is cut short. */
 const WRITING_MS = 20
 
-export interface LineFileOptions {
+interface LineFileOptions {
   readonly path: string
   /** Each line is on the disk when `write` resolves. Default false. */
   readonly durable?: boolean

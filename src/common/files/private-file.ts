@@ -130,6 +130,6 @@ export function restrictMode(path: string): void {
 }
 
 /** Tightens a SQLite database and its log: https://www.sqlite.org/tempfiles.html */
-export function restrictDatabase(file: string): void {
+function restrictDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) restrictMode(`${file}${suffix}`)
 }

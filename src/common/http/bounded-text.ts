@@ -1,5 +1,5 @@
 /** An answer has more bytes than its reader takes. */
-export class TooLongError extends Error {
+class TooLongError extends Error {
   override readonly name = 'TooLongError'
 }
 

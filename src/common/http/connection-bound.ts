@@ -18,7 +18,7 @@ const HEAD_MS = 10_000
 const SWEEP_MS = 1000
 
 /** Connections that one address may have open by default: others can connect while it has all of its own. */
-export function shareOf(total: number): number {
+function shareOf(total: number): number {
   return Math.ceil((total * 3) / 4)
 }
 

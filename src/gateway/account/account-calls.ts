@@ -9,7 +9,7 @@ import type { AccountKeys } from './log-in.js'
 import type { LogIn } from './session.js'
 
 /** What the gateway says about itself. Public versions leave some of it out. */
-export interface ServerFacts {
+interface ServerFacts {
   readonly version: string | undefined
   readonly memory: string | undefined
   readonly platform: string | undefined
@@ -22,13 +22,13 @@ export interface ServerFacts {
 }
 
 /** Bytes. */
-export interface StorageFacts {
+interface StorageFacts {
   readonly used: number
   readonly total: number | undefined
   readonly available: number | undefined
 }
 
-export interface NewKeys {
+interface NewKeys {
   readonly accessKey?: string
   /** Default: 40 random hex digits. */
   readonly secretKey?: string

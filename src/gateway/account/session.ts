@@ -198,7 +198,7 @@ export function isSameAccount(one: GatewayAccount, other: GatewayAccount): boole
   return one.accessKey === other.accessKey && one.secretKey === other.secretKey
 }
 
-export function tokenOf(result: RpcResult, method: string): string {
+function tokenOf(result: RpcResult, method: string): string {
   const token = result.token
   if (typeof token !== 'string' || token === '') throw nonsense(`answered ${method} without a token`)
   return token

@@ -51,7 +51,7 @@ export function leavesOpen(error: unknown): error is S3Error {
 }
 
 /** The part of a body that is still in memory because the gateway has not read it. */
-export interface Unsent {
+interface Unsent {
   readonly bytes: number
   /** Closes the connection, so that the gateway never gets the whole body. */
   cut(): void

@@ -9,7 +9,7 @@ import { NodeResponse, type RestResponse } from '../transport/response.js'
 const READ_AHEAD_BYTES = 1024 * 1024
 const MAX_FREE_SOCKETS = 64
 
-export interface RestOptions {
+interface RestOptions {
   readonly url: URL
   /** For an https: address. */
   readonly tls?: GatewayTls | undefined

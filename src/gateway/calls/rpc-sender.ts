@@ -255,15 +255,15 @@ async function send(
 }
 
 /** The error for an answer other than 200. */
-export function refusal(status: number, text: string, call: RpcCall): Error {
+function refusal(status: number, text: string, call: RpcCall): Error {
   return rpcFailure({ kind: 'http', status, text, headerCode: undefined, toCall: true }, call)
 }
 
-export function isJson(contentType: string | string[] | undefined): boolean {
+function isJson(contentType: string | string[] | undefined): boolean {
   return /^application\/json\b/i.test(String(contentType ?? ''))
 }
 
-export function answeredWithoutJson(call: RpcCall): Error {
+function answeredWithoutJson(call: RpcCall): Error {
   return nonsense(`answered ${call.method} without JSON`)
 }
 

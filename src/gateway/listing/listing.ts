@@ -16,15 +16,14 @@ const NOTHING: ListPage = Object.freeze({ entries: [], truncated: false })
 
 /**
  * One page of a bucket's listing, on any gateway. Throws S3Error. The way of a listing, from top to bottom:
- * 1. This file chooses between the two ways to list.
- * 2. `paged-listing.ts`: the gateway pages and sorts by itself.
- * 3. `level-listing.ts`: the gateway lists one whole level at a time, unsorted. `walk.ts` descends through the levels
- *   for listings without the gateway's delimiter; `level-cursor.ts` reads one level in order.
- * 4. `level-reader.ts` fetches a level: `listing-scanner.ts` parses the reply while it arrives and `list-entry.ts`
- *   checks each entry. `level.ts` holds the sorted level (`packed-entries.ts`, `sort-in-slices.ts`); `selection.ts`
- *   picks the requested part of a level that is too large.
- * 5. `snapshot-cache.ts` keeps levels for the next pages.
- * 6. `look-up.ts` finds a single entry by the same calls.
+ * 1. This file chooses between the two ways to list: `listPaged`, where the gateway pages and sorts by itself, and
+ *   `listByLevels`, where it lists one whole level at a time, unsorted.
+ * 2. `walk.ts` descends through the levels for listings without the gateway's delimiter; `level.ts` holds a sorted
+ *   level (`packed-entries.ts`) and reads it in order.
+ * 3. `level-reader.ts` fetches a level: `listing-scanner.ts` parses the reply while it arrives and checks each entry.
+ *   `selection.ts` picks the requested part of a level that is too large.
+ * 4. `snapshot-cache.ts` keeps levels for the next pages.
+ * 5. `look-up.ts` finds a single entry by the same calls.
  */
 export async function listPage(listing: LevelListing, bucket: string, query: ListQuery): Promise<ListPage> {
   const { features, source } = listing

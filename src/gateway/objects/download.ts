@@ -14,11 +14,11 @@ const ATTEMPTS = 3
 
 /**
  * See Gateway.download. The way of a body from the gateway, from top to bottom:
- * 1. This file chooses between the two ways to download.
- * 2. `download-directly.ts` needs one call, on gateways that describe the object with its bytes (`objectHead`).
- *   `download-listed.ts` lists the object first (`stat.ts`) and checks that the download agrees with the listing.
- * 3. `request-object.ts` sends the GET or HEAD and translates refusals.
- * 4. `range.ts` computes the byte positions; `download-body.ts` delivers exactly these bytes to a sink.
+ * 1. This file chooses between the two ways to download. `downloadDirectly` needs one call, on gateways that describe
+ *   the object with its bytes (`objectHead`). `downloadListed` lists the object first (`look-up.ts`) and checks that
+ *   the download agrees with the listing.
+ * 2. `object-request.ts` sends the GET or HEAD and translates refusals.
+ * 3. `download-body.ts` computes the byte positions, and delivers exactly these bytes to a sink.
  */
 export async function download(
   client: GatewayClient,

@@ -34,7 +34,7 @@ export interface UploadTarget extends Required<Subject> {
   objectMayHaveChanged(): void
 }
 
-export interface UploadClient {
+interface UploadClient {
   readonly rest: RestClient
   readonly names: BrandNames
   readonly session: Session

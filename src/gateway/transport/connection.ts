@@ -15,7 +15,7 @@ const TCP_KEEP_ALIVE_MS = 60_000
 /** A body up to this size is sent in one piece with its head, bytes. */
 const JOINED_BYTES = 8 * 1024
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly host: string
   readonly port: number
   /** Buffer for bytes that are processed immediately and not kept; one for all connections. */
@@ -43,7 +43,7 @@ export interface SentRequest {
  * One connection over plain HTTP, one request at a time. Reads bodies into reused buffers (`onread` of node:net), which
  * costs a third of node:http per byte: node:http allocates a new buffer for every 64 KiB and cannot avoid it.
  */
-export class Connection {
+class Connection {
   readonly #socket: Socket
   readonly #onFree: ConnectionOptions['onFree']
   #exchange: Exchange | undefined

@@ -11,7 +11,7 @@ const NOTHING = Buffer.alloc(0)
 const HEAD_END = '\r\n\r\n'
 
 /** The connection as an exchange needs it. */
-export interface Wire {
+interface Wire {
   /** Called when the head of the answer has arrived. */
   answering(): void
   resume(): void

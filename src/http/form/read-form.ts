@@ -53,7 +53,7 @@ export class FileSource {
 const MAX_FIELDS = 200
 
 /** A field of a form: its name and its text; for a file, also the name that the client gives it. */
-export interface SmallField {
+interface SmallField {
   readonly name: string
   readonly text: string
   readonly fileName?: string | undefined

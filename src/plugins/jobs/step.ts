@@ -38,9 +38,7 @@ export interface StepOptions {
 // biome-ignore lint/suspicious/noExplicitAny: each kind has an input of its own, which the frame only carries
 export type AnyKind = JobKind<any, unknown>
 
-/**
- * Longest pause between attempts to find out the outcome of a job, ms. Pauses double from ASK_FIRST_MS (outcome.ts).
- */
+/** Longest pause between attempts to find out the outcome of a job, ms. Pauses double from ASK_FIRST_MS. */
 const ASK_LAST_MS = HOUR_MS
 
 /** The same for attempts to decide whether a held job starts. */

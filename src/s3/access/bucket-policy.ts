@@ -33,7 +33,7 @@ function withRules(document: string, present: PublicAccess, bucket: string): str
 }
 
 /** A policy to store. */
-export interface NewPolicy {
+interface NewPolicy {
   readonly document: string
   readonly parsed: Policy
   /** Rules of the gateway that grant exactly the same; empty where none do. */

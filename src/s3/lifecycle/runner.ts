@@ -9,7 +9,7 @@ import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import { type PassDeps, passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
 
-export interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'state' | 'store'> {
+interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'state' | 'store'> {
   /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
   readonly ownerOf: (owned: Owned | undefined) => Promise<BucketOwner | undefined>
   readonly state: State
@@ -19,13 +19,13 @@ export interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | '
 }
 
 /** An account that owns buckets. */
-export interface BucketOwner {
+interface BucketOwner {
   readonly store: Store
   /** Throws unless the account owns the bucket: nothing is deleted in any other. */
   readonly requireOwner: RequireOwner
 }
 
-export interface Lifecycle {
+interface Lifecycle {
   /** Processes all buckets once. Never rejects. Does not start a second pass while one is in progress. */
   run(): Promise<void>
   /** Ends a pass in progress after the current object. */

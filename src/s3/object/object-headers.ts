@@ -11,7 +11,7 @@ import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class
 
 /**
  * Returns the response headers that GET and HEAD share, except the length.
- * @param checksum the checksum to return, if any: see told-checksum.ts
+ * @param checksum the checksum to return, if any: see `reportedChecksum`
  */
 export function objectHeaders(object: StoredObject, reporting: Reporting, checksum?: ObjectChecksum): ReplyHeaders {
   const headers: ReplyHeaders = {

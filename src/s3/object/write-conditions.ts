@@ -37,7 +37,7 @@ export const IF_MATCH_SIZE = 'x-amz-if-match-size'
 export const IF_MATCH_TIME = 'x-amz-if-match-last-modified-time'
 
 /** Conditions on the object that a removal finds, as sent. */
-export interface RemovalConditions {
+interface RemovalConditions {
   readonly etag: string | undefined
   /** Bytes. */
   readonly size: string | undefined

@@ -162,7 +162,7 @@ function accountOf({ a: [accessKey, secretKey] }: OfPlatform): GatewayAccount {
 /**
  * The key that seals sessions, 32 bytes: the first proxy that needs it makes it, and all proxies on the state share it.
  */
-export type SessionKey = () => Promise<Buffer>
+type SessionKey = () => Promise<Buffer>
 
 /** Reads the key once. The function throws S3Error ServiceUnavailable while the store of records does not answer. */
 export function sessionKey(state: Pick<State, 'records'>): SessionKey {
@@ -261,7 +261,7 @@ const MAX_BYTES = 64 * 1024
  * @param bound what the text belongs to: it opens only with the same
  * @returns base64url
  */
-export function seal(key: Buffer, text: string, bound: string): string {
+function seal(key: Buffer, text: string, bound: string): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
   cipher.setAAD(Buffer.from(bound))
@@ -270,7 +270,7 @@ export function seal(key: Buffer, text: string, bound: string): string {
 }
 
 /** Opens what `seal` has made; undefined for anything else. */
-export function open(key: Buffer, sealed: string, bound: string): string | undefined {
+function open(key: Buffer, sealed: string, bound: string): string | undefined {
   const bytes = Buffer.from(sealed, 'base64url')
   const start = 1 + NONCE_BYTES
   if (bytes[0] !== VERSION || bytes.length < start + TAG_BYTES) return undefined
@@ -302,7 +302,7 @@ export function principalOf({ accessKey }: Pick<GatewayAccount, 'accessKey'>): s
  * The identity of all sessions of one account; it has no key pair.
  * @param isOwn the account is the server's own
  */
-export function principal(account: GatewayAccount, isOwn: boolean): Identity {
+function principal(account: GatewayAccount, isOwn: boolean): Identity {
   return {
     accessKeyId: principalOf(account),
     secretAccessKey: '',

@@ -22,7 +22,7 @@ interface Entry {
   pending?: Promise<TokenStanding>
 }
 
-export interface StandingOptions {
+interface StandingOptions {
   /** Asks the gateway for the key pair of the holder of a token; undefined when it refuses the token. */
   readonly ask: (token: string) => Promise<GatewayAccount | undefined>
   /** Monotonic clock, ms. */

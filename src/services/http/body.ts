@@ -105,7 +105,7 @@ export interface HttpExchange {
 }
 
 /** How much of a body is taken. */
-export interface BodyBounds {
+interface BodyBounds {
   readonly maxBytes: number
   /** A body that stops arriving for this long is refused, ms. */
   readonly idleMs: number

@@ -25,7 +25,7 @@ interface FilePart {
 }
 
 /** The parts of a form, in their order. */
-export interface ReceivedForm<T> {
+interface ReceivedForm<T> {
   readonly fields: readonly Field[]
   readonly files: readonly { readonly field: string; readonly name: string; readonly taken: T }[]
 }

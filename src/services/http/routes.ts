@@ -12,7 +12,7 @@ interface Pattern {
 }
 
 /** A route, and the values of its path. */
-export interface Match<R> {
+interface Match<R> {
   readonly route: R
   readonly path: Readonly<Record<string, string>>
 }
@@ -49,7 +49,7 @@ export class RouteTable<R extends Pattern> {
 }
 
 /** A refusal of the method of a request. */
-export function notAllowed(allowed: readonly string[]): HttpError {
+function notAllowed(allowed: readonly string[]): HttpError {
   const list = allowed.join(', ')
   return new HttpError(405, `This path takes ${list}.`, ['Allow', list])
 }

@@ -32,7 +32,7 @@ export interface PackedDeal {
   readonly report: DealReport
 }
 
-export interface DealPackerDeps {
+interface DealPackerDeps {
   readonly pack: Pack
   readonly commit: Commit
   readonly staging: Staging

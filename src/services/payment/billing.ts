@@ -18,12 +18,12 @@ const orders = {
   deadline: 'deadline',
 } as const
 
-export type BillingOrder = keyof typeof orders
+type BillingOrder = keyof typeof orders
 
-export const billingOrders = Object.keys(orders) as BillingOrder[]
+const billingOrders = Object.keys(orders) as BillingOrder[]
 
 /** A payment, and the upload that it is for. */
-export interface Bill {
+interface Bill {
   readonly id: number
   readonly hash: string
   /** In the smallest units of the coin. */
@@ -38,7 +38,7 @@ export interface Bill {
 }
 
 /** Which payments of a wallet are listed. */
-export interface BillingFilter {
+interface BillingFilter {
   readonly wallet: string
   /** A part of the file name, in any case. */
   readonly fileName: string | undefined
@@ -50,7 +50,7 @@ const COLUMNS = `locks.id, hash, amount, unlocked,
 const TABLES = 'FROM locks JOIN uploads USING (w_cid) JOIN contents ON contents.id = uploads.content'
 
 /** The payments on one page, and how many there are. Amounts are sorted as numbers. */
-export function listBills(
+function listBills(
   db: Database,
   { wallet, fileName, hash }: BillingFilter,
   { size, offset, orderBy, ascending }: Page<BillingOrder>,

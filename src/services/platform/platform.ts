@@ -59,7 +59,7 @@ export interface RunningPlatform extends RunningServer {
 }
 
 /** As the gateway's `PlatformLogin`. */
-export interface PlatformLogin {
+interface PlatformLogin {
   readonly url: string
   /** Undefined when there is no such user. @param user undefined: the first user */
   tokenFor(user: string | undefined): Promise<string | undefined>

@@ -3,7 +3,7 @@ import type { Logging } from '../../common/log.js'
 import { lockLost } from '../errors.js'
 import type { Lease, LeaseStore } from './memory-leases.js'
 
-export interface HeldLeaseOptions {
+interface HeldLeaseOptions {
   readonly lease: Lease
   /** The store's time when it granted the lease, microseconds since 1970. */
   readonly time: number
@@ -149,7 +149,7 @@ export class HeldLease {
 }
 
 /** The lock of one holder, under a lease. */
-export class LeasedLock implements HeldLock {
+class LeasedLock implements HeldLock {
   readonly held: HeldLease
   #fence: number
 

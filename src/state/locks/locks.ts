@@ -155,7 +155,7 @@ export class FenceClock {
 }
 
 /** A lock that no other process can take. Lasts until it is released. */
-export class LocalLock implements HeldLock {
+class LocalLock implements HeldLock {
   readonly #clock: FenceClock
   #fence: number | undefined
 

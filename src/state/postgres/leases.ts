@@ -21,7 +21,7 @@ const CLEAN = ['dealgate_lease', 'dealgate_lease_wait'].map(
       (SELECT ctid FROM ${table} WHERE expires < clock_timestamp() - ${KEPT} FOR UPDATE SKIP LOCKED)`,
 )
 
-/** Leases in PostgreSQL: see postgres-lease-schema.ts. */
+/** Leases in PostgreSQL, by the functions of LEASE_SCHEMA. */
 export class PostgresLeases implements LeaseStore {
   readonly #pool: Pool
 

@@ -10,7 +10,7 @@ export const POSTGRES_CHANNEL = CHANNEL.replaceAll('-', '_')
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 2000
 
-export interface PostgresSignalsOptions {
+interface PostgresSignalsOptions {
   readonly url: string
   readonly log: Logger
   /** Makes the socket of the connection. */

@@ -11,7 +11,7 @@ export type Declared = { readonly access: string; readonly keeps?: 'uploads' } |
  * multipart uploads. For all others every change throws AccessDenied, whatever the operation checks itself. A plugin
  * changes records of its own, which belong to no bucket, through the `state` of its PluginHost.
  */
-export type StateOfOperation = (declared: Declared) => State
+type StateOfOperation = (declared: Declared) => State
 
 export function stateOfOperation(state: State): StateOfOperation {
   const reading = readOnly(state)

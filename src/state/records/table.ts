@@ -36,7 +36,7 @@ export function fenceIn(text: string | undefined | null): number {
   return typeof value?.fence === 'number' ? value.fence : 0
 }
 
-export interface TableOptions {
+interface TableOptions {
   readonly store: SwapStore
   readonly namespace: Namespace
   /** Lifetime of a record, ms; absent: unlimited. */

@@ -3,7 +3,7 @@ import { type Lease, type LeaseStore, WAITING_MS } from '../locks/memory-leases.
 import { CHANNEL, STORE } from '../signals.js'
 
 /** The part of a Redis client that is used here: runs a script. */
-export type RunScript = (script: string, keys: string[], args: string[]) => Promise<unknown>
+type RunScript = (script: string, keys: string[], args: string[]) => Promise<unknown>
 
 /**
  * One hash per scope holds its leases: field = first letter of the kind and the name, value = '<ms since

@@ -4,7 +4,7 @@ import { lockFile } from '../../common/files/lock-file.js'
 import { cannotUse, StateError } from '../errors.js'
 import { makeFile } from '../folder-record.js'
 
-export interface FolderLock {
+interface FolderLock {
   release(): void
 }
 

@@ -316,7 +316,7 @@ const LOOK_MS = 1000
  * record of an object, and many servers keep none, because a full gateway holds everything that their clients store. A
  * record that a program writes into the file beside the server is seen a second later.
  */
-export class EmptyKinds {
+class EmptyKinds {
   readonly #anyBetween: (from: string, to: string) => boolean
   readonly #now: () => number
   /** Until when a kind counts as empty; 0 for one with records. */

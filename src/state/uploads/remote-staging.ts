@@ -5,7 +5,7 @@ import { RemoteStagedPart } from './remote-part.js'
 import type { StagedBytes } from './staged-part.js'
 import { addTo, isUploadId, newFile, partNumberOf, type RemotePart, type RemoteParts, type Staging } from './staging.js'
 
-export interface RemoteStagingOptions {
+interface RemoteStagingOptions {
   readonly parts: RemoteParts
   /** What the parts have at the store together. */
   readonly bytes: StagedBytes

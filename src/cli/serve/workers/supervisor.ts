@@ -234,7 +234,7 @@ function isConnection(value: unknown): value is Handle {
 }
 
 /** The steps of reloads, in the workers of a server. */
-export class Steps {
+class Steps {
   readonly #waiting = new Map<number, Waiting>()
   readonly #send: (worker: Worker, message: ToWorker) => void
   #last = 0
@@ -291,9 +291,9 @@ export class Steps {
 }
 
 /** Longest time for a step in one worker, ms. */
-export const STEP_MS = 120_000
+const STEP_MS = 120_000
 
-export interface Waiting {
+interface Waiting {
   readonly worker: Worker
   resolve(): void
   reject(error: Error): void

@@ -31,7 +31,7 @@ export type DealMakerContext = Pick<
 const REMOVE_BATCH = 500
 
 /** Called as the deal progresses. */
-export type OnProgress = (deal: DealRow, progress: DealProgress) => void
+type OnProgress = (deal: DealRow, progress: DealProgress) => void
 
 /** Receives the work that could not be recorded, for instance on a full disk, and must be done later. */
 export interface Leftovers {

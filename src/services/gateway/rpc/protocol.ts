@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import { isDeeper } from '../../../common/json.js'
 
 /** Codes of https://www.jsonrpc.org/specification#error_object, and -32000 as gorilla/rpc v2/json2 uses it. */
-export const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
 export const SERVER_ERROR = -32000
 
 /** An error of the JSON-RPC protocol, with the code that every gateway uses. */

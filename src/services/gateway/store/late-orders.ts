@@ -71,7 +71,7 @@ export class LateOrders {
   }
 }
 
-export interface LateOrder {
+interface LateOrder {
   /** Throws GatewayError FenceMissing when the order has not been declared. */
   take(): WriteOrder
   close(): void

@@ -32,7 +32,7 @@ export interface Draft {
 }
 
 /** What a client keeps with an object. */
-export interface KeptRecord {
+interface KeptRecord {
   /** That of the object. */
   readonly generation: string
   /** '' removes the record. */

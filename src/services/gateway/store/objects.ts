@@ -7,7 +7,7 @@ import type { LastWrite } from './fences.js'
  */
 const places = ['file', 'index', 'network'] as const
 
-export type BodyAt = (typeof places)[number]
+type BodyAt = (typeof places)[number]
 
 /** The attributes of an object that a listing needs. */
 export interface ListedObject {

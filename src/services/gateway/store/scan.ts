@@ -19,7 +19,7 @@ export type ScanEntry =
   /** `first` is the first object beneath it. */
   | { readonly kind: 'prefix'; readonly prefix: Buffer; readonly first: ListedObject }
 
-export interface ScanPage {
+interface ScanPage {
   /** In byte order of key or prefix; each prefix appears once. */
   readonly entries: ScanEntry[]
   readonly truncated: boolean

@@ -60,9 +60,9 @@ export function createControl(
  */
 export type Fault = (typeof faultNames)[number]
 
-export const faultNames = ['offline', 'rejects', 'losesData', 'corruptsData', 'slow'] as const
+const faultNames = ['offline', 'rejects', 'losesData', 'corruptsData', 'slow'] as const
 
-export interface ProviderFault {
+interface ProviderFault {
   readonly minerId: string
   readonly fault: Fault
 }

@@ -22,7 +22,7 @@ const LEAD_EPOCHS = 20_160
 /** Most deals that are named as waiting for one piece. */
 const MAX_WAITING = 100
 
-export interface OfflineDealsDeps {
+interface OfflineDealsDeps {
   readonly book: DealBook
   readonly proposer: Proposer
   readonly faults: Faults

@@ -16,7 +16,7 @@ import type { Pins } from './pins.js'
 /** Time that a failed deal waits for the node to unpin its content, ms. */
 const TAKE_BACK_MS = 10_000
 
-export interface KuboDealsDeps {
+interface KuboDealsDeps {
   readonly packer: DealPacker
   readonly provider: KuboProvider
   readonly node: KuboNode

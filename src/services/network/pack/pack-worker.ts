@@ -18,7 +18,7 @@ export type PackTask =
       readonly above: readonly string[]
     }
 
-export interface CarBatch {
+interface CarBatch {
   readonly bytes: Uint8Array
   /** The bytes of the CIDs of the blocks that were read for it, sent or not, one character each. */
   readonly read: readonly string[]

@@ -15,7 +15,7 @@ export type ConfirmedEvent = ChainEvent & {
   readonly sender: string
 }
 
-export interface EffectDeps {
+interface EffectDeps {
   readonly db: Database
   readonly table: ChainTable
   readonly locks: LockTable

@@ -17,7 +17,7 @@ const MAX_WAIT_MS = 60_000
 /** Decimals of the token that the service counts in. */
 const MAX_DECIMALS = 36
 
-export interface FollowerDeps {
+interface FollowerDeps {
   readonly node: ChainNode
   readonly table: ChainTable
   readonly effects: ChainEffects

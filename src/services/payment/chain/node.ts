@@ -5,7 +5,7 @@ import { type AbiEvent, type ChainEvent, ChainMisuse, eventOf } from './abi.js'
 const MAX_ANSWER = 8 * 2 ** 20
 
 /** A block of the chain. */
-export interface ChainBlock {
+interface ChainBlock {
   readonly number: number
   /** In lower case. */
   readonly hash: string

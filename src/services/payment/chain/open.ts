@@ -128,4 +128,4 @@ export interface ChainOptions {
   readonly timeoutMs?: number
 }
 
-export const CHAIN_DEFAULTS = Object.freeze({ confirmations: 12, pollMs: 5000, timeoutMs: 15_000 })
+const CHAIN_DEFAULTS = Object.freeze({ confirmations: 12, pollMs: 5000, timeoutMs: 15_000 })

@@ -171,7 +171,7 @@ const COPIES = 2
 type Counted = (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
 
 /** Bounds what contents take on the disk: those that are kept, and those that arrive. */
-export class Room {
+class Room {
   readonly #most: number
   #kept: number
   #arriving = 0

@@ -12,7 +12,7 @@ const SWEEP_MS = 60_000
 /** Most refusals that one pass reports. */
 const MAX_REPORTED = 10
 
-export interface NodeCopiesDeps {
+interface NodeCopiesDeps {
   readonly node: KuboNode
   /** Those of contents, by the CIDs of their roots. */
   readonly pins: Pins
@@ -99,7 +99,7 @@ export class NodeCopies {
 }
 
 /** A content that a node lacks. */
-export interface MissingContent {
+interface MissingContent {
   readonly id: number
   readonly cid: string
   /** Bytes of its CAR. */

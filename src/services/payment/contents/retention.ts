@@ -19,7 +19,7 @@ export function epochsOf(days: number, { epochSeconds }: Pick<Network, 'epochSec
   return Math.ceil((days * DAY_SECONDS) / epochSeconds)
 }
 
-export interface RetentionDeps {
+interface RetentionDeps {
   readonly table: RetentionTable
   readonly wallets: Pick<Wallets, 'before' | 'forgetEmpty'>
   readonly contents: Pick<ContentStore, 'release'>
@@ -117,7 +117,7 @@ export class Retention {
 }
 
 /** A deal that has an upload, and the upload in it. */
-export interface ContentSource extends Pick<DealFile, 'path' | 'size'> {
+interface ContentSource extends Pick<DealFile, 'path' | 'size'> {
   readonly dealCid: string
   /** CID of the upload in the CAR of the deal. */
   readonly cid: string

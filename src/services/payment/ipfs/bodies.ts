@@ -22,7 +22,7 @@ export interface Body {
 }
 
 /** What a body is made from. */
-export interface Found extends Resolved {
+interface Found extends Resolved {
   readonly ask: Ask
   readonly car: Readable
   readonly packing: Packing

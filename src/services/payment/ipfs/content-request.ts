@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { PaymentError } from '../errors.js'
 
 /** How a content is to be sent: as a file, as one block, or as a CAR. */
-export type Form = 'file' | 'raw' | 'car'
+type Form = 'file' | 'raw' | 'car'
 
 /** A request of the gateway. */
 export interface Ask {
@@ -91,7 +91,7 @@ function readForm(format: string, types: Types): Pick<Ask, 'form' | 'byAccept' |
 }
 
 /** A content path: `/ipfs/<cid>/<name>/...` */
-export interface ContentPath {
+interface ContentPath {
   /** As the client writes it. */
   readonly cid: string
   readonly names: readonly string[]
@@ -108,7 +108,7 @@ const MAX_NAMES = 128
  * @param path percent-encoded, with one character for each byte
  * @throws PaymentError `value`
  */
-export function readPath(path: string): ContentPath {
+function readPath(path: string): ContentPath {
   const [, , cid = '', ...rest] = path.split('/')
   const names = rest.filter((part) => part !== '').map(decoded)
   if (names.length > MAX_NAMES) throw new PaymentError('value', `the path has more than ${MAX_NAMES} names`)
@@ -153,7 +153,7 @@ export interface CarTerms {
  * Reads the parameters of a CAR, from the query or else from the media type of the Accept header. Throws PaymentError.
  * @param type the parameters of `application/vnd.ipld.car` in the Accept header
  */
-export function readCarTerms(query: URLSearchParams, type: ReadonlyMap<string, string>): CarTerms {
+function readCarTerms(query: URLSearchParams, type: ReadonlyMap<string, string>): CarTerms {
   const given = (name: string): string | undefined => query.get(`car-${name}`) ?? type.get(name)
   only('version', given('version'), ['1'])
   // Depth first is an order that clients may take for unknown.

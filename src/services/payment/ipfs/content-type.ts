@@ -67,7 +67,7 @@ export function contentType(name: string, beginning: Uint8Array, isAll: boolean)
 }
 
 /** Undefined when the name says nothing. */
-export function typeOfName(name: string): string | undefined {
+function typeOfName(name: string): string | undefined {
   const extension = /\.([a-z0-9]{1,12})$/i.exec(name)?.[1]?.toLowerCase() ?? ''
   return Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined
 }

@@ -8,7 +8,7 @@ const MAX_BYTES = 32 * 2 ** 20
 const LOOK_MS = 1000
 
 /** A list of contents cannot be read. The message names the line. */
-export class DenylistMisuse extends Error {
+class DenylistMisuse extends Error {
   override readonly name = 'DenylistMisuse'
 }
 

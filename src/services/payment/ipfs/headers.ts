@@ -15,7 +15,7 @@ export const CROSS_ORIGIN: HeaderList = [
 ]
 
 /** What the headers of an answer say about its content. */
-export interface About {
+interface About {
   readonly etag: string
   readonly cache: string
   /** The root of the path, and what its names lead to. */

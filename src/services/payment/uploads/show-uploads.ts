@@ -141,7 +141,7 @@ interface FreeRoom {
 }
 
 /** Undefined where every upload is to be paid. */
-export function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: string): FreeRoom | undefined {
+function freeRoom({ limits, uploads, seconds }: PaymentContext, wallet: string): FreeRoom | undefined {
   const quota = limits.freeBytesPerMonth
   if (quota === 0) return undefined
   const used = uploads.freeUsage(wallet, monthOf(seconds()))

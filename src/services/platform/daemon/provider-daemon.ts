@@ -29,7 +29,7 @@ const patience: Patience = {
   now: () => performance.now(),
 }
 
-export interface DaemonDeps {
+interface DaemonDeps {
   readonly tasks: TaskTable
   readonly deals: DealTable
   readonly fetches: FetchTable
@@ -41,7 +41,7 @@ export interface DaemonDeps {
   readonly log: ServicesLog
 }
 
-export interface DaemonOptions {
+interface DaemonOptions {
   /** Most bytes of all CARs. */
   readonly mostBytes: number
   /** Blocks of private addresses, and of addresses of this machine, from which CARs may come. */

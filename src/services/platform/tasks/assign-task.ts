@@ -18,7 +18,7 @@ import {
 import type { Task } from './task.js'
 import type { DealFacts } from './task-table.js'
 
-export interface Assignment {
+interface Assignment {
   readonly task: Task
   /** The provider that the poster chooses. */
   readonly provider: Provider

@@ -19,7 +19,7 @@ const BATCH = 100
 /** Shortest interval between two looks at the platform, ms. */
 const MIN_INTERVAL_MS = 1000
 
-export type OfflineContext = Omit<SendContext, 'urlOf' | 'limits'> &
+type OfflineContext = Omit<SendContext, 'urlOf' | 'limits'> &
   Pick<GatewayCore, 'tasks' | 'limits' | 'names'> & { readonly login: PlatformLogin }
 
 interface Underway {

@@ -183,7 +183,7 @@ export async function* abortable<T>(source: AsyncIterable<T>, signal: AbortSigna
 }
 
 /** Rejects with the reason of the signal if it aborts first. The started operation is not interrupted. */
-export function beforeAbort<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+function beforeAbort<T>(start: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return start()
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason)

@@ -96,7 +96,7 @@ const FIRST_SLOTS = 1024
  * such a digest. It takes 16 bytes per slot and has 1.5 to 3 slots per block, so at most 48 bytes per block, and half
  * as much again while it grows.
  */
-export class CarIndex {
+class CarIndex {
   #keys = new Uint32Array(2 * FIRST_SLOTS)
   /** Offset of the section plus one; 0 marks an empty slot. */
   #offsets = new Float64Array(FIRST_SLOTS)

@@ -237,4 +237,4 @@ export class EmptyReadLimit {
 }
 
 /** Blocks that are read for one piece of a true file or directory: fewer than it has levels. */
-export const MAX_ENTRIES = 1000
+const MAX_ENTRIES = 1000
