@@ -1,17 +1,10 @@
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import type { Records, State } from '../../src/api/state.js'
-import { S3Error } from '../../src/common/errors/s3-error.js'
 import { empty } from '../../src/http/reply.js'
 import { defineOperation, definePlugin } from '../../src/plugins/define-plugin.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
-import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
-import type { LeaseStore } from '../../src/state/locks/memory-leases.js'
-import { openState } from '../../src/state/open-state.js'
-import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startInProcess } from '../support/server/in-process.js'
-import { keptLog } from '../support/server/kept-log.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
@@ -48,14 +41,6 @@ async function startLogged(t: Test, mode: 'full' | 'legacy', options: Partial<Pr
   }
 }
 
-/** Options of a server whose state is that of `change`. */
-async function withState(t: Test, change: (state: State) => Partial<State>) {
-  const { log, lines } = keptLog()
-  const state = await openState({ data: temporaryFolder(t), log })
-  t.teardown(() => state.close())
-  return { lines, options: { log, accessLog: false, state: { ...state, ...change(state) } } }
-}
-
 t.test('lines that an operation logs have the id of the request', async (t) => {
   const { request, linesOf } = await startLogged(t, 'full', { plugins: [noisy()] })
   t.equal((await request('PUT', '/noise')).status, 200)
@@ -87,22 +72,6 @@ t.test('so have lines about the gateway', async (t) => {
   t.match(linesOf(looking), [{ requestId: put.id }])
 })
 
-t.test('so have lines about writes whose outcome is unknown', async (t) => {
-  const { request, linesOf, gateway, restart } = await startLogged(t, 'legacy')
-  const between = await Between.start(t, gateway)
-  await restart({ gateway: { url: between.url, account: gateway.account } })
-  await request('PUT', '/bucket')
-  between.fate = ({ path }) => (path.includes('/upload/') ? 'cut-before' : 'pass')
-  const put = request('PUT', '/bucket/key', Buffer.from('x')).finally(() => {
-    between.fate = () => ({ status: 503, body: 'down' })
-  })
-  const { status, id } = await put
-  t.equal(status, 503)
-  const looking = 'the outcome of a write cannot be found yet'
-  await until('the gateway is asked', () => linesOf(looking).length > 0)
-  t.match(linesOf(looking)[0], { requestId: id })
-})
-
 t.test('so has the line about a log-in that the gateway refuses, once for all requests', async (t) => {
   const { request, linesOf, gateway, restart } = await startLogged(t, 'full')
   await restart({ gateway: { url: gateway.url, account: { ...gateway.account, secretKey: 'another-secret' } } })
@@ -114,77 +83,10 @@ t.test('so has the line about a log-in that the gateway refuses, once for all re
   t.same(linesOf('request failed'), [])
 })
 
-t.test('so have lines about locks among proxies', async (t) => {
-  const down = () => Promise.reject(new Error('the store is down'))
-  let renewed = 0
-  const store: LeaseStore = {
-    acquire: async () => Date.now() * 1000,
-    renew: async () => (renewed++ === 0 ? down() : undefined),
-    yield: down,
-    release: down,
-  }
-  const { log, lines } = keptLog()
-  const { options } = await withState(t, () => ({ locks: new LeaseLocks({ store, log, ms: 300 }) }))
-  const { request, gateway, restart } = await startLogged(t, 'full', { ...options, log })
-  const between = await Between.start(t, gateway)
-  await restart({ gateway: { url: between.url, account: gateway.account } })
-  const linesOf = (msg: string) => lines.filter((line) => line.msg === msg)
-  await until('the bucket is made', async () => (await request('PUT', '/bucket')).status === 200)
-
-  const lost = 'lost a lock among proxies while it was held'
-  const all = ['could not renew a lock among proxies', lost, 'could not release a lock among proxies; it will expire']
-  // A slow machine may lose the lock before the gateway is called.
-  const found = until('a request has all of these lines', async () => {
-    const before = linesOf(lost).length
-    renewed = 0
-    between.fate = async ({ path }) => {
-      if (path.includes('/upload/')) await until('the lock is lost', () => linesOf(lost).length > before)
-      return 'pass' as const
-    }
-    const { id } = await request('PUT', '/bucket/key', Buffer.from('x'))
-    return all.every((msg) => linesOf(msg).some(({ requestId }) => requestId === id))
-  })
-  t.ok(await found)
-})
-
-t.test('so have lines about hooks and answers to browsers', async (t) => {
-  const hooked = definePlugin({
-    name: 'hooked',
-    create: () => ({
-      operations: [],
-      hooks: {
-        async objectStored() {
-          throw new Error('no')
-        },
-      },
-    }),
-  })
-  let fails = false
-  const { lines, options } = await withState(t, (state) => ({
-    records: <T>(name: string): Records<T> => {
-      const records = state.records<T>(name)
-      if (name !== 'bucket-settings') return records
-      return {
-        get: async (key) => {
-          if (fails) throw new S3Error('ServiceUnavailable')
-          return records.get(key)
-        },
-        set: (key, value) => records.set(key, value),
-        change: (key, to) => records.change(key, to),
-        delete: (key) => records.delete(key),
-        entries: () => records.entries(),
-      }
-    },
-  }))
-  const { request } = await startLogged(t, 'full', { ...options, plugins: [hooked()] })
-  const linesOf = (msg: string) => lines.filter((line) => line.msg === msg)
-  await request('PUT', '/bucket')
-  const put = await request('PUT', '/bucket/key', Buffer.from('x'))
-  t.equal(put.status, 200)
-  t.match(linesOf('a hook failed'), [{ requestId: put.id }])
-  fails = true
-  const cors = await request('GET', '/other/key', undefined, { origin: 'http://page.example' })
-  t.match(linesOf('sent a response without CORS headers: could not read the rules'), [{ requestId: cors.id }])
+t.test('what is not implemented is no failure of the server', async (t) => {
+  const { request, linesOf } = await startLogged(t, 'full')
+  t.equal((await request('PUT', '/bucket/k?nonsense=')).status, 501)
+  t.same(linesOf('request failed'), [])
 })
 
 t.test('a reload is told the request that asked for it', async (t) => {

@@ -1,6 +1,5 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import express from 'express'
 import t from 'tap'
 import { type Handler, serve } from '../../src/server/serve.js'
 
@@ -38,26 +37,6 @@ async function textOf(response: IncomingMessage): Promise<string> {
 }
 
 const get = (url: string, options = {}) => answered(httpRequest(url, options).end())
-
-t.test('requests and responses have Express’s prototypes from the start', async (t) => {
-  // The prototypes that an app gives are those that a layer inside it sees; here the handler is ahead of it and must
-  // see the same.
-  let before: unknown[] = []
-  const { url } = await started((req, res, next) => {
-    before = [Object.getPrototypeOf(req), Object.getPrototypeOf(res)]
-    t.equal(typeof (req as unknown as { get: unknown }).get, 'function', 'req is an Express request')
-    t.equal(typeof (res as unknown as { json: unknown }).json, 'function', 'res is an Express response')
-    t.ok(Object.prototype.isPrototypeOf.call(express.request, req), 'of this Express')
-    next()
-    t.equal(Object.getPrototypeOf(req), before[0], 'Express had nothing to change on the request')
-    t.equal(Object.getPrototypeOf(res), before[1], 'nor on the response')
-  })
-  const response = await get(url)
-  t.equal(response.statusCode, 404)
-  t.equal(response.headers['x-powered-by'], undefined)
-  t.equal(response.headers.etag, undefined)
-  response.resume()
-})
 
 t.test('the handler gets a request that waits for 100-continue, and asks for the body itself', async (t) => {
   const { url } = await started((req, res) => {

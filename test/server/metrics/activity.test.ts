@@ -1,7 +1,4 @@
 import t from 'tap'
-import type { Records } from '../../../src/api/state.js'
-import { createLogger } from '../../../src/common/log.js'
-import { Activity } from '../../../src/server/metrics/activity.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 
@@ -42,22 +39,4 @@ t.test('the activity of the last day', async (t) => {
   t.match(await read(), { Intervals: [{ Start: '2026-01-02T04:00:00.000Z' }] })
   time += 2 * HOUR_MS
   t.notMatch(JSON.stringify(await read()), '2026-01-02')
-})
-
-t.test('requests that end while the counts are recorded are recorded with the next ones', async (t) => {
-  const counted = { requestId: '', operation: 'GetObject', method: 'GET', status: 200, bytesIn: 0, bytesOut: 1 }
-  const entry = { ...counted, ms: 1, remote: '', cut: false }
-  let changes = 0
-  const records = {
-    async change(_: string, to: (value: undefined) => unknown) {
-      changes++
-      activity.count(entry)
-      return to(undefined)
-    },
-    async *entries() {},
-  } as unknown as Records<never>
-  const activity = new Activity({ records: () => records as never }, createLogger({ level: 'silent' }), Date.now)
-  activity.count(entry)
-  await activity.lastDay()
-  t.equal(changes, 1)
 })

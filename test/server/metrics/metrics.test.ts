@@ -92,15 +92,6 @@ t.test('a server whose metrics are apart does not serve them', async (t) => {
   t.notOk(proxy.operations.some(({ operation }) => operation.name === 'GetMetrics'))
 })
 
-t.test('two proxies in one process count apart', async (t) => {
-  const [one, two] = [await startInProcess(t, 'full'), await startInProcess(t, 'full')]
-  await send({ endpoint: one.endpoint, ...keys }, { method: 'PUT', target: '/only-here' })
-  const read = async (endpoint: string) =>
-    String((await send({ endpoint, ...keys }, { method: 'GET', target: '/-/metrics' })).body)
-  t.match(await read(one.endpoint), /operation="CreateBucket"/)
-  t.notMatch(await read(two.endpoint), /operation="CreateBucket"/)
-})
-
 t.test('the metrics of the process', async (t) => {
   const metrics = new Metrics()
   t.teardown(processMetrics(metrics))

@@ -99,22 +99,6 @@ for (const mode of modes) {
       t.equal(made.code, 'InvalidBucketName', 'a signed request is S3’s')
       t.same(await names(), ['again', Bucket])
     })
-
-    t.test('object data is not passed on', async (t) => {
-      const { token } = await rpc.call('web.CreateURLToken', {})
-      const download = await fetch(`${endpoint}/gateway/download/${Bucket}/a?token=${token}`)
-      t.equal(download.status, 501)
-      t.match(await download.json(), { status: 'error', message: /S3 endpoint/ })
-      const upload = await fetch(`${endpoint}/gateway/upload/${Bucket}/a`, { method: 'PUT', body: 'other' })
-      t.equal(upload.status, 501)
-    })
-
-    t.test('web pages', async (t) => {
-      const page = await fetch(`${endpoint}/gateway/login`, { headers: { 'user-agent': 'Mozilla/5.0' } })
-      const text = await page.text()
-      if (mode === 'legacy') t.match([page.status, text], [501, /open them at the gateway's own address/])
-      else t.equal(page.status, 404)
-    })
   })
 }
 

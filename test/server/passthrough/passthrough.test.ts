@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { createLogger } from '../../../src/common/log.js'
 import { addressing } from '../../../src/http/addressing.js'
@@ -12,21 +12,12 @@ import type { AccessEntry } from '../../../src/server/access-log.js'
 import type { AuditLog } from '../../../src/server/audit.js'
 import { createPassthrough, type PassthroughOptions } from '../../../src/server/passthrough/passthrough.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
+import { listen } from '../../support/server/listen.js'
 
-/** What of tap's `t` is needed here. */
-interface Test {
-  teardown(run: () => unknown): void
-}
-
-async function listen(t: Test, listener: RequestListener): Promise<number> {
+async function listening(t: Test, listener: RequestListener): Promise<number> {
   const server = createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
+  t.teardown(() => server.close().closeAllConnections())
+  return Number(new URL(await listen(server)).port)
 }
 
 interface Setting {
@@ -38,7 +29,7 @@ interface Setting {
 
 /** A pass-through in front of a gateway that answers as the test says. */
 async function start(t: Test, gateway: RequestListener, more: Partial<PassthroughOptions> = {}): Promise<Setting> {
-  const upstream = await listen(t, gateway)
+  const upstream = await listening(t, gateway)
   let changes = 0
   const log: AccessEntry[] = []
   const passthrough = createPassthrough({
@@ -59,7 +50,7 @@ async function start(t: Test, gateway: RequestListener, more: Partial<Passthroug
     ...more,
   })
   t.teardown(() => passthrough.close())
-  const port = await listen(t, (incoming, outgoing) => {
+  const port = await listening(t, (incoming, outgoing) => {
     if (!passthrough.serve(incoming, outgoing)) outgoing.end('S3')
   })
   return { port, changes: () => changes, log }

@@ -8,7 +8,7 @@ import { awsVersions } from '../../support/programs/aws-cli.js'
 import { run } from '../../support/programs/run.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { startInProcess } from '../../support/server/in-process.js'
-import { type Answer, answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
+import { type Answer, answerTo, open, send, sendHead, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
 
 /** Refusals of clients that ask too much, over HTTP. */
 
@@ -48,20 +48,10 @@ t.test('requests of one key', async (t) => {
 
   const target = '/bucket/key'
   const { headers } = sign(as('one'), { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-  const put = open({ endpoint } as Endpoint, 'PUT', target, {
-    ...headers,
-    expect: '100-continue',
-    'content-length': '100000',
-  })
-  let asked = false
-  put.once('continue', () => {
-    asked = true
-  })
-  const answer = answerTo(put)
-  put.flushHeaders()
-  t.match(await answer, SLOW_DOWN)
-  put.destroy()
-  t.equal(asked, false, 'the body is not asked for')
+  const put = await sendHead({ endpoint }, 'PUT', target, { ...headers, 'content-length': '100000' })
+  t.equal(put.continued, false, 'the body is not asked for')
+  t.match(await put.answer, SLOW_DOWN)
+  put.request.destroy()
 })
 
 t.test('requests of one address, and probes of this machine', async (t) => {
@@ -109,17 +99,11 @@ t.test('requests in progress', async (t) => {
   t.equal((await send(as('one'), { method: 'PUT', target: '/bucket' })).status, 200)
   const target = '/bucket/key'
   const { headers } = sign(as('one'), { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-  const put = open({ endpoint } as Endpoint, 'PUT', target, {
-    ...headers,
-    expect: '100-continue',
-    'content-length': '1',
-  })
-  const answer = answerTo(put)
-  put.flushHeaders()
-  await new Promise((resolve) => put.once('continue', resolve))
+  const put = await sendHead({ endpoint }, 'PUT', target, { ...headers, 'content-length': '1' })
+  t.ok(put.continued)
   t.match(await list('two'), { ...SLOW_DOWN, message: /at the same time from all clients/ })
-  put.end('x')
-  t.match(await answer, { status: 200 })
+  put.request.end('x')
+  t.match(await put.answer, { status: 200 })
   t.match(await list('two'), { status: 200 })
 })
 

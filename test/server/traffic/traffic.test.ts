@@ -1,9 +1,8 @@
 import t from 'tap'
 import { TokenBuckets } from '../../../src/common/http/client-rate.js'
 import type { TrafficBounds } from '../../../src/server/traffic/gate.js'
-import { SharedRunning } from '../../../src/server/traffic/shared-running.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
-import { noSignals, SignalBoard } from '../../../src/state/signals.js'
+import { SignalBoard } from '../../../src/state/signals.js'
 import { until } from '../../support/waiting.js'
 
 /** A traffic whose clock the test sets. */
@@ -73,30 +72,6 @@ t.test('requests in progress, also when the bounds change', (t) => {
   traffic.bounds = {}
   t.equal(traffic.isBound, false)
   begin('one')
-  t.end()
-})
-
-t.test('bytes are owed, and nothing is for what was only declared', (t) => {
-  const { traffic, time } = trafficOf({
-    total: { bytes: { perSecond: 1000, burst: 1000 } },
-    perKey: { bytes: { perSecond: 100, burst: 100 } },
-  })
-  const begin = (key: string, declared: number) => {
-    const visit = traffic.admit('192.0.2.1')
-    visit.identify(key, declared)
-    return visit
-  }
-  const upload = begin('one', 500)
-  t.throws(() => begin('one', 0), refusal(4), 'a body counts when it begins')
-  begin('two', 1_000_000).leave(0)
-  begin('two', 0).leave(0)
-  time.ms += 1000
-  upload.leave(500)
-  t.throws(() => begin('one', 0), refusal(3))
-  time.ms += 3000
-  const download = begin('three', 0)
-  download.leave(10_000)
-  t.throws(() => begin('three', 0), refusal(9), 'of all')
   t.end()
 })
 
@@ -250,28 +225,4 @@ t.test('processes on one state count requests in progress together', async (t) =
   ])
     boards[0]?.receive(`- running ["a",${message},[["key one",${running}]]]`)
   t.notOk(refuses(one), 'an earlier message counts no more')
-})
-
-t.test('what is repeated is sent although the number changes and returns', async (t) => {
-  const sent: unknown[] = []
-  const signals = { ...noSignals, send: (_: string, text: string) => void sent.push(JSON.parse(text)[2]) }
-  const running = new SharedRunning(signals, () => 0)
-  t.teardown(() => running.close())
-  running.changed('key a', 4, 8)
-  await until('the number is sent', () => sent.length >= 1)
-
-  running.changed('key a', 3, 8)
-  running.changed('key a', 4, 8)
-  running.changed('key b', 4, 8)
-  await until('the change of another client is sent', () => sent.length >= 2)
-  t.same(sent[1], [['key b', 4]], 'a change that was undone is not sent')
-
-  running.tellAgain()
-  running.changed('key a', 3, 8)
-  running.changed('key a', 4, 8)
-  await until('both are sent again', () => sent.length >= 3)
-  t.same(sent[2], [
-    ['key a', 4],
-    ['key b', 4],
-  ])
 })

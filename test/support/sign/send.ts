@@ -106,3 +106,26 @@ export function answerTo(request: ClientRequest): Promise<Answer> {
     })
   })
 }
+
+/** A request whose head has gone out, and none of its body. */
+export interface Begun {
+  readonly request: ClientRequest
+  readonly answer: Promise<Answer>
+  /** The server has asked for the body; otherwise it has answered. */
+  readonly continued: boolean
+}
+
+/** Sends the head of a request whose body waits for `100 Continue`. */
+export async function sendHead(
+  server: Pick<Endpoint, 'endpoint'>,
+  method: string,
+  target: string,
+  headers: Headers,
+): Promise<Begun> {
+  const request = open(server, method, target, { ...headers, expect: '100-continue' })
+  const answer = answerTo(request)
+  answer.catch(() => {})
+  const asked = new Promise<boolean>((resolve) => request.once('continue', () => resolve(true)))
+  request.flushHeaders()
+  return { request, answer, continued: await Promise.race([asked, answer.then(() => false)]) }
+}
