@@ -35,6 +35,7 @@ export {
   type S3ErrorOptions,
 } from './common/errors/s3-error.js'
 export { createLogger, type Logger, redact } from './common/log.js'
+export { documents, taskFields } from './common/service-documents.js'
 export type { AccountKeys } from './gateway/account/log-in.js'
 export { type FileForm, isForm, openForm } from './http/form/read-form.js'
 export { empty, noContent, xml } from './http/reply.js'
@@ -64,6 +65,7 @@ export {
   lenient,
   listed,
   member,
+  membersOf,
   quoted,
 } from './plugins/upstream/answers.js'
 export { countByState, spendGauges } from './plugins/upstream/gauges.js'

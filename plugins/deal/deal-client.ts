@@ -1,8 +1,10 @@
 import {
+  documents,
   type Gateway,
   type GatewayAnswer,
   type GatewayCall,
   type Logger,
+  lenient,
   OutcomeUnknown,
   type ProviderDocument,
   providerShape,
@@ -257,25 +259,15 @@ function quote(text: string): string {
 
 /** Answers of the gateway's deal endpoints, parsed leniently: public deployments omit members or leave them empty. */
 
-const text = z
-  .union([z.string(), z.number(), z.boolean()])
-  .nullish()
-  .transform((value) => String(value ?? ''))
+const { text } = lenient
 
 /** A deal as the gateway reports it; missing members are ''. */
-export const gatewayDeal = z.object({
-  filename: text,
-  walletAddress: text,
-  verifiedDeal: text,
-  fastRetrieval: text,
-  dataCid: text,
-  minerId: text,
-  price: text,
-  duration: text,
-  dealCid: text,
-  /** Time since 1970 in digits; their number implies the unit. */
-  timeStamp: text,
-})
+export const gatewayDeal = z.object(
+  Object.fromEntries(Object.keys(documents.gatewayDeal).map((name) => [name, text])) as Record<
+    keyof typeof documents.gatewayDeal,
+    typeof text
+  >,
+)
 
 export type GatewayDeal = z.output<typeof gatewayDeal>
 
@@ -309,11 +301,8 @@ const count = z.coerce.number().nonnegative().catch(0)
 
 const progress = z.object({
   phase: text,
-  bytesDone: count,
-  bytesTotal: count,
-  filesDone: count,
-  filesTotal: count,
-})
+  ...{ bytesDone: count, bytesTotal: count, filesDone: count, filesTotal: count },
+} satisfies Record<keyof typeof documents.dealProgress, z.ZodType>)
 
 type GatewayProgress = z.output<typeof progress>
 

@@ -1,7 +1,16 @@
-import { type AnswerPart, answerParts, answerShape, lenient, member, providerShape } from 'dealgate'
+import {
+  type AnswerPart,
+  answerParts,
+  answerShape,
+  documents,
+  lenient,
+  member,
+  membersOf,
+  providerShape,
+} from 'dealgate'
 import { z } from 'zod'
 
-const { text, nullableText, nullableNumber, count, flag } = answerParts
+const { text, count } = answerParts
 
 const MILLISECONDS: Readonly<Record<number, (digits: string) => number>> = {
   10: (seconds) => Number(seconds) * 1000,
@@ -19,9 +28,6 @@ function timeOf(digits: string): string | undefined {
 const time = { read: lenient.text.transform(timeOf), shown: z.string().optional() }
 /** Absent for null and any other value. */
 const optionalNumber = { read: lenient.numeric.optional().catch(undefined), shown: z.number().int().optional() }
-const PRICE = 'Decimal, as text: fil per GiB and epoch.'
-const AS_WRITTEN = 'As the platform wrote it.'
-const SAME = 'The same in RFC 3339.'
 
 /** Lists the items in `value[name]`, in one of its names, or in `value` itself: deployments differ. Null is no item. */
 export function listOf<T>(item: z.ZodType<T>, ...names: readonly string[]): z.ZodType<T[]> {
@@ -51,10 +57,7 @@ function optional<Shown extends z.ZodType>({ read, shown }: AnswerPart<Shown>): 
 export const provider = providerShape(timeOf)
 
 const bidder = answerShape({
-  Status: member('status', text),
-  RegisteredOn: member('registered_on', text),
-  Headline: member('headline', nullableText),
-  Summary: member('summary', nullableText),
+  ...membersOf(documents.bidder),
   Providers: member('miners', {
     read: listOf(provider.read).catch([]),
     shown: z.array(provider.shown).meta({ element: 'Provider' }),
@@ -62,37 +65,16 @@ const bidder = answerShape({
 })
 
 export const bid = answerShape({
-  BidId: member('bid_id', nullableNumber),
-  Status: member('status', text),
-  Price: member('price', text, PRICE),
-  MinPieceSize: member('min_piece_size', text),
-  Proposal: member('proposal', text),
-  ExpireDays: member('expire_days', nullableNumber),
-  ContactInfo: member('contact_info', text),
-  Username: member('username', text),
-  CreatedOn: member('created_on', text),
+  ...membersOf(documents.bid),
   CreatedAt: member('created_on', time, 'CreatedOn in RFC 3339.'),
-  WonOn: member('won_on', nullableText),
   User: member(['platform_user_info', 'user_info'], optional(bidder)),
 })
 
 /** A deal of a task, with the file that the provider fetches. */
 export const platformDeal = answerShape({
-  Id: member('id', nullableNumber),
-  DealCid: member('deal_cid', nullableText),
-  FilePath: member('file_path', nullableText),
-  FileSourceUrl: member('file_source_url', text, 'Empty for callers who are neither poster nor provider.'),
-  Md5Origin: member('md5_origin', nullableText),
-  MinerId: member('miner_id', nullableNumber),
-  Note: member('note', nullableText),
-  StartEpoch: member('start_epoch', nullableNumber),
-  Status: member('status', text),
-  TaskId: member('task_id', nullableNumber),
-  UserId: member('user_id', nullableNumber),
-  Created: member('created_at', text, AS_WRITTEN),
-  CreatedAt: member('created_at', time, SAME),
-  Updated: member('updated_at', text, AS_WRITTEN),
-  UpdatedAt: member('updated_at', time, SAME),
+  ...membersOf(documents.platformDeal, { created_at: 'Created', updated_at: 'Updated' }),
+  CreatedAt: member('created_at', time, 'Created in RFC 3339.'),
+  UpdatedAt: member('updated_at', time, 'Updated in RFC 3339.'),
 })
 
 const uuid = { read: lenient.nullableText.transform((value) => value ?? undefined), shown: z.string().optional() }
@@ -104,22 +86,13 @@ const tags = {
   shown: z.array(z.string()).meta({ element: 'Tag' }),
 }
 
+const { Uuid: _, ...ofTask } = membersOf(documents.task)
+
 export const task = answerShape({
-  TaskId: member('task_id', nullableNumber),
+  ...ofTask,
   TaskUuid: member('uuid', uuid),
-  TaskName: member('task_name', text),
-  Description: member('description', text),
-  Type: member('type', nullableText, 'regular or verified.'),
-  Status: member('status', text),
-  IsPublic: member('is_public', flag),
   Tags: member('tags', tags),
-  MinPrice: member('min_price', nullableText, PRICE),
-  MaxPrice: member('max_price', nullableText, PRICE),
-  MinerId: member('miner_id', nullableText),
-  ExpireDays: member('expire_days', nullableNumber),
-  TaskFileName: member('task_file_name', text),
-  CreatedOn: member('created_on', text, AS_WRITTEN),
-  CreatedAt: member('created_on', time, SAME),
+  CreatedAt: member('created_on', time, 'CreatedOn in RFC 3339.'),
   BidCount: member('bid_count', optionalNumber),
   DealCount: member('deal_count', optionalNumber),
   SuccessfulDealCount: member('successful_deal_count', optionalNumber),
@@ -133,10 +106,8 @@ export function withUuid({ TaskId, TaskUuid: _, ...others }: Task, uuid: string 
 }
 
 const poster = answerShape({
-  CompleteTaskCount: member('complete_task_count', count),
-  ContactInfo: member('contact_info', text),
-  MemberSince: member('member_since', text),
-  MemberSinceTime: member('member_since', time, SAME),
+  ...membersOf(documents.poster),
+  MemberSinceTime: member('member_since', time, 'The same in RFC 3339.'),
 })
 
 export const taskDetail = answerShape({

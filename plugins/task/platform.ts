@@ -1,4 +1,4 @@
-import { AnswerReader, type Envelope, quoted, S3Error, TokenRefused } from 'dealgate'
+import { AnswerReader, type Envelope, quoted, S3Error, TokenRefused, taskFields } from 'dealgate'
 
 /** Errors for what only the call can name. */
 export interface Refusals {
@@ -70,21 +70,7 @@ const SPELLINGS = {
   KeyName: ['key_name'],
   ApiKey: ['apikey'],
   AccessToken: ['access_token'],
-  TaskName: ['task_name'],
-  CuratedDataset: ['curated_dataset'],
-  Description: ['description'],
-  IsPublic: ['is_public'],
-  Type: ['type', 'verified_type'],
-  MinerId: ['miner_id'],
-  MinPrice: ['min_price'],
-  MaxPrice: ['max_price'],
-  Tags: ['tags'],
-  ExpireDays: ['expire_days', 'expired_days'],
-  BidMode: ['bid_mode', 'auto_bid'],
-  FastRetrieval: ['fast_retrieval'],
-  SourceId: ['source_id'],
-  Duration: ['duration'],
-  Uuid: ['uuid'],
+  ...taskFields,
   File: ['file'],
 } as const
 

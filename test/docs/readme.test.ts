@@ -15,6 +15,7 @@ import { manualPages } from '../../src/cli/man.js'
 import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
 import { type Actions, createProgram } from '../../src/cli/program.js'
 import { codes } from '../../src/common/errors/codes.js'
+import { type DocumentFields, documents } from '../../src/common/service-documents.js'
 import { makePlugin } from '../../src/plugins/define-plugin.js'
 import { optionFacts } from '../../src/plugins/describe/option-facts.js'
 import { routeText } from '../../src/plugins/table.js'
@@ -95,6 +96,31 @@ function errorTable(): string {
   )
 }
 
+/** How answers show the values of each kind, and what that means. */
+const VALUES: Readonly<Record<string, readonly [type: string, meaning?: string]>> = {
+  text: ['text'],
+  nullableText: ['text or null'],
+  count: ['integer'],
+  amount: ['number'],
+  nullableNumber: ['integer or null'],
+  flag: ['true or false'],
+  bit: ['1 or 0'],
+  seconds: ['integer', 'Unix seconds; 0 for never.'],
+  statistic: ['text', 'A number with its unit.'],
+}
+
+function documentTable(): string {
+  const all: [string, DocumentFields][] = Object.entries(documents)
+  const rows = all.flatMap(([document, fields]) =>
+    Object.entries(fields).map(([name, field]) => {
+      const [kind, meaning] = typeof field === 'string' ? [field] : field
+      const [type = '', usual = ''] = VALUES[kind] ?? []
+      return [document, `\`${name}\``, type, meaning ?? usual]
+    }),
+  )
+  return table(['document', 'member', 'value', ''], rows)
+}
+
 function pluginTables(): string {
   const options = builtInPlugins.flatMap(({ definition }) =>
     optionFacts(definition.options).map((option) => [
@@ -147,6 +173,7 @@ compare('docs/reference/commands.md', 'commands', commandTable())
 compare('docs/reference/plugins.md', 'plugins', pluginTables())
 compare('docs/reference/errors.md', 'errors', errorTable())
 compare('docs/operations.md', 'quirks', quirkTable())
+compare('docs/reference/documents.md', 'documents', documentTable())
 
 const remedies = readFileSync('docs/guides/when-something-fails.md', 'utf8')
 t.same(

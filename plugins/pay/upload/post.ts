@@ -82,12 +82,12 @@ function foundIn(answer: ServiceAnswer): FoundUpload {
   try {
     const found = service.dataOf(answer, uploaded, { conflict: otherUpload })
     return {
-      uploadId: found.source_file_upload_id,
-      cid: found.payload_cid,
-      wCid: found.w_cid,
-      url: found.ipfs_url,
-      size: found.file_size,
-      ...(found.status !== null && { status: found.status }),
+      uploadId: found.SourceFileUploadId,
+      cid: found.PayloadCid,
+      wCid: found.WCid,
+      url: found.IpfsUrl,
+      size: found.FileSize,
+      ...(found.Status !== null && { status: found.Status }),
     }
   } catch (error) {
     if (!(error instanceof S3Error) || REFUSED.includes(error.code) || isBusy(answer)) throw error

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { redact } from '../../common/log.js'
 import { repeatable, type ServiceAnswer, unrepeatable } from '../../common/service-client.js'
+import type { DocumentFields, Kind, KindOf } from '../../common/service-documents.js'
 import { TokenRefused } from './sign-in.js'
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
@@ -36,17 +37,49 @@ export interface AnswerPart<Shown extends z.ZodType = z.ZodType> {
   readonly shown: Shown
 }
 
-/** Parts that many answers have. */
+const flag = { read: lenient.flag, shown: z.boolean() }
+const count = { read: lenient.count, shown: z.number().int() }
+
+/** Unix seconds in RFC 3339; undefined for 0, which stands for never. */
+const time = {
+  read: lenient.count.transform((seconds) =>
+    seconds > 0 && seconds < 1e11 ? `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z` : undefined,
+  ),
+  shown: z.string().optional().describe('The same in RFC 3339.'),
+}
+
+/** A text such as `0.0001 FIL/GiB/day`, whose number some deployments leave out. */
+const statistic = z.object({
+  Text: z.string().describe('As the service wrote it.'),
+  Value: z.number().optional(),
+  Unit: z.string().optional(),
+})
+
+function statisticOf(text: string): z.output<typeof statistic> {
+  const [, digits, unit = ''] = /^\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)?\s*(.*?)\s*$/.exec(text) ?? []
+  return { Text: text, ...(digits !== undefined && { Value: Number(digits) }), ...(unit !== '' && { Unit: unit }) }
+}
+
+/** How the values of each kind are read. */
 export const answerParts = {
   text: { read: lenient.text, shown: z.string() },
   nullableText: { read: lenient.nullableText, shown: z.string().nullable() },
-  count: { read: lenient.count, shown: z.number().int() },
+  count,
   /** Any other value: 0; with a fraction. */
   amount: { read: numeric.catch(0), shown: z.number() },
   /** Any other value: null. */
   nullableNumber: { read: numeric.nullable().catch(null), shown: z.number().int().nullable() },
-  flag: { read: lenient.flag, shown: z.boolean() },
-} satisfies Record<string, AnswerPart>
+  flag,
+  bit: flag,
+  seconds: { ...count, shown: count.shown.describe('Unix seconds; 0 for never.') },
+  statistic: {
+    read: z
+      .unknown()
+      .optional()
+      .transform((value) => (value === undefined || value === null ? undefined : statisticOf(String(value)))),
+    shown: statistic.optional(),
+  },
+} satisfies Record<Kind, AnswerPart>
 
 interface Member<Shown extends z.ZodType = z.ZodType> extends AnswerPart<Shown> {
   readonly wire: readonly string[]
@@ -63,6 +96,45 @@ export function member<Shown extends z.ZodType>(
   description?: string,
 ): Member<Shown> {
   return { wire: [wire].flat(), read, shown: description === undefined ? shown : shown.describe(description) }
+}
+
+type Pascal<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Capitalize<First>}${Pascal<Rest>}`
+  : Capitalize<Name>
+
+/** `UpdatedTime` beside `UpdatedAt`. */
+type TimeName<Name extends string> = Name extends `${infer Event}At` ? `${Event}Time` : `${Name}Time`
+
+type NameOf<Name, Names> = Name extends keyof Names & string
+  ? Names[Name] & string
+  : Name extends string
+    ? Pascal<Name>
+    : never
+
+type Members<Fields extends DocumentFields, Names> = {
+  [Name in keyof Fields as NameOf<Name, Names>]: Member<(typeof answerParts)[KindOf<Fields[Name]>]['shown']>
+} & {
+  [Name in keyof Fields as KindOf<Fields[Name]> extends 'seconds' ? TimeName<NameOf<Name, Names>> : never]: Member<
+    typeof time.shown
+  >
+}
+
+/**
+ * The members of a document of a service, by their names in results: in PascalCase. A time in seconds is shown in RFC
+ * 3339, too.
+ * @param names other names in results
+ */
+export function membersOf<
+  const Fields extends DocumentFields,
+  const Names extends { readonly [Name in keyof Fields]?: string } = Readonly<Record<never, string>>,
+>(fields: Fields, names?: Names): Members<Fields, Names> {
+  const all = Object.entries(fields).flatMap(([wire, field]) => {
+    const [kind, meaning] = typeof field === 'string' ? [field] : field
+    const name = names?.[wire] ?? wire.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
+    const named = [name, member(wire, answerParts[kind] as AnswerPart, meaning)] as const
+    return kind === 'seconds' ? [named, [name.replace(/At$|$/, 'Time'), member(wire, time)] as const] : [named]
+  })
+  return Object.fromEntries(all) as unknown as Members<Fields, Names>
 }
 
 /** @param element name of one item in XML */

@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../common/service-documents.js'
 import type { Provider } from './network.js'
 
 /** A provider, and when something about it changed, as far as the service that lists it knows. */
@@ -7,7 +8,7 @@ export interface ListedProvider extends Provider {
 }
 
 /** A storage provider in the terms of the task platform, as its interface and the gateway's write it. */
-export function providerRecord(provider: ListedProvider): Record<string, string | number | boolean> {
+export function providerRecord(provider: ListedProvider): Document<typeof documents.provider> {
   return {
     miner_id: provider.minerId,
     location: provider.location,

@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../common/service-documents.js'
 import { DAY_SECONDS } from '../../common/time.js'
 import type { Database } from '../database.js'
 import { signerOfText } from './addresses.js'
@@ -89,25 +90,27 @@ export async function showBilling(exchange: PaymentExchange): Promise<object> {
   const filter = { wallet, fileName: fields.get('file_name'), hash: fields.get('tx_hash') }
   const { bills, total } = listBills(context.db, filter, readPage(query, billingOrders, 'pay_at'))
   return {
-    billing: bills.map((bill) => ({
-      pay_id: bill.id,
-      pay_tx_hash: bill.hash,
-      pay_amount: bill.amount,
-      unlock_amount: bill.unlockedAt === 0 ? '' : bill.unlocked,
-      file_name: bill.fileName,
-      payload_cid: bill.cid,
-      pay_at: bill.paidAt,
-      unlock_at: bill.unlockedAt,
-      deadline: bill.deadline,
-      network_name: context.networkName,
-      token_name: context.tokenName(),
-    })),
+    billing: bills.map(
+      (bill): Document<typeof documents.bill> => ({
+        pay_id: bill.id,
+        pay_tx_hash: bill.hash,
+        pay_amount: bill.amount,
+        unlock_amount: bill.unlockedAt === 0 ? '' : bill.unlocked,
+        file_name: bill.fileName,
+        payload_cid: bill.cid,
+        pay_at: bill.paidAt,
+        unlock_at: bill.unlockedAt,
+        deadline: bill.deadline,
+        network_name: context.networkName,
+        token_name: context.tokenName(),
+      }),
+    ),
     total_record_count: total,
   }
 }
 
 /** GET /billing/deal/lockpayment/info: the payment for an upload; empty texts while there is none. */
-export function showPayment(exchange: PaymentExchange): object {
+export function showPayment(exchange: PaymentExchange): Document<typeof documents.payment> {
   const { context, query } = exchange
   const { wCid } = ownUpload(exchange, new Fields(query).id('source_file_upload_id'))
   const lock = context.payments.find(wCid)
@@ -132,7 +135,7 @@ export function paymentOrderText(wCid: string, amount: bigint, networkName: stri
  * POST /billing/deal/lockpayment: locks a payment in the embedded ledger, by an order that the wallet of the upload has
  * signed. A repeated order is the payment of the first.
  */
-export async function pay(exchange: PaymentExchange): Promise<object> {
+export async function pay(exchange: PaymentExchange): Promise<Document<typeof documents.payment>> {
   const { context } = exchange
   const { ledger, addresses } = context
   if (ledger === undefined) {

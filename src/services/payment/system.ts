@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { arch, availableParallelism, platform } from 'node:os'
 import { join } from 'node:path'
 import { packageFolder } from '../../common/files/package-folder.js'
+import type { Document, documents } from '../../common/service-documents.js'
 import { NetworkError } from '../network/network.js'
 import { averagePrices } from '../platform/prices.js'
 import { checksummed } from './addresses.js'
@@ -22,33 +23,28 @@ export function systemParams({ context }: PaymentExchange): object {
 function paramsOf(context: PaymentContext): object {
   const { payment, recipient, stable } = context.addresses
   const mint = context.mintContract === undefined ? NO_CONTRACT : checksummed(context.mintContract.toLowerCase())
-  if (context.mode === 'open') {
-    return {
-      GAS_LIMIT: MAX_GAS,
-      LOCK_TIME: LOCK_DAYS,
-      CHAIN_NAME: context.networkName,
-      MINT_CONTRACT_ADDRESS: mint,
-      PAYMENT_CONTRACT_ADDRESS: payment,
-      PAYMENT_RECIPIENT_ADDRESS: recipient,
-      STABLE_ADDRESS: stable,
-      PAY_MULTIPLY_FACTOR,
-    }
-  }
-  return {
-    chain_name: context.networkName,
+  const params: Document<typeof documents.systemParams> = {
     payment_contract_address: payment,
-    dao_contract_address: NO_CONTRACT,
-    dex_address: NO_CONTRACT,
     mint_contract_address: mint,
     payment_recipient_address: recipient,
     stable_address: stable,
-    stable_wrapped_pool_contract: NO_CONTRACT,
-    dao_threshold: 0,
-    storage_coin_price: COIN_PRICE,
     gas_limit: MAX_GAS,
     lock_time: LOCK_DAYS,
     pay_multiply_factor: PAY_MULTIPLY_FACTOR,
   }
+  if (context.mode === 'open') {
+    const named = Object.entries({ ...params, chain_name: context.networkName })
+    return Object.fromEntries(named.map(([name, value]) => [name.toUpperCase(), value]))
+  }
+  const signedIn: Document<typeof documents.signedInParams> = {
+    chain_name: context.networkName,
+    dao_contract_address: NO_CONTRACT,
+    dex_address: NO_CONTRACT,
+    stable_wrapped_pool_contract: NO_CONTRACT,
+    dao_threshold: 0,
+    storage_coin_price: COIN_PRICE,
+  }
+  return { ...params, ...signedIn }
 }
 
 /** For clients of a chain; the embedded ledger takes no gas. */
@@ -58,11 +54,14 @@ const NANOSECONDS = 1e6
 
 /** GET /common/host/info: the machine and the process that answer. */
 export function hostInfo(): object {
-  return {
+  const host: Document<typeof documents.hostInfo> = {
     version: version(),
     operating_system: platform(),
     architecture: arch(),
     cpu_number: availableParallelism(),
+  }
+  return {
+    ...host,
     // A number of JSON; as a double it is exact to a quarter of a microsecond.
     current_unix_nano: Math.round((performance.timeOrigin + performance.now()) * NANOSECONDS),
   }

@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../common/service-documents.js'
 import { Columns } from '../columns.js'
 import { type Database, statements } from '../database.js'
 import { formatFil, parseFil } from '../network/fil.js'
@@ -103,7 +104,7 @@ interface Bidder {
 
 /** A bid as the interface shows it. A bidder is named by its provider, not by its e-mail address. */
 export function bidView(bid: Bid, { registered, provider }: Bidder) {
-  return {
+  const shown: Document<typeof documents.bid> = {
     bid_id: bid.id,
     contact_info: bid.contactInfo,
     created_on: String(bid.created),
@@ -112,17 +113,17 @@ export function bidView(bid: Bid, { registered, provider }: Bidder) {
     price: formatFil(bid.price),
     proposal: bid.proposal,
     status: bid.status,
-    platform_user_info: {
-      headline: null,
-      miners: provider === undefined ? [] : [provider],
-      registered_on: String(registered),
-      status: 'Active',
-      summary: null,
-    },
-    task_id: bid.task,
     username: bid.minerId,
     won_on: bid.won === null ? null : String(bid.won),
   }
+  const user: Document<typeof documents.bidder> = {
+    headline: null,
+    registered_on: String(registered),
+    status: 'Active',
+    summary: null,
+  }
+  const miners = provider === undefined ? [] : [provider]
+  return { ...shown, platform_user_info: { ...user, miners }, task_id: bid.task }
 }
 
 /** The average price as a decimal text, rounded down to an attofil; `0` without bids. */

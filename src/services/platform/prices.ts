@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../common/service-documents.js'
 import { DAY_SECONDS } from '../../common/time.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Network, Provider } from '../network/network.js'
@@ -20,7 +21,10 @@ export async function priceStatistics({ context: { network } }: PlatformExchange
  * providers offer today for regular deals, which uploads become: clients lock an amount that follows from them, by the
  * year. The embedded network has no gas, so that messages and sealing cost nothing.
  */
-export function averagePrices(network: Network, providers: readonly Provider[]): Readonly<Record<string, string>> {
+export function averagePrices(
+  network: Network,
+  providers: readonly Provider[],
+): Document<typeof documents.priceStatistics> {
   const active = providers.filter(({ status }) => status === 'Active')
   const epoch = BigInt(Math.round(network.epochSeconds * Number(MICROSECONDS)))
   const perYear = (prices: readonly bigint[]): string =>

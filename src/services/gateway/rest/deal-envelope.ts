@@ -1,3 +1,4 @@
+import { type Document, documents } from '../../../common/service-documents.js'
 import type { HeaderList } from '../../http/errors.js'
 import { replyJson } from '../../http/reply.js'
 import type { Fault, NetworkControl } from '../../network/embedded/control.js'
@@ -55,7 +56,7 @@ function replyFailure(exchange: GatewayExchange, error: unknown, data: unknown):
 }
 
 /** The record of a deal in the terms of the interface: all members are texts, `timeStamp` in microseconds. */
-export function recordOf({ bucketName, key, record }: CompleteDeal): Record<string, string> {
+export function recordOf({ bucketName, key, record }: CompleteDeal): Document<typeof documents.gatewayDeal> {
   const { terms } = record
   return {
     filename: key.length === 0 ? `/${bucketName}` : `/${bucketName}/${key}`,
@@ -72,18 +73,7 @@ export function recordOf({ bucketName, key, record }: CompleteDeal): Record<stri
 }
 
 /** Value of `data` without a record. */
-export const noRecord: Readonly<Record<string, string>> = Object.freeze({
-  filename: '',
-  walletAddress: '',
-  verifiedDeal: '',
-  fastRetrieval: '',
-  dataCid: '',
-  minerId: '',
-  price: '',
-  duration: '',
-  dealCid: '',
-  timeStamp: '',
-})
+export const noRecord: object = Object.fromEntries(Object.keys(documents.gatewayDeal).map((name) => [name, '']))
 
 /** Runs a query to the network. Throws GatewayError NoSuchDeal or NetworkUnavailable. */
 export async function asking<T>(question: () => Promise<T>): Promise<T> {

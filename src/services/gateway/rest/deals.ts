@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../../common/service-documents.js'
 import { rfc3339 } from '../../clock.js'
 import type { DealTerms } from '../../network/network.js'
 import { providerRecord } from '../../network/provider-record.js'
@@ -161,7 +162,8 @@ export const dealProgress = dealEndpoint({
     const progress = context.desk.progress(account.id, token) ?? context.offlineDesk?.progress(account.id, token)
     if (progress === undefined) throw new GatewayError('UnknownToken')
     const { phase, bytesDone, bytesTotal, filesDone, filesTotal } = progress
-    return { data: { phase, bytesDone, bytesTotal, filesDone, filesTotal }, message: '' }
+    const data: Document<typeof documents.dealProgress> = { phase, bytesDone, bytesTotal, filesDone, filesTotal }
+    return { data, message: '' }
   },
 })
 

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import type { Document, documents } from '../../../common/service-documents.js'
 import { stream } from '../../http/send.js'
 import { formatFil } from '../../network/fil.js'
 import { withUnit } from '../../network/provider-record.js'
@@ -29,7 +30,11 @@ function findDeal({ context }: PaymentExchange, upload: UploadRow, dealId: numbe
   return deal
 }
 
-async function detail({ context }: PaymentExchange, upload: UploadRow, deal: OfflineDeal | undefined): Promise<object> {
+async function detail(
+  { context }: PaymentExchange,
+  upload: UploadRow,
+  deal: OfflineDeal | undefined,
+): Promise<Document<typeof documents.dealDetail>> {
   const { payments, networkName, network } = context
   const lock = payments.find(upload.wCid)
   const epochs = deal === undefined ? 0 : deal.endEpoch - deal.startEpoch
@@ -76,13 +81,15 @@ export async function showLog({ context, path, caller }: PaymentExchange): Promi
   const isOwn = deal !== undefined && (caller === undefined || context.uploads.hasCar(caller.address, deal.car))
   const log = isOwn ? context.deals.logOf(deal.id) : []
   return {
-    offline_deal_log: log.map((state) => ({
-      id: state.id,
-      offline_deal_id: state.deal,
-      on_chain_status: state.onChainStatus,
-      on_chain_message: state.message,
-      create_at: state.created,
-    })),
+    offline_deal_log: log.map(
+      (state): Document<typeof documents.dealLogEntry> => ({
+        id: state.id,
+        offline_deal_id: state.deal,
+        on_chain_status: state.onChainStatus,
+        on_chain_message: state.message,
+        create_at: state.created,
+      }),
+    ),
   }
 }
 

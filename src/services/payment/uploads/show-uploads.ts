@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../../common/service-documents.js'
 import type { Database } from '../../database.js'
 import { minerNumber } from '../../platform/units.js'
 import type { PaymentContext } from '../context.js'
@@ -43,7 +44,7 @@ function uploadView({ context }: PaymentExchange, upload: UploadRow, withFree: b
   const mint = mints.find(upload.id)
   const sender = wallets.find(upload.wallet)?.id ?? 0
   const ofCar = upload.car === null ? [] : deals.ofCar(upload.car)
-  return {
+  const shown: Document<typeof documents.upload> = {
     source_file_upload_id: upload.id,
     car_file_id: upload.car ?? 0,
     file_name: upload.fileName,
@@ -56,6 +57,9 @@ function uploadView({ context }: PaymentExchange, upload: UploadRow, withFree: b
     token_id: mint?.tokenId ?? '',
     mint_address: mint?.mintAddress ?? '',
     nft_tx_hash: mint?.txHash ?? '',
+  }
+  return {
+    ...shown,
     idempotency_key: upload.idempotencyKey ?? '',
     ...(withFree && { is_free: upload.isFree === 1 }),
     offline_deal: ofCar.map((deal) => dealView(deal, sender)),
@@ -110,7 +114,7 @@ function listUploads(
  * An offline deal, as the interface writes it.
  * @param sender number of the wallet that pays
  */
-function dealView(deal: OfflineDeal, sender: number): object {
+function dealView(deal: OfflineDeal, sender: number): Document<typeof documents.offlineDeal> {
   return {
     id: deal.id,
     car_file_id: deal.car,
@@ -188,7 +192,7 @@ export async function showUpload(exchange: PaymentExchange): Promise<object> {
 }
 
 /** POST /storage/mint/info: records the NFT of an upload, once. */
-export async function recordMint(exchange: PaymentExchange): Promise<object> {
+export async function recordMint(exchange: PaymentExchange): Promise<Document<typeof documents.mint>> {
   const { mints, writer, seconds } = exchange.context
   const fields = await readJson(exchange)
   const { id } = ownUpload(exchange, fields.id('source_file_upload_id'))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { CID } from 'multiformats/cid'
+import type { Document, documents } from '../../../common/service-documents.js'
 import { paced, receive } from '../../http/body.js'
 import { ReceiveError } from '../../http/errors.js'
 import { MultipartForm } from '../../http/form.js'
@@ -161,7 +162,7 @@ function uploadedBefore(
 async function answerOf(
   context: PaymentContext,
   { id, cid, fileSize, wCid, status }: Pick<UploadRow, 'id' | 'cid' | 'fileSize' | 'wCid' | 'status'>,
-): Promise<object> {
+): Promise<Document<typeof documents.uploadAnswer>> {
   return {
     source_file_upload_id: id,
     payload_cid: cid,

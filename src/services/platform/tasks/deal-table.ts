@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../../common/service-documents.js'
 import { type Database, statements } from '../../database.js'
 import type { TaskRow } from '../csv.js'
 import { minerNumber } from '../units.js'
@@ -191,7 +192,7 @@ export class DealTable {
  * A platform deal as the interface shows it.
  * @param toParty false for readers who are neither the poster nor the provider: they do not see where the CAR is
  */
-export function dealView(deal: PlatformDeal, toParty: boolean) {
+export function dealView(deal: PlatformDeal, toParty: boolean): Document<typeof documents.platformDeal> {
   return {
     created_at: String(deal.created),
     deal_cid: deal.dealCid,

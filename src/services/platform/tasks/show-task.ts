@@ -1,3 +1,4 @@
+import type { Document, documents } from '../../../common/service-documents.js'
 import { HttpError } from '../../http/errors.js'
 import { formatFil } from '../../network/fil.js'
 import { providerRecord } from '../../network/provider-record.js'
@@ -57,7 +58,7 @@ function readableTask(exchange: PlatformExchange, name: string): Task {
   return task
 }
 
-function posterOf(exchange: PlatformExchange, { user }: Task): object {
+function posterOf(exchange: PlatformExchange, { user }: Task): Document<typeof documents.poster> {
   const { users, market } = exchange.context
   const poster = users.get(user)
   return {
@@ -75,7 +76,7 @@ function percent(part: number, whole: number): string {
 }
 
 /** A task as lists show it. */
-export function taskSummary(task: Task) {
+export function taskSummary(task: Task): Document<typeof documents.task & typeof documents.taskCounts> {
   return {
     ...taskView(task),
     bid_count: task.bids,
@@ -85,7 +86,7 @@ export function taskSummary(task: Task) {
 }
 
 /** A task without the counts, as its details show it. */
-function taskView(task: Task) {
+function taskView(task: Task): Document<typeof documents.task> {
   return {
     created_on: String(task.created),
     description: task.description,

@@ -1,3 +1,4 @@
+import { taskFields } from '../../../common/service-documents.js'
 import { HttpError } from '../../http/errors.js'
 import { isMinerId, isUuid } from '../csv.js'
 import type { Fields } from '../fields.js'
@@ -23,19 +24,19 @@ const BID_MODES: readonly BidMode[] = ['manual', 'auto', 'none']
 export function readTerms(fields: Fields): TaskTerms {
   const terms: TaskTerms = {
     name: readName(fields),
-    curatedDataset: readText(fields, 'curatedDataset', MAX_DATASET),
-    description: readText(fields, 'description', MAX_DESCRIPTION, true),
-    isPublic: readFlag(fields, 'isPublic'),
+    curatedDataset: readText(fields, 'CuratedDataset', MAX_DATASET),
+    description: readText(fields, 'Description', MAX_DESCRIPTION, true),
+    isPublic: readFlag(fields, 'IsPublic'),
     type: readType(fields),
     minerId: readMiner(fields),
-    minPrice: readPrice(fields, 'minPrice'),
-    maxPrice: readPrice(fields, 'maxPrice'),
-    tags: readTags(textOf(fields, 'tags')),
-    expireDays: readNumber(fields, 'expireDays', 1, MAX_DAYS),
-    bidMode: readBidMode(fields, readFlag(fields, 'isPublic')),
-    fastRetrieval: readFlag(fields, 'fastRetrieval', true),
-    sourceId: readNumber(fields, 'sourceId', 0, 1000),
-    duration: readNumber(fields, 'duration', MIN_DURATION, MAX_DURATION) ?? USUAL_DURATION,
+    minPrice: readPrice(fields, 'MinPrice'),
+    maxPrice: readPrice(fields, 'MaxPrice'),
+    tags: readTags(textOf(fields, 'Tags')),
+    expireDays: readNumber(fields, 'ExpireDays', 1, MAX_DAYS),
+    bidMode: readBidMode(fields, readFlag(fields, 'IsPublic')),
+    fastRetrieval: readFlag(fields, 'FastRetrieval', true),
+    sourceId: readNumber(fields, 'SourceId', 0, 1000),
+    duration: readNumber(fields, 'Duration', MIN_DURATION, MAX_DURATION) ?? USUAL_DURATION,
   }
   refuseContradictions(terms)
   return terms
@@ -43,29 +44,29 @@ export function readTerms(fields: Fields): TaskTerms {
 
 /** The UUID that the client chose for its task, if it did. Throws HttpError 400. */
 export function readUuid(fields: Fields): string | undefined {
-  const uuid = textOf(fields, 'uuid').toLowerCase()
+  const uuid = textOf(fields, 'Uuid').toLowerCase()
   if (uuid === '') return undefined
-  if (!isUuid(uuid)) throw invalid('uuid', 'must be a UUID')
+  if (!isUuid(uuid)) throw invalid('Uuid', 'must be a UUID')
   return uuid
 }
 
 function refuseContradictions({ isPublic, minerId, minPrice, maxPrice, bidMode }: TaskTerms): void {
   if (isPublic) {
     if (minerId !== null) {
-      throw invalid('minerId', 'contradicts is_public = 1: bids decide on the provider of a public task')
+      throw invalid('MinerId', 'contradicts is_public = 1: bids decide on the provider of a public task')
     }
   } else {
-    if (minerId === null) throw invalid('minerId', 'is missing: a private task (is_public = 0) names its provider')
-    if (bidMode === 'auto') throw invalid('bidMode', 'contradicts is_public = 0: there are no bids on a private task')
+    if (minerId === null) throw invalid('MinerId', 'is missing: a private task (is_public = 0) names its provider')
+    if (bidMode === 'auto') throw invalid('BidMode', 'contradicts is_public = 0: there are no bids on a private task')
   }
   if (minPrice !== null && maxPrice !== null && minPrice > maxPrice) {
-    throw invalid('minPrice', 'is above max_price')
+    throw invalid('MinPrice', 'is above max_price')
   }
 }
 
 function readName(fields: Fields): string {
-  const name = readText(fields, 'name', MAX_NAME)
-  if (name === '') throw invalid('name', 'is missing')
+  const name = readText(fields, 'TaskName', MAX_NAME)
+  if (name === '') throw invalid('TaskName', 'is missing')
   return name
 }
 
@@ -88,16 +89,16 @@ function readFlag(fields: Fields, member: Member, absent?: boolean): boolean {
 }
 
 function readType(fields: Fields): TaskTerms['type'] {
-  const type = textOf(fields, 'type').toLowerCase()
+  const type = textOf(fields, 'Type').toLowerCase()
   if (type === '') return null
-  if (type !== 'regular' && type !== 'verified') throw invalid('type', 'must be regular or verified')
+  if (type !== 'regular' && type !== 'verified') throw invalid('Type', 'must be regular or verified')
   return type
 }
 
 function readMiner(fields: Fields): string | null {
-  const minerId = textOf(fields, 'minerId')
+  const minerId = textOf(fields, 'MinerId')
   if (minerId === '') return null
-  if (!isMinerId(minerId)) throw invalid('minerId', 'must be the id of a storage provider, such as t01000')
+  if (!isMinerId(minerId)) throw invalid('MinerId', 'must be the id of a storage provider, such as t01000')
   return minerId
 }
 
@@ -121,10 +122,10 @@ function readNumber(fields: Fields, member: Member, least: number, most: number)
 
 /** Clients older than bid modes post public tasks without one, and choose the provider themselves. */
 function readBidMode(fields: Fields, isPublic: boolean): BidMode {
-  const text = textOf(fields, 'bidMode')
+  const text = textOf(fields, 'BidMode')
   if (text === '') return isPublic ? 'manual' : 'none'
   const mode = /^[012]$/.test(text) ? BID_MODES[Number(text)] : undefined
-  if (mode === undefined) throw invalid('bidMode', 'must be 0, 1 or 2')
+  if (mode === undefined) throw invalid('BidMode', 'must be 0, 1 or 2')
   return mode
 }
 
@@ -132,26 +133,19 @@ function invalid(member: Member, reason: string): HttpError {
   return new HttpError(400, `${spellings[member][0]} ${reason}.`)
 }
 
-/** Names of each member of a new task. Clients and gateways spell some of them differently. */
-export const spellings = {
-  name: ['task_name', 'Task_Name'],
-  curatedDataset: ['curated_dataset', 'Curated_Dataset'],
-  description: ['description', 'Description'],
-  isPublic: ['is_public', 'Is_Public'],
-  type: ['type', 'verified_type', 'Type'],
-  minerId: ['miner_id', 'Miner_Id'],
-  minPrice: ['min_price', 'Min_Price'],
-  maxPrice: ['max_price', 'Max_Price'],
-  tags: ['tags', 'Tags'],
-  expireDays: ['expire_days', 'expired_days', 'Expire_Days'],
-  bidMode: ['bid_mode', 'auto_bid', 'Auto_bid'],
-  fastRetrieval: ['fast_retrieval', 'Fast_Retrieval'],
-  sourceId: ['source_id', 'Source_Id'],
-  duration: ['duration', 'Duration'],
-  uuid: ['uuid'],
-} as const satisfies Record<string, readonly string[]>
+/** Names of each member of a new task: as in `taskFields`, also with capitals: `Task_Name`, `Auto_bid`. */
+export const spellings = Object.fromEntries(
+  Object.entries(taskFields).map(([field, names]) => [
+    field,
+    names.flatMap((name) => [name, name.replace(/(?:^|_)./g, (letter) => letter.toUpperCase()), capital(name)]),
+  ]),
+) as Record<Member, [string, ...string[]]>
 
-export type Member = keyof typeof spellings
+function capital(name: string): string {
+  return name.slice(0, 1).toUpperCase() + name.slice(1)
+}
+
+export type Member = keyof typeof taskFields
 
 /**
  * The text of a member, in any of its spellings, without spaces around it; '' when it is absent. Throws HttpError

@@ -11,7 +11,7 @@ export type TaskForm = Readonly<Record<string, string>>
 const SOURCE_ID = '3'
 
 /** Members that the client cannot choose: the gateway does. */
-const OWN: readonly Member[] = ['uuid', 'sourceId']
+const OWN: readonly Member[] = ['Uuid', 'SourceId']
 
 /**
  * Makes the form of a task of what a client asks for, complete and valid. Throws GatewayError InvalidBody, whose
