@@ -56,7 +56,6 @@ export function callerOf(identity: Identity): number {
   return identity === 'anonymous' ? 0 : identity.id
 }
 
-/** The error for a caller that may not do this. */
 export function refusalOf(identity: Identity): GatewayError {
   return new GatewayError(identity === 'anonymous' ? 'Authentication' : 'NotPermitted')
 }
@@ -155,7 +154,6 @@ export class Tokens {
     return sign(account, this.#urlSeconds)
   }
 
-  /** The account that a valid token belongs to. */
   async accountOf(token: string): Promise<Account | undefined> {
     const known = this.#known.get(token)
     if (known !== undefined) {

@@ -39,7 +39,6 @@ const SHORT_URL_TOKEN_SECONDS = 60
 /** Most objects that are compared with their deal at the same time. */
 const MAX_EVICTIONS = 8
 
-/** Creates all parts of the gateway over an open database. */
 export function assemble(
   folder: string,
   options: GatewayOptions,
@@ -135,7 +134,6 @@ export function openIndex(folder: string): Database {
 
 export const INDEX_SCHEMA = accountSchema + schema + dealSchema + offlineSchema
 
-/** Converts the tables of an earlier version to what `INDEX_SCHEMA` expects. */
 export function adaptIndex(db: Database): void {
   migrate(db)
   migrateDeals(db)
@@ -155,6 +153,5 @@ export interface GatewayOptions {
   /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
   readonly accessKey?: string
   readonly secretKey?: string
-  /** Overrides of the default bounds. */
   readonly limits?: Partial<GatewayLimits>
 }

@@ -19,7 +19,6 @@ export interface Names {
   readonly path: string
   /** `Gateway`, as in `GatewayVersion`. */
   readonly member: string
-  /** `x-cloud-` */
   readonly header: string
   /** `X-Cloud-`: signature parameters of share links. */
   readonly parameter: string

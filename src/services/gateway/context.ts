@@ -3,7 +3,6 @@ import type { BringBack } from './deals/bring-back.js'
 import type { DealDesk } from './deals/deal-desk.js'
 import type { OfflineDesk } from './deals/offline/offline-desk.js'
 
-/** The parts of one gateway, as every endpoint receives them. */
 export interface GatewayContext extends GatewayCore {
   readonly desk: DealDesk
   /** Absent: this gateway makes no offline deals. */

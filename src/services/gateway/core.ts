@@ -28,7 +28,6 @@ import type { Objects } from './store/objects.js'
 export interface GatewayCore {
   readonly names: Names
   readonly quirks: ReadonlySet<QuirkName>
-  /** Features that web.ServerInfo advertises. */
   readonly features: ReadonlySet<Feature>
   readonly region: string
   readonly limits: GatewayLimits

@@ -15,7 +15,6 @@ export class GatewayError extends Error {
     this.subject = subject
   }
 
-  /** Error code of S3. */
   get code(): string {
     return errorTable[this.kind].code
   }
@@ -24,17 +23,14 @@ export class GatewayError extends Error {
     return errorTable[this.kind].status
   }
 
-  /** Error code in JSON-RPC replies. */
   get number(): number {
     return errorTable[this.kind].number
   }
 
-  /** Error text in JSON-RPC replies. */
   rpcText(quirks: ReadonlySet<QuirkName>): string {
     return this.#fs3Text(quirks) ?? this.message
   }
 
-  /** Error text on REST endpoints. */
   restText(quirks: ReadonlySet<QuirkName>): string {
     const row = errorTable[this.kind]
     return this.#fs3Text(quirks) ?? (row.rest ?? row.rpc)(this.subject)
@@ -47,7 +43,6 @@ export class GatewayError extends Error {
 }
 
 interface ErrorRow {
-  /** S3 code. */
   readonly code: string
   /** HTTP status on REST endpoints; JSON-RPC always answers 200. */
   readonly status: number
@@ -323,7 +318,6 @@ type ErrorKind = keyof typeof errorTable
 interface ErrorSubject {
   readonly bucket?: string
   readonly key?: string
-  /** The offending value. */
   readonly value?: string
   /** Fence of the last write to the key. */
   readonly fence?: number

@@ -15,10 +15,8 @@ export function collect(exchange: GatewayExchange, maxBytes: number): Promise<Bu
   return readBody(exchange, { maxBytes, idleMs: exchange.context.limits.uploadIdleMs })
 }
 
-/** One request and its response. */
 export interface GatewayExchange extends HttpExchange {
   readonly context: GatewayContext
-  /** Caller that the Authorization header identifies. */
   readonly identity: Identity
 }
 

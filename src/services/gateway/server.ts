@@ -36,7 +36,6 @@ import { webrpc } from './rpc/webrpc.js'
 /** Room for 8 KiB of metadata and a percent-encoded key of 1024 bytes besides the other headers. Bytes. */
 const MAX_HEADER_BYTES = 64 * 1024
 
-/** Creates the HTTP server of the gateway; it does not listen yet. */
 export function createGatewayServer(context: GatewayContext): Server {
   const table = new RouteTable(endpointsOf(context))
   return createHttpServer({
@@ -80,7 +79,6 @@ async function identify(exchange: GatewayExchange): Promise<Identity | undefined
 }
 
 interface Endpoint {
-  /** The endpoint exists only with this feature. */
   readonly feature?: Feature
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT'
   /** Behind the path of the gateway. */
@@ -118,7 +116,6 @@ function endpointsOf({ features, quirks }: GatewayContext): Endpoint[] {
     .filter(({ method }) => method !== 'HEAD' || !quirks.has('no-head'))
 }
 
-/** Dispatches the request to its endpoint. */
 async function route(table: RouteTable<Endpoint>, exchange: GatewayExchange): Promise<void> {
   const { context, request, target } = exchange
   const { quirks } = context

@@ -20,7 +20,6 @@ import { GatewayError } from './errors.js'
 import type { GatewayExchange } from './exchange.js'
 
 const SERVICE = 's3'
-/** Longest lifetime of a link, s: 7 days, the maximum of Signature Version 4. */
 export const MAX_EXPIRY = 604_800
 /** How far in the future the date of a link may be, ms. */
 const MAX_SKEW = 15 * MINUTE_MS

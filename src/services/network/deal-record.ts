@@ -19,7 +19,6 @@ export interface DealSchedule {
 
 const WAITING = 'Provider state: StorageDealWaitingForData'
 
-/** A deal as it is stored. */
 export interface DealRecord extends MadeDeal, DealSchedule {
   /** The signed proposal block. */
   readonly proposal: Uint8Array
@@ -85,7 +84,6 @@ function refusal(message: string): NetworkError {
   return new NetworkError('NotRetrievable', message)
 }
 
-/** Returns the part of a record that clients see. */
 export function madeDeal(record: DealRecord): MadeDeal {
   const { reference, terms, walletAddress, dataCid, pieceCid, pieceSize, carSize } = record
   const { dealCid, startEpoch, endEpoch, timeStamp } = record
@@ -104,7 +102,6 @@ export function madeDeal(record: DealRecord): MadeDeal {
   }
 }
 
-/** Reports the progress of a deal to its requester. */
 export class DealReport {
   readonly #request: Packing
   #filesDone = 0
@@ -141,7 +138,6 @@ const MAX_DURATION = 1_555_200
 /** Longest duration that a proposal can encode: about 2000 years. */
 const MAX_EPOCHS = 2 ** 31 - 1
 
-/** The conditions of a provider. */
 type Ask = Pick<Provider, 'minerId' | 'price' | 'verifiedPrice' | 'minPieceSize' | 'maxPieceSize'>
 
 /**

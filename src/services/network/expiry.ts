@@ -43,7 +43,6 @@ export class Expiry {
     this.#task.start(intervalMs)
   }
 
-  /** Resolves when all deals that have ended are dropped. */
   async run(): Promise<void> {
     for (let dropped = BATCH; dropped === BATCH && !this.#stopped; ) {
       const epoch = this.#epochs.epoch()

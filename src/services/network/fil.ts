@@ -10,10 +10,6 @@ const GIB = 2n ** 30n
 /** The total supply of FIL has no more digits (https://spec.filecoin.io/#section-systems.filecoin_token: 2 * 10^9). */
 const DECIMAL = /^\d{1,10}(?:\.(\d{1,18}))?$/
 
-/**
- * Parses a decimal text in FIL, such as `0.0000005`, to attoFIL. Returns undefined when the text is invalid, or has
- * more than 10 digits before or 18 digits behind the point.
- */
 export function parseFil(text: string): bigint | undefined {
   const match = DECIMAL.exec(text)
   if (match === null) return undefined

@@ -28,7 +28,6 @@ export interface DealTerms {
   readonly fastRetrieval: boolean
 }
 
-/** A file of a deal. */
 export interface DealFile {
   /**
    * Names in the directories of the DAG, outermost first. Each is valid in a directory and unique among its siblings.
@@ -40,11 +39,9 @@ export interface DealFile {
   content(): AsyncIterable<Uint8Array>
 }
 
-/** A packed file of a deal, with the data needed to retrieve it. */
 export interface PackedFile {
   readonly path: readonly string[]
   readonly size: number
-  /** Root of the file's own DAG. */
   readonly cid: string
 }
 
@@ -92,7 +89,6 @@ export interface PackedCar {
   readonly file: string
   /** Root of the DAG. */
   readonly dataCid: string
-  /** Bytes. */
   readonly carSize: number
   readonly pieceCid: string
   /** Padded, a power of two, bytes. */
@@ -168,7 +164,6 @@ export interface DealStatus extends MadeDeal {
    * one, and `message` says why.
    */
   readonly unconfirmed?: boolean
-  /** The current epoch. */
   readonly epoch: number
 }
 
@@ -241,7 +236,6 @@ export interface Network {
    * rejects, no deal was made and nothing is left on the disk.
    */
   deal(request: DealRequest): Promise<MadeDeal>
-  /** Returns the deal with this reference, also one that an earlier process made. */
   find(reference: string): Promise<MadeDeal | undefined>
   /** Throws NetworkError NoSuchDeal. */
   status(dealCid: string): Promise<DealStatus>
@@ -253,13 +247,9 @@ export interface Network {
   stop(): Promise<void>
 }
 
-/** A CAR on the disk. */
 export interface Car {
-  /** Absolute path. */
   readonly file: string
-  /** Root of the DAG. */
   readonly dataCid: string
-  /** Bytes of the CAR. */
   readonly size: number
 }
 
@@ -278,7 +268,6 @@ export interface PackOptions {
  */
 export type Pack = (files: AsyncIterable<DealFile>, options: PackOptions) => Promise<Car>
 
-/** The commitment to a CAR as a piece in a provider's sector. */
 export interface Piece {
   /** `baga6ea4sea...` */
   readonly pieceCid: string

@@ -25,7 +25,6 @@ export function lazyPacking(): { pack: Pack; commit: Commit; readFromCar: ReadFr
   }
 }
 
-/** A packed deal, ready to be sent to a provider. */
 export interface PackedDeal {
   readonly car: Car
   readonly piece: Piece
@@ -56,7 +55,6 @@ export class DealPacker {
     return slots(() => staging.run((folder) => this.#run(request, send, join(folder, 'deal.car'), signal)), signal)
   }
 
-  /** Packs files into the CAR that the request names. */
   pack(request: PackRequest, signal: AbortSignal): Promise<PackedCar> {
     return this.#deps.slots(async () => {
       try {

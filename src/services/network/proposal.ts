@@ -9,7 +9,6 @@ import { type DealTerms, type MadeDeal, NetworkError, type Piece } from './netwo
 import { digestSha256 } from './pack/sha256.js'
 import { signerOf, type Wallet } from './wallet.js'
 
-/** The agreement between client and provider. Amounts in attoFIL. */
 interface Proposal {
   readonly pieceCid: string
   /** Padded, bytes. */
@@ -188,7 +187,6 @@ export class DealBook {
     return record === undefined ? undefined : madeDeal(record)
   }
 
-  /** Throws NetworkError NoSuchDeal. */
   record(dealCid: string): DealRecord {
     const record = this.#deals.findByCid(dealCid)
     if (record === undefined) {
@@ -197,7 +195,6 @@ export class DealBook {
     return record
   }
 
-  /** Resolves when no deal is being made. */
   idle(): Promise<void> {
     return this.#underway.idle()
   }

@@ -4,7 +4,6 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ServicesLog } from '../log.js'
 
-/** Holds CARs while they are made. The folder may be emptied at every start. */
 export class Staging {
   readonly #folder: string
   readonly #log: ServicesLog
@@ -14,7 +13,6 @@ export class Staging {
     this.#log = log
   }
 
-  /** Creates the folder and removes its content. Resolves with the number of removed entries. */
   async open(): Promise<number> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     const left = await readdir(this.#folder)

@@ -12,7 +12,6 @@ const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().re
 /** Length of r and s together, bytes. */
 const RS = 64
 
-/** The key that signs proposals, in a file that only this user may read. */
 export class Wallet {
   readonly #secretKey: Uint8Array
   /** The address as bytes, as proposals encode it. */
@@ -102,7 +101,6 @@ const NAME = /^[0-9a-f]{64}$/
 
 /** The wallets of a network, each in a file of its own that is made when it is first needed. They are never removed. */
 export class Wallets {
-  /** The wallet of the gateway's first account. */
   readonly main: Wallet
   readonly #folder: string
   readonly #open = new Map<string, Wallet>()

@@ -23,7 +23,6 @@ type BillingOrder = keyof typeof orders
 
 const billingOrders = Object.keys(orders) as BillingOrder[]
 
-/** A payment, and the upload that it is for. */
 interface Bill {
   readonly id: number
   readonly hash: string
@@ -38,7 +37,6 @@ interface Bill {
   readonly deadline: number
 }
 
-/** Which payments of a wallet are listed. */
 interface BillingFilter {
   readonly wallet: string
   /** A part of the file name, in any case. */

@@ -26,7 +26,6 @@ import type { Words } from './words.js'
  */
 export type Mode = 'signedIn' | 'open'
 
-/** The parts of one storage payment service, as every endpoint receives them. */
 export interface PaymentContext {
   /** Random; another one after the data were lost. Hex. */
   readonly id: string

@@ -10,7 +10,6 @@ import {
   walletAccount,
 } from './ledger.js'
 
-/** An upload is paid already, by another order. Nothing has moved. */
 export class AlreadyPaid extends Error {
   override readonly name = 'AlreadyPaid'
 }

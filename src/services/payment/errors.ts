@@ -28,10 +28,8 @@ const kinds = {
 
 type Kind = keyof typeof kinds
 
-/** A refusal of the storage payment API. */
 export class PaymentError extends HttpError {
   override readonly name = 'PaymentError'
-  /** The number in the body. */
   readonly code: number
 
   /** @param detail a sentence for the client, behind the text of the kind */

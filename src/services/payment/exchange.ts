@@ -9,7 +9,6 @@ import type { KnownWallet } from './wallets.js'
 /** One request and its response. */
 export interface PaymentExchange extends HttpExchange {
   readonly context: PaymentContext
-  /** Parameters of the query. */
   readonly query: URLSearchParams
   /** Values of the variable segments in the path of the route, percent-decoded. */
   readonly path: Readonly<Record<string, string>>
@@ -17,7 +16,6 @@ export interface PaymentExchange extends HttpExchange {
   readonly caller: KnownWallet | undefined
 }
 
-/** One endpoint. */
 export interface Route {
   readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST'
   readonly path: string
@@ -89,7 +87,6 @@ export function ownUpload({ context, caller }: Pick<PaymentExchange, 'context' |
 /** Longest text of a field. */
 const MAX_TEXT = 1024
 
-/** The fields of a body or a query. */
 export class Fields {
   readonly #values: ReadonlyMap<string, string>
 
@@ -141,7 +138,6 @@ const USUAL = 10
 export interface Page<Order extends string> {
   /** 1 to 1000. */
   readonly size: number
-  /** Records before the page. */
   readonly offset: number
   readonly orderBy: Order
   readonly ascending: boolean

@@ -44,7 +44,6 @@ export class Ledger {
     return (this.#sql.balance.get(account)?.balance as bigint | undefined) ?? 0n
   }
 
-  /** Hash of the transfer with this reference. */
   find(reference: string): string | undefined {
     return this.#sql.find.get(reference)?.hash as string | undefined
   }
@@ -77,7 +76,6 @@ export class Ledger {
     return hash
   }
 
-  /** Sum of all balances and of all entries: both are 0. */
   sums(): { readonly balances: bigint; readonly entries: bigint } {
     return this.#sql.sums.get() as { balances: bigint; entries: bigint }
   }

@@ -4,7 +4,6 @@ import type { Pace } from '../http/body.js'
 
 const GiB = 2 ** 30
 
-/** Bounds of the storage payment API. */
 export interface PaymentLimits {
   /** Largest JSON body, bytes. */
   readonly maxJsonBytes: number

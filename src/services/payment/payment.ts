@@ -54,11 +54,9 @@ export interface PaymentOptions {
   readonly mintContract?: string | undefined
   /** Where payments are made; default: the embedded ledger. */
   readonly chain?: ChainOptions | undefined
-  /** Overrides of the default bounds. */
   readonly limits?: Partial<PaymentLimits>
 }
 
-/** What the service works with. */
 export interface PaymentDeps {
   /** Stopped by the caller, after the service. */
   readonly network: Network

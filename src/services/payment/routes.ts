@@ -65,7 +65,6 @@ const contentRoutes: readonly Route[] = [
   { method: 'HEAD', path: '/cars/:file', access: 'public', answer: serveCar },
 ]
 
-/** Every endpoint of the service. */
 export const routes: readonly Route[] = [
   ...contentRoutes,
   ...signInRoutes,

@@ -15,7 +15,6 @@ interface UploadSchedulerDeps {
   readonly payments: Payments
   readonly writer: Writer
   readonly network: Network
-  /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
   /** Absent: no deals are made for uploads. */
@@ -121,7 +120,6 @@ export class Progress {
     })
   }
 
-  /** The payment for this upload is locked. */
   markPaid(wCid: string): void {
     this.#sql.markPaid.run(wCid)
   }
@@ -131,7 +129,6 @@ export class Progress {
     this.#sql.markAllPaid.run()
   }
 
-  /** True when an upload waits for a refund, or has no deal at the deadline of its payment. */
   anyDue(epoch: number): boolean {
     return this.#sql.anyLate.get(epoch) !== undefined || this.#sql.refundable.get(0, 1) !== undefined
   }

@@ -14,7 +14,6 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 const UNCACHED = ['Cache-Control', 'no-store']
 
-/** Creates the HTTP server of the storage payment API; it does not listen yet. */
 export function createPaymentServer(context: PaymentContext): Server {
   const { mode, words, limits, log } = context
   const table = new RouteTable(withRoutesInWords(routes, words).filter(({ only = mode }) => only === mode))

@@ -43,7 +43,6 @@ export function migrate(db: Database): void {
  */
 export interface WalletBook {
   balance(address: string): bigint
-  /** Brings coins into circulation. Rejects with RangeError unless the amount is above 0 and the ledger can hold it. */
   fund(address: string, amount: bigint): Promise<void>
   /** Sums of all balances and of all entries of the ledger: both are 0. */
   sums(): ReturnType<EmbeddedPayments['sums']>

@@ -15,7 +15,6 @@ import { withMembersInWords } from './words.js'
 /** For contracts that the embedded ledger does not have. */
 const NO_CONTRACT = `0x${'0'.repeat(40)}`
 
-/** GET /common/system/params. */
 export function systemParams({ context }: PaymentExchange): object {
   return withMembersInWords(paramsOf(context), context.words)
 }

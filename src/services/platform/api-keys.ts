@@ -13,7 +13,6 @@ export interface NewApiKey {
   readonly secret: string
 }
 
-/** An API key as its user sees it later. */
 export interface ListedApiKey {
   readonly apikey: string
   readonly name: string
@@ -35,7 +34,6 @@ export class ApiKeys {
     })
   }
 
-  /** In the order of their age. */
   ofUser(user: number): readonly ListedApiKey[] {
     return this.#sql.ofUser.all(user) as ListedApiKey[]
   }

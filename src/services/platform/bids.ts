@@ -10,14 +10,12 @@ import { sortable } from './units.js'
 /** `New` until the task has a provider or expires; then `Won`, or `Lost`. */
 type BidStatus = 'New' | 'Won' | 'Lost'
 
-/** What a provider offers for a task. */
 interface Offer {
   readonly minerId: string
   /** Attofil per GiB and epoch. */
   readonly price: bigint
   /** Of the provider, at the time of the bid. */
   readonly score: number
-  /** Bytes. */
   readonly minPieceSize: number
   readonly contactInfo: string
   readonly proposal: string
@@ -29,15 +27,12 @@ export interface Bid extends Offer {
   readonly id: number
   readonly task: number
   readonly status: BidStatus
-  /** Unix seconds. */
   readonly created: number
   readonly createdEpoch: number
   readonly won: number | null
 }
 
-/** When a bid is made. */
 interface BidTime {
-  /** Unix seconds. */
   readonly created: number
   readonly createdEpoch: number
 }
@@ -68,7 +63,6 @@ export class BidTable {
     })
   }
 
-  /** Adds the bid of a provider on this task, or replaces it. */
   put(task: number, offer: Offer, time: BidTime): void {
     this.#sql.add.run(...BID.values({ task, ...offer, ...time }, PUT))
   }
@@ -82,21 +76,17 @@ export class BidTable {
     return this.#sql.since.get(minerId, epoch).count
   }
 
-  /** This bid wins, and all others on its task lose. */
   win({ id, task }: Bid, now: number): void {
     this.#sql.win.run(now, id)
     this.close(task)
   }
 
-  /** No open bid on this task wins any more. */
   close(task: number): void {
     this.#sql.lose.run(task)
   }
 }
 
-/** Who bids: the user that has the provider, as bids show it. */
 interface Bidder {
-  /** Unix seconds. */
   readonly registered: number
   /** The provider as the interface shows it; undefined when the network has it no more. */
   readonly provider: object | undefined
@@ -132,7 +122,6 @@ export function averagePrice(bids: readonly Bid[]): string {
   return formatFil(bids.reduce((sum, { price }) => sum + price, 0n) / BigInt(bids.length))
 }
 
-/** Days for which an offer holds. */
 const OFFER_DAYS = 5
 
 type Wanted = Pick<Task, 'type' | 'minPrice' | 'maxPrice' | 'smallestPiece' | 'largestPiece'>

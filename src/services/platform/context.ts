@@ -9,7 +9,6 @@ import type { SignInAttempts, Tokens } from './tokens.js'
 import type { Uploads } from './uploads.js'
 import type { Users } from './users.js'
 
-/** The parts of one task platform, as every endpoint receives them. */
 export interface PlatformContext {
   /** Random; another one after the data were lost. Hex. */
   readonly id: string

@@ -13,7 +13,6 @@ const MAX_RECORD = 16 * 1024
 /** Another name of a column that clients use. */
 const ALIASES: Readonly<Record<string, string>> = { md5_origin: 'md5' }
 
-/** Where a member stands in a row, and what it holds. */
 interface CsvColumn {
   readonly column: (typeof columns)[number][0]
   readonly member: keyof TaskRow
@@ -70,7 +69,6 @@ function taken(parser: Parser): string[][] {
   return records
 }
 
-/** The rows of one file, which come one after the other. */
 class Rows {
   #row = 0
   #fields = 0
@@ -153,7 +151,6 @@ function isPlain(text: string): boolean {
   return !/\p{Cc}/u.test(text)
 }
 
-/** What rows must have in common, and what not. */
 class Consistency {
   #first: TaskRow | undefined
   readonly #dealCids = new Set<string>()
@@ -189,7 +186,6 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const MAX_URL = 2048
 const MAX_NAME = 1024
 
-/** What a field holds: its value, or undefined when the text is not of this kind. */
 interface Kind<T> {
   readonly expected: string
   read(text: string): T | undefined
@@ -258,7 +254,6 @@ function isWebUrl(text: string): boolean {
   return /^https?:$/.test(protocol) && username === '' && password === ''
 }
 
-/** One row of a task's CSV: one deal. A member is undefined when its field is empty or its column absent. */
 export interface TaskRow {
   /** Where the provider fetches the CAR: an http or https URL. */
   readonly fileSourceUrl: string
@@ -274,7 +269,6 @@ export interface TaskRow {
   readonly pieceCid?: string
   /** Size of the CAR, bytes. */
   readonly fileSize?: number
-  /** Decimal, fil. */
   readonly cost?: string
 }
 

@@ -13,7 +13,6 @@ import type { User } from './users.js'
  */
 type Access = 'public' | 'optional' | 'user' | 'signed-in'
 
-/** One endpoint. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: string
@@ -22,10 +21,8 @@ export interface Route {
   answer(exchange: PlatformExchange): Promise<object> | object
 }
 
-/** One request and its response. */
 export interface PlatformExchange extends HttpExchange {
   readonly context: PlatformContext
-  /** Parameters of the query. */
   readonly query: URLSearchParams
   /** Values of the `:name` segments in the path of the route, percent-decoded. */
   readonly path: Readonly<Record<string, string>>
@@ -155,11 +152,9 @@ function formFields(body: string): Field[] {
 const MAX_PAGE = 1000
 const MAX_OFFSET = 1_000_000_000
 
-/** A page of a list. */
 export interface Page {
   /** Most records, 1 to 1000. */
   readonly limit: number
-  /** Records before the page. */
   readonly offset: number
 }
 

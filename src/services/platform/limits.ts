@@ -3,7 +3,6 @@ import { MINUTE_MS } from '../../common/time.js'
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Bounds of the task platform. */
 export interface PlatformLimits {
   /** Largest body of JSON or of a form, without its files, bytes. */
   readonly maxFieldBytes: number

@@ -19,7 +19,6 @@ export interface MailOptions {
  */
 export type Deliver = (mail: StoredMail, signal: AbortSignal) => Promise<void>
 
-/** The mail server does not talk. */
 export class ServerDownError extends Error {
   override readonly name = 'ServerDownError'
 }
@@ -127,17 +126,14 @@ export function assignmentMail(task: Task, deals: number, { minerId, contactInfo
   }
 }
 
-/** A mail to one person. */
 export interface Mail {
   readonly recipient: string
   readonly subject: string
-  /** Plain text. */
   readonly text: string
 }
 
 export interface StoredMail extends Mail {
   readonly id: number
-  /** Unix seconds. */
   readonly created: number
   /** Failed attempts to send it. */
   readonly attempts: number

@@ -15,7 +15,6 @@ import { Drafts, TaskTable } from './tasks/task-table.js'
 
 const MAX_CAR_BYTES = 16 * 2 ** 30
 
-/** Tasks, their deals and bids, and what moves them. */
 export interface Market {
   readonly tasks: TaskTable
   readonly drafts: Drafts
@@ -43,7 +42,6 @@ interface MarketDeps {
   readonly writer: Writer
   readonly network: Network
   readonly miners: Miners
-  /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
 }

@@ -1,7 +1,6 @@
 import type { Database } from '../database.js'
 import { FIRST_USER, type User } from './users.js'
 
-/** How a storage provider bids on tasks. */
 export interface MinerSettings {
   /** 1: by itself; 0: only when its owner does. */
   readonly bidMode: 0 | 1

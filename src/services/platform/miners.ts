@@ -57,7 +57,6 @@ export async function asking<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Where a storage provider can be. */
 const locations = ['Global', 'Asia', 'Africa', 'North America', 'South America', 'Europe', 'Oceania'] as const
 
 /** The location that a text names, in any case; undefined for another text. */
@@ -111,7 +110,6 @@ function compare<T extends string | bigint>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** GET /miners/{miner_id}: one storage provider. */
 export async function showMiner({ context, path }: PlatformExchange): Promise<object> {
   const provider = await knownProvider(context, path.miner_id ?? '')
   return { data: { miner: providerRecord(provider) } }
@@ -123,7 +121,6 @@ export async function showBidding({ context, path }: PlatformExchange): Promise<
   return { data: configuration(provider, context.miners.settings(provider.minerId)) }
 }
 
-/** The configuration of a provider, as its program reads it. */
 function configuration(provider: KnownProvider, settings: MinerSettings): object {
   return {
     id: minerNumber(provider.minerId),

@@ -7,7 +7,6 @@ const PASSES = 2
 const DIGEST_BYTES = 32
 const SALT_BYTES = 16
 
-/** Hashes a password with argon2id, in the PHC format. */
 export async function hashPassword(password: string): Promise<string> {
   const { hash } = await library()
   return hash(password, { memoryCost: MEMORY_KIB, timeCost: PASSES, parallelism: 1, outputLen: DIGEST_BYTES })
@@ -25,7 +24,6 @@ export function impossibleHash(): string {
   return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${part(SALT_BYTES)}$${part(DIGEST_BYTES)}`
 }
 
-/** A random password, 144 bits. */
 export function newPassword(): string {
   return randomBytes(18).toString('base64url')
 }

@@ -20,11 +20,9 @@ export interface PlatformOptions extends MarketOptions {
   readonly port: number
   /** What clients mean by `offset`; default `records`, as all known clients do. The documentation says `pages`. */
   readonly offsets?: PlatformContext['offsets']
-  /** Overrides of the default bounds. */
   readonly limits?: Partial<PlatformLimits>
 }
 
-/** What the platform works with. */
 export interface PlatformDeps {
   /** Stopped by the caller, after the platform. */
   readonly network: Network

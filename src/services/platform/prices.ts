@@ -10,7 +10,6 @@ const GB = 10n ** 9n
 const MICROSECONDS = 10n ** 6n
 const DAY = BigInt(DAY_SECONDS) * MICROSECONDS
 
-/** GET /stats/storage: average prices. */
 export async function priceStatistics({ context: { network } }: PlatformExchange): Promise<object> {
   return { code: 200, data: averagePrices(network, await asking(() => network.providers())) }
 }

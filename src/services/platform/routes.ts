@@ -44,7 +44,6 @@ const taskRoutes: readonly Route[] = [
   { method: 'GET', path: '/my_miner/tasks', access: 'user', answer: showProviderTasks },
 ]
 
-/** Every endpoint of the platform. */
 export const routes: readonly Route[] = [
   ...signInRoutes,
   ...apiKeyRoutes,

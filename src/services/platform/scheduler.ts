@@ -24,7 +24,6 @@ interface TaskSchedulerDeps {
   readonly miners: Miners
   readonly writer: Writer
   readonly network: Network
-  /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
   /** Called when the assignment of a task has been committed. */

@@ -77,7 +77,6 @@ async function issueJwt({ context }: PlatformExchange, apikey: string, secret: s
   return { data: { api_key: apikey, jwt: await tokens.ofApiKey(apikey) } }
 }
 
-/** GET /user/api_keys: the keys of the caller, without their secrets. */
 export function listKeys(exchange: PlatformExchange): object {
   const keys = exchange.context.apiKeys.ofUser(requireUser(exchange).id)
   const records = keys.map(({ apikey, name, created }) => ({

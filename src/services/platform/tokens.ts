@@ -9,7 +9,6 @@ import type { ServicesLog } from '../log.js'
 import type { ApiKeys } from './api-keys.js'
 import type { User, Users } from './users.js'
 
-/** Who calls, and with which kind of JWT. */
 export interface Caller {
   readonly user: User
   readonly by: 'sign-in' | 'api-key'

@@ -20,7 +20,6 @@ const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/
  * every change at once. Each change is one transaction. Methods throw RangeError with a message for the user.
  */
 export interface UserBook {
-  /** Adds a user. */
   add(email: string, password: string): Promise<User>
   /** Changes the password of a user; tokens of earlier sign-ins are not valid any more. */
   setPassword(email: string, password: string): Promise<User>

@@ -3,18 +3,15 @@ import { hashPassword, newPassword } from './password.js'
 
 /** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
 export interface User {
-  /** Never given to another user. */
   readonly id: number
   /** In lower case. */
   readonly email: string
-  /** Unix seconds. */
   readonly registered: number
   /** How often the password was changed. */
   readonly passwordChanges: number
 }
 
 interface KnownUser extends User {
-  /** The argon2id hash of the password. */
   readonly password: string
 }
 
@@ -37,7 +34,6 @@ export class Users {
     })
   }
 
-  /** In the order of their ids. */
   all(): readonly User[] {
     return (this.#sql.all.all() as KnownUser[]).map(withoutPassword)
   }
@@ -104,7 +100,6 @@ export const userSchema = `
 
 const EMAIL = 'owner@localhost'
 
-/** What a person signs in with. */
 export interface SignIn {
   readonly email: string
   readonly password: string

@@ -44,7 +44,6 @@ export interface AccountBook {
   close(): void
 }
 
-/** True when the data folder of the services holds accounts. */
 export function hasAccounts(data: string): boolean {
   return existsSync(join(data, 'gateway', INDEX_FILE))
 }

@@ -3,7 +3,6 @@ import { type Database, statements } from '../../database.js'
 import { GatewayError } from '../errors.js'
 import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
 
-/** An account: it owns buckets and deals, and logs in with its key pair. */
 export interface Account extends KeyPair {
   /** Never reused. */
   readonly id: number
@@ -17,7 +16,6 @@ export interface Account extends KeyPair {
 }
 
 export interface ListedAccount extends Account {
-  /** Number of buckets that it owns. */
   readonly buckets: number
 }
 
@@ -68,7 +66,6 @@ export class Accounts {
     return toAccount(this.#sql.byId.get(id))
   }
 
-  /** The account of a user of the task platform. */
   ofUser(user: string): Account | undefined {
     return toAccount(this.#sql.byUser.get(user))
   }
@@ -139,7 +136,6 @@ export class Accounts {
     this.#sql.setConfigured.run(digest, FIRST)
   }
 
-  /** Names of the first buckets of an account. */
   bucketsOf(id: number, limit: number): string[] {
     return this.#sql.buckets.all(id, limit).map(({ name }) => name as string)
   }
@@ -189,7 +185,6 @@ export class Quotas {
     })
   }
 
-  /** Undefined if the account has none. */
   of(account: number): AccountQuota | undefined {
     return this.#sql.find.get(account)
   }

@@ -7,7 +7,6 @@ import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
 type DealDeskContext = DealMakerContext & Pick<GatewayCore, 'tasks' | 'limits'>
 
-/** Progress of a deal. */
 export interface Progress {
   /**
    * `Listing`: the gateway collects the files. `Settling`: a crash interrupted the gateway, which asks the network for

@@ -27,17 +27,13 @@ export type DealMakerContext = Pick<
   | 'accounts'
 >
 
-/** Most rows removed in one transaction. */
 const REMOVE_BATCH = 500
 
-/** Called as the deal progresses. */
 type OnProgress = (deal: DealRow, progress: DealProgress) => void
 
 /** Receives the work that could not be recorded, for instance on a full disk, and must be done later. */
 export interface Leftovers {
-  /** The outcome of the deal must be recorded. */
   pending(deal: DealRow): void
-  /** The bucket holds bodies that no pending deal needs. */
   held(bucket: number): void
 }
 
@@ -141,7 +137,6 @@ async function listFiles(context: DealMakerContext, deal: DealRow, hold: DealHol
   }
 }
 
-/** Adds objects to the files of a deal. */
 export async function addFiles(
   { writer, deals, manifest }: DealMakerContext,
   { id }: Pick<DealRow, 'id'>,

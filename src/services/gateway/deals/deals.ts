@@ -3,7 +3,6 @@ import { type Database, statements } from '../../database.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 import { GatewayError } from '../errors.js'
 
-/** A request for a deal. */
 export interface DealAsk {
   /** Id of the account that orders the deal and pays for it. */
   readonly account: number
@@ -32,7 +31,6 @@ export interface DealRow extends DealAsk {
   readonly dropped: boolean
 }
 
-/** A deal that was made. */
 export type CompleteDeal = DealRow & { readonly record: MadeDeal }
 
 type ListedRow = DealRow & {
@@ -85,7 +83,6 @@ export class Deals {
     return this.#sql.add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task).id
   }
 
-  /** Adds to the number of files and bytes of the deal. */
   count(id: number, files: number, bytes: number): void {
     this.#sql.count.run(files, bytes, id)
   }
@@ -103,7 +100,6 @@ export class Deals {
     this.#sql.remove.run(id)
   }
 
-  /** Throws when the deal does not exist. */
   mustFind(id: number): DealRow {
     const row = this.#sql.find.get(id)
     if (row === undefined) throw new Error(`The deal ${id} is gone.`)
@@ -115,7 +111,6 @@ export class Deals {
     return row === undefined ? undefined : toRow(row)
   }
 
-  /** True when the account has made the deal with this CID. */
   isOf(account: number, dealCid: string): boolean {
     return this.#sql.ofAccount.get(dealCid, account) !== undefined
   }
@@ -143,13 +138,11 @@ export class Deals {
     return this.#sql.ended.all(epoch, network, after, limit) as EndedDeal[]
   }
 
-  /** Marks an ended deal as having no files any more. */
   over(id: number): void {
     this.#sql.over.run(id)
   }
 }
 
-/** An ended deal with files in the manifest. */
 export interface EndedDeal {
   readonly id: number
   readonly bucket: number

@@ -1,7 +1,6 @@
 import { type Database, statements } from '../../database.js'
 import type { PackedFile } from '../../network/network.js'
 
-/** An object as a file of a deal. */
 export interface ManifestFile {
   readonly key: Buffer
   readonly generation: string
@@ -58,7 +57,6 @@ export class Manifest {
     this.#sql.packed.run(path.join('/'), cid, deal, key)
   }
 
-  /** True when this deal includes this generation. */
   has(deal: number, generation: string): boolean {
     return this.#sql.holds.get(generation, deal) !== undefined
   }
@@ -71,7 +69,6 @@ export class Manifest {
     })
   }
 
-  /** Removes at most `limit` files of a deal. Returns how many it removed. */
   remove(deal: number, limit: number): number {
     return Number(this.#sql.remove.run(deal, limit).changes)
   }

@@ -17,7 +17,6 @@ type PackingContext = Pick<
 /** Files fetched from the manifest per query, and written to it per transaction. */
 const PAGE = 500
 
-/** Bytes read per call. */
 const CHUNK = 512 * 1024
 
 /** Feeds the files of a deal to the packer, and records the result of each in the manifest. */
@@ -116,7 +115,6 @@ function notThatObject(key: Buffer): GatewayError {
   })
 }
 
-/** Collects results of files and writes many per transaction. */
 class Batch {
   readonly #writer: Writer
   readonly #manifest: Manifest

@@ -14,7 +14,6 @@ export interface Outcome {
   readonly message: string
 }
 
-/** A request of an account. */
 export interface SignedExchange extends GatewayExchange {
   readonly account: Account
 }
@@ -30,7 +29,6 @@ interface DealEndpoint {
   run(exchange: SignedExchange, rest: string): Promise<Outcome | undefined>
 }
 
-/** Adapts the endpoint to the router. */
 export function dealEndpoint({
   nothing,
   run,
@@ -72,7 +70,6 @@ export function recordOf({ bucketName, key, record }: CompleteDeal): Document<ty
   }
 }
 
-/** Value of `data` without a record. */
 export const noRecord: object = Object.fromEntries(Object.keys(documents.gatewayDeal).map((name) => [name, '']))
 
 /** Runs a query to the network. Throws GatewayError NoSuchDeal or NetworkUnavailable. */
@@ -86,7 +83,6 @@ export async function asking<T>(question: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Faults by their wire names. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   offline: 'offline',
   rejects: 'rejects',

@@ -185,7 +185,6 @@ export const dealStatus = dealEndpoint({
   },
 })
 
-/** The object that a request is about, the members of its body, and the members of the answer that name it. */
 async function readSubject(exchange: SignedExchange, rest: string) {
   const { context, account } = exchange
   const place = parsePlace(context, rest)
@@ -237,7 +236,6 @@ export const verifyObject = dealEndpoint({
   },
 })
 
-/** Most deals in one answer of `dealList`. */
 const LISTED = 1000
 
 /**

@@ -178,7 +178,6 @@ export async function sharedObject(exchange: GatewayExchange): Promise<void> {
   }
 }
 
-/** Bucket and key from a path. */
 interface KeyPath {
   readonly bucket: string
   readonly key: Buffer

@@ -10,7 +10,6 @@ import { dealEndpoint, type Outcome, type SignedExchange, TextMembers } from './
 import { readToken } from './deals.js'
 
 const MAX_KEY_BYTES = 1024
-/** Objects read at once. */
 const PAGE = 500
 
 /** POST offlinedeals/<bucket>: packs the bucket and posts a task that has its CARs stored. */

@@ -135,7 +135,6 @@ async function* wholeLevel({ context }: RpcCall, query: ScanQuery, more: RpcResu
 const YEAR_ONE = '0001-01-01T00:00:00Z'
 const SLASH = 0x2f
 
-/** The key of an object, or the prefix. */
 function nameOf(entry: ScanEntry): Buffer {
   return entry.kind === 'object' ? entry.object.key : entry.prefix
 }

@@ -64,12 +64,10 @@ export function defineMethod<T extends z.ZodObject>(method: {
   return method
 }
 
-/** A call of an account. */
 interface SignedCall extends RpcCall {
   readonly account: Account
 }
 
-/** Defines a method for accounts only. */
 export function defineSignedMethod<T extends z.ZodObject>(method: {
   readonly name: string
   readonly feature?: Feature

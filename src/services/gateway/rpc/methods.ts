@@ -194,5 +194,4 @@ const all: readonly RpcMethod[] = [
   uploadQuota,
 ]
 
-/** Methods by full name, such as `web.Login`. */
 export const methods: ReadonlyMap<string, RpcMethod> = new Map(all.map((method) => [method.name, method]))

@@ -85,7 +85,6 @@ function humanize(bytes: number): string {
 
 let cachedVersion: string | undefined
 
-/** Version of this package. */
 function version(): string {
   if (cachedVersion === undefined) {
     const manifest = readFileSync(join(packageFolder(), 'package.json'), 'utf8')

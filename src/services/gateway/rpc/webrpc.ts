@@ -89,7 +89,6 @@ async function finishSilently(exchange: GatewayExchange, result: AnyResult): Pro
   reply(exchange, 200, JSON_TYPE)
 }
 
-/** Streams a long result part by part. */
 function stream(exchange: GatewayExchange, id: RpcId, result: StreamedResult): Promise<void> {
   return sendParts(exchange, JSON_TYPE, inEnvelope(id, result))
 }

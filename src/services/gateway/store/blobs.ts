@@ -18,7 +18,6 @@ export class Blobs {
   readonly #root: string
   readonly #clock: Clock
   readonly #log: ServicesLog
-  /** Generations of files that have no row yet. */
   readonly #underway = new Set<string>()
   /** Removals under way, by generation. */
   readonly #removals = new Map<string, Promise<void>>()
@@ -125,7 +124,6 @@ export class Blobs {
   #makeFolder(name: string): Promise<void> {
     const made = mkdir(join(this.#root, name), { recursive: true, mode: 0o700 }).then(() => syncFolder(this.#root))
     this.#folders.set(name, made)
-    // The next file tries again.
     made.catch(() => this.#folders.delete(name))
     return made
   }

@@ -43,7 +43,6 @@ export class Buckets {
     return this.#sql.find.get(name)
   }
 
-  /** The buckets of an account, by name. */
   of(owner: number): BucketRow[] {
     return this.#sql.ofOwner.all(owner) as BucketRow[]
   }
@@ -72,7 +71,6 @@ export class Buckets {
     this.#sql.touch.run(changed, id)
   }
 
-  /** Sum over the buckets of an account. */
   usage(owner: number): Usage {
     return this.#sql.usage.get(owner) as Usage
   }
@@ -86,7 +84,6 @@ interface PolicyEntry {
   readonly policy: Policy
 }
 
-/** The table of bucket policies. Call writing methods inside a transaction. */
 export class Policies {
   readonly #of
   readonly #put
@@ -98,7 +95,6 @@ export class Policies {
     this.#remove = db.prepare('DELETE FROM policies WHERE bucket = ? AND prefix = ?')
   }
 
-  /** The policies of a bucket, ordered by prefix. */
   of(bucket: number): PolicyEntry[] {
     const rows = this.#of.all(bucket) as { prefix: Uint8Array; policy: Policy }[]
     return rows.map((row) => ({ prefix: Buffer.from(row.prefix).toString(), policy: row.policy }))

@@ -2,12 +2,10 @@ import { type Database, statements, type Writer } from '../../database.js'
 import type { Blobs } from './blobs.js'
 import type { Freed, Objects } from './objects.js'
 
-/** Keeps bodies of one bucket from being removed. */
 export interface Hold {
   covers(generation: string): boolean
 }
 
-/** Most bodies released in one transaction. */
 const RELEASE_BATCH = 500
 
 /**

@@ -8,7 +8,6 @@ interface OrderedUpload {
   order: WriteOrder | undefined
 }
 
-/** The uploads of one caller. */
 interface Lane {
   readonly uploads: Map<string, OrderedUpload>
   /**

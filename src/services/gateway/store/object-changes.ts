@@ -31,7 +31,6 @@ export interface Draft {
   readonly abandoned: () => boolean
 }
 
-/** What a client keeps with an object. */
 interface KeptRecord {
   /** That of the object. */
   readonly generation: string
@@ -45,7 +44,6 @@ type Files = readonly string[]
 
 type WriteKind = 'upload' | 'removal'
 
-/** Most rows removed in one transaction. */
 const REMOVE_BATCH = 500
 
 /**

@@ -9,7 +9,6 @@ const places = ['file', 'index', 'network'] as const
 
 type BodyAt = (typeof places)[number]
 
-/** The attributes of an object that a listing needs. */
 export interface ListedObject {
   /** UTF-8. */
   readonly key: Buffer
@@ -39,7 +38,6 @@ export interface Freed {
   readonly size: number
 }
 
-/** Bytes that the body takes on this disk. */
 export function bytesHere({ bodyAt, size }: Pick<Freed, 'bodyAt' | 'size'>): number {
   return bodyAt === 'network' ? 0 : size
 }
@@ -202,7 +200,6 @@ export class Objects {
     return this.#sql.within.get(bucket, from, to) !== undefined
   }
 
-  /** True when the file of this name holds the body of an object. */
   hasFile(generation: string): boolean {
     return this.#sql.hasFile.get(generation) !== undefined
   }

@@ -1,7 +1,6 @@
 import { type Database, inTransaction } from '../../database.js'
 import { columnsOf, FIRST } from '../accounts/accounts.js'
 
-/** File name of the gateway's database in its folder. */
 export const INDEX_FILE = 'index.db'
 
 /**

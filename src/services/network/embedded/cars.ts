@@ -60,7 +60,6 @@ export class Cars {
     }
   }
 
-  /** As `deliver`, for a durable CAR outside of this folder, which stays where it is. */
   async take(file: string, minerId: string): Promise<string> {
     const custody = `${minerId}/${randomUUID()}.car`
     try {
@@ -95,7 +94,6 @@ export class Cars {
     return (await readdir(folder)).map((name) => join(folder, name))
   }
 
-  /** Resolves when no removal is under way. */
   async close(): Promise<void> {
     await Promise.all(this.#removals)
   }

@@ -7,14 +7,12 @@ import { sectionsOf } from '../pack/car/car-sections.js'
 import type { Cars } from './cars.js'
 import type { Providers } from './providers.js'
 
-/** Controls of the network for tests and demonstrations. */
 export interface NetworkControl {
   /**
    * Switches a fault of a provider on or off. Resolves when the switch is durable and applied to the data of the
    * provider. Rejects with NetworkError NoSuchProvider, or with RangeError when the fault does not exist.
    */
   setFault(minerId: string, fault: Fault, on: boolean): Promise<void>
-  /** The faults that are on. */
   faults(): readonly ProviderFault[]
   /**
    * Advances the epoch. Resolves when deals that have ended by then are dropped. Rejects with RangeError unless
@@ -75,7 +73,6 @@ export const faultSchema = `
   ) STRICT, WITHOUT ROWID;
 `
 
-/** Stores which faults are on. */
 export class Faults {
   readonly #writer: Writer
   readonly #add

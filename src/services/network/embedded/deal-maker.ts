@@ -122,7 +122,6 @@ export class Proposer {
       : reasonToReject(provider, terms, price, pieceSize)
   }
 
-  /** Signs a proposal of now. */
   draft(facts: Omit<DealFacts, 'timeStamp'>, wallet: string | undefined): DealRecord {
     const { clock, wallets } = this.#deps
     return draftDeal({ ...facts, timeStamp: Number(clock.now() / 1000n) }, wallets.of(wallet))

@@ -80,7 +80,6 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
       .activeEpoch
   }
 
-  /** Resolves when no import runs. */
   idle(): Promise<void> {
     return this.#imports.idle()
   }

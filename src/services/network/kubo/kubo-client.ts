@@ -6,10 +6,8 @@ import { readAtMost, readBeginning } from '../../../common/http/bounded-text.js'
 import { NetworkError } from '../network.js'
 import { IdleTimeoutError, KuboError, nodeError, unreachable } from './kubo-errors.js'
 
-/** Most connections to the node. */
 const CONNECTIONS = 16
 
-/** Connect timeout, ms. */
 const CONNECT_MS = 10_000
 
 /** Largest short answer, bytes: a few lines of JSON. */
@@ -22,7 +20,6 @@ export interface KuboClientOptions {
   readonly timeoutMs: number
 }
 
-/** Arguments of a command. */
 export type Query = Readonly<Record<string, string | number | boolean>>
 
 export interface KuboUpload {
@@ -58,7 +55,6 @@ export class KuboClient {
     })
   }
 
-  /** Returns a short answer as text. */
   async call(command: string, query: Query, signal?: AbortSignal, upload?: KuboUpload): Promise<string> {
     const bytes = await this.#answer(command, query, MAX_ANSWER_BYTES, signal, upload)
     return bytes.toString('utf8')

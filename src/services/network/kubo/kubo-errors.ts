@@ -4,7 +4,6 @@ import { NetworkError } from '../network.js'
 /** Longest quotation of a node's message. */
 const MAX_WORDS = 300
 
-/** An error that the node reports. */
 export class KuboError extends Error {
   override readonly name = 'KuboError'
 

@@ -68,7 +68,6 @@ export class KuboNode {
     if (failure !== '') throw new KuboError(`The node could not pin the CAR: ${failure}`)
   }
 
-  /** True when the node has pinned this root. */
   async isPinned(cid: string, signal?: AbortSignal): Promise<boolean> {
     try {
       const { Keys } = await this.#ask('pin/ls', { arg: cid, type: 'recursive' }, pins, signal)

@@ -90,9 +90,7 @@ class Progress {
 export interface PackedContent {
   /** CIDv0: `Qm...` */
   readonly cid: string
-  /** Bytes of the content. */
   readonly size: number
-  /** Bytes of the CAR. */
   readonly carSize: number
 }
 

@@ -14,7 +14,6 @@ const fileSchema = z
   .union([z.array(z.unknown()), z.looseObject({ abi: z.array(z.unknown()) })])
   .transform((value) => (Array.isArray(value) ? value : value.abi))
 
-/** An event of the contract, as an ABI declares it. */
 export interface AbiEvent {
   readonly type: 'event'
   readonly name: string
@@ -91,11 +90,9 @@ export class ChainMisuse extends Error {
   override readonly name = 'ChainMisuse'
 }
 
-/** Where in the chain a log is. */
 export interface LogPlace {
   readonly block: number
   readonly blockHash: string
-  /** Position of the log in its block. */
   readonly index: number
   /** Hash of the transaction, in lower case. */
   readonly hash: string

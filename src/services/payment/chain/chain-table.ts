@@ -20,9 +20,7 @@ interface ChainState extends ChainIdentity {
   readonly lastBlock: number | null
 }
 
-/** A log about an upload. */
 export interface ChainLog extends Omit<LogPlace, 'index'> {
-  /** Position in the block. */
   readonly position: number
   readonly kind: 'lock' | 'unlock' | 'refund'
   readonly wCid: string
@@ -88,7 +86,6 @@ export class ChainTable {
     this.#sql.setCoin.run(decimals, symbol ?? null)
   }
 
-  /** Number of blocks whose hashes are known. */
   countKnown(): number {
     return (this.#sql.count.get() as { readonly count: number }).count
   }
@@ -98,24 +95,20 @@ export class ChainTable {
     return this.#sql.known.get(place) as KnownBlock | undefined
   }
 
-  /** A block whose hash is known, by its number. */
   block(number: number): KnownBlock | undefined {
     return this.#sql.block.get(number) as KnownBlock | undefined
   }
 
-  /** Number of logs about an upload that do not count. */
   countRefused(wCid: string): number {
     return (this.#sql.refused.get(wCid) as { readonly count: number }).count
   }
 
-  /** Reading has come as far as this block. */
   setLastBlock({ number, hash }: KnownBlock): void {
     this.#sql.setLast.run(number)
     this.#sql.note.run(number, hash)
     this.#sql.prune.run()
   }
 
-  /** Goes back to a block: the logs and hashes above it are forgotten. */
   goBackTo(number: number): void {
     this.#sql.setLast.run(number)
     this.#sql.forgetBlocks.run(number)
@@ -132,7 +125,6 @@ export class ChainTable {
     return this.#sql.above.all(number).map(logOf)
   }
 
-  /** @param wCid of an upload */
   logsOf(wCid: string): ChainLog[] {
     return this.#sql.ofUpload.all(wCid).map(logOf)
   }

@@ -4,7 +4,6 @@ import { type AbiEvent, type ChainEvent, ChainMisuse, eventOf } from './abi.js'
 /** Largest answer of the node, bytes: the logs of a full block are smaller. */
 const MAX_ANSWER = 8 * 2 ** 20
 
-/** A block of the chain. */
 interface ChainBlock {
   readonly number: number
   /** In lower case. */
@@ -18,7 +17,6 @@ export class NodeFailure extends Error {
   override readonly name = 'NodeFailure'
 }
 
-/** A payment as the contract tells it. */
 export interface LockedPayment {
   /** Unix seconds. */
   readonly deadline: bigint
@@ -31,19 +29,16 @@ export interface LockedPayment {
 /** A node of the chain, by JSON-RPC. Methods reject with NodeFailure; each answer is bounded in time and size. */
 export interface ChainNode {
   chainId(): Promise<number>
-  /** Number of the latest block. */
   head(): Promise<number>
   /** Undefined when the chain has no block of this number. */
   block(number: number): Promise<ChainBlock | undefined>
   /** Events of the contract in these blocks, in their order. */
   events(from: number, to: number): Promise<ChainEvent[]>
-  /** Who sent a transaction, in lower case; undefined when it is not in the chain. */
   sender(transaction: string): Promise<string | undefined>
   /**
    * What the contract has of a payment after this block; undefined when it has none, or does not tell.
    */
   locked(wCid: string, block: number): Promise<LockedPayment | undefined>
-  /** Of the token. */
   coin(): Promise<{ readonly decimals: number; readonly symbol: string | undefined }>
 }
 

@@ -11,13 +11,11 @@ import { ChainEffects } from './effects.js'
 import { ChainFollower } from './follower.js'
 import { openNode } from './node.js'
 
-/** Payments on a chain. */
 export interface OpenedChain {
   readonly payments: Payments
   readonly addresses: PaymentAddresses
   /** Symbol of the token; undefined until the chain was read. */
   tokenName(): string | undefined
-  /** Follows the chain from now on. */
   start(): void
   stop(): Promise<void>
 }
@@ -26,7 +24,6 @@ export interface ChainDeps {
   readonly db: Database
   readonly writer: Writer
   readonly network: Network
-  /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
 }
@@ -110,7 +107,6 @@ export interface ChainOptions {
   /** JSON-RPC endpoint of a node, http or https. It may contain a key: it is never printed. */
   readonly url: string
   readonly chainId: number
-  /** The contract that locks payments. */
   readonly contract: string
   /** The stable coin, an ERC-20 token with at most 36 decimals. */
   readonly token: string

@@ -19,7 +19,6 @@ type Thread = InstanceType<Awaited<ReturnType<typeof packing>>['PackThread']>
 /** A content that was packed, in a folder that is removed with it. */
 export interface StagedContent extends PackedContent {
   readonly kind: ContentKind
-  /** Path of its CAR. */
   readonly file: string
 }
 
@@ -159,7 +158,6 @@ export class ContentStore {
     await unlink(this.fileOf(cid)).catch(() => {})
   }
 
-  /** Path of the CAR of a content that is here. */
   fileOf(cid: string): string {
     return join(this.#folder, `${cid}.car`)
   }

@@ -11,7 +11,6 @@ export type ContentKind = 'file' | 'directory'
 
 export interface Content {
   readonly id: number
-  /** CIDv0 of its root. */
   readonly cid: string
   readonly kind: ContentKind
   /** Bytes of the content: of a file, or of the CAR of a directory. */
@@ -57,7 +56,6 @@ export class ContentTable {
     return content?.place === 'gone' ? undefined : content
   }
 
-  /** Bytes of all CARs. */
   totalBytes(): number {
     return this.#sql.total.get().total as number
   }

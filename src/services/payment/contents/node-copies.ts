@@ -9,7 +9,6 @@ import type { ContentStore, StagedContent } from './content-store.js'
 /** Between two looks at what the node lacks, and has without need, ms. */
 const SWEEP_MS = 60_000
 
-/** Most refusals that one pass reports. */
 const MAX_REPORTED = 10
 
 interface NodeCopiesDeps {
@@ -98,11 +97,9 @@ export class NodeCopies {
   }
 }
 
-/** A content that a node lacks. */
 interface MissingContent {
   readonly id: number
   readonly cid: string
-  /** Bytes of its CAR. */
   readonly carSize: number
 }
 

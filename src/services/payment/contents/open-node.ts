@@ -9,7 +9,6 @@ const TIMEOUT_MS = 60_000
 const PIN_MS = 30 * 60_000
 const ASK_MS = 5000
 
-/** A Kubo node that has the contents. */
 export interface KuboCopies {
   readonly copies: NodeCopies
   /** Address of its gateway; undefined when it does not say, or has none. */

@@ -16,7 +16,6 @@ interface RestoringDeps {
   readonly network: Pick<Network, 'epoch' | 'retrieve'>
 }
 
-/** Brings contents back from storage providers that were given up here. */
 export class Restoring {
   readonly #deps: RestoringDeps
   readonly #running = new Map<string, Promise<void>>()
@@ -43,7 +42,6 @@ export class Restoring {
     return run
   }
 
-  /** Interrupts what runs. */
   async stop(): Promise<void> {
     this.#stop.abort(new NetworkError('Unavailable', 'The service stops.'))
     await Promise.allSettled(this.#running.values())

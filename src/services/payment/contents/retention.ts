@@ -25,7 +25,6 @@ interface RetentionDeps {
   readonly contents: Pick<ContentStore, 'release'>
   readonly writer: Writer
   readonly network: Pick<Network, 'epoch' | 'epochSeconds'>
-  /** Unix seconds. */
   readonly seconds: () => number
 }
 
@@ -55,7 +54,6 @@ export class Retention {
     return passed * network.epochSeconds >= SWEEP_SECONDS
   }
 
-  /** Removes all that is due. */
   async run(): Promise<void> {
     const { table, writer, network } = this.#deps
     const epoch = network.epoch()
@@ -184,7 +182,6 @@ export class RetentionTable {
     return this.#sql.find.get(content) as Content | undefined
   }
 
-  /** True when an upload is still on its way, or has a deal that lasts. */
   isNeeded(content: number, epoch: number): boolean {
     return this.#sql.isNeeded.get(content, epoch) !== undefined
   }

@@ -9,10 +9,8 @@ import type { ServicesLog } from '../../log.js'
 import type { DealFile, Pack, PackedFile } from '../../network/network.js'
 import { Staging } from '../../network/staging.js'
 
-/** A CAR in the folder. */
 interface StoredCar {
   readonly payloadCid: string
-  /** Bytes. */
   readonly size: number
   readonly md5: string
 }
@@ -61,7 +59,6 @@ export class CarFolder {
     })
   }
 
-  /** Path of the CAR of a task. */
   path(task: string): string {
     return join(this.#folder, `${task}.car`)
   }
@@ -80,19 +77,15 @@ export class CarFolder {
     await syncFolder(this.#folder)
   }
 
-  /** Removes the CAR of a settled task. */
   async remove(task: string): Promise<void> {
     await unlink(this.path(task)).catch(() => {})
   }
 }
 
-/** A CAR of paid uploads. */
 export interface PackedCar extends StoredCar {
   readonly id: number
-  /** UUID of its task. */
   readonly task: string
   readonly status: 'Packed' | 'TaskCreated' | 'DealSent' | 'Completed'
-  /** Epochs of its deals. */
   readonly duration: number
   /** Providers that failed with it. */
   readonly tried: readonly string[]
@@ -124,7 +117,6 @@ export class CarTable {
     return carOf(this.#sql.ofTask.get(task))
   }
 
-  /** Those that are not settled. */
   open(): PackedCar[] {
     return this.#sql.open.all().flatMap((row) => carOf(row) ?? [])
   }

@@ -4,16 +4,13 @@ import { type Database, statements } from '../../database.js'
 import { parseFil } from '../../network/fil.js'
 import type { DealState, DealStatus } from '../../network/network.js'
 
-/** An offline deal of a CAR. */
 export interface OfflineDeal {
   readonly id: number
-  /** Number of the CAR. */
   readonly car: number
   /** Number of the deal in the network. */
   readonly dealId: number
   readonly dealCid: string
   readonly pieceCid: string
-  /** Bytes. */
   readonly pieceSize: number
   readonly minerFid: string
   /** Address of the wallet that signed the proposal. */
@@ -118,7 +115,6 @@ export class DealTable {
     this.#sql.succeed.run(hash, now, now, id)
   }
 
-  /** In the order of insertion. */
   logOf(deal: number): LoggedState[] {
     return this.#sql.logOf.all(deal) as LoggedState[]
   }

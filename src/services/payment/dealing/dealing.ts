@@ -37,7 +37,6 @@ export class Dealing {
     this.#deps = deps
   }
 
-  /** True when paid uploads wait for a CAR, or CARs for their deals. */
   anyOpen(): boolean {
     return this.#deps.uploads.anyPaid() || this.#deps.cars.open().length > 0
   }
@@ -187,17 +186,14 @@ function isDamage(error: unknown): boolean {
   return code === 'ENOENT'
 }
 
-/** A CAR that is to be stored by a provider. */
 export interface CarToStore {
   /** UUID of the task: a repeated one is the same task. */
   readonly task: string
   readonly payloadCid: string
-  /** Bytes. */
   readonly size: number
   readonly md5: string
   /** Where a provider fetches it. */
   readonly url: string
-  /** Epochs. */
   readonly duration: number
   /** Providers that failed with it. */
   readonly tried: readonly string[]

@@ -1,13 +1,10 @@
 import { type Database, statements } from '../../database.js'
 import type { Content } from '../contents/content-table.js'
 
-/** An upload on its way to a provider. */
 export interface UploadToStore {
   readonly id: number
   readonly wCid: string
-  /** CID of its content. */
   readonly cid: string
-  /** Bytes. */
   readonly fileSize: number
   /** Days. */
   readonly duration: number
@@ -58,7 +55,6 @@ export class PackedUploads {
     return this.#sql.first.get() !== undefined
   }
 
-  /** Those in a CAR that are not settled. */
   inCar(car: number): UploadToStore[] {
     return this.#sql.inCar.all(car) as UploadToStore[]
   }

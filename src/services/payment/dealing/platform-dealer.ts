@@ -15,7 +15,6 @@ interface PlatformAnswer {
   readonly data?: unknown
 }
 
-/** A task platform that makes deals for the service. */
 export interface PlatformAccess {
   /** Without a final slash. */
   readonly url: string

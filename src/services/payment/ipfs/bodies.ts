@@ -10,7 +10,6 @@ import { IMMUTABLE, type Readable, spanOf } from './headers.js'
 
 type Packing = typeof import('../../network/pack/index.js')
 
-/** What is sent: its bytes, as many as are asked for. */
 export interface Body {
   /** Undefined when it is known at the end alone. */
   readonly size: number | undefined
@@ -21,7 +20,6 @@ export interface Body {
   bytes(span: Span | undefined): AsyncIterable<Uint8Array>
 }
 
-/** What a body is made from. */
 interface Found extends Resolved {
   readonly ask: Ask
   readonly car: Readable

@@ -4,7 +4,6 @@ import { PaymentError } from '../errors.js'
 /** How a content is to be sent: as a file, as one block, or as a CAR. */
 type Form = 'file' | 'raw' | 'car'
 
-/** A request of the gateway. */
 export interface Ask {
   readonly path: ContentPath
   readonly form: Form
@@ -12,9 +11,7 @@ export interface Ask {
   readonly byAccept: boolean
   /** Only a file of this kind is wanted: `json` or `cbor`. */
   readonly kind: string | undefined
-  /** Of a CAR. */
   readonly car: CarTerms
-  /** Name for the one who saves the answer. */
   readonly fileName: string | undefined
   readonly download: boolean
 }
@@ -90,7 +87,6 @@ function readForm(format: string, types: Types): Pick<Ask, 'form' | 'byAccept' |
   }
 }
 
-/** A content path: `/ipfs/<cid>/<name>/...` */
 interface ContentPath {
   /** As the client writes it. */
   readonly cid: string
@@ -115,7 +111,6 @@ function readPath(path: string): ContentPath {
   return { cid, names, closed: rest.at(-1) === '', text: path.replaceAll(/[^\x21-\x7e]/g, escaped) }
 }
 
-/** The path of these names below a root. */
 export function pathOf(cid: string, names: readonly string[]): string {
   return ['/ipfs', cid, ...names].map((part, n) => (n === 0 ? part : encodeURIComponent(part))).join('/')
 }

@@ -14,7 +14,6 @@ export const CROSS_ORIGIN: HeaderList = [
   'Content-Length, Content-Range, ETag, Ipfs-Uri, X-Chunked-Output, X-Ipfs-Path, X-Ipfs-Roots, X-Stream-Output',
 ]
 
-/** What the headers of an answer say about its content. */
 interface About {
   readonly etag: string
   readonly cache: string
@@ -22,7 +21,6 @@ interface About {
   readonly roots: string
 }
 
-/** The headers of every answer about a content. */
 export function commonHeaders(ask: Ask, { etag, cache, roots }: About, query: URLSearchParams): HeaderList {
   const { text } = ask.path
   return [

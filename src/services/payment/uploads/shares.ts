@@ -12,7 +12,6 @@ type Bounds = Pick<
 /** Key of what arrives from all wallets without coins; no address. */
 const STRANGERS = 'strangers'
 
-/** The part of the room that one upload takes, while it arrives and until its row is in the table. */
 export interface Share {
   /** Counts bytes that arrive. Throws PaymentError: `conflict` or `full` when its wallet has too much. */
   add(bytes: number): void

@@ -71,7 +71,6 @@ const orders = { file_name: 'file_name', file_size: 'file_size', upload_at: 'upl
 type UploadOrder = keyof typeof orders
 const uploadOrders = Object.keys(orders) as UploadOrder[]
 
-/** Which uploads of a wallet are listed. */
 interface UploadFilter {
   readonly wallet: string
   /** A part of the file name, in any case. */
@@ -137,10 +136,8 @@ function dealView(deal: OfflineDeal, sender: number): Document<typeof documents.
 
 /** What a wallet may upload for nothing in a calendar month (UTC), and what it has. */
 interface FreeRoom {
-  /** Bytes. */
   readonly usage: number
   readonly quota: number
-  /** Number of the uploads. */
   readonly uploads: number
 }
 

@@ -2,16 +2,13 @@ import { Columns } from '../../columns.js'
 import { type Database, statements } from '../../database.js'
 import type { ContentLocation } from '../contents/content-table.js'
 
-/** What an upload is stored with. */
 interface NewUpload {
   /** A UUID and the CID of the content. */
   readonly wCid: string
   /** Address of its wallet, in lower case. */
   readonly wallet: string
-  /** Number of its content. */
   readonly content: number
   readonly fileName: string
-  /** Bytes. */
   readonly fileSize: number
   /** 0 by a user, 1 by an NFT. */
   readonly fileType: 0 | 1
@@ -19,7 +16,6 @@ interface NewUpload {
   readonly duration: number
   /** Least payment, millionths of a stable coin. */
   readonly price: number
-  /** Unix seconds. */
   readonly created: number
   /** The same as an epoch of the network. */
   readonly createdEpoch: number
@@ -36,9 +32,7 @@ interface NewUpload {
  */
 type UploadStatus = 'Free' | 'Pending' | 'Paid' | 'TaskCreated' | 'Success' | 'Refundable' | 'Refunded'
 
-/** What several uploads are together. */
 export interface Amount {
-  /** Bytes of their files. */
   readonly bytes: number
   readonly uploads: number
 }
@@ -46,11 +40,8 @@ export interface Amount {
 export interface UploadRow extends NewUpload {
   readonly id: number
   readonly status: UploadStatus
-  /** CID of the content. */
   readonly cid: string
-  /** Number of its CAR. */
   readonly car: number | null
-  /** Where its content is. */
   readonly place: ContentLocation
 }
 
@@ -129,7 +120,6 @@ export class UploadTable {
     return this.#sql.isStranger.get(wallet)?.strange === 1
   }
 
-  /** True when an upload of the wallet is in the CAR. */
   hasCar(wallet: string, car: number): boolean {
     return this.#sql.hasCar.get(car, wallet) !== undefined
   }
@@ -148,15 +138,12 @@ export class UploadTable {
   }
 }
 
-/** The NFT of an upload. */
 interface Mint {
   readonly id: number
-  /** Number of the upload. */
   readonly upload: number
   readonly txHash: string
   readonly mintAddress: string
   readonly tokenId: string
-  /** Unix seconds. */
   readonly created: number
   readonly updated: number
 }

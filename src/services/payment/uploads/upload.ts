@@ -173,7 +173,6 @@ async function answerOf(
   }
 }
 
-/** Stores an upload for which there is room. */
 async function store(exchange: PaymentExchange, order: Order): Promise<object> {
   const { context } = exchange
   const { wallet, duration, fileType, name, staged, key } = order
@@ -243,9 +242,7 @@ function fileName(fields: Fields, name: string): string {
 const MIN_DAYS = 180
 const MAX_DAYS = 540
 
-/** How an upload is to be stored. */
 interface UploadTerms {
-  /** Days. */
   readonly duration: number
   readonly fileType: 0 | 1
 }

@@ -65,7 +65,6 @@ export class CarFolder {
     }
   }
 
-  /** Path of the file for a CAR; its folder exists. */
   fileOf(minerId: string, id: number): string {
     const folder = join(this.#folder, minerId)
     mkdirSync(folder, { recursive: true, mode: 0o700 })

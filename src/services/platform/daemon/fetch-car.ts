@@ -6,7 +6,6 @@ import { dirname } from 'node:path'
 import { syncFolder } from '../../../common/files/private-file.js'
 import { type CarServers, lookupOf, requireAddress } from './addresses.js'
 
-/** What a provider knows of a CAR before it fetches it. */
 export interface WantedCar {
   readonly url: string
   /** MD5 in hexadecimal digits; null when the task does not name it. */

@@ -9,7 +9,6 @@ const OF_USER = 2
 
 const START = { task: 0, id: 0 }
 
-/** Decides which deal is next: users take turns. */
 export class FetchQueue {
   readonly #table: FetchTable
   /** Users of the fetches in progress, by the number of the deal. */
@@ -94,18 +93,15 @@ export class FetchQueue {
   }
 }
 
-/** A deal whose provider shall fetch its CAR. */
 export interface DealToFetch extends Pick<PlatformDeal, 'id' | 'task' | 'user' | 'md5' | 'fileSize' | 'fileSourceUrl'> {
   readonly minerId: string
   /** Bytes that an earlier CAR of this deal takes in the folder; null when there is none. */
   readonly stored: number | null
 }
 
-/** A CAR in the folder. */
 export interface StoredCar {
   readonly id: number
   readonly minerId: string
-  /** Bytes that it takes. */
   readonly stored: number
 }
 
@@ -148,7 +144,6 @@ export class FetchTable {
     return this.#sql.deal.get(minerId, user, after.task, after.id) as DealToFetch | undefined
   }
 
-  /** Bytes that all CARs take. */
   storedBytes(): number {
     return this.#sql.sum.get().sum
   }

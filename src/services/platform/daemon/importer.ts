@@ -21,7 +21,6 @@ interface ImporterDeps {
   readonly imports: ImportTable
   readonly writer: Writer
   readonly network: Network
-  /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
 }
@@ -47,13 +46,11 @@ export class Importer {
     this.#signal = signal
   }
 
-  /** True when an import is to go on at this epoch. */
   isDue(): boolean {
     const { imports, network } = this.#deps
     return network.offline !== undefined && imports.anyDue(network.epoch())
   }
 
-  /** Goes on with all imports that are due, in the background. */
   kick(): void {
     this.#again = true
     this.#running ??= this.#run().finally(() => {
@@ -61,7 +58,6 @@ export class Importer {
     })
   }
 
-  /** Resolves when no import runs. */
   async idle(): Promise<void> {
     await this.#running
   }
@@ -170,18 +166,15 @@ function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT'
 }
 
-/** A deal whose CAR a provider has, and whose import goes on. */
 interface DealToImport {
   readonly id: number
   readonly status: string
   readonly minerId: string
-  /** UUID of the task. */
   readonly uuid: string
   readonly isVerified: boolean
   readonly fastRetrieval: boolean
   /** Of the bid that won the task, attofil per GiB and epoch; null when the poster chose the provider. */
   readonly bidPrice: bigint | null
-  /** Epochs. */
   readonly duration: number
   readonly dealCid: string | null
   readonly payloadCid: string | null
@@ -193,7 +186,6 @@ interface DealToImport {
 const DUE =
   "due IS NOT NULL AND stored IS NOT NULL AND deals.status IN ('ReadyForImport', 'FileImporting', 'FileImported')"
 
-/** Which imports are to go on. */
 export class ImportTable {
   readonly #sql
 
@@ -230,7 +222,6 @@ export class ImportTable {
     }
   }
 
-  /** True when a task has this deal. */
   isTaken(dealCid: string): boolean {
     return this.#sql.isTaken.get(dealCid) !== undefined
   }

@@ -36,7 +36,6 @@ interface DaemonDeps {
   readonly imports: ImportTable
   readonly writer: Writer
   readonly network: Network
-  /** Unix seconds. */
   readonly seconds: () => number
   readonly log: ServicesLog
 }

@@ -65,11 +65,9 @@ export async function findProvider(
   return provider
 }
 
-/** Blocks of a CSV that are hashed in one turn of the event loop: 1 MiB. */
 const BLOCKS_PER_TURN = 16
 
 interface TaskRequest {
-  /** Id of the poster. */
   readonly user: number
   readonly terms: TaskTerms
   /** The UUID that the client chose. */

@@ -29,7 +29,6 @@ export function isFailure(status: string): boolean {
 export interface PlatformDeal {
   readonly id: number
   readonly task: number
-  /** Id of the poster of the task. */
   readonly user: number
   /** Null while the task has no provider. */
   readonly minerId: string | null
@@ -46,7 +45,6 @@ export interface PlatformDeal {
   readonly filePath: string | null
   /** 1 when the network knows the deal, else 0. */
   readonly sent: number
-  /** Unix seconds. */
   readonly created: number
   readonly updated: number
 }

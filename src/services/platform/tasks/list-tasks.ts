@@ -10,7 +10,6 @@ import { readTags } from './terms.js'
 
 interface TaskPage {
   readonly tasks: readonly Task[]
-  /** Tasks that meet the filters. */
   readonly matching: number
   /** Tasks in the list without its filters. */
   readonly all: number
@@ -43,7 +42,6 @@ function values(conditions: readonly Condition[]): (string | number)[] {
   return conditions.flatMap((condition) => condition.values)
 }
 
-/** A condition on the table of tasks, and the values of its parameters. */
 interface Condition {
   readonly sql: string
   readonly values: readonly (string | number)[]

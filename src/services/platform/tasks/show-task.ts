@@ -15,7 +15,6 @@ import type { Task } from './task.js'
 /** Most deals in one answer, unless the request says otherwise. */
 const USUAL_DEALS = 20
 
-/** GET /tasks/{task_uuid}: a task with its bids and a page of its deals. */
 export async function showTask(exchange: PlatformExchange): Promise<object> {
   const { context, path } = exchange
   const { market, users } = context
@@ -75,7 +74,6 @@ function percent(part: number, whole: number): string {
   return `${Math.floor(hundredths / 100)}.${String(hundredths % 100).padStart(2, '0')}`
 }
 
-/** A task as lists show it. */
 export function taskSummary(task: Task): Document<typeof documents.task & typeof documents.taskCounts> {
   return {
     ...taskView(task),
@@ -85,7 +83,6 @@ export function taskSummary(task: Task): Document<typeof documents.task & typeof
   }
 }
 
-/** A task without the counts, as its details show it. */
 function taskView(task: Task): Document<typeof documents.task> {
   return {
     created_on: String(task.created),

@@ -3,13 +3,11 @@ import { type Database, statements, type Writer } from '../../database.js'
 import { sortable } from '../units.js'
 import type { Task, TaskStatus, TaskTerms } from './task.js'
 
-/** A task that was posted, and the digest of the request that posted it. */
 interface PostedTask {
   readonly task: Task
   readonly digest: string
 }
 
-/** What a user has that is not done. */
 export interface OpenTasks {
   readonly tasks: number
   /** Deals of these tasks that are neither active nor given up. */
@@ -22,11 +20,9 @@ export interface DealFacts {
   /** Sizes of the smallest and the largest piece that are known, bytes; null when none is. */
   readonly smallest: number | null
   readonly largest: number | null
-  /** Deals that the network knows. */
   readonly sent: number
 }
 
-/** Counts of deals that change together with the status of their task. */
 export interface Progress {
   readonly status: TaskStatus
   readonly activeDeals: number
@@ -107,7 +103,6 @@ export class TaskTable {
     })
   }
 
-  /** Adds a draft and returns its id. */
   draft(task: NewTask): number {
     const foldedName = task.name.toLowerCase()
     const status = task.minerId === null ? 'Created' : 'Assigned'
@@ -119,7 +114,6 @@ export class TaskTable {
     this.#sql.post.run(deals, smallest, largest, sent, id)
   }
 
-  /** Ids of all drafts. */
   drafts(): number[] {
     return this.#sql.drafts.all().map((row) => row.id as number)
   }
@@ -208,7 +202,6 @@ export class TaskTable {
 export interface NewTask extends TaskTerms {
   readonly uuid: string
   readonly user: number
-  /** Of the request that posts the task. */
   readonly digest: string
   readonly fileName: string
   readonly created: number

@@ -8,7 +8,6 @@ export type TaskStatus = 'Created' | 'Assigned' | 'DealSent' | 'ActionRequired' 
 /** How a public task gets its provider: its poster chooses, the platform chooses, or no provider is looked for. */
 export type BidMode = 'manual' | 'auto' | 'none'
 
-/** What the poster of a task asks for. */
 export interface TaskTerms {
   readonly name: string
   readonly description: string
@@ -23,26 +22,22 @@ export interface TaskTerms {
   /** Attofil per GiB and epoch. */
   readonly minPrice: bigint | null
   readonly maxPrice: bigint | null
-  /** Days in which the task must find a provider. */
   readonly expireDays: number | null
   readonly fastRetrieval: boolean
   readonly bidMode: BidMode
   /** Kind of the program that made the task, as a number of the platform's own. */
   readonly sourceId: number | null
-  /** Duration of the deals, epochs. */
   readonly duration: number
 }
 
 export interface Task extends TaskTerms {
   readonly id: number
   readonly uuid: string
-  /** Id of the poster. */
   readonly user: number
   readonly status: TaskStatus
   /** The provider that works the task; null while there is none. */
   readonly minerId: string | null
   readonly fileName: string
-  /** Unix seconds. */
   readonly created: number
   readonly createdEpoch: number
   readonly expiresEpoch: number | null

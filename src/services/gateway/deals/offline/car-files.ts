@@ -44,13 +44,11 @@ export class CarFiles {
     for (const uuid of await readdir(this.#folder)) if (!isOpen(uuid)) await this.removeAll(uuid)
   }
 
-  /** True when the disk has room for so many bytes, and a margin besides. */
   async hasRoom(bytes: number): Promise<boolean> {
     const { bavail, bsize } = await statfs(this.#folder)
     return bytes + MARGIN <= bavail * bsize
   }
 
-  /** The MD5 of a CAR, in hexadecimal digits. */
   async md5(uuid: string, deal: number, signal: AbortSignal): Promise<string> {
     const digest = createHash('md5')
     const stream = createReadStream(this.path(uuid, deal), { highWaterMark: CHUNK_BYTES, signal })

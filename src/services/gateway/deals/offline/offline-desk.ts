@@ -24,7 +24,6 @@ type OfflineContext = Omit<SendContext, 'urlOf' | 'limits'> &
 
 interface Underway {
   readonly ask: OfflineAsk
-  /** Id of the task, once it is recorded. */
   id?: number
   readonly made: Promise<OfflineTask>
   progress: Progress
@@ -96,7 +95,6 @@ export class OfflineDesk {
     return offlineTasks.findByUuid(account, uuid)
   }
 
-  /** URL from which the provider fetches a CAR. */
   urlOf(car: OfflineCar): string {
     return this.#context.urlOf(car)
   }

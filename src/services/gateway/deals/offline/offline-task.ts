@@ -14,7 +14,6 @@ const CONFLICT = 409
 
 export interface SendContext extends PackContext {
   readonly offline: OfflineDeals
-  /** URL of a CAR. */
   urlOf(car: OfflineCar): string
 }
 
@@ -36,7 +35,6 @@ export async function sendTask(
   return offlineTasks.mustFind(task.id)
 }
 
-/** Runs a call of the platform. Throws GatewayError. */
 async function asking<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call()
@@ -177,7 +175,6 @@ async function removeCar({ carFiles, offlineTasks, writer }: SendContext, { uuid
   await writer.run(() => offlineTasks.gone(car.deal))
 }
 
-/** Who stores a CAR, and for how much. */
 interface Bidder {
   readonly minerId: string
   /** Attofil per GiB and epoch. */

@@ -2,7 +2,6 @@ import { type Database, statements } from '../../../database.js'
 import type { PackedCar } from '../../../network/network.js'
 import type { TaskForm } from './task-form.js'
 
-/** A request for offline deals of a bucket. */
 export interface OfflineAsk {
   /** Id of the account that orders the deals and pays for them. */
   readonly account: number
@@ -38,9 +37,7 @@ export interface CarStatus {
 }
 
 export interface OfflineCar extends Omit<PackedCar, 'file'>, CarStatus {
-  /** Id of the deal. */
   readonly deal: number
-  /** Id of the task. */
   readonly task: number
   readonly secret: string
   /** 32 hexadecimal digits. */
@@ -102,7 +99,6 @@ export class OfflineTasks {
     return this.#sql.add.get(uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked).id
   }
 
-  /** Throws when the task does not exist. */
   mustFind(id: number): OfflineTask {
     const task = toTask(this.#sql.find.get(id))
     if (task === undefined) throw new Error(`The offline task ${id} is gone.`)
@@ -165,12 +161,10 @@ export class OfflineTasks {
     this.#sql.gone.run(deal)
   }
 
-  /** Ids of the deals of a task, whether or not they are packed. */
   deals(task: number): number[] {
     return this.#sql.deals.all(task).map(({ id }) => id as number)
   }
 
-  /** Size of what a task stores. */
   contentOf(task: number): { readonly bytes: number; readonly files: number } {
     return this.#sql.content.get(task)
   }

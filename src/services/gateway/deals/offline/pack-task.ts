@@ -91,7 +91,6 @@ class SliceHold implements Hold {
   }
 }
 
-/** Bytes. */
 interface Most {
   readonly car: number
   /** Of a CAR with a single object, which may be larger. */

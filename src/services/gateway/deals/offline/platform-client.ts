@@ -7,14 +7,12 @@ import type { TaskForm } from './task-form.js'
 /** Longest call of the platform, ms: it reads every deal of a posted task. */
 const CALL_MS = 120_000
 
-/** Deals asked for at once, and most deals of a task. */
 const PAGE = 1000
 const MAX_DEALS = 100_000
 
 /** The platform does not take a task. */
 export class TaskRefusal extends Error {
   override readonly name = 'TaskRefusal'
-  /** HTTP status of its answer. */
   readonly status: number
   constructor(status: number, message: string) {
     super(message)
@@ -39,10 +37,8 @@ const details = z.object({
   }),
 })
 
-/** A task as the platform shows it to its poster. */
 export type TaskDetails = z.infer<typeof details>['data']
 
-/** Calls a task platform as one of its users. */
 export class PlatformClient {
   readonly #client: ServiceClient
   readonly #token: string
@@ -135,11 +131,9 @@ export async function providersOf(network: Network): Promise<readonly Provider[]
   }
 }
 
-/** A user of the task platform. */
 export interface PlatformUser {
   /** Never given to another user. */
   readonly id: string
-  /** Display name of a new account. */
   readonly name: string
   /** True for the user that the platform makes at its first start. */
   readonly isFirst: boolean

@@ -18,7 +18,6 @@ export interface OpenCar {
   fileSize(cid: CID): Promise<number>
   /** Bytes `first` to `last` of that file; reads no leaf outside of them. */
   range(cid: CID, first: number, last: number): AsyncIterable<Uint8Array>
-  /** The bytes of the CAR itself. */
   whole(): AsyncIterable<Uint8Array>
   close(): Promise<void>
 }

@@ -73,7 +73,6 @@ interface Ahead {
   readonly isWhole: boolean
 }
 
-/** The links of a node that are followed. */
 function linked(
   { cid, position: begin, isWhole }: Ahead,
   bytes: Uint8Array,

@@ -160,7 +160,6 @@ function checkName(name: string): void {
 
 const show = (path: readonly string[]): string => JSON.stringify(path.join('/'))
 
-/** What a path leads to. */
 export interface Resolved {
   readonly cid: CID
   readonly node: UnixfsNode

@@ -43,11 +43,6 @@ export const directoryEntry = (name: string, { cid, size }: DagNode): DirectoryE
   size,
 })
 
-/**
- * Writes the blocks of a directory: IPIP-499 says when it is sharded, the UnixFS specification how. The importer can do
- * this too, but takes some 4 KiB per entry, splits names at backslashes, and ignores directories when it decides
- * whether to shard. Besides the entries, this holds about 150 bytes per entry.
- */
 export async function putDirectory(entries: readonly DirectoryEntry[], blocks: BlockSink): Promise<DagNode> {
   if (fitsInOneBlock(entries)) {
     const links = entries.map((entry) => link(entry.name, entry))
@@ -158,14 +153,12 @@ function placesOf(name: string, digits: number): string {
   return (digits <= hash.length ? hash : hash + longerHash(name)).toUpperCase()
 }
 
-/** What is found of a name. */
 interface Found {
   readonly link: NamedLink
   /** The shards below the first one that lead to it. */
   readonly shards: readonly CID[]
 }
 
-/** The entry with that name; undefined when the node has none. */
 export async function entryOf(node: UnixfsNode, name: string, block: ReadBlock): Promise<Found | undefined> {
   if (node.kind !== 'directory' && node.kind !== 'shard') return undefined
   if (node.kind === 'directory') {

@@ -8,7 +8,6 @@ import { SHA_256, sha256 } from '../sha256.js'
 /** Destination of blocks: `put` is awaited, so it can apply backpressure. */
 export type BlockSink = WritableStorage
 
-/** A node of the DAG as its parent links to it. */
 export interface DagNode {
   readonly cid: CID
   /** Bytes of the block and all blocks beneath it: the Tsize of a link. */
@@ -31,7 +30,6 @@ export async function putFile(
   return { cid, size: Number(size) }
 }
 
-/** A link of a directory. */
 export interface NamedLink {
   /** In a shard, behind two digits; a link to a further shard has these alone. */
   readonly name: string
@@ -107,7 +105,6 @@ export interface BlockSource {
   get(cid: CID): Promise<Uint8Array>
 }
 
-/** A node of a file: its own part of the content, then its links. */
 interface FileNode {
   readonly content: Uint8Array
   readonly links: readonly FileLink[]
@@ -115,7 +112,6 @@ interface FileNode {
 
 export interface FileLink {
   readonly cid: CID
-  /** Size of the content beneath, by the node. */
   readonly size: number
 }
 
