@@ -79,7 +79,6 @@ export const dealConfiguration = z.strictObject({
     .describe('A GET of an object whose bytes are only in deals, which is refused, starts their restore for a day.'),
 })
 
-/** Plain JSON. */
 export type DealConfiguration = z.output<typeof dealConfiguration>
 
 declare module 'dealgate' {

@@ -14,7 +14,6 @@ import {
 import { z } from 'zod'
 import type { DealTerms } from './terms/terms.js'
 
-/** Subject of a deal: an object, or without key a bucket. */
 export interface DealSubject {
   readonly bucket: string
   readonly key?: string
@@ -33,7 +32,6 @@ export type HistoryEntry = z.output<typeof historyEntry>
 export interface History {
   /** Oldest first; undefined when the gateway gives no list, as public ones do for a subject without deals. */
   readonly entries: readonly HistoryEntry[] | undefined
-  /** The gateway's answer. */
   readonly raw: unknown
 }
 
@@ -73,7 +71,6 @@ export class DealClient {
     return madeDeal(answer)
   }
 
-  /** The deals of the subject. */
   async history({ bucket, key }: DealSubject): Promise<History> {
     const answer = await this.#gateway.call({
       method: 'GET',
@@ -133,7 +130,6 @@ export class DealClient {
     return this.#data(answer, providers)?.providers ?? []
   }
 
-  /** The data in the envelope of the answer to a read. */
   #data<T>(answer: GatewayAnswer, schema: z.ZodType<T>): T | undefined {
     if (isPage(answer) || answer.status === 501) throw unknownCall()
     if (answer.status >= 500) throw new S3Error('UpstreamUnavailable', { headers: { 'retry-after': '2' } })
@@ -312,7 +308,6 @@ const dealState = z.object({
   dealCid: text,
   dataCid: text,
   pieceCid: text,
-  /** Bytes. */
   pieceSize: count,
   minerId: text,
   /** State name of go-fil-markets, such as `StorageDealActive`. */
@@ -320,7 +315,6 @@ const dealState = z.object({
   message: text,
   startEpoch: epochs.optional().catch(undefined),
   endEpoch: epochs.optional().catch(undefined),
-  /** The present epoch. */
   epoch: epochs.optional().catch(undefined),
   epochSeconds: z.coerce.number().positive().optional().catch(undefined),
 })

@@ -5,7 +5,6 @@ import type { DealDeps } from './deps.js'
 import { type DealRecord, holds, type LiveState } from './records/deal-records.js'
 import { reportedAmount } from './terms/terms.js'
 
-/** A deal, as all answers of this plugin show it. */
 export const dealDocument = z.object({
   DealCid: z.string().describe('CID of the deal proposal.'),
   DataCid: z.string().describe('Root CID of what was packed.'),
@@ -69,7 +68,6 @@ export function wholeSeconds(time: number): string {
   return `${new Date(time).toISOString().slice(0, 19)}Z`
 }
 
-/** True for a time that a Date can hold. */
 function isInstant(time: number): boolean {
   return Math.abs(time) <= 8.64e15
 }

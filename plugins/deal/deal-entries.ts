@@ -6,7 +6,6 @@ import { askState, dealDocument, documentOf } from './deal-document.js'
 import type { DealDeps } from './deps.js'
 import { type DealRecord, isFinal, type LiveState } from './records/deal-records.js'
 
-/** A deal of a history, in the envelope of the gateway. */
 export const dealEntry = z.object({
   Status: z.string(),
   Message: z.string(),
@@ -123,7 +122,6 @@ function mayRead(context: Context, { bucket, key }: DealScope): boolean {
 /** Most failures that a result names. */
 const MAX_FAILURES = 100
 
-/** Why a job about many objects left one out. */
 export const failure = z.object({ Key: z.string(), Code: z.string(), Message: z.string() })
 
 export type Failure = z.output<typeof failure>

@@ -39,7 +39,6 @@ export interface AgreedTerms {
   readonly priceConfirmed?: true
 }
 
-/** Shared by the operations, jobs and storage classes of this plugin. */
 export class DealDeps {
   readonly options: DealOptions
   readonly host: PluginHost

@@ -61,7 +61,6 @@ export function payingAccount(caller: Context['caller']): string {
   return caller?.identity.account?.accessKey ?? ''
 }
 
-/** Page that describes the operations of this plugin. */
 export const SOURCE = 'docs/deals.md'
 
 /** Body of the calls that make a deal. */

@@ -4,7 +4,6 @@ import type { PayOptions } from './options.js'
 import type { Wallets } from './sign-in.js'
 import { MadeUploads, type UploadAttempt } from './upload/made-uploads.js'
 
-/** Shared by the operations and jobs of this plugin. */
 export class PayDeps extends PaidService<UploadAttempt> {
   readonly options: PayOptions
   readonly wallets: Wallets
@@ -33,7 +32,6 @@ export class PayDeps extends PaidService<UploadAttempt> {
     this.made = new MadeUploads(host)
   }
 
-  /** The variant of the service. Throws S3Error. */
   variant(): Promise<Variant> {
     return this.facts.variant()
   }

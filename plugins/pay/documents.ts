@@ -73,7 +73,6 @@ export const payment = answerShape(membersOf(documents.payment))
 
 export const mint = answerShape(membersOf(documents.mint))
 
-/** The answer to an upload. */
 export const uploaded = answerShape({
   ...membersOf(documents.uploadAnswer),
   SourceFileUploadId: member('source_file_upload_id', { read: positive, shown: z.number().int() }),

@@ -32,7 +32,6 @@ export default definePlugin({
   },
 })
 
-/** The operations of this plugin. */
 function payOperations(deps: PayDeps): readonly AnyOperation[] {
   const wallet = ofWallet(deps)
   return [

@@ -10,7 +10,6 @@ import {
 import type { Variant } from './facts.js'
 import type { PayOptions } from './options.js'
 
-/** The sign-in of a wallet. */
 interface WalletSession {
   /** As the sign-in named it, in lower case. */
   readonly address: string
@@ -21,7 +20,6 @@ interface WalletSession {
   readonly until?: number
 }
 
-/** The wallets that identities have linked. */
 export type Wallets = IdentitySecrets<WalletSession>
 
 /** A wallet as requests to the service name it. */

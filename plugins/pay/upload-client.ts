@@ -90,7 +90,6 @@ class Sending {
    * for each wait.
    */
   #giveUp: ((error: unknown) => void) | undefined
-  /** Error of the connection. */
   failure: unknown
   #answered = false
 

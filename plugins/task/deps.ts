@@ -3,7 +3,6 @@ import { MadeTasks, type TaskAttempt } from './create/made-tasks.js'
 import type { TaskOptions } from './options.js'
 import { type Logins, openLogins, Tokens } from './sign-in.js'
 
-/** Shared by the operations and jobs of this plugin. */
 export class TaskDeps extends PaidService<TaskAttempt> {
   readonly options: TaskOptions
   readonly logins: Logins

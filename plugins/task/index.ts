@@ -27,7 +27,6 @@ export default definePlugin({
   },
 })
 
-/** The operations of this plugin. */
 function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
   return [
     createPlatformSession(deps),

@@ -1,6 +1,5 @@
 import { AnswerReader, type Envelope, quoted, S3Error, TokenRefused, taskFields } from 'dealgate'
 
-/** Errors for what only the call can name. */
 export interface Refusals {
   /** The platform does not know what the path names. */
   missing(): Error

@@ -23,7 +23,6 @@ export interface Login {
   readonly apiKey?: { readonly apikey: string; readonly accessToken: string }
 }
 
-/** The log-ins that identities have stored. */
 export type Logins = IdentitySecrets<Login>
 
 export function openLogins(host: PluginHost): Logins {

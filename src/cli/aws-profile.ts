@@ -5,13 +5,11 @@ import { makeFolders, writePrivateFile } from '../common/files/private-file.js'
 import { Failure } from './command.js'
 import { variable } from './config/config.js'
 
-/** The files of aws-cli. */
 interface AwsFiles {
   readonly config: string
   readonly credentials: string
 }
 
-/** Where aws-cli has its files. */
 export function awsFiles(): AwsFiles {
   const folder = join(homedir(), '.aws')
   return {

@@ -13,7 +13,6 @@ import {
 } from './config/config.js'
 import { didYouMean } from './config/option.js'
 
-/** Adds a command with the options of the configuration that it takes. */
 export function addCommand(
   program: Command,
   name: string,
@@ -142,7 +141,6 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof ConfigError ? EXIT_BAD_OPTIONS : EXIT_FAILURE
 }
 
-/** Describes an error that ends the program in one line. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   // Its message is for clients of a server, and refers them to the server's log. A command has none.

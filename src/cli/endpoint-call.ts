@@ -17,7 +17,6 @@ const TIMEOUT_MS = 30_000
 /** Largest answer, bytes. */
 const MAX_BYTES = 2 ** 20
 
-/** An S3 endpoint with plugins, and the key pair that acts there. */
 export interface Endpoint {
   /** Without a path. */
   readonly url: URL
@@ -66,7 +65,6 @@ interface Signable extends Pick<Endpoint, 'signer'> {
   readonly path: string
   readonly query: string
   readonly host: string
-  /** The body. */
   readonly text: string
 }
 

@@ -18,7 +18,6 @@ import {
 import type { JobsFlags } from './watch/jobs.js'
 import type { WatchFlags } from './watch/watch.js'
 
-/** The action of each command. `own` holds the unparsed flags of the command itself. */
 export interface Actions extends AccountActions, WalletActions, BackupActions, DoctorActions {
   serve(config: Config): Promise<void>
   services(config: Config): Promise<void>

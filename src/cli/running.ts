@@ -117,7 +117,6 @@ export function endpointOf(config: Config, given?: string): URL {
 
 export const NO_ENDPOINT = '--endpoint-url must be an http or https URL without a query'
 
-/** True for the URL of an S3 endpoint. */
 export function isEndpoint(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === ''
@@ -128,7 +127,6 @@ export function localEndpoint({ host, port, tlsCert }: Config): string {
   return urlAt(host, port, tlsCert.length > 0 ? 'https' : 'http')
 }
 
-/** URL of a server of this machine by what it listens on. */
 function urlAt(host: string, port: number, scheme = 'http'): string {
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `${scheme}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`

@@ -7,7 +7,6 @@ const ACCEPTED =
   'The state store is accepted as it is. Running servers go on with it within ten seconds. Set public access blocks, lifecycle rules, CORS and tags again, and find out which deals were made before you ask for them again.\n'
 const NOTHING = 'The state store is the one that belongs to the data folder: there is nothing to accept.\n'
 
-/** `dealgate state accept`: accepts a state store that has lost its records. */
 export async function acceptState(config: Config): Promise<Changed> {
   const accepted = await acceptLoss({
     data: config.data,

@@ -5,7 +5,6 @@ import { addCommand, configOf } from './command.js'
 import { type Config, type OptionName, optionNames } from './config/config.js'
 import type { DoctorFlags } from './doctor/doctor.js'
 
-/** The actions of the commands about accounts. `own` holds the unparsed flags of the command itself. */
 export interface AccountActions {
   addAccount(config: Config, own: AccountFlags): Promise<void>
   listAccounts(config: Config): Promise<void>
@@ -115,7 +114,6 @@ const BACKUP: readonly OptionName[] = [
 
 const RESTORE: readonly OptionName[] = ['data', 'print', 'logLevel']
 
-/** `dealgate backup` and `dealgate restore`. */
 export function addBackupCommands(program: Command, actions: BackupActions): void {
   addCommand(program, 'backup', 'copy the data folder to a new folder in <folder>, while a server uses it', BACKUP)
     .argument('<folder>', 'the folder of all backups; files that have not changed are linked to the backup before')
@@ -145,7 +143,6 @@ export function addDoctorCommand(program: Command, actions: DoctorActions): void
     .action((flags, command) => actions.doctor(configOf(flags, command), flags))
 }
 
-/** The actions of `dealgate wallet`. `own` holds the unparsed flags of the command itself. */
 export interface WalletActions {
   createWallet(config: Config, own: WalletFlags): Promise<void>
   fundWallet(config: Config, amount: string, own: WalletFlags): Promise<void>

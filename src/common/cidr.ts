@@ -12,7 +12,6 @@ export interface Cidr {
   readonly version: 4 | 6
   /** Length of the prefix in its own version: 0 to 32, or 0 to 128. */
   readonly length: number
-  /** An address of the block. */
   readonly network: Address
 }
 

@@ -53,7 +53,6 @@ interface CounterOptions {
   readonly labels?: readonly string[]
 }
 
-/** A number that only grows. */
 export class Counter implements Family {
   readonly name: string
   readonly #help: string
@@ -97,7 +96,6 @@ export interface FamilySnapshot {
   readonly values: readonly Sample[]
 }
 
-/** A metric. */
 interface Family {
   readonly name: string
   snapshot(): FamilySnapshot | Promise<FamilySnapshot>

@@ -3,7 +3,6 @@ import type { FamilySnapshot } from './metrics.js'
 
 const { AggregatorRegistry, Registry, openMetricsContentType, prometheusContentType } = prometheus
 
-/** A scrape as text. */
 export interface Scrape {
   readonly contentType: string
   readonly body: string

@@ -1,4 +1,3 @@
-/** The deadline passed. */
 export class Overdue extends Error {
   override readonly name = 'Overdue'
   constructor(ms: number) {

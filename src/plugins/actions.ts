@@ -31,7 +31,6 @@ type RequireAction = (name: string, place: ActionResource) => Promise<void>
 /** The action that a caller must hold for metadata that it stores to take full effect, by the name of the metadata. */
 export type MetadataActions = ReadonlyMap<string, string>
 
-/** Merges the metadata actions of all plugins. */
 export function metadataActionsOf(plugins: readonly Pick<Plugin, 'metadataActions'>[]): MetadataActions {
   return new Map(plugins.flatMap((plugin) => Object.entries(plugin.metadataActions ?? {})))
 }

@@ -233,7 +233,6 @@ function bodiless(status: number): boolean {
   return status === 204 || status === 304
 }
 
-/** Returns the length of a body in bytes, if known. */
 function checkBody(body: unknown): number | undefined {
   if (body === undefined) return undefined
   if (typeof body === 'string') return Buffer.byteLength(body)

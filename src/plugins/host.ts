@@ -4,7 +4,6 @@ import type { Logger } from '../common/log.js'
 import { acquireTaskLease } from '../state/locks/task-lease.js'
 import { Schedule } from './schedule.js'
 
-/** What all plugins of a server have in common. */
 export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule'>
 
 export interface OpenHost {

@@ -8,7 +8,6 @@ import { ageProblem, nameProblem, pluginProblems } from './check-plugins.js'
 import { messageOf } from './deadlines.js'
 import { MADE_FOR, makePlugin, type PluginDefinition, PluginError } from './define-plugin.js'
 
-/** A plugin that the configuration names. */
 export interface PluginUse {
   /** Name of a built-in plugin or of a package, or the path of a file or folder. */
   readonly use: string
@@ -191,7 +190,6 @@ function exported(exports: unknown, subpath: string): string | undefined {
   return subpath === '.' ? chosen(exports) : undefined
 }
 
-/** Returns the target of the first matching condition. */
 function chosen(target: unknown): string | undefined {
   if (typeof target === 'string') return target
   const branches = Array.isArray(target)

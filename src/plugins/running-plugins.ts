@@ -13,7 +13,6 @@ import { ATTACH, type OpenHost, openHost, type SharedHost } from './host.js'
 import { createTable } from './table.js'
 
 interface Combination {
-  /** The server's own plugins. */
   readonly core: readonly Plugin[]
   readonly added: readonly Plugin[]
   /** See `ProxyOptions.pluginsChecked`. */
@@ -21,7 +20,6 @@ interface Combination {
   readonly limits: Pick<Limits, 'pluginDeadlineMs'>
 }
 
-/** The plugins of a server, and what they register together. */
 export type PluginSet = ReturnType<typeof combinePlugins>
 
 /**
@@ -73,7 +71,6 @@ export function pluginActionsOf(plugins: readonly Acting[]): readonly string[] {
   return [...new Set(names)].filter((name) => !name.startsWith('s3:')).sort()
 }
 
-/** Time limits for one plugin, ms. */
 interface LifeTimes {
   readonly startMs: number
   readonly stopMs: number
@@ -112,7 +109,6 @@ export async function startPlugins(
   return stop
 }
 
-/** A plugin whose start has begun. */
 interface Begun {
   readonly plugin: Plugin
   readonly open: OpenHost

@@ -19,7 +19,6 @@ export interface Selected extends Row {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** All operations of all plugins, by method and resource. */
 export interface OperationTable {
   readonly rows: readonly Row[]
   /**
@@ -91,7 +90,6 @@ interface Candidate extends Row {
    * with the highest weight wins.
    */
   readonly weight: number
-  /** Query keys that the operation declares. */
   readonly named: ReadonlySet<string>
   readonly route: Route
 }
@@ -165,7 +163,6 @@ type Route = Required<Pick<AnyOperation['on'], 'resource' | 'path' | 'query'>> &
   readonly header: string | undefined
 }
 
-/** Parameters in the path. */
 type Params = Readonly<Record<string, string>>
 
 const NO_PARAMS: Params = Object.freeze({})
@@ -212,7 +209,6 @@ export function pathOf({ path = '/', resource }: AnyOperation['on'], key = '{Key
   return { service: path, bucket: '/{Bucket}', object: `/{Bucket}/${key}` }[resource]
 }
 
-/** The path and query of the requests of an operation: `/{Bucket}?x-deal=`. */
 export function targetText({ on }: AnyOperation): string {
   const query = (on.query ?? []).map((name) => (/^x-[^=]*$/.test(name) ? `${name}=` : name))
   return `${pathOf(on)}${query.length > 0 ? `?${query.join('&')}` : ''}`

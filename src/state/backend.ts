@@ -17,7 +17,6 @@ export interface BackendOptions {
   readonly worker?: WorkerOfServer | undefined
 }
 
-/** The store of records, and the locks shared by all processes that use it. */
 export interface Backend {
   table<T>(namespace: Namespace, options?: { ttl?: number }): Table<T>
   readonly locks: Locks

@@ -52,7 +52,6 @@ export class Guard {
     return this.#limited(call, () => this.#trip())
   }
 
-  /** Stops probing. */
   close(): void {
     this.#closed = true
   }

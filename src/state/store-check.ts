@@ -40,7 +40,6 @@ export class StoreCheck {
   readonly #options: StoreCheckOptions
   #problem: string | undefined
   #raising: Promise<void> | undefined
-  /** See `acceptedLoss`. */
   #accepted: string | undefined
 
   constructor(options: StoreCheckOptions) {

@@ -35,7 +35,6 @@ export class Keeper {
     this.#giveUp = new GiveUp(deps)
   }
 
-  /** The periodic work that runs the keeper. */
   get work(): PeriodicWork {
     const { evictionIntervalSeconds } = this.#deps.options
     return { name: 'local-copies', everySeconds: evictionIntervalSeconds, run: (current) => this.#lookAtAll(current) }

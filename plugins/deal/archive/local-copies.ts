@@ -6,9 +6,7 @@ import type { Locks, PluginState, Records } from 'dealgate'
 export interface LocalCopy {
   readonly bucket: string
   readonly key: string
-  /** Stamp of the object. */
   readonly stamp: string
-  /** Id of the job that restores the copy. */
   readonly restoring?: string
   /** When the copy may be evicted, ms since 1970. */
   readonly due?: number
@@ -56,7 +54,6 @@ export class LocalCopies {
     })
   }
 
-  /** All plans, in no order. */
   async *all(): AsyncGenerator<LocalCopy, void> {
     for await (const [, copy] of this.#records.entries()) yield copy
   }

@@ -85,7 +85,6 @@ async function begin(
   return { status: 202, headers: { 'x-dealgate-job-id': job.id } }
 }
 
-/** Marks an object as restoring. Of two concurrent requests one throws RestoreAlreadyInProgress. */
 function onItsWay(archive: Archive | undefined): Archive {
   if (archive?.restore && 'ongoing' in archive.restore) throw new S3Error('RestoreAlreadyInProgress')
   return { ...archive, restore: { ongoing: true } }
@@ -241,7 +240,6 @@ export const RESTORE = 'deal:RestoreObject'
 export interface RestoreInput extends Pick<RestoreOrder, 'days' | 'tier'> {
   readonly bucket: string
   readonly key: string
-  /** Stamp of the object. */
   readonly stamp: string
   /** CID of the deal to retrieve the bytes from. */
   readonly dealCid?: string

@@ -4,7 +4,6 @@ import type { DealInput } from './inputs.js'
 /** Phase of jobs whose deal would exceed the daily spending cap. */
 export const WAITING = 'WaitingForBudget'
 
-/** Jobs per page. */
 const PAGE = 500
 
 interface WaitingObject {

@@ -1,7 +1,6 @@
 import type { OfflineTerms } from '../terms/offline-terms.js'
 import type { DealTerms } from '../terms/terms.js'
 
-/** Name of the job that makes a deal for one object, and of the call that requests it. */
 export const OBJECT_DEAL = 'deal:CreateObjectDeal'
 
 export const BUCKET_DEAL = 'deal:CreateBucketDeal'
@@ -10,7 +9,6 @@ export const OFFLINE_DEAL = 'deal:CreateBucketOfflineDeal'
 
 export const RETRIEVE_BUCKET = 'deal:RetrieveBucket'
 
-/** Name of the job that makes a deal for each object that a schedule selects. */
 export const RUN_SCHEDULE = 'deal:RunSchedule'
 
 /**
@@ -21,7 +19,6 @@ export type DealCause = 'call' | 'class' | 'lifecycle' | 'schedule'
 
 /** The backup of a schedule that a deal belongs to. */
 export interface Generation {
-  /** Id of the schedule. */
   readonly schedule: string
   /** When the backup was due, ms since 1970. */
   readonly due: number
@@ -45,7 +42,6 @@ export interface ObjectDealInput {
   readonly generation?: Generation
 }
 
-/** Of job `deal:CreateBucketDeal`. */
 export interface BucketDealInput {
   readonly bucket: string
   readonly terms: DealTerms
@@ -56,10 +52,8 @@ export interface BucketDealInput {
   readonly generation?: Generation
 }
 
-/** Of a job that makes one deal. */
 export type DealInput = BucketDealInput | ObjectDealInput
 
-/** Of job `deal:CreateBucketOfflineDeal`. */
 export interface OfflineDealInput {
   readonly bucket: string
   /** Only objects below it. */
@@ -69,7 +63,6 @@ export interface OfflineDealInput {
   readonly generation?: Generation
 }
 
-/** Of job `deal:RunSchedule`. */
 export interface RunScheduleInput {
   readonly bucket: string
   readonly prefix: string
@@ -78,7 +71,6 @@ export interface RunScheduleInput {
   readonly generation: Generation
 }
 
-/** Of job `deal:RetrieveBucket`. */
 export interface RetrieveBucketInput {
   readonly bucket: string
   readonly prefix: string

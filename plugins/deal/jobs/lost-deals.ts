@@ -3,7 +3,6 @@ import { DealClient, type GatewayDeal, instantOf, type ListedDeal } from '../dea
 import type { DealDeps } from '../deps.js'
 import { payingAccount } from '../subject.js'
 
-/** Objects per page. */
 const PAGE = 1000
 
 /** Most objects whose history is asked for, over all buckets. */

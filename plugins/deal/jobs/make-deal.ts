@@ -44,7 +44,6 @@ export async function makeDeal(
   }
 }
 
-/** Records that the gateway is about to be asked. */
 async function begin(
   deps: DealDeps,
   job: RunningJob<DealInput>,

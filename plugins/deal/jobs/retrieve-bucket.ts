@@ -23,7 +23,6 @@ const PAGE = 100
 /** Most restores at the same time. */
 const MAX_CONCURRENCY = 8
 
-/** Progress of a job. */
 interface Passed {
   /** Last key that is done. */
   readonly after: string
@@ -132,7 +131,6 @@ async function bringBackOne(
 const FIRST_LOOK_MS = 200
 const LAST_LOOK_MS = 30_000
 
-/** Waits until the object is restored, or its restore has failed. */
 async function arrival(
   context: Context,
   bucket: string,

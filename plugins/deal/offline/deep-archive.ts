@@ -26,7 +26,6 @@ interface Order {
 
 type State = Awaited<ReturnType<typeof askTask>>
 
-/** What one run has learned. */
 interface Seen {
   /** By job id. */
   readonly states: Map<string, State>
@@ -49,7 +48,6 @@ export class DeepArchive {
     this.#orders = deps.host.state.records('deal-offline-orders')
   }
 
-  /** The periodic work that follows the objects. */
   get work(): PeriodicWork {
     const { statusIntervalSeconds } = this.#deps.options
     return { name: 'deep-archive', everySeconds: statusIntervalSeconds, run: (current) => this.#lookAtAll(current) }

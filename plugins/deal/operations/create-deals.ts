@@ -10,7 +10,6 @@ import { dealQuote, quoteDeal } from '../terms/quote.js'
 import { statedTerms, termAliases } from '../terms/terms.js'
 import { refuseDearPrice } from '../terms/warnings.js'
 
-/** Backs up a whole bucket by one online deal. */
 export function createBucketDeal(deps: DealDeps) {
   return defineCall({
     name: 'CreateBucketDeal',
@@ -33,7 +32,6 @@ export function createBucketDeal(deps: DealDeps) {
   })
 }
 
-/** Backs up an object by an online deal. */
 export function createObjectDeal(deps: DealDeps) {
   return defineCall({
     name: 'CreateObjectDeal',

@@ -179,7 +179,6 @@ function listBucketDeals(deps: DealDeps) {
   })
 }
 
-/** The operations of this plugin. */
 export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
   return [
     createObjectDeal(deps),

@@ -27,7 +27,6 @@ export class Follower {
     this.#deps = deps
   }
 
-  /** The periodic work that runs the follower. */
   get work(): PeriodicWork {
     return {
       name: 'status',

@@ -26,7 +26,6 @@ const MAX_CONCURRENCY = 4
 /** Longest pause between two reports of a job that waits for its deals, ms. */
 const LOOK_MS = 60_000
 
-/** Progress of a job. */
 interface Passed {
   /** Last key that is done. */
   readonly after: string

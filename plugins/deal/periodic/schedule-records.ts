@@ -58,12 +58,10 @@ export class ScheduleRecords {
     return (await this.#records.change(keyOf(bucket, id), record)) ?? record(known)
   }
 
-  /** A backup has begun. */
   async begun({ bucket, id }: ScheduleRecord, last: NonNullable<ScheduleRecord['last']>): Promise<void> {
     await this.#records.change(keyOf(bucket, id), (present) => present && { ...present, last })
   }
 
-  /** The latest backup has ended. */
   async settled({ bucket, id, last }: ScheduleRecord, complete: boolean): Promise<void> {
     await this.#records.change(keyOf(bucket, id), (present) => {
       if (!last || present?.last?.due !== last.due) return present

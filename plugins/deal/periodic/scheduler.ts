@@ -29,7 +29,6 @@ export class Scheduler {
     this.#deps = deps
   }
 
-  /** The periodic work that runs the scheduler. */
   get work(): PeriodicWork {
     return {
       name: 'schedules',

@@ -49,7 +49,6 @@ const MAX_SCHEDULES = 20
 
 const tag = z.strictObject({ Key: z.string().min(1).max(128), Value: z.string().max(256) })
 
-/** A schedule of recurring backups, as the deal configuration of a bucket holds it. */
 const backupSchedule = z.strictObject({
   Id: z
     .string()
@@ -85,7 +84,6 @@ const backupSchedule = z.strictObject({
   Enabled: z.boolean().optional().describe('Default: true. Backups that are due while it is false are left out.'),
 })
 
-/** Plain JSON. */
 export type BackupSchedule = z.output<typeof backupSchedule>
 
 export const backupSchedules = z

@@ -6,7 +6,6 @@ export interface Attempt {
   readonly jobId: string
   readonly bucket: string
   readonly key?: string
-  /** Stamp of the object. */
   readonly stamp?: string
   /** ms since 1970. */
   readonly sent: number
@@ -44,7 +43,6 @@ export class Attempts {
     return this.#attempts.get(jobId)
   }
 
-  /** The tokens of all attempts. */
   async tokens(): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     for await (const [, attempt] of this.#attempts.entries()) found.add(tokenOf(attempt))

@@ -174,7 +174,6 @@ export interface DealRecord {
   readonly account: string
   /** ms since 1970. */
   readonly made: number
-  /** Last known state on the network. */
   readonly live?: LiveState
   /** Id of the job that renews this deal. */
   readonly renewedBy?: string
@@ -191,7 +190,6 @@ export interface DealRecord {
 }
 
 export interface LiveState {
-  /** State name of go-fil-markets. */
   readonly state: string
   readonly message?: string
   readonly pieceCid?: string

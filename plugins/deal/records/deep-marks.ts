@@ -37,7 +37,6 @@ export class DeepMarks {
     await this.#records.change(keyOf(mark), (present) => (present?.since === mark.since ? next : present))
   }
 
-  /** All marks, in no order. */
   async *all(): AsyncGenerator<DeepMark, void> {
     for await (const [, mark] of this.#records.entries()) yield mark
   }

@@ -1,6 +1,5 @@
 import { type Locks, type PluginState, type Records, Retry, type RunningJob, S3Error } from 'dealgate'
 
-/** Names per record. */
 const SHARD = 100
 
 /**

@@ -2,7 +2,6 @@ import { formatAmount, parseAmount } from 'dealgate'
 import { z } from 'zod'
 import { statedAmount, statedFlag, statedInteger, termsInvalid } from './terms.js'
 
-/** Terms of an offline deal. Plain JSON. */
 export interface OfflineTerms {
   readonly taskName: string
   readonly curatedDataset: string
@@ -58,7 +57,6 @@ export const offlineMembers = {
 const stated = z.strictObject(offlineMembers)
 type StatedOfflineTerms = z.output<typeof stated>
 
-/** Terms of the bucket's configuration. */
 export const offlineConfiguration = stated
   .optional()
   .describe('Terms that offline deals of the bucket are made on where the request states none.')

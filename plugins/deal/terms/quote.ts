@@ -138,7 +138,6 @@ function cheapestFirst(a: Offer, b: Offer): number {
 
 const PAGE = 1000
 
-/** Size of what a deal would pack. */
 interface Measured {
   readonly bytes: number
   readonly objects: number

@@ -13,7 +13,6 @@ import {
 
 /** Sources of terms, in order of precedence. */
 export interface TermSources {
-  /** Terms of the call. */
   readonly request?: StatedTerms | undefined
   /** User metadata of the object, of which `deal-terms` is read (sent as x-amz-meta-deal-terms). */
   readonly metadata?: Readonly<Record<string, string>> | undefined
@@ -22,11 +21,9 @@ export interface TermSources {
    * what the owner of the bucket pays. Default false.
    */
   readonly metadataAuthorized?: boolean | undefined
-  /** Configuration of the bucket. */
   readonly configuration?: DealConfiguration | undefined
   /** Storage class of the object: the bucket may have separate terms for it. */
   readonly storageClass?: string | undefined
-  /** Terms of the plugin's options. */
   readonly defaults?: StatedTerms | undefined
 }
 

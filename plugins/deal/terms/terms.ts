@@ -33,7 +33,6 @@ export const statedFlag = z
   .custom<boolean | string>((value) => typeof value === 'boolean' || typeof value === 'string', 'must be true or false')
   .meta({ type: 'boolean' })
 
-/** Terms of a deal. Plain JSON. */
 export interface DealTerms {
   /** Id of the storage provider, such as `f01000`. */
   readonly minerId: string

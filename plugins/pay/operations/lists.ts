@@ -14,7 +14,6 @@ function naming(query: ListQuery) {
   return { named: query['wallet-address'], needsAddress: true }
 }
 
-/** A page of the uploads of a wallet. */
 export async function pageOfUploads(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,
@@ -54,7 +53,6 @@ export function listUploads(deps: PayDeps, { name, path, ...place }: ListPlace =
   })
 }
 
-/** A page of the payments of a wallet. */
 export async function pageOfBills(
   deps: PayDeps,
   context: Pick<Context, 'caller'>,

@@ -40,5 +40,4 @@ async function answered(deps: PayDeps, call: ServiceCall, refusals: Partial<Refu
   return answer
 }
 
-/** Page that describes the operations of this plugin. */
 export const SOURCE = 'docs/pay.md'

@@ -113,7 +113,6 @@ const objectUpload = z.object({
   Upload: upload.shown.optional().describe('As the service lists it.'),
 })
 
-/** Most uploads on a page. */
 const PAGE = 100
 
 export function listObjectUploads(deps: PayDeps) {

@@ -68,7 +68,6 @@ function tell(job: FileJob, made: MadeFile): FileResult {
 
 export const UPLOAD_FILE = 'pay:UploadToIpfs'
 
-/** Query of UploadToIpfs. */
 export const fileQuery = z.strictObject({
   'duration-days': z
     .number()
@@ -90,7 +89,6 @@ export const fileQuery = z.strictObject({
 /** Input of the job. Plain JSON. */
 export interface FileInput extends UploadTerms {
   readonly name: string
-  /** Bytes. */
   readonly size: number
   /** Present once the file was sent: what the service made of it, or that its answer was lost. */
   readonly outcome?: FoundUpload | 'lost'
@@ -98,7 +96,6 @@ export interface FileInput extends UploadTerms {
 
 type FileResult = z.output<typeof madeUpload>
 
-/** The bytes of a file, as they arrive. */
 export interface FileContent {
   /** Undefined when it is known at the end alone. */
   readonly size: number | undefined

@@ -126,7 +126,6 @@ export const UPLOAD = 'pay:UploadObjectToIpfs'
 /** Most days that are asked of a service; each has bounds of its own. */
 export const MAX_DAYS = 10_000
 
-/** Body of UploadObjectToIpfs. */
 export const uploadRequest = z.strictObject({
   DurationDays: z.number().int().min(1).max(MAX_DAYS).describe('Days for which storage providers keep it.'),
   FileType: z.enum(['0', '1']).optional().describe('0: by a user, also if absent; 1: for an NFT.'),

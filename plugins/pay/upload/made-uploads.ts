@@ -4,15 +4,12 @@ import type { PluginHost, Records } from 'dealgate'
 /** An upload that was made through this server. Plain JSON. */
 export interface MadeFile {
   readonly jobId: string
-  /** Number of the upload at the service. */
   readonly uploadId: number
-  /** CID of the content. */
   readonly cid: string
   readonly wCid: string
   readonly url: string
   /** Name under which the service lists it. */
   readonly name: string
-  /** Bytes. */
   readonly size: number
   readonly days: number
   readonly fileType: '0' | '1'
@@ -25,7 +22,6 @@ export interface MadeFile {
   readonly made: number
 }
 
-/** An upload of an object. */
 export interface MadeUpload extends MadeFile {
   readonly bucket: string
   readonly key: string
@@ -40,7 +36,6 @@ export interface UploadAttempt {
   /** In lower case; absent if it is not known. */
   readonly wallet?: string
   readonly name: string
-  /** Bytes. */
   readonly size: number
   /** Absent in records of former versions. */
   readonly days?: number
@@ -57,7 +52,6 @@ interface OfObject {
 /** Most uploads that are listed of one object. */
 const MAX_OF_OBJECT = 1000
 
-/** Records of uploads. */
 export class MadeUploads {
   readonly #made: Records<MadeUpload | MadeFile>
   readonly #ofObject: Records<OfObject>
@@ -70,12 +64,10 @@ export class MadeUploads {
     this.#byNumber = state.records('pay-by-number')
   }
 
-  /** The upload of a job. */
   get(jobId: string): Promise<MadeFile | undefined> {
     return this.#made.get(jobId)
   }
 
-  /** The upload of a job, if it is that of an object. */
   async objectOf(jobId: string): Promise<MadeUpload | undefined> {
     const made = await this.#made.get(jobId)
     return made && 'bucket' in made ? made : undefined

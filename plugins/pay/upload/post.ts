@@ -133,7 +133,6 @@ interface UploadCost extends Pick<UploadPost, 'job' | 'stamp' | 'signal'> {
   /** Of the object; absent for a file of its own. */
   readonly bucket?: string
   readonly days: number
-  /** Bytes. */
   readonly size: number
 }
 

@@ -274,9 +274,7 @@ export async function tellObject(
 
 const MAX_NAME = 255
 
-/** What an upload is ordered on. */
 export interface UploadTerms {
-  /** Days. */
   readonly days: number
   readonly fileType: '0' | '1'
   /** The wallet that the job was ordered for, in lower case; absent for a token of the request that came without. */
@@ -285,7 +283,6 @@ export interface UploadTerms {
   readonly bearer?: string
 }
 
-/** Input of the job. Plain JSON. */
 export interface UploadInput extends UploadTerms {
   readonly bucket: string
   readonly key: string

@@ -38,7 +38,6 @@ declare module 'dealgate' {
 /** Most tasks that are remembered of one bucket. */
 const MAX_OF_BUCKET = 1000
 
-/** Records of tasks. */
 export class MadeTasks {
   readonly #made: Records<MadeTask>
   /** Ids of jobs by the UUID of their task. */
@@ -51,7 +50,6 @@ export class MadeTasks {
     this.#byUuid = host.state.records('task-by-uuid')
   }
 
-  /** The task of a job. */
   of(jobId: string): Promise<MadeTask | undefined> {
     return this.#made.get(jobId)
   }

@@ -150,7 +150,6 @@ export function resultOf({ jobId, name, uuid, taskId, file, bucket }: MadeTask, 
   }
 }
 
-/** Input of the job. Plain JSON. */
 export interface TaskInput {
   readonly terms: TaskTerms
   /** The CSV. Absent for a task without, and for one whose CSV is an object. */

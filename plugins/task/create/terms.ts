@@ -15,7 +15,6 @@ const USUAL_DURATION = 1_512_000
 const MAX_TAGS = 5
 const MAX_TAG = 14
 
-/** Body of CreateTask. */
 export const newTask = z.strictObject({
   TaskName: z.string().min(1).max(128),
   CuratedDataset: z.string().max(256).optional(),

@@ -41,7 +41,6 @@ export function send(
   )
 }
 
-/** Page that describes the operations of this plugin. */
 export const SOURCE = 'docs/task-plugin.md'
 
 /** The platform's own names of a page, beside those of the frame. */

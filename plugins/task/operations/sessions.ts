@@ -4,7 +4,6 @@ import type { TaskDeps } from '../deps.js'
 import { acting, issueJwt, issueKey, type Login, signIn, TOKEN } from '../sign-in.js'
 import { SOURCE } from './send.js'
 
-/** Most characters of a secret that a client states. */
 const secret = z.string().min(1).max(1024)
 
 const store = z

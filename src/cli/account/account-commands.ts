@@ -15,7 +15,6 @@ import { servicesFolder } from '../serve/gateway.js'
 import type { AccountFlags, QuotaFlags } from '../subcommands.js'
 import { addUser } from './user-commands.js'
 
-/** `dealgate account add`: adds an account to the embedded gateway and prints its keys. */
 export async function addAccount(config: Config, own: AccountFlags): Promise<Changed> {
   if (own.email !== undefined) return addUser(config, own.email, own)
   if (own.password !== undefined) throw new ConfigError(['--password needs --email beside it'])
@@ -53,7 +52,6 @@ export async function listAccounts(config: Config): Promise<void> {
   process.stdout.write(columns([['ACCESS KEY', 'NAME', 'BUCKETS', 'CREATED', 'CANONICAL ID'], ...rows]))
 }
 
-/** `dealgate account remove <access key>`: refused while the account owns buckets. */
 export async function removeAccount(config: Config, accessKey: string): Promise<Changed> {
   const file = credentialsPath(config)
   const users = (await readCredentials(file)).filter(({ account }) => account?.accessKey === accessKey)
@@ -93,7 +91,6 @@ ${failed || stored.length === 0 ? '' : `${credentialsPath(config)} has it for th
   return { resource: accessKey }
 }
 
-/** `dealgate account quota <access key>`: shows what an account may store and stores, and changes the former. */
 export async function accountQuota(config: Config, accessKey: string, own: QuotaFlags): Promise<Changed> {
   const change = {
     ...(own.bytes !== undefined && { bytes: boundOf('--bytes', own.bytes) }),

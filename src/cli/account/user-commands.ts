@@ -50,7 +50,6 @@ ${PAIR_STAYS}${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To r
   return { resource: user.email }
 }
 
-/** `dealgate account api-keys <e-mail>`: lists the API keys of a user without secrets, or revokes some. */
 export async function userApiKeys(config: Config, email: string, { revoke }: ApiKeyFlags): Promise<Changed> {
   const keys = await within(config, (book) =>
     revoke === undefined ? book.apiKeys(email) : book.revokeApiKeys(email, revoke === 'all' ? undefined : revoke),

@@ -18,7 +18,6 @@ export interface BackupFlags {
 
 const MAX_KEPT = 100_000
 
-/** `dealgate backup <folder>`: copies the data folder to a new folder in that one, while servers run or not. */
 export async function backup(config: Config, destination: string, own: BackupFlags): Promise<void> {
   const keep = own.keep === undefined ? undefined : Number(own.keep)
   if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= MAX_KEPT))

@@ -224,7 +224,6 @@ async function readOpened(fd: number, take: (block: Buffer) => Promise<void>): P
   }
 }
 
-/** The folder of the copied files. */
 export const CONTENT = 'data'
 
 /** There is no such file, or a link in its place, or something that is no folder above it, or a socket. */

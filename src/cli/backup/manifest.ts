@@ -15,7 +15,6 @@ const schema = z.object({
   format: z.literal(1),
   /** The moment of all data in it, ISO 8601. */
   taken: z.string(),
-  /** Version of the program. */
   dealgate: z.string(),
   files: z.number(),
   bytes: z.number(),
@@ -121,7 +120,6 @@ export class BackupsFolder {
     }
   }
 
-  /** Path of a new folder for a backup in progress. */
   begin(): string {
     const folder = join(this.#folder, `${UNFINISHED}${process.pid}`)
     makePrivateFolder(folder)

@@ -6,7 +6,6 @@ import { type Database, openSnapshot } from '../../services/database.js'
 import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
 
-/** Files copied at the same time. */
 const MAX_CONCURRENCY = 8
 
 /** Most files that are opened while writers wait. */

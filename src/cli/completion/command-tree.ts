@@ -2,7 +2,6 @@ import type { Command, Option as Flag } from 'commander'
 import { defaultText } from '../command.js'
 import { flagOf, type Option, type OptionName, optionNames, options, variableOf } from '../config/config.js'
 
-/** A command as shells and manual pages describe it. */
 export interface CommandNode {
   /** The words behind `dealgate`: `keys add`; empty for the program itself. */
   readonly path: string
@@ -44,7 +43,6 @@ const PATHS = /\bpath(,|$)/
 /** `dealgate` alone takes the options of this command. */
 const DEFAULT_COMMAND = 'serve'
 
-/** Describes a program and the commands below it. */
 export function treeOf(program: Command): CommandNode {
   const root = nodeOf(program, '')
   const serve = root.commands.find(({ path }) => path === DEFAULT_COMMAND)

@@ -85,7 +85,6 @@ export const limitOptions: { readonly [Name in keyof ConfiguredLimits]: Option<n
   }),
 }
 
-/** The options that bound connections, and the time that a stop takes; see `options`. */
 export const connectionOptions = {
   maxConnections: limit(integer(1, 1_000_000), {
     default: 4096,
@@ -107,7 +106,6 @@ export const connectionOptions = {
   }),
 } as const
 
-/** The options by which an operator sees what the server does; see `options`. */
 export const observabilityOptions = {
   metricsPort: option('Metrics', port, {
     main: true,
@@ -120,7 +118,6 @@ export const observabilityOptions = {
   }),
 } as const
 
-/** The options of files that are logged to; see `options`. */
 export const logFileOptions = {
   accessLogFile: option('Logs', path, {
     help: 'File that the access log is appended to, instead of standard error. SIGUSR2 makes the server open its log files again, for programs that rotate them.',
@@ -140,7 +137,6 @@ const networkName = text('name', 'letters, digits, . and -', /^[A-Za-z0-9.-]{1,6
 const words = text('words', 'three words, separated by commas', /^[a-z][a-z0-9]{0,30}(,[a-z][a-z0-9]{0,30}){2}$/)
 const MAX_BLOCKS = 10 ** 12
 
-/** Options of the storage payment API. */
 export const paymentOptions = Object.freeze({
   paymentUrl: option('Payment', httpUrl(), {
     main: true,
@@ -206,7 +202,6 @@ export const paymentOptions = Object.freeze({
   }),
 })
 
-/** The options about TLS; see `options`. */
 export const tlsOptions = {
   tlsCert: option('Endpoint', list(nearbyFile), {
     default: Object.freeze([]),

@@ -35,7 +35,6 @@ type Group =
 
 type Details = Pick<Option, 'help' | 'unit' | 'secret' | 'main' | 'live'>
 
-/** Declares an option. */
 export function option<T extends {}>(
   group: Group,
   kind: Kind<T>,

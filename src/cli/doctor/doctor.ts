@@ -56,7 +56,6 @@ function isUrl(text: string): boolean {
 
 const HIDDEN = '(secret)'
 
-/** Versions of what takes part, in one line. */
 export function versions(): string {
   const { node, openssl, uv } = process.versions
   return `dealgate ${version()}, Node ${node}, OpenSSL ${openssl}, libuv ${uv}, ${process.platform} ${process.arch} ${release()}`

@@ -22,7 +22,6 @@ const MAX_FORMER = 1000
 
 interface KeptKeysOptions {
   readonly data: string
-  /** The credentials file. */
   readonly credentials: string
   /** The account in the options, which only this file can replace. */
   readonly own: GatewayAccount | undefined

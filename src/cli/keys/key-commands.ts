@@ -120,7 +120,6 @@ function shown({ accessKeyId, account, rights, actions }: Identity) {
   return { accessKeyId, account: account?.accessKey, rights, actions }
 }
 
-/** Formats rows in aligned columns. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? []
   return rows

@@ -7,7 +7,6 @@ import { openingFailure } from '../../common/opening-failure.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 
-/** The S3 key pair of this server. */
 interface KeyPair {
   readonly accessKey: string
   readonly secretKey: string
@@ -20,7 +19,6 @@ export interface ObtainedKeys extends KeyPair {
 
 const KeysFile = z.object({ accessKey: z.string().min(3).max(128), secretKey: z.string().min(8).max(128) })
 
-/** The options that determine the keys. */
 type KeysConfig = Pick<Config, 'accessKey' | 'secretKey' | 'data'>
 
 /** Returns the pair in the options, else the one in the data folder, else a new one that it keeps there. */

@@ -57,7 +57,6 @@ function isFromRegistry(own: string): boolean {
   }
 }
 
-/** The files of a new plugin, by name. */
 export function pluginTemplate(name: string, dealgate: string): Readonly<Record<string, string>> {
   return {
     'package.json': packageJson(name, dealgate),

@@ -52,7 +52,6 @@ interface Row {
 
 const CORE: readonly Row[] = corePlugins.map((plugin) => ({ plugin, source: 'always on' }))
 
-/** `dealgate plugin list`: lists the plugins that run with these options, and the other built-in ones. */
 export async function listPlugins(config: Config, { explain = false }: { explain?: boolean }): Promise<void> {
   const running = await obtainPlugins(config)
   const names = new Set(running.map(({ plugin }) => plugin.name))

@@ -155,7 +155,6 @@ function proxyOptions(
   }
 }
 
-/** The options that can change while the server runs. */
 function liveOptions(config: Config): LiveOptions {
   const { accessLog, trustForwardedHost, trustedProxies } = config
   return {

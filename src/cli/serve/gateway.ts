@@ -20,7 +20,6 @@ export interface SignIn {
   readonly password: string
 }
 
-/** The task platform beside the gateway. */
 export interface PlatformInUse {
   readonly url: string
   /** Makes the first user of the embedded one, unless there is one. The password is kept nowhere: print it at once. */
@@ -79,7 +78,6 @@ export function accountKeysOf(config: Config): KeptAccountKeys {
   return new KeptAccountKeys({ data, credentials: credentialsPath(config), own, shared })
 }
 
-/** The folder of the embedded services. */
 export function servicesFolder({ data }: Pick<Config, 'data'>): string {
   return join(data, 'services')
 }

@@ -47,7 +47,6 @@ export async function openLogFiles({ config, log, cleanup }: LogFilesOptions): P
   }
 }
 
-/** Opens a log file. Throws Failure. */
 export function openLogFile(flag: string, path: string): Promise<LineFile> {
   return LineFile.open({ path }).catch((cause) => {
     throw new Failure(`Cannot write to the file of ${flag}: ${describeError(cause)}.`, { cause })

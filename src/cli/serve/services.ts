@@ -7,7 +7,6 @@ import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownP
 import { startEmbedded } from './gateway.js'
 import { boundStop, ServiceManager, untilSignal } from './process.js'
 
-/** `dealgate services`: runs the embedded services alone until a signal. */
 export async function servicesUntilSignal(config: Config): Promise<void> {
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel, format: config.logFormat })

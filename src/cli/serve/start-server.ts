@@ -20,7 +20,6 @@ export interface StartOptions {
   readonly onReloadable?: (reloader: Reloader) => void
 }
 
-/** Starts the server, and resolves to the start message. `cleanup` stops it, also after a failed start. */
 export async function startServer(
   config: Config,
   log: Logger,

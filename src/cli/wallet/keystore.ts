@@ -38,7 +38,6 @@ const keystore = z.object({
   }),
 })
 
-/** A wallet that can sign. */
 export interface WalletKey {
   /** In lower case. */
   readonly address: string

@@ -14,7 +14,6 @@ export function isNonce(text: string): boolean {
   return NONCE.test(text)
 }
 
-/** An upload that can be paid for. */
 interface UploadToPay {
   readonly wCid: string
   /** Least payment, millionths of a stable coin. */

@@ -16,7 +16,6 @@ import { isNonce, PaymentApi } from './payment-api.js'
 
 const MIN_PASSWORD = 8
 
-/** `dealgate wallet create`: makes a wallet in a keystore file. */
 export async function createWallet(config: Config, own: WalletFlags): Promise<Changed> {
   const file = fileOf(config, own)
   const password = await readPassword(own)
@@ -26,7 +25,6 @@ export async function createWallet(config: Config, own: WalletFlags): Promise<Ch
   return { resource: checksummed(address) }
 }
 
-/** `dealgate wallet fund <amount>`: brings coins of the embedded ledger into circulation, for a wallet. */
 export async function fundWallet(config: Config, amount: string, own: WalletFlags): Promise<Changed> {
   const address = await addressOf(config, own)
   const millionths = readAmount(amount)
@@ -38,7 +36,6 @@ export async function fundWallet(config: Config, amount: string, own: WalletFlag
   return { resource: checksummed(address), amount: formatAmount(millionths) }
 }
 
-/** `dealgate wallet balance`. */
 export async function walletBalance(config: Config, own: WalletFlags): Promise<void> {
   const address = await addressOf(config, own)
   const balance = await within(config, async (book) => book.balance(address))
@@ -57,7 +54,6 @@ export async function linkToEndpoint(config: Config, own: WalletFlags): Promise<
   return { resource: linked.address }
 }
 
-/** `dealgate wallet pay <upload>`: signs and locks the payment for an upload of the wallet. */
 export async function payUpload(config: Config, upload: string, own: WalletFlags): Promise<Changed> {
   if (!/^[1-9]\d{0,14}$/.test(upload)) throw new ConfigError(['the upload is named by its number, such as 1'])
   const given = own.amount === undefined ? undefined : readAmount(own.amount)

@@ -6,7 +6,6 @@ import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watc
 
 const count = z.number().catch(0)
 
-/** What the tables show of a job. */
 const Job = z.object({
   JobId: z.string(),
   Operation: z.string(),

@@ -13,7 +13,6 @@ export interface WatchFlags {
   readonly profile?: string
 }
 
-/** One line of a table. */
 export interface Row {
   readonly id: string
   readonly cells: readonly string[]
@@ -31,7 +30,6 @@ const MAX_ROWS = 1000
 const MAX_INTERVAL_SECONDS = 3600
 /** Looks in a row that may fail while a server restarts. */
 const PATIENCE = 30
-/** Items of a page. */
 const PAGE = 100
 /** The results of jobs may be long. */
 const MAX_BYTES = 2 ** 24

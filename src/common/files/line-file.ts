@@ -17,7 +17,6 @@ interface LineFileOptions {
   readonly maxWaitingBytes?: number
 }
 
-/** Lines that are written together. */
 interface Batch {
   readonly lines: string[]
   bytes: number

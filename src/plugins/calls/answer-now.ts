@@ -74,9 +74,7 @@ function rawReply(result: Document, plugin: string): Reply {
 
 interface DocumentForm {
   readonly format: Format
-  /** Name of the root element. */
   readonly root: string
-  /** Name of the plugin, which determines the XML namespace. */
   readonly plugin: string
   readonly shape: Shape
 }

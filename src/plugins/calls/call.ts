@@ -68,7 +68,6 @@ export interface AnsweredCall<
   jobId?(result: Answer<Result>): string | undefined
 }
 
-/** The input of the job of a call. */
 export interface JobOrder {
   /** The bucket or object that the job works on: `/bucket/key`. */
   readonly resource: string

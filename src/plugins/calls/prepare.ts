@@ -20,7 +20,6 @@ import {
 
 const NOTHING = z.strictObject({})
 
-/** The content of a request, parsed and checked. */
 export interface CallInput {
   readonly body: Document
   readonly query: Document
@@ -29,12 +28,9 @@ export interface CallInput {
   readonly force: boolean
 }
 
-/** The parts of a call that are computed once. */
 export interface PreparedCall {
-  /** Shape of the result. */
   readonly shape: Shape
   readonly root: string
-  /** Names of the call's own query parameters. */
   readonly parameters: readonly string[]
   /** Throws InvalidArgument, InvalidRequest, MalformedXML, EntityTooLarge. */
   read(request: S3Request): Promise<CallInput>
@@ -90,7 +86,6 @@ function checkPages({ name, pages, result }: CallFacts): void {
   throw new Error(`${name}: "${pages}" of its result is not a list`)
 }
 
-/** Throws Error for two members whose names differ only in case, underscores and hyphens, at any depth of a schema. */
 export function checkShapes(call: CallFacts): void {
   objectShape(call, 'query', call.query)
   objectShape(call, 'body', call.body)

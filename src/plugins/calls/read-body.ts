@@ -181,7 +181,6 @@ export interface FrameQuery {
   readonly maxItems: number
   readonly token: string | undefined
   readonly raw: boolean
-  /** Values of `expand`. */
   readonly expand: readonly string[]
 }
 

@@ -32,7 +32,6 @@ interface Member {
   readonly required: boolean
 }
 
-/** The parts of a schema from z.toJSONSchema that are used here. */
 export interface SchemaNode {
   readonly $ref?: string
   readonly $defs?: Readonly<Record<string, SchemaNode>>
@@ -147,14 +146,12 @@ class Shapes {
   }
 }
 
-/** Returns the names of the JSON Schema types. */
 export function typesOf({ type, const: only, enum: values }: SchemaNode): readonly string[] {
   if (type !== undefined) return typeof type === 'string' ? [type] : type
   const examples = values ?? (only === undefined ? [] : [only])
   return [...new Set(examples.map((value) => (value === null ? 'null' : typeof value)))]
 }
 
-/** Merges the shapes of a choice into one. */
 function merged(shapes: readonly Shape[]): Shape {
   const [first, ...others] = shapes
   if (!first) return { kind: 'any', nullable: true }
@@ -247,7 +244,6 @@ export function invalidArgument(name: string, what: string, value?: unknown): S3
   })
 }
 
-/** Returns the path of a member. */
 export function memberPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
 }

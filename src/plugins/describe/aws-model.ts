@@ -11,7 +11,6 @@ const CONTENT = 'Body'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Members of requests and answers for paging. */
 const pageMembers = {
   size: 'MaxItems',
   token: 'ContinuationToken',

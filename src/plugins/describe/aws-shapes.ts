@@ -42,7 +42,6 @@ export class AwsShapes {
     Document: { type: 'structure', members: {}, document: true },
   }
 
-  /** Returns all shapes by name. */
   all(): Readonly<Record<string, AwsShape>> {
     return this.#shapes
   }

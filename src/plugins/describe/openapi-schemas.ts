@@ -20,7 +20,6 @@ export class OpenApiSchemas {
     this.#components = { ...fixed }
   }
 
-  /** Returns all components so far, by name. */
   components(): Readonly<Record<string, Json>> {
     return this.#components
   }
@@ -75,7 +74,6 @@ export interface Called {
   readonly schemas: OpenApiSchemas
 }
 
-/** Returns the parameters of a call: those in the path, in the query and in headers. */
 export function parametersOf(called: Called): Json[] {
   return [...placeParameters(called.operation), ...queryParameters(called), ...frameParameters(called.call)]
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 
-/** Documentation of one option of a plugin. */
 export interface OptionFacts {
   /** Path of the option, with dots for nested members. */
   readonly name: string
@@ -13,7 +12,6 @@ export interface OptionFacts {
   readonly description: string
 }
 
-/** The parts of a JSON Schema that are used here. */
 interface JsonSchema {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]

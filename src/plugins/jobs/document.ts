@@ -68,7 +68,6 @@ function failureDocument({ code, message, fields }: NonNullable<Job['failure']>)
   return { FailureCode: code, FailureReason: message, ...(fields && { Details: { ...fields } }) }
 }
 
-/** How many jobs there are. */
 export interface JobsOverview {
   readonly counts: readonly { readonly kind: string; readonly status: JobStatus | 'Open'; readonly count: number }[]
   /** The oldest job of each kind that has not ended. */

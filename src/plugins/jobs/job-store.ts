@@ -4,7 +4,6 @@ import type { Records, State } from '../../api/state.js'
 import { type EndStatus, hasEnded, type JobRecord, noSuchJob, timeOfUlid } from './record.js'
 
 export interface LogLine {
-  /** ms since 1970 */
   readonly time: number
   readonly line: string
 }
@@ -36,7 +35,6 @@ export interface JobStore {
   readonly logs: Records<readonly LogLine[]>
 }
 
-/** @param now ms since 1970 */
 export function jobStore(state: Pick<State, 'records' | 'locks'>, now: () => number): JobStore {
   const jobs = state.records<JobRecord>('jobs')
   /** The index is loaded from these at start: they are a fraction of the size of the jobs. */
@@ -119,7 +117,6 @@ async function removeTokens(tokens: Records<TokenRecord>, { job }: JobRecord): P
   for (const key of tokenKeysOf(job)) await tokens.change(key, (token) => (token?.id === job.id ? undefined : token))
 }
 
-/** Facts about a job that are known without reading its record. */
 export interface IndexEntry {
   readonly kind: string
   readonly accessKeyId: string

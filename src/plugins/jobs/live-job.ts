@@ -24,7 +24,6 @@ interface LiveDeps {
   readonly lease: Lease
   readonly context: Context
   readonly log: Logger
-  /** ms since 1970 */
   readonly now: () => number
 }
 

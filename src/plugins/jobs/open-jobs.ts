@@ -22,12 +22,10 @@ export interface JobsOptions {
   readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
   /** Time after its end at which a job is removed, ms; default 7 days, 0 for never. */
   readonly expiryMs?: number | undefined
-  /** ms since 1970 */
   readonly now?: () => number
   readonly attendance?: Attendance
 }
 
-/** The jobs of this process. */
 export interface OwnJobs extends Jobs {
   /** Starts running jobs, including those that an earlier process left. */
   start(): void

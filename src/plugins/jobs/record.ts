@@ -59,7 +59,6 @@ const NO_PROGRESS: JobProgress = Object.freeze({
   bytes: Object.freeze({ done: 0, total: 0 }),
 })
 
-/** @param now ms since 1970 */
 export function newRecord(id: string, asked: NewJob<unknown>, now: number): JobRecord {
   const { kind, resource, input, accessKeyId, session, token, requestHash, signature, held = false } = asked
   const job: Job = {
@@ -96,7 +95,6 @@ type Outcome =
   | { readonly status: 'Failed'; readonly failure: JobFailure }
   | { readonly status: 'Cancelled' }
 
-/** Returns the record of the job with its outcome. */
 export function ended(record: JobRecord, outcome: Outcome): JobRecord {
   const { result: _, failure: __, ...job } = record.job
   return { ...record, job: { ...job, ...outcome }, held: false, committed: false, notBefore: 0 }

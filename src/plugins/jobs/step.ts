@@ -13,7 +13,6 @@ import { type Attendance, attended } from './waiters.js'
 export interface StepDeps {
   readonly store: JobStore
   readonly log: Logger
-  /** ms since 1970 */
   readonly now: () => number
   /** Resolves undefined when another process has the job. */
   readonly acquireLease: (id: string) => Promise<Lease | undefined>
@@ -134,7 +133,6 @@ function mayRun({ job, held, committed }: JobRecord): boolean {
   return !held && !committed && (job.status === 'New' || job.status === 'Active')
 }
 
-/** Logs the error of a run. */
 function logError(live: LiveJob, err: unknown): void {
   if (live.interruption) return
   if (err instanceof Retry) live.note(`Retry in ${err.afterMs} ms: ${err.message}`)
@@ -216,7 +214,6 @@ async function writeOutcome(
 /** Delay before the first attempt to find out the outcome of a job, ms: what was sent may still be in progress. */
 const ASK_FIRST_MS = 5_000
 
-/** The state of a run that threw. */
 interface Thrown {
   readonly thrown: unknown
   readonly committed: boolean

@@ -16,12 +16,10 @@ interface WaitOptions {
   readonly elsewhere: false | (() => boolean)
 }
 
-/** The waits for the end of jobs. */
 export class Waiters {
   #ended = false
   readonly #waiting = new Map<string, Set<() => void>>()
 
-  /** Wakes those that wait for a job that has ended or was removed. */
   notify(id: string): void {
     for (const wake of this.#waiting.get(id) ?? []) wake()
   }

@@ -18,7 +18,6 @@ const GRACE_MS = 10_000
 /** Longest delay of a timer, ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** The queue of one kind. */
 interface Lane {
   readonly kind: AnyKind
   readonly queue: string[]
@@ -176,7 +175,6 @@ interface RoundsDeps {
   readonly workers: Workers
   readonly held: HeldJobs
   readonly log: Logger
-  /** ms since 1970 */
   readonly now: () => number
   /** True if other processes use the same records. */
   readonly shared: boolean
@@ -187,7 +185,6 @@ interface RoundsDeps {
 /** Interval at which a proxy on a shared state looks for jobs that others have created, left or cancelled, ms. */
 const LOOK_MS = 10_000
 
-/** What is done for all jobs from time to time. */
 export class Rounds {
   readonly #deps: RoundsDeps
   readonly #tasks: PeriodicTask[] = []
@@ -249,7 +246,6 @@ interface OrdersDeps {
   readonly workers: Workers
   readonly held: HeldJobs
   readonly waiters: Waiters
-  /** ms since 1970 */
   readonly now: () => number
 }
 
@@ -311,7 +307,6 @@ export class HeldJobs {
     return this.#leases.has(id)
   }
 
-  /** Releases the lease of the job, if there is one. */
   async remove(id: string): Promise<void> {
     const lease = this.#leases.get(id)
     this.#leases.delete(id)

@@ -62,13 +62,11 @@ interface LostExpense {
   readonly by?: string
 }
 
-/** Integers. */
 interface Sums {
   readonly total: bigint
   readonly bucket: (name: string) => bigint
 }
 
-/** A day without expenses. */
 const NOTHING: Day = { total: '0', buckets: {} }
 
 /** How long days are kept, ms. Past days serve for audits only. */
@@ -77,7 +75,6 @@ const KEPT_MS = 40 * DAY_MS
 /** A cap that an expense would exceed. */
 export interface ExceededCap {
   readonly cap: bigint
-  /** Spent today so far. */
   readonly spent: bigint
   readonly amount: bigint
   /** The bucket whose cap it is; undefined for the cap of all expenses. */
@@ -86,7 +83,6 @@ export interface ExceededCap {
 
 export interface SpendLedgerOptions {
   readonly state: Pick<PluginState, 'records' | 'locks' | 'acceptedLoss'>
-  /** ms since 1970. */
   readonly now: () => number
   /** Begins with the plugin's name: names the records, with `-jobs` at the end for those of jobs, and the lock. */
   readonly name: string

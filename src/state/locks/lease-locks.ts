@@ -37,7 +37,6 @@ interface Passed {
   readonly unused: NodeJS.Immediate
 }
 
-/** The lease of a lock. */
 type Wanted = Omit<Lease, 'token'>
 
 /**
@@ -48,7 +47,6 @@ type Wanted = Omit<Lease, 'token'>
 export class LeaseLocks implements Locks {
   readonly #local = new LocalLocks()
   readonly #store: LeaseStore
-  /** Logs what no request logs. */
   readonly #own: Logging
   readonly #ms: number
   /** Requests of this process that have not had their turn, by lease. */

@@ -113,7 +113,6 @@ export class HeldLease {
     this.#left = true
   }
 
-  /** Stops renewing. */
   end(): void {
     this.#ended = true
     clearInterval(this.#renewal)

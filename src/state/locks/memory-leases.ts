@@ -163,7 +163,6 @@ export interface Lease {
   readonly scope: string
   readonly kind: LeaseKind
   readonly name: string
-  /** Known only to the holder. */
   readonly token: string
 }
 

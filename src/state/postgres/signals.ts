@@ -13,7 +13,6 @@ const MAX_PAUSE_MS = 2000
 interface PostgresSignalsOptions {
   readonly url: string
   readonly log: Logger
-  /** Makes the socket of the connection. */
   readonly stream: () => Socket
   /** Longest wait for an answer, ms. An idle connection is tested twice as often. */
   readonly timeoutMs: number

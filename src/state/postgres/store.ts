@@ -2,7 +2,6 @@ import { KeyvPostgres, type KeyvPostgresOptions } from '@keyv/postgres'
 import type { Pool } from 'pg'
 import { fenceIn, type SwapStore } from '../records/table.js'
 
-/** Rows per read of the iterator. */
 const PAGE = 500
 
 interface Options extends Record<string, unknown> {

@@ -14,7 +14,6 @@ const REMOVED_MS = 3_600_000
 /** Attempts with higher fences, which a clock that was set back makes necessary. */
 const ATTEMPTS = 4
 
-/** A record, or the trace of a removal. */
 type RecordOrRemoval = ObjectRecord | Removed
 
 type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly removed: true }

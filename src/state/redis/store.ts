@@ -1,7 +1,6 @@
 import KeyvRedis, { type RedisClientType } from '@keyv/redis'
 import type { SwapStore } from '../records/table.js'
 
-/** Ids per read of the iterator. */
 const PAGE = 500
 
 /**
@@ -53,7 +52,6 @@ return ''`
  */
 export class RedisStore extends KeyvRedis<string> implements SwapStore {
   readonly #client: RedisClientType
-  /** Name of the set of keys. */
   readonly #index: string | undefined
 
   constructor(client: RedisClientType, namespace: string, listed: boolean) {
@@ -112,7 +110,6 @@ export class RedisStore extends KeyvRedis<string> implements SwapStore {
     } while (cursor !== '0')
   }
 
-  /** The name of the key in Redis. */
   #nameOf(key: string): string {
     return this.createKeyPrefix(key, this.namespace)
   }

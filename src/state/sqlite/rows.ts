@@ -120,7 +120,6 @@ export class SqliteRows {
     )
   }
 
-  /** Number of committed transactions. */
   get commits(): number {
     return this.#commits
   }

@@ -38,7 +38,6 @@ export function openSqliteBackend(
 
 type Listener = Parameters<KeyvStoreAdapter['on']>[1]
 
-/** Rows per read of the iterator. */
 const PAGE = 500
 
 /**

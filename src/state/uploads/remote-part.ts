@@ -5,7 +5,6 @@ import type { OpenPart, RemoteParts, RemoteUpload } from './staging.js'
 
 interface RemotePlace {
   readonly parts: RemoteParts
-  /** Name at the store. */
   readonly name: string
   readonly room: PartRoom
   /** A file for a part whose length is not known: the store needs the length first. */
@@ -82,7 +81,6 @@ export class RemoteStagedPart implements OpenPart {
     }
   }
 
-  /** Ends the part because its upload has ended. */
   async end(): Promise<void> {
     this.#ended = true
     await this.discard()

@@ -7,7 +7,6 @@ import { errorCode, noSuchUpload, stagingFailed } from '../errors.js'
 import { FileWriter } from '../files.js'
 import type { OpenPart } from './staging.js'
 
-/** Where a part belongs. */
 interface PartPlace {
   readonly room: PartRoom
   /** Called once the part needs no attention any more. */
@@ -79,7 +78,6 @@ export class StagedPart implements OpenPart {
     }
   }
 
-  /** Ends the part because its upload has ended. */
   async end(): Promise<void> {
     this.#ended = true
     await this.discard()
@@ -119,7 +117,6 @@ export const defaultStagedBounds: QuotaBounds = Object.freeze({ total: 1024 * Gi
 /** Bytes of a part that room is taken for before they arrive, at most. */
 const MAX_RESERVED_BYTES = 64 * 1024 * 1024
 
-/** What an upload has on disk. */
 interface Staged {
   readonly client: string
   bytes: number
@@ -134,7 +131,6 @@ export class StagedBytes {
     this.#quota = quota
   }
 
-  /** Bytes of all uploads. */
   get held(): number {
     return this.#quota.held
   }

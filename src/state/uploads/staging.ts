@@ -55,7 +55,6 @@ export interface Staging {
    * @param ownerOf access key id of the identity that began an upload; '' for an upload without a record
    */
   count(ownerOf: (uploadId: string) => Promise<string>): Promise<void>
-  /** Ids of all uploads with files here. */
   uploads(): Promise<string[]>
   /** Time of the last change to the upload's files, milliseconds since 1970; undefined when there are none. */
   changed(uploadId: string): Promise<number | undefined>

@@ -202,7 +202,6 @@ export class BegunUploads {
   }
 }
 
-/** The key of a part's record. */
 export function partKey(uploadId: string, partNumber: number): string {
   return `${uploadId}/${partNumber}`
 }

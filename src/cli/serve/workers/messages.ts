@@ -21,10 +21,8 @@ export type ReloadStep =
   /** `prepare` has succeeded. */
   | { readonly kind: 'apply' | 'discard' }
 
-/** The questions of workers, with their answers. */
 export interface Questions {
   services(): SharedServices
-  /** The configuration in use. */
   config(): Config
   /** Reloads the configuration of the whole server. */
   reload(requestId: string): Reloaded
@@ -33,7 +31,6 @@ export interface Questions {
   acquire(lease: Lease, ms: number, waitedMs: number): number | undefined
   renew(lease: Lease, ms: number): number | undefined
   yield(lease: Lease, ms: number): number | undefined
-  /** The metrics of all processes. */
   metrics(): readonly FamilySnapshot[]
 }
 
@@ -46,11 +43,9 @@ export type FromWorker =
   | { readonly kind: 'release'; readonly lease: Lease }
   /** A message for all other workers: see SignalBoard. */
   | { readonly kind: 'signal'; readonly text: string }
-  /** The metrics of this worker. */
   | { readonly kind: 'metrics'; readonly id: number; readonly families: readonly FamilySnapshot[] }
   /** The outcome of a step; with a text if it failed. */
   | { readonly kind: 'stepped'; readonly id: number; readonly error?: string }
-  /** It serves requests at this address. */
   | { readonly kind: 'ready'; readonly url: string }
 
 export type ToWorker =

@@ -116,7 +116,6 @@ export async function startWorkers(
   return banner({ gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics }, config)
 }
 
-/** A port that is free now. */
 async function freePort(host: string): Promise<number> {
   const server = createServer()
   const listening = once(server, 'listening')

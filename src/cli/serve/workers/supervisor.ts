@@ -75,12 +75,10 @@ export class Supervisor {
     for (const worker of this.#workers.values()) if (worker !== sender) this.#send(worker, { kind: 'signal', text })
   }
 
-  /** Sends all workers a signal. */
   signal(signal: NodeJS.Signals): void {
     for (const worker of this.#workers.values()) worker.process.kill(signal)
   }
 
-  /** The metrics of all workers together. */
   metrics(): Promise<FamilySnapshot[]> {
     const workers = new Map([...this.#workers.values()].map((worker) => [worker.id, worker]))
     return this.#metrics.collect([...workers.keys()], (id, question) => {
@@ -117,7 +115,6 @@ export class Supervisor {
     clearTimeout(late)
   }
 
-  /** Starts a worker for the first time. */
   #first(number: number): Promise<string> {
     return new Promise((resolve, reject) => {
       const worker = this.#fork(number, resolve)
@@ -233,7 +230,6 @@ function isConnection(value: unknown): value is Handle {
   return typeof value === 'object' && value !== null && 'fd' in value && 'close' in value
 }
 
-/** The steps of reloads, in the workers of a server. */
 class Steps {
   readonly #waiting = new Map<number, Waiting>()
   readonly #send: (worker: Worker, message: ToWorker) => void
