@@ -1,7 +1,7 @@
 /**
- * The objects of the payment API, the task platform and the deal endpoints of gateways, each declared once: the services
- * write them, plugins read them, and docs/reference/documents.md lists them. A member has its name on the wire and the
- * kind of its value, and where the name does not say it, its meaning.
+ * The objects of the payment API, the task platform and the deal endpoints of gateways, each declared once: the
+ * services write them, plugins read them, and docs/reference/documents.md lists them. A member has its name on the wire
+ * and the kind of its value, and where the name does not say it, its meaning.
  */
 
 /** What a service writes for each kind. */
