@@ -30,7 +30,7 @@ export interface ServeOptions {
   readonly tls?: TlsSource | undefined
 }
 
-interface Serving {
+export interface Serving {
   /** http://host:port or https://host:port with the actual port. */
   readonly url: string
   readonly port: number
