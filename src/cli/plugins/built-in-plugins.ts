@@ -1,11 +1,8 @@
-import deal from '../../../plugins/deal/index.js'
-import pay from '../../../plugins/pay/index.js'
-import task from '../../../plugins/task/index.js'
+import * as builtIn from '../../../plugins/index.js'
 import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from '../../plugins/load-plugins.js'
 import type { Config } from '../config/config.js'
 
-/** The built-in plugins. All of them run unless the configuration lists others. */
-export const builtInPlugins: readonly Loadable[] = [deal, task, pay]
+export const builtInPlugins: readonly Loadable[] = Object.values(builtIn)
 
 /** Loads the configured plugins, or the built-in ones. Throws PluginError. */
 export function obtainPlugins(config: Config): Promise<LoadedPlugin[]> {
