@@ -92,8 +92,8 @@ const rules: readonly Rule[] = [
     never: /^npm:http-proxy-middleware$/,
   },
   {
-    rule: 'forms are parsed in http/form, and those of the services in one file',
-    from: /^(?!src\/http\/form\/|src\/services\/http\/form\.ts$)/,
+    rule: 'the parser of forms is opened in common/multipart.ts',
+    from: /^(?!src\/common\/multipart\.ts)/,
     never: /^npm:busboy$/,
   },
   {

@@ -1,6 +1,7 @@
-import busboy from 'busboy'
+import type busboy from 'busboy'
 import type { RequestBody } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { openMultipart } from '../../common/multipart.js'
 import { FormFields, MAX_FIELD_BYTES, refuseReplaced } from './form-fields.js'
 
 /** Largest file without a file name, bytes. The parser takes it for a text field and buffers it. */
@@ -75,7 +76,7 @@ export class FormStream {
       this.#guard(() => {
         if (this.#hasFile && this.#lastIsFile) throw malformed('The part "file" of the form must be the last one.')
         if (this.#hasFile) return
-        if (name === undefined || info.nameTruncated) throw malformed('A field of the form has no usable name.')
+        if (name === undefined) throw malformed('A field of the form has no usable name.')
         if (name.toLowerCase() === 'file') return this.#takeTextFile(value, info.valueTruncated)
         if (info.valueTruncated) throw new S3Error('MaxPostPreDataLengthExceededError')
         this.fields.add(name, value)
@@ -215,12 +216,7 @@ function openParser(contentType: string | undefined): busboy.Busboy {
     })
   }
   try {
-    return busboy({
-      headers: { 'content-type': contentType },
-      defParamCharset: 'utf8',
-      preservePath: true,
-      limits: { files: MAX_FILES, fieldNameSize: 512, fieldSize: MAX_TEXT_FILE_BYTES, headerPairs: 32 },
-    })
+    return openMultipart(contentType, { maxFiles: MAX_FILES, maxFieldBytes: MAX_TEXT_FILE_BYTES }, true)
   } catch (cause) {
     throw malformed(undefined, cause)
   }

@@ -1,6 +1,6 @@
-import busboy from 'busboy'
 import type { BodyFacts, BodyOptions, ByteSink, S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { openMultipart } from '../../common/multipart.js'
 import type { DeclaredDigests } from '../body/declared-digests.js'
 import { Digests } from '../body/digests.js'
 import { malformed, refuseReplaced } from './form-fields.js'
@@ -72,12 +72,8 @@ export async function readSmallForm(bytes: Buffer, contentType: string): Promise
     found.push(field)
   }
   try {
-    const parser = busboy({
-      headers: { 'content-type': contentType },
-      defParamCharset: 'utf8',
-      // The parser calls a field too large at its limit, not above it.
-      limits: { parts: MAX_FIELDS + 1, fieldSize: bytes.length + 1, fieldNameSize: 1024, fileSize: bytes.length + 1 },
-    })
+    const bounds = { maxParts: MAX_FIELDS, maxFieldBytes: bytes.length, maxFileBytes: bytes.length }
+    const parser = openMultipart(contentType, bounds, false)
     await new Promise<void>((resolve, reject) => {
       parser.on('field', (name, text) =>
         settle(reject, () => add({ name: String(name ?? ''), text: String(text ?? '') })),

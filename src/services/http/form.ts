@@ -1,14 +1,11 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import busboy from 'busboy'
+import type busboy from 'busboy'
+import { type MultipartBounds, openMultipart } from '../../common/multipart.js'
 import type { BodySink, Field } from './body.js'
 import { HttpError } from './errors.js'
 
-interface FormBounds {
-  readonly maxParts: number
-  readonly maxFieldBytes: number
-  /** Of one file. */
-  readonly maxFileBytes: number
+interface FormBounds extends Required<Omit<MultipartBounds, 'maxFiles'>> {
   /** Most bytes of the form besides its files; default: no bound. */
   readonly maxOtherBytes?: number
 }
@@ -64,18 +61,15 @@ export class MultipartForm<T> implements BodySink {
       }
     })
     this.#failed.catch(() => {})
-    const { maxFieldBytes, maxFileBytes, maxParts } = bounds
-    // The parser takes a part as large as its limit for one that is larger, and counts the end as a part.
-    const limits = { fieldSize: maxFieldBytes + 1, fileSize: maxFileBytes + 1, parts: maxParts + 1 }
     try {
-      this.#parser = busboy({ headers: { 'content-type': contentType }, defParamCharset: 'utf8', limits })
+      this.#parser = openMultipart(contentType, bounds, false)
     } catch {
       throw malformed()
     }
     this.#parser
       .on('field', (name, value, { valueTruncated }) => this.#takeField(name, value, valueTruncated))
       .on('file', (name, stream, { filename, mimeType }) => this.#takeFile(name, filename ?? '', mimeType, stream))
-      .on('partsLimit', () => this.#fail(new HttpError(400, `A form has at most ${maxParts} fields.`)))
+      .on('partsLimit', () => this.#fail(new HttpError(400, `A form has at most ${bounds.maxParts} fields.`)))
       .on('error', () => this.#fail(malformed()))
   }
 

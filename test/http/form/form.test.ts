@@ -166,7 +166,7 @@ t.test('forms that are refused', async (t) => {
     ['InvalidArgument', [{ name: 'key', value: Buffer.from([0x61, 0xff]) }, file]],
     ['MaxPostPreDataLengthExceededError', [{ name: 'photo', value: 'x'.repeat(21_000), filename: 'f' }, file]],
     ['InvalidArgument', [file, { ...file }]],
-    ['EntityTooLarge', [{ name: 'file', value: 'x'.repeat(1_048_576) }]],
+    ['EntityTooLarge', [{ name: 'file', value: 'x'.repeat(1_048_577) }]],
   ]
   for (const [code, parts] of refused) {
     const pieces = cut(
