@@ -21,6 +21,7 @@ import { optionFacts } from '../../src/plugins/describe/option-facts.js'
 import { routeText } from '../../src/plugins/table.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { quirks } from '../../src/services/gateway/quirks.js'
+import { routes } from '../../src/services/platform/routes.js'
 import { allOperations } from '../support/server/all-operations.js'
 import { brokenLinks, linkedFrom } from './links.js'
 import { pages } from './pages.js'
@@ -151,6 +152,16 @@ function pluginTables(): string {
     .join('\n\n')
 }
 
+/** The endpoints of the task platform. Paths as documents write them: `{task_uuid}`. */
+function endpointTable(): string {
+  const rows = routes.map(({ method, path, access, summary }) => [
+    `\`${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}\``,
+    access,
+    summary,
+  ])
+  return table(['call', 'who may', 'what it does'], rows)
+}
+
 /** The block of that name in a document must be this table; with UPDATE_README=1 it is made so. */
 function compare(document: string, name: string, expected: string): void {
   const text = readFileSync(document, 'utf8')
@@ -174,6 +185,7 @@ compare('docs/reference/plugins.md', 'plugins', pluginTables())
 compare('docs/reference/errors.md', 'errors', errorTable())
 compare('docs/operations.md', 'quirks', quirkTable())
 compare('docs/reference/documents.md', 'documents', documentTable())
+compare('docs/tasks.md', 'endpoints', endpointTable())
 
 const remedies = readFileSync('docs/guides/when-something-fails.md', 'utf8')
 t.same(

@@ -17,6 +17,8 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: string
   readonly access: Access
+  /** What it does, for the table in docs/tasks.md. */
+  readonly summary: string
   /** Returns the members of the answer beside `status`, which is `success` by default. Throws HttpError. */
   answer(exchange: PlatformExchange): Promise<object> | object
 }
