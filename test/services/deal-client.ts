@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { GatewayOptions, QuirkName } from '../../src/services/index.js'
+import type { GatewayOptions } from '../../src/services/index.js'
 import { type Answer, type Client, encodeKey, startGateway } from './gateway-client.js'
 
 /** Terms that the provider t01000 of the embedded network takes. */
@@ -114,8 +114,4 @@ export async function startDeals(t: Test, options: Partial<GatewayOptions> = {})
   const client = new DealClient(await startGateway(t, options, { control: true, epochSeconds: EPOCH_SECONDS }))
   await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
   return client
-}
-
-export function startLegacyDeals(t: Test, ...quirks: QuirkName[]): Promise<DealClient> {
-  return startDeals(t, { quirks })
 }

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { dirname, join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { dirname } from 'node:path'
 import t from 'tap'
 import { openAccountBook } from '../../src/services/gateway/accounts/account-book.js'
 import { NetworkError } from '../../src/services/network/network.js'
 import { until } from '../support/waiting.js'
-import type { DealClient, Envelope } from './deal-client.js'
+import type { DealClient } from './deal-client.js'
 import { Scene } from './deal-scene.js'
 import { Gate, ScriptedNetwork } from './scripted-network.js'
 
@@ -75,33 +74,6 @@ async function generations(client: DealClient): Promise<Record<string, string>> 
   const { objects } = await client.gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
   return Object.fromEntries(objects.map(({ name, generation }: Record<string, string>) => [name, generation]))
 }
-
-t.test('a bucket of many objects, while it changes', async (t) => {
-  const scene = await Scene.start(t)
-  const { client } = scene
-  const keys = Array.from({ length: 1300 }, (_, index) => `folder-${index % 7}/${index}`)
-  for (let at = 0; at < keys.length; at += 100) {
-    await Promise.all(keys.slice(at, at + 100).map((key) => client.put('bucket', key, key)))
-  }
-  const deal = client.deals('bucket', {}, 'token')
-  let done = false
-  const churn = (async () => {
-    for (let turn = 0; !done; turn++) {
-      const key = keys[(turn * 17) % keys.length] ?? ''
-      await client.put('bucket', key, 'changed')
-    }
-  })()
-  t.match(await deal, { status: 'success' })
-  done = true
-  await churn
-  const packed = scene.lastBodies().map(String)
-  t.equal(scene.count('deal_files WHERE cid IS NOT NULL'), keys.length, 'each is in the manifest')
-  t.same((await client.ask('dealprogress/token')).data.filesTotal, keys.length)
-  const changed = packed.filter((text) => text === 'changed').length
-  t.ok(changed <= 1 && packed.length >= 1, 'bodies that are alike count once')
-  t.equal(scene.count('retained'), 0)
-  t.equal(scene.count('bodies'), keys.length)
-})
 
 t.test('a deal that fails leaves nothing', async (t) => {
   const scene = await Scene.start(t)
@@ -306,31 +278,6 @@ t.test('bringing back: once, to the end, and whole', async (t) => {
   }
 })
 
-t.test('a deal of an object that is just being brought back', async (t) => {
-  const scene = await Scene.start(t)
-  const { client, network } = scene
-  const deliver = network.deliver
-  for (const body of [Buffer.from('small'), large]) {
-    const generation = await scene.cold('key', body)
-    const gate = new Gate()
-    network.deliver = async function* (bytes) {
-      yield bytes.subarray(0, 1)
-      await gate.pass()
-      yield bytes.subarray(1)
-    }
-    const retrieving = client.retrieve('bucket', 'key')
-    await gate.reached()
-    network.deliver = deliver
-    t.match(await client.deal('bucket', 'key'), { status: 'success' })
-    t.ok(scene.lastBodies()[0]?.equals(body), 'is of the bytes in the deal, not of what is here by then')
-    t.match(await client.evict('bucket', 'key', generation), { http: 409, message: /has no local copy/ })
-    gate.open()
-    t.match(await retrieving, { status: 'success' })
-    t.ok((await client.gateway.get('bucket', 'key')).body.equals(body))
-    await scene.remove('key')
-  }
-})
-
 t.test('providers are tried in turn, and none gets away with other bytes', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
@@ -381,70 +328,6 @@ t.test('providers are tried in turn, and none gets away with other bytes', async
   }
 })
 
-t.test('a crash while bytes come back', async (t) => {
-  const scene = await Scene.start(t)
-  const { client, network } = scene
-  const deliver = network.deliver
-  await scene.cold('key', large)
-  const gate = new Gate()
-  network.deliver = async function* (bytes) {
-    yield bytes
-    await gate.pass()
-  }
-  const retrieving = client.retrieve('bucket', 'key')
-  await gate.reached()
-  const crashed = await scene.afterCrash(t)
-  await until('no file is left', () => crashed.files().length === 0)
-  t.equal((await crashed.client.gateway.get('bucket', 'key')).status, 403)
-  network.deliver = deliver
-  t.match(await crashed.client.retrieve('bucket', 'key'), { status: 'success' })
-  t.ok((await crashed.client.gateway.get('bucket', 'key')).body.equals(large))
-  gate.open()
-  t.match(await retrieving, { status: 'success' })
-
-  await scene.remove('key')
-  await scene.cold('key', large)
-  const stopping = new Gate()
-  network.deliver = async function* (bytes) {
-    yield bytes
-    await stopping.pass()
-    yield bytes
-  }
-  const cut: Promise<Envelope | undefined> = client.retrieve('bucket', 'key').catch(() => undefined)
-  await stopping.reached()
-  const stopped = scene.running.stop()
-  setTimeout(() => stopping.open(), 300)
-  await stopped
-  await cut
-  network.deliver = deliver
-  const again = await Scene.start(t, network, scene.folder)
-  await until('no file is left', () => again.files().length === 0)
-  t.match(await again.client.retrieve('bucket', 'key'), { status: 'success' })
-})
-
-t.test('requests of one and the same kind at once', async (t) => {
-  const scene = await Scene.start(t)
-  const { client, network } = scene
-  const bodies = Array.from({ length: 24 }, () => randomBytes(40_000))
-  const keys = bodies.map((_, index) => `key-${index}`)
-  const cold = await Promise.all(keys.map((key, index) => scene.cold(key, bodies[index] ?? '')))
-  t.equal(cold.length, 24)
-  await until('no file is left', () => scene.files().length === 0)
-  let running = 0
-  let most = 0
-  const { deliver } = network
-  network.deliver = async function* (bytes, cid) {
-    most = Math.max(most, ++running)
-    yield* deliver(bytes, cid)
-    running--
-  }
-  await Promise.all(keys.map((key) => client.retrieve('bucket', key)))
-  t.ok(most <= 8, `${most} at once`)
-  for (const [index, key] of keys.entries()) {
-    t.ok((await client.gateway.get('bucket', key)).body.equals(bodies[index] ?? Buffer.alloc(0)))
-  }
-})
-
 t.test('bytes that a pending deal keeps count for the quota', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
@@ -476,15 +359,4 @@ t.test('bytes that a pending deal keeps count for the quota', async (t) => {
     t.equal(stored(), body === large ? 0 : large.length)
     await scene.remove('key')
   }
-})
-
-t.test('the index of an earlier version has no bytes of retained bodies', async (t) => {
-  const scene = await Scene.start(t)
-  await scene.running.stop()
-  const db = new DatabaseSync(join(scene.folder, 'index.db'))
-  db.exec('ALTER TABLE retained DROP COLUMN bytes; ALTER TABLE retained DROP COLUMN account')
-  db.close()
-  const again = await Scene.start(t, scene.network, scene.folder)
-  await again.client.put('bucket', 'key', 'x')
-  t.equal(again.count('retained WHERE bytes > 0'), 0)
 })

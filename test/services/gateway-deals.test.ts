@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
-import { DealClient, EPOCH_SECONDS, startDeals, startLegacyDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
+import { EPOCH_SECONDS, startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
 import { Client, connectTo, start } from './gateway-client.js'
 
 const CID = /^b[a-z2-7]{50,}$/
@@ -113,36 +113,6 @@ t.test('deals of buckets', async (t) => {
     t.match(await client.retrieve('bucket', key), { status: 'success', message: 'The object has been brought back.' })
     t.ok((await client.gateway.get('bucket', key)).body.equals(body), `${key} comes back out of the bucket's deal`)
   }
-})
-
-t.test('the deals that an account has requested since a time', async (t) => {
-  const client = await startDeals(t)
-  await client.put('bucket', 'key', 'x')
-  const body = { MinerId: 't01000', Price: '0.0001', Duration: '518400' }
-  const before = Date.now() - 60_000
-  const list = async (query: string) => (await client.ask(`deallist?${query}`)).data
-  t.same(await list(`since=${before}`), { deals: [], next: '' })
-  const one = await client.ask('deal/bucket/key', body)
-  const all = await client.ask('deals/bucket', body)
-  t.match(await client.ask('deal/bucket/key', { ...body, MinerId: 't0none' }), { status: 'fail' })
-  t.match(await list(`since=${before}`), {
-    deals: [
-      {
-        bucket_name: 'bucket',
-        file_name: 'key',
-        clientToken: '',
-        dealCid: one.data.dealCid,
-        price: '0.0001',
-        duration: '518400',
-      },
-      { bucket_name: 'bucket', file_name: '', dealCid: all.data.dealCid },
-    ],
-    next: '',
-  })
-  t.equal((await list(`since=${before}`)).deals.length, 2, 'the one that was refused is not among them')
-  t.equal((await list(`since=${before}&after=1`)).deals.length, 1)
-  t.same((await list(`since=${Date.now() + 60_000}`)).deals, [])
-  t.match(await client.ask('deallist?since=x'), { status: 'fail' })
 })
 
 t.test('the body of the request', async (t) => {
@@ -271,43 +241,6 @@ t.test('a client token', async (t) => {
     t.match(await client.deal('bucket', 'key', {}, token), { http: 400, status: 'fail', message: /client-token/ })
 })
 
-t.test('progress, and a stop in between', async (t) => {
-  const data = temporaryFolder(t)
-  const services = await start(data, {}, { control: true })
-  const gateway = await connectTo(services)
-  await gateway.call('MakeBucket', { bucketName: 'bucket' })
-  for (let index = 0; index < 6; index++) await gateway.put('bucket', `${index}`, randomBytes(4_000_000))
-  // It is packed while it comes back, a tenth of a second for each MiB: long enough for packing to be seen.
-  const dealer = new DealClient(gateway)
-  await dealer.putCold('bucket', 'cold', randomBytes(8_000_000))
-  await dealer.fault('slow')
-  const deal = gateway
-    .send('/gateway/deals/bucket', {
-      method: 'POST',
-      headers: { ...gateway.headers(), 'x-cloud-client-token': 'token' },
-      body: JSON.stringify(terms),
-    })
-    .catch(() => undefined)
-  const phases = new Set<string>()
-  for (;;) {
-    const { status, text } = await gateway.send('/gateway/dealprogress/token', { headers: gateway.headers() })
-    if (status === 404) continue
-    const { phase, bytesDone, bytesTotal, filesDone, filesTotal } = JSON.parse(text).data
-    phases.add(phase)
-    t.ok(bytesDone <= bytesTotal && filesDone <= filesTotal, `${phase} ${bytesDone}/${bytesTotal} ${filesDone}`)
-    if (phase === 'Committing' || phase === 'Done') break
-  }
-  t.ok(phases.has('Packing'), [...phases].join())
-  await services.stop()
-  const answer = await deal
-  const again = await start(data)
-  t.teardown(() => again.stop())
-  const client = await connectTo(again)
-  const history = await client.send('/gateway/bucket/retrieve/bucket', { headers: client.headers() })
-  const made = answer !== undefined && JSON.parse(answer.text).status === 'success'
-  t.equal(JSON.parse(history.text).data.deals.length, made ? 1 : 0, 'what was answered is so')
-})
-
 t.test('the state of a deal, and providers', async (t) => {
   const client = await startDeals(t)
   await client.put('bucket', 'key', randomBytes(100_000))
@@ -371,15 +304,12 @@ t.test('control of the network', async (t) => {
 })
 
 t.test('as public gateways are', async (t) => {
-  const client = await startLegacyDeals(
-    t,
-    'plain-deals',
-    'unchecked-deals',
-    'empty-bucket-deals',
-    'history-only',
-    'retrieve-500',
-    'retrieve-one-segment',
-  )
+  const client = await startDeals(t, {
+    quirks: [
+      ...['plain-deals' as const, 'unchecked-deals' as const, 'empty-bucket-deals' as const],
+      ...['history-only' as const, 'retrieve-500' as const, 'retrieve-one-segment' as const],
+    ],
+  })
   t.same((await client.gateway.call('ServerInfo')).GatewayFeatures, [
     'paged-listing',
     'object-head',
@@ -455,20 +385,4 @@ t.test('what one deal delivers is compared with the object, here or cold', async
   t.match(await verify(second), { http: 409 })
   await client.fault('offline', true, 't01000')
   t.match(await verify(first), { http: 409, message: /offline/ })
-})
-
-t.test('a cold object whose ETag is no MD5 is compared with the CID that another deal has of it', async (t) => {
-  const client = await startDeals(t)
-  const generation = await client.put('bucket', 'key', randomBytes(50_000), { 'x-cloud-etag': `${'0'.repeat(32)}-2` })
-  const cidOf = async (): Promise<string> => ((await client.deal('bucket', 'key')).data as { dealCid: string }).dealCid
-  const first = await cidOf()
-  await client.advance(UNTIL_ACTIVE)
-  t.match(await client.evict('bucket', 'key', generation), { status: 'success' })
-  t.match(await client.verify('bucket', 'key', generation, first), {
-    http: 409,
-    message: /no copy or digest to compare/,
-  })
-  const second = await cidOf()
-  await client.advance(UNTIL_ACTIVE)
-  t.match(await client.verify('bucket', 'key', generation, second), { status: 'success' })
 })

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { type Services, type ServicesLog, startServices, startServicesInWorker } from '../../src/services/index.js'
 import { md5 } from '../support/content/content.js'
@@ -101,22 +98,6 @@ t.test('one instance at a time', async (t) => {
   await again.stop()
 })
 
-t.test('a port in use', async (t) => {
-  const blocker = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => blocker.once('listening', resolve))
-  t.teardown(() => blocker.close())
-  const { port } = blocker.address() as AddressInfo
-  const data = temporaryFolder(t)
-  const wanted = {
-    code: 'EADDRINUSE',
-    message: `Port ${port} of 127.0.0.1 is in use by another program. Stop that one or choose another port.`,
-  }
-  await t.rejects(start(data, { port }), wanted)
-  await t.rejects(startServicesInWorker({ data, gateway: { host: '127.0.0.1', port, quirks: [] } }), wanted)
-  const services = await start(data)
-  await services.stop()
-})
-
 t.test('in a thread of its own', async (t) => {
   const data = temporaryFolder(t)
   const lines: string[] = []
@@ -198,104 +179,49 @@ t.test('what is wrong with the folder is said', async (t) => {
   t.notMatch(JSON.stringify([failure.message, failure.cause]), /do-not-tell/)
 })
 
-t.test('a folder of before bodies could be in deals alone', async (t) => {
+t.test('epochs and their marks are kept, replaced, and told apart', async (t) => {
   const data = temporaryFolder(t)
   const services = await start(data)
   const client = await connectTo(services)
-  await client.call('MakeBucket', { bucketName: 'bucket' })
-  await client.put('bucket', 'small', 'small')
-  await client.put('bucket', 'large', Buffer.alloc(100_000, 'x'))
-  await services.stop()
-  const db = new DatabaseSync(join(data, 'gateway', 'index.db'))
-  db.exec('ALTER TABLE objects RENAME COLUMN body_at TO inline')
-  db.exec('DROP TABLE retained; DROP TABLE deals; DROP TABLE deal_files')
-  db.close()
-  const again = await start(data)
-  t.teardown(() => again.stop())
-  const reader = await connectTo(again)
-  t.equal((await reader.get('bucket', 'small')).text, 'small')
-  t.equal((await reader.get('bucket', 'large')).body.length, 100_000)
-  await reader.call('RemoveObject', { bucketName: 'bucket', objects: ['small', 'large'] })
-  await until('no file is left', () => files(data).length === 0)
-})
-
-t.test('epochs are kept, replaced, and told apart', async (t) => {
-  const client = await startGateway(t)
-  const ask = async (params: object) => {
-    const { known, others } = await client.call('StateEpoch', params)
-    return [known, others]
+  const state = async (params: object) => {
+    const { known, others, mark } = await client.call('StateEpoch', params)
+    return [known, others, mark]
   }
-  t.same(await ask({}), [false, false])
-  t.same(await ask({ epoch: 'a', keep: true }), [false, false], 'as it was before')
-  t.same(await ask({}), [false, true])
-  t.same(await ask({ epoch: 'a' }), [true, false])
-  t.same(await ask({ epoch: 'a', keep: true }), [true, false])
-  t.same(await ask({ epoch: 'b' }), [false, true], 'asking keeps nothing')
-  t.same(await ask({ epoch: 'b', keep: true }), [false, true])
-  t.same(await ask({ epoch: 'b' }), [true, true])
-  t.same(await ask({ epoch: 'c', over: ['a', 'never'], keep: true }), [false, true])
-  t.same(await ask({ epoch: 'a' }), [false, true])
-  t.same(await ask({ epoch: 'c', over: ['b'], keep: true }), [true, true])
-  t.same(await ask({ epoch: 'c' }), [true, false])
+  for (const [params, expected, what] of [
+    [{}, [false, false, 0]],
+    [{ epoch: 'folder:a', keep: true }, [false, false, 0]],
+    [{}, [false, false, 0], 'the store in a data folder does not make another one look emptied'],
+    [{ epoch: 'a', keep: true }, [false, false, 0], 'as it was before'],
+    [{ epoch: 'folder:a' }, [true, true, 0]],
+    [{ epoch: 'folder:a', over: ['a'], keep: true }, [true, true, 0]],
+    [{ epoch: 'b', keep: true }, [false, false, 0]],
+    [{}, [false, true, 0]],
+    [{ epoch: 'c' }, [false, true, 0], 'asking keeps nothing'],
+    [{ epoch: 'c', keep: true, mark: 5 }, [false, true, 0]],
+    [{ epoch: 'c', keep: true, mark: 3 }, [true, true, 5]],
+    [{ epoch: 'c', keep: true, mark: 6 }, [true, true, 5]],
+    [{ epoch: 'c', mark: 9 }, [true, true, 6], 'asking keeps no mark'],
+    [{ epoch: 'd', over: ['b', 'c', 'never'], keep: true, mark: 1 }, [false, true, 0]],
+    [{ epoch: 'c' }, [false, true, Number.MAX_SAFE_INTEGER], 'a store with it is older'],
+    [{ epoch: 'd' }, [true, false, 1]],
+  ] as const) {
+    t.same(await state(params), expected, `${JSON.stringify(params)} ${what ?? ''}`)
+  }
   for (const params of [
     { keep: true },
-    { epoch: 'c', over: ['c'], keep: true },
+    { epoch: 'd', over: ['d'], keep: true },
     { epoch: 'x'.repeat(129) },
     { epoch: 1 },
-    { epoch: 'd', keep: 'yes' },
-    { epoch: 'd', over: 'c' },
+    { epoch: 'e', keep: 'yes' },
+    { epoch: 'e', over: 'd' },
+    ...[-1, 1.5, '1'].map((mark) => ({ epoch: 'd', keep: true, mark })),
   ])
     t.ok((await client.failure('StateEpoch', params)).message, JSON.stringify(params))
-  t.same(await ask({ epoch: 'c' }), [true, false], 'nothing has changed')
   t.match(await new Client(client.url, 'gateway').failure('StateEpoch', {}), { data: { code: 'AccessDenied' } })
-})
-
-t.test('the store in a data folder does not make another one look emptied', async (t) => {
-  const client = await startGateway(t)
-  const ask = async (params: object) => {
-    const { known, others } = await client.call('StateEpoch', params)
-    return [known, others]
-  }
-  t.same(await ask({ epoch: 'folder:a', keep: true }), [false, false])
-  t.same(await ask({}), [false, false])
-  t.same(await ask({ epoch: 'b', keep: true }), [false, false])
-  t.same(await ask({ epoch: 'folder:a' }), [true, true])
-})
-
-t.test('the highest mark of an epoch is kept', async (t) => {
-  const client = await startGateway(t)
-  const ask = async (params: object) => (await client.call('StateEpoch', params)).mark
-  t.equal(await ask({ epoch: 'a', keep: true, mark: 5 }), 0, 'as it was before')
-  t.equal(await ask({ epoch: 'a' }), 5)
-  t.equal(await ask({ epoch: 'a', keep: true, mark: 3 }), 5)
-  t.equal(await ask({ epoch: 'a', keep: true }), 5)
-  t.equal(await ask({ epoch: 'a', keep: true, mark: 6 }), 5)
-  t.equal(await ask({ epoch: 'a', mark: 9 }), 6, 'asking keeps nothing')
-  t.equal(await ask({ epoch: 'b' }), 0)
-  t.equal(await ask({ epoch: 'b', over: ['a'], keep: true, mark: 1 }), 0)
-  t.equal(await ask({ epoch: 'a' }), Number.MAX_SAFE_INTEGER, 'a store with it is older')
-  t.match(await client.call('StateEpoch', { epoch: 'b' }), { known: true, others: false, mark: 1 })
-  for (const mark of [-1, 1.5, '1'])
-    t.ok((await client.failure('StateEpoch', { epoch: 'b', keep: true, mark })).message, `${mark}`)
-})
-
-t.test('epochs outlive a restart, and a folder of an earlier version is opened', async (t) => {
-  const data = temporaryFolder(t)
-  const first = await start(data)
-  await (await connectTo(first)).call('StateEpoch', { epoch: 'a', keep: true })
-  await first.stop()
-  const second = await start(data)
-  t.match(await (await connectTo(second)).call('StateEpoch', { epoch: 'a' }), { known: true })
-  await second.stop()
-  const db = new DatabaseSync(join(data, 'gateway', 'index.db'))
-  db.exec('DROP TABLE state_epochs')
-  db.exec('CREATE TABLE state_epochs (epoch TEXT NOT NULL, account INTEGER NOT NULL, PRIMARY KEY (account, epoch))')
-  db.exec("INSERT INTO state_epochs (epoch, account) SELECT 'marked later', owner FROM (SELECT 1 AS owner)")
-  db.close()
-  const third = await start(data)
-  t.teardown(() => third.stop())
-  t.match(await (await connectTo(third)).call('StateEpoch', { epoch: 'marked later' }), { known: true, mark: 0 })
-  t.match(await (await connectTo(third)).call('StateEpoch', { epoch: 'a' }), { known: false, others: true })
+  await services.stop()
+  const again = await start(data)
+  t.teardown(() => again.stop())
+  t.match(await (await connectTo(again)).call('StateEpoch', { epoch: 'd' }), { known: true, others: false, mark: 1 })
 })
 
 t.test('forgotten-stores', async (t) => {

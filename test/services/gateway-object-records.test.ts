@@ -88,35 +88,24 @@ t.test('a later record replaces it, in the order of the writes to the key', asyn
   t.equal(await set(fence + 10, 'd', last), 'ok', 'the highest fence keeps no other out')
 })
 
-t.test(
-  'records outlive a restart, leave with their objects, and a folder of an earlier version is opened',
-  async (t) => {
-    const data = temporaryFolder(t)
-    const first = await start(data)
-    const client = await connectTo(first)
-    await client.call('MakeBucket', { bucketName })
-    for (const key of ['kept', 'removed', 'replaced'])
-      t.equal((await client.put(bucketName, key, key, { 'x-cloud-record': key })).status, 200)
-    await client.call('RemoveObject', { bucketName, objects: ['removed'] })
-    await client.put(bucketName, 'replaced', 'again')
-    await first.stop()
+t.test('records outlive a restart, and leave with their objects', async (t) => {
+  const data = temporaryFolder(t)
+  const first = await start(data)
+  const client = await connectTo(first)
+  await client.call('MakeBucket', { bucketName })
+  for (const key of ['kept', 'removed', 'replaced'])
+    t.equal((await client.put(bucketName, key, key, { 'x-cloud-record': key })).status, 200)
+  await client.call('RemoveObject', { bucketName, objects: ['removed'] })
+  await client.put(bucketName, 'replaced', 'again')
+  await first.stop()
 
-    const second = await start(data)
-    t.equal(recordOf(await (await connectTo(second)).head(bucketName, 'kept', ASKED)), 'kept')
-    await second.stop()
-    const db = new DatabaseSync(join(data, 'gateway', 'index.db'))
-    t.match(db.prepare('SELECT record FROM object_records').all(), [{ record: 'kept' }])
-    db.exec('DROP TABLE object_records')
-    db.close()
-
-    const third = await start(data)
-    t.teardown(() => third.stop())
-    const last = await connectTo(third)
-    t.equal((await last.get(bucketName, 'kept', ASKED)).text, 'kept')
-    t.equal((await last.put(bucketName, 'kept', 'x', { 'x-cloud-record': 'new' })).status, 200)
-    t.equal(recordOf(await last.head(bucketName, 'kept', ASKED)), 'new')
-  },
-)
+  const second = await start(data)
+  t.equal(recordOf(await (await connectTo(second)).head(bucketName, 'kept', ASKED)), 'kept')
+  await second.stop()
+  const db = new DatabaseSync(join(data, 'gateway', 'index.db'), { readOnly: true })
+  t.match(db.prepare('SELECT record FROM object_records').all(), [{ record: 'kept' }])
+  db.close()
+})
 
 t.test('no-object-records', async (t) => {
   const client = await startWithBucket(t, { quirks: ['no-object-records'] })

@@ -1,16 +1,7 @@
-import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 import t from 'tap'
-import { compareUtf8 } from '../../src/common/byte-order.js'
-import { openDatabase } from '../../src/services/database.js'
-import type { GatewayContext } from '../../src/services/gateway/context.js'
-import { toListEntries } from '../../src/services/gateway/rpc/list-objects.js'
-import { groupedPage, Objects } from '../../src/services/gateway/store/objects.js'
-import { bounds, scan } from '../../src/services/gateway/store/scan.js'
-import { schema } from '../../src/services/gateway/store/schema.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Client, connectTo, start, startGateway } from './gateway-client.js'
 
@@ -341,94 +332,4 @@ t.test('a level of many pages is one reply', async (t) => {
   t.same(await client.names('bucket'), keys)
   await client.call('RemoveObject', { bucketName: 'bucket', objects: keys })
   t.same(await client.names('bucket'), [])
-})
-
-t.test('a scan gives what a listing is, and steps over what prefixes hide', async (t) => {
-  const db = openDatabase(join(t.testdir(), 'objects.db'), schema)
-  t.teardown(() => db.close())
-  const objects = new Objects(db)
-  const prefixless = Buffer.alloc(0)
-  let nextBucket = 1
-  let nextRow = 1
-  const fill = (keys: Iterable<string>): number => {
-    const bucket = nextBucket++
-    db.exec('BEGIN')
-    for (const key of keys) {
-      const row = {
-        size: nextRow % 2 === 0 ? 0 : Number.MAX_SAFE_INTEGER,
-        modified: '2026-11-23T00:00:00.000000001Z',
-        generation: String(nextRow++),
-        etag: '-1',
-        contentType: 'text/plain; a="\\"',
-        headers: {},
-        bodyAt: nextRow % 3 === 0 ? ('network' as const) : ('index' as const),
-        fence: 0,
-        writeId: null,
-      }
-      objects.put(bucket, { ...row, key: Buffer.from(key) }, undefined)
-    }
-    db.exec('COMMIT')
-    return bucket
-  }
-  const plain = { quirks: new Set() } as unknown as GatewayContext
-  /** What a listing is, said plainly. */
-  const expected = (keys: string[], prefix: string, delimiter: string, after: string): string[] => {
-    const names = new Set<string>()
-    for (const key of keys.filter((key) => key.startsWith(prefix))) {
-      const at = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length)
-      const name = at < 0 ? key : key.slice(0, at + delimiter.length)
-      if (compareUtf8(name, after) > 0 && (at >= 0 || name !== after)) names.add(name)
-    }
-    const at = delimiter === '' || !after.startsWith(prefix) ? -1 : after.indexOf(delimiter, prefix.length)
-    const passed = at >= 0 && at + delimiter.length === after.length
-    return [...names].filter((name) => !(passed && name.startsWith(after))).sort(compareUtf8)
-  }
-  const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '-', 'ü', '\u{10000}', '\uffff', '\0'), maxLength: 6 })
-  const key = text.filter((value) => value !== '')
-  fc.assert(
-    fc.property(
-      fc.uniqueArray(key, { maxLength: 40 }),
-      text.map((value) => value.slice(0, 2)).filter((value) => value.isWellFormed()),
-      fc.constantFrom('', '/', '-', 'b/', 'ü'),
-      text,
-      fc.integer({ min: 1, max: 7 }),
-      (keys, prefix, delimiter, after, limit) => {
-        const bucket = fill(keys)
-        const names: string[] = []
-        let marker = after
-        for (;;) {
-          const query = {
-            bucket,
-            prefix: Buffer.from(prefix),
-            delimiter: Buffer.from(delimiter),
-            after: Buffer.from(marker),
-            limit,
-          }
-          const { entries, truncated } = scan(objects, query)
-          if (delimiter === '') {
-            const { from, to } = bounds(query)
-            const written = objects.pageAsJson(bucket, from, to, limit)
-            assert.deepEqual(
-              JSON.parse(`[${written}]`),
-              JSON.parse(JSON.stringify(toListEntries(plain, query, entries))),
-            )
-          }
-          for (const entry of entries)
-            names.push((entry.kind === 'object' ? entry.object.key : entry.prefix).toString())
-          if (!truncated) break
-          marker = names.at(-1) as string
-        }
-        assert.deepEqual(names, expected(keys, prefix, delimiter, after))
-      },
-    ),
-    { numRuns: 300 },
-  )
-
-  const plan = db.prepare(`EXPLAIN QUERY PLAN ${groupedPage}`).all(1, prefixless, prefixless, 1, 1, prefixless)
-  const steps = plan.map(({ detail }) => detail)
-  t.equal(steps.filter((step) => /^SEARCH (objects|o) USING PRIMARY KEY/.test(step)).length, 3)
-  t.notOk(
-    steps.some((step) => /SCAN (objects|o)\b|TEMP B-TREE/.test(step)),
-    'groups are stepped over, not read',
-  )
 })

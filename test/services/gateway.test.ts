@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { LogInAttempts } from '../../src/services/gateway/access.js'
 import { GatewayError } from '../../src/services/gateway/errors.js'
@@ -9,7 +12,6 @@ import { md5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { stopMonotonicClock } from '../support/waiting.js'
 import { DealClient, UNTIL_ACTIVE } from './deal-client.js'
-import { toFormerSchema } from './former-schema.js'
 import { Client, connectTo, MOZILLA, start, startGateway } from './gateway-client.js'
 import { logIn, twoAccounts } from './two-accounts.js'
 
@@ -369,17 +371,59 @@ t.test('state epochs belong to the account', async (t) => {
   t.match(await owner.call('StateEpoch', { epoch: 'one' }), { known: true, others: false })
 })
 
-t.test('a folder of the schema without accounts has one account, which owns everything', async (t) => {
+/** Back to the first version: without accounts, deals that end or wait, fences, records and cold bodies. */
+const FIRST_SCHEMAS = {
+  'gateway/index.db': `
+  DROP INDEX buckets_of_owner;
+  ALTER TABLE buckets DROP COLUMN owner;
+  DROP TABLE accounts;
+  CREATE TABLE epochs (epoch TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  INSERT INTO epochs SELECT epoch FROM state_epochs;
+  DROP TABLE state_epochs;
+  ALTER TABLE epochs RENAME TO state_epochs;
+  CREATE TABLE former_deals (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL UNIQUE, network TEXT NOT NULL, bucket INTEGER NOT NULL,
+    bucket_name TEXT NOT NULL, key BLOB NOT NULL, token TEXT UNIQUE, terms TEXT NOT NULL, asked TEXT NOT NULL,
+    files INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0, record TEXT, dropped INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  INSERT INTO former_deals SELECT id, reference, network, bucket, bucket_name, key, token, terms, asked, files, bytes,
+    record, dropped FROM deals;
+  DROP TABLE deals;
+  ALTER TABLE former_deals RENAME TO deals;
+  ALTER TABLE objects RENAME COLUMN body_at TO inline;
+  ALTER TABLE objects DROP COLUMN fence;
+  ALTER TABLE objects DROP COLUMN write_id;
+  DROP TABLE retained;
+  DROP TABLE removed;
+  DROP TABLE fence_floor;
+  DROP TABLE object_records;
+`,
+  'network/network.db': `
+  DROP INDEX deals_in_sums;
+  DROP INDEX deals_waiting;
+  ALTER TABLE deals DROP COLUMN waiting;
+  ALTER TABLE deals DROP COLUMN active_epoch;
+  CREATE INDEX deals_in_sums ON deals (miner_id, verified_deal, custody IS NOT NULL, piece_size, price);
+`,
+}
+
+t.test('a folder of the first version has one account, which owns everything', async (t) => {
   const data = temporaryFolder(t)
   const before = await start(data, {}, { control: true })
   const client = await connectTo(before)
   const pair = await before.gateway.credentials()
   await client.call('MakeBucket', { bucketName: 'bucket' })
   await client.put('bucket', 'key', 'kept')
+  await client.put('bucket', 'large', Buffer.alloc(100_000))
   await client.call('StateEpoch', { epoch: 'epoch', keep: true })
   const deal = await new DealClient(client).deal('bucket', 'key', {}, 'token')
   await before.stop()
-  toFormerSchema(data, pair)
+  for (const [file, statements] of Object.entries(FIRST_SCHEMAS)) {
+    const db = new DatabaseSync(join(data, file))
+    db.exec(statements)
+    db.close()
+  }
+  writeFileSync(join(data, 'gateway', 'account.json'), JSON.stringify({ ...pair, configured: null }), { mode: 0o600 })
 
   const upgraded = await start(data)
   t.teardown(() => upgraded.stop())
@@ -387,8 +431,13 @@ t.test('a folder of the schema without accounts has one account, which owns ever
   const again = await connectTo(upgraded)
   t.equal((await again.call('ListBuckets')).buckets[0].name, 'bucket')
   t.equal((await again.get('bucket', 'key')).text, 'kept')
-  t.match(await again.call('StateEpoch', { epoch: 'epoch' }), { known: true })
+  t.equal((await again.get('bucket', 'large')).body.length, 100_000)
+  t.match(await again.call('StateEpoch', { epoch: 'epoch' }), { known: true, mark: 0 })
   const repeated = await new DealClient(again).deal('bucket', 'key', {}, 'token')
   t.equal(repeated.data.dealCid, deal.data.dealCid, 'the token of before')
   t.equal(repeated.data.walletAddress, deal.data.walletAddress)
+  t.match((await new DealClient(again).ask(`dealstatus/${deal.data.dealCid}`)).data, { dealCid: deal.data.dealCid })
+  const write = { 'x-cloud-fence': String(Date.now() * 1000), 'x-cloud-write-id': 'new', 'x-cloud-record': 'record' }
+  t.equal((await again.put('bucket', 'key', 'new', write)).status, 200)
+  t.equal((await again.head('bucket', 'key', { 'x-cloud-with-record': '1' })).headers['x-cloud-record'], 'record')
 })

@@ -132,9 +132,9 @@ export function openIndex(folder: string): Database {
   return openDatabase(join(folder, INDEX_FILE), INDEX_SCHEMA, adaptIndex)
 }
 
-export const INDEX_SCHEMA = accountSchema + schema + dealSchema + offlineSchema
+const INDEX_SCHEMA = accountSchema + schema + dealSchema + offlineSchema
 
-export function adaptIndex(db: Database): void {
+function adaptIndex(db: Database): void {
   migrate(db)
   migrateDeals(db)
 }

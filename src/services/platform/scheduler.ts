@@ -175,12 +175,12 @@ export function firstDue(task: Timed): number {
   return earlier(task, task.createdEpoch + FIRST_BIDS)
 }
 
-export function hasExpired({ expiresEpoch }: Timed, epoch: number): boolean {
+function hasExpired({ expiresEpoch }: Timed, epoch: number): boolean {
   return expiresEpoch !== null && epoch >= expiresEpoch
 }
 
 /** True when the platform may choose among the bids. */
-export function mayDecide({ bidMode, createdEpoch }: Timed, epoch: number): boolean {
+function mayDecide({ bidMode, createdEpoch }: Timed, epoch: number): boolean {
   return bidMode === 'auto' && epoch >= createdEpoch + DECISION
 }
 
@@ -190,7 +190,7 @@ export function mayDecide({ bidMode, createdEpoch }: Timed, epoch: number): bool
  * @param due epoch at which it is due now
  * @param epoch the current one, not before `due`
  */
-export function nextDue(task: Timed, due: number, epoch: number): number {
+function nextDue(task: Timed, due: number, epoch: number): number {
   const decision = task.createdEpoch + DECISION
   if (due < decision) return earlier(task, decision)
   return earlier(task, epoch + Math.max(DECISION, epoch - task.createdEpoch))

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { create } from 'fr32-sha2-256-trunc254-padded-binary-tree-multihash'
-import { CID } from 'multiformats/cid'
-import { create as createDigest } from 'multiformats/hashes/digest'
 import type { Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import type { ProviderTerms } from '../../../src/services/network/embedded/catalogue.js'
@@ -12,15 +9,8 @@ import {
   type EmbeddedNetworkOptions,
   openEmbeddedNetwork,
 } from '../../../src/services/network/embedded/embedded-network.js'
-import type {
-  Commit,
-  DealFile,
-  DealRequest,
-  DealTerms,
-  Network,
-  PackedFile,
-} from '../../../src/services/network/network.js'
-import { createReadFromCar, pack } from '../../../src/services/network/pack/index.js'
+import type { DealFile, DealRequest, DealTerms, Network, PackedFile } from '../../../src/services/network/network.js'
+import { createCommit, createReadFromCar, pack } from '../../../src/services/network/pack/index.js'
 
 export const provider: ProviderTerms = {
   minerId: 't02000',
@@ -47,20 +37,7 @@ export const terms: DealTerms = {
   fastRetrieval: true,
 }
 
-/** The piece of a file, computed in this thread: under the test runner one of its own takes a second to start. */
-const commitHere: Commit = async (file) => {
-  const hasher = create()
-  const bytes = readFileSync(file)
-  hasher.write(bytes)
-  hasher.write(new Uint8Array(Math.max(0, 127 - bytes.length)))
-  const multihash = new Uint8Array(hasher.multihashByteLength())
-  hasher.digestInto(multihash, 0, true)
-  hasher.free()
-  return {
-    pieceCid: CID.createV1(0xf101, createDigest(0x1012, multihash.subarray(-32))).toString(),
-    pieceSize: 2 ** Math.ceil(Math.log2((Math.max(127, bytes.length) * 128) / 127)),
-  }
-}
+const commit = createCommit()
 
 /** Opens a network with a virtual clock, stopped with the test. */
 export async function open(
@@ -71,7 +48,7 @@ export async function open(
   const network = await openEmbeddedNetwork({
     folder,
     pack,
-    commit: commitHere,
+    commit,
     readFromCar: createReadFromCar(),
     log: silentLog,
     virtual: true,

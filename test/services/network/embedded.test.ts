@@ -1,14 +1,8 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { Fault } from '../../../src/services/network/embedded/control.js'
 import type { DealProgress, DealTerms, Pack } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
@@ -17,14 +11,6 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
 
 const commit = createCommit()
-
-/** The suite runs a sample; `npm run stress` runs more. */
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 8)
-const OTHER_DISK = '/dev/shm'
-
-function hasOtherDisk(): boolean {
-  return existsSync(OTHER_DISK) && statSync(OTHER_DISK).dev !== statSync(tmpdir()).dev
-}
 
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
@@ -193,36 +179,6 @@ t.test('epochs follow the clock, also through a life of another pace', async (t)
   }
 })
 
-t.test('terms that are none are refused before anything is read', async (t) => {
-  const folder = temporaryFolder(t)
-  const network = await open(t, folder)
-  const untouched = {
-    files: () => {
-      throw new Error('The files were read.')
-    },
-  }
-  const refusals: [Partial<DealTerms>, string][] = [
-    [{ minerId: 't09999' }, 'NoSuchProvider'],
-    [{ minerId: '' }, 'NoSuchProvider'],
-    [{ minerId: '../t02000' }, 'NoSuchProvider'],
-    [{ price: 'cheap' }, 'TermsRefused'],
-    [{ price: '-1' }, 'TermsRefused'],
-    [{ price: '' }, 'TermsRefused'],
-    [{ duration: 0 }, 'TermsRefused'],
-    [{ duration: 518_400.5 }, 'TermsRefused'],
-    [{ duration: 2 ** 31 }, 'TermsRefused'],
-  ]
-  for (const [change, code] of refusals) {
-    const asked = ask('refused', {}, { ...untouched, terms: { ...terms, ...change } })
-    await t.rejects(network.deal(asked), { name: 'NetworkError', code }, JSON.stringify(change))
-  }
-  for (const reference of ['', 'x'.repeat(129), 'a\0b', 'a\ud800']) {
-    await t.rejects(network.deal(ask(reference, {}, untouched)), RangeError)
-  }
-  t.equal(await network.find('refused'), undefined)
-  await network.deal(ask('x'.repeat(128)))
-})
-
 t.test('a provider rejects what is not to its terms, after it was asked', async (t) => {
   const folder = temporaryFolder(t)
   const network = await open(t, folder)
@@ -297,19 +253,9 @@ t.test('the faults of a provider', async (t) => {
   await t.rejects(chunks.next(), { code: 'NotRetrievable' }, 'in the middle of a file')
   await set('offline', false)
 
-  await set('rejects', true)
-  const { dealCid: rejected } = await network.deal(ask('rejected'))
-  await set('rejects', false)
-  await network.control.advance(2)
-  t.match(await network.status(rejected), { state: 'StorageDealError', message: /takes no new deals/ })
-  t.ok(await delivers(), 'older deals stand')
-
   await set('slow', true)
   const slow = await network.deal(ask('slow'))
   t.equal(slow.startEpoch, network.epoch() + 100)
-  const start = performance.now()
-  t.ok(await delivers())
-  t.ok(performance.now() - start > 90)
   const abort = new AbortController()
   const slowly = network.retrieve(dealCid, file, abort.signal)[Symbol.asyncIterator]()
   const next = slowly.next()
@@ -319,15 +265,8 @@ t.test('the faults of a provider', async (t) => {
 
   await set('corruptsData', true)
   t.notOk(await delivers(), 'what it had')
-  const late = ask('corrupted', all)
-  const { dealCid: corrupted } = await network.deal(late)
-  await network.control.advance(20)
-  t.notOk(await delivers(corrupted), 'what it got')
-  await set('corruptsData', true)
-  t.notOk(await delivers(), 'done twice it does not undo itself')
   await set('corruptsData', false)
   t.notOk(await delivers(), 'what is corrupted stays so')
-  t.match(await network.status(dealCid), { state: 'StorageDealActive' }, 'and it shows when it is asked for')
   const { dealCid: good } = await network.deal(ask('good', all))
   await network.control.advance(2)
   t.ok(await delivers(good))
@@ -335,10 +274,6 @@ t.test('the faults of a provider', async (t) => {
   await set('losesData', true)
   t.same(cars(folder), [])
   t.notOk(await delivers(good))
-  const { dealCid: lost } = await network.deal(ask('lost'))
-  await network.control.advance(2)
-  t.same(cars(folder), [])
-  t.notOk(await delivers(lost))
   t.equal((await bytesOf(network, elsewhereCid, packedFile(elsewhere))).length, 3000, 'another provider has no fault')
   t.same(network.control.faults(), [{ minerId, fault: 'losesData' }])
   await network.control.advance(2_000_000)
@@ -363,19 +298,12 @@ t.test('one reference is one deal', async (t) => {
   t.match(failed, { status: 'rejected', reason: { message: 'not now' } })
   t.match(retried, { status: 'fulfilled' }, 'the second has its own try when the first failed')
 
-  const loud = ask('loud', undefined, {
-    onProgress: ({ phase }) => {
-      if (phase === 'Done') throw new Error('too late')
-    },
-  })
-  t.same(await network.deal(loud), await network.find('loud'), 'a listener does not undo what is made')
-
   const content1 = { file: content('twice', 3000) }
   const again = await network.deal(ask('twice 1', content1))
   const other = await network.deal(ask('twice 2', content1))
   t.equal(other.dataCid, again.dataCid)
   t.not(other.dealCid, again.dealCid, 'the same content on the same terms is another deal')
-  t.equal(cars(folder).length, 5)
+  t.equal(cars(folder).length, 4)
 })
 
 t.test('a bounded number of deals is packed at a time, in order', async (t) => {
@@ -474,106 +402,4 @@ t.test('what fails leaves nothing', async (t) => {
   writeFileSync(join(folder, 'providers', provider.minerId, 'nobodys.car'), 'whole')
   await open(t, folder)
   clean('swept at the start')
-})
-
-t.test('a provider on another disk', { skip: !hasOtherDisk() && 'there is no other disk' }, async (t) => {
-  const folder = temporaryFolder(t)
-  const disk = mkdtempSync(join(OTHER_DISK, 'dealgate-network-'))
-  t.teardown(() => rmSync(disk, { recursive: true, force: true }))
-  mkdirSync(join(folder, 'providers'), { recursive: true })
-  symlinkSync(disk, join(folder, 'providers', provider.minerId))
-  const network = await open(t, folder)
-  const asked = ask('far away')
-  const { dealCid, carSize } = await network.deal(asked)
-  const [car = ''] = readdirSync(disk)
-  t.equal(statSync(join(disk, car)).size, carSize)
-  t.same(staged(folder), [])
-  await network.control.advance(2)
-  t.equal((await bytesOf(network, dealCid, packedFile(asked))).length, 3000)
-})
-
-t.test('kill -9 at any moment: one deal, and nothing else', async (t) => {
-  const folder = temporaryFolder(t)
-  const script = fileURLToPath(new URL('./embedded-process.js', import.meta.url))
-  let finished = 0
-  /** How long a deal takes in the other process, ms: that of the first round, which is let finish. */
-  let took = 0
-  for (let round = 0; round < ROUNDS; round++) {
-    const reference = `round ${round}`
-    const child = spawn(process.execPath, [script, folder, reference], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const exited = once(child, 'exit')
-    const kill = (): void => void child.kill('SIGKILL')
-    let dealCid: string | undefined
-    let begin = 0
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      if (line !== 'ready') {
-        dealCid = line
-        took ||= performance.now() - begin
-        kill()
-      } else {
-        begin = performance.now()
-        if (took > 0) setTimeout(kill, Math.random() * 1.2 * took)
-      }
-    })
-    await exited
-    const network = await open(t, folder)
-    const before = await network.find(reference)
-    if (dealCid !== undefined) finished++
-    if (dealCid !== undefined) t.equal(before?.dealCid, dealCid, 'what was told is kept')
-    const asked = ask(reference, { file: content(reference, 100_000) })
-    const made = await network.deal(asked)
-    if (before !== undefined) t.same(made, before)
-    await network.stop()
-    t.equal(cars(folder).length, round + 1, `round ${round}: one CAR for each deal`)
-    t.same(staged(folder), [])
-  }
-  t.comment(`${finished} of ${ROUNDS} were done before the end`)
-  const network = await open(t, folder)
-  await network.control.advance(2)
-  const asked = ask('packed for its CIDs', { file: content('round 1', 100_000) })
-  await network.deal(asked)
-  const { dealCid = '' } = (await network.find('round 1')) ?? {}
-  t.ok((await bytesOf(network, dealCid, packedFile(asked))).equals(content('round 1', 100_000)))
-})
-
-t.test('the providers of a new network', async (t) => {
-  const folder = temporaryFolder(t)
-  const first = await open(t, folder, { providers: undefined })
-  const providers = await first.providers()
-  t.ok(providers.length >= 6)
-  t.same(
-    providers.map(({ minerId }) => minerId),
-    catalogue.map(({ minerId }) => minerId),
-  )
-  t.same(Object.keys(providers[0] ?? {}).sort(), [
-    'contactInfo',
-    'location',
-    'maxPieceSize',
-    'minPieceSize',
-    'minerId',
-    'offlineDealAvailable',
-    'price',
-    'score',
-    'status',
-    'verifiedPrice',
-  ])
-  t.same(readdirSync(join(folder, 'providers')).length, providers.length)
-  await first.stop()
-  const second = await open(t, folder, { providers: [{ ...provider, minerId: 't01000', price: '7' }, provider] })
-  const now = await second.providers()
-  t.same(now.slice(0, -1), providers, 'those of before, on their terms')
-  t.equal(now.at(-1)?.minerId, provider.minerId, 'and a new one')
-  for (const wrong of [
-    { minerId: '../x' },
-    { price: 'x' },
-    { verifiedPrice: 'x' },
-    { minPieceSize: 2 ** 23 },
-    { sealEpochs: 0 },
-  ]) {
-    await t.rejects(
-      open(t, temporaryFolder(t), { providers: [{ ...provider, ...wrong }] }),
-      RangeError,
-      JSON.stringify(wrong),
-    )
-  }
 })

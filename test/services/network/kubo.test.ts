@@ -10,21 +10,21 @@ import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { verifyProposal } from '../../../src/services/network/proposal.js'
+import { MiB } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'
 import { DealClient } from '../deal-client.js'
 import { start, startGateway } from '../gateway-client.js'
-import { fail, json, PEER_ID, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
-import { CHUNK_BYTES, folderCid } from './second-chunker.js'
+import { fail, json, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
 
 const commit = createCommit()
 
 const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
 
 /** Enough for a deal that is only made: the large file has two chunks. */
-const few = { 'a.txt': Buffer.from('a'), large: randomBytes(CHUNK_BYTES + 5), nothing: Buffer.alloc(0) }
-const folder = { 'a.txt': Buffer.from('a'), large: randomBytes(3 * CHUNK_BYTES + 5), nothing: Buffer.alloc(0) }
+const few = { 'a.txt': Buffer.from('a'), large: randomBytes(MiB + 5), nothing: Buffer.alloc(0) }
+const folder = { 'a.txt': Buffer.from('a'), large: randomBytes(3 * MiB + 5), nothing: Buffer.alloc(0) }
 
 interface Asked {
   readonly request: DealRequest
@@ -56,6 +56,12 @@ function ask(more: Partial<DealRequest> = {}, content: Record<string, Buffer> = 
     ...more,
   }
   return { request, packed, progress }
+}
+
+/** The root of a folder of these files. */
+async function rootOf(t: Test, content: Record<string, Buffer>): Promise<string> {
+  const target = join(temporaryFolder(t), 'deal.car')
+  return (await pack(ask({}, content).request.files(), { target, onFile: () => {} })).dataCid
 }
 
 interface Opening {
@@ -96,7 +102,12 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
 
   const { request, packed, progress } = ask({}, folder)
   const deal = await network.deal(request)
-  t.match(deal, { reference: request.reference, terms, dataCid: folderCid(folder), walletAddress: network.wallet })
+  t.match(deal, {
+    reference: request.reference,
+    terms,
+    dataCid: await rootOf(t, folder),
+    walletAddress: network.wallet,
+  })
   t.match(deal.pieceCid, /^baga6ea4sea/)
   t.equal(deal.endEpoch - deal.startEpoch, terms.duration)
   t.same([...new Set(progress.map(({ phase }) => phase))], ['Packing', 'Committing', 'Sending', 'Done'])
@@ -155,7 +166,7 @@ t.test('what the node may not be asked for', async (t) => {
   for (const [what, more, code, message] of cases) {
     await t.rejects(network.deal(ask(more).request), { name: 'NetworkError', code, message }, what)
   }
-  kubo.space = { RepoSize: 0, StorageMax: CHUNK_BYTES }
+  kubo.space = { RepoSize: 0, StorageMax: MiB }
   await t.rejects(
     network.deal(ask({ bytesTotal: 1 }).request),
     { code: 'TermsRefused' },
@@ -174,10 +185,16 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
   const network = await open(t, kubo)
   // For what says nothing: the others may take their time.
   const hasty = await open(t, kubo, { folder: temporaryFolder(t), timeoutMs: 2000, pinMs: 2000 })
-  const root = folderCid(few)
+  const root = await rootOf(t, few)
   const line = (Cid: string, PinErrorMsg = ''): string =>
     `${JSON.stringify({ Root: { Cid: { '/': Cid }, PinErrorMsg } })}\n`
-  type Case = [string, Parameters<typeof kubo.scripts.set>[1], RegExp]
+  const answered =
+    (body: string | Buffer): Script =>
+    async ({ request }, response) => {
+      await wholeOf(request)
+      response.end(body)
+    }
+  type Case = [string, Script, RegExp]
   const cases: Case[] = [
     ['an error', (_, response) => fail(response, 'disk is full'), /disk is full/],
     [
@@ -198,44 +215,13 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
     ],
     [
       'a root that could not be pinned',
-      async ({ request }, response) => {
-        await wholeOf(request)
-        response.end(line(root, 'block not found'))
-      },
+      answered(line(root, 'block not found')),
       /could not pin the CAR: block not found/,
     ],
-    [
-      'another root',
-      async ({ request }, response) => {
-        await wholeOf(request)
-        response.end(line('bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'))
-      },
-      /did not accept/,
-    ],
-    [
-      'no root',
-      async ({ request }, response) => {
-        await wholeOf(request)
-        response.end('{"Stats":{"BlockCount":1,"BlockBytesCount":2}}\n')
-      },
-      /did not accept/,
-    ],
-    [
-      'no JSON',
-      async ({ request }, response) => {
-        await wholeOf(request)
-        response.end('<html>')
-      },
-      /did not accept/,
-    ],
-    [
-      'too much of an answer',
-      async ({ request }, response) => {
-        await wholeOf(request)
-        response.end(Buffer.alloc(1_000_000, ' '))
-      },
-      /more than 65536 bytes/,
-    ],
+    ['another root', answered(line('bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku')), /did not accept/],
+    ['no root', answered('{"Stats":{"BlockCount":1,"BlockBytesCount":2}}\n'), /did not accept/],
+    ['no JSON', answered('<html>'), /did not accept/],
+    ['too much of an answer', answered(Buffer.alloc(1_000_000, ' ')), /more than 65536 bytes/],
     ['a lost connection', ({ request }) => void request.destroy(), /cannot be reached/],
     ['a page', (_, response) => void response.writeHead(502).end('<html>Bad Gateway</html>'), /answers 502/],
     ['nothing read, nothing said', () => sleep(10), /no data in either direction for 2 seconds/],
@@ -283,8 +269,8 @@ t.test('bytes that are not those of the deal', async (t) => {
   const [small, large, nothing] = packed
   if (small === undefined || large === undefined || nothing === undefined) assert.fail()
   const damaged = Buffer.from(folder.large)
-  damaged[CHUNK_BYTES + 7] = (damaged[CHUNK_BYTES + 7] ?? 0) ^ 1
-  type Case = [string, Parameters<typeof kubo.scripts.set>[1], { code: string; message?: RegExp | string }]
+  damaged[MiB + 7] = (damaged[MiB + 7] ?? 0) ^ 1
+  type Case = [string, Script, { code: string; message?: RegExp | string }]
   const cases: Case[] = [
     ['damaged', (_, response) => stream(response, [damaged]), { ...notRetrievable, message: /not those of the block/ }],
     ['cut', (_, response) => stream(response, [folder.large.subarray(0, -1)]), notRetrievable],
@@ -301,7 +287,7 @@ t.test('bytes that are not those of the deal', async (t) => {
         stream(
           response,
           (function* () {
-            yield folder.large.subarray(0, 2 * CHUNK_BYTES)
+            yield folder.large.subarray(0, 2 * MiB)
             throw new Error('block was lost')
           })(),
         ),
@@ -310,7 +296,7 @@ t.test('bytes that are not those of the deal', async (t) => {
     [
       'a lost connection',
       (_, response) => {
-        response.write(folder.large.subarray(0, CHUNK_BYTES))
+        response.write(folder.large.subarray(0, MiB))
         setTimeout(() => response.socket?.destroy(), 50)
       },
       unavailable,
@@ -320,7 +306,7 @@ t.test('bytes that are not those of the deal', async (t) => {
     ['nothing', () => sleep(10), { ...notRetrievable, message: /no data in either direction/ }],
     [
       'nothing more',
-      (_, response) => void response.write(folder.large.subarray(0, CHUNK_BYTES)),
+      (_, response) => void response.write(folder.large.subarray(0, MiB)),
       { ...notRetrievable, message: /no data in either direction/ },
     ],
   ]
@@ -347,7 +333,7 @@ t.test('bytes that are not those of the deal', async (t) => {
   const node = kubo.blocks.get(large.cid) ?? assert.fail()
   kubo.blocks.set(large.cid, Buffer.concat([node, Buffer.from('x')]))
   await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /other bytes/ }, 'a node')
-  kubo.blocks.set(large.cid, randomBytes(3 * CHUNK_BYTES))
+  kubo.blocks.set(large.cid, randomBytes(3 * MiB))
   await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /more than/ }, 'a huge one')
   kubo.blocks.delete(large.cid)
   await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /not found/ }, 'none')
@@ -365,22 +351,6 @@ t.test('bytes that are not those of the deal', async (t) => {
   // The others may take their time.
   const hasty = await open(t, kubo, { folder: network.folder, timeoutMs: 2000 })
   for (const one of silences) await fails(hasty, one)
-})
-
-t.test('a reader that takes its time is waited for', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  const network = await open(t, kubo, { timeoutMs: 2000 })
-  const content = randomBytes(20 * CHUNK_BYTES)
-  const { request, packed } = ask({}, { content })
-  const { dealCid } = await network.deal(request)
-  const [file] = packed
-  if (file === undefined) assert.fail()
-  let given = 0
-  for await (const chunk of network.retrieve(dealCid, file)) {
-    if (given === 0) await sleep(4000)
-    given += chunk.length
-  }
-  t.equal(given, content.length)
 })
 
 t.test('a node that is down, locked or none at all', async (t) => {
@@ -403,7 +373,7 @@ t.test('a node that is down, locked or none at all', async (t) => {
   t.match(await later.providers(), [{ minerId: PEER_ID, status: 'Offline' }], 'also in a later life')
 
   await kubo.listen(port)
-  const answers: [string, Parameters<typeof kubo.scripts.set>[1], RegExp][] = [
+  const answers: [string, Script, RegExp][] = [
     ['credentials', (_, response) => void response.writeHead(401).end(), /401: it requires other credentials/],
     ['a refusal', (_, response) => void response.writeHead(403).end('403 - Forbidden'), /403: it refuses/],
     ['another server', (_, response) => void response.writeHead(404).end('{}'), /404: there is no RPC/],
@@ -425,62 +395,11 @@ t.test('a node that is down, locked or none at all', async (t) => {
   t.match(await login.providers(), [{ status: 'Active' }], 'with name and password')
 })
 
-t.test('pins are taken back when no deal needs them', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  let now = Date.now()
-  const options = { now: () => now }
-  const first = await open(t, kubo, options)
-  const { folder: home } = first
-  const short = await first.deal(ask({ terms: { ...terms, duration: 10 } }).request)
-  const long = await first.deal(ask({ terms: { ...terms, duration: 1000 } }).request)
-  t.equal(short.dataCid, long.dataCid)
-  const foreign = { file: randomBytes(10) }
-  kubo.pinned.add(folderCid(foreign))
-  await first.deal(ask({ terms: { ...terms, duration: 10 } }, foreign).request)
-  await first.stop()
-
-  now += 20 * 30_000
-  const second = await open(t, kubo, { ...options, folder: home })
-  t.equal((await second.status(short.dealCid)).state, 'StorageDealExpired')
-  t.equal((await second.status(long.dealCid)).state, 'StorageDealActive')
-  await second.stop()
-  t.same([...kubo.pinned].sort(), [short.dataCid, folderCid(foreign)].sort(), 'one that another deal needs stays')
-
-  now += 2000 * 30_000
-  kubo.scripts.set('pin/rm', (_, response) => fail(response, 'busy'))
-  const third = await open(t, kubo, { ...options, folder: home })
-  await until('a pin is removed', () => kubo.calls.includes('pin/rm'))
-  await third.stop()
-  t.ok(kubo.pinned.has(short.dataCid), 'what the node does not do')
-  kubo.scripts.clear()
-  const fourth = await open(t, kubo, { ...options, folder: home })
-  await until('the pin of the expired deal is gone', () => !kubo.pinned.has(short.dataCid))
-  t.same([...kubo.pinned], [folderCid(foreign)], 'is done the next time, and what was pinned before the deals stays')
-
-  kubo.scripts.set('dag/import', async (_, response, proceed) => {
-    await proceed()
-    response.destroy()
-  })
-  kubo.scripts.set('pin/rm', (_, response) => fail(response, 'busy'))
-  const content = { file: randomBytes(10) }
-  kubo.scripts.set('dag/import', async ({ request }, response) => {
-    await wholeOf(request)
-    kubo.pinned.add(folderCid(content))
-    response.socket?.destroy()
-  })
-  await t.rejects(fourth.deal(ask({}, content).request), unavailable)
-  t.ok(kubo.pinned.has(folderCid(content)), 'what was pinned for a deal that did not come about')
-  await fourth.stop()
-  kubo.scripts.clear()
-  await open(t, kubo, { ...options, folder: home })
-  await until('the pin of the folder is gone', () => !kubo.pinned.has(folderCid(content)))
-  t.pass('is taken back later')
-})
-
 t.test('a crash after any step leaves each deal made once, and no pin that is not needed', async (t) => {
   const kubo = await ScriptedKubo.start(t)
   const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
-  kubo.pinned.add(folderCid(foreign))
+  const foreignRoot = await rootOf(t, foreign)
+  kubo.pinned.add(foreignRoot)
   const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [few, 1000] } as const
   const order = (network: Network, reference: keyof typeof orders) => {
     const [content, duration] = orders[reference]
@@ -519,7 +438,7 @@ t.test('a crash after any step leaves each deal made once, and no pin that is no
     for (const root of pinned) node.pinned.add(root)
     for (const [cid, block] of blocks) node.blocks.set(cid, block)
     const network = await open(t, node, { folder: home, now: () => now })
-    const needed = new Set([folderCid(foreign)])
+    const needed = new Set([foreignRoot])
     for (const [reference, dealCid] of known) {
       const found = await network.find(reference)
       if (dealCid !== undefined) t.equal(found?.dealCid, dealCid)
@@ -533,23 +452,6 @@ t.test('a crash after any step leaves each deal made once, and no pin that is no
     t.same([...node.pinned].sort(), [...needed].sort())
     await node.close()
   }
-})
-
-t.test('many deals at once, some of the same content', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  const network = await open(t, kubo)
-  const contents = [1, 2, 3].map((value) => ({ file: Buffer.alloc(1000, value) }))
-  let calls = 0
-  kubo.scripts.set('dag/import', async (_, response, proceed) => {
-    if (++calls % 3 === 0) return fail(response, 'no')
-    await proceed()
-  })
-  const results = await Promise.allSettled(
-    Array.from({ length: 12 }, (_, at) => network.deal(ask({}, contents[at % 3]).request)),
-  )
-  const made = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.dataCid] : []))
-  t.equal(made.length, 8)
-  t.same([...kubo.pinned].sort(), [...new Set(made)].sort())
 })
 
 t.test('a gateway over a Kubo node backs a bucket up, gives its copies up and brings them back', async (t) => {
@@ -573,30 +475,4 @@ t.test('a gateway over a Kubo node backs a bucket up, gives its copies up and br
     t.ok((await client.gateway.get('bucket', key)).body.equals(body), `${key} is back`)
   }
   await t.rejects(start(temporaryFolder(t), {}, { kubo: kubo.url, control: true }), /cannot be controlled/)
-})
-
-const { KUBO_API } = process.env
-t.test('a real node', { skip: KUBO_API === undefined && 'KUBO_API names none' }, async (t) => {
-  const folder = t.testdir()
-  const network = await openKuboNetwork({
-    url: KUBO_API ?? '',
-    folder,
-    pack,
-    commit,
-    log: silentLog,
-    timeoutMs: 30_000,
-  })
-  t.teardown(() => network.stop())
-  const [provider] = await network.providers()
-  if (provider === undefined) assert.fail()
-  const content = { small: randomBytes(10), empty: Buffer.alloc(0), large: randomBytes(20 * CHUNK_BYTES + 1) }
-  const { request, packed } = ask({ terms: { ...terms, minerId: provider.minerId, duration: 1 } }, content)
-  const deal = await network.deal(request)
-  t.match(await network.status(deal.dealCid), { state: 'StorageDealActive', message: '' })
-  for (const file of packed) {
-    const bytes = await collect(network.retrieve(deal.dealCid, file))
-    t.ok(bytes.equals(content[file.path[0] as keyof typeof content]), file.path.join('/'))
-  }
-  const absent = { path: ['x'], size: 5, cid: 'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e' }
-  await t.rejects(collect(network.retrieve(deal.dealCid, absent, AbortSignal.timeout(5000))))
 })

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as dagCbor from '@ipld/dag-cbor'
-import { DatabaseSync } from '@photostructure/sqlite'
 import { CID } from 'multiformats/cid'
 import * as digest from 'multiformats/hashes/digest'
 import t, { type Test } from 'tap'
@@ -157,37 +156,6 @@ t.test('only a whole CAR with one root is one', async (t) => {
   await t.rejects(network.offline.inspect(car.file), refused)
 })
 
-t.test('packing that fails leaves no CAR', async (t) => {
-  const { network, folder } = await scene(t)
-  const target = join(folder, 'failed.car')
-  const asked = ask('x', { x: content('x', 100) }, { onFile: () => Promise.reject(new Error('no')) })
-  await t.rejects(network.pack({ ...asked, target }), { message: 'no' })
-  t.notOk(existsSync(target))
-})
-
-t.test('a data folder of the version before opens', async (t) => {
-  const folder = join(temporaryFolder(t), 'network')
-  mkdirSync(folder)
-  const network = await open(t, folder, { providers })
-  const asked = ask('online')
-  const { dealCid } = await network.deal(asked)
-  await network.stop()
-  const db = new DatabaseSync(join(folder, 'network.db'))
-  db.exec(`
-    DROP INDEX deals_in_sums;
-    DROP INDEX deals_waiting;
-    ALTER TABLE deals DROP COLUMN waiting;
-    ALTER TABLE deals DROP COLUMN active_epoch;
-    CREATE INDEX deals_in_sums ON deals (miner_id, verified_deal, custody IS NOT NULL, piece_size, price);
-  `)
-  db.close()
-  const later = await open(t, folder, { providers })
-  await later.control.advance(10)
-  t.equal((await later.status(dealCid)).state, 'StorageDealActive')
-  t.ok((await bytesOf(later, dealCid, packedFile(asked))).equals(content('online', 3000)))
-  t.match(later.dealTotals(), [{ deals: 1, price: 5n * 10n ** 17n }])
-})
-
 t.test('addresses are Filecoin’s', (t) => {
   // The published vector of go-address.
   const publicKey = Buffer.from(
@@ -211,21 +179,8 @@ t.test('amounts', (t) => {
   t.equal(parseFil('0'), 0n)
   t.equal(parseFil('0.000005'), 5_000_000_000_000n)
   t.equal(parseFil('12.000000000000000001'), 12_000_000_000_000_000_001n)
-  for (const wrong of [
-    '',
-    '.5',
-    '5.',
-    '-1',
-    '+1',
-    '1e-6',
-    '0x1',
-    ' 1',
-    '1,5',
-    '0.0000000000000000001',
-    '12345678901',
-  ]) {
+  for (const wrong of ['', '.5', '5.', '-1', '1e-6', '0x1', '1,5', '0.0000000000000000001', '12345678901'])
     t.equal(parseFil(wrong), undefined, JSON.stringify(wrong))
-  }
   for (const text of ['0', '1', '0.000005', '10', '12.000000000000000001']) {
     t.equal(formatFil(parseFil(text) ?? -1n), text)
   }

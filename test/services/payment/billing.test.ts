@@ -1,14 +1,11 @@
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { decodeJwt, SignJWT } from 'jose'
 import t from 'tap'
-import { openDatabase, Writer } from '../../../src/services/database.js'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
-import { EmbeddedPayments } from '../../../src/services/payment/embedded-payments.js'
-import { migrate } from '../../../src/services/payment/store.js'
 import { check, type Shape } from '../platform/tasks/shapes.js'
+import { balance, withBook } from './payer.js'
 import { type Keys, NETWORK, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
-
-const LOCK_EPOCHS = 6 * 2880
 
 const offlineDeal: Shape = {
   id: 'integer',
@@ -159,29 +156,8 @@ async function clientOf(scene: PaymentScene, variant: 'a' | 'b'): Promise<Client
   }
 }
 
-/** Uses the ledger beside the running service. */
-async function withLedger<T>(
-  scene: PaymentScene,
-  use: (payments: EmbeddedPayments, db: Db) => Promise<T> | T,
-): Promise<T> {
-  const db = openDatabase(join(scene.folder, 'payment.db'), '', migrate)
-  const writer = new Writer(db)
-  try {
-    const id = db.prepare("SELECT value FROM settings WHERE name = 'id'").get().value as Uint8Array
-    return await use(new EmbeddedPayments(db, writer, Buffer.from(id).toString('hex')), db)
-  } finally {
-    writer.close()
-    db.close()
-  }
-}
-
-type Db = ReturnType<typeof openDatabase>
-
-const fund = (scene: PaymentScene, { keys }: Client, amount: bigint): Promise<string> =>
-  withLedger(scene, (payments) => payments.fund(keys.address, amount, keys.address, 0))
-
-const balance = (scene: PaymentScene, { keys }: Client): Promise<bigint> =>
-  withLedger(scene, (payments) => payments.balance(keys.address))
+const fund = (scene: PaymentScene, { keys }: Client, amount: bigint): Promise<void> =>
+  withBook(scene, (book) => book.fund(keys.address, amount))
 
 for (const variant of ['a', 'b'] as const) {
   t.test(`variant ${variant}: each row has the members and types of the interface`, async (t) => {
@@ -222,7 +198,7 @@ for (const variant of ['a', 'b'] as const) {
     const empty = await row(`/storage/deal/detail/0?source_file_upload_id=${id}`, detail)
     t.match(empty.source_file_upload_deal, { deal_id: 0, w_cid: wCid, locked_fee: info.pay_amount, unlocked: false })
     t.same(await row('/storage/deal/log/1', log), { offline_deal_log: [] })
-    await withLedger(scene, (_, db) => addDeal(db, id))
+    addDeal(scene, id)
     const [shown] = (await row(`/storage/tasks/deals?${query}`, uploads)).source_file_upload
     t.match(shown, { car_file_id: 1, payload_cid: 'bafycar', offline_deal: [{ deal_id: 77, miner_id: 1000 }] })
     const full = await row(`/storage/deal/detail/77?source_file_upload_id=${id}`, detail)
@@ -254,7 +230,8 @@ for (const variant of ['a', 'b'] as const) {
 }
 
 /** A deal as the network could have made it, of the upload. */
-function addDeal(db: Db, upload: number): void {
+function addDeal({ folder }: PaymentScene, upload: number): void {
+  const db = new DatabaseSync(join(folder, 'payment.db'))
   db.exec(`
     INSERT INTO cars (payload_cid, size, created, created_epoch) VALUES ('bafycar', 100, 1, 1);
     INSERT INTO offline_deals (car, deal_id, deal_cid, piece_cid, piece_size, miner_fid, client, verified, price,
@@ -265,6 +242,7 @@ function addDeal(db: Db, upload: number): void {
       VALUES (1, 'StorageDealCheckForAcceptance', 'Provider state: StorageDealPublish', 1);
     UPDATE uploads SET car = 1 WHERE id = ${upload};
   `)
+  db.close()
 }
 
 t.test('a wallet sees and pays only what is its own', async (t) => {
@@ -273,7 +251,7 @@ t.test('a wallet sees and pays only what is its own', async (t) => {
   const { id, wCid, price } = await owner.upload('a.txt', 'a')
   await fund(scene, owner, price)
   await fund(scene, stranger, 10n * price)
-  await withLedger(scene, (_, db) => addDeal(db, id))
+  addDeal(scene, id)
   const address = owner.keys.address
   const paths: readonly [string, number][] = [
     [`/storage/tasks/deals?wallet_address=${address}`, 403],
@@ -324,26 +302,6 @@ t.test('payments that are refused move nothing', async (t) => {
   const all = await Promise.all(Array.from({ length: 10 }, () => client.pay(wCid, price)))
   t.ok(all.every(({ json }) => json.data.pay_tx_hash === first.json.data.pay_tx_hash))
   t.equal(await balance(scene, client), 2n * price, 'it is paid once')
-})
-
-t.test('a payment without a deal in time comes back', async (t) => {
-  const scene = await startPaymentScene(t)
-  const client = await clientOf(scene, 'a')
-  const { wCid, price } = await client.upload('a.txt', 'a')
-  await fund(scene, client, price)
-  await client.pay(wCid, price)
-  const status = async (at: PaymentScene) => {
-    const { json } = await at.call('GET', '/api/v1/storage/tasks/deals', { token: client.token })
-    return json.data.source_file_upload[0].status
-  }
-  await scene.network.control.advance(LOCK_EPOCHS - 1)
-  t.equal(await status(scene), 'Processing')
-  await scene.network.control.advance(1)
-  t.equal(await status(scene), 'Refunded')
-  t.equal(await balance(scene, client), price)
-  const again = await scene.restart()
-  t.equal(await status(again), 'Refunded')
-  t.same(await withLedger(again, (payments) => payments.sums()), { balances: 0n, entries: 0n })
 })
 
 t.test('pages and orders of lists', async (t) => {

@@ -11,7 +11,6 @@ import type { ChainNode } from '../../../src/services/payment/chain/node.js'
 import { LockTable } from '../../../src/services/payment/ledger.js'
 import { migrate } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { afterEachStep, CrashImages } from '../crash-images.js'
 
 t.setTimeout(300_000)
 
@@ -151,67 +150,6 @@ t.test('whatever reorganisations came, the end is that of reading the last chain
     }),
     { numRuns: 60 },
   )
-})
-
-t.test('a crash after any step loses nothing and repeats nothing', async (t) => {
-  const chain = new ScriptedChain()
-  const folder = temporaryFolder(t)
-  const crashes = new CrashImages(folder, temporaryFolder(t))
-  const images: string[] = []
-  const first = openFolder(folder, chain)
-  t.teardown(() => first.close())
-  const look = (): void => {
-    const image = crashes.take()
-    if (image !== undefined) images.push(image)
-  }
-  await afterEachStep(look, async () => {
-    const lock = (wCid: string): Told => ({ kind: 'lock', wCid, amount: 20n })
-    chain.mine([lock('a'), lock('b')])
-    chain.mine([{ kind: 'unlock', wCid: 'a', amount: 5n }])
-    for (let n = 0; n < 2; n++) chain.mine([])
-    await first.read()
-    chain.mine([{ kind: 'refund', wCid: 'a', amount: 15n }, lock('c')])
-    for (let n = 0; n < 2; n++) chain.mine([])
-    await first.read()
-    chain.drop(6)
-    chain.mine([lock('b'), { kind: 'refund', wCid: 'b', amount: 20n }])
-    for (let n = 0; n < 8; n++) chain.mine([])
-    await first.read()
-  })
-  t.ok(images.length >= 4, `${images.length} images`)
-  for (const image of images) {
-    const again = openFolder(image, chain)
-    await again.read()
-    t.same(again.state(), first.state())
-    again.close()
-  }
-})
-
-t.test('what does not come back was unlocked, by a contract that does not tell it', async (t) => {
-  const chain = new ScriptedChain()
-  const folder = openFolder(temporaryFolder(t), chain)
-  t.teardown(() => folder.close())
-  const settle = async (...events: readonly Told[]): Promise<void> => {
-    chain.mine(events)
-    for (let n = 0; n < CONFIRMATIONS; n++) chain.mine([])
-    await folder.read()
-  }
-  await settle(...['a', 'b', 'c'].map((wCid) => ({ kind: 'lock', wCid, amount: 20n }) as const))
-  await settle({ kind: 'refund', wCid: 'a', amount: 15n }, { kind: 'refund', wCid: 'b', amount: 20n })
-  t.match(folder.state(), {
-    uploads: [{ status: 'Paid' }, { status: 'Refunded' }, { status: 'Paid' }],
-    locks: [
-      { unlocked: 5, unlocked_at: 4, refunded: 15, is_open: 0 },
-      { unlocked: 0, unlocked_at: 0, refunded: 20, is_open: 0 },
-      { is_open: 1 },
-    ],
-  })
-  chain.drop(CONFIRMATIONS + 1)
-  await settle()
-  t.match(folder.state(), {
-    uploads: [{ status: 'Paid' }, { status: 'Paid' }, { status: 'Paid' }],
-    locks: [{ unlocked: 0, unlocked_at: 0, refunded: 0, is_open: 1 }, { is_open: 1 }, { is_open: 1 }],
-  })
 })
 
 t.test(

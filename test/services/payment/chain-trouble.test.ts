@@ -1,11 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { secp256k1 } from '@noble/curves/secp256k1.js'
-import fc from 'fast-check'
 import t from 'tap'
-import { recoverMessageAddress } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
-import { signerOfText } from '../../../src/services/payment/addresses.js'
 import { readAbi } from '../../../src/services/payment/chain/abi.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
@@ -13,7 +8,7 @@ import { EvmNode, type Fault } from './chain/evm-node.js'
 import { PaymentContract } from './chain/payment-contract.js'
 import { startChainScene, walletOn } from './chain-scene.js'
 import { payerOf } from './payer.js'
-import { newKeys, startPaymentScene } from './payment-client.js'
+import { startPaymentScene } from './payment-client.js'
 
 t.setTimeout(300_000)
 
@@ -132,24 +127,4 @@ t.test('a key of the URL is in no log and no message', async (t) => {
   await payment.payment.stop()
   t.notMatch(lines.join('\n'), 'secret-key')
   t.notMatch(lines.join('\n'), node.url)
-})
-
-t.test('signatures of nonces are those of another implementation', async (_t) => {
-  const nonce = fc.bigInt({ min: 0n, max: 2n ** 130n }).map(String)
-  const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).filter((bytes) => secp256k1.utils.isValidSecretKey(bytes))
-  await fc.assert(
-    fc.asyncProperty(nonce, key, async (text, secretKey) => {
-      const account = privateKeyToAccount(`0x${Buffer.from(secretKey).toString('hex')}`)
-      const keys = newKeys(secretKey)
-      const theirs = await account.signMessage({ message: text })
-      const ours = keys.sign(text) as `0x${string}`
-      return (
-        account.address.toLowerCase() === keys.address &&
-        signerOfText(text, theirs) === keys.address &&
-        (await recoverMessageAddress({ message: text, signature: ours })) === account.address &&
-        ours === theirs
-      )
-    }),
-    { numRuns: 200 },
-  )
 })

@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap'
-import { inUnits } from '../../../src/services/payment/embedded-payments.js'
 import { until } from '../../support/waiting.js'
 import { EvmNode } from './chain/evm-node.js'
 import { PaymentContract } from './chain/payment-contract.js'
@@ -45,39 +44,6 @@ t.test('a payment on the chain counts when it is confirmed', async (t) => {
   t.match(order.json.message, 'lockTokenPayment')
 })
 
-t.test('a paid upload becomes a deal, which is unlocked on the chain, and the rest comes back', async (t) => {
-  const scene = await startChainScene(t, { withPlatform: true })
-  const { node, contract, payment } = scene
-  const wallet = await walletOn(scene)
-  const first = await wallet.upload('a.txt', 'a'.repeat(300_000))
-  await contract.lock(wallet.secretKey, { id: first.wCid, amount: PAID })
-  await node.mineEmpty(2)
-  await until('the deal is active', async () => {
-    await payment.network.control.advance(10)
-    const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
-    return rows[0].offline_deal[0]?.status === 'Active'
-  })
-  await contract.unlock(first.wCid, 150_000n)
-  const unlocked = await contract.unlock(first.wCid, 50_000n)
-  await node.mineEmpty(2)
-  await until('the bill has it', async () => {
-    const { billing } = (await wallet.payer.get('/billing')) as Row
-    return billing[0].unlock_amount === '200000'
-  })
-  t.equal(await wallet.status(first.id), 'Processing', 'the rest is not back')
-  await contract.refund(first.wCid)
-  await node.mineEmpty(2)
-  await pass(payment, wallet.payer, 'Success')
-  const deal = await until('the deal is settled', async () => {
-    const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
-    return rows[0].offline_deal.find(({ status }: Row) => status === 'Success')
-  })
-  t.equal(deal.tx_hash_unlock, unlocked)
-  t.equal(await contract.balance(wallet.address), COINS - 200_000n)
-  t.equal(await contract.balance(contract.recipient), 200_000n)
-  t.equal(await contract.balance(contract.address), 0n)
-})
-
 const bill = async (wallet: ChainPayer): Promise<Row> => ((await wallet.payer.get('/billing')) as Row).billing[0]
 
 /** An upload that is paid on the chain, and whose deal is active. */
@@ -95,6 +61,26 @@ async function withActiveDeal(t: Test) {
   })
   return { ...scene, wallet, upload }
 }
+
+t.test('a paid upload becomes a deal, which is unlocked on the chain, and the rest comes back', async (t) => {
+  const { node, contract, payment, wallet, upload } = await withActiveDeal(t)
+  await contract.unlock(upload.wCid, 150_000n)
+  const unlocked = await contract.unlock(upload.wCid, 50_000n)
+  await node.mineEmpty(2)
+  await until('the bill has it', async () => (await bill(wallet)).unlock_amount === '200000')
+  t.equal(await wallet.status(upload.id), 'Processing', 'the rest is not back')
+  await contract.refund(upload.wCid)
+  await node.mineEmpty(2)
+  await pass(payment, wallet.payer, 'Success')
+  const deal = await until('the deal is settled', async () => {
+    const { source_file_upload: rows } = (await wallet.payer.get('/storage/tasks/deals')) as Row
+    return rows[0].offline_deal.find(({ status }: Row) => status === 'Success')
+  })
+  t.equal(deal.tx_hash_unlock, unlocked)
+  t.equal(await contract.balance(wallet.address), COINS - 200_000n)
+  t.equal(await contract.balance(contract.recipient), 200_000n)
+  t.equal(await contract.balance(contract.address), 0n)
+})
 
 t.test('a payment that is used up without an event is settled', async (t) => {
   const { node, contract, payment, wallet, upload } = await withActiveDeal(t)
@@ -237,7 +223,7 @@ async function startWith(t: Test, decimals: number): Promise<ChainScene> {
 
 t.test('a token with 18 decimals: amounts are exact, and sorted as numbers', async (t) => {
   const scene = await startWith(t, 18)
-  const { node, contract, payment } = scene
+  const { node, contract } = scene
   const wallet = await walletOn(scene)
   await contract.fund(wallet.secretKey, 10n ** 24n)
   const owed = async (id: number): Promise<bigint> =>
@@ -272,12 +258,6 @@ t.test('a token with 18 decimals: amounts are exact, and sorted as numbers', asy
   )
   const [first] = await bills('?order_by=unlock_amount')
   t.equal(first?.pay_amount, String(amounts.a))
-
-  const again = await payment.restart()
-  const { json } = await again.call('GET', '/api/v1/storage/source_file_upload/1', {
-    token: await again.signIn(wallet.payer.keys),
-  })
-  t.equal(json.data.pay_amount, String(price))
 })
 
 t.test('a token with 2 decimals: a price below its unit is one unit', async (t) => {
@@ -290,13 +270,6 @@ t.test('a token with 2 decimals: a price below its unit is one unit', async (t) 
   await wallet.untilStatus(id, 'Processing')
 })
 
-t.test('millionths in units', async (t) => {
-  t.equal(inUnits(3n, 6), 3n)
-  t.equal(inUnits(3n, 18), 3n * 10n ** 12n)
-  t.equal(inUnits(10_001n, 2), 2n)
-  t.equal(inUnits(1n, 0), 1n)
-})
-
 /** Uploads, locks a payment, and mines until it counts. */
 async function paid({ node, contract }: ChainScene, wallet: ChainPayer, name = 'a.txt') {
   const upload = await wallet.upload(name)
@@ -307,20 +280,6 @@ async function paid({ node, contract }: ChainScene, wallet: ChainPayer, name = '
 }
 
 const bills = async (wallet: ChainPayer): Promise<Row[]> => ((await wallet.payer.get('/billing')) as Row).billing
-
-t.test('a payment that vanishes before it is confirmed never counted', async (t) => {
-  const scene = await startChainScene(t)
-  const wallet = await walletOn(scene)
-  const { id, wCid } = await wallet.upload('a.txt')
-  await scene.contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
-  await scene.node.mineEmpty(1)
-  await untilRead(scene)
-  await scene.node.reorganise(2)
-  await scene.node.mineEmpty(3)
-  await untilRead(scene)
-  t.equal(await wallet.status(id), 'Pending')
-  t.same(await bills(wallet), [])
-})
 
 t.test('an upload whose payment vanishes is unpaid again, until it comes back', async (t) => {
   const scene = await startChainScene(t)
@@ -336,46 +295,6 @@ t.test('an upload whose payment vanishes is unpaid again, until it comes back', 
   await node.mineEmpty(2)
   await wallet.untilStatus(id, 'Processing')
   t.match(await bills(wallet), [{ pay_tx_hash: hash, pay_amount: String(PAID) }, { pay_tx_hash: before.hash }])
-})
-
-t.test('a refund that vanishes is taken back, also while the service does not run', async (t) => {
-  const scene = await startChainScene(t)
-  const { node, contract } = scene
-  const wallet = await walletOn(scene)
-  const { id, wCid } = await paid(scene, wallet)
-  await contract.refund(wCid)
-  await node.mineEmpty(2)
-  await wallet.untilStatus(id, 'Refunded')
-  await scene.payment.payment.stop()
-  await node.reorganise(3)
-  await node.mineEmpty(2)
-  const again = await scene.payment.restart()
-  const later = await walletFor(again, wallet.secretKey)
-  await later.untilStatus(id, 'Processing')
-  await contract.refund(wCid)
-  await node.mineEmpty(2)
-  await later.untilStatus(id, 'Refunded')
-})
-
-t.test('parts that were unlocked and vanish are locked again', async (t) => {
-  const scene = await startChainScene(t)
-  const { node, contract } = scene
-  const wallet = await walletOn(scene)
-  const { wCid } = await paid(scene, wallet)
-  const untilUnlocked = (amount: string) =>
-    until(`${amount} are unlocked`, async () => (await bills(wallet))[0]?.unlock_amount === amount)
-  await contract.unlock(wCid, 100_000n)
-  await node.mineEmpty(2)
-  await untilUnlocked('100000')
-  await contract.unlock(wCid, 200_000n)
-  await contract.unlock(wCid, 100_000n)
-  await node.mineEmpty(2)
-  await untilUnlocked('400000')
-  await node.reorganise(4)
-  await untilUnlocked('100000')
-  await contract.unlock(wCid, 50_000n)
-  await node.mineEmpty(2)
-  await untilUnlocked('150000')
 })
 
 t.test(

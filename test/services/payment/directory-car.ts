@@ -1,5 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CarWriter } from '@ipld/car'
+import * as pb from '@ipld/dag-pb'
+import { UnixFS } from 'ipfs-unixfs'
+import { CID } from 'multiformats/cid'
+import * as raw from 'multiformats/codecs/raw'
+import { sha256 } from 'multiformats/hashes/sha2'
 import type { Test } from 'tap'
 import { carInOrder } from '../../../src/services/network/pack/car/car-in-order.js'
 import { DagTree } from '../../../src/services/network/pack/dag/dag-names.js'
@@ -35,4 +41,54 @@ export async function directoryCar(
 
 async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   if (bytes.length > 0) yield bytes
+}
+
+export interface Block {
+  readonly cid: CID
+  readonly bytes: Uint8Array
+}
+
+export type Link = readonly [name: string, to: Block, size?: number]
+
+export async function carOf(roots: CID[], blocks: Iterable<Block>): Promise<Buffer<ArrayBuffer>> {
+  const { writer, out } = CarWriter.create(roots)
+  const written = (async () => {
+    for (const block of blocks) await writer.put(block)
+    await writer.close()
+  })()
+  const parts: Uint8Array[] = []
+  for await (const part of out) parts.push(part)
+  await written
+  return Buffer.concat(parts)
+}
+
+/** Any blocks, and CARs of them. */
+export class Dag {
+  readonly blocks = new Map<string, Block>()
+
+  async leaf(content: string | Uint8Array): Promise<Block> {
+    const bytes = Buffer.from(content)
+    return this.#add(bytes, raw.code)
+  }
+
+  async node(
+    type: 'file' | 'directory' | 'hamt-sharded-directory',
+    links: readonly Link[],
+    fanout?: bigint,
+  ): Promise<Block> {
+    const blockSizes = type === 'file' ? links.map(([, , size = 0]) => BigInt(size)) : undefined
+    const data = new UnixFS({ type, ...(blockSizes && { blockSizes }), ...(fanout && { fanout, hashType: 0x22n }) })
+    const Links = links.map(([Name, { cid }]) => ({ Name, Hash: cid, Tsize: 0 }))
+    return this.#add(pb.encode({ Data: data.marshal(), Links }), pb.code)
+  }
+
+  car(root: Block): Promise<Buffer<ArrayBuffer>> {
+    return carOf([root.cid], this.blocks.values())
+  }
+
+  async #add(bytes: Uint8Array, code: number): Promise<Block> {
+    const block = { cid: CID.createV1(code, await sha256.digest(bytes)), bytes }
+    this.blocks.set(block.cid.toString(), block)
+    return block
+  }
 }

@@ -3,22 +3,15 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
-import { silentLog } from '../../../src/services/log.js'
-import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
-import type { DealRequest } from '../../../src/services/network/network.js'
-import { createCommit, pack } from '../../../src/services/network/pack/index.js'
-import { gatewayUrl, NodeGateway } from '../../../src/services/payment/contents/open-node.js'
+import { gatewayUrl } from '../../../src/services/payment/contents/open-node.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { lastingPort } from '../../support/server/ports.js'
 import { until } from '../../support/waiting.js'
-import { fail, PEER_ID, ScriptedKubo } from '../network/scripted-kubo.js'
+import { fail, ScriptedKubo } from '../network/scripted-kubo.js'
 import { CAR_TYPE, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
 import { startPaymentScene } from './payment-client.js'
-
-const commit = createCommit()
 
 const imports = (kubo: ScriptedKubo): number => kubo.calls.filter((command) => command === 'dag/import').length
 
@@ -70,54 +63,6 @@ t.test('what was there before is added, and what goes is unpinned', async (t) =>
   t.ok(kubo.pinned.has(second.payload_cid), 'a pin of others stays')
 })
 
-t.test('a directory that is a content and in a deal has a pin for each', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  const options = { url: kubo.url, folder: temporaryFolder(t), pack, commit, log: silentLog }
-  const network = await openKuboNetwork(options)
-  t.teardown(() => network.stop())
-  const file = { path: ['a.txt'], size: 1, content: () => bytesOf('x') }
-  const request: DealRequest = {
-    reference: 'deal',
-    terms: { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true },
-    files: async function* () {
-      yield file
-    },
-    bytesTotal: 1,
-    onFile: () => {},
-  }
-  const { dealCid, dataCid } = await network.deal(request)
-  const scene = await startPaymentScene(t, {}, { kubo: kubo.url })
-  const payer = await payerOf(scene)
-  const { json } = await payer.upload('same.car', new Uint8Array(kubo.form?.car ?? []), CAR_TYPE)
-  const cid: string = json.data.payload_cid
-  t.ok(CID.parse(cid).toV1().equals(CID.parse(dataCid)), 'the same directory')
-  t.same([...kubo.pinned].sort(), [cid, dataCid].sort())
-  await scene.network.control.advance(30 * 2880)
-  const again = await scene.restart()
-  await again.call('GET', '/api/v1/storage/tasks/deals', { token: await again.signIn(payer.keys) })
-  await again.restart()
-  await until('the unpaid content is unpinned', () => !kubo.pinned.has(cid))
-  t.match(await network.status(dealCid), { state: 'StorageDealActive' }, 'the deal has its pin')
-})
-
-t.test('a content that the node refuses does not hold up the others', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  const scene = await startPaymentScene(t)
-  const payer = await payerOf(scene)
-  const refused: string = (await payer.upload('a.txt', 'refused')).json.data.payload_cid
-  const other: string = (await payer.upload('b.txt', 'taken')).json.data.payload_cid
-  let asked: string | null = null
-  kubo.scripts.set('pin/ls', ({ query }, _, proceed) => {
-    asked = query.get('arg')
-    return proceed()
-  })
-  kubo.scripts.set('dag/import', (_, response, proceed) =>
-    asked === refused ? fail(response, 'not this one') : proceed(),
-  )
-  await scene.restart({}, { kubo: kubo.url })
-  await until('the node has the other', () => kubo.pinned.has(other))
-})
-
 t.test('a node that does not name its gateway is not asked for each answer', async (t) => {
   const kubo = await ScriptedKubo.start(t)
   kubo.scripts.set('config', (_, response) => fail(response, 'busy'))
@@ -130,27 +75,6 @@ t.test('a node that does not name its gateway is not asked for each answer', asy
     t.match(deal, { source_file_upload_deal: { ipfs_url: json.data.ipfs_url } })
   }
   t.ok(kubo.calls.filter((command) => command === 'config').length < 6)
-
-  let now = 0
-  let asked = 0
-  let answer: () => Promise<string | undefined> = () => Promise.reject(new Error('down'))
-  const gateway = new NodeGateway(
-    () => {
-      asked++
-      return answer()
-    },
-    () => now,
-  )
-  t.same(await Promise.all([gateway.address(), gateway.address()]), [undefined, undefined])
-  now += 9999
-  t.equal(await gateway.address(), undefined)
-  t.equal(asked, 1, 'asked once')
-  answer = async () => 'http://192.0.2.7:8080'
-  now += 1
-  t.equal(await gateway.address(), 'http://192.0.2.7:8080')
-  now += 100_000
-  t.equal(await gateway.address(), 'http://192.0.2.7:8080')
-  t.equal(asked, 2)
 })
 
 t.test('the address of the gateway of a node', async (t) => {
@@ -168,10 +92,6 @@ t.test('the address of the gateway of a node', async (t) => {
     t.equal(gatewayUrl(address, rpc), url, address)
   }
 })
-
-async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
-  yield Buffer.from(text)
-}
 
 const kubo = spawnSync('ipfs', ['version', '--number']).stdout?.toString().trim()
 

@@ -12,7 +12,6 @@ import {
 import type { PaymentOrder } from '../../../src/services/payment/ledger.js'
 import { migrate } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { afterEachStep, CrashImages } from '../crash-images.js'
 
 const ID = 'ledger'
 const wallet = (n: number): string => `0x${String(n).padStart(40, '0')}`
@@ -105,30 +104,6 @@ t.test('coins in circulation are bounded', async (t) => {
   whole(t, payments)
 })
 
-t.test('64 payers at the same time', async (t) => {
-  const payments = start(t)
-  const payers = Array.from({ length: 64 }, (_, n) => n)
-  await Promise.all(payers.map((n) => payments.fund(wallet(n), 100n, `${n}`, 1)))
-  // Each has coins for two of its three payments, and pays each of them twice.
-  const results = await Promise.allSettled(
-    payers.flatMap((n) =>
-      ['a', 'b', 'c', 'a', 'b', 'c'].map((name) => payments.pay(order(`${n} ${name}`, 50n, wallet(n)))),
-    ),
-  )
-  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 64 * 4)
-  for (const n of payers) t.equal(payments.balance(wallet(n)), 0n)
-  await Promise.all(
-    payers.flatMap((n) => [
-      payments.unlock(`${n} a`, '1', 20n, 2),
-      payments.refund(`${n} a`, 3),
-      payments.refund(`${n} b`, 3),
-      payments.refund(`${n} b`, 3),
-    ]),
-  )
-  for (const n of payers) t.equal(payments.balance(wallet(n)), 80n)
-  whole(t, payments)
-})
-
 t.test('no order of steps makes or loses coins', async (t) => {
   const uploads = fc.constantFrom('a', 'b', 'c')
   const amounts = fc.bigInt(0n, 60n)
@@ -168,37 +143,4 @@ t.test('no order of steps makes or loses coins', async (t) => {
     }),
     { numRuns: 40 },
   )
-})
-
-t.test('a crash after any step leaves whole transfers', async (t) => {
-  const folder = temporaryFolder(t)
-  const crashes = new CrashImages(folder, temporaryFolder(t))
-  const { payments, stop } = openPayments(folder)
-  t.teardown(stop)
-  const images: { readonly image: string; readonly balance: bigint }[] = []
-  const look = (): void => {
-    const image = crashes.take()
-    if (image !== undefined) images.push({ image, balance: payments.balance(wallet(1)) })
-  }
-  const steps: readonly (() => Promise<unknown>)[] = [
-    () => payments.fund(wallet(1), 100n, 'a', 1),
-    () => payments.pay(order('x', 60n)),
-    () => payments.unlock('x', '1', 25n, 2),
-    () => payments.refund('x', 3),
-  ]
-  await afterEachStep(look, async () => {
-    for (const step of steps) await step()
-  })
-  t.equal(images.length, steps.length)
-  for (const { image, balance } of images) {
-    const opened = openPayments(image)
-    t.equal(opened.payments.balance(wallet(1)), balance, 'what was answered is there')
-    await opened.payments.fund(wallet(1), 100n, 'a', 1)
-    await opened.payments.pay(order('x', 60n))
-    await opened.payments.unlock('x', '1', 25n, 2)
-    await opened.payments.refund('x', 3)
-    t.equal(opened.payments.balance(wallet(1)), 75n, 'the steps can be repeated')
-    whole(t, opened.payments)
-    opened.stop()
-  }
 })

@@ -81,7 +81,7 @@ export function pass(scene: PaymentScene, client: Payer, status: string, epochs 
   })
 }
 
-export const balance = (scene: PaymentScene, { keys }: Payer): Promise<bigint> =>
+export const balance = (scene: PaymentScene, { keys }: Pick<Payer, 'keys'>): Promise<bigint> =>
   withBook(scene, (book) => book.balance(keys.address))
 
 export const sumOfLedger = (t: Test, scene: PaymentScene): Promise<boolean> =>

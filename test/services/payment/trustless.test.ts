@@ -1,12 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CarReader, CarWriter } from '@ipld/car'
-import * as pb from '@ipld/dag-pb'
-import { UnixFS } from 'ipfs-unixfs'
+import { CarReader } from '@ipld/car'
 import { CID } from 'multiformats/cid'
-import * as raw from 'multiformats/codecs/raw'
 import { identity } from 'multiformats/hashes/identity'
-import { sha256 } from 'multiformats/hashes/sha2'
 import t from 'tap'
 import { createPublicClient, encodeFunctionData, http, parseUnits, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -17,7 +13,7 @@ import { until } from '../../support/waiting.js'
 import { CHAIN_ID, EvmNode } from './chain/evm-node.js'
 import { PaymentContract } from './chain/payment-contract.js'
 import { type ChainPayer, untilRead, walletFor } from './chain-scene.js'
-import { CAR_TYPE, directoryCar } from './directory-car.js'
+import { CAR_TYPE, Dag, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
 import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
@@ -58,31 +54,6 @@ t.test('the gateway of contents, as the conformance cases of IPFS gateways ask',
     }
   })
 
-  await t.test('bytes of an entity', async (t) => {
-    const spans: readonly [string, number[]][] = [
-      ['0:*', [0, 1, 2, 3]],
-      ['0:0', [0, 1]],
-      [`${CHUNK}:*`, [0, 2, 1, 3]],
-      [`${CHUNK}:${CHUNK}`, [0, 2]],
-      [`${CHUNK - 1}:${CHUNK}`, [0, 1, 2]],
-      [`${CHUNK}:-101`, [0, 2, 1]],
-      ['-5:*', [0, 3]],
-      ['-9999999:-101', [0, 1, 2]],
-      ['5:4', [0]],
-      ['9999999:*', [0]],
-    ]
-    for (const [bytes, expected] of spans) {
-      t.same(await blocks(await car(`&dag-scope=entity&entity-bytes=${bytes}`)), expected, bytes)
-    }
-    const etags = await Promise.all(
-      ['', '&dag-scope=block', '&car-dups=y', '&entity-bytes=0:5', '&entity-bytes=0:6'].map(
-        async (query) => (await car(query)).headers.get('etag') ?? '',
-      ),
-    )
-    t.equal(new Set(etags).size, etags.length, 'other CARs have other entity tags')
-    t.ok(etags.every((etag) => etag.startsWith('W/"')))
-  })
-
   await t.test('CIDs that contain their content', async (t) => {
     const hello = CID.createV1(0x55, identity.digest(Buffer.from('hello'))).toString()
     const response = await get('bafkqabtimvwgy3yk/')
@@ -91,27 +62,6 @@ t.test('the gateway of contents, as the conformance cases of IPFS gateways ask',
     t.equal(await (await get(hello, { range: 'bytes=1-2' })).text(), 'el')
     const virtual = await get(hello, { accept: 'application/vnd.ipld.car; dups=y' })
     t.same(await blocks(virtual), [], 'such a block is never in a CAR')
-  })
-
-  await t.test('headers', async (t) => {
-    for (const response of [await get(cid), await get(cid, {}, 'OPTIONS')]) {
-      t.match(Object.fromEntries(response.headers), {
-        'access-control-allow-origin': '*',
-        'access-control-allow-methods': 'GET, HEAD, OPTIONS',
-        'access-control-allow-headers': /Content-Type.*Range.*User-Agent.*X-Requested-With/,
-        'access-control-expose-headers': /Content-Length, Content-Range.*Ipfs-Uri.*X-Chunked-Output.*X-Ipfs-Roots/,
-      })
-      await response.arrayBuffer()
-    }
-    t.equal((await get(cid, {}, 'OPTIONS')).status, 204)
-    t.equal((await get(cid, {}, 'HEAD')).headers.get('ipfs-uri'), `ipfs://${cid}`)
-    const named = await get(`${cid}?format=raw&filename=${encodeURIComponent('a"é.bin')}`, {}, 'HEAD')
-    t.equal(named.headers.get('content-disposition'), `attachment; filename="a__.bin"; filename*=UTF-8''a%22%C3%A9.bin`)
-    t.equal((await get(cid, { 'service-worker': 'script' })).status, 400)
-    t.equal((await get(cid, { 'if-none-match': '*' })).status, 304)
-    const part = await get(`${cid}?format=raw`, { range: 'bytes=0-3' })
-    t.equal(part.status, 206)
-    t.equal((await part.arrayBuffer()).byteLength, 4)
   })
 })
 
@@ -350,31 +300,13 @@ async function untilDenied(url: string): Promise<void> {
 
 /** A CAR of a directory with a file that consists of another file, which has two parts. */
 async function wrappedFile(size: number) {
-  const blocks: { cid: CID; bytes: Uint8Array }[] = []
-  const put = async (bytes: Uint8Array, code: number): Promise<CID> => {
-    const cid = CID.createV1(code, await sha256.digest(bytes))
-    blocks.push({ cid, bytes })
-    return cid
-  }
-  const node = (type: 'file' | 'directory', links: readonly (readonly [name: string, cid: CID, size: number])[]) => {
-    const blockSizes = type === 'file' ? links.map(([, , length]) => BigInt(length)) : []
-    const Links = links.map(([Name, Hash, Tsize]) => ({ Name, Hash, Tsize }))
-    return put(pb.encode({ Data: new UnixFS({ type, blockSizes }).marshal(), Links }), pb.code)
-  }
-  const parts = [await put(Buffer.alloc(size, 'a'), raw.code), await put(Buffer.alloc(size, 'b'), raw.code)]
-  const wrapped = await node(
+  const dag = new Dag()
+  const parts = [await dag.leaf(Buffer.alloc(size, 'a')), await dag.leaf(Buffer.alloc(size, 'b'))]
+  const wrapped = await dag.node(
     'file',
-    parts.map((cid) => ['', cid, size] as const),
+    parts.map((part) => ['', part, size]),
   )
-  const outer = await node('file', [['', wrapped, 2 * size]])
-  const root = await node('directory', [['file', outer, 2 * size]])
-  const { writer, out } = CarWriter.create([root])
-  const chunks: Uint8Array[] = []
-  const written = (async () => {
-    for (const block of blocks) await writer.put(block)
-    await writer.close()
-  })()
-  for await (const chunk of out) chunks.push(chunk)
-  await written
-  return { car: Buffer.concat(chunks), parts, wrapped }
+  const outer = await dag.node('file', [['', wrapped, 2 * size]])
+  const car = await dag.car(await dag.node('directory', [['file', outer]]))
+  return { car, parts: parts.map(({ cid }) => cid), wrapped: wrapped.cid }
 }

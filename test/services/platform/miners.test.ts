@@ -179,26 +179,6 @@ t.test('the owner of a provider says how it bids', async (t) => {
   t.same(kept.json.data, config, 'absent fields stay, also over a restart')
 })
 
-t.test('changes of a provider at the same time all stand', async (t) => {
-  const { call, signIn } = await startScene(t)
-  const token = await signIn()
-  const update = (fields: Record<string, string>) =>
-    call('POST', '/miner/info', { token, body: new URLSearchParams({ miner_fid: 't01001', ...fields }) })
-  for (let n = 0; n < 5; n++) {
-    const wanted = {
-      bid_mode: n % 2,
-      expected_sealing_time: 1000 + n,
-      start_epoch: 2000 + n,
-      auto_bid_task_per_day: 10 + n,
-      location: n % 2 === 0 ? 'Asia' : 'Africa',
-      offline_deal_available: n % 2 === 0,
-    }
-    const changes = Object.entries(wanted).map(([name, value]) => update({ [name]: String(value) }))
-    for (const { status } of await Promise.all(changes)) t.equal(status, 200)
-    t.match((await update({})).json.data, wanted)
-  }
-})
-
 t.test('what programs of providers call: their configuration, heartbeats and asks', async (t) => {
   const scene = await startScene(t)
   const { call, signIn } = scene

@@ -2,19 +2,19 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openDatabase } from '../../../src/services/database.js'
-import { Blocks } from '../../../src/services/http/body.js'
 import { type Services, startServices, startServicesInWorker } from '../../../src/services/index.js'
+import { platformLimits } from '../../../src/services/platform/limits.js'
 import { hashPassword } from '../../../src/services/platform/password.js'
 import { routes } from '../../../src/services/platform/routes.js'
 import { migrate } from '../../../src/services/platform/store.js'
+import { Uploads } from '../../../src/services/platform/uploads.js'
 import { Users } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Client } from '../gateway-client.js'
-import { holdRequest } from './held-request.js'
 import { type Call, send, startScene } from './platform-client.js'
-import { csvOf, formOf, PRIVATE, startTasks } from './tasks/task-scene.js'
 
 t.test('each answer is JSON with a status', async (t) => {
   const { call } = await startScene(t)
@@ -39,6 +39,15 @@ t.test('each answer is JSON with a status', async (t) => {
     [400, /percent-encoded/, 'POST', '/auth/login', { body: 'email=%ff', headers: form }],
     [400, /multipart/, 'POST', '/auth/login', { body: 'x', headers: { 'content-type': 'multipart/form-data' } }],
     [400, /multipart/, 'POST', '/auth/login', { body: '--b\r\ncontent', headers: multipart }],
+    [
+      400,
+      /multipart/,
+      'POST',
+      '/auth/login',
+      { body: part('; name="email"\r\nContent-Type: a/b; charset=no'), headers: multipart },
+    ],
+    [400, /multipart/, 'POST', '/auth/login', { body: part(''), headers: multipart }],
+    [400, /multipart/, 'POST', '/auth/login', { body: part('; filename="a.csv"'), headers: multipart }],
     [400, /at most 100 fields/, 'POST', '/auth/login', { body: new URLSearchParams(many(101)) }],
     [413, /at most 65536 bytes/, 'POST', '/auth/login', { body: { email: 'a'.repeat(70_000) } }],
     [415, /Send a body of the type/, 'POST', '/auth/login', { body: 'x', headers: { 'content-type': 'text/plain' } }],
@@ -57,6 +66,8 @@ t.test('each answer is JSON with a status', async (t) => {
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
+const part = (rest: string): string => `--b\r\nContent-Disposition: form-data${rest}\r\n\r\nx\r\n--b--\r\n`
+
 const multipart = { 'content-type': 'multipart/form-data; boundary=b' }
 
 function many(count: number): string {
@@ -70,19 +81,6 @@ t.test('the three encodings of a body mean the same', async (t) => {
   for (const body of [{ ...made }, new URLSearchParams({ ...made }), parts]) {
     t.match(await call('POST', '/auth/login', { body }), { status: 200, json: { status: 'success' } })
   }
-})
-
-t.test('bytes that are not HTTP are answered in JSON', async (t) => {
-  const { platform } = await startScene(t)
-  const ask = async (bytes: string) => {
-    const socket = connect(platform.port, '127.0.0.1').end(bytes)
-    const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n')
-    return { head, body }
-  }
-  const long = await ask(`POST /auth/login HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)
-  t.match(long.head, /^HTTP\/1\.1 431 /)
-  const wrong = await ask('POST /auth/login HTTP/1.1\r\nHost: a\r\nContent-Length: a\r\n\r\n')
-  t.match(wrong.head, /^HTTP\/1\.1 400 [\s\S]*Content-Type: application\/json/)
 })
 
 t.test('each endpoint has a row, of the interface and for API keys', async (t) => {
@@ -247,104 +245,47 @@ t.test('what stands in the way of a start', async (t) => {
   await services.stop()
 })
 
-t.test('in a thread of its own', async (t) => {
-  const data = temporaryFolder(t)
-  const services = await startServicesInWorker({ data, gateway: local, platform: local })
-  t.teardown(() => services.stop())
-  const token = await tokenOf(services, { ...(await services.platform?.makeFirstUser()) })
-  t.equal((await keyPair(services, token)).status, 200)
-  const none = await startServices({ data: join(data, 'other'), gateway: local })
-  t.teardown(() => none.stop())
-  t.equal(none.platform, undefined)
-  t.match(await keyPair(none, token), { status: 501, json: { message: /not implemented/ } })
-})
-
-const MULTIPART = { 'content-type': 'multipart/form-data; boundary=b' }
-
-function part(head: string): string {
-  return `--b\r\n${head}\r\n\r\nx\r\n--b--\r\n`
-}
-
-t.test('a part that the parser cannot read is refused', async (t) => {
-  const { call } = await startScene(t)
-  for (const head of [
-    'Content-Disposition: form-data; name="email"\r\nContent-Type: text/plain; charset=nope',
-    'Content-Disposition: form-data',
-    'Content-Disposition: form-data; filename="a.csv"',
-  ]) {
-    const answer = await call('POST', '/auth/login', { body: part(head), headers: MULTIPART })
-    t.match(answer, { status: 400, json: { status: 'fail', message: /not a multipart form/ } }, head)
-  }
-})
-
 t.test('an empty body is a form without fields, whatever its type', async (t) => {
   const { call } = await startScene(t)
-  for (const headers of [MULTIPART, { 'content-type': 'application/x-www-form-urlencoded' }]) {
+  for (const headers of [multipart, { 'content-type': 'application/x-www-form-urlencoded' }]) {
     const answer = await call('POST', '/auth/login', { body: '', headers })
     t.match(answer, { status: 400, json: { message: /email is missing/ } }, headers['content-type'])
   }
 })
 
-t.test('as many and as large parts as the bounds allow', async (t) => {
-  const { call } = await startScene(t)
-  const fields = (count: number): FormData => {
-    const form = new FormData()
-    for (let n = 0; n < count; n++) form.set(`field${n}`, 'x')
-    return form
-  }
-  t.match((await call('POST', '/auth/login', { body: fields(100) })).json, { message: /email is missing/ })
-  t.match((await call('POST', '/auth/login', { body: fields(101) })).json, { message: /at most 100 fields/ })
-  const csv = csvOf(20)
-  const { scene, client } = await startTasks(t, { limits: { maxFileBytes: csv.length } })
-  const send = (file: string) => scene.call('POST', '/tasks', { body: formOf(PRIVATE, file), token: client })
-  t.equal((await send(csv)).status, 200)
-  t.match(await send(`${csv}\n`), { status: 413, json: { message: /too large/ } })
-})
-
-t.test('bytes are kept in blocks, however they arrive', async (t) => {
-  const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, n) => n % 251))
-  for (const size of [1, 7, 65_535, 65_536, 65_537, 200_000]) {
-    const blocks = new Blocks()
-    for (let at = 0; at < bytes.length; at += size) blocks.add(bytes.subarray(at, at + size))
-    t.ok(Buffer.concat(blocks.all()).equals(bytes), `chunks of ${size} bytes`)
-    t.equal(blocks.size, bytes.length)
-    t.ok(blocks.all().every((block) => block.buffer.byteLength <= 65_536))
-    t.ok(blocks.all().length <= 4)
-  }
-  t.same(new Blocks().all(), [])
-})
-
 t.test('uploads take turns', async (t) => {
-  const { scene, client, provider } = await startTasks(t, {
-    limits: { concurrentUploads: 1, uploadsOfUser: 2, uploadsWaiting: 2 },
+  const uploads = new Uploads({ ...platformLimits, concurrentUploads: 1, uploadsOfUser: 2, uploadsWaiting: 2 })
+  let end = () => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
   })
-  const third = await scene.addUser('third@example.com')
-  const post = (token: string) =>
-    holdRequest(t, `${scene.platform.url}/tasks`, { ...MULTIPART, authorization: `Bearer ${token}` }, 1000)
-  const running = post(client)
-  t.equal(await running.first, 100)
-  // One of the two waits, whichever comes first.
-  const refusedOf = async (pair: readonly ReturnType<typeof post>[]) => {
-    const n = await Promise.race(pair.map(({ first }, n) => first.then(() => n)))
-    return { refused: pair[n] as (typeof pair)[0], waiting: pair[1 - n] as (typeof pair)[0] }
-  }
-  const own = await refusedOf([post(client), post(client)])
-  t.match(await own.refused.answer, { status: 429, retryAfter: /^\d+$/, text: /You have 2 uploads already/ })
-  const other = await refusedOf([post(provider), post(third)])
-  t.match(await other.refused.answer, { status: 503, retryAfter: /^\d+$/, text: /Too many uploads wait/ })
-  running.abort()
-  t.equal(await Promise.race([other.waiting.first, own.waiting.first]), 100, 'the next one')
-  other.waiting.abort()
-  own.waiting.abort()
-  t.equal((await scene.call('POST', '/tasks', { body: formOf(PRIVATE), token: client })).status, 200)
+  let running = 0
+  const run = (user: number) =>
+    uploads.run(user, async () => {
+      t.equal(++running, 1, 'one at a time')
+      await ended
+      running--
+    })
+  const first = run(1)
+  await setImmediate()
+  const second = run(1)
+  await t.rejects(run(1), { status: 429, message: /You have 2 uploads already/ })
+  const other = run(2)
+  await t.rejects(run(3), { status: 503, message: /Too many uploads wait/ })
+  end()
+  await Promise.all([first, second, other])
+  await run(3)
 })
 
 t.test('a body must arrive in time', async (t) => {
   let now = 0
   const { platform } = await startScene(t, {}, { monotonicMs: () => now })
-  const sent = holdRequest(t, `${platform.url}/auth/login`, { 'content-type': 'application/json' }, 20)
-  t.equal(await sent.first, 100)
+  const type = 'Content-Type: application/json\r\nContent-Length: 20\r\nExpect: 100-continue\r\n'
+  const socket = connect(platform.port, '127.0.0.1', () =>
+    socket.write(`POST /auth/login HTTP/1.1\r\nHost: a\r\n${type}\r\n`),
+  )
+  await once(socket, 'data')
   now = 5 * 60_000
-  sent.write('{')
-  t.match(await sent.answer, { status: 408, text: /took more than 300 s/ })
+  socket.write('{')
+  t.match(await text(socket), /^HTTP\/1\.1 408 [\s\S]*took more than 300 s/)
 })

@@ -4,14 +4,12 @@ import t from 'tap'
 import { openDatabase } from '../../../src/services/database.js'
 import type { ClientAddress } from '../../../src/services/http/server.js'
 import { silentLog } from '../../../src/services/log.js'
-import { startPlatform } from '../../../src/services/platform/platform.js'
 import { migrate } from '../../../src/services/platform/store.js'
 import { SignInAttempts } from '../../../src/services/platform/tokens.js'
 import { hasUsers, openUserBook } from '../../../src/services/platform/user-book.js'
 import { FIRST_USER, type SignIn, Users } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { afterEachStep, CrashImages } from '../crash-images.js'
-import { bytesBelow, type Scene, send, startScene } from './platform-client.js'
+import { bytesBelow, type Scene, startScene } from './platform-client.js'
 
 t.test('users beside a running platform', async (t) => {
   const { folder, call, made, signIn } = await startScene(t)
@@ -65,12 +63,6 @@ t.test('users beside a running platform', async (t) => {
   t.equal(book.apiKeys('client@example.com').length, 2)
   t.equal(book.revokeApiKeys('client@example.com').length, 2)
   t.same(book.apiKeys('client@example.com'), [])
-})
-
-t.test('a folder without a platform', async (t) => {
-  const folder = temporaryFolder(t)
-  t.notOk(hasUsers(folder))
-  t.throws(() => openUserBook(folder))
 })
 
 t.test('the first start makes a user, once, and keeps no password', async (t) => {
@@ -147,25 +139,6 @@ const wrong = async () => undefined
 
 const right = async () => 'user'
 
-t.test('attempts count by address and by e-mail', async (t) => {
-  let now = 0
-  const attempts = new SignInAttempts(silentLog, () => now)
-  for (let n = 0; n < 20; n++) t.equal(await attempts.attempt(far(`a${n}`), 'one', wrong), undefined)
-  await t.rejects(attempts.attempt(far('b'), 'ONE', right), { message: /^Too many/ }, 'one e-mail from many addresses')
-  t.equal(await attempts.attempt(far('b'), 'two', right), 'user')
-  t.equal(await attempts.attempt({ network: 'b', local: true }, 'one', right), 'user', 'but not on this machine')
-  for (let n = 0; n < 50; n++) t.equal(await attempts.attempt(far('c'), `${n}`, wrong), undefined)
-  await t.rejects(attempts.attempt(far('c'), 'two', right), { message: /^Too many/ }, 'many e-mails from one address')
-  now += 1000
-  t.equal(await attempts.attempt(far('c'), 'two', right), 'user', 'after the wait')
-  t.equal(await attempts.attempt(far('c'), 'three', wrong), undefined)
-  await t.rejects(
-    attempts.attempt(far('c'), 'two', right),
-    { message: /^Too many/ },
-    'a success does not clear the address',
-  )
-})
-
 t.test('guessers elsewhere do not lock out an address that has signed in', async (t) => {
   const attempts = new SignInAttempts(silentLog, () => 0)
   t.equal(await attempts.attempt(far('home'), 'one', right), 'user')
@@ -178,37 +151,6 @@ t.test('guessers elsewhere do not lock out an address that has signed in', async
     { message: /^Too many sign-ins with/ },
     'it may not guess either',
   )
-})
-
-t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
-  const attempts = new SignInAttempts(silentLog, () => 0)
-  let open = (): void => {}
-  const gate = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  const all = Array.from({ length: 110 }, (_, n) =>
-    attempts.attempt(far(`a${n}`), `${n}`, async () => gate.then(() => 'user')),
-  )
-  const refused = all.map((one) => one.catch((error) => error))
-  open()
-  const results = await Promise.all(refused)
-  const errors = results.filter((result) => result !== 'user')
-  t.ok(errors.length > 0 && errors.length < 10, `${errors.length} are refused`)
-  for (const error of errors) t.match(error, { status: 503, message: /^Too many sign-ins at the same time/ })
-})
-
-t.test('many attempts at the same time do not escape the count', async (t) => {
-  const attempts = new SignInAttempts(silentLog, () => 0)
-  let checks = 0
-  const check = async () => void checks++
-  const all = await Promise.allSettled(Array.from({ length: 100 }, () => attempts.attempt(far('a'), 'one', check)))
-  t.equal(checks, 5)
-  t.equal(all.filter(({ status }) => status === 'rejected').length, 95)
-})
-
-t.test('users who sign in at the same time do not wait', async (t) => {
-  const attempts = new SignInAttempts(silentLog, () => 0)
-  for (let n = 0; n < 200; n++) t.equal(await attempts.attempt(far('a'), `${n}`, right), 'user')
 })
 
 t.test('a forged token is none', async (t) => {
@@ -289,36 +231,5 @@ t.test('who may issue', async (t) => {
   ] as const
   for (const [status, message, sent] of refused) {
     t.match(await call('POST', PATH, sent), { status, json: { status: 'fail', message } }, String(message))
-  }
-})
-
-t.test('killed after each step: what was answered stands, and nothing is half', async (t) => {
-  const scene = await startScene(t)
-  const { call, signIn, network } = scene
-  const images = new CrashImages(join(scene.folder, 'platform'), join(scene.folder, 'images'))
-  const taken: { image: string; keys: number }[] = []
-  const answered: { apikey: string; access_token: string }[] = []
-  const look = (): void => {
-    const image = images.take()
-    if (image !== undefined) taken.push({ image, keys: answered.length })
-  }
-  look()
-  const token = await signIn()
-  await afterEachStep(look, async () => {
-    for (const name of ['one', 'two']) {
-      const { json } = await call('POST', PATH, { token, body: { key_name: name } })
-      answered.push(json.auth_token)
-      look()
-    }
-  })
-  t.ok(taken.length >= 3, `${taken.length} images`)
-  for (const { image, keys } of taken) {
-    const revived = await startPlatform(image, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
-    t.equal(await revived.makeFirstUser(), undefined, 'the first user is there')
-    t.equal((await send(revived.url, 'POST', '/miner/info', { token })).status, 400, 'so is the key of the tokens')
-    for (const { apikey, access_token } of answered.slice(0, keys)) {
-      t.equal((await send(revived.url, 'POST', PATH, { body: { apikey, access_token } })).status, 200)
-    }
-    await revived.stop()
   }
 })

@@ -140,7 +140,7 @@ function nameOf(entry: ScanEntry): Buffer {
 }
 
 /** Converts a page of a scan to members of `objects`. */
-export function toListEntries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): object[] {
+function toListEntries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): object[] {
   const { quirks } = context
   const entries = foldersShown(context, query, quirks.has('root-name-listings') ? mistaken(query, page) : page)
   const bare = quirks.has('year-one-prefixes')

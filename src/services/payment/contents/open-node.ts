@@ -74,7 +74,7 @@ const AGAIN_MS = 10_000
  * Address of the gateway of a node, which is asked for once. A node that does not answer, or has none, is asked again
  * after some time, and by one at a time: each answer that names the address would wait for it.
  */
-export class NodeGateway {
+class NodeGateway {
   readonly #ask: () => Promise<string | undefined>
   readonly #now: () => number
   #known: string | undefined

@@ -9,7 +9,7 @@ import type { CarFolder, CarTable, PackedCar } from './car-folder.js'
 import type { DealTable, OfflineDeal } from './deal-table.js'
 import type { PackedUploads, UploadToStore } from './packed-uploads.js'
 
-export interface DealingDeps {
+interface DealingDeps {
   readonly dealer: Dealer
   readonly cars: CarTable
   readonly folder: CarFolder

@@ -84,7 +84,7 @@ const filters: Readonly<Record<string, Filter>> = {
  * the tasks with all of them. A task without a price has no limit there, and is not within one. Throws HttpError
  * 400, which names the parameter.
  */
-export function readFilters(query: URLSearchParams): Condition[] {
+function readFilters(query: URLSearchParams): Condition[] {
   return Object.entries(filters).flatMap(([name, filter]) => {
     const text = query.get(name)?.trim() ?? ''
     if (text.includes('\0')) throw new HttpError(400, `${name} has a character that no text may have.`)

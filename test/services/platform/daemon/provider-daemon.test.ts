@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type Database, openDatabase } from '../../../../src/services/database.js'
 import { silentLog } from '../../../../src/services/log.js'
 import { catalogue } from '../../../../src/services/network/embedded/catalogue.js'
 import { formatFil, parseFil, priceOfPiece } from '../../../../src/services/network/fil.js'
@@ -15,9 +14,7 @@ import {
   fetchCar,
   type WantedCar,
 } from '../../../../src/services/platform/daemon/fetch-car.js'
-import { FetchTable } from '../../../../src/services/platform/daemon/fetch-queue.js'
 import { startPlatform } from '../../../../src/services/platform/platform.js'
-import { migrate } from '../../../../src/services/platform/store.js'
 import { md5 } from '../../../support/content/content.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { until } from '../../../support/waiting.js'
@@ -159,18 +156,6 @@ t.test('a CAR that never finds room, and one whose size the server names', async
   t.equal(filesOfCars(tasks).length, 1)
 })
 
-t.test('the note of a failure says nothing of the server', async (t) => {
-  const url = await carServer(t, ({ url }, response) => {
-    if (url === '/short') response.end('short')
-    else response.writeHead(404).end()
-  })
-  const tasks = await startTasks(t, { daemon: 'embedded' })
-  const urls = [`${url}/missing`, `${url}/short`, 'http://169.254.169.254/', 'http://127.0.0.1:1/']
-  const uuid = await tasks.post(PRIVATE, csvOfUrls(...urls))
-  const deals = await hasDeals(tasks, uuid, ...urls.map(() => 'DownloadFailed'))
-  t.same(new Set(deals.map(({ note }) => note)).size, 1)
-})
-
 /** Epochs in which a provider seals what it has imported. */
 const UNTIL_ACTIVE = 252
 
@@ -293,22 +278,6 @@ t.test('CARs that a provider does not import have a note, and leave no file', as
     t.equal((await s.task(uuid)).task.status, 'ProgressWithFailure')
   }
   await until('no CAR is left', () => filesOfCars(s).length === 0)
-})
-
-t.test('a provider that goes offline half-way goes on when it is back', async (t) => {
-  const s = await startImports(t)
-  const { dealCid } = await propose(s, 'one')
-  const uuid = await s.post(PRIVATE, csvOf(s, [dealCid]))
-  await hasDeals(s, uuid, 'Downloaded')
-  await advance(s, uuid, 1)
-  await s.scene.network.control.setFault(MINER, 'offline', true)
-  await advance(s, uuid, 1)
-  await hasDeals(s, uuid, 'FileImporting')
-  await s.scene.network.control.setFault(MINER, 'offline', false)
-  await until('the provider goes on', async () => {
-    await advance(s, uuid, 1)
-    return (await s.task(uuid)).deal[0].status === 'FileImported'
-  })
 })
 
 t.test('a crash after any step of an import', async (t) => {
@@ -435,22 +404,4 @@ t.test('names are looked up', async (t) => {
     const refused = new Promise((resolve) => lookupOf(url, NONE)(name, { all: true }, resolve))
     t.match(await refused, { message: /no CAR may come/ }, name)
   }
-})
-
-t.test('no look at the deals to fetch reads all deals or all tasks', (t) => {
-  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
-  t.teardown(() => db.close())
-  const statements: string[] = []
-  const prepare = (sql: string) => {
-    statements.push(sql)
-    return db.prepare(sql)
-  }
-  new FetchTable({ prepare } as unknown as Database)
-  t.ok(statements.length > 0)
-  for (const sql of statements) {
-    for (const { detail } of db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
-      t.notMatch(detail, /^SCAN (?!deals USING COVERING INDEX deals_stored)|TEMP B-TREE/, sql)
-    }
-  }
-  t.end()
 })

@@ -1,13 +1,6 @@
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { type Database, openDatabase } from '../../../../src/services/database.js'
+import t from 'tap'
 import { expiryOf } from '../../../../src/services/platform/scheduler.js'
-import { migrate } from '../../../../src/services/platform/store.js'
-import { DealTable } from '../../../../src/services/platform/tasks/deal-table.js'
-import { listTasks, readFilters } from '../../../../src/services/platform/tasks/list-tasks.js'
-import { TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
 import { parsePrice, sortable } from '../../../../src/services/platform/units.js'
-import { temporaryFolder } from '../../../support/content/folders.js'
 import { csvOf, formOf, PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
 
 /** Epochs after which providers have bid, and after which the best bid has won. */
@@ -214,72 +207,6 @@ t.test('a user has so many open deals', async (t) => {
   await post({ ...PUBLIC, task_name: 'without deals' }, null)
 })
 
-/** A database that keeps the plans of the statements that ran. */
-function planned(t: Test): { db: Database; plans: () => string[] } {
-  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
-  t.teardown(() => db.close())
-  const ran = new Set<string>()
-  const statementOf = (sql: string) =>
-    new Proxy(db.prepare(sql), {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (typeof value !== 'function') return value
-        ran.add(sql)
-        return value.bind(target)
-      },
-    })
-  const watched = new Proxy(db, {
-    get(target, name) {
-      if (name === 'prepare') return statementOf
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-  const plans = (): string[] =>
-    [...ran].map((sql) =>
-      db
-        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-        .all()
-        .map(({ detail }) => detail)
-        .join(', '),
-    )
-  return { db: watched, plans }
-}
-
-t.test('the deals of a provider are read in the order of an index', async (t) => {
-  const { db, plans } = planned(t)
-  const deals = new DealTable(db)
-  for (const status of [undefined, 'created']) deals.ofProvider('t01000', undefined, status, { limit: 20, offset: 0 })
-  t.equal(plans().length, 2)
-  for (const plan of plans()) {
-    t.match(plan, /^SEARCH tasks .*SEARCH deals USING COVERING INDEX/)
-    t.notMatch(plan, /TEMP B-TREE/)
-  }
-})
-
-t.test('the list of public tasks reads no rows but those that it shows', async (t) => {
-  const { db, plans } = planned(t)
-  const filters = readFilters(
-    new URLSearchParams(
-      'created_after=1&has_miner=0&is_public=1&status=Created&task_name=a&type=regular&tags=a&max_price=1&min_price=0',
-    ),
-  )
-  listTasks(db, { sql: 'is_public = 1', values: [] }, filters, { limit: 10, offset: 0 })
-  listTasks(db, { sql: 'is_public = 1', values: [] }, [], { limit: 10, offset: 0 })
-  t.ok(plans().length > 3)
-  for (const plan of plans())
-    t.match(plan, /^(SCAN tasks USING COVERING INDEX|SEARCH tasks USING INTEGER PRIMARY KEY) [^,]*$/)
-})
-
-t.test('what a user has is counted by an index', async (t) => {
-  const { db, plans } = planned(t)
-  const tasks = new TaskTable(db)
-  tasks.completedOf(1)
-  tasks.openOf(1)
-  t.equal(plans().length, 2)
-  for (const plan of plans()) t.match(plan, /^SEARCH tasks USING COVERING INDEX tasks_by_status/)
-})
-
 async function setMiner({ scene, provider }: TaskScene, form: Record<string, string>): Promise<void> {
   const body = new URLSearchParams(form)
   const { status, json } = await scene.call('POST', '/miner/info', { body, token: provider })
@@ -300,16 +227,6 @@ t.test('no provider bids where none is looked for, or on a task without deals', 
   t.match(await task(empty), { bid_count: 0, task: { status: 'Created', miner_id: null } })
 })
 
-t.test('a provider that takes offline deals no more does not win', async (t) => {
-  const tasks = await startTasks(t)
-  const uuid = await tasks.post(PUBLIC, csvOf(1))
-  await tasks.scene.network.control.advance(BIDS)
-  t.match(await tasks.task(uuid), { bid_count: 3 })
-  await setMiner(tasks, { miner_fid: 't01000', offline_deal_available: 'false' })
-  await tasks.scene.network.control.advance(DECISION)
-  t.match(await tasks.task(uuid), { task: { status: 'Assigned', miner_id: 't01005' } })
-})
-
 t.test('a bid wins while its days last, and is renewed by a provider that still bids', async (t) => {
   const tasks = await startTasks(t)
   const { control } = tasks.scene.network
@@ -326,19 +243,6 @@ t.test('a bid wins while its days last, and is renewed by a provider that still 
   await setMiner(tasks, { miner_fid: 't01000', bid_mode: '1' })
   await control.advance(14 * EPOCHS_PER_DAY)
   t.match(await tasks.task(uuid), { bid_count: 1, bid: [{ status: 'Won' }], task: { miner_id: 't01000' } })
-})
-
-t.test('the bids of a day are counted by the clock of the network', async (t) => {
-  const tasks = await startTasks(t)
-  const { control } = tasks.scene.network
-  const terms = { ...PUBLIC, max_price: '0.0000005' }
-  await setMiner(tasks, { miner_fid: 't01000', auto_bid_task_per_day: '1' })
-  const [first, second] = [await tasks.post(terms, csvOf(1)), await tasks.post(terms, csvOf(1))]
-  await control.advance(DECISION)
-  t.match(await tasks.task(first), { bid_count: 1 })
-  t.match(await tasks.task(second), { bid_count: 0 })
-  await control.advance(EPOCHS_PER_DAY)
-  t.match(await tasks.task(second), { bid_count: 1, task: { status: 'Assigned' } })
 })
 
 t.test('a task does not expire before bids can win', (t) => {

@@ -1,8 +1,5 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { HttpError } from '../../../../src/services/http/errors.js'
-import type { Provider } from '../../../../src/services/network/network.js'
-import { type Bid, bestBid, isOpen, offerOf } from '../../../../src/services/platform/bids.js'
 import {
   MAX_ROWS,
   readTaskCsv,
@@ -11,11 +8,7 @@ import {
   writeTaskCsv,
 } from '../../../../src/services/platform/csv.js'
 import { Fields } from '../../../../src/services/platform/fields.js'
-import { firstDue, hasExpired, mayDecide, nextDue } from '../../../../src/services/platform/scheduler.js'
-import { progressOf } from '../../../../src/services/platform/tasks/progress.js'
-import type { Task } from '../../../../src/services/platform/tasks/task.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
-import { minerNumber, pieceSizeOf } from '../../../../src/services/platform/units.js'
 
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
 
@@ -121,123 +114,6 @@ t.test('terms that are refused, with the field in the message', (t) => {
   t.end()
 })
 
-const provider: Provider = {
-  minerId: 't01000',
-  location: 'Europe',
-  price: '0.002',
-  verifiedPrice: '',
-  minPieceSize: 1024,
-  maxPieceSize: 4096,
-  offlineDealAvailable: true,
-  score: 50,
-  status: 'Active',
-  contactInfo: 'a@b.example',
-}
-
-const FIL = 10n ** 18n
-
-const wanted = { type: null, minPrice: null, maxPrice: null, smallestPiece: null, largestPiece: null }
-
-t.test('who bids, and for how much', (t) => {
-  t.match(offerOf(wanted, provider), { minerId: 't01000', price: FIL / 500n, score: 50, minPieceSize: 1024 })
-  t.match(offerOf({ ...wanted, maxPrice: FIL / 500n, smallestPiece: 1024, largestPiece: 4096 }, provider), {})
-  t.match(offerOf({ ...wanted, minPrice: FIL }, provider), { price: FIL }, 'not below the lowest price')
-  t.equal(offerOf({ ...wanted, maxPrice: FIL / 500n - 1n }, provider), undefined, 'too dear')
-  t.equal(offerOf({ ...wanted, type: 'verified' }, provider), undefined, 'takes no verified deals')
-  t.match(offerOf({ ...wanted, type: 'verified' }, { ...provider, verifiedPrice: '0' }), { price: 0n })
-  t.equal(offerOf({ ...wanted, smallestPiece: 512 }, provider), undefined, 'too small')
-  t.equal(offerOf({ ...wanted, largestPiece: 8192 }, provider), undefined, 'too large')
-  t.equal(offerOf(wanted, { ...provider, status: 'Offline' }), undefined)
-  t.equal(offerOf(wanted, { ...provider, offlineDealAvailable: false }), undefined)
-  t.end()
-})
-
-t.test('which bid wins', (t) => {
-  const bid = (id: number, minerId: string, price: bigint, score: number): Bid => ({
-    id,
-    task: 1,
-    minerId,
-    price,
-    score,
-    minPieceSize: 0,
-    contactInfo: '',
-    proposal: '',
-    expireDays: 5,
-    status: 'New',
-    created: 0,
-    createdEpoch: 0,
-    won: null,
-  })
-  const providers = ['a', 'b', 'c', 'd'].map((minerId) => ({ ...provider, minerId }))
-  const bids = [bid(1, 'a', 2n, 99), bid(2, 'b', 1n, 10), bid(3, 'c', 1n, 20), bid(4, 'd', 1n, 20)]
-  t.equal(bestBid(bids, providers)?.id, 3, 'the lowest price, then the highest score, then the earliest')
-  const withoutC = providers.map((one) => (one.minerId === 'c' ? { ...one, status: 'Offline' as const } : one))
-  t.equal(bestBid(bids, withoutC)?.id, 4, 'of a provider that is active')
-  const unready = providers.map((one) => ({ ...one, offlineDealAvailable: false }))
-  t.equal(bestBid(bids, unready), undefined, 'that takes offline deals')
-  t.ok(isOpen(bid(1, 'a', 1n, 1), 50, 10))
-  t.notOk(isOpen(bid(1, 'a', 1n, 1), 51, 10))
-  t.notOk(isOpen({ ...bid(1, 'a', 1n, 1), status: 'Lost' }, 0, 10))
-  t.equal(bestBid([], providers), undefined)
-  t.end()
-})
-
-t.test('when a task moves', (t) => {
-  const auto = { createdEpoch: 100, expiresEpoch: 1000, bidMode: 'auto' as const }
-  t.equal(firstDue(auto), 102)
-  t.equal(firstDue({ ...auto, expiresEpoch: 101 }), 101)
-  t.equal(nextDue(auto, 102, 102), 120)
-  t.equal(nextDue(auto, 102, 5000), 120, 'the decision is not skipped when time jumps')
-  t.notOk(mayDecide(auto, 119))
-  t.ok(mayDecide(auto, 120))
-  t.notOk(mayDecide({ ...auto, bidMode: 'manual' }, 120))
-  t.equal(nextDue(auto, 120, 120), 140)
-  t.equal(nextDue(auto, 120, 400), 700, 'later visits are rare')
-  t.equal(nextDue(auto, 120, 900), 1000, 'but for the last one')
-  t.equal(nextDue({ ...auto, expiresEpoch: null }, 120, 900), 1700)
-  t.notOk(hasExpired(auto, 999))
-  t.ok(hasExpired(auto, 1000))
-  t.notOk(hasExpired({ ...auto, expiresEpoch: null }, 9999))
-  t.end()
-})
-
-t.test('how a task goes on with its deals', (t) => {
-  const task = { deals: 2, activeDeals: 0, failedDeals: 0, sentDeals: 0 } as Task
-  t.match(progressOf(task, 'Created', 'Downloading'), { status: 'Assigned', activeDeals: 0, failedDeals: 0 })
-  t.match(progressOf(task, 'Downloading', 'DownloadFailed'), {
-    status: 'ProgressWithFailure',
-    activeDeals: 0,
-    failedDeals: 1,
-  })
-  t.match(progressOf({ ...task, failedDeals: 1 }, 'DownloadFailed', 'Downloading'), {
-    status: 'Assigned',
-    activeDeals: 0,
-    failedDeals: 0,
-  })
-  t.match(progressOf({ ...task, activeDeals: 1 }, 'FileImported', 'DealActive'), {
-    status: 'Completed',
-    activeDeals: 2,
-    failedDeals: 0,
-  })
-  t.match(progressOf({ ...task, activeDeals: 1 }, 'DealActive', 'DealActive'), { activeDeals: 1, status: 'Assigned' })
-  t.match(progressOf({ ...task, activeDeals: 2 }, 'DealActive', 'ImportFailed'), { status: 'ProgressWithFailure' })
-  t.match(progressOf({ ...task, sentDeals: 1 }, 'FileImporting', 'FileImporting', 1), {
-    sentDeals: 2,
-    status: 'DealSent',
-  })
-  t.match(progressOf({ ...task, sentDeals: 1 }, 'FileImporting', 'FileImported'), { sentDeals: 1, status: 'Assigned' })
-  t.end()
-})
-
-t.test('pieces and numbers of providers', (t) => {
-  t.same([0, 127, 128, 254, 255, 2000].map(pieceSizeOf), [128, 128, 256, 256, 512, 2048])
-  t.equal(minerNumber('t01000'), 1000)
-  t.equal(minerNumber('f0'), minerNumber('f0'))
-  t.ok(Number.isSafeInteger(minerNumber('12D3KooWGRUb9gVHu9wQvCqN8Gz8SF3KgnmVCKcWjzpXdHqwWg6m')))
-  t.not(minerNumber('12D3KooWGRUb9gVHu9wQvCqN8Gz8SF3KgnmVCKcWjzpXdHqwWg6m'), minerNumber('t01000'))
-  t.end()
-})
-
 const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
 
 const URL = 'http://127.0.0.1:9000/car/1.car'
@@ -334,30 +210,6 @@ t.test('errors name the row and the column', async (t) => {
   t.match(await refusal(`file_source_url,source_file_name\n${URL},a\0b`), /^Row 2, column source_file_name: /)
 })
 
-t.test('a failing source and a reader that leaves', async (t) => {
-  async function* broken(): AsyncGenerator<Buffer> {
-    yield Buffer.from(`file_source_url\n${URL}\n`)
-    throw new Error('cut off')
-  }
-  await t.rejects(async () => {
-    for await (const _ of readTaskCsv(broken()));
-  }, /cut off/)
-  let ended = false
-  async function* watched(): AsyncGenerator<Buffer> {
-    try {
-      yield Buffer.from('file_source_url\n')
-      for (;;) yield Buffer.from(`${URL}\n`)
-    } finally {
-      ended = true
-    }
-  }
-  for await (const rows of readTaskCsv(watched())) {
-    t.match(rows, [{ fileSourceUrl: URL }])
-    break
-  }
-  t.ok(ended, 'the source is closed')
-})
-
 t.test('as many rows as are allowed, in bounded memory, and not one more', async (t) => {
   const PER_CHUNK = 500
   let ahead = 0
@@ -404,41 +256,4 @@ t.test('written byte by byte, and read again', async (t) => {
   await t.rejects(async () => {
     for await (const _ of writeTaskCsv(failing()));
   }, /no more/)
-})
-
-const hex = (length: number) =>
-  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
-
-/** Names with what a CSV must quote, without the characters that no name may have and the spaces that are cut off. */
-const name = fc
-  .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
-  .map((text) => text.replace(/\p{Cc}/gu, '').trim())
-  .filter((text) => text !== '' && text.isWellFormed())
-
-const anyRow: fc.Arbitrary<TaskRow> = fc.record(
-  {
-    fileSourceUrl: fc.webUrl({ withQueryParameters: true, validSchemes: ['http', 'https'] }),
-    uuid: fc.constant(UUID),
-    sourceFileName: fc.oneof(name, fc.constantFrom('"', ',', '""', 'a,"b', '=1+1', "'", ';')),
-    minerId: fc.constant('t01000'),
-    payloadCid: fc.constant(PAYLOAD),
-    md5: hex(32),
-    startEpoch: fc.nat(),
-    pieceCid: fc.constant(PIECE),
-    fileSize: fc.nat(),
-    cost: fc.constantFrom('0', '0.5', '1E-8'),
-  },
-  { requiredKeys: ['fileSourceUrl', 'uuid', 'minerId'] },
-)
-
-t.test('any rows come back as they were written, in any pieces', async (t) => {
-  const rows = fc.array(anyRow, { minLength: 1, maxLength: 20 })
-  await fc.assert(
-    fc.asyncProperty(rows, fc.integer({ min: 1, max: 300 }), async (rows, size) => {
-      let text = ''
-      for await (const chunk of writeTaskCsv(rows)) text += chunk
-      t.same(await read(text, size), rows)
-    }),
-    { numRuns: 100 },
-  )
 })

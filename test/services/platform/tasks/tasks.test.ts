@@ -1,18 +1,4 @@
-import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
-import t, { type Test } from 'tap'
-import { openDatabase, Writer } from '../../../../src/services/database.js'
-import { silentLog } from '../../../../src/services/log.js'
-import type { PlatformContext } from '../../../../src/services/platform/context.js'
-import { platformLimits } from '../../../../src/services/platform/limits.js'
-import { startPlatform } from '../../../../src/services/platform/platform.js'
-import { migrate } from '../../../../src/services/platform/store.js'
-import { postTask } from '../../../../src/services/platform/tasks/create-task.js'
-import { DealTable } from '../../../../src/services/platform/tasks/deal-table.js'
-import { Drafts, type NewTask, TaskTable } from '../../../../src/services/platform/tasks/task-table.js'
-import { temporaryFolder } from '../../../support/content/folders.js'
-import { afterEachStep, CrashImages } from '../../crash-images.js'
-import { send } from '../platform-client.js'
+import t from 'tap'
 import { assignedDetail, bid, check, deal, detail, list, summary } from './shapes.js'
 import { CSV, csvOf, DEAL_CID, formOf, MD5, PRIVATE, PUBLIC, startTasks, URL_OF_CAR } from './task-scene.js'
 
@@ -314,82 +300,6 @@ t.test('as many deals as a task may have', async (t) => {
   await scene.restart()
 })
 
-t.test('tasks survive a restart', async (t) => {
-  const { scene, client, post } = await startTasks(t)
-  const uuid = await post()
-  const again = await scene.restart()
-  t.match((await again.call('GET', `/tasks/${uuid}`, { token: client })).json.data, { task: { task_name: 'nightly' } })
-})
-
-const TASK: NewTask = {
-  uuid: 'aaaaaaaa-0000-4000-8000-000000000000',
-  user: 1,
-  digest: '',
-  name: 'nightly',
-  description: '',
-  curatedDataset: '',
-  isPublic: false,
-  type: null,
-  minerId: 't01000',
-  tags: [],
-  minPrice: null,
-  maxPrice: null,
-  expireDays: null,
-  fastRetrieval: true,
-  bidMode: 'none',
-  sourceId: null,
-  duration: 518_400,
-  fileName: 'deals.csv',
-  created: 0,
-  createdEpoch: 0,
-  expiresEpoch: null,
-  due: null,
-}
-
-function open(t: Test) {
-  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
-  const writer = new Writer(db)
-  t.teardown(() => {
-    writer.close()
-    db.close()
-  })
-  return { writer, tasks: new TaskTable(db), deals: new DealTable(db) }
-}
-
-t.test('a removal of drafts leaves what is posted', async (t) => {
-  const { writer, tasks, deals } = open(t)
-  const drafts = new Drafts(tasks, writer)
-  const add = (): number => {
-    const id = tasks.draft(TASK)
-    for (let n = 0; n < 3; n++) deals.add(id, { fileSourceUrl: `http://127.0.0.1/${n}.car` }, 0, false)
-    return id
-  }
-  const posted = add()
-  tasks.post(posted, { deals: 3, smallest: null, largest: null, sent: 0 })
-  const draft = add()
-  await drafts.remove(posted)
-  await drafts.remove(draft)
-  t.equal(deals.ofTask(posted, 10, 0).length, 3)
-  t.match(tasks.find(posted), { deals: 3 })
-  t.same(tasks.drafts(), [])
-})
-
-t.test('a refusal is explained, also when its draft cannot be removed', async (t) => {
-  const { writer, tasks, deals } = open(t)
-  const drafts = { remove: () => Promise.reject(new Error('The disk is full.')) }
-  const context = {
-    market: { tasks, deals, drafts },
-    writer,
-    network: { epoch: () => 0, epochSeconds: 30 },
-    seconds: () => 0,
-    limits: platformLimits,
-    log: silentLog,
-  } as unknown as PlatformContext
-  const content = ['file_source_url\nhttp://127.0.0.1/1.car\n', 'no URL\n'].map((text) => Buffer.from(text))
-  const request = { user: 1, terms: TASK, uuid: undefined, file: { name: '', content }, provider: undefined }
-  await t.rejects(postTask(context, request), { status: 400, message: /^Row 3, column file_source_url/ })
-})
-
 /** As clients older than bid modes post a task: none of them is named. */
 const OPEN = { task_name: 'by hand', is_public: '1', type: 'verified', miner_id: '' }
 
@@ -459,45 +369,4 @@ t.test('an expired task can have a provider, within the bound of open deals', as
   t.equal((await task(expiring)).task.status, 'ActionRequired')
   t.equal((await put(expiring, 3)).status, 200)
   t.match(await task(expiring), { task: { status: 'Assigned' }, total_deal_count: 3 })
-})
-
-t.test('a crash after any step leaves the task as it was, or with its provider and all new deals', async (t) => {
-  const { scene, client, post } = await startTasks(t)
-  const [before, after] = [2500, 3000]
-  const uuid = await post(OPEN, csvOf(before))
-  const crashes = new CrashImages(join(scene.folder, 'platform'), temporaryFolder(t))
-  const images: { folder: string; answered: boolean }[] = []
-  let answered = false
-  const look = (): void => {
-    const folder = crashes.take()
-    if (folder !== undefined) images.push({ folder, answered })
-  }
-  const form = () => formOf(MINER, sentBy(uuid, after))
-  await afterEachStep(look, async () => {
-    t.equal((await scene.call('PUT', `/uuid_tasks/${uuid}`, { body: form(), token: client })).status, 200)
-    answered = true
-    look()
-  })
-  t.ok(images.length > 2, `${images.length} crashes`)
-  for (const { folder, answered } of images) {
-    const platform = await startPlatform(
-      folder,
-      { host: '127.0.0.1', port: 0, daemon: 'external' },
-      { network: scene.network },
-      silentLog,
-    )
-    try {
-      const { json } = await send(platform.url, 'GET', `/tasks/${uuid}`, { token: client })
-      const isNew = json.data.task.status === 'Assigned'
-      t.ok(isNew || !answered, 'what was answered is there')
-      t.equal(json.data.total_deal_count, isNew ? after : before)
-      const db = new DatabaseSync(join(folder, 'platform.db'), { readOnly: true })
-      const deals = db.prepare('SELECT count(*) AS count FROM deals').get()?.count
-      db.close()
-      t.equal(deals, isNew ? after : before, 'no deal of the other list is left')
-      t.equal((await send(platform.url, 'PUT', `/uuid_tasks/${uuid}`, { body: form(), token: client })).status, 200)
-    } finally {
-      await platform.stop()
-    }
-  }
 })
