@@ -70,7 +70,12 @@ const ADDRESS = 'address:'
  * signature.
  */
 export function clientOf(accessKeyId: string, remoteAddress: string): string {
-  return accessKeyId === '' ? `${ADDRESS}${networkOf(remoteAddress)}` : `key:${accessKeyId}`
+  return accessKeyId === '' ? clientInNetwork(networkOf(remoteAddress)) : `key:${accessKeyId}`
+}
+
+/** The name of a client without a signature. */
+export function clientInNetwork(network: string): string {
+  return `${ADDRESS}${network}`
 }
 
 function isAnonymous(client: string): boolean {

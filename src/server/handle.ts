@@ -8,6 +8,7 @@ import type { AnyOperation } from '../api/operation.js'
 import type { Reply, ReplyHeaders, RequestHead, S3Request } from '../api/request.js'
 import { type Authenticate, isStsCall } from '../auth/authenticate.js'
 import { anonymousPayload } from '../auth/signatures/parsed-signature.js'
+import { networkOf } from '../common/cidr.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import type { ClientRate } from '../common/http/client-rate.js'
 import { clientOf } from '../common/quota.js'
@@ -230,5 +231,7 @@ function toRequest(
 function run(operation: AnyOperation, request: S3Request, context: Context, deps: HandleDeps): Promise<Reply> {
   // The table passes an operation only requests of its own resource; the union type cannot express that.
   const work = () => (operation.run as (request: S3Request, context: Context) => Promise<Reply>)(request, context)
-  return isPassedOn(operation, context.caller, request) ? deps.bearers.run(request.remoteAddress, work) : work()
+  return isPassedOn(operation, context.caller, request)
+    ? deps.bearers.run(networkOf(request.remoteAddress), work)
+    : work()
 }

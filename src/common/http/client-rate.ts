@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { clientOf, Quota, type QuotaBounds } from '../quota.js'
+import { clientInNetwork, Quota, type QuotaBounds } from '../quota.js'
 
 export interface ClientRateBounds {
   /** Runs that a network may begin at once, and then per second. */
@@ -25,9 +25,12 @@ export class ClientRate {
     this.#begun = new TokenBuckets(bounds, clock)
   }
 
-  /** Runs the work. Throws the refusal, without running it, when the client does too much. */
-  async run<T>(remoteAddress: string, work: () => Promise<T>): Promise<T> {
-    const client = clientOf('', remoteAddress)
+  /**
+   * Runs the work. Throws the refusal, without running it, when the client does too much.
+   * @param network of the client: see `networkOf`
+   */
+  async run<T>(network: string, work: () => Promise<T>): Promise<T> {
+    const client = clientInNetwork(network)
     if (!this.#takeToken(client) || !this.#running.take(client, 1)) throw this.#refusal()
     try {
       return await work()

@@ -6,6 +6,7 @@ import type { State } from '../../api/state.js'
 import { isStsCall } from '../../auth/authenticate.js'
 import { canonicalId } from '../../auth/identities/credentials.js'
 import type { Sessions } from '../../auth/signer.js'
+import { networkOf } from '../../common/cidr.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ClientRate } from '../../common/http/client-rate.js'
 import { repeatedName } from '../../common/json.js'
@@ -114,7 +115,7 @@ async function assumeRole(
   const now = deps.now()
   const ending = claims.expires ?? Number.POSITIVE_INFINITY
   if (ending <= now) throw stsError('ExpiredTokenException', 'The web identity token has expired: sign in again.')
-  const account = await deps.limits.run(request.remoteAddress, () => exchange(deps, identityToken))
+  const account = await deps.limits.run(networkOf(request.remoteAddress), () => exchange(deps, identityToken))
   const isOwn = (await deps.ownAccount()).accessKey === account.accessKey
   const expires = wholeSecond(Math.min(now + seconds * 1000, ending))
   const issued = await deps.sessions.issue({ account, identityToken, name, role, policy, expires })
