@@ -4,7 +4,7 @@ import type { State } from '../api/state.js'
 import type { CleanupStack } from '../common/cleanup-stack.js'
 import { isReported } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
-import { DAY_MS, HOUR_MS, PeriodicTask } from '../common/time.js'
+import { HOUR_MS, PeriodicTask } from '../common/time.js'
 import { partChecksumRecords } from '../objects/part-checksums.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
 import { type PluginSet, startPlugins } from '../plugins/running-plugins.js'
@@ -12,6 +12,7 @@ import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
 import type { Backends } from './backends.js'
 import type { ContextFactory } from './context-factory.js'
+import { defaultPeriods } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
@@ -34,7 +35,7 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
   const { state, settings, plugins, own, ownerContext, jobs, hooks, options } = deps
   const { log } = own
   const now = options.now ?? Date.now
-  cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? 7 * DAY_MS, log))
+  cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? defaultPeriods.uploadExpiryMs, log))
   for (const kind of plugins.jobs) jobs.register(kind)
   const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
@@ -55,7 +56,7 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
     hooks,
     log,
     now,
-    intervalMs: options.lifecycleIntervalMs ?? HOUR_MS,
+    intervalMs: options.lifecycleIntervalMs ?? defaultPeriods.lifecycleIntervalMs,
   })
   cleanup.defer(() => lifecycle.stop())
 }

@@ -29,7 +29,7 @@ import { auditedJobs } from './audit.js'
 import type { Backends } from './backends.js'
 import { type SharedContext, type View, type ViewDeps, Views } from './context-views.js'
 import type { OpenedPlugins } from './core-plugins.js'
-import { quotaOf } from './limits.js'
+import { defaultPeriods, quotaOf } from './limits.js'
 import type { Caches } from './metrics/gauges.js'
 import type { ProxyOptions } from './proxy-options.js'
 
@@ -146,7 +146,7 @@ export async function openContexts(sources: ContextSources) {
     return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
   }
 
-  const opened = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs })
+  const opened = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs ?? defaultPeriods.jobExpiryMs })
   const jobs = options.audit ? auditedJobs(opened, options.audit, log) : opened
   const spools = new Quota(quotaOf(limits, 'maxSpoolBytes', 'maxSpoolBytesPerClient'))
   const contexts = contextFactory({

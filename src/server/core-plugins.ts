@@ -14,6 +14,7 @@ import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plug
 import { selfPlugin } from '../s3/virtual-bucket.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
+import { defaultPeriods } from './limits.js'
 import type { LiveSettings } from './live.js'
 import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
@@ -89,7 +90,7 @@ function createCorePlugins({
       ...parts,
       state: backends.state,
       settings: backends.settings,
-      giveUpAfterMs: options.notificationMaxAgeMs,
+      giveUpAfterMs: options.notificationMaxAgeMs ?? defaultPeriods.notificationMaxAgeMs,
       firstRetryMs: options.notificationRetryMs,
     }),
   ]

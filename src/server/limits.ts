@@ -1,5 +1,6 @@
 import type { Limits } from '../api/limits.js'
 import type { QuotaBounds } from '../common/quota.js'
+import { DAY_MS, HOUR_MS } from '../common/time.js'
 import { defaultStagedBounds } from '../state/uploads/staged-part.js'
 
 type Bound = keyof Limits
@@ -19,6 +20,14 @@ export function quotaOf(limits: Limits, total: Bound, perClient: Bound): QuotaBo
 const KiB = 1024
 const MiB = 1024 * KiB
 const GiB = 1024 * MiB
+
+/** Periods of what the server does by itself. */
+export const defaultPeriods = Object.freeze({
+  uploadExpiryMs: 7 * DAY_MS,
+  jobExpiryMs: 7 * DAY_MS,
+  lifecycleIntervalMs: HOUR_MS,
+  notificationMaxAgeMs: DAY_MS,
+})
 
 export const defaultLimits: Limits = Object.freeze({
   maxDocumentBytes: 2 * MiB,

@@ -5,7 +5,7 @@ import type { Network } from './network/network.js'
 const MIN_INTERVAL_MS = 1000
 
 interface DueWorkOptions {
-  readonly network: Pick<Network, 'epochSeconds'>
+  readonly network: Pick<Network, 'epochMs'>
   /** True when there is something to do by the current epoch. */
   readonly isDue: () => boolean
   /**
@@ -39,7 +39,7 @@ export class DueWork {
   }
 
   start(): void {
-    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#options.network.epochSeconds * 1000))
+    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#options.network.epochMs))
   }
 
   /** Begins a pass, if none runs. */

@@ -24,6 +24,7 @@ export class ScriptedNetwork implements Network {
   readonly kind: Network['kind'] = 'embedded'
   readonly wallet = 't1wallet'
   readonly epochSeconds = 30
+  readonly epochMs = 30_000
   readonly deals = new Map<string, Kept>()
   /** By deal: those that are asked of the network now, and all that ever were. */
   readonly retrievals: string[] = []

@@ -1,6 +1,6 @@
-import { DAY_MS, HOUR_MS } from '../../common/time.js'
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-call.js'
 import { addressing } from '../../http/addressing.js'
+import { defaultPeriods } from '../../server/limits.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import {
   accessKey,
@@ -269,16 +269,16 @@ export const options = Object.freeze({
     help: 'File that contains the sealing key. Servers that share a state need the same.',
   }),
   uploadExpiryMs: option('State', time('days', 0, 3650), {
-    default: 7 * DAY_MS,
+    default: defaultPeriods.uploadExpiryMs,
     help: 'Incomplete multipart uploads are removed after this time; 0 keeps them.',
   }),
   jobExpiryMs: option('State', time('days', 0, 3650), {
-    default: 7 * DAY_MS,
+    default: defaultPeriods.jobExpiryMs,
     help: 'Ended jobs and their client tokens are removed after this time; 0 keeps them.',
   }),
 
   lifecycleIntervalMs: option('Buckets', time('minutes', 0, 1440), {
-    default: HOUR_MS,
+    default: defaultPeriods.lifecycleIntervalMs,
     help: 'Interval at which lifecycle rules, which are due at midnight UTC, are checked; 0 disables them.',
   }),
   webhook: option('Buckets', list(webhook), {
@@ -294,7 +294,7 @@ export const options = Object.freeze({
     help: 'Key that signs notifications to the webhook of that name.',
   }),
   notificationMaxAgeMs: option('Buckets', time('hours', 1, 336), {
-    default: DAY_MS,
+    default: defaultPeriods.notificationMaxAgeMs,
     help: 'Undelivered notifications are dropped after this time.',
   }),
 

@@ -3,7 +3,6 @@ import type { Job, JobQuery, NewJob } from '../../api/jobs.js'
 import type { State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import { DAY_MS } from '../../common/time.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import { type JobsOverview, jobsOverview } from './document.js'
 import { jobStore } from './job-store.js'
@@ -20,7 +19,7 @@ export interface JobsOptions {
    * Context of the identity that created a job, of the server itself for ''. Undefined if there is no such identity.
    */
   readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
-  /** Time after its end at which a job is removed, ms; default 7 days, 0 for never. */
+  /** Time after its end at which a job is removed, ms; 0, the default, for never. */
   readonly expiryMs?: number | undefined
   readonly now?: () => number
   readonly attendance?: Attendance
@@ -42,7 +41,7 @@ export interface OwnJobs extends Jobs {
 
 /** Reads the index of jobs. Throws S3Error ServiceUnavailable. */
 export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
-  const { state, log, now = Date.now, expiryMs = 7 * DAY_MS } = options
+  const { state, log, now = Date.now, expiryMs = 0 } = options
   const store = jobStore(state, now)
   const nextId = ulids(now)
   const held = new HeldJobs()

@@ -3,7 +3,6 @@ import type { Lease } from '../../api/locks.js'
 import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
-import { DAY_MS } from '../../common/time.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import { wants } from './configuration.js'
 import { Delivery, laneName } from './delivery.js'
@@ -16,15 +15,14 @@ export interface SenderOptions {
   readonly client: WebhookClient
   readonly region: string
   readonly log: Logger
-  /** Age at which a message is discarded, ms. Default 24 hours. */
-  readonly giveUpAfterMs?: number
+  /** Age at which a message is discarded, ms. */
+  readonly giveUpAfterMs: number
   /** Largest number of waiting messages; further ones are dropped. Default 100,000. */
   readonly maxWaiting?: number
   /** See DeliveryOptions. */
   readonly firstRetryMs?: number
 }
 
-const GIVE_UP_MS = DAY_MS
 const MAX_WAITING = 100_000
 
 /**
@@ -129,7 +127,7 @@ export class Sender {
   }
 
   #newDelivery(): Delivery {
-    const { client, log, giveUpAfterMs = GIVE_UP_MS, firstRetryMs } = this.#options
+    const { client, log, giveUpAfterMs, firstRetryMs } = this.#options
     return new Delivery({ outbox: this.#outbox, client, log, giveUpAfterMs, firstRetryMs })
   }
 }

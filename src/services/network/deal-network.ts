@@ -105,6 +105,10 @@ export abstract class DealNetwork {
     return this.epochs.epochSeconds
   }
 
+  get epochMs(): number {
+    return this.epochs.epochMs
+  }
+
   epoch(): number {
     return this.epochs.epoch()
   }

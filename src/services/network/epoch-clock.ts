@@ -45,6 +45,7 @@ interface Anchor {
  */
 export class EpochClock {
   readonly epochSeconds: number
+  readonly epochMs: number
   readonly virtual: boolean
   readonly #now: () => number
   readonly #writer: Writer
@@ -60,6 +61,8 @@ export class EpochClock {
       throw new RangeError(`An epoch must take ${MIN_EPOCH_SECONDS} to ${MAX_EPOCH_SECONDS} seconds.`)
     }
     this.epochSeconds = epochSeconds
+    const epochMs = epochSeconds * 1000
+    this.epochMs = epochMs
     this.virtual = virtual
     this.#now = now
     this.#writer = writer
@@ -68,7 +71,6 @@ export class EpochClock {
     )
     this.#advance = db.prepare('UPDATE epoch_anchor SET epoch = epoch + ?')
     const kept = read(db)
-    const epochMs = epochSeconds * 1000
     if (kept?.epochMs === epochMs && kept.virtual === virtual) {
       this.#anchor = kept
       return

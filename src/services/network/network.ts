@@ -217,6 +217,8 @@ export interface Network {
   /** Address of the wallet of the gateway's first account. */
   readonly wallet: string
   readonly epochSeconds: number
+  /** The same, ms. */
+  readonly epochMs: number
   epoch(): number
   providers(): Promise<readonly Provider[]>
   /**

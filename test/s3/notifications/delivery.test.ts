@@ -201,7 +201,7 @@ t.test('of two proxies on one state one delivers for both, and the other when it
   const rules = [{ id: 'r', kind: 'Queue', webhook: 'hook', events: ['s3:ObjectCreated:*'], suffix: '.jpg' }] as const
   await settings.set('b', 'notifications', { owner: 'o', rules })
   const client = clientOf(t, { hook: { url: receiver.url } })
-  const make = () => new Sender({ state, settings, client, region: 'r', log, firstRetryMs: 10 })
+  const make = () => new Sender({ state, settings, client, region: 'r', log, giveUpAfterMs: 60_000, firstRetryMs: 10 })
   const [first, second] = [make(), make()]
   await first.start()
   await second.start()
@@ -217,7 +217,7 @@ t.test('of two proxies on one state one delivers for both, and the other when it
 
   await second.notify(event('late.jpg', 3))
   await second.notify(event('too late.jpg', 4))
-  const third = new Sender({ state, settings, client, region: 'r', log, maxWaiting: 1 })
+  const third = new Sender({ state, settings, client, region: 'r', log, giveUpAfterMs: 60_000, maxWaiting: 1 })
   await third.start()
   await until('the one for which there was room is told', () => receiver.events.length === 3)
   t.equal(receiver.events.at(-1), 'ObjectCreated:Put late.jpg')

@@ -94,7 +94,7 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   async open(): Promise<void> {
     const minerIds = this.#providers.all().map(({ minerId }) => minerId)
     this.logLeftovers(await this.#cars.open(minerIds, (custody) => this.deals.isInCustody(custody)))
-    this.#expiry.start(Math.max(MIN_EXPIRY_MS, this.epochSeconds * 1000))
+    this.#expiry.start(Math.max(MIN_EXPIRY_MS, this.epochMs))
   }
 
   protected make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {

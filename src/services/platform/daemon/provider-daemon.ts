@@ -87,7 +87,7 @@ export class ProviderDaemon {
   start(own: readonly string[]): void {
     this.#started = true
     this.#own = own.map((url) => new URL(url))
-    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#deps.network.epochSeconds * 1000))
+    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#deps.network.epochMs))
   }
 
   /** Call it when a provider has new deals. Does nothing before the start, which looks for all of them. */

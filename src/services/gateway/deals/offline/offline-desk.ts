@@ -136,7 +136,7 @@ export class OfflineDesk {
         if (!tasks.signal.aborted) log.warn({ err }, 'Could not go on with all offline deals.')
       },
     )
-    task.start(Math.max(MIN_INTERVAL_MS, network.epochSeconds * 1000))
+    task.start(Math.max(MIN_INTERVAL_MS, network.epochMs))
     tasks.signal.addEventListener('abort', () => task.stopTimer(), { once: true })
   }
 
