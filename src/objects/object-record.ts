@@ -5,7 +5,7 @@ import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord } from '../api/state.js'
 import { checksumAlgorithms } from '../common/checksums/checksums.js'
 import { WriteRefused } from '../gateway/errors.js'
-import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { MARKER_STAMP, unconfirmedStamp } from '../gateway/object-facts.js'
 
 // Which record describes an object. A gateway with `objectRecords` keeps a part of it, too, which comes with the object
 // in the same moment; the record in the state follows.
@@ -125,6 +125,19 @@ export function decidingRecord(
   const { owner, grants } = known.acl
   const both = grants.filter((grant) => valid?.acl?.grants.some((other) => isDeepStrictEqual(grant, other)))
   return { ...known, acl: { owner, grants: both } }
+}
+
+/** True for a record that was stored while the gateway did not show the object: it lacks only the stamp. */
+export function isUnconfirmed(record: ObjectRecord | undefined, { size }: Pick<GatewayObject, 'size'>): boolean {
+  return record?.size === size && record.stamp.startsWith(unconfirmedStamp(''))
+}
+
+/**
+ * The record with its stamp, once the gateway states that the object comes from the write that the record describes.
+ */
+export function confirmed<R extends ObjectRecord | undefined>(object: GatewayObject, record: R): R {
+  if (!record || object.writeId === undefined || record.size !== object.size) return record
+  return record.stamp === unconfirmedStamp(object.writeId) ? { ...record, stamp: object.stamp } : record
 }
 
 /** True if the record is that of a later write than the object: the object was read before it was replaced. */

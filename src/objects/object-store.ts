@@ -1,232 +1,267 @@
-import type { ObjectAcl, Tag } from '../api/access.js'
-import type { ByteRange, Download, GatewayObject, ListQuery } from '../api/gateway.js'
-import type { HeldLock, LockOptions } from '../api/locks.js'
-import type { Archive, ObjectRecord } from '../api/state.js'
-import type {
-  Cause,
-  MetadataReplacement,
-  PartChecksums,
-  Precondition,
-  PutRequest,
-  PutResult,
-  Store,
-  StoredObject,
-  StoreEntry,
-  StorePage,
-} from '../api/store.js'
+import type { Upload, UploadResult, WriteOrder } from '../api/gateway.js'
+import type { ObjectEvent } from '../api/hooks.js'
+import type { HeldLock } from '../api/locks.js'
+import type { BodyFacts } from '../api/request.js'
+import type { ObjectChecksum } from '../api/state.js'
+import type { Cause, Precondition, PutRequest, PutResult, Source, Store, StoredObject } from '../api/store.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
+import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
+import { WriteRefused } from '../gateway/errors.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import {
-  confirmRecord,
-  emptyDownload,
-  etagOf,
-  findMarker,
-  findObject,
-  joinRecord,
-  LOOKS,
-  withMetadata,
-} from './find-object.js'
-import { isOvertaken, keepAtGateway, validRecord } from './object-record.js'
-import { put } from './put.js'
-import { isUnconfirmed, lockUntilOutcome, type StoreDeps, serializedWrite } from './serialized-write.js'
+import { ObjectChanges } from './object-changes.js'
+import { textOf } from './object-record.js'
+import { spooled, tooLarge } from './sources.js'
 
 /** The objects of one gateway account. A class, because each request has one of its own, for the lines about it. */
-export class ObjectStore implements Store {
-  readonly #deps: StoreDeps
-  readonly #logger: Logging
-
-  /** @param logger who gets the lines about what is done */
-  constructor(deps: StoreDeps, logger: Logging = deps) {
-    this.#deps = deps
-    this.#logger = logger
-  }
-
+export class ObjectStore extends ObjectChanges implements Store {
   /** The same objects, for a request. */
   for(logger: Logging): Store {
-    return new ObjectStore(this.#deps, logger)
+    return new ObjectStore(this.deps, logger)
   }
 
-  find(bucket: string, key: string): Promise<StoredObject | undefined> {
-    return findObject(this.#deps, this.#logger, this.#deps.gateway, bucket, key)
-  }
+  /**
+   * Streams the source to the gateway and commits it once it is verified. Holds the last bytes back until then: the
+   * gateway knows the exact length and cannot treat the object as complete before (docs/design.md, promise 1). Checks
+   * the precondition, sends the last bytes and writes the record under the key's lock, which makes conditional writes
+   * atomic among the clients of this proxy. A slow client never holds the lock.
+   */
+  async put(request: PutRequest): Promise<PutResult> {
+    const { deps, logger } = this
+    const { gateway, state, limits } = deps
+    const { bucket, key, precondition, attempt } = request
+    const why = await gateway.refusesKey(key)
+    if (why !== undefined) throw new S3Error('InvalidArgument', { message: why, fields: { ArgumentName: 'key' } })
+    // The owner's lifecycle rules select objects by tags: they expire objects or make paid deals.
+    if (request.tags?.length) await deps.requireOwner(bucket, { action: 's3:PutObjectTagging', key })
+    const before = (precondition || attempt) && (await this.findToWrite(bucket, key))
+    if (!isSameWrite(before, request)) precondition?.(before)
 
-  findToWrite(bucket: string, key: string): Promise<StoredObject | undefined> {
-    return findObject(this.#deps, this.#logger, this.#deps.lookUps, bucket, key)
-  }
+    const features = await gateway.features()
+    const options = { md5: !features.objectHead && request.etag === undefined, checksum: request.wantChecksum }
+    const { contentType, headers, metadata } = request.attributes
+    let arrived: BodyFacts | undefined
+    const attributes = {
+      ...{ contentType, headers, metadata, etag: request.etag, writeId: request.writeId },
+      record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, arrived) }),
+    }
+    const marker = key.endsWith('/') && !features.anyKey
 
-  async head(bucket: string, key: string): Promise<StoredObject> {
-    return present(await this.find(bucket, key), key)
-  }
-
-  async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
-    const { gateway, state } = this.#deps
-    for (let attempt = 1; ; attempt++) {
-      const record = state.objects.get(bucket, key)
-      record.catch(() => {})
+    const store = async (source: Source, length: number): Promise<PutResult> => {
+      if (length > request.maxBytes) throw tooLarge(length, request.maxBytes)
+      if (marker && length > 0)
+        throw new S3Error('InvalidArgument', {
+          message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
+        })
+      const upload = gateway.upload(bucket, key, length, attributes)
       try {
-        const download = await gateway.download(bucket, key, range)
-        if (attempt < LOOKS && isOvertaken(download.object, await record)) {
-          download.discard()
-          continue
-        }
-        const known = confirmRecord(this.#deps, this.#logger, bucket, download.object, await record)
-        return { object: joinRecord(bucket, download.object, known), download }
+        let { facts, rest } = await streamHoldingBack(
+          source,
+          upload,
+          length <= limits.smallBodyBytes ? length : 0,
+          options,
+        )
+        arrived = facts
+        return await lockUntilOutcome(
+          (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger }),
+          async (lock) => {
+            let found: StoredObject | undefined
+            const condition: Precondition | undefined =
+              precondition &&
+              ((current) => {
+                found = isSameWrite(current, request) ? current : undefined
+                if (!found) precondition(current)
+              })
+            const result = await serializedWrite(
+              lock,
+              condition,
+              () => this.findToWrite(bucket, key),
+              async (order) => {
+                if (found) {
+                  upload.abort()
+                  return { stamp: found.stamp, lastModified: found.lastModified }
+                }
+                // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
+                const last = rest
+                rest = undefined
+                // Not earlier: a write whose last bytes were not sent has no effect. The key was looked up before the
+                // upload, during which a gateway on one folder answers no lookup of it.
+                await attempt?.begin(before?.stamp ?? null)
+                try {
+                  if (last) await upload.write(last)
+                  return await upload.commit(order)
+                } catch (error) {
+                  const isVoid = upload.unsent || (error instanceof S3Error && error.status < 500)
+                  // Without the lock, the attempt on record may be that of another server by now.
+                  if (isVoid && holds(lock)) await attempt?.failed()
+                  throw error
+                }
+              },
+              logger,
+            )
+            return this.#record(request, facts, result, marker, lock)
+          },
+          async (result, lock) => {
+            await this.#record(request, facts, result, marker, lock)
+            await attempt?.landed()
+          },
+          logger,
+        )
       } catch (error) {
-        if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
-        const marker = await findMarker(gateway, bucket, key, await record)
-        if (!marker) throw error
-        return { object: marker, download: emptyDownload(key) }
+        upload.abort()
+        throw error
       }
     }
-  }
-
-  put(request: PutRequest): Promise<PutResult> {
-    return put(this.#deps, (bucket, key) => this.findToWrite(bucket, key), request, this.#logger)
+    const { source } = request
+    return source.length === undefined ? spooled(deps, request, store) : store(source, source.length)
   }
 
   async remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void> {
-    const { gateway, state, hooks } = this.#deps
+    const { gateway, state, hooks } = this.deps
     const below = key.endsWith('/') && !(await gateway.features()).exactRemove
     const take: typeof state.locks.withKey = below ? state.locks.withSubtree : state.locks.withKey
     await lockUntilOutcome<void>(
-      (run) => take.call(state.locks, bucket, key, run, this.#waiting()) as Promise<void>,
+      (run) => take.call(state.locks, bucket, key, run, this.waiting()) as Promise<void>,
       async (lock) => {
         const look = () => this.findToWrite(bucket, key)
-        await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.#logger)
+        await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.logger)
         lock.ensure()
         await state.objects.delete(bucket, key, lock)
-        if (!(await gateway.features()).exactRemove) await keepMarkers(this.#deps, bucket, key, lock, this.#logger)
+        if (!(await gateway.features()).exactRemove) await this.#keepMarkers(bucket, key, lock)
         const { name, origin } = cause
         await hooks.objectDeleted({ name, origin, bucket, key, time: Date.now() })
       },
       async () => {},
-      this.#logger,
+      this.logger,
     )
   }
 
-  async setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void> {
-    const { requireOwner, state, hooks } = this.#deps
-    await requireOwner(bucket)
-    const run = async (lock: HeldLock) => {
-      const object = present(await this.findToWrite(bucket, key), key)
-      if (tags ?? object.tags ?? object.recordAtGateway) await this.#keep(object, { tags }, lock)
-      const { size, etag } = object
-      await hooks.objectTagged({ ...cause, bucket, key, size, etag, time: Date.now() })
+  async #record(
+    request: PutRequest,
+    facts: BodyFacts,
+    result: UploadResult,
+    marker: boolean,
+    lock: HeldLock,
+  ): Promise<PutResult> {
+    const { bucket, key } = request
+    const etag = request.etag ?? result.etag ?? facts.md5?.toString('hex')
+    if (etag === undefined) throw new Error('neither the gateway nor the body has an MD5')
+    const checksum = checksumOf(request, facts)
+    const gatewayTellsAll =
+      result.etag === etag &&
+      !checksum &&
+      !request.partSizes &&
+      !request.tags &&
+      !request.acl &&
+      !request.archive &&
+      !request.attributes.label &&
+      !request.attributes.headers['x-amz-website-redirect-location'] &&
+      !request.authorized
+    if (!gatewayTellsAll) {
+      const stamp = marker ? MARKER_STAMP : result.stamp
+      // Another proxy may have written meanwhile, and this record must not replace its record.
+      lock.ensure()
+      if (request.partChecksums) await this.deps.partChecksums.set({ bucket, key, stamp }, request.partChecksums, lock)
+      await this.deps.state.objects.set(
+        {
+          bucket,
+          key,
+          stamp,
+          size: facts.size,
+          etag,
+          contentType: request.attributes.contentType ?? 'binary/octet-stream',
+          headers: request.attributes.headers,
+          metadata: request.attributes.metadata,
+          checksum,
+          partSizes: request.partSizes,
+          tags: request.tags,
+          acl: request.acl,
+          archive: request.archive,
+          label: request.attributes.label,
+          uploadId: request.uploadId,
+          authorized: request.authorized,
+        },
+        lock,
+      )
+      if (result.confirmed) {
+        this.logger.log.warn(
+          { err: result.problem, bucket },
+          'could not confirm an upload yet: the object gateway does not show the object',
+        )
+        void this.confirmLater(bucket, key, stamp, result.confirmed)
+      }
     }
-    await state.locks.withKey(bucket, key, run, this.#waiting())
+    const { size } = facts
+    const { name, origin } = request.event
+    // Without spreads, which cost more than the rest of this function.
+    const event: ObjectEvent = { name, origin, bucket, key, size, etag, time: Date.now() }
+    await this.deps.hooks.objectStored(request.authorized ? { ...event, authorized: request.authorized } : event)
+    return { etag, lastModified: result.lastModified, size, checksum }
   }
 
-  async setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean> {
-    const { requireOwner, state } = this.#deps
-    await requireOwner(bucket)
-    const run = async (lock: HeldLock) => {
-      const object = await this.findToWrite(bucket, key)
-      if (object?.stamp !== stamp) return false
-      if (acl ?? object.acl ?? object.recordAtGateway) await this.#keep(object, { acl }, lock)
-      return true
-    }
-    return state.locks.withKey(bucket, key, run, this.#waiting())
-  }
-
-  async replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined> {
-    const { bucket, key, stamp, attributes, tags, acl, archive, authorized, event } = request
-    const { requireOwner, state, hooks } = this.#deps
-    await requireOwner(bucket)
-    const run = async (lock: HeldLock) => {
-      const object = await this.findToWrite(bucket, key)
-      if (object?.stamp !== stamp) return undefined
-      const { headers, metadata, label, contentType = object.contentType } = attributes
-      await this.#keep(object, { contentType, headers, metadata, label, tags, acl, archive, authorized }, lock)
-      const { size, etag, checksum, lastModified } = object
-      const caused = authorized ? { ...event, authorized } : event
-      await hooks.objectStored({ ...caused, bucket, key, size, etag, time: Date.now() })
-      return { etag, lastModified, size, checksum }
-    }
-    return state.locks.withKey(bucket, key, run, this.#waiting())
-  }
-
-  async annotate(
-    bucket: string,
-    key: string,
-    stamp: string,
-    change: (archive: Archive | undefined) => Archive | undefined,
-  ): Promise<boolean> {
-    const { requireOwner, state } = this.#deps
-    await requireOwner(bucket)
-    const run = async (lock: HeldLock) => {
-      const object = await this.findToWrite(bucket, key)
-      if (object?.stamp !== stamp) return false
-      const archive = change(object.archive)
-      if (archive ?? object.archive) await this.#keep(object, { archive }, lock)
-      return true
-    }
-    return state.locks.withKey(bucket, key, run, { logger: this.#logger })
-  }
-
-  async partChecksums(object: StoredObject): Promise<PartChecksums | undefined> {
-    return object.partSizes ? this.#deps.partChecksums.get(object) : undefined
-  }
-
-  list(bucket: string, query: ListQuery): Promise<StorePage> {
-    return list(this.#deps, bucket, query, (object, record) => this.#confirmListed(bucket, object, record))
-  }
-
-  #waiting(): LockOptions {
-    return { waitMs: this.#deps.limits.keyWaitMs, logger: this.#logger }
-  }
-
-  /** The record of a listed object. Confirms an unconfirmed record if the gateway can be queried now. */
-  async #confirmListed(bucket: string, object: GatewayObject, record: ObjectRecord): Promise<ObjectRecord> {
-    try {
-      const reported = await withMetadata(this.#deps.gateway, bucket, object)
-      return confirmRecord(this.#deps, this.#logger, bucket, reported, record)
-    } catch (err) {
-      this.#logger.log.debug({ err, bucket }, 'could not confirm the record of an object yet')
-      return record
-    }
-  }
-
-  /** Writes the object's record with `change` applied. */
-  async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
-    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, aclAtGateway, ...record } = object
-    // Another change does not open an object by an ACL that the state does not have.
-    const closed = aclAtGateway && record.acl && { acl: { owner: record.acl.owner, grants: [] } }
-    const next = { ...record, ...closed, ...change }
-    if (recordAtGateway && ('tags' in change || 'acl' in change)) await keepAtGateway(this.#deps.gateway, next, lock)
-    lock.ensure()
-    await this.#deps.state.objects.set(next, lock)
+  /**
+   * Restores folder objects after a removal. A gateway that keeps objects as files removes a folder with its last file,
+   * also when a client had stored the folder as an object of its own (`photos/`). This keeps the promise that DELETE
+   * deletes one key.
+   */
+  async #keepMarkers(bucket: string, removed: string, lock: HeldLock): Promise<void> {
+    const { gateway, state } = this.deps
+    const folders = foldersAbove(removed)
+    const records = await state.objects.getMany(bucket, folders)
+    const markers = folders.filter((_, i) => records[i]?.stamp === MARKER_STAMP)
+    // Storing the innermost folder also creates the folders around it.
+    const innermost = markers.at(-1)
+    if (innermost === undefined) return
+    const { entries } = await gateway.list(bucket, { prefix: innermost, delimiter: '', after: '', limit: 1 })
+    if (entries.length > 0) return
+    const attributes = { contentType: undefined, headers: {}, metadata: {} }
+    const order = { fence: lock.fence, ensure: () => lock.ensure(), logger: this.logger }
+    await gateway.upload(bucket, innermost, 0, attributes).commit(order)
   }
 }
 
-function present(object: StoredObject | undefined, key: string): StoredObject {
-  if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
-  return object
+/** Sends all but the last bytes. A small body is collected instead. The caller has to write `rest`. */
+async function streamHoldingBack(
+  source: Source,
+  upload: Upload,
+  collectBytes: number,
+  options: { md5: boolean; checksum?: ObjectChecksum['algorithm'] },
+): Promise<{ facts: BodyFacts; rest: Buffer | undefined }> {
+  const small: Buffer[] = []
+  let held: Buffer | undefined
+  const facts = await source.stream((chunk) => {
+    if (chunk.length === 0) return
+    if (collectBytes > 0) {
+      small.push(chunk)
+      return
+    }
+    const previous = held
+    held = chunk
+    return previous && upload.write(previous)
+  }, options)
+  const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held)
+  return { facts, rest }
+}
+
+function holds(lock: HeldLock): boolean {
+  try {
+    lock.ensure()
+    return true
+  } catch {
+    return false
+  }
+}
+
+function checksumOf({ checksum }: PutRequest, facts: BodyFacts | undefined): ObjectChecksum | undefined {
+  return checksum ?? (facts?.checksum && { ...facts.checksum, type: 'FULL_OBJECT' })
 }
 
 /**
- * Restores folder objects after a removal. A gateway that keeps objects as files removes a folder with its last file,
- * also when a client had stored the folder as an object of its own (`photos/`). This keeps the promise that DELETE
- * deletes one key.
+ * True when an earlier attempt of this very request stored the present object, according to the gateway or the record.
  */
-async function keepMarkers(
-  { gateway, state }: Pick<StoreDeps, 'gateway' | 'state'>,
-  bucket: string,
-  removed: string,
-  lock: HeldLock,
-  logger: Logging,
-): Promise<void> {
-  const folders = foldersAbove(removed)
-  const records = await state.objects.getMany(bucket, folders)
-  const markers = folders.filter((_, i) => records[i]?.stamp === MARKER_STAMP)
-  // Storing the innermost folder also creates the folders around it.
-  const innermost = markers.at(-1)
-  if (innermost === undefined) return
-  const { entries } = await gateway.list(bucket, { prefix: innermost, delimiter: '', after: '', limit: 1 })
-  if (entries.length > 0) return
-  const attributes = { contentType: undefined, headers: {}, metadata: {} }
-  const order = { fence: lock.fence, ensure: () => lock.ensure(), logger }
-  await gateway.upload(bucket, innermost, 0, attributes).commit(order)
+function isSameWrite(current: StoredObject | undefined, { writeId, uploadId }: PutRequest): boolean {
+  if (writeId === undefined || !current) return false
+  return current.writeId === writeId || (current.uploadId !== undefined && current.uploadId === uploadId)
 }
 
 /** `a/` and `a/b/` for `a/b/c`, without the key itself. */
@@ -237,44 +272,81 @@ function foldersAbove(key: string): string[] {
   return folders
 }
 
-/** A page of the gateway's listing, completed from the records with what the gateway does not list. */
-async function list(
-  { gateway, state }: Pick<StoreDeps, 'gateway' | 'state'>,
-  bucket: string,
-  query: ListQuery,
-  confirm: (object: GatewayObject, record: ObjectRecord) => Promise<ObjectRecord>,
-): Promise<StorePage> {
-  const page = await gateway.list(bucket, query)
-  const keys: string[] = []
-  for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
-  // One read for the whole page: no gateway lists checksums and storage classes.
-  const records = keys.length === 0 ? [] : await state.objects.getMany(bucket, keys)
-  const entries: StoreEntry[] = []
-  let at = 0
-  for (const entry of page.entries) {
-    if (entry.kind === 'prefix') {
-      entries.push(entry)
-      continue
+/** Attempts at a write that the gateway refuses because of concurrent writes. */
+const ATTEMPTS = 4
+
+/**
+ * Performs one write under the key's lock. Checks the condition, and makes the gateway check at its commit that the
+ * object found is still there. Gateways without fences do not check this; there the lock alone serializes writes.
+ * Throws S3Error.
+ * @param look resolves with the present object; called only when there is a condition
+ * @param logger who gets the lines about the write
+ */
+export async function serializedWrite<T>(
+  lock: HeldLock,
+  precondition: Precondition | undefined,
+  look: () => Promise<StoredObject | undefined>,
+  write: (order: WriteOrder, current: StoredObject | undefined) => Promise<T>,
+  logger: Logging,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const current = precondition && (await look())
+    precondition?.(current)
+    lock.ensure()
+    const expected = precondition && { expected: current?.stamp ?? null }
+    try {
+      return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure(), logger }, current)
+    } catch (error) {
+      if (!(error instanceof WriteRefused)) throw error
+      // The fence may be too low because a clock was set back. If a concurrent write caused the refusal, the lock is
+      // lost or never excluded that write.
+      if (error.last !== undefined) await lock.raise(error.last)
+      if (attempt < ATTEMPTS && error.repeatable) continue
+      precondition?.(await look())
+      throw error
     }
-    const { object } = entry
-    let record = records[at++]
-    // Rare: the gateway failed between an upload and the lookup of the stored object.
-    if (record && isUnconfirmed(record, object)) record = await confirm(object, record)
-    entries.push(toEntry(bucket, object, validRecord(object, record)))
   }
-  return { entries, truncated: page.truncated }
 }
 
-function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoreEntry {
-  return {
-    kind: 'object',
-    key: object.key,
-    size: object.size,
-    etag: etagOf(bucket, object, record),
-    lastModified: object.lastModified,
-    checksum: record?.checksum,
-    archive: record?.archive,
-    label: record?.label,
-    cold: object.cold === true,
+/**
+ * Runs `write` under a lock. When its outcome is unknown, rejects immediately and keeps the lock until the outcome is
+ * known.
+ * @param take takes the lock
+ * @param landed called under the lock when the write took effect after all
+ */
+export function lockUntilOutcome<T>(
+  take: (run: (lock: HeldLock) => Promise<T | undefined>) => Promise<T | undefined>,
+  write: (lock: HeldLock) => Promise<T>,
+  landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
+  logger: Logging,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    take(async (lock) => {
+      try {
+        return await write(lock)
+      } catch (error) {
+        if (!(error instanceof InDoubt)) throw error
+        reject(error)
+        await awaitOutcome(error, lock, landed, logger)
+        return undefined
+      }
+    }).then((value) => resolve(value as T), reject)
+  })
+}
+
+async function awaitOutcome(
+  doubt: InDoubt,
+  lock: HeldLock,
+  landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
+  logger: Logging,
+): Promise<void> {
+  const result = await doubt.outcome
+  if (result === UNRESOLVED) lock.leave()
+  if (result === UNRESOLVED || !result) return
+  try {
+    lock.ensure()
+    await landed(result, lock)
+  } catch (err) {
+    logger.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
   }
 }

@@ -1,4 +1,4 @@
-import { givesMore } from '../access/authorizer.js'
+import { givesMore } from '../access/required-actions.js'
 import type { FormFacts, Jobs } from '../api/context.js'
 import type { Caller, Session } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'

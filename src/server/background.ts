@@ -11,14 +11,14 @@ import { type PluginSet, startPlugins } from '../plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
 import { startLifecycle } from '../s3/lifecycle/runner.js'
 import type { Backends } from './backends.js'
-import type { ContextFactory } from './context-factory.js'
+import type { Contexts } from './context.js'
 import { defaultPeriods } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: PluginSet
   readonly own: Context
-  readonly ownerContext: ContextFactory['ofOwner']
+  readonly ownerContext: Contexts['ofOwner']
   readonly jobs: OwnJobs
   readonly hooks: Hooks
   readonly options: Pick<

@@ -1,24 +1,38 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Job } from '../api/jobs.js'
+import type { Limits } from '../api/limits.js'
+import { createAuthenticator } from '../auth/authenticate.js'
+import { createFormAuthenticator } from '../auth/authenticate-form.js'
 import { CleanupStack } from '../common/cleanup-stack.js'
 import { slowDown } from '../common/errors/s3-error.js'
 import { ClientRate } from '../common/http/client-rate.js'
 import { createLogger, type Logger } from '../common/log.js'
 import { Metrics } from '../common/metrics.js'
+import { Quota } from '../common/quota.js'
 import { render } from '../common/render-metrics.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
+import { combineHooks } from '../plugins/hooks.js'
+import { openJobs } from '../plugins/jobs/open-jobs.js'
 import { gatewayLinks, shareAddress } from '../s3/share.js'
-import { auditOf } from './audit.js'
-import { openBackends } from './backends.js'
+import { auditedJobs, auditOf } from './audit.js'
+import { type Backends, openBackends } from './backends.js'
 import { startBackground } from './background.js'
 import { consoleAccess } from './console/console-address.js'
-import { openContexts } from './context-factory.js'
-import { openPlugins } from './core-plugins.js'
+import { Contexts } from './context.js'
+import { type OpenedPlugins, openPlugins } from './core-plugins.js'
 import { createHandle, type HandleDeps } from './handle.js'
-import { quotaOf } from './limits.js'
+import { defaultPeriods, quotaOf } from './limits.js'
 import { LiveSettings } from './live.js'
 import { Activity } from './metrics/activity.js'
-import { cacheMetrics, gatewayMetrics, holdingMetrics, jobMetrics, newCaches, stateMetrics } from './metrics/gauges.js'
+import {
+  type Caches,
+  cacheMetrics,
+  gatewayMetrics,
+  holdingMetrics,
+  jobMetrics,
+  newCaches,
+  stateMetrics,
+} from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-server.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough/passthrough.js'
@@ -83,7 +97,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   })
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
-  const parts: HandleDeps = {
+  const parts: Omit<HandleDeps, 'passthrough'> = {
     authenticate,
     table,
     links: gatewayLinks({ ...backends, shareUrl, region, isOwnKey: opened.isOwnKey }),
@@ -96,12 +110,23 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     addressing: live.addressing,
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
     audit: options.audit && auditOf(options.audit, log),
-    onDone: observed.ended,
+    observed,
   }
-  const passthrough = options.passthrough ? openPassthrough(options, backends, { ...parts, contexts, log }) : undefined
+  const passthrough = options.passthrough
+    ? openPassthrough(options, backends, { ...parts, contexts, log, onDone: observed.ended })
+    : undefined
   cleanup.defer(() => passthrough?.close())
   await startBackground(
-    { state, settings, plugins, own: contexts.ownContext, ownerContext: contexts.ofOwner, jobs, hooks, options },
+    {
+      state,
+      settings,
+      plugins,
+      own: contexts.ownContext,
+      ownerContext: (owned) => contexts.ofOwner(owned),
+      jobs,
+      hooks,
+      options,
+    },
     cleanup,
   )
 
@@ -110,13 +135,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   jobMetrics(metrics, () => jobs.overview())
   pluginGauges(metrics, plugins.plugins, log)
 
-  const handle = createHandle(parts)
-  const proxy = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    observed.serve(incoming, outgoing, () => {
-      if (!passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
-    })
-  }
-  return Object.assign(proxy, {
+  return Object.assign(createHandle({ ...parts, passthrough }), {
     operations: table.rows,
     ready: async () => void (await contexts.own.ready()),
     shutDown() {
@@ -135,4 +154,71 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
       return cleanup.close()
     },
   })
+}
+
+interface ContextSources extends OpenedPlugins {
+  readonly options: ProxyOptions
+  readonly backends: Backends
+  readonly limits: Limits
+  readonly region: string
+  readonly log: Logger
+  readonly shareUrl: string | undefined
+  readonly caches: Caches
+  readonly closing: () => boolean
+}
+
+/** Opens the jobs and the contexts, which need each other: a context creates jobs, and a job runs in a context. */
+async function openContexts(sources: ContextSources) {
+  const { options, backends, plugins, limits, region, log, credentials, sts, closing } = sources
+  const { pool, state, settings, creationTimes } = backends
+  const { signedBasePaths, sessionToken, signatureV2 } = options
+  const { sessions } = sts
+  const authentication = { credentials, sessions, region, signedBasePaths, sessionToken, signatureV2 }
+  const hooks = combineHooks(plugins.plugins, log, limits.hookDeadlineMs)
+
+  /** Looks the identity up at every call: it may have been removed, or have other rights. */
+  async function contextOf({ accessKeyId, session }: Pick<Job, 'accessKeyId' | 'session'>) {
+    if (accessKeyId === '') return contexts.ownContext
+    const found = await sts.credentials(accessKeyId)
+    const identity = found && session ? { ...found, session } : found
+    return identity && contexts.for({ identity, presigned: false, payload: { kind: 'unsigned' } })
+  }
+
+  const opened = await openJobs({ state, log, contextOf, expiryMs: options.jobExpiryMs ?? defaultPeriods.jobExpiryMs })
+  const jobs = options.audit ? auditedJobs(opened, options.audit, log) : opened
+  const spools = new Quota(quotaOf(limits, 'maxSpoolBytes', 'maxSpoolBytesPerClient'))
+  const contexts = new Contexts({
+    pool,
+    spools,
+    account: options.gateway.account,
+    credentials: sts.credentials,
+    metadataActions: plugins.metadataActions,
+    shared: {
+      state,
+      settings,
+      creationTimes,
+      server: {
+        region,
+        objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
+        storageClassLabels: options.storageClassLabels ?? 'keep',
+        shareUrl: sources.shareUrl ?? options.gateway.url,
+        accountName: (id) => sources.accountNames.of(id),
+        data: options.data,
+        worker: options.worker?.number,
+        closing,
+      },
+      limits,
+      log,
+      plugins: { ...plugins, hooks },
+      jobs,
+      authenticateForm: createFormAuthenticator(authentication),
+    },
+  })
+  return {
+    jobs,
+    contexts,
+    hooks,
+    spools,
+    authenticate: createAuthenticator({ ...authentication, keyUse: sources.caches.signingKeys }),
+  }
 }

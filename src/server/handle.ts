@@ -26,10 +26,12 @@ import { errorFormatOf } from '../plugins/calls/format.js'
 import { type OperationTable, refuseVersion2, type Selected } from '../plugins/table.js'
 import type { GatewayLinks } from '../s3/share.js'
 import { taggingOfHeader } from '../s3/tagging/tags.js'
-import { describeRequest, type OnDone } from './access-log.js'
+import { describeRequest } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { ConsoleAccess } from './console/console-address.js'
-import type { ContextFactory } from './context-factory.js'
+import type { Contexts } from './context.js'
+import type { Observation } from './observe.js'
+import type { Passthrough } from './passthrough/passthrough.js'
 import { admitClient, type CallerAdmission, type Traffic } from './traffic/traffic.js'
 
 export interface HandleDeps {
@@ -38,7 +40,7 @@ export interface HandleDeps {
   readonly links: GatewayLinks
   readonly console: ConsoleAccess | undefined
   /** Creates the context of a request, which selects the gateway account. */
-  readonly contexts: Pick<ContextFactory, 'for' | 'anonymous'>
+  readonly contexts: Pick<Contexts, 'for' | 'anonymous'>
   readonly limits: Limits
   /** Limits the requests and bytes of clients. */
   readonly traffic: Traffic
@@ -50,18 +52,23 @@ export interface HandleDeps {
   readonly withCors: WithCors
   /** Records changes, before their answer is sent. */
   readonly audit: Audit | undefined
-  /** Called once per request after the answer was sent. */
-  readonly onDone: OnDone
+  /** Measures, traces and logs requests. */
+  readonly observed: Observation
+  /** Serves the gateway's own paths. Absent unless an option asks for it. */
+  readonly passthrough: Passthrough | undefined
 }
-
-/** Serves one request. Never rejects. */
-type Handle = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /**
  * THE FLOW. Each line of the `try` is a step, with the errors by which it ends the request; an error becomes the reply.
  */
-export function createHandle(deps: HandleDeps): Handle {
-  return async function handle(incoming, outgoing) {
+export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  return (incoming, outgoing) =>
+    deps.observed.serve(incoming, outgoing, () => {
+      if (!deps.passthrough?.serve(incoming, outgoing)) void handle(incoming, outgoing)
+    })
+
+  /** Never rejects. */
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const id = requestId()
     const started = performance.now()
     // A client may disconnect at any time. Readers and writers receive the error; without a listener it would end the
@@ -108,7 +115,7 @@ export function createHandle(deps: HandleDeps): Handle {
     admission?.leave(sent.bytes)
     failure = sent.failure ?? failure
     const remote = head?.remoteAddress ?? clientAt(incoming, deps.addressing).address
-    deps.onDone(
+    deps.observed.ended(
       describeRequest({
         id,
         incoming,

@@ -19,7 +19,7 @@ interface ObserveDeps {
 }
 
 /** What is measured, traced and logged of each request. */
-interface Observation {
+export interface Observation {
   /** Serves a request under observation. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse, serve: () => void): void
   readonly ended: OnDone

@@ -3,7 +3,7 @@ import http from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ConnectionPool } from '../../src/gateway/transport/connection.js'
+import { ConnectionPool } from '../../src/gateway/calls/rest-client.js'
 import { NodeResponse, type RestResponse } from '../../src/gateway/transport/response.js'
 
 interface Server {

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { WholePut } from '../../src/gateway/objects/put-request.js'
-import { ConnectionPool, FRESH_MS, type WireRequest } from '../../src/gateway/transport/connection.js'
+import { ConnectionPool, FRESH_MS, type WireRequest } from '../../src/gateway/calls/rest-client.js'
+import { WholePut } from '../../src/gateway/objects/upload.js'
 import { readAll } from '../../src/gateway/transport/response.js'
 import { listen } from '../support/server/listen.js'
 
@@ -72,10 +72,10 @@ t.test('to give up a request that is answered does not touch the next one on its
   t.equal((await readAll(await done.answered, 10, 1000))?.toString(), '5')
   const next = put(Buffer.alloc(6))
   t.equal(next.reused, true)
-  done.destroy(new Error('too late'))
+  done.giveUp(new Error('too late'))
   t.equal((await readAll(await next.answered, 10, 1000))?.toString(), '6')
   const given = put(Buffer.alloc(7))
-  given.destroy(new Error('given up'))
+  given.giveUp(new Error('given up'))
   await t.rejects(given.answered, { message: 'given up' })
 })
 

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { brandedHeader } from '../../http/headers.js'
+import { checkTime } from './checks.js'
 import { parseTimestamp } from './parsed-signature.js'
-import { checkTime } from './verify-signature.js'
 
 /** A signature of version 2: well-formed, of this time, not yet verified. */
 export interface Version2Signature {

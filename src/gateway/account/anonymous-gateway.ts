@@ -1,17 +1,13 @@
-import { randomBytes } from 'node:crypto'
-import type { Gateway, HiddenAccess, PolicyEntry, Upload } from '../../api/gateway.js'
+import type { Gateway, Upload } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayClient } from '../client.js'
-import { nonsense } from '../errors.js'
 import { whyUnfit } from '../keys.js'
-import { listLevel, scanLevel } from '../listing/level-reader.js'
+import { scanLevel } from '../listing/level-reader.js'
 import { listPaged } from '../listing/listing.js'
-import { stat } from '../listing/look-up.js'
-import { download } from '../objects/download.js'
-import { isReadable } from '../objects/object-request.js'
+import { download, stat } from '../objects/read.js'
 import { remove } from '../objects/remove.js'
-import { upload } from '../objects/upload.js'
 import { wrapGateway } from '../wrap-gateway.js'
+import { upload } from './account-gateway.js'
 import { allows, type PublicAction } from './policies.js'
 import { refusable } from './session.js'
 
@@ -86,65 +82,5 @@ function refusableUpload(upload: Upload): Upload {
       return upload.unsent
     },
     abort: () => upload.abort(),
-  }
-}
-
-/** Most folders at the root of a bucket that are tried. */
-const MAX_FOLDERS = 20
-
-/** Most entries at the root of a bucket that are read to find these folders. */
-const MAX_ENTRIES = 10_000
-
-/**
- * See Gateway.hiddenAccess. Asks the gateway without a log-in to list each place and to read a key that no object has:
- * a caller who may read gets the answer that the object does not exist, any other caller is refused.
- * @param client with the account's log-in
- * @param anonymous without a log-in
- */
-export async function hiddenAccess(
-  client: GatewayClient,
-  anonymous: GatewayClient,
-  bucket: string,
-  entries: readonly PolicyEntry[],
-  places?: readonly string[],
-): Promise<HiddenAccess[]> {
-  const found: HiddenAccess[] = []
-  for (const prefix of places ?? ['', ...(await foldersOf(client, bucket))]) {
-    const isListed = allows(entries, 'list', prefix) || allows(entries, 'put', `${prefix}/`)
-    if (!isListed && (await lists(anonymous, bucket, prefix))) found.push({ prefix, action: 'list' })
-    const key = `${prefix}~dealgate-${randomBytes(8).toString('hex')}`
-    if (!allows(entries, 'get', key) && (await reads(anonymous, bucket, key))) found.push({ prefix, action: 'get' })
-  }
-  return found
-}
-
-async function foldersOf(client: GatewayClient, bucket: string): Promise<string[]> {
-  const folders: string[] = []
-  let seen = 0
-  await listLevel(client, bucket, '', ({ name, isPrefix }) => {
-    if (isPrefix) folders.push(name)
-    return ++seen < MAX_ENTRIES && folders.length < MAX_FOLDERS
-  })
-  return folders
-}
-
-function lists(anonymous: GatewayClient, bucket: string, prefix: string): Promise<boolean> {
-  return isPermitted(() => scanLevel(anonymous, bucket, prefix, () => false))
-}
-
-function reads(anonymous: GatewayClient, bucket: string, key: string): Promise<boolean> {
-  return isPermitted(async () => {
-    if (await isReadable(anonymous, bucket, key)) throw nonsense('served an object that cannot exist')
-  })
-}
-
-/** False when the gateway refuses a caller without a log-in. Throws S3Error when the answer is inconclusive. */
-async function isPermitted(ask: () => Promise<void>): Promise<boolean> {
-  try {
-    await ask()
-    return true
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
   }
 }

@@ -5,8 +5,8 @@ import type { Logger } from '../../common/log.js'
 import { httpFailure } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'
 import { translate } from '../errors.js'
-import { request } from '../objects/object-request.js'
 import { PutRequest } from '../objects/put-request.js'
+import { request } from '../objects/read.js'
 
 export const PATHS_CHANGED =
   'The object gateway, or a proxy before it, resolves "." and ".." or joins "//" in paths, so that a key with them would reach another object: such keys are refused.'

@@ -1,8 +1,9 @@
-import http, { type ClientRequest } from 'node:http'
+import http, { type ClientRequest, type OutgoingHttpHeaders } from 'node:http'
 import https from 'node:https'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { isLostConnection, timedOut, unavailable } from '../errors.js'
 import { type GatewayTls, type GatewayWatch, outcomeOfStatus, USER_AGENT, type WatchedCall } from '../gateway-call.js'
-import { ConnectionPool, FRESH_MS, type SentRequest, type WireRequest } from '../transport/connection.js'
+import { Connection, type Exchange } from '../transport/connection.js'
 import { NodeResponse, type RestResponse } from '../transport/response.js'
 
 /** Bytes a socket reads ahead while the client is slower than the gateway. */
@@ -63,7 +64,7 @@ export class RestClient {
    * Starts a PUT without waiting for anything.
    * @param fresh use a new connection
    */
-  put(path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): ClientRequest {
+  put(path: string, headers: OutgoingHttpHeaders, fresh: boolean): ClientRequest {
     this.#uploaded = performance.now()
     const watched = this.#watch.begin('upload', 'PUT')
     const request = this.#openWatched(watched, fresh ? false : this.#up, path, { ...headers, ...watched.headers })
@@ -86,10 +87,10 @@ export class RestClient {
   putWhole(
     connections: ConnectionPool,
     path: string,
-    headers: http.OutgoingHttpHeaders,
+    headers: OutgoingHttpHeaders,
     body: Buffer,
     reuse: 'any' | 'recent' | 'none',
-  ): SentRequest {
+  ): Exchange {
     const watched = this.#watch.begin('upload', 'PUT')
     const sent = sendWatched(watched, connections, {
       method: 'PUT',
@@ -117,7 +118,7 @@ export class RestClient {
    * Sends a GET or HEAD and resolves with the head of the answer. Repeats it once when the connection is lost before
    * that. Throws S3Error.
    */
-  async get(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders = {}): Promise<RestResponse> {
+  async get(method: 'GET' | 'HEAD', path: string, headers: OutgoingHttpHeaders = {}): Promise<RestResponse> {
     try {
       return await this.#get(method, path, headers, false)
     } catch (error) {
@@ -150,7 +151,7 @@ export class RestClient {
     else this.#down.destroy()
   }
 
-  #open(method: string, agent: http.Agent | false, path: string, headers: http.OutgoingHttpHeaders): ClientRequest {
+  #open(method: string, agent: http.Agent | false, path: string, headers: OutgoingHttpHeaders): ClientRequest {
     return this.#request({
       ...this.#tls,
       protocol: this.#url.protocol,
@@ -166,7 +167,7 @@ export class RestClient {
   async #get(
     method: 'GET' | 'HEAD',
     path: string,
-    headers: http.OutgoingHttpHeaders,
+    headers: OutgoingHttpHeaders,
     fresh: boolean,
   ): Promise<RestResponse> {
     const watched = this.#watch.begin('download', method)
@@ -181,16 +182,16 @@ export class RestClient {
   }
 
   /** Starts a PUT, and ends the watched call if that fails. */
-  #openWatched(watched: WatchedCall, agent: http.Agent | false, path: string, headers: http.OutgoingHttpHeaders) {
+  #openWatched(watched: WatchedCall, agent: http.Agent | false, path: string, headers: OutgoingHttpHeaders) {
     try {
       return this.#open('PUT', agent, path, headers)
     } catch (error) {
       watched.end('failed')
-      throw error
+      throw unsendable(error)
     }
   }
 
-  #ask(method: 'GET' | 'HEAD', path: string, headers: http.OutgoingHttpHeaders, fresh: boolean): Promise<RestResponse> {
+  #ask(method: 'GET' | 'HEAD', path: string, headers: OutgoingHttpHeaders, fresh: boolean): Promise<RestResponse> {
     const down = this.#down
     if (!(down instanceof ConnectionPool))
       return this.#head(this.#open(method, fresh ? false : down, path, headers).end())
@@ -216,18 +217,23 @@ export class RestClient {
  * Ends the watched call if it could not be sent: HTTP cannot carry one of its headers. Without a closure, which would
  * share its context with those that wait for the answer, and keep the body for them.
  */
-function sendWatched(watched: WatchedCall, connections: ConnectionPool, request: WireRequest): SentRequest {
+function sendWatched(watched: WatchedCall, connections: ConnectionPool, request: WireRequest): Exchange {
   try {
     return connections.send(request)
   } catch (error) {
     watched.end('failed')
-    throw error
+    throw unsendable(error)
   }
 }
 
+/** Control characters, and header names that are not tokens. */
+function unsendable(cause: unknown): S3Error {
+  return new S3Error('InvalidArgument', { message: 'A header or metadata entry cannot be sent over HTTP.', cause })
+}
+
 /** The headers to send. Member by member: a spread of several objects makes a slow hash table. */
-function withOwn(...given: readonly http.OutgoingHttpHeaders[]): http.OutgoingHttpHeaders {
-  const all: http.OutgoingHttpHeaders = { 'user-agent': USER_AGENT }
+function withOwn(...given: readonly OutgoingHttpHeaders[]): OutgoingHttpHeaders {
+  const all: OutgoingHttpHeaders = { 'user-agent': USER_AGENT }
   for (const headers of given) for (const name in headers) all[name] = headers[name]
   return all
 }
@@ -237,3 +243,135 @@ function usageOf({ sockets, freeSockets, requests }: http.Agent) {
     Object.values(lists).reduce((sum, list) => sum + (list?.length ?? 0), 0)
   return { busy: count(sockets), free: count(freeSockets), waiting: count(requests) }
 }
+
+const MAX_FREE = 64
+/** Fits a head and a small body in one read. */
+const SCRATCH_BYTES = 64 * 1024
+
+/**
+ * Age up to which a kept connection is very likely still open, ms. Servers keep idle connections for at least five
+ * seconds (Node's default).
+ */
+export const FRESH_MS = 2000
+
+export interface WireRequest {
+  readonly method: string
+  /** Percent-encoded, with the query. */
+  readonly path: string
+  readonly headers: OutgoingHttpHeaders
+  readonly body?: Buffer | undefined
+  /**
+   * Longest time for which a kept connection may have been idle, ms; 0 for a new connection, absent for as long as it
+   * is kept. A gateway may close an idle connection at any time: FRESH_MS for requests that must not be sent twice.
+   */
+  readonly maxIdleMs?: number | undefined
+}
+
+/** Connections to one gateway over plain HTTP, for requests whose bodies are in memory. */
+export class ConnectionPool {
+  readonly #url: URL
+  readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
+  readonly #all = new Set<Connection>()
+  /** The last used connection comes first: it is the least likely to have been closed. */
+  #free: Connection[] = []
+
+  constructor(url: URL) {
+    this.#url = url
+  }
+
+  /**
+   * Resolves when the head of the answer has arrived.
+   * @param path percent-encoded, with the query
+   * @param fresh use a new connection: a restarted gateway may have closed all kept ones
+   * @param timeoutMs longest wait for the head
+   * @throws Error of the connection, or S3Error for an answer that is not HTTP
+   */
+  async request(
+    method: 'GET' | 'HEAD',
+    path: string,
+    headers: OutgoingHttpHeaders,
+    fresh: boolean,
+    timeoutMs: number,
+  ): Promise<RestResponse> {
+    const sent = this.send({ method, path, headers, ...(fresh && { maxIdleMs: 0 }) })
+    const timer = setTimeout(() => sent.giveUp(timedOut('the first byte')), timeoutMs)
+    try {
+      return await sent.answered
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Connections at work, and kept ones. */
+  get usage(): { readonly busy: number; readonly free: number } {
+    return { busy: this.#all.size - this.#free.length, free: this.#free.length }
+  }
+
+  /**
+   * Sends a request within this call.
+   * @throws TypeError for a path or header that HTTP cannot carry; nothing was sent then
+   */
+  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): Exchange {
+    const head = requestHead(method, path, this.#url.host, headers, body)
+    const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
+    return (kept ?? this.#open()).send(method, head, body, kept !== undefined)
+  }
+
+  close(): void {
+    for (const connection of this.#all) connection.destroy()
+  }
+
+  #kept(maxIdleMs: number): Connection | undefined {
+    for (;;) {
+      const connection = this.#free.at(-1)
+      if (!connection || connection.idleMs > maxIdleMs) return undefined
+      this.#free.pop()
+      if (connection.good) return connection
+      connection.destroy()
+    }
+  }
+
+  #open(): Connection {
+    const connection = new Connection({
+      host: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: Number(this.#url.port || 80),
+      scratch: this.#scratch,
+      onFree: (free) => {
+        if (this.#free.length < MAX_FREE) this.#free.push(free)
+        else free.destroy()
+      },
+      onClose: (closed) => {
+        this.#all.delete(closed)
+        this.#free = this.#free.filter((free) => free !== closed)
+      },
+    })
+    this.#all.add(connection)
+    return connection
+  }
+}
+
+function requestHead(
+  method: string,
+  path: string,
+  host: string,
+  headers: OutgoingHttpHeaders,
+  body: Buffer | undefined,
+): string {
+  // Callers encode these values; these checks are the last defence against request splitting.
+  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('The path of the request is invalid.')
+  // The signature of a link covers the host that its client used.
+  let fields = headers.host === undefined ? `host: ${host}\r\n` : ''
+  for (const name in headers) {
+    const value = String(headers[name])
+    if (!NAME.test(name) || !VALUE.test(value)) throw new TypeError('A header of the request is invalid.')
+    fields += `${name}: ${value}\r\n`
+  }
+  // Said as node:http says it: some intermediaries pass on to the gateway what they get.
+  const own = body === undefined ? '' : `connection: keep-alive\r\ncontent-length: ${body.length}\r\n`
+  return `${method} ${path} HTTP/1.1\r\n${fields}${own}\r\n`
+}
+
+/** A token, as node:http demands. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** One character per byte, none of which ends the line. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -16,8 +16,8 @@ import {
   unavailable,
 } from '../errors.js'
 import { USER_AGENT } from '../gateway-call.js'
-import { type ConnectionPool, FRESH_MS } from '../transport/connection.js'
 import { type RestResponse, readAll } from '../transport/response.js'
+import { type ConnectionPool, FRESH_MS } from './rest-client.js'
 
 /** Largest reply that is buffered, bytes: a page of 1000 entries with keys of 1024 bytes, escaped, fits. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024
@@ -246,7 +246,7 @@ async function send(
   maxIdleMs: number | undefined,
 ): Promise<RestResponse> {
   const sent = connections.send({ method: 'POST', path, headers, body: Buffer.from(body), maxIdleMs })
-  const timer = setTimeout(() => sent.destroy(timedOut(what)), timeoutMs)
+  const timer = setTimeout(() => sent.giveUp(timedOut(what)), timeoutMs)
   try {
     return await sent.answered
   } finally {

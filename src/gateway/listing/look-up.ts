@@ -1,12 +1,8 @@
-import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { type GatewayClient, lookupClient } from '../client.js'
+import { randomBytes } from 'node:crypto'
+import type { GatewayFeatures } from '../../api/gateway.js'
 import { nonsense } from '../errors.js'
-import { isPartOfRoot, whyUnfit } from '../keys.js'
-import { askForRecord, factsFromHeaders } from '../object-facts.js'
-import { isReadable, request } from '../objects/object-request.js'
 import { type LevelSource, scanLevel } from './level-reader.js'
-import { type RawEntry, readEntry, toObject } from './listing-scanner.js'
+import { type RawEntry, readEntry } from './listing-scanner.js'
 
 /**
  * Finds the entry named `key`, which may be a prefix if the key ends in `/`, and stops reading there. Resolves
@@ -114,57 +110,11 @@ export function readEntries(list: unknown): RawEntry[] {
   }
 }
 
-/** See Gateway.stat. */
-export async function stat(
-  client: GatewayClient,
-  features: GatewayFeatures,
-  bucket: string,
-  key: string,
-): Promise<GatewayObject | undefined> {
-  if (!features.anyKey && whyUnfit(key) !== undefined) return undefined
-  if (features.objectHead) {
-    const answer = await head(client, features, bucket, key)
-    if (answer !== 'unknown') return answer
-  }
-  if (client.account && !(await isReadable(client, bucket, key))) return undefined
-  const entry = await lookUp(lookupClient(client), features, bucket, key)
-  if (entry && !entry.isPrefix) return toObject(features, entry)
-  if (features.anyKey || !isPartOfRoot(key) || !(await isDownloaded(lookupClient(client), bucket, key)))
-    return undefined
-  const found = await lookUp(lookupClient(client), features, bucket, key, true)
-  return found && !found.isPrefix ? toObject(features, found) : undefined
-}
-
-/** True when a download finds an object that the listing of a part of the root did not show. */
-async function isDownloaded(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
-  try {
-    return await isReadable(client, bucket, key)
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
-}
-
 /**
- * Describes an object by a HEAD request. Resolves `unknown` when the answer does not describe an object although the
- * gateway announced that it would.
+ * Lists a random prefix, because the interface has no call to look at a bucket and this is the cheapest one. Throws
+ * NoSuchBucket.
  */
-async function head(
-  client: GatewayClient,
-  features: GatewayFeatures,
-  bucket: string,
-  key: string,
-): Promise<GatewayObject | undefined | 'unknown'> {
-  try {
-    const answer = await request(client, 'HEAD', { bucket, key }, askForRecord(client.names, features))
-    answer.drain()
-    if (answer.status !== 200) return 'unknown'
-    return (
-      factsFromHeaders(client.names, features, answer.headers, key, Number(answer.headers['content-length'])) ??
-      'unknown'
-    )
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
-    throw error
-  }
+export async function requireBucket(source: LevelSource, bucket: string): Promise<void> {
+  const prefix = `~dealgate-${randomBytes(8).toString('hex')}`
+  await scanLevel(source, bucket, prefix, () => false)
 }

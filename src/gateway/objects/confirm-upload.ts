@@ -3,9 +3,8 @@ import type { Logging } from '../../common/log.js'
 import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { GatewayClient } from '../client.js'
 import { unavailable } from '../errors.js'
-import { stat } from '../listing/look-up.js'
 import { MARKER_STAMP, unconfirmedStamp } from '../object-facts.js'
-import { writeIdOf } from './download.js'
+import { stat, writeIdOf } from './read.js'
 
 export function resultOf({ stamp, lastModified, etag }: GatewayObject): UploadResult {
   return { stamp, lastModified, ...(etag === undefined ? {} : { etag }) }

@@ -1,9 +1,10 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { withinDeadline } from '../../common/time.js'
-import { readAnswer, type SmallAnswer } from '../calls/rest-call.js'
-import { timedOut } from '../errors.js'
-import type { SentRequest } from '../transport/connection.js'
+import type { BrandNames } from '../brand.js'
+import { httpFailure, readAnswer, type SmallAnswer } from '../calls/rest-call.js'
+import { isTokenRefusal, nonsense, type Subject, TokenRefused, timedOut, translate } from '../errors.js'
 import { lost, NodeResponse } from '../transport/response.js'
 
 /** Bytes buffered in this process before a writer has to wait. */
@@ -154,41 +155,8 @@ export interface PutOnWire {
   destroy(): void
 }
 
-/** A PUT that was sent in one piece. */
-export class WholePut implements PutOnWire {
-  readonly #sent: SentRequest
-  readonly #answer: Promise<SmallAnswer>
-
-  constructor(sent: SentRequest, idleMs: number) {
-    this.#sent = sent
-    this.#answer = sent.answered.then(async (response) => {
-      const early = sent.answeredEarly
-      const answer = await readAnswer(response, idleMs)
-      return early ? { ...answer, early } : answer
-    })
-    // An aborted upload does not wait for it.
-    this.#answer.catch(() => {})
-  }
-
-  get reused(): boolean {
-    return this.#sent.reused
-  }
-
-  get unsentBytes(): number {
-    return this.#sent.unsentBytes
-  }
-
-  answered(patienceMs: number, keepOpen = false): Promise<SmallAnswer> {
-    return answeredInTime(this.#answer, patienceMs, keepOpen ? undefined : (error) => this.#sent.destroy(error))
-  }
-
-  destroy(): void {
-    this.#sent.destroy()
-  }
-}
-
 /** @param cut closes the connection; absent: it stays open for a later answer */
-async function answeredInTime(
+export async function answeredInTime(
   answer: Promise<SmallAnswer>,
   patienceMs: number,
   cut: ((error: Error) => void) | undefined,
@@ -200,4 +168,48 @@ async function answeredInTime(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Throws TokenRefused or S3Error for an answer that is no success. */
+export function checkAnswer(answer: SmallAnswer, names: BrandNames, subject: Required<Subject>): SmallAnswer {
+  if (answer.status >= 200 && answer.status < 300) {
+    if (answer.early) throw early()
+    if (/^\s*</.test(answer.text)) throw nonsense('answered an upload with a page')
+    if (!/^\s*\{.*"status"\s*:\s*"fail"/s.test(answer.text)) return answer
+  }
+  const failure = httpFailure(names, answer)
+  const error = refusalOf(translate(failure, subject), subject.key)
+  throw isTokenRefusal(failure) ? new TokenRefused(error) : error
+}
+
+/** The error for a gateway that acknowledges what it cannot have. The outcome of the write is unknown. */
+export function early(): S3Error {
+  return nonsense('acknowledged an upload before it had received the whole body')
+}
+
+/**
+ * MinIO RELEASE.2019-09-11 does not take a path with a line feed for one of the interface's, and parses the body as an
+ * S3 document (cmd/web-router.go).
+ */
+function isLineFeedRefusal(error: S3Error, key: string): boolean {
+  return error.code === 'MalformedXML' && key.includes('\n')
+}
+
+/**
+ * Gateways that keep objects as files answer "no such key" when they cannot create the file, mostly because a part of
+ * its path is an object.
+ */
+function refusalOf(error: S3Error, key: string): S3Error {
+  if (isLineFeedRefusal(error, key)) {
+    const message = 'The object gateway cannot hold this key: it has a line feed. Choose another key.'
+    return new S3Error('InvalidArgument', { message, fields: { Key: key }, cause: error })
+  }
+  if (error.code !== 'NoSuchKey') return error
+  const message =
+    'The object gateway cannot hold this key. Part of its path may be the key of an object, or the key that of a folder.'
+  return new S3Error('InvalidRequest', { message, fields: error.fields, cause: error })
+}
+
+export function aborted(): S3Error {
+  return new S3Error('RequestTimeout', { message: 'The upload was aborted.' })
 }

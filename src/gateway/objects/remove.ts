@@ -6,8 +6,9 @@ import type { RpcCall } from '../calls/rpc-sender.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import type { Subject } from '../errors.js'
 import { isPartOfRoot, whyUnfit } from '../keys.js'
-import { hasChildren, lookUp, lookUpFolder, stat } from '../listing/look-up.js'
-import { upload } from './upload.js'
+import { hasChildren, lookUp, lookUpFolder } from '../listing/look-up.js'
+import { stat } from './read.js'
+import { SmallUpload } from './upload.js'
 
 /**
  * See Gateway.remove. Sends one name per call, because a call with several names may stop early and still report
@@ -128,7 +129,8 @@ async function removeFolder(
 async function removeDirectory(removal: Removal, bucket: string, key: string): Promise<void> {
   const last = `${key}${randomBytes(6).toString('base64url')}`
   const { client, order } = removal
-  await upload(client, bucket, last, 0, { contentType: undefined, headers: {}, metadata: {} }).commit(order)
+  const attributes = { contentType: undefined, headers: {}, metadata: {} }
+  await new SmallUpload(client, bucket, last, 0, attributes).commit(order)
   await removeNamed(removal, bucket, last)
   // MinIO with several drives before RELEASE.2021-06-17 lists the folder object like a directory but keeps it beside
   // one.

@@ -2,8 +2,8 @@ import type { WriteOrder } from '../../api/gateway.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
-import { AnsweredEarly, type PutRequest } from './put-request.js'
-import { aborted, early, UploadBase } from './upload-base.js'
+import { AnsweredEarly, aborted, early, type PutRequest } from './put-request.js'
+import { GatewayUpload } from './upload.js'
 
 /** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
 const GO_AHEAD_MS = 1000
@@ -12,14 +12,14 @@ const GO_AHEAD_MS = 1000
  * Uploads a body that passes through. Asks the gateway before the first byte, and keeps the last bytes back until
  * commit.
  */
-export class StreamedUpload extends UploadBase {
+export class StreamedUpload extends GatewayUpload {
   #last: Buffer | undefined
   #stream: PutRequest | undefined
   #token: string | undefined
   #open = false
 
   protected take(chunk: Buffer): void | Promise<void> {
-    if (this.received === this.target.length) {
+    if (this.received === this.length) {
       this.#last = chunk
       return undefined
     }
@@ -54,7 +54,8 @@ export class StreamedUpload extends UploadBase {
    * costs nothing while the last bytes are kept back.
    */
   async #tellOrder({ fence, expected }: WriteOrder): Promise<void> {
-    const { bucket, key, writeId } = this.target
+    const { writeId } = this
+    const { bucket, key } = this.subject
     await this.client.session.call({
       method: 'web.FenceUpload',
       params: {
@@ -76,8 +77,8 @@ export class StreamedUpload extends UploadBase {
   }
 
   async #connect(): Promise<void> {
-    const late: Record<string, string> = (await this.target.ordered())
-      ? { [this.client.names.header('fence')]: 'late', [this.client.names.header('write-id')]: this.target.writeId }
+    const late: Record<string, string> = (await this.ordered())
+      ? { [this.client.names.header('fence')]: 'late', [this.client.names.header('write-id')]: this.writeId }
       : {}
     if (await this.#canExpect()) {
       await this.client.session.withLogin(async (token) => {

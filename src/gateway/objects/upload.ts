@@ -3,84 +3,233 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { GatewayFeatures, Upload, UploadAttributes, UploadResult, WriteOrder } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { formatTimestamp } from '../../common/sigv4.js'
-import type { SmallAnswer } from '../calls/rest-call.js'
+import { InDoubt, LATE_ANSWER_MS, leavesOpen, type WriteOutcome } from '../calls/in-doubt.js'
+import { readAnswer, type SmallAnswer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
-import { isLostConnection, isNotConnected, unavailable, WriteRefused } from '../errors.js'
+import { isLostConnection, isNotConnected, type Subject, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { refusal } from '../keys.js'
-import { stat } from '../listing/look-up.js'
 import { factsFromHeaders, uploadHeaders } from '../object-facts.js'
+import type { Exchange } from '../transport/connection.js'
 import { confirm, locate, resultOf } from './confirm-upload.js'
-import { type PutOnWire, WholePut } from './put-request.js'
-import { StreamedUpload } from './streamed-upload.js'
-import { sendable, UploadBase, type UploadTarget } from './upload-base.js'
-
-/** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
-const REPLAYABLE_BYTES = 256 * 1024
+import { aborted, answeredInTime, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
+import { stat } from './read.js'
 
 /**
- * See Gateway.upload. The way of a body to the gateway, from top to bottom:
- *
- * 1. This file names the write, describes its target and chooses how to send it. It keeps a small body until commit;
- *   `streamed-upload.ts` passes a large one through.
- * 2. `upload-base.ts` holds the steps that both share: count bytes, open the request, read the answer.
- * 3. `put-request.ts` is one PUT on the wire, in one piece or with a body that follows its head.
- * 4. `confirm-upload.ts` finds the stored object where the answer to the upload does not describe it.
+ * A gateway makes a large object durable before it answers: each of this many bytes adds one millisecond to its
+ * timeout.
  */
-export function upload(
-  client: GatewayClient,
-  bucket: string,
-  key: string,
-  length: number,
-  attributes: UploadAttributes,
-): Upload {
-  const writeId = attributes.writeId ?? randomUUID()
-  let features: GatewayFeatures | undefined
-  const known = async () => {
-    features ??= await client.features.get(lookupClient(client).session)
-    return features
-  }
-  const target: UploadTarget = {
-    bucket,
-    key,
-    length,
-    writeId,
-    path: client.names.uploadPath(bucket, key),
-    ordered: async () => (await known()).writeFences,
-    async headers() {
-      const can = await known()
-      if (!can.anyKey) refuse(key, length)
-      const headers = uploadHeaders(client.names, can, attributes, can.objectHead ? undefined : writeId)
-      headers[client.names.header('date')] = formatTimestamp(new Date())
-      return headers
-    },
-    async stored(answer, logger) {
-      const can = await known()
-      return (
-        (can.objectHead && reportedResult(client, can, key, length, answer)) ||
-        confirm(lookupClient(client), can, { bucket, key, writeId, logger })
-      )
-    },
-    async look() {
-      const can = await known()
-      if (!can.objectHead) return locate(lookupClient(client), can, bucket, key, writeId)
-      const found = await stat(lookupClient(client), can, bucket, key)
-      return found?.writeId === writeId ? resultOf(found) : undefined
-    },
-    objectMayHaveChanged: () => client.snapshots.changed(bucket, key),
-  }
-  return length <= REPLAYABLE_BYTES ? new SmallUpload(client, target) : new StreamedUpload(client, target)
-}
+const BYTES_PER_MS = 20 * 1024
 
-/** Reads the stored object from the headers of the answer, on gateways with objectHead. */
-function reportedResult(
-  client: GatewayClient,
-  features: GatewayFeatures,
-  key: string,
-  length: number,
-  answer: SmallAnswer,
-): UploadResult | undefined {
-  const facts = factsFromHeaders(client.names, features, answer.headers, key, length)
-  return facts && resultOf(facts)
+/**
+ * See Gateway.upload. The steps that all uploads share: count bytes, open requests, read answers. `SmallUpload` below
+ * keeps its body until commit, `StreamedUpload` passes it through.
+ */
+export abstract class GatewayUpload implements Upload {
+  protected received = 0
+  protected put: PutOnWire | undefined
+  /** True once `put` has the last bytes: the gateway may have received all of them. */
+  protected complete = false
+  /** True once the gateway may have all bytes of any request of this upload. */
+  protected arrived = false
+  protected readonly client: GatewayClient
+  protected readonly subject: Required<Subject>
+  /** Bytes, exact. */
+  protected readonly length: number
+  /** Identifies the write. */
+  protected readonly writeId: string
+  readonly #path: string
+  readonly #attributes: UploadAttributes
+  #features: GatewayFeatures | undefined
+  #headers: Record<string, string> | undefined
+  #aborted = false
+
+  constructor(client: GatewayClient, bucket: string, key: string, length: number, attributes: UploadAttributes) {
+    this.client = client
+    this.subject = { bucket, key }
+    this.length = length
+    this.writeId = attributes.writeId ?? randomUUID()
+    this.#path = client.names.uploadPath(bucket, key)
+    this.#attributes = attributes
+  }
+
+  write(chunk: Buffer): void | Promise<void> {
+    if (this.#aborted) return Promise.reject(aborted())
+    this.received += chunk.length
+    if (this.received > this.length) {
+      this.abort()
+      return Promise.reject(new S3Error('InvalidRequest', { message: 'The body is longer than its declared length.' }))
+    }
+    return this.take(chunk)
+  }
+
+  async commit(order: WriteOrder): Promise<UploadResult> {
+    if (this.#aborted) throw aborted()
+    if (this.received !== this.length) {
+      this.abort()
+      throw new S3Error('IncompleteBody')
+    }
+    const ordered = await this.ordered()
+    if (!ordered) this.client.inDoubt.admit()
+    this.complete = false
+    try {
+      return await this.#stored(await this.finish(order, ordered), order.logger)
+    } catch (error) {
+      if (!ordered && this.complete && leavesOpen(error)) {
+        // The bytes are not sent again, and the outcome may stay unknown for minutes.
+        this.forget()
+        throw new InDoubt(error, this.#findOutcome(order))
+      }
+      // A refusal before the last bytes leaves the upload open for another `commit` with a higher fence.
+      const again = error instanceof WriteRefused && error.repeatable && !this.complete
+      if (!again) this.put?.destroy()
+      throw error
+    } finally {
+      this.#objectMayHaveChanged()
+    }
+  }
+
+  get unsent(): boolean {
+    return !this.arrived
+  }
+
+  abort(): void {
+    this.#aborted = true
+    // The answer to a complete body may still arrive, and it decides the outcome.
+    if (!this.complete) this.put?.destroy()
+  }
+
+  protected abstract take(chunk: Buffer): void | Promise<void>
+  /**
+   * Sends the remaining bytes. Implementations call `order.ensure` and set `complete` right before they send the last
+   * bytes.
+   */
+  protected abstract finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer>
+
+  /** Releases the buffered bytes. */
+  protected abstract forget(): void
+
+  /** True when the gateway carries out writes in the order of their fences: see docs/consistency.md. */
+  protected async ordered(): Promise<boolean> {
+    return (await this.#known()).writeFences
+  }
+
+  /** All headers except authorization, content-length and those of the order. */
+  protected async headers(): Promise<Record<string, string>> {
+    this.#headers ??= await this.#makeHeaders()
+    return this.#headers
+  }
+
+  /** All headers but the length. `extra` are those of the order. */
+  protected async headersWith(token: string | undefined, extra: Record<string, string>): Promise<OutgoingHttpHeaders> {
+    const own = await this.headers()
+    if (this.#aborted) throw aborted()
+    const all: OutgoingHttpHeaders = {}
+    for (const headers of [own, extra]) for (const name in headers) all[name] = headers[name]
+    if (token !== undefined) all.authorization = `Bearer ${token}`
+    return all
+  }
+
+  /**
+   * Opens a request whose body follows.
+   * @param fresh use a new connection: a restarted gateway may have closed all kept ones
+   */
+  protected begin(headers: OutgoingHttpHeaders, fresh: boolean): PutRequest {
+    const { rest } = this.client
+    const all = { ...headers, 'content-length': this.length }
+    const put = new PutRequest(rest.put(this.#path, all, fresh), rest.idleMs)
+    this.put = put
+    return put
+  }
+
+  /**
+   * Sends a request with its whole body within this call.
+   * @param reuse `recent`: only a connection that is very likely still open
+   */
+  protected sendWhole(headers: OutgoingHttpHeaders, body: Buffer, reuse: 'any' | 'recent' | 'none'): PutOnWire {
+    const { rest } = this.client
+    const { connections } = rest
+    if (!connections) {
+      const put = this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately))
+      put.end(body)
+      return put
+    }
+    this.put = new WholePut(rest.putWhole(connections, this.#path, headers, body, reuse), rest.idleMs)
+    return this.put
+  }
+
+  /**
+   * Waits for the answer to a complete body. Without an order, the connection stays open after the timeout, because a
+   * late answer still decides the outcome.
+   */
+  protected answered(put: PutOnWire, ordered: boolean): Promise<SmallAnswer> {
+    return put.answered(this.client.rest.timeoutMs + this.length / BYTES_PER_MS, !ordered)
+  }
+
+  /** Throws TokenRefused or S3Error for an answer that is no success. */
+  protected check(answer: SmallAnswer): SmallAnswer {
+    return checkAnswer(answer, this.client.names, this.subject)
+  }
+
+  async #known(): Promise<GatewayFeatures> {
+    this.#features ??= await this.client.features.get(lookupClient(this.client).session)
+    return this.#features
+  }
+
+  async #makeHeaders(): Promise<Record<string, string>> {
+    const can = await this.#known()
+    const { names } = this.client
+    if (!can.anyKey) refuse(this.subject.key, this.length)
+    const headers = uploadHeaders(names, can, this.#attributes, can.objectHead ? undefined : this.writeId)
+    headers[names.header('date')] = formatTimestamp(new Date())
+    return headers
+  }
+
+  /** Converts the gateway's success into the result of the upload. */
+  async #stored({ headers }: SmallAnswer, logger: WriteOrder['logger']): Promise<UploadResult> {
+    const can = await this.#known()
+    const { client, length, writeId } = this
+    const { bucket, key } = this.subject
+    const described = can.objectHead ? factsFromHeaders(client.names, can, headers, key, length) : undefined
+    return described ? resultOf(described) : confirm(lookupClient(client), can, { bucket, key, writeId, logger })
+  }
+
+  /** Asks the gateway whether it holds the bytes of this upload. Resolves undefined when it does not. */
+  async #look(): Promise<UploadResult | undefined> {
+    const can = await this.#known()
+    const client = lookupClient(this.client)
+    const { bucket, key } = this.subject
+    if (!can.objectHead) return locate(client, can, bucket, key, this.writeId)
+    const found = await stat(client, can, bucket, key)
+    return found?.writeId === this.writeId ? resultOf(found) : undefined
+  }
+
+  #objectMayHaveChanged(): void {
+    this.client.snapshots.changed(this.subject.bucket, this.subject.key)
+  }
+
+  #findOutcome({ logger }: WriteOrder): Promise<WriteOutcome> {
+    const { put, client } = this
+    const late = async () => {
+      try {
+        if (!put) throw aborted()
+        return await this.#stored(this.check(await put.answered(LATE_ANSWER_MS)), logger)
+      } catch (error) {
+        // A refusal also decides the outcome.
+        if (error instanceof TokenRefused || (error instanceof S3Error && !leavesOpen(error))) return undefined
+        throw error
+      } finally {
+        put?.destroy()
+      }
+    }
+    const doubt = { bytes: put?.unsentBytes ?? 0, cut: () => put?.destroy(), logger }
+    return client.inDoubt
+      .findOutcome(late(), () => this.#look(), doubt)
+      .finally(() => {
+        // The request has ended by now, unless the server is stopping.
+        put?.destroy()
+        this.#objectMayHaveChanged()
+      })
+  }
 }
 
 function refuse(key: string, length: number): void {
@@ -94,8 +243,11 @@ function refuse(key: string, length: number): void {
   }
 }
 
+/** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
+export const REPLAYABLE_BYTES = 256 * 1024
+
 /** Uploads a body that fits in memory. Sends nothing before commit. */
-class SmallUpload extends UploadBase {
+export class SmallUpload extends GatewayUpload {
   readonly #chunks: Buffer[] = []
   /** A copy was lost on its way: what the gateway says about another one says nothing about it. */
   #lostCopy = false
@@ -150,27 +302,52 @@ class SmallUpload extends UploadBase {
     }
   }
 
-  /** Sends the whole request within this call. */
   #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'recent' | 'none'): PutOnWire {
-    const { rest } = this.client
-    const { connections } = rest
     order.ensure()
-    if (connections) {
-      const sent = sendable(() => rest.putWhole(connections, this.target.path, headers, body, reuse))
-      this.put = new WholePut(sent, rest.idleMs)
-    } else {
-      this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately)).end(body)
-    }
+    const put = this.sendWhole(headers, body, reuse)
     this.complete = true
-    return this.put as PutOnWire
+    return put
   }
 
   #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
     const { names } = this.client
     const headers: Record<string, string> = {}
     headers[names.header('fence')] = String(fence)
-    headers[names.header('write-id')] = this.target.writeId
+    headers[names.header('write-id')] = this.writeId
     if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
     return headers
+  }
+}
+
+/** A PUT that was sent in one piece. */
+export class WholePut implements PutOnWire {
+  readonly #sent: Exchange
+  readonly #answer: Promise<SmallAnswer>
+
+  constructor(sent: Exchange, idleMs: number) {
+    this.#sent = sent
+    this.#answer = sent.answered.then(async (response) => {
+      const early = sent.answeredEarly
+      const answer = await readAnswer(response, idleMs)
+      return early ? { ...answer, early } : answer
+    })
+    // An aborted upload does not wait for it.
+    this.#answer.catch(() => {})
+  }
+
+  get reused(): boolean {
+    return this.#sent.reused
+  }
+
+  get unsentBytes(): number {
+    return this.#sent.unsentBytes
+  }
+
+  answered(patienceMs: number, keepOpen = false): Promise<SmallAnswer> {
+    return answeredInTime(this.#answer, patienceMs, keepOpen ? undefined : (error) => this.#sent.giveUp(error))
+  }
+
+  destroy(): void {
+    this.#sent.giveUp()
   }
 }

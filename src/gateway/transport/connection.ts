@@ -1,8 +1,8 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { timedOut } from '../errors.js'
-import { Exchange } from './exchange.js'
-import type { RestResponse } from './response.js'
+import { nonsense } from '../errors.js'
+import { type Framing, framingOf, parseHead, type ResponseHead } from './framing.js'
+import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
 
 /**
  * Time for which a connection is kept when the gateway does not state one, ms. A connection that the gateway closes
@@ -15,6 +15,13 @@ const TCP_KEEP_ALIVE_MS = 60_000
 /** A body up to this size is sent in one piece with its head, bytes. */
 const JOINED_BYTES = 8 * 1024
 
+/** Largest head, including the heads of informational answers before it, bytes. */
+const MAX_HEAD_BYTES = 64 * 1024
+/** Size of the buffers for long bodies, bytes. */
+const BUFFER_BYTES = 256 * 1024
+const NOTHING = Buffer.alloc(0)
+const HEAD_END = '\r\n\r\n'
+
 interface ConnectionOptions {
   readonly host: string
   readonly port: number
@@ -25,25 +32,11 @@ interface ConnectionOptions {
   readonly onClose: (connection: Connection) => void
 }
 
-/** A request on its connection. */
-export interface SentRequest {
-  /** See Exchange.answered. */
-  readonly answered: Promise<RestResponse>
-  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
-  readonly reused: boolean
-  /** Bytes that the system has not taken yet. */
-  readonly unsentBytes: number
-  /** True if the head of the answer came while the system had not taken the whole request. */
-  readonly answeredEarly: boolean
-  /** Closes the connection, unless the answer has arrived. */
-  destroy(error?: Error): void
-}
-
 /**
  * One connection over plain HTTP, one request at a time. Reads bodies into reused buffers (`onread` of node:net), which
  * costs a third of node:http per byte: node:http allocates a new buffer for every 64 KiB and cannot avoid it.
  */
-class Connection {
+export class Connection {
   readonly #socket: Socket
   readonly #onFree: ConnectionOptions['onFree']
   #exchange: Exchange | undefined
@@ -82,17 +75,9 @@ class Connection {
   }
 
   /** @param head head of the request, complete, with the length of the body */
-  send(method: string, head: string, body: Buffer | undefined, reused: boolean): SentRequest {
+  send(method: string, head: string, body: Buffer | undefined, reused: boolean): Exchange {
     const socket = this.#socket
-    const exchange = new Exchange(method, {
-      answering() {
-        sent.answeredEarly = socket.writableLength > 0
-      },
-      resume: () => socket.resume(),
-      finished: (reusable, headers) => this.#finished(reusable, headers),
-      destroy: () => socket.destroy(),
-    })
-    const sent = new Sent(this, exchange, reused)
+    const exchange = new Exchange(this, method, reused)
     this.#exchange = exchange
     socket.ref()
     if (body === undefined || body.length <= JOINED_BYTES)
@@ -103,7 +88,7 @@ class Connection {
       socket.write(body)
       socket.uncork()
     }
-    return sent
+    return exchange
   }
 
   /** Bytes that the system has not taken yet. */
@@ -131,7 +116,17 @@ class Connection {
     return false
   }
 
-  #finished(reusable: boolean, headers: IncomingHttpHeaders): void {
+  /** Ends without an error; what it carried learns that from the socket. */
+  cut(): void {
+    this.#socket.destroy()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  /** Called when the answer has arrived in full. */
+  finished(reusable: boolean, headers: IncomingHttpHeaders): void {
     this.#exchange = undefined
     // After an answer to a part of the body, the gateway may not read the rest.
     if (!reusable || this.#socket.writableLength > 0) {
@@ -154,158 +149,238 @@ class Connection {
   }
 }
 
-/** A class, because an object with a getter of its own is slow to make. */
-class Sent implements SentRequest {
+/** One request on a connection, and its answer. */
+export class Exchange implements RestResponse {
+  /**
+   * Resolves once the head of the answer has arrived. Rejects with the error of the connection, or S3Error when the
+   * answer is not HTTP.
+   */
   readonly answered: Promise<RestResponse>
+  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
   readonly reused: boolean
+  /** True if the head of the answer came while the system had not taken the whole request. */
   answeredEarly = false
+  readonly #method: string
   readonly #connection: Connection
-  readonly #exchange: Exchange
+  #resolve!: (response: RestResponse) => void
+  #reject!: (error: unknown) => void
+  #start = NOTHING
+  #headBytes = 0
+  #head: ResponseHead | undefined
+  #framing: Framing | undefined
+  /** Bytes of the body that arrived with the head. */
+  #early: Buffer | undefined
+  #receiver: BodyReceiver | undefined
+  /** The buffers take turns: the next chunk is lent from this one. */
+  #ring: Turn[] = []
+  #turn = 0
+  #paused = false
+  #dropping = false
+  #complete = false
+  #failure: unknown
 
-  constructor(connection: Connection, exchange: Exchange, reused: boolean) {
-    this.answered = exchange.answered
-    this.reused = reused
+  constructor(connection: Connection, method: string, reused: boolean) {
     this.#connection = connection
-    this.#exchange = exchange
+    this.#method = method
+    this.reused = reused
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
   }
 
+  /** Bytes that the system has not taken yet. */
   get unsentBytes(): number {
     return this.#connection.unsentBytes
   }
 
-  destroy(error?: Error): void {
-    this.#connection.giveUp(this.#exchange, error)
+  /** Closes the connection, unless the answer has arrived. */
+  giveUp(error?: Error): void {
+    this.#connection.giveUp(this, error)
   }
-}
 
-const MAX_FREE = 64
-/** Fits a head and a small body in one read. */
-const SCRATCH_BYTES = 64 * 1024
+  get status(): number {
+    return this.#head?.status ?? 0
+  }
 
-/**
- * Age up to which a kept connection is very likely still open, ms. Servers keep idle connections for at least five
- * seconds (Node's default).
- */
-export const FRESH_MS = 2000
+  get headers(): IncomingHttpHeaders {
+    return this.#head?.headers ?? {}
+  }
 
-export interface WireRequest {
-  readonly method: string
-  /** Percent-encoded, with the query. */
-  readonly path: string
-  readonly headers: OutgoingHttpHeaders
-  readonly body?: Buffer | undefined
-  /**
-   * Longest time for which a kept connection may have been idle, ms; 0 for a new connection, absent for as long as it
-   * is kept. A gateway may close an idle connection at any time: FRESH_MS for requests that must not be sent twice.
-   */
-  readonly maxIdleMs?: number | undefined
-}
-
-/** Connections to one gateway over plain HTTP, for requests whose bodies are in memory. */
-export class ConnectionPool {
-  readonly #url: URL
-  readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
-  readonly #all = new Set<Connection>()
-  /** The last used connection comes first: it is the least likely to have been closed. */
-  #free: Connection[] = []
-
-  constructor(url: URL) {
-    this.#url = url
+  /** The buffer for the next bytes. Undefined when few bytes are expected or the body has no reader yet. */
+  get buffer(): Buffer | undefined {
+    if (this.#complete || !this.#receiver || this.#dropping) return undefined
+    const turn = this.#ring[this.#turn]
+    if (!turn) return undefined
+    const size = Math.min(BUFFER_BYTES, this.#framing?.left ?? BUFFER_BYTES)
+    turn.buffer ??= Buffer.allocUnsafeSlow(size)
+    return turn.buffer
   }
 
   /**
-   * Resolves when the head of the answer has arrived.
-   * @param path percent-encoded, with the query
-   * @param fresh use a new connection: a restarted gateway may have closed all kept ones
-   * @param timeoutMs longest wait for the head
-   * @throws Error of the connection, or S3Error for an answer that is not HTTP
+   * Processes bytes from the wire; those outside `buffer` are valid during this call only. Returns false to pause
+   * reading.
    */
-  async request(
-    method: 'GET' | 'HEAD',
-    path: string,
-    headers: OutgoingHttpHeaders,
-    fresh: boolean,
-    timeoutMs: number,
-  ): Promise<RestResponse> {
-    const sent = this.send({ method, path, headers, ...(fresh && { maxIdleMs: 0 }) })
-    const timer = setTimeout(() => sent.destroy(timedOut('the first byte')), timeoutMs)
+  take(bytes: Buffer): boolean {
     try {
-      return await sent.answered
-    } finally {
-      clearTimeout(timer)
+      return this.#framing ? this.#takeBody(this.#framing, bytes) : this.#takeHead(bytes)
+    } catch (error) {
+      this.#connection.cut()
+      this.lost(error)
+      return false
     }
   }
 
-  /** Connections at work, and kept ones. */
-  get usage(): { readonly busy: number; readonly free: number } {
-    return { busy: this.#all.size - this.#free.length, free: this.#free.length }
+  /** Called when the connection ended, with or without an error. */
+  lost(error?: unknown): void {
+    if (this.#complete || this.#failure !== undefined) return
+    if (!this.#head) {
+      this.#failure = error ?? lost()
+      this.#reject(this.#failure)
+    } else if (error === undefined && this.#framing?.endsWithConnection) {
+      this.#complete = true
+      this.#receiver?.end()
+    } else {
+      this.#failure = error ?? lost()
+      this.#receiver?.failed(this.#failure)
+    }
   }
 
-  /**
-   * Sends a request within this call.
-   * @throws TypeError for a path or header that HTTP cannot carry; nothing was sent then
-   */
-  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): SentRequest {
-    const head = requestHead(method, path, this.#url.host, headers, body)
-    const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
-    return (kept ?? this.#open()).send(method, head, body, kept !== undefined)
+  whole(): Buffer | undefined {
+    if (!this.#complete || this.#receiver || this.#failure !== undefined) return undefined
+    const whole = this.#early ?? NOTHING
+    this.#early = undefined
+    return whole
   }
 
-  close(): void {
-    for (const connection of this.#all) connection.destroy()
+  read(receiver: BodyReceiver, ahead: number): void {
+    if (this.#failure !== undefined) {
+      receiver.failed(this.#failure)
+      return
+    }
+    this.#receiver = receiver
+    this.#ring = Array.from({ length: ahead }, () => new Turn(() => this.#givenBack()))
+    const early = this.#early
+    this.#early = undefined
+    if (early) this.#lend(receiver, early)
+    if (this.#failure !== undefined) return
+    if (this.#complete) receiver.end()
+    else if (this.#ring[this.#turn]?.busy) this.#paused = true
+    else this.#connection.resume()
   }
 
-  #kept(maxIdleMs: number): Connection | undefined {
+  drain(): void {
+    this.#early = undefined
+    if (this.#complete || this.#failure !== undefined) return
+    if ((this.#framing?.left ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) {
+      this.destroy()
+      return
+    }
+    const timer = setTimeout(() => this.destroy(), DRAIN_MS).unref()
+    const settle = () => clearTimeout(timer)
+    this.#receiver = { data: (_, done) => done(), end: settle, failed: settle }
+    this.#dropping = true
+    this.#ring = [new Turn(() => {})]
+    this.#turn = 0
+    this.#connection.resume()
+  }
+
+  destroy(): void {
+    if (!this.#complete) this.#connection.cut()
+    this.#early = undefined
+    if (this.#failure !== undefined) return
+    this.#failure = lost()
+    if (!this.#complete) this.#receiver?.failed(this.#failure)
+  }
+
+  #takeHead(bytes: Buffer): boolean {
+    let rest = this.#start.length === 0 ? bytes : Buffer.concat([this.#start, bytes])
+    let from = Math.max(0, this.#start.length - HEAD_END.length)
     for (;;) {
-      const connection = this.#free.at(-1)
-      if (!connection || connection.idleMs > maxIdleMs) return undefined
-      this.#free.pop()
-      if (connection.good) return connection
-      connection.destroy()
+      const end = rest.indexOf(HEAD_END, from, 'latin1')
+      if (this.#headBytes + (end < 0 ? rest.length : end) > MAX_HEAD_BYTES)
+        throw nonsense('answered with endless headers')
+      if (end < 0) {
+        // Copied, because the bytes are valid during this call only.
+        this.#start = Buffer.from(rest)
+        return true
+      }
+      const head = parseHead(rest.toString('latin1', 0, end))
+      rest = rest.subarray(end + HEAD_END.length)
+      if (head.status >= 200) return this.#begin(head, rest)
+      if (head.status === 101) throw nonsense('changed the protocol unasked')
+      this.#headBytes += end
+      from = 0
     }
   }
 
-  #open(): Connection {
-    const connection = new Connection({
-      host: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: Number(this.#url.port || 80),
-      scratch: this.#scratch,
-      onFree: (free) => {
-        if (this.#free.length < MAX_FREE) this.#free.push(free)
-        else free.destroy()
-      },
-      onClose: (closed) => {
-        this.#all.delete(closed)
-        this.#free = this.#free.filter((free) => free !== closed)
-      },
-    })
-    this.#all.add(connection)
-    return connection
+  #begin(head: ResponseHead, rest: Buffer): boolean {
+    const framing = framingOf(this.#method, head)
+    this.#start = NOTHING
+    this.#framing = framing
+    const early = framing.decode(rest)
+    if (early.length > 0) this.#early = Buffer.from(early)
+    this.#head = head
+    this.answeredEarly = this.#connection.unsentBytes > 0
+    if (framing.complete) this.#finish(framing)
+    this.#resolve(this)
+    return this.#complete
+  }
+
+  #takeBody(framing: Framing, bytes: Buffer): boolean {
+    const receiver = this.#receiver
+    if (!receiver) throw nonsense('sent a body without a request for it')
+    const own = framing.decode(bytes)
+    // Before the last bytes are lent, because their receiver may want to reuse the connection.
+    if (framing.complete) this.#finish(framing)
+    if (own.length > 0) {
+      const valid = this.#ring.length === 0 || own.buffer === this.#ring[this.#turn]?.buffer?.buffer
+      this.#lend(receiver, valid ? own : Buffer.from(own))
+    }
+    if (this.#complete) {
+      if (this.#failure === undefined) this.#receiver?.end()
+      return true
+    }
+    this.#paused = this.#ring[this.#turn]?.busy === true
+    return !this.#paused
+  }
+
+  #lend(receiver: BodyReceiver, bytes: Buffer): void {
+    const turn = this.#ring[this.#turn]
+    if (!turn) {
+      receiver.data(bytes, taken)
+      return
+    }
+    this.#turn = (this.#turn + 1) % this.#ring.length
+    turn.busy = true
+    receiver.data(bytes, turn.done)
+  }
+
+  #givenBack(): void {
+    if (!this.#paused || this.#ring[this.#turn]?.busy || this.#failure !== undefined) return
+    this.#paused = false
+    this.#connection.resume()
+  }
+
+  #finish(framing: Framing): void {
+    this.#complete = true
+    this.#connection.finished(!framing.surplus && (this.#head?.persistent ?? false), this.headers)
   }
 }
 
-function requestHead(
-  method: string,
-  path: string,
-  host: string,
-  headers: OutgoingHttpHeaders,
-  body: Buffer | undefined,
-): string {
-  // Callers encode these values; these checks are the last defence against request splitting.
-  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('The path of the request is invalid.')
-  // The signature of a link covers the host that its client used.
-  let fields = headers.host === undefined ? `host: ${host}\r\n` : ''
-  for (const name in headers) {
-    const value = String(headers[name])
-    if (!NAME.test(name) || !VALUE.test(value)) throw new TypeError('A header of the request is invalid.')
-    fields += `${name}: ${value}\r\n`
-  }
-  // Said as node:http says it: some intermediaries pass on to the gateway what they get.
-  const own = body === undefined ? '' : `connection: keep-alive\r\ncontent-length: ${body.length}\r\n`
-  return `${method} ${path} HTTP/1.1\r\n${fields}${own}\r\n`
-}
+/** For chunks that their receiver has taken during the call. */
+function taken(): void {}
 
-/** A token, as node:http demands. */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** One character per byte, none of which ends the line. */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+/** A buffer that is either being filled or lent. */
+class Turn {
+  buffer: Buffer | undefined
+  busy = false
+  readonly done: () => void
+
+  constructor(givenBack: () => void) {
+    this.done = () => {
+      this.busy = false
+      givenBack()
+    }
+  }
+}

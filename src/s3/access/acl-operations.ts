@@ -1,5 +1,5 @@
 import { isPublicAcl } from '../../access/acl.js'
-import { givesMore } from '../../access/authorizer.js'
+import { givesMore } from '../../access/required-actions.js'
 import type { Acl } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'

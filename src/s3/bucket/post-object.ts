@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { refuseRestricted, requireExpectedOwner } from '../../access/authorize.js'
-import { ofHeaders, ofWrite } from '../../access/authorizer.js'
+import { ofHeaders, ofWrite } from '../../access/required-actions.js'
 import type { Context } from '../../api/context.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import { VERSION_2 } from '../../auth/signatures/version-2.js'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { headersOfUpload } from '../../access/authorizer.js'
+import { headersOfUpload } from '../../access/required-actions.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
 import type { ChecksumType, UploadRecord } from '../../api/state.js'

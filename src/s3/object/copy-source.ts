@@ -6,7 +6,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
 import { copySourcePath, refuseNoBucketName } from '../../http/addressing.js'
 import { refuseVersion } from '../../http/read-request.js'
-import { digesting } from '../../objects/put.js'
+import { digesting } from '../../objects/sources.js'
 import { headerText } from './attributes.js'
 import { COPY_SOURCE, checkConditions, failed } from './read-conditions.js'
 

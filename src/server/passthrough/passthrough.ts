@@ -14,7 +14,7 @@ import { endUploads } from '../../state/uploads/upload-sweep.js'
 import type { AccessEntry, OnDone } from '../access-log.js'
 import type { AuditLog } from '../audit.js'
 import type { Backends } from '../backends.js'
-import type { ContextFactory } from '../context-factory.js'
+import type { Contexts } from '../context.js'
 import type { ProxyOptions } from '../proxy-options.js'
 import { type Admission, countReceived, type Traffic } from '../traffic/traffic.js'
 import { forgetFormer, mayChange, type RpcCall, readCall } from './changes.js'
@@ -60,7 +60,7 @@ export interface PassthroughOptions {
  * Its web pages are refused: they upload and download by paths that are not forwarded, and sign share links for the
  * host that shows them, where the gateway's key pair is unknown.
  */
-interface Passthrough {
+export interface Passthrough {
   /** Serves a request to a path of the gateway. Returns false, without touching the request, for other paths. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   close(): void
@@ -253,7 +253,7 @@ export function openPassthrough(
   options: ProxyOptions,
   { pool, brand, state, settings }: Backends,
   parts: Pick<PassthroughOptions, 'addressing' | 'limits' | 'traffic' | 'bodies' | 'onDone' | 'log'> & {
-    contexts: ContextFactory
+    contexts: Contexts
   },
 ): Passthrough {
   return createPassthrough({

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openAuthorizer } from '../../../src/access/authorizer.js'
+import { RequestAuthorizer } from '../../../src/access/authorize.js'
 import { Grants } from '../../../src/access/grants.js'
 import type { Caller } from '../../../src/api/identity.js'
 import { startServices } from '../../../src/services/index.js'
@@ -97,7 +97,7 @@ t.test(
     const parts = { settings, state: { objects: { get: never } }, ownerGateway: never } as never
     const caller: Caller = { identity: owner, presigned: false, payload: { kind: 'unsigned' } }
     const decide = () =>
-      openAuthorizer(parts, { caller, head: undefined, asOwner: false }, new Grants()).decide({
+      new RequestAuthorizer(parts, { caller, head: undefined, asOwner: false }, new Grants()).decide({
         action: 's3:GetObject',
         bucket: 'plain',
         key: 'key',

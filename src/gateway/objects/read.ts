@@ -1,24 +1,22 @@
 import type { ByteRange, Download, GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { encodeSegment } from '../brand.js'
+import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
-import { nonsense, noSuchKey, unavailable } from '../errors.js'
-import { whyUnfit } from '../keys.js'
-import { stat } from '../listing/look-up.js'
-import { askForRecord, factsFromHeaders, headerFacts } from '../object-facts.js'
+import { isTokenRefusal, nonsense, noSuchKey, type Subject, TokenRefused, translate, unavailable } from '../errors.js'
+import { isPartOfRoot, whyUnfit } from '../keys.js'
+import { toObject } from '../listing/listing-scanner.js'
+import { lookUp, requireBucket } from '../listing/look-up.js'
+import { askForRecord, endsInControl, factsFromHeaders, headerFacts, PLAIN_DISPOSITION } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
 import { DownloadBody, invalidRange, parseContentRange, rangeHeader, resolveRange, type Span } from './download-body.js'
-import { isReadable, request, requestWhole } from './object-request.js'
 
 /** Attempts before a download fails because the object keeps changing between listing and download. */
 const ATTEMPTS = 3
 
 /**
- * See Gateway.download. The way of a body from the gateway, from top to bottom:
- * 1. This file chooses between the two ways to download. `downloadDirectly` needs one call, on gateways that describe
- *   the object with its bytes (`objectHead`). `downloadListed` lists the object first (`look-up.ts`) and checks that
- *   the download agrees with the listing.
- * 2. `object-request.ts` sends the GET or HEAD and translates refusals.
- * 3. `download-body.ts` computes the byte positions, and delivers exactly these bytes to a sink.
+ * See Gateway.download. Needs one call on gateways that describe the object with its bytes (`objectHead`); on others,
+ * it lists the object first and checks that the download agrees with the listing.
  */
 export async function download(
   client: GatewayClient,
@@ -212,4 +210,123 @@ export async function writeIdOf(
   const { revision } = headerFacts(client.names, response.headers, listed.key, true)
   response.drain()
   return revision ?? null
+}
+
+/** See Gateway.stat. */
+export async function stat(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+): Promise<GatewayObject | undefined> {
+  if (!features.anyKey && whyUnfit(key) !== undefined) return undefined
+  if (features.objectHead) {
+    const answer = await head(client, features, bucket, key)
+    if (answer !== 'unknown') return answer
+  }
+  if (client.account && !(await isReadable(client, bucket, key))) return undefined
+  const entry = await lookUp(lookupClient(client), features, bucket, key)
+  if (entry && !entry.isPrefix) return toObject(features, entry)
+  if (features.anyKey || !isPartOfRoot(key) || !(await isDownloaded(lookupClient(client), bucket, key)))
+    return undefined
+  const found = await lookUp(lookupClient(client), features, bucket, key, true)
+  return found && !found.isPrefix ? toObject(features, found) : undefined
+}
+
+/** True when a download finds an object that the listing of a part of the root did not show. */
+async function isDownloaded(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
+  try {
+    return await isReadable(client, bucket, key)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return false
+    throw error
+  }
+}
+
+/**
+ * Describes an object by a HEAD request. Resolves `unknown` when the answer does not describe an object although the
+ * gateway announced that it would.
+ */
+async function head(
+  client: GatewayClient,
+  features: GatewayFeatures,
+  bucket: string,
+  key: string,
+): Promise<GatewayObject | undefined | 'unknown'> {
+  try {
+    const answer = await request(client, 'HEAD', { bucket, key }, askForRecord(client.names, features))
+    answer.drain()
+    if (answer.status !== 200) return 'unknown'
+    return (
+      factsFromHeaders(client.names, features, answer.headers, key, Number(answer.headers['content-length'])) ??
+      'unknown'
+    )
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+/**
+ * True when the object can be downloaded. Requests its bytes and drops them, because the interface offers no other way
+ * to learn whether a caller without an account may read an object. Throws AccessDenied.
+ */
+export async function isReadable(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
+  try {
+    const response = await requestWhole(client, bucket, key)
+    response.drain()
+    return true
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'NoSuchKey') return false
+    throw error
+  }
+}
+
+/**
+ * Downloads a whole object in the way that legacy gateways support. Gateways write the name unescaped into
+ * Content-Disposition, and control characters there break the answer: this requests another disposition for such a
+ * name. Throws S3Error.
+ */
+export function requestWhole(client: GatewayClient, bucket: string, key: string): Promise<RestResponse> {
+  const query = endsInControl(key) ? `&response-content-disposition=${PLAIN_DISPOSITION}` : ''
+  return request(client, 'GET', { bucket, key }, {}, query)
+}
+
+const NO_HEADERS = Object.freeze({})
+
+const IDENTITY = Object.freeze({ 'accept-encoding': 'identity' })
+
+/**
+ * Sends a GET or HEAD for an object and returns the response with status 200, 206 or 416. Throws S3Error for any other
+ * status.
+ */
+export function request(
+  client: GatewayClient,
+  method: 'GET' | 'HEAD',
+  subject: Required<Subject>,
+  headers: Record<string, string> = NO_HEADERS,
+  query = '',
+): Promise<RestResponse> {
+  const { rest, names, session } = client
+  const path = names.downloadPath(subject.bucket, subject.key)
+  return session.withUrlToken(async (token) => {
+    // Without the token parameter the gateway answers with status 200 and the page of its console.
+    const target = `${path}?token=${encodeSegment(token)}${query}`
+    const response = await rest.get(method, target, headers === NO_HEADERS ? IDENTITY : { ...IDENTITY, ...headers })
+    const { status } = response
+    if (status === 200 || status === 206 || status === 416) return response
+    const failure = httpFailure(names, await readAnswer(response, rest.idleMs))
+    // The answer to a HEAD has no body that names what is missing.
+    if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
+      throw await missing(client, subject)
+    const error = translate(failure, subject)
+    // InvalidObjectState means that the gateway accepted the caller and holds no bytes.
+    const refused = failure.status === 403 && error.code !== 'InvalidObjectState'
+    throw isTokenRefusal(failure) || refused ? new TokenRefused(error) : error
+  })
+}
+
+async function missing(client: GatewayClient, subject: Required<Subject>): Promise<S3Error> {
+  await requireBucket(lookupClient(client), subject.bucket)
+  return noSuchKey(subject.bucket, subject.key)
 }

@@ -1,0 +1,83 @@
+import type { ObjectAcl, Tag } from '../api/access.js'
+import type { HeldLock, LockOptions } from '../api/locks.js'
+import type { Archive, ObjectRecord } from '../api/state.js'
+import type { Cause, MetadataReplacement, PutResult, StoredObject } from '../api/store.js'
+import { ObjectReader, present } from './object-reader.js'
+import { keepAtGateway } from './object-record.js'
+
+/** Changes what only this server, or the gateway's record, keeps of an object: its bytes stay. */
+export class ObjectChanges extends ObjectReader {
+  async setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void> {
+    const { requireOwner, state, hooks } = this.deps
+    await requireOwner(bucket)
+    const run = async (lock: HeldLock) => {
+      const object = present(await this.findToWrite(bucket, key), key)
+      if (tags ?? object.tags ?? object.recordAtGateway) await this.#keep(object, { tags }, lock)
+      const { size, etag } = object
+      await hooks.objectTagged({ ...cause, bucket, key, size, etag, time: Date.now() })
+    }
+    await state.locks.withKey(bucket, key, run, this.waiting())
+  }
+
+  async setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean> {
+    const { requireOwner, state } = this.deps
+    await requireOwner(bucket)
+    const run = async (lock: HeldLock) => {
+      const object = await this.findToWrite(bucket, key)
+      if (object?.stamp !== stamp) return false
+      if (acl ?? object.acl ?? object.recordAtGateway) await this.#keep(object, { acl }, lock)
+      return true
+    }
+    return state.locks.withKey(bucket, key, run, this.waiting())
+  }
+
+  async replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined> {
+    const { bucket, key, stamp, attributes, tags, acl, archive, authorized, event } = request
+    const { requireOwner, state, hooks } = this.deps
+    await requireOwner(bucket)
+    const run = async (lock: HeldLock) => {
+      const object = await this.findToWrite(bucket, key)
+      if (object?.stamp !== stamp) return undefined
+      const { headers, metadata, label, contentType = object.contentType } = attributes
+      await this.#keep(object, { contentType, headers, metadata, label, tags, acl, archive, authorized }, lock)
+      const { size, etag, checksum, lastModified } = object
+      const caused = authorized ? { ...event, authorized } : event
+      await hooks.objectStored({ ...caused, bucket, key, size, etag, time: Date.now() })
+      return { etag, lastModified, size, checksum }
+    }
+    return state.locks.withKey(bucket, key, run, this.waiting())
+  }
+
+  async annotate(
+    bucket: string,
+    key: string,
+    stamp: string,
+    change: (archive: Archive | undefined) => Archive | undefined,
+  ): Promise<boolean> {
+    const { requireOwner, state } = this.deps
+    await requireOwner(bucket)
+    const run = async (lock: HeldLock) => {
+      const object = await this.findToWrite(bucket, key)
+      if (object?.stamp !== stamp) return false
+      const archive = change(object.archive)
+      if (archive ?? object.archive) await this.#keep(object, { archive }, lock)
+      return true
+    }
+    return state.locks.withKey(bucket, key, run, { logger: this.logger })
+  }
+
+  protected waiting(): LockOptions {
+    return { waitMs: this.deps.limits.keyWaitMs, logger: this.logger }
+  }
+
+  /** Writes the object's record with `change` applied. */
+  async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
+    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, aclAtGateway, ...record } = object
+    // Another change does not open an object by an ACL that the state does not have.
+    const closed = aclAtGateway && record.acl && { acl: { owner: record.acl.owner, grants: [] } }
+    const next = { ...record, ...closed, ...change }
+    if (recordAtGateway && ('tags' in change || 'acl' in change)) await keepAtGateway(this.deps.gateway, next, lock)
+    lock.ensure()
+    await this.deps.state.objects.set(next, lock)
+  }
+}

@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto'
+import type { RequireOwner } from '../api/access.js'
+import type { ByteRange, Download, Gateway, GatewayObject, ListQuery, UploadResult } from '../api/gateway.js'
+import type { Hooks } from '../api/hooks.js'
+import type { Limits } from '../api/limits.js'
+import type { HeldLock } from '../api/locks.js'
+import type { ObjectRecord, State } from '../api/state.js'
+import type { PartChecksums, StoredObject, StoreEntry, StorePage } from '../api/store.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { Logger, Logging } from '../common/log.js'
+import type { Quota } from '../common/quota.js'
+import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { confirmed, isOvertaken, isUnconfirmed, recordOf, validRecord } from './object-record.js'
+import type { PartChecksumRecords } from './part-checksums.js'
+
+export interface StoreDeps {
+  readonly gateway: Gateway
+  /**
+   * The gateway for lookups that precede a write or removal: a caller who may write an object need not be able to read
+   * it.
+   */
+  readonly lookUps: Gateway
+  /** Called before a change to data of an object that only this server keeps: no gateway call guards it. */
+  readonly requireOwner: RequireOwner
+  readonly state: State
+  readonly limits: Limits
+  /** For the lines of work that no request asked for. */
+  readonly log: Logger
+  readonly hooks: Hooks
+  readonly partChecksums: PartChecksumRecords
+  /** Quota for bytes of bodies that are spooled to disk while they arrive. */
+  readonly spools: Quota
+}
+
+/** Most looks at an object that is replaced meanwhile. */
+const LOOKS = 3
+
+/** Reads the objects of one gateway account: the gateway's objects joined with the records. */
+export class ObjectReader {
+  protected readonly deps: StoreDeps
+  protected readonly logger: Logging
+
+  /** @param logger who gets the lines about what is done */
+  constructor(deps: StoreDeps, logger: Logging = deps) {
+    this.deps = deps
+    this.logger = logger
+  }
+
+  find(bucket: string, key: string): Promise<StoredObject | undefined> {
+    return this.#find(this.deps.gateway, bucket, key)
+  }
+
+  findToWrite(bucket: string, key: string): Promise<StoredObject | undefined> {
+    return this.#find(this.deps.lookUps, bucket, key)
+  }
+
+  async head(bucket: string, key: string): Promise<StoredObject> {
+    return present(await this.find(bucket, key), key)
+  }
+
+  async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
+    const { gateway, state } = this.deps
+    for (let attempt = 1; ; attempt++) {
+      const record = state.objects.get(bucket, key)
+      record.catch(() => {})
+      try {
+        const download = await gateway.download(bucket, key, range)
+        if (attempt < LOOKS && isOvertaken(download.object, await record)) {
+          download.discard()
+          continue
+        }
+        const known = this.#confirm(bucket, download.object, await record)
+        return { object: joinRecord(bucket, download.object, known), download }
+      } catch (error) {
+        if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
+        const marker = await findMarker(gateway, bucket, key, await record)
+        if (!marker) throw error
+        return { object: marker, download: emptyDownload(key) }
+      }
+    }
+  }
+
+  async partChecksums(object: StoredObject): Promise<PartChecksums | undefined> {
+    return object.partSizes ? this.deps.partChecksums.get(object) : undefined
+  }
+
+  /** A page of the gateway's listing, completed from the records with what the gateway does not list. */
+  async list(bucket: string, query: ListQuery): Promise<StorePage> {
+    const page = await this.deps.gateway.list(bucket, query)
+    const keys: string[] = []
+    for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
+    // One read for the whole page: no gateway lists checksums and storage classes.
+    const records = keys.length === 0 ? [] : await this.deps.state.objects.getMany(bucket, keys)
+    const entries: StoreEntry[] = []
+    let at = 0
+    for (const entry of page.entries) {
+      if (entry.kind === 'prefix') {
+        entries.push(entry)
+        continue
+      }
+      const { object } = entry
+      let record = records[at++]
+      // Rare: the gateway failed between an upload and the lookup of the stored object.
+      if (record && isUnconfirmed(record, object)) record = await this.#confirmListed(bucket, object, record)
+      entries.push(toEntry(bucket, object, validRecord(object, record)))
+    }
+    return { entries, truncated: page.truncated }
+  }
+
+  /**
+   * The object as the gateway and its record show it; undefined when there is none.
+   * @param through the gateway that is asked
+   */
+  async #find(through: Gateway, bucket: string, key: string): Promise<StoredObject | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const [object, record] = await Promise.all([through.stat(bucket, key), this.deps.state.objects.get(bucket, key)])
+      if (!object) return findMarker(through, bucket, key, record)
+      if (attempt < LOOKS && isOvertaken(object, record)) continue
+      if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
+      const reported = await withMetadata(through, bucket, object)
+      return joinRecord(bucket, reported, this.#confirm(bucket, reported, record))
+    }
+  }
+
+  /** Gives an unconfirmed record its stamp if the object comes from the write that the record describes. */
+  #confirm<R extends ObjectRecord | undefined>(bucket: string, object: GatewayObject, record: R): R {
+    const known = confirmed(object, record)
+    if (record && known !== record)
+      void this.confirmLater(bucket, object.key, record.stamp, Promise.resolve({ stamp: object.stamp }))
+    return known
+  }
+
+  /** The record of a listed object. Confirms an unconfirmed record if the gateway can be queried now. */
+  async #confirmListed(bucket: string, object: GatewayObject, record: ObjectRecord): Promise<ObjectRecord> {
+    try {
+      return this.#confirm(bucket, await withMetadata(this.deps.gateway, bucket, object), record)
+    } catch (err) {
+      this.logger.log.debug({ err, bucket }, 'could not confirm the record of an object yet')
+      return record
+    }
+  }
+
+  /**
+   * Replaces the stamp of an unconfirmed record once the gateway shows the object. If this process ends before that,
+   * the next request that looks at the object does it. Never rejects.
+   * @param stamp the stamp of the unconfirmed record; a record with another stamp is left unchanged
+   */
+  protected async confirmLater(
+    bucket: string,
+    key: string,
+    stamp: string,
+    confirmed: Promise<Pick<UploadResult, 'stamp'> | undefined>,
+  ): Promise<void> {
+    const found = await confirmed
+    if (!found) return
+    const { objects, locks } = this.deps.state
+    const { logger } = this
+    try {
+      const run = async (lock: HeldLock) => {
+        const record = await objects.get(bucket, key)
+        if (record?.stamp !== stamp) return
+        lock.ensure()
+        await objects.set({ ...record, stamp: found.stamp }, lock)
+      }
+      await locks.withKey(bucket, key, run, { logger })
+    } catch (err) {
+      logger.log.warn({ err, bucket }, 'could not confirm the record of an object yet')
+    }
+  }
+}
+
+export function present(object: StoredObject | undefined, key: string): StoredObject {
+  if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
+  return object
+}
+
+/**
+ * Reads the metadata from a download, because a legacy gateway returns it nowhere else. Only objects stored without
+ * this server have no record.
+ */
+async function withMetadata(through: Gateway, bucket: string, object: GatewayObject): Promise<GatewayObject> {
+  const download = await through.download(bucket, object.key)
+  download.discard()
+  return download.object
+}
+
+/** A legacy gateway does not show the object of a folder that has content: the record shows that one was stored. */
+async function findMarker(
+  through: Gateway,
+  bucket: string,
+  key: string,
+  record: ObjectRecord | undefined,
+): Promise<StoredObject | undefined> {
+  if (record?.stamp !== MARKER_STAMP || record.key !== key) return undefined
+  const below = await through.list(bucket, { prefix: key, delimiter: '', after: '', limit: 1 })
+  return below.entries.length === 0 ? undefined : joinRecord(bucket, markerObject(key), record)
+}
+
+function markerObject(key: string): GatewayObject {
+  return {
+    key,
+    size: 0,
+    lastModified: '1970-01-01T00:00:00Z',
+    contentType: 'binary/octet-stream',
+    stamp: MARKER_STAMP,
+    etag: EMPTY_MD5,
+    headers: {},
+    metadata: {},
+  }
+}
+
+/** The download of a folder object that `findMarker` has found. */
+function emptyDownload(key: string) {
+  return {
+    object: markerObject(key),
+    first: 0,
+    last: -1,
+    consume: async () => {},
+    lend: async () => {},
+    discard: () => {},
+  }
+}
+
+const EMPTY_MD5 = 'd41d8cd98f00b204e9800998ecf8427e'
+
+/** The object as S3 shows it: the gateway's object joined with the record, if the record is about these bytes. */
+function joinRecord(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoredObject {
+  const valid = recordOf(bucket, object, record)
+  return {
+    bucket,
+    key: object.key,
+    size: object.size,
+    etag: etagOf(bucket, object, valid),
+    lastModified: object.lastModified,
+    contentType: valid?.contentType ?? object.contentType,
+    headers: valid?.headers ?? object.headers ?? {},
+    metadata: valid?.metadata ?? object.metadata ?? {},
+    checksum: valid?.checksum,
+    partSizes: valid?.partSizes,
+    tags: valid?.tags,
+    ...(valid?.acl && { acl: valid.acl }),
+    archive: valid?.archive,
+    ...(valid?.label && { label: valid.label }),
+    uploadId: uploadIdOf(valid),
+    authorized: valid?.authorized,
+    cold: object.cold === true,
+    stamp: object.stamp,
+    ...(object.writeId === undefined ? {} : { writeId: object.writeId }),
+    ...(object.record === undefined ? {} : { recordAtGateway: true }),
+    ...(valid?.acl && !validRecord(object, record) ? { aclAtGateway: true } : {}),
+  }
+}
+
+/**
+ * Earlier versions stored the upload id within the archive entry. It prevents an upload that an earlier version stored
+ * but could not finish from being stored again.
+ */
+function uploadIdOf(valid: (ObjectRecord & { readonly archive?: { readonly uploadId?: string } }) | undefined) {
+  return valid?.uploadId ?? valid?.archive?.uploadId
+}
+
+/**
+ * The ETag of an object. Where neither record nor gateway has a trustworthy one, it is derived from bucket, key and
+ * stamp; its `-` tells clients that it is not an MD5. Listings, HEAD and GET return the same ETag, so that If-Match
+ * works with a listed one.
+ */
+function etagOf(bucket: string, object: GatewayObject, valid: ObjectRecord | undefined): string {
+  return (
+    valid?.etag ??
+    object.etag ??
+    `${createHash('md5').update(`${bucket}/${object.key}\n${object.stamp}`).digest('hex')}-1`
+  )
+}
+
+function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoreEntry {
+  return {
+    kind: 'object',
+    key: object.key,
+    size: object.size,
+    etag: etagOf(bucket, object, record),
+    lastModified: object.lastModified,
+    checksum: record?.checksum,
+    archive: record?.archive,
+    label: record?.label,
+    cold: object.cold === true,
+  }
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import type { BodyFacts, BodyOptions, ByteSink } from '../api/request.js'
+import type { PutRequest, Source } from '../api/store.js'
+import { createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
+import { S3Error, slowDown } from '../common/errors/s3-error.js'
+import { clientOf } from '../common/quota.js'
+import type { StoreDeps } from './object-reader.js'
+
+/** Spools a body of unknown length to a file: the gateway requires the exact length in advance. */
+export async function spooled<T>(
+  deps: Pick<StoreDeps, 'state' | 'spools'>,
+  request: PutRequest,
+  run: (source: Source, length: number) => Promise<T>,
+): Promise<T> {
+  const { source, maxBytes } = request
+  const { accessKeyId, remoteAddress } = request.event.origin
+  const client = clientOf(accessKeyId, remoteAddress)
+  let taken = 0
+  const spool = await deps.state.spool()
+  try {
+    const facts = await source.stream(
+      (chunk) => {
+        if (spool.size + chunk.length > maxBytes) throw tooLarge(spool.size + chunk.length, maxBytes)
+        if (!deps.spools.take(client, chunk.length)) throw noRoom()
+        taken += chunk.length
+        return spool.write(chunk)
+      },
+      { md5: true, checksum: request.wantChecksum },
+    )
+    const known: Source = {
+      length: facts.size,
+      async stream(sink) {
+        await spool.read(sink)
+        return facts
+      },
+    }
+    return await run(known, facts.size)
+  } finally {
+    try {
+      await spool.discard()
+    } finally {
+      deps.spools.give(client, taken)
+    }
+  }
+}
+
+function noRoom(): S3Error {
+  return slowDown(
+    'This client, or all clients together, send too many bytes without a declared length at once. Send fewer at a time, or declare the length (Content-Length, x-amz-decoded-content-length).',
+  )
+}
+
+export function tooLarge(size: number, maxBytes: number): S3Error {
+  return new S3Error('EntityTooLarge', { fields: { ProposedSize: size, MaxSizeAllowed: maxBytes } })
+}
+
+/**
+ * Forwards locally produced bytes to a sink and computes the requested digests: makes a `Source` of anything that can
+ * feed a sink.
+ */
+export async function digesting(
+  feed: (sink: ByteSink) => Promise<void>,
+  sink: ByteSink,
+  options: BodyOptions = {},
+): Promise<BodyFacts> {
+  const md5 = options.md5 ? createHash('md5') : undefined
+  await prepareChecksum(options.checksum)
+  const checksum = options.checksum && createChecksum(options.checksum)
+  let size = 0
+  await feed((chunk) => {
+    size += chunk.length
+    md5?.update(chunk)
+    checksum?.update(chunk)
+    return sink(chunk)
+  })
+  return {
+    size,
+    md5: md5?.digest(),
+    checksum: checksum && options.checksum && { algorithm: options.checksum, value: checksum.digest() },
+  }
+}
