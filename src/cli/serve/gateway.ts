@@ -203,18 +203,13 @@ function paymentWork(
   config: Config,
 ): Pick<
   PaymentOptions,
-  'publicUrl' | 'ipfsGateway' | 'denylist' | 'variant' | 'networkName' | 'words' | 'mintContract' | 'chain' | 'limits'
+  'publicUrl' | 'ipfsGateway' | 'denylist' | 'mode' | 'networkName' | 'words' | 'mintContract' | 'chain' | 'limits'
 > {
   const { paymentChainUrl: url, paymentChainId: chainId } = config
   const { paymentChainContract: contract, paymentChainToken: token, paymentChainRecipient: recipient } = config
-  const {
-    paymentVariant: variant,
-    paymentPublicUrl: publicUrl,
-    paymentIpfsUrl: ipfsGateway,
-    paymentDenylist: denylist,
-  } = config
+  const { paymentPublicUrl: publicUrl, paymentIpfsUrl: ipfsGateway, paymentDenylist: denylist } = config
   const common = {
-    variant,
+    mode: config.paymentVariant === 'a' ? ('signedIn' as const) : ('open' as const),
     networkName: config.paymentNetwork,
     ...(config.paymentWords !== undefined && { words: readWords(config.paymentWords) }),
     mintContract: config.paymentMintContract,

@@ -44,8 +44,8 @@ export interface PaymentOptions {
   readonly ipfsGateway?: string | undefined
   /** File with the contents that are neither sent nor taken; default: none. */
   readonly denylist?: string | undefined
-  /** Of the interface; default `a`. */
-  readonly variant?: 'a' | 'b'
+  /** How callers are known; default `signedIn`. See PaymentContext. */
+  readonly mode?: PaymentContext['mode']
   /** Name of the chain environment that a sign-in must name; default `dealgate.testnet`. */
   readonly networkName?: string
   /** Words of clients, by which names of the interface are given, too; default: none. */
@@ -98,7 +98,7 @@ async function assemble(
   folder: string,
   db: Database,
   writer: Writer,
-  { variant = 'a', networkName = DEFAULT_NETWORK, ...options }: PaymentOptions,
+  { mode = 'signedIn', networkName = DEFAULT_NETWORK, ...options }: PaymentOptions,
   {
     network,
     platform,
@@ -149,7 +149,7 @@ async function assemble(
     })
   return {
     id: ownId,
-    mode: variant === 'a' ? 'signedIn' : 'open',
+    mode,
     networkName,
     limits,
     log,

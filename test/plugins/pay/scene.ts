@@ -35,7 +35,7 @@ export async function startPayment(t: Test, variant: 'a' | 'b', epochSeconds = 8
     data,
     gateway: { host: '127.0.0.1', port: 0 },
     platform: { host: '127.0.0.1', port: 0 },
-    payment: { host: '127.0.0.1', port: 0, variant },
+    payment: { host: '127.0.0.1', port: 0, mode: variant === 'a' ? 'signedIn' : 'open' },
     network: { control: true, epochSeconds },
   })
   t.teardown(() => services.stop())

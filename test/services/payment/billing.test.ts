@@ -161,7 +161,7 @@ const fund = (scene: PaymentScene, { keys }: Client, amount: bigint): Promise<vo
 
 for (const variant of ['a', 'b'] as const) {
   t.test(`variant ${variant}: each row has the members and types of the interface`, async (t) => {
-    const scene = await startPaymentScene(t, { variant })
+    const scene = await startPaymentScene(t, { mode: variant === 'a' ? 'signedIn' : 'open' })
     const client = await clientOf(scene, variant)
     const query = `wallet_address=${client.keys.address}`
     const row = async (path: string, shape: Shape) => {
@@ -305,7 +305,7 @@ t.test('payments that are refused move nothing', async (t) => {
 })
 
 t.test('pages and orders of lists', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b' })
+  const scene = await startPaymentScene(t, { mode: 'open' })
   const client = await clientOf(scene, 'b')
   await fund(scene, client, 10n ** 12n)
   const amounts = [9n, 10n, 100n, 2n]
@@ -353,7 +353,7 @@ t.test('pages and orders of lists', async (t) => {
 })
 
 t.test('bad input', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b' })
+  const scene = await startPaymentScene(t, { mode: 'open' })
   const client = await clientOf(scene, 'b')
   const { id, wCid } = await client.upload('a.txt', 'a')
   const wallet = client.keys.address

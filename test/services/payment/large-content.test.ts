@@ -61,7 +61,7 @@ function* form(wallet: string, length: number): Iterable<Uint8Array> {
 
 for (const [length, cid] of VECTORS) {
   t.test(`an upload of ${length} bytes has the CID of Kubo`, async (t) => {
-    const { payment } = await startPaymentScene(t, { variant: 'b' })
+    const { payment } = await startPaymentScene(t, { mode: 'open' })
     const response = await fetch(`${payment.url}/api/v1/storage/ipfs/upload`, {
       method: 'POST',
       headers: { 'content-type': 'multipart/form-data; boundary=x' },

@@ -65,7 +65,7 @@ const historical = { historical_average_price_regular: 'string', historical_aver
 
 for (const variant of ['a', 'b'] as const) {
   t.test(`variant ${variant}: what the service says of itself`, async (t) => {
-    const scene = await startPaymentScene(t, { variant })
+    const scene = await startPaymentScene(t, { mode: variant === 'a' ? 'signedIn' : 'open' })
     const data = async (path: string, shape: Shape) => {
       const { status, json } = await scene.call('GET', path)
       t.equal(status, 200)
@@ -161,7 +161,7 @@ t.test('free uploads without a deal end, and uploads of NFTs and of variant b ar
   await pass(scene, payer, 'Refunded', 1000)
   await sumOfLedger(t, scene)
 
-  const other = await startPaymentScene(t, { variant: 'b', limits: { freeBytesPerMonth: 1000 } })
+  const other = await startPaymentScene(t, { mode: 'open', limits: { freeBytesPerMonth: 1000 } })
   form.append('wallet_address', payer.keys.address)
   const { json } = await other.call('POST', '/api/v1/storage/ipfs/upload', { body: form })
   t.equal(json.data.status, undefined)
@@ -346,7 +346,7 @@ t.test('bad input', async (t) => {
 })
 
 t.test('variant B has no sign-in', async (t) => {
-  const { call } = await startPaymentScene(t, { variant: 'b' })
+  const { call } = await startPaymentScene(t, { mode: 'open' })
   t.equal((await call('POST', '/api/v1/user/register', { body: {} })).status, 404)
   t.equal((await call('POST', '/api/v1/user/login_by_wallet_signature', { body: {} })).status, 404)
 })

@@ -210,7 +210,7 @@ t.test('names of the interface stay beside those in words of clients', async (t)
     const { json } = await inWords.call('GET', `/api/v1/billing/price/${coin}`)
     t.same(json, { status: 'success', code: '200', data: data.storage_coin_price })
   }
-  const b = await startPaymentScene(t, { words, variant: 'b' })
+  const b = await startPaymentScene(t, { words, mode: 'open' })
   const params = (await b.call('GET', '/api/v1/common/system/params')).json.data
   t.equal(params.USDC_ADDRESS, params.STABLE_ADDRESS)
   const plain = await startPaymentScene(t)

@@ -48,7 +48,7 @@ const names = (scene: PaymentScene, folder: string): string[] => readdirSync(joi
 
 for (const variant of ['a', 'b'] as const) {
   t.test(`variant ${variant}: an upload is a content of IPFS`, async (t) => {
-    const scene = await startPaymentScene(t, { variant })
+    const scene = await startPaymentScene(t, { mode: variant === 'a' ? 'signedIn' : 'open' })
     const { keys, token } = variant === 'a' ? await signedIn(scene) : { keys: newKeys(), token: undefined }
     const first = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
     t.equal(first.status, 200)
@@ -80,7 +80,7 @@ t.test('a wallet uploads for itself', async (t) => {
 })
 
 t.test('bad uploads store nothing', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b', limits: { maxFileBytes: 1000 } })
+  const scene = await startPaymentScene(t, { mode: 'open', limits: { maxFileBytes: 1000 } })
   const wallet = newKeys().address
   const failures: readonly [number, number, FormData | string][] = [
     [400, 10004, 'x'],
@@ -109,7 +109,7 @@ t.test('bad uploads store nothing', async (t) => {
 })
 
 t.test('a connection that is cut leaves nothing', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b' })
+  const scene = await startPaymentScene(t, { mode: 'open' })
   const { port } = new URL(scene.payment.url)
   const socket = connect(Number(port), '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -125,7 +125,7 @@ t.test('a connection that is cut leaves nothing', async (t) => {
 })
 
 t.test('a repeated upload has the status that it has by now', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'a' })
+  const scene = await startPaymentScene(t, { mode: 'signedIn' })
   const payer = await payerOf(scene)
   const token = await scene.signIn(payer.keys)
   const upload = async () => {
@@ -141,7 +141,7 @@ t.test('a repeated upload has the status that it has by now', async (t) => {
 })
 
 t.test('a restart keeps contents, and removes what has no name', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b' })
+  const scene = await startPaymentScene(t, { mode: 'open' })
   const { json } = await scene.call('POST', UPLOAD, { body: formOf(newKeys().address) })
   await scene.payment.stop()
   writeFileSync(join(scene.folder, 'contents', 'QmNone.car'), 'x')
@@ -153,14 +153,14 @@ t.test('a restart keeps contents, and removes what has no name', async (t) => {
 })
 
 t.test('a public URL', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b', publicUrl: 'https://pay.example/x/' })
+  const scene = await startPaymentScene(t, { mode: 'open', publicUrl: 'https://pay.example/x/' })
   const body = formOf(newKeys().address, { file: HELLO.content })
   const { json } = await scene.call('POST', UPLOAD, { body })
   t.equal(json.data.ipfs_url, `https://pay.example/x/ipfs/${HELLO.cid}`)
 })
 
 t.test('the gateway of contents', async (t) => {
-  const scene = await startPaymentScene(t, { variant: 'b' })
+  const scene = await startPaymentScene(t, { mode: 'open' })
   const content = Buffer.alloc(600_000, 'some content ')
   content.writeUInt32BE(1, 300_000)
   const { json } = await scene.call('POST', UPLOAD, {

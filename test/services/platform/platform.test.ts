@@ -123,7 +123,7 @@ function keyPair({ gateway }: Services, token?: string) {
 }
 
 t.test('no service takes a body in an unknown transfer coding', async (t) => {
-  const payment = { ...local, variant: 'b' } as const
+  const payment = { ...local, mode: 'open' } as const
   const services = await startServices({ data: temporaryFolder(t), gateway: local, platform: local, payment })
   t.teardown(() => services.stop())
   const sent = JSON.stringify({
