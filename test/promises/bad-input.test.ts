@@ -1,7 +1,6 @@
-import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { bytes, contentMd5, KiB, MiB } from '../support/content/content.js'
-import { type Dealgate, inEachMode, startDealgate } from '../support/server/dealgate.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { exchange, headText } from '../support/sign/raw.js'
 import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
@@ -15,7 +14,7 @@ inEachMode(t, async (t, server) => {
   const kept = bytes('kept', 10 * KiB)
   await send(server, { method: 'PUT', target: targetOf(BUCKET, 'kept'), body: kept })
   // A legacy gateway refuses keys; what else is wrong never reaches a gateway.
-  const tests = server.mode === 'full' ? { documents, targets, queries, headers, framing, slow } : { targets }
+  const tests = server.mode === 'full' ? { documents, targets, queries, headers, framing } : { targets }
   for (const [name, test] of Object.entries(tests)) {
     await t.test(name, (t) => test(t, server))
     t.same(
@@ -275,47 +274,4 @@ async function framing(t: Test, server: Dealgate): Promise<void> {
   const without = await exchange(server, (socket) => socket.write(headText('PUT', target, lengthless.headers)))
   t.match(without.text, /^HTTP\/1\.1 411 [\s\S]*MissingContentLength/)
   t.equal((await send(server, { method: 'HEAD', target })).status, 404)
-}
-
-/** Fifty clients that hardly say anything, in three ways, hold no other client up. */
-async function slow(t: Test): Promise<void> {
-  // Of its own: bodies that a busy machine sends slowly are to stall nowhere else.
-  const server = await startDealgate(t, { args: ['--body-idle-seconds', '2'] })
-  t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
-  t.equal((await send(server, { method: 'PUT', target: targetOf(BUCKET, 'kept') })).status, 200)
-  const target = targetOf(BUCKET, 'slow')
-  const headers = { 'content-length': '1000' }
-  const signed = sign(server, { method: 'PUT', target, headers, payloadHash: UNSIGNED_PAYLOAD })
-  const beginnings = [
-    'GET / HTT',
-    'GET / HTTP/1.1\r\nhost: x\r\nx-a',
-    `${headText('PUT', target, signed.headers)}ten bytes.`,
-  ]
-  const sockets: Socket[] = []
-  const silenced: Promise<string>[] = []
-  for (let i = 0; i < 51; i++) {
-    const socket = connect(server.port, '127.0.0.1')
-    socket.on('error', () => {})
-    socket.write(beginnings[i % 3] ?? '')
-    sockets.push(socket)
-    if (i % 3 === 2) silenced.push(received(socket))
-  }
-  for (let i = 0; i < 10; i++) {
-    t.equal((await send(server, { method: 'GET', target: targetOf(BUCKET, 'kept') })).status, 200)
-  }
-  for (const answer of await Promise.all(silenced)) {
-    t.match(answer, /^(HTTP\/1\.1 400 [\s\S]*RequestTimeout|$)/, 'a body that stalls is given up')
-  }
-  for (const socket of sockets) socket.destroy()
-  t.equal((await send(server, { method: 'HEAD', target })).status, 404)
-}
-
-function received(socket: Socket): Promise<string> {
-  return new Promise((resolve) => {
-    let text = ''
-    socket.setEncoding('latin1').on('data', (chunk) => {
-      text += chunk
-    })
-    socket.on('close', () => resolve(text))
-  })
 }

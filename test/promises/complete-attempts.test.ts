@@ -1,29 +1,14 @@
-import {
-  CompleteMultipartUploadCommand,
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  GetObjectCommand,
-  PutObjectCommand,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { HeldLock } from '../../src/api/locks.js'
-import type { State, UploadRecord } from '../../src/api/state.js'
+import type { UploadRecord } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import { createLogger } from '../../src/common/log.js'
-import { openState } from '../../src/state/open-state.js'
 import { attemptsOf } from '../../src/state/uploads/uploads.js'
-import { temporaryFolder } from '../support/content/folders.js'
-import { Between } from '../support/gateway/between.js'
-import { startInProcess } from '../support/server/in-process.js'
-import type { Mode } from '../support/server/modes.js'
 import { until } from '../support/waiting.js'
+import { startWithState, unavailable, withMember } from './complete-scene.js'
 
 // Several calls that complete one upload, some of them with unknown outcomes: what each of them did stays decidable.
 
-const Bucket = 'attempts'
 const Key = 'key'
-const unavailable = { name: /ServiceUnavailable|SlowDown/ }
 
 /** Resolves when the test says so. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
@@ -34,26 +19,16 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() }
 }
 
-/** A server that reaches its gateway through `between`, with a state that the test changes. */
-async function start(t: Test, mode: Mode, change: (state: State) => Partial<State>) {
-  const server = await startInProcess(t, mode)
-  const { s3, gateway } = server
-  await s3.send(new CreateBucketCommand({ Bucket }))
-  const between = await Between.start(t, gateway)
-  const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
-  t.teardown(() => state.close())
-  await server.restart({
-    gateway: { url: between.url, account: gateway.account },
-    state: { ...state, ...change(state), shared: state.shared },
-  })
-  const put = (Body: string) => s3.send(new PutObjectCommand({ Bucket, Key, Body }))
-  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
-  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
-  const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
-  const complete = () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }))
-  const written = () => between.requests.filter(({ method }) => method === 'PUT').length
-  const get = async () => (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString()
-  return { between, put, complete, written, get }
+/** A server with a state that the test changes, and an upload that `complete` completes. */
+async function startAttempts(...given: Parameters<typeof startWithState>) {
+  const { between, begin, put, get } = await startWithState(...given)
+  const complete = await begin(Key)
+  return {
+    ...{ between, complete: () => complete() },
+    put: (body: string) => put(Key, body),
+    get: () => get(Key),
+    written: () => between.requests.filter(({ method }) => method === 'PUT').length,
+  }
 }
 
 t.test('an attempt of a proxy of an older release counts beside those of newer ones', (t) => {
@@ -72,7 +47,7 @@ t.test(
   'a second Complete begins while the first is unknown, and writes nothing when that turns out done',
   async (t) => {
     let read = 0
-    const { between, put, complete, written, get } = await start(t, 'legacy', ({ uploads }) => {
+    const { between, put, complete, written, get } = await startAttempts(t, 'legacy', ({ uploads }) => {
       const readPart: typeof uploads.readPart = async (...given) => {
         await uploads.readPart(...given)
         read++
@@ -114,7 +89,7 @@ t.test(
 
 t.test('a server that has lost its lock leaves the attempt of another one on record', async (t) => {
   const locks: { lost: boolean }[] = []
-  const { between, put, complete, written, get } = await start(t, 'full', ({ locks: own }) => ({
+  const { between, put, complete, written, get } = await startAttempts(t, 'full', ({ locks: own }) => ({
     locks: {
       ...own,
       withName: (_name, run) => run(held({ lost: false })),
@@ -163,14 +138,4 @@ function held(lock: { readonly lost: boolean }): HeldLock {
   }
   fence = Math.max(fence + 1, Date.now() * 1000)
   return { fence, ensure, raise: async () => ensure(), leave() {} }
-}
-
-function withMember<T extends object, N extends keyof T>(of: T, name: N, member: T[N]): T {
-  return new Proxy(of, {
-    get(target, asked) {
-      if (asked === name) return member
-      const own: unknown = Reflect.get(target, asked)
-      return typeof own === 'function' ? own.bind(target) : own
-    },
-  })
 }

@@ -1,12 +1,11 @@
-import type { ClientRequest } from 'node:http'
-import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Limits } from '../../src/api/limits.js'
 import { defaultLimits } from '../../src/server/limits.js'
 import type { Endpoint } from '../suites/sign.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { startInProcess } from '../support/server/in-process.js'
-import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+import { exchange, headText } from '../support/sign/raw.js'
+import { answerTo, type Begun, open, send, sendHead, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 /** What clients may have under way at once, and how slowly. */
 
@@ -32,28 +31,12 @@ async function start(t: Test, limits: Partial<Limits>) {
   return { as, anonymous: { endpoint } as Endpoint }
 }
 
-interface Begun {
-  readonly request: ClientRequest
-  readonly answer: Promise<Answer>
-  /** The server has asked for the body. */
-  readonly inside: boolean
-}
-
 /** Begins an upload and waits until the server asks for its body, or answers without. */
-async function begin(who: Endpoint, key: string): Promise<Begun> {
+function begin(who: Endpoint, key: string): Promise<Begun> {
   const target = targetOf(BUCKET, key)
   const signed =
     who.accessKey === undefined ? {} : sign(who, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD }).headers
-  const request = open(who, 'PUT', target, {
-    ...signed,
-    expect: '100-continue',
-    'content-length': String(BODY.length),
-  })
-  const answer = answerTo(request)
-  answer.catch(() => {})
-  const inside = new Promise<boolean>((resolve) => request.once('continue', () => resolve(true)))
-  request.flushHeaders()
-  return { request, answer, inside: await Promise.race([inside, answer.then(() => false)]) }
+  return sendHead(who, 'PUT', target, { ...signed, 'content-length': String(BODY.length) })
 }
 
 async function finish({ request, answer }: Begun): Promise<number> {
@@ -68,16 +51,16 @@ t.test('bodies at once, of one client and of all', async (t) => {
     const { status, code, headers } = await begun.answer
     begun.request.destroy()
     t.match({ status, code, headers }, { status: 503, code: 'SlowDown', headers: { 'retry-after': /^\d+$/ } }, why)
-    t.equal(begun.inside, false, `${why}: the body is not asked for`)
+    t.equal(begun.continued, false, `${why}: the body is not asked for`)
   }
   const first = await begin(as('one'), 'a')
   const second = await begin(as('one'), 'b')
   await refused(as('one'), 'a third of the same key')
   const other = await begin(as('two'), 'c')
-  t.same([first.inside, second.inside, other.inside], [true, true, true])
+  t.same([first.continued, second.continued, other.continued], [true, true, true])
   t.equal(await finish(first), 200)
   const third = await begin(as('one'), 'd')
-  t.equal(third.inside, true, 'there is room again')
+  t.equal(third.continued, true, 'there is room again')
   const fourth = await begin(as('two'), 'e')
   await refused(as('three'), 'a fifth of all')
   for (const begun of [second, other, third, fourth]) t.equal(await finish(begun), 200)
@@ -115,28 +98,19 @@ t.test('bytes of bodies without a length on disk', async (t) => {
   )
 })
 
-t.test('a body that trickles', async (t) => {
-  const { as } = await start(t, { bodyIdleMs: 1000, minBodyRate: 1000 })
-  const who = as('one')
-  const target = targetOf(BUCKET, 'trickle')
-  const { headers } = sign(who, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-  const lines = Object.entries({ ...headers, 'content-length': '1000000' }).map(([n, v]) => `${n}: ${v}\r\n`)
-  const text = await new Promise<string>((resolve) => {
-    const { hostname, port } = new URL(who.endpoint)
-    const socket = connect(Number(port), hostname, () =>
-      socket.write(`PUT ${target} HTTP/1.1\r\n${lines.join('')}\r\n`),
-    )
-    const trickle = setInterval(() => socket.write('x'), 50)
-    let received = ''
-    socket.setEncoding('utf8').on('data', (chunk) => {
-      received += chunk
-      if (received.includes('</Error>')) socket.destroy()
+for (const [what, pauseMs] of [
+  ['trickles', 50],
+  ['stalls', undefined],
+] as const)
+  t.test(`a body that ${what}`, async (t) => {
+    const { as } = await start(t, { bodyIdleMs: 1000, minBodyRate: pauseMs === undefined ? 0 : 1000 })
+    const target = targetOf(BUCKET, 'slow')
+    const { headers } = sign(as('one'), { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+    let trickle: NodeJS.Timeout | undefined
+    const { text } = await exchange(as('one'), (socket) => {
+      socket.write(`${headText('PUT', target, { ...headers, 'content-length': '1000000' })}x`)
+      if (pauseMs !== undefined) trickle = setInterval(() => socket.write('x'), pauseMs)
     })
-    socket.on('error', () => {})
-    socket.on('close', () => {
-      clearInterval(trickle)
-      resolve(received)
-    })
+    clearInterval(trickle)
+    t.match(text, /^HTTP\/1.1 400 .*<Code>RequestTimeout<\/Code>/s)
   })
-  t.match(text, /^HTTP\/1.1 400 .*<Code>RequestTimeout<\/Code>/s)
-})

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { bytes, KiB, MiB, sha256 } from '../support/content/content.js'
-import { Between, type Passed } from '../support/gateway/between.js'
+import { Between, type Fate, type Passed } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
+import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { type Mode, modes } from '../support/server/modes.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
@@ -76,12 +77,16 @@ const isUpload = (key: string) => (request: Passed) =>
 const isRemoval = (key: string) => (request: Passed) =>
   request.body.includes('web.RemoveObject') && request.body.includes(`"${key}"`)
 
-async function scene(t: Test, mode: Mode) {
+async function scene(t: Test, mode: Mode, args = ARGS) {
   const gateway = await startGateway(t, mode)
   const between = await Between.start(t, gateway)
-  const server = await startDealgate(t, { mode, gateway: between, args: ARGS })
+  const server = await startDealgate(t, { mode, gateway: between, args })
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
-  return { between, server, keys: new Keys(server), gateway }
+  const user = new GatewayUser(gateway)
+  await user.login()
+  const request = (method: string, key: string, body?: Buffer) =>
+    send(server, { method, target: targetOf(BUCKET, key), ...(body && { body }) })
+  return { between, server, keys: new Keys(server), gateway, user, request }
 }
 
 for (const mode of modes) {
@@ -186,10 +191,7 @@ for (const mode of modes) {
   })
 
   t.test(`${mode}: a gateway that is stopped and goes on`, async (t) => {
-    const gateway = await startGateway(t, mode)
-    const server = await startDealgate(t, { mode, gateway, args: ARGS })
-    const keys = new Keys(server)
-    t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
+    const { keys, gateway } = await scene(t, mode)
     t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
     t.teardown(() => process.kill(gateway.pid, 'SIGCONT'))
     const writes = [10, 40 * KiB, MiB].flatMap((size, i) =>
@@ -218,3 +220,78 @@ for (const mode of modes) {
     }
   })
 }
+
+// The other side: what keeps writes in order keeps no ordinary write out for longer than it must.
+
+/** Has a PUT of the key be given up, and returns how to end its connection. */
+async function stall(between: Between, key: string, put: () => Promise<Answer>): Promise<() => void> {
+  let end = () => {}
+  const fate = new Promise<Fate>((resolve) => {
+    end = () => resolve('cut-before')
+  })
+  between.fate = ({ method, path }) => (method === 'PUT' && path.endsWith(`/upload/${BUCKET}/${key}`) ? fate : 'pass')
+  const { status } = await put()
+  if (status !== 503) throw new Error(`${key} was not given up, but answered ${status}`)
+  return end
+}
+
+t.test('a client that takes high numbers', async (t) => {
+  const { user, request } = await scene(t, 'full', [])
+  const large = bytes('large', 2 * MiB)
+  const numbers = { ahead: (Date.now() + 600_000) * 1000, 'next to highest': 2 ** 52 - 1, highest: 2 ** 52 }
+  for (const [name, fence] of Object.entries(numbers)) {
+    const place = encodeURIComponent(name)
+    const order = { 'x-cloud-fence': String(fence), 'x-cloud-write-id': 'other' }
+    for (const body of [bytes('small', 10), large]) {
+      const key = `${name}-${body.length}`
+      await user.put(BUCKET, `${place}-${body.length}`, bytes('other', 10), order)
+      for (let i = 0; i < 3; i++) t.equal((await request('PUT', key, body)).status, 200, `${key}: written`)
+      t.equal(sha256((await request('GET', key)).body), sha256(body))
+      t.equal((await request('DELETE', key)).status, 204, `${key}: removed`)
+      t.equal((await request('GET', key)).status, 404)
+      t.equal((await request('PUT', key, body)).status, 200, `${key}: written again`)
+    }
+    t.equal((await request('PUT', `no-${name}`, large)).status, 200, 'other keys are written')
+    t.equal((await request('DELETE', `no-${name}`)).status, 204)
+  }
+})
+
+t.test('legacy: a folder that cannot be removed yet', async (t) => {
+  const { between, request } = await scene(t, 'legacy')
+  const end = await stall(between, 'folder/one', () => request('PUT', 'folder/one', bytes('one', 10)))
+  t.match(await request('DELETE', 'folder/'), { status: 503, code: 'SlowDown' }, 'it waits for the key in doubt')
+  t.equal((await request('PUT', 'folder/two', bytes('two', 10))).status, 200, 'keys beside that one do not')
+  end()
+  t.equal((await persist(() => request('DELETE', 'folder/'))).status, 204)
+})
+
+t.test('legacy: the bucket of a key in doubt goes', async (t) => {
+  const { between, user, request } = await scene(t, 'legacy')
+  const put = () => request('PUT', 'key', bytes('key', 10))
+  const end = await stall(between, 'key', put)
+  await user.call('web.DeleteBucket', { bucketName: BUCKET })
+  between.fate = () => 'pass'
+  end()
+  t.match(await persist(put), { status: 404, code: 'NoSuchBucket' }, 'the key is free')
+})
+
+t.test('legacy: the gateway shows the account nothing any more', async (t) => {
+  const { between, request } = await scene(t, 'legacy')
+  const put = () => request('PUT', 'key', bytes('key', 10))
+  const end = await stall(between, 'key', put)
+  let refused = 0
+  between.fate = ({ body }) => {
+    if (!body.includes('web.ListObjects')) return 'pass'
+    refused++
+    return { status: 200, body: '{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Access Denied."}}' }
+  }
+  end()
+  t.match(await put(), { status: 503, code: 'SlowDown' }, 'the key is in doubt')
+  for (const until = Date.now() + 2 * PATIENCE_MS; refused < 4 && Date.now() < until; ) await sleep(100)
+  t.match(await put(), { status: 503, code: 'SlowDown' }, 'as long as that may be mended')
+  const answer = await persist(put)
+  t.equal(answer.status, 200, 'and then the key is free')
+  t.ok(refused >= 5, `the gateway was asked ${refused} times`)
+  between.fate = () => 'pass'
+  t.equal((await persist(() => request('GET', 'key'))).status, 200)
+})

@@ -1,75 +1,42 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import {
-  CompleteMultipartUploadCommand,
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  DeleteObjectCommand,
-  GetObjectCommand,
-  PutObjectCommand,
-  S3Client,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/common/log.js'
-import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { Between } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
-import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { until } from '../support/waiting.js'
+import { Bucket, beginUpload, start, startWithState, unavailable, withMember } from './complete-scene.js'
 
 /**
  * Clients repeat CompleteMultipartUpload after 503. If the first call took effect and another write has replaced the
  * object since, the repeated call answers as the first one would have, and writes nothing.
  */
 
-const Bucket = 'repeated'
-const unavailable = { name: /ServiceUnavailable|SlowDown/ }
+/** Until a write is acknowledged. */
+const persist = (send: () => Promise<unknown>) =>
+  until('the later write is acknowledged', () =>
+    send().then(
+      () => true,
+      () => false,
+    ),
+  )
 
 for (const mode of modes)
   t.test(`${mode}: a repeated Complete does not undo a later write`, async (t) => {
-    const server = await startInProcess(t, mode)
-    const { s3, gateway } = server
-    await s3.send(new CreateBucketCommand({ Bucket }))
-    const between = await Between.start(t, gateway)
-    const throughBetween = { gateway: { url: between.url, account: gateway.account } }
-    await server.restart(throughBetween)
-
-    const begin = async (Key: string, condition: { IfNoneMatch?: '*' } = {}) => {
-      const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
-      const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
-      const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
-      return () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload, ...condition }))
-    }
+    const { between, restart, put, remove, get, begin, loseAnswer } = await start(t, mode)
     const written = (key: string) =>
       between.requests.filter(({ method, path }) => method === 'PUT' && path.endsWith(`/upload/${Bucket}/${key}`))
-    /** The gateway stores the object, and every answer to the upload is lost. */
-    const loseAnswer = async (Key: string, complete: () => Promise<unknown>) => {
-      between.fate = ({ method, path }) => (method === 'PUT' && path.endsWith(`/${Key}`) ? 'cut-after' : 'pass')
-      await t.rejects(complete(), unavailable, `${Key}: the outcome is unknown`)
-      between.fate = () => 'pass'
-    }
-    const persist = (send: () => Promise<unknown>) =>
-      until('the later write is acknowledged', () =>
-        send().then(
-          () => true,
-          () => false,
-        ),
-      )
-    const get = async (Key: string) => (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString()
-
     for (const earlier of ['nothing', 'an object'])
       for (const restarts of [false, true]) {
         const Key = `${earlier.replace(' ', '-')}-${restarts}`
-        if (earlier === 'an object') await s3.send(new PutObjectCommand({ Bucket, Key, Body: 'an older object' }))
+        if (earlier === 'an object') await put(Key, 'an older object')
         const complete = await begin(Key)
         await loseAnswer(Key, complete)
-        await persist(() => s3.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })))
+        await persist(() => put(Key, 'the later object'))
         const before = written(Key).length
-        if (restarts) await server.restart(throughBetween)
+        if (restarts) await restart()
         const answers = await Promise.all([complete(), complete()])
         for (const { ETag } of answers) t.equal(ETag, '"d3dcdee8d91e1d9bb0a489d109e77386-1"', Key)
         t.equal(written(Key).length, before, 'nothing was sent to the gateway')
@@ -77,10 +44,10 @@ for (const mode of modes)
       }
 
     const removed = 'removed'
-    await s3.send(new PutObjectCommand({ Bucket, Key: removed, Body: 'an older object' }))
+    await put(removed, 'an older object')
     const complete = await begin(removed)
     await loseAnswer(removed, complete)
-    await persist(() => s3.send(new DeleteObjectCommand({ Bucket, Key: removed })))
+    await persist(() => remove(removed))
     await complete()
     await t.rejects(get(removed), { name: 'NoSuchKey' }, 'a removal is not undone either')
 
@@ -89,18 +56,18 @@ for (const mode of modes)
       method === 'PUT' && path.endsWith('/refused') ? { status: 403, body: '' } : 'pass'
     await t.rejects(refused(), { name: 'AccessDenied' })
     between.fate = () => 'pass'
-    await s3.send(new PutObjectCommand({ Bucket, Key: 'refused', Body: 'the later object' }))
+    await put('refused', 'the later object')
     await refused()
     t.equal(await get('refused'), 'upload', 'what was refused is stored when it is repeated')
 
     const conditional = await begin('conditional', { IfNoneMatch: '*' })
-    await s3.send(new PutObjectCommand({ Bucket, Key: 'conditional', Body: 'an older object' }))
+    await put('conditional', 'an older object')
     await t.rejects(conditional(), { name: 'PreconditionFailed' })
-    await s3.send(new DeleteObjectCommand({ Bucket, Key: 'conditional' }))
+    await remove('conditional')
     await conditional()
     t.equal(await get('conditional'), 'upload', 'a failed condition is no attempt')
 
-    await server.restart({ ...throughBetween, limits: { keyWaitMs: 100 } })
+    await restart({ limits: { keyWaitMs: 100 } })
     const busy = await begin('busy')
     const held = written('busy').length
     let release = () => {}
@@ -111,7 +78,7 @@ for (const mode of modes)
       if (method === 'PUT' && path.endsWith('/busy')) await released
       return 'pass'
     }
-    const rival = s3.send(new PutObjectCommand({ Bucket, Key: 'busy', Body: 'the later object' }))
+    const rival = put('busy', 'the later object')
     await until('the other write is at the gateway', () => written('busy').length > held)
     await t.rejects(busy(), { name: 'SlowDown' }, 'another write has the key')
     release()
@@ -123,64 +90,36 @@ for (const mode of modes)
 
 for (const mode of modes)
   t.test(`${mode}: a Complete whose connection was refused is no attempt`, async (t) => {
-    const server = await startInProcess(t, mode)
-    const { s3, gateway } = server
-    await s3.send(new CreateBucketCommand({ Bucket }))
-    const between = await Between.start(t, gateway)
-    let refusing = false
-    const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
-    t.teardown(() => state.close())
-    const attempt: typeof state.uploads.attempt = async (...args) => {
-      await state.uploads.attempt(...args)
-      if (!refusing) return
-      refusing = false
-      await between.refuse()
-    }
-    const uploads = new Proxy(state.uploads, {
-      get(of, name) {
-        if (name === 'attempt') return attempt
-        const member = Reflect.get(of, name)
-        return typeof member === 'function' ? member.bind(of) : member
-      },
+    let refusing: (() => Promise<void>) | undefined
+    const { between, begin, put, remove, get } = await startWithState(t, mode, ({ uploads }) => {
+      const attempt: typeof uploads.attempt = async (...args) => {
+        await uploads.attempt(...args)
+        const refuse = refusing
+        refusing = undefined
+        await refuse?.()
+      }
+      return { uploads: withMember(uploads, 'attempt', attempt) }
     })
-    await server.restart({ gateway: { url: between.url, account: gateway.account }, state: { ...state, uploads } })
     for (const later of ['a removal', 'an object']) {
       const Key = later.replace(' ', '-')
-      await s3.send(new PutObjectCommand({ Bucket, Key, Body: 'an older object' }))
-      const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
-      const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
-      const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
-      const complete = () => s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }))
-      refusing = true
+      await put(Key, 'an older object')
+      const complete = await begin(Key)
+      refusing = () => between.refuse()
       await t.rejects(complete(), unavailable)
       await between.accept()
-      await (later === 'a removal'
-        ? s3.send(new DeleteObjectCommand({ Bucket, Key }))
-        : s3.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })))
+      await (later === 'a removal' ? remove(Key) : put(Key, 'the later object'))
       await complete()
-      const stored = await s3.send(new GetObjectCommand({ Bucket, Key }))
-      t.equal(await stored.Body?.transformToString(), 'upload', `${later}: what reached no gateway is stored now`)
+      t.equal(await get(Key), 'upload', `${later}: what reached no gateway is stored now`)
     }
   })
 
 t.test('of two uploads with `If-None-Match: *`, one is completed, and each repeated call tells which', async (t) => {
   for (const mode of modes) {
-    const server = await startInProcess(t, mode)
-    const { s3, gateway } = server
-    await s3.send(new CreateBucketCommand({ Bucket }))
-    const between = await Between.start(t, gateway)
-    await server.restart({ gateway: { url: between.url, account: gateway.account } })
+    const { s3, get, remove, begin, loseAnswer } = await start(t, mode)
     const Key = 'created'
-    const begin = async (Body: string) => {
-      const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
-      const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body }))
-      const upload = { Bucket, Key, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] }, IfNoneMatch: '*' }
-      return () => s3.send(new CompleteMultipartUploadCommand(upload))
-    }
-    const [one, two] = await Promise.all([begin('one'), begin('two')])
-    between.fate = ({ method, path }) => (method === 'PUT' && path.endsWith(`/${Key}`) ? 'cut-after' : 'pass')
-    await t.rejects(one(), unavailable, 'its outcome is unknown')
-    between.fate = () => 'pass'
+    const one = await begin(Key, { IfNoneMatch: '*' }, 'one')
+    const two = await begin(Key, { IfNoneMatch: '*' }, 'two')
+    await loseAnswer(Key, one)
     const rival = await until('the key is free', () =>
       two().then(
         () => 'completed',
@@ -192,30 +131,21 @@ t.test('of two uploads with `If-None-Match: *`, one is completed, and each repea
     t.match(first.ETag, /-1"$/, 'the one that took effect is answered as the first call would have been')
     t.equal(again.ETag, first.ETag)
     await t.rejects(two(), { name: 'PreconditionFailed' })
-    const stored = await s3.send(new GetObjectCommand({ Bucket, Key }))
-    t.same([await stored.Body?.transformToString(), stored.ETag], ['one', first.ETag])
-    await s3.send(new DeleteObjectCommand({ Bucket, Key }))
+    t.equal((await s3.send(new GetObjectCommand({ Bucket, Key }))).ETag, first.ETag)
+    t.equal(await get(Key), 'one')
+    await remove(Key)
     await two()
-    const created = await s3.send(new GetObjectCommand({ Bucket, Key }))
-    t.equal(await created.Body?.transformToString(), 'two', 'a failed condition was no attempt')
+    t.equal(await get(Key), 'two', 'a failed condition was no attempt')
   }
 })
 
 t.test('a Complete that the write of another program has overtaken is no attempt', async (t) => {
-  const server = await startInProcess(t, 'full')
-  const { s3, gateway } = server
-  await s3.send(new CreateBucketCommand({ Bucket }))
-  const between = await Between.start(t, gateway)
-  await server.restart({ gateway: { url: between.url, account: gateway.account } })
+  const { gateway, between, put, get, begin } = await start(t, 'full')
   const other = new GatewayUser(gateway)
   await other.login()
   const Key = 'overtaken'
-  const older = { Bucket, Key, Body: 'an older object' }
-  const before = await s3.send(new PutObjectCommand(older))
-  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
-  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'upload' }))
-  const upload = { Bucket, Key, UploadId, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] }, IfMatch: before.ETag }
-  const complete = () => s3.send(new CompleteMultipartUploadCommand(upload))
+  const { ETag } = await put(Key, 'an older object')
+  const complete = await begin(Key, { IfMatch: ETag })
   let isFirst = true
   between.fate = async ({ method, path }) => {
     if (isFirst && method === 'PUT' && path.endsWith(`/${Key}`)) {
@@ -226,10 +156,9 @@ t.test('a Complete that the write of another program has overtaken is no attempt
   }
   await t.rejects(complete(), { name: 'PreconditionFailed' })
   t.notOk(isFirst, 'the other program wrote while the bytes were on their way')
-  await s3.send(new PutObjectCommand(older))
+  await put(Key, 'an older object')
   await complete()
-  const stored = await s3.send(new GetObjectCommand({ Bucket, Key }))
-  t.equal(await stored.Body?.transformToString(), 'upload', 'what the gateway had refused is stored now')
+  t.equal(await get(Key), 'upload', 'what the gateway had refused is stored now')
 })
 
 t.test('a Complete that was killed before its last bytes is no attempt', async (t) => {
@@ -244,31 +173,18 @@ t.test('a Complete that was killed before its last bytes is no attempt', async (
     args,
     gateway: { url: slow.url, accessKey, secretKey },
   })
-  let s3 = client(t, first)
+  const s3 = client(t, first)
   await s3.send(new CreateBucketCommand({ Bucket }))
-  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
   const Body = Buffer.alloc(16 * 2 ** 20, 'upload')
-  const { ETag } = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body }))
-  const complete = new CompleteMultipartUploadCommand({
-    Bucket,
-    Key,
-    UploadId,
-    MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] },
-  })
-  const lost = s3.send(complete).catch((error: Error) => error)
+  const complete = await beginUpload(s3, Key, {}, Body)
+  const lost = complete().catch((error: Error) => error)
   await until('the body is on its way', () => slow.stalled > 0)
   await first.kill9()
   t.ok((await lost) instanceof Error)
-  const second = await startDealgate(t, { data, args, gateway: services })
-  s3 = client(t, second)
-  await until('the later write is acknowledged', () =>
-    s3.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })).then(
-      () => true,
-      () => false,
-    ),
-  )
-  await s3.send(complete)
-  const stored = await (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToByteArray()
+  const later = client(t, await startDealgate(t, { data, args, gateway: services }))
+  await persist(() => later.send(new PutObjectCommand({ Bucket, Key, Body: 'the later object' })))
+  await complete(later)
+  const stored = await (await later.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToByteArray()
   t.equal(stored?.length, Body.length, 'the repeated call stores the upload')
 })
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -5,14 +6,34 @@ import { openingFailure } from '../../src/common/opening-failure.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
-import { Dealgate } from '../support/server/dealgate.js'
-import { starts } from './refused-start.js'
+import { Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
 import { fill, noSmallDisk, smallDisk } from './small-disk.js'
 
 /** A start that the data folder does not allow ends with one line: which file or folder, why, and what to do. */
 
 const noDisk = noSmallDisk()
 const KiB = 1024
+
+/** True when the server started; it is stopped then. Otherwise checks how it ended. */
+async function starts(t: Test, server: Dealgate, path: string, reason: RegExp): Promise<boolean> {
+  const before = server.log.length
+  try {
+    await server.start()
+  } catch {
+    t.equal((await server.stop()).code, 1, 'the exit code is 1')
+    const said = server.log.slice(before)
+    const plain = said.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
+    t.equal(plain.length, 1, `one line: ${said}`)
+    t.match(plain[0], /^dealgate: /)
+    t.ok(plain[0]?.includes(path), `names ${path}: ${plain[0]}`)
+    t.match(plain[0], reason)
+    t.notMatch(said, /\bat \S+ \(|"stack"/, 'without a stack')
+    return false
+  }
+  t.equal((await server.stop()).code, 0)
+  return true
+}
 
 /** Where a start first finds no room: in its state, in the embedded services, or not at all. A start costs a second. */
 const kinds: Record<string, readonly [(t: Test) => Promise<GatewayAddress | undefined>, rooms: readonly number[]]> = {
@@ -43,6 +64,26 @@ for (const [kind, [gatewayFor, rooms]] of Object.entries(kinds)) {
     t.equal(outcomes.at(-1), true)
   })
 }
+
+t.test('a file system that was made read-only', { skip: noDisk }, async (t) => {
+  const disk = smallDisk(t)
+  const data = join(disk, 'data')
+  const server = await startDealgate(t, { data })
+  t.equal((await send(server, { method: 'PUT', target: '/bucket' })).status, 200)
+  t.equal((await server.stop()).code, 0)
+  const remount = (how: string) => execFileSync('mount', ['-o', `remount,${how}`, disk])
+  remount('ro')
+  const reason = /the file system is read-only\. Mount it for writing/
+  t.notOk(await starts(t, server, data, reason))
+  const gateway = await startGateway(t, 'full')
+  const alone = new Dealgate(data, { gateway })
+  t.notOk(await starts(t, alone, data, reason), 'nor without the embedded services')
+  const fresh = join(disk, 'fresh')
+  t.notOk(await starts(t, new Dealgate(fresh, {}), fresh, reason))
+  remount('rw')
+  await server.start()
+  t.equal((await send(server, { method: 'HEAD', target: '/bucket' })).status, 200)
+})
 
 t.test('something else in the place of a file or folder', async (t) => {
   const gateway = await startGateway(t, 'full')

@@ -11,7 +11,16 @@ import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'
 import { exchange, headText } from '../support/sign/raw.js'
-import { type Answer, answerTo, open, send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+import {
+  type Answer,
+  answerTo,
+  open,
+  type Sending,
+  send,
+  sign,
+  targetOf,
+  UNSIGNED_PAYLOAD,
+} from '../support/sign/send.js'
 
 await prepareXxHash()
 
@@ -22,13 +31,12 @@ const STREAMING = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'
 const STREAMING_TRAILER = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER'
 const UNSIGNED_TRAILER = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'
 
-/** A PUT that must not take effect. */
-interface Bad {
-  readonly name: string
-  /** Error codes, any of which will do; none: the connection may just end. */
-  readonly codes: readonly string[]
-  put(server: Dealgate, target: string, data: Buffer): Promise<Pick<Answer, 'status' | 'code'> | undefined>
-}
+type Put = (server: Dealgate, target: string, body: Buffer) => Promise<Pick<Answer, 'status' | 'code'> | undefined>
+
+/**
+ * A PUT that must not take effect. Of the error codes any will do; none: the connection may just end.
+ */
+type Bad = readonly [name: string, codes: readonly string[], put: Put]
 
 const flipped = (data: Buffer) => {
   const copy = Buffer.from(data)
@@ -82,201 +90,149 @@ async function sendPartly(
   return { status: Number(text.slice(9, 12)), code: /<Code>(\w+)</.exec(text)?.[1] }
 }
 
+/** A PUT that is whole, and wrong in what it says of its body. */
+const lying =
+  (lie: (body: Buffer) => Partial<Sending>): Put =>
+  (server, target, body) =>
+    send(server, { method: 'PUT', target, body, ...lie(body) })
+
+/** An aws-chunked PUT; `more` is by how much the declared length is wrong. */
+const chunked =
+  (
+    payloadHash: string,
+    trailer: string | undefined,
+    build: (body: Buffer, signed: ReturnType<typeof sign>) => Buffer,
+    more = 0,
+  ): Put =>
+  (server, target, body) =>
+    sendChunked(server, target, payloadHash, body.length + more, trailer, (signed) => build(body, signed))
+
+const wrongMd5 = (body: Buffer) => ({ 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') })
+
+/** The last signature of chunks begins with zeros. */
+function withSignature(sent: Buffer, mark: string): Buffer {
+  const text = sent.toString('latin1')
+  const at = text.lastIndexOf(mark) + mark.length
+  return Buffer.from(`${text.slice(0, at)}00000000${text.slice(at + 8)}`, 'latin1')
+}
+
+const CRC32 = 'x-amz-checksum-crc32'
+
 const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
-  {
-    name: 'a wrong payload hash',
-    codes: ['XAmzContentSHA256Mismatch'],
-    put: (server, target, body) => send(server, { method: 'PUT', target, body, payloadHash: sha256('other') }),
-  },
-  {
-    name: 'a wrong Content-MD5',
-    codes: ['BadDigest'],
-    put: (server, target, body) =>
-      send(server, {
-        method: 'PUT',
-        target,
-        body,
-        headers: { 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') },
-      }),
-  },
-  {
-    name: 'a wrong Content-MD5 of an unsigned payload',
-    codes: ['BadDigest'],
-    put: (server, target, body) =>
-      send(server, {
-        method: 'PUT',
-        target,
-        body,
-        payloadHash: UNSIGNED_PAYLOAD,
-        headers: { 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') },
-      }),
-  },
-  ...algorithms.map(
-    (algorithm): Bad => ({
-      name: `a wrong ${algorithm} header`,
-      codes: ['BadDigest'],
-      put: (server, target, body) =>
-        send(server, {
-          method: 'PUT',
-          target,
-          body,
-          headers: { [checksumHeader(algorithm)]: sumOf(algorithm, flipped(body)) },
-        }),
+  ['a wrong payload hash', ['XAmzContentSHA256Mismatch'], lying(() => ({ payloadHash: sha256('other') }))],
+  ['a wrong Content-MD5', ['BadDigest'], lying((body) => ({ headers: wrongMd5(body) }))],
+  [
+    'a wrong Content-MD5 of an unsigned payload',
+    ['BadDigest'],
+    lying((body) => ({ payloadHash: UNSIGNED_PAYLOAD, headers: wrongMd5(body) })),
+  ],
+  ...algorithms.flatMap((algorithm): Bad[] => {
+    const header = checksumHeader(algorithm)
+    const wrong = (body: Buffer) => sumOf(algorithm, flipped(body))
+    const trailing = (body: Buffer) => unsignedChunks(body, { trailer: [`${header}:${wrong(body)}`] })
+    return [
+      [`a wrong ${algorithm} header`, ['BadDigest'], lying((body) => ({ headers: { [header]: wrong(body) } }))],
+      [`a wrong ${algorithm} trailer`, ['BadDigest'], chunked(UNSIGNED_TRAILER, header, trailing)],
+    ]
+  }),
+  [
+    'a wrong trailer, rightly signed',
+    ['BadDigest'],
+    chunked(STREAMING_TRAILER, CRC32, (body, signed) =>
+      signedChunks(signed, body, { trailer: [`${CRC32}:${sumOf('CRC32', flipped(body))}`] }),
+    ),
+  ],
+  [
+    'a trailer with a wrong signature',
+    ['SignatureDoesNotMatch'],
+    chunked(STREAMING_TRAILER, CRC32, (body, signed) => {
+      const sent = signedChunks(signed, body, { trailer: [`${CRC32}:${sumOf('CRC32', body)}`] })
+      return withSignature(sent, 'trailer-signature:')
     }),
-  ),
-  ...algorithms.map(
-    (algorithm): Bad => ({
-      name: `a wrong ${algorithm} trailer`,
-      codes: ['BadDigest'],
-      put: (server, target, body) =>
-        sendChunked(server, target, UNSIGNED_TRAILER, body.length, checksumHeader(algorithm), () =>
-          unsignedChunks(body, { trailer: [`${checksumHeader(algorithm)}:${sumOf(algorithm, flipped(body))}`] }),
-        ),
+  ],
+  [
+    'a declared trailer that does not come',
+    ['MalformedTrailerError'],
+    chunked(UNSIGNED_TRAILER, CRC32, (body) => unsignedChunks(body)),
+  ],
+  [
+    'a trailer without a value',
+    ['MalformedTrailerError', 'InvalidRequest', 'InvalidDigest'],
+    chunked(UNSIGNED_TRAILER, CRC32, (body) => unsignedChunks(body, { trailer: [CRC32] })),
+  ],
+  [
+    'a chunk whose bytes were changed',
+    ['SignatureDoesNotMatch'],
+    chunked(STREAMING, undefined, (body, signed) => {
+      const sent = signedChunks(signed, body)
+      const at = sent.lastIndexOf(body.subarray(-20)) + 5
+      sent[at] = (sent[at] ?? 0) ^ 1
+      return sent
     }),
-  ),
-  {
-    name: 'a wrong trailer, rightly signed',
-    codes: ['BadDigest'],
-    put: (server, target, body) =>
-      sendChunked(server, target, STREAMING_TRAILER, body.length, 'x-amz-checksum-crc32', (signed) =>
-        signedChunks(signed, body, { trailer: [`x-amz-checksum-crc32:${sumOf('CRC32', flipped(body))}`] }),
-      ),
-  },
-  {
-    name: 'a trailer with a wrong signature',
-    codes: ['SignatureDoesNotMatch'],
-    put: (server, target, body) =>
-      sendChunked(server, target, STREAMING_TRAILER, body.length, 'x-amz-checksum-crc32', (signed) => {
-        const text = signedChunks(signed, body, { trailer: [`x-amz-checksum-crc32:${sumOf('CRC32', body)}`] })
-        return Buffer.from(
-          text.toString('latin1').replace(/trailer-signature:\w{8}/, 'trailer-signature:00000000'),
-          'latin1',
-        )
-      }),
-  },
-  {
-    name: 'a declared trailer that does not come',
-    codes: ['MalformedTrailerError'],
-    put: (server, target, body) =>
-      sendChunked(server, target, UNSIGNED_TRAILER, body.length, 'x-amz-checksum-crc32', () => unsignedChunks(body)),
-  },
-  {
-    name: 'a trailer without a value',
-    codes: ['MalformedTrailerError', 'InvalidRequest', 'InvalidDigest'],
-    put: (server, target, body) =>
-      sendChunked(server, target, UNSIGNED_TRAILER, body.length, 'x-amz-checksum-crc32', () =>
-        unsignedChunks(body, { trailer: ['x-amz-checksum-crc32'] }),
-      ),
-  },
-  {
-    name: 'a chunk whose bytes were changed',
-    codes: ['SignatureDoesNotMatch'],
-    put: (server, target, body) =>
-      sendChunked(server, target, STREAMING, body.length, undefined, (signed) => {
-        const sent = signedChunks(signed, body)
-        const at = sent.lastIndexOf(body.subarray(-20)) + 5
-        sent[at] = (sent[at] ?? 0) ^ 1
-        return sent
-      }),
-  },
-  {
-    name: 'a wrong chunk signature',
-    codes: ['SignatureDoesNotMatch'],
-    put: (server, target, body) =>
-      sendChunked(server, target, STREAMING, body.length, undefined, (signed) =>
-        signedChunks({ ...signed, seed: sha256('') }, body),
-      ),
-  },
-  {
-    name: 'a wrong signature on the last, empty chunk',
-    codes: ['SignatureDoesNotMatch'],
-    put: (server, target, body) =>
-      sendChunked(server, target, STREAMING, body.length, undefined, (signed) => {
-        const text = signedChunks(signed, body).toString('latin1')
-        const at = text.lastIndexOf('chunk-signature=') + 16
-        return Buffer.from(`${text.slice(0, at)}00000000${text.slice(at + 8)}`, 'latin1')
-      }),
-  },
-  {
-    name: 'signed chunks of less than 8 KiB',
-    codes: ['InvalidChunkSizeError'],
-    put: (server, target, body) =>
-      sendChunked(server, target, STREAMING, body.length, undefined, (signed) =>
-        signedChunks(signed, body, { chunkBytes: 8 * KiB - 1 }),
-      ),
-  },
-  {
-    name: 'chunks without the last, empty one',
-    codes: ['IncompleteBody'],
-    put: (server, target, body) =>
-      sendChunked(server, target, UNSIGNED_TRAILER, body.length, undefined, () => {
-        const sent = unsignedChunks(body)
-        return sent.subarray(0, sent.length - '0\r\n\r\n'.length)
-      }),
-  },
-  {
-    name: 'a truncated chunk',
-    codes: ['IncompleteBody'],
-    put: (server, target, body) =>
-      sendChunked(server, target, UNSIGNED_TRAILER, body.length, undefined, () => {
-        const sent = unsignedChunks(body)
-        return sent.subarray(0, sent.length - 100)
-      }),
-  },
-  {
-    name: 'chunks that are no chunks',
-    codes: ['InvalidRequest', 'IncompleteBody', 'InvalidChunkSizeError'],
-    put: (server, target, body) => sendChunked(server, target, UNSIGNED_TRAILER, body.length, undefined, () => body),
-  },
-  {
-    name: 'fewer decoded bytes than declared',
-    codes: ['IncompleteBody'],
-    put: (server, target, body) =>
-      sendChunked(server, target, UNSIGNED_TRAILER, body.length + 1, undefined, () => unsignedChunks(body)),
-  },
-  {
-    name: 'more decoded bytes than declared',
-    codes: ['IncompleteBody', 'InvalidRequest'],
-    put: (server, target, body) =>
-      sendChunked(server, target, UNSIGNED_TRAILER, body.length - 1, undefined, () => unsignedChunks(body)),
-  },
-  {
-    name: 'an unknown form of streaming',
-    codes: ['NotImplemented'],
-    put: (server, target, body) =>
-      sendChunked(server, target, 'STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD', body.length, undefined, () =>
-        unsignedChunks(body),
-      ),
-  },
-  {
-    name: 'a body shorter than declared, then silence',
-    codes: ['IncompleteBody'],
-    put: (server, target, body) =>
-      sendPartly(server, target, sha256(body), { 'content-length': String(body.length + 1) }, body, 'half-close'),
-  },
-  {
-    name: 'an unsigned body shorter than declared, then silence',
-    codes: ['IncompleteBody'],
-    put: (server, target, body) =>
-      sendPartly(server, target, UNSIGNED_PAYLOAD, { 'content-length': String(body.length + 1) }, body, 'half-close'),
-  },
-  {
-    name: 'a client that dies in the middle of a body',
-    codes: [],
-    put: (server, target, body) =>
-      sendPartly(
-        server,
-        target,
-        UNSIGNED_PAYLOAD,
-        { 'content-length': String(body.length) },
-        body.subarray(0, -1),
-        'reset',
-      ),
-  },
-  {
-    name: 'a client that dies in the middle of a chunk',
-    codes: [],
-    put: (server, target, body) => {
+  ],
+  [
+    'a wrong chunk signature',
+    ['SignatureDoesNotMatch'],
+    chunked(STREAMING, undefined, (body, signed) => signedChunks({ ...signed, seed: sha256('') }, body)),
+  ],
+  [
+    'a wrong signature on the last, empty chunk',
+    ['SignatureDoesNotMatch'],
+    chunked(STREAMING, undefined, (body, signed) => withSignature(signedChunks(signed, body), 'chunk-signature=')),
+  ],
+  [
+    'signed chunks of less than 8 KiB',
+    ['InvalidChunkSizeError'],
+    chunked(STREAMING, undefined, (body, signed) => signedChunks(signed, body, { chunkBytes: 8 * KiB - 1 })),
+  ],
+  [
+    'chunks without the last, empty one',
+    ['IncompleteBody'],
+    chunked(UNSIGNED_TRAILER, undefined, (body) => unsignedChunks(body).subarray(0, -'0\r\n\r\n'.length)),
+  ],
+  [
+    'a truncated chunk',
+    ['IncompleteBody'],
+    chunked(UNSIGNED_TRAILER, undefined, (body) => unsignedChunks(body).subarray(0, -100)),
+  ],
+  [
+    'chunks that are no chunks',
+    ['InvalidRequest', 'IncompleteBody', 'InvalidChunkSizeError'],
+    chunked(UNSIGNED_TRAILER, undefined, (body) => body),
+  ],
+  [
+    'fewer decoded bytes than declared',
+    ['IncompleteBody'],
+    chunked(UNSIGNED_TRAILER, undefined, (body) => unsignedChunks(body), 1),
+  ],
+  [
+    'more decoded bytes than declared',
+    ['IncompleteBody', 'InvalidRequest'],
+    chunked(UNSIGNED_TRAILER, undefined, (body) => unsignedChunks(body), -1),
+  ],
+  [
+    'an unknown form of streaming',
+    ['NotImplemented'],
+    chunked('STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD', undefined, (body) => unsignedChunks(body)),
+  ],
+  ...[sha256, () => UNSIGNED_PAYLOAD].map((hash, i): Bad => {
+    const name = `${i === 0 ? 'a' : 'an unsigned'} body shorter than declared, then silence`
+    const put: Put = (server, target, body) =>
+      sendPartly(server, target, hash(body), { 'content-length': String(body.length + 1) }, body, 'half-close')
+    return [name, ['IncompleteBody'], put]
+  }),
+  [
+    'a client that dies in the middle of a body',
+    [],
+    (server, target, body) => {
+      const headers = { 'content-length': String(body.length) }
+      return sendPartly(server, target, UNSIGNED_PAYLOAD, headers, body.subarray(0, -1), 'reset')
+    },
+  ],
+  [
+    'a client that dies in the middle of a chunk',
+    [],
+    (server, target, body) => {
       const sent = unsignedChunks(body)
       const headers = {
         'content-encoding': 'aws-chunked',
@@ -285,15 +241,15 @@ const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
       }
       return sendPartly(server, target, UNSIGNED_TRAILER, headers, sent.subarray(0, -3), 'reset')
     },
-  },
-  {
-    name: 'a client that dies in a body of unknown length',
-    codes: [],
-    put: (server, target, body) => {
+  ],
+  [
+    'a client that dies in a body of unknown length',
+    [],
+    (server, target, body) => {
       const sent = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
       return sendPartly(server, target, UNSIGNED_PAYLOAD, { 'transfer-encoding': 'chunked' }, sent, 'reset')
     },
-  },
+  ],
 ]
 
 /** No gateway gets to see a checksum: for the second mode, one stands for all. */
@@ -319,7 +275,7 @@ async function puts(t: Test, server: Dealgate, size: number): Promise<void> {
   const headers = { 'content-type': 'x/old', 'x-amz-meta-age': 'old' }
   t.equal((await send(server, { method: 'PUT', target, body: old, headers })).status, 200)
   const data = bytes(`new ${size}`, size)
-  for (const { name, codes, put } of badOnes(algorithmsOf(server))) {
+  for (const [name, codes, put] of badOnes(algorithmsOf(server))) {
     for (const at of [target, fresh]) {
       const mark = randomUUID()
       const answer = await put(server, `${at}?x-job=${mark}`, data)
@@ -346,7 +302,7 @@ async function parts(t: Test, server: Dealgate): Promise<void> {
   const part = `${target}?partNumber=1&uploadId=${id}`
   const old = bytes('old part', 10 * KiB)
   t.equal((await send(server, { method: 'PUT', target: part, body: old })).status, 200)
-  for (const { name, put } of badOnes(algorithmsOf(server))) {
+  for (const [name, , put] of badOnes(algorithmsOf(server))) {
     const mark = randomUUID()
     await put(server, `${part}&x-job=${mark}`, bytes('new part', 11 * KiB))
     await server.untilEnded(mark)

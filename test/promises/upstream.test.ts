@@ -29,6 +29,9 @@ const isError = (t: Test, answer: Answer, what: string) => {
   t.notMatch(answer.body.toString(), /<html|Console|at .*\.js|127\.0\.0\.1/i, `${what}: nothing of the inside is shown`)
 }
 
+const answering = (text: string) => (response: ServerResponse) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end(text)
+
 t.test('downloads', async (t) => {
   const { gateway, server, hasty } = await started(t)
   const get = (headers?: Record<string, string>, of = server) => send(of, { method: 'GET', target, headers })
@@ -152,22 +155,15 @@ t.test('calls', async (t) => {
   t.match((await list()).body.toString(), '<Key>object</Key>')
   const faults: Record<string, (response: ServerResponse) => void> = {
     'a page': sendPage,
-    'broken JSON': (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"result":{"obj'),
-    'JSON of another kind': (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('[1]'),
-    'objects that are none': (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end('{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":5,"size":"x"}]}}'),
-    'an object of an impossible day': (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(
-          '{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":"an object of an impossible day","lastModified":"2026-02-45T00:00:00Z","size":1,"contentType":""}]}}',
-        ),
-    'an unknown error': (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end('{"jsonrpc":"2.0","id":"1","error":{"code":0,"message":"The moon is in the wrong phase.","data":null}}'),
+    'broken JSON': answering('{"result":{"obj'),
+    'JSON of another kind': answering('[1]'),
+    'objects that are none': answering('{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":5,"size":"x"}]}}'),
+    'an object of an impossible day': answering(
+      '{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":"an object of an impossible day","lastModified":"2026-02-45T00:00:00Z","size":1,"contentType":""}]}}',
+    ),
+    'an unknown error': answering(
+      '{"jsonrpc":"2.0","id":"1","error":{"code":0,"message":"The moon is in the wrong phase.","data":null}}',
+    ),
     'a status 502': (response) => response.writeHead(502).end('<html>Bad Gateway</html>'),
     silence: () => {},
     'a hang-up': (response) => response.destroy(),
@@ -191,10 +187,11 @@ t.test('calls', async (t) => {
   gateway.onCall.clear()
   t.match((await list()).body.toString(), '<Key>object</Key>', 'and all is well again')
   t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
-  gateway.onCall.set('web.ListBuckets', (response) =>
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end('{"jsonrpc":"2.0","id":"1","result":{"buckets":[{"name":"fakes","creationDate":"2026-02-45T00:00:00Z"}]}}'),
+  gateway.onCall.set(
+    'web.ListBuckets',
+    answering(
+      '{"jsonrpc":"2.0","id":"1","result":{"buckets":[{"name":"fakes","creationDate":"2026-02-45T00:00:00Z"}]}}',
+    ),
   )
   t.match((await send(server, { method: 'GET', target: '/' })).message, /gateway/, 'a bucket of an impossible day')
   gateway.onCall.set('web.ListBuckets', (response) => response.destroy())
