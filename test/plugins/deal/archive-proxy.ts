@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import {
   CreateBucketCommand,
   GetObjectCommand,
@@ -8,19 +7,17 @@ import {
   type PutObjectCommandInput,
   RestoreObjectCommand,
   type RestoreRequest,
-  S3Client,
+  type S3Client,
 } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local-copies.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Archive } from '../../../src/api/state.js'
-import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
-import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
 import { until } from '../../support/waiting.js'
-import { type DealProxy, owner, startDealProxy } from './proxy.js'
+import { type DealProxy, type Embedded, s3Client, startDealProxy, startEmbedded } from './proxy.js'
 
 export const BUCKET = 'photos'
 
@@ -41,13 +38,13 @@ export class ArchiveProxy {
   ahead = 0
   readonly #t: Test
   readonly #data: string
-  readonly #gateway: GatewayAddress
+  readonly #gateway: Embedded
   #proxy!: DealProxy
   s3!: S3Client
 
-  private constructor(t: Test, data: string, gateway: GatewayAddress) {
+  private constructor(t: Test, gateway: Embedded) {
     this.#t = t
-    this.#data = data
+    this.#data = temporaryFolder(t)
     this.#gateway = gateway
   }
 
@@ -57,17 +54,9 @@ export class ArchiveProxy {
     more: Partial<Options> = {},
     { hop = false } = {},
   ): Promise<ArchiveProxy> {
-    const data = temporaryFolder(t)
-    const services = await startServices({
-      data: join(data, 'services'),
-      gateway: { host: '127.0.0.1', port: 0 },
-      network: { epochSeconds: 0.001, control: true },
-    })
-    t.teardown(() => services.stop())
-    const gateway = { url: services.gateway.url, ...(await services.gateway.credentials()) }
-    const between = hop ? await Between.start(t, gateway) : undefined
-    const running = new ArchiveProxy(t, join(data, 'proxy'), between ?? gateway)
-    running.between = between
+    const gateway = await startEmbedded(t, 'full', { epochSeconds: 0.001 })
+    const running = new ArchiveProxy(t, gateway)
+    running.between = hop ? await Between.start(t, gateway) : undefined
     await running.open(deal, more)
     await running.s3.send(new CreateBucketCommand({ Bucket: BUCKET }))
     return running
@@ -76,7 +65,7 @@ export class ArchiveProxy {
   /** Closes the proxy, if it runs, and starts it over the same data. */
   async open(deal: Options['deal'] = {}, more: Partial<Options> = {}): Promise<void> {
     await this.#proxy?.close()
-    const proxy = await startDealProxy(this.#t, this.#gateway, {
+    const proxy = await startDealProxy(this.#t, this.between ?? this.#gateway, {
       data: this.#data,
       now: () => Date.now() + this.ahead,
       ...more,
@@ -84,11 +73,7 @@ export class ArchiveProxy {
       hooks: { objectMoved: async (event) => void this.events.push(event) },
     })
     this.#proxy = proxy
-    this.s3?.destroy()
-    const { endpoint } = proxy
-    const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1, credentials: owner })
-    this.s3 = s3
-    this.#t.teardown(() => s3.destroy())
+    this.s3 = s3Client(this.#t, proxy.endpoint)
   }
 
   get endpoint(): string {
@@ -158,11 +143,8 @@ export class ArchiveProxy {
     return new LocalCopies(this.host.state).get(BUCKET, key)
   }
 
-  /** See `POST network/control` of the embedded gateway. */
-  async control(body: Record<string, string>): Promise<void> {
-    const call = { method: 'POST', endpoint: 'network/control', access: 'write', body } as const
-    const { status, text } = await this.host.own.gateway.call(call)
-    if (status !== 200) throw new Error(text)
+  control(body: Record<string, string>): Promise<void> {
+    return this.#gateway.control(body)
   }
 
   fault(name: string, on: boolean, minerId = terms.minerId): Promise<void> {

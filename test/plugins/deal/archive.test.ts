@@ -275,24 +275,8 @@ t.test('a deal that ends can be followed by another about an object whose bytes 
   })
 })
 
-t.test('what is to become of a copy outlives what becomes of one before it', async (t) => {
+t.test('a restore of an object that is replaced on its way leaves the one in its place alone', async (t) => {
   const proxy = await ArchiveProxy.start(t)
-  const copies = new LocalCopies(proxy.host.state)
-  const subject = { bucket: BUCKET, key: 'a' }
-  const before = { ...subject, stamp: 'first', due: 1 }
-  const after = { ...subject, stamp: 'second', due: 2 }
-  await copies.set(before)
-  await copies.set(after)
-  await copies.replace(before)
-  await copies.replace(before, { ...before, failures: 1 })
-  await copies.forget(before)
-  t.same(await copies.get(BUCKET, 'a'), after)
-  await copies.replace(after, { ...after, failures: 1 })
-  t.match(await copies.get(BUCKET, 'a'), { stamp: 'second', failures: 1 })
-  await copies.forget(subject)
-  t.equal(await copies.get(BUCKET, 'a'), undefined)
-
-  // A restore of an object that is replaced on its way ends without a word about the one in its place.
   await proxy.put('b')
   await proxy.ended('b')
   const copy = await proxy.copy('b')

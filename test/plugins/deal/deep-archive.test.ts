@@ -4,7 +4,7 @@ import {
   HeadObjectCommand,
   PutObjectCommand,
   RestoreObjectCommand,
-  S3Client,
+  type S3Client,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { OBJECT_DEAL, type ObjectDealInput, OFFLINE_DEAL } from '../../../plugins/deal/jobs/inputs.js'
@@ -12,20 +12,17 @@ import { VERIFY } from '../../../plugins/deal/periodic/verify.js'
 import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import { DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
 import type { Job } from '../../../src/api/jobs.js'
-import { createLogger } from '../../../src/common/log.js'
-import { createGatewayPool } from '../../../src/gateway/account/create-gateway.js'
-import { neutralBrand } from '../../../src/gateway/brand.js'
-import { startServices } from '../../../src/services/index.js'
-import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
+import { signedCall, signedRequest } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'
-import { type DealProxy, owner, startDealProxy } from './proxy.js'
+import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEmbedded } from './proxy.js'
 
 t.jobs = 3
 
 const DEEP = 'deep'
+
+const verified = { eviction: 'verified' } as const
 
 const BODY = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 
@@ -35,61 +32,25 @@ const offlineTerms = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 
 class Deep {
   readonly proxy: DealProxy
   readonly s3: S3Client
-  readonly #control: (body: Record<string, string>) => Promise<void>
+  readonly #gateway: Embedded
 
-  private constructor(proxy: DealProxy, s3: S3Client, control: (body: Record<string, string>) => Promise<void>) {
+  private constructor(proxy: DealProxy, s3: S3Client, gateway: Embedded) {
     this.proxy = proxy
     this.s3 = s3
-    this.#control = control
+    this.#gateway = gateway
   }
 
-  static async start(t: Test, deal: object = {}): Promise<Deep> {
-    const services = await startServices({
-      data: temporaryFolder(t),
-      gateway: { host: '127.0.0.1', port: 0 },
-      platform: { host: '127.0.0.1', port: 0 },
-      // None of its epochs ends in the middle of a test.
-      network: { control: true, epochSeconds: 86_400 },
-    })
-    t.teardown(() => services.stop())
-    await services.platform?.makeFirstUser()
-    const address = { url: services.gateway.url, ...(await services.gateway.credentials()) }
-    const pool = createGatewayPool({ url: address.url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
-    t.teardown(() => pool.close())
-    const proxy = await startDealProxy(t, address, {
-      deal: {
-        statusIntervalSeconds: 1,
-        evictionIntervalSeconds: 1,
-        eviction: 'verified',
-        rescueBeforeDays: 0,
-        ...deal,
-      },
-    })
-    const { endpoint } = proxy
-    const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1, credentials: owner })
-    t.teardown(() => s3.destroy())
-    const gateway = pool.for(address)
-    const deep = new Deep(proxy, s3, async (body) => {
-      const { status, text } = await gateway.call({
-        method: 'POST',
-        endpoint: 'network/control',
-        body,
-        access: 'write',
-      })
-      if (status !== 200) throw new Error(text)
-    })
-    await signedRequest(endpoint, owner, { method: 'PUT', path: `/${DEEP}` })
-    return deep
+  static async start(t: Test): Promise<Deep> {
+    const gateway = await startEmbedded(t, 'full', { platform: true })
+    const intervals = { statusIntervalSeconds: 1, evictionIntervalSeconds: 1 }
+    const proxy = await startDealProxy(t, gateway, { deal: { ...intervals, ...verified, rescueBeforeDays: 0 } })
+    await signedRequest(proxy.endpoint, owner, { method: 'PUT', path: `/${DEEP}` })
+    return new Deep(proxy, s3Client(t, proxy.endpoint), gateway)
   }
 
   async configure(configuration: object): Promise<void> {
-    const { status, body } = await signedRequest(this.proxy.endpoint, owner, {
-      method: 'POST',
-      path: `/${DEEP}`,
-      query: { 'x-deal-config': '' },
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(configuration),
-    })
+    const target = `/${DEEP}?x-deal-config=`
+    const { status, body } = await signedCall(this.proxy.endpoint, owner, 'POST', target, { body: configuration })
     if (status !== 200) throw new Error(body)
   }
 
@@ -107,17 +68,14 @@ class Deep {
   }
 
   fault(name: string, on: boolean): Promise<void> {
-    return this.#control({ MinerId: offlineTerms.MinerId, Fault: name, On: String(on) })
+    return this.#gateway.fault(offlineTerms.MinerId, name, on)
   }
 
   /** Posts a task for the bucket. Resolves with its UUID. */
   async order(token: string): Promise<string> {
-    const { status, body } = await signedRequest(this.proxy.endpoint, owner, {
-      method: 'POST',
-      path: `/${DEEP}`,
-      query: { 'x-deal-offline': '', format: 'json' },
-      headers: { 'x-amz-client-token': token, prefer: 'wait=120' },
-    })
+    const target = `/${DEEP}?x-deal-offline=&format=json`
+    const headers = { 'x-amz-client-token': token, prefer: 'wait=120' }
+    const { status, body } = await signedCall(this.proxy.endpoint, owner, 'POST', target, { headers })
     if (status !== 200) throw new Error(body)
     return JSON.parse(body).Task.TaskUuid
   }
@@ -135,7 +93,7 @@ class Deep {
   pass<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
     return until(what, async () => {
       const found = await look()
-      if (!found) await this.#control({ AdvanceEpochs: '40' })
+      if (!found) await this.#gateway.advance(40)
       return found
     })
   }
@@ -197,55 +155,28 @@ together('an object of DEEP_ARCHIVE goes into the next offline deal, and comes b
   t.equal(await deep.read('a'), `${BODY}a`)
 })
 
-together('a call for an offline deal takes the objects that wait', async (t) => {
-  const deep = await Deep.start(t)
-  await deep.configure({ OfflineTerms: offlineTerms })
-  await deep.put('a')
-  const uuid = await deep.order('first')
-  const { Metadata } = await deep.untilCold('a')
-  t.match(Metadata, { 'task-uuid': uuid })
-  const DealCid = Metadata?.['deal-cid']
-  const { status, body } = await signedRequest(deep.proxy.endpoint, owner, {
-    method: 'GET',
-    path: `/-/deal/v1/deals/${DealCid}`,
+for (const [why, poor, fault] of [
+  ['without a bidder', { MaxPrice: '0.000000000000000001', AutoBid: true, ExpireDays: 1 }, undefined],
+  ['when the provider delivers other bytes', offlineTerms, 'corrupts-data'],
+] as const)
+  together(`${why} the object stays readable, and the next task holds it`, async (t) => {
+    const deep = await Deep.start(t)
+    await deep.configure({ OfflineTerms: poor })
+    await deep.put('a')
+    if (fault) await deep.fault(fault, true)
+    const first = await deep.order('first')
+    await deep.untilGivenUp('a', Date.now())
+    const { StorageClass, Metadata } = await deep.head('a')
+    t.equal(StorageClass, 'GLACIER_IR')
+    if (!fault) t.equal(Metadata?.['task-uuid'], first)
+    t.equal(await deep.read('a'), `${BODY}a`)
+    if (fault) await deep.fault(fault, false)
+    await deep.configure({ OfflineTerms: offlineTerms })
+    const second = await deep.order('second')
+    t.match((await deep.untilCold('a')).Metadata, { 'task-uuid': second })
   })
-  t.equal(status, 200, body)
-  t.match(JSON.parse(body), {
-    ...{ DealCid, Bucket: DEEP, Cause: 'call', TaskUuid: uuid, MinerId: offlineTerms.MinerId },
-    ...{ Status: 'StorageDealActive', PieceCid: /^baga/, StartEpoch: Number },
-  })
-})
-
-together('without a bidder the object stays readable, and the next task holds it', async (t) => {
-  const deep = await Deep.start(t)
-  await deep.configure({ OfflineTerms: { MaxPrice: '0.000000000000000001', AutoBid: true, ExpireDays: 1 } })
-  await deep.put('a')
-  const first = await deep.order('first')
-  await deep.untilGivenUp('a', Date.now())
-  t.match(await deep.head('a'), { StorageClass: 'GLACIER_IR', Metadata: { 'task-uuid': first } })
-  t.equal(await deep.read('a'), `${BODY}a`)
-  await deep.configure({ OfflineTerms: { MaxPrice: '0.000001', AutoBid: true } })
-  const second = await deep.order('second')
-  t.match((await deep.untilCold('a')).Metadata, { 'task-uuid': second })
-})
-
-together('a provider that delivers other bytes holds nothing', async (t) => {
-  const deep = await Deep.start(t)
-  await deep.configure({ OfflineTerms: offlineTerms })
-  await deep.put('a')
-  await deep.fault('corrupts-data', true)
-  await deep.order('first')
-  await deep.untilGivenUp('a', Date.now())
-  t.equal((await deep.head('a')).StorageClass, 'GLACIER_IR')
-  t.equal(await deep.read('a'), `${BODY}a`)
-  await deep.fault('corrupts-data', false)
-  const second = await deep.order('second')
-  t.match((await deep.untilCold('a')).Metadata, { 'task-uuid': second })
-})
 
 const terms = { ...stated, verifiedDeal: false, fastRetrieval: true }
-
-const verified = { eviction: 'verified' } as const
 
 /** Of the deal that an object is left to first, epochs; others last longer. */
 const SHORT = 1_000_000
@@ -334,22 +265,16 @@ t.test('an object that an earlier version left to a deal has that verified', { b
 t.test('an object copied into GLACIER_IR while its copy is given up stays', { buffered: true }, async (t) => {
   const proxy = await ArchiveProxy.start(t, verified, {}, { hop: true })
   let copied = () => {}
-  const copy = new Promise<void>((resolve) => {
-    copied = resolve
-  })
-  let asked = () => {}
-  const evicting = new Promise<void>((resolve) => {
-    asked = resolve
-  })
+  const copy = new Promise<void>((resolve) => (copied = resolve))
+  let evicting = false
   if (proxy.between)
     proxy.between.fate = async ({ path }): Promise<Fate> => {
-      if (!path.startsWith('/gateway/evict/')) return 'pass'
-      asked()
-      await copy
+      evicting ||= path.startsWith('/gateway/evict/')
+      if (path.startsWith('/gateway/evict/')) await copy
       return 'pass'
     }
   await proxy.put('a')
-  await evicting
+  await until('its copy is given up', () => evicting)
   const itself = { Bucket: BUCKET, Key: 'a', CopySource: `${BUCKET}/a`, StorageClass: 'GLACIER_IR' } as const
   await proxy.s3.send(new CopyObjectCommand({ ...itself, MetadataDirective: 'COPY' }))
   copied()
@@ -363,19 +288,18 @@ t.test('an object copied into GLACIER_IR while its copy is given up stays', { bu
   t.equal(await proxy.read('a'), 'the bytes of a')
 })
 
-for (const status of [408, 429, 503])
-  t.test(`a hop passes an eviction on and answers ${status}`, { buffered: true }, async (t) => {
-    const proxy = await ArchiveProxy.start(t, verified, {}, { hop: true })
-    if (proxy.between)
-      proxy.between.fate = ({ path }): Fate =>
-        path.startsWith('/gateway/evict/')
-          ? { after: { status, type: 'text/html', body: '<html>busy</html>' } }
-          : 'pass'
-    await proxy.put('a')
-    const { Metadata } = await proxy.untilCold('a')
-    const cid = String(Metadata?.['deal-cid'])
-    await untilRecord(proxy, cid, 'the deal that was compared is on record', (record) => record.verified !== undefined)
-    await until('nothing is to become of the copy any more', async () => (await proxy.copy('a')) === undefined)
-    t.equal(await proxy.restore('a', { Days: 1 }), 202)
-    await proxy.untilHead('it comes back', 'a', ({ Restore }) => Restore?.includes('expiry-date') ?? false)
-  })
+t.test('a hop passes an eviction on and answers 503', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified, {}, { hop: true })
+  if (proxy.between)
+    proxy.between.fate = ({ path }): Fate =>
+      path.startsWith('/gateway/evict/')
+        ? { after: { status: 503, type: 'text/html', body: '<html>busy</html>' } }
+        : 'pass'
+  await proxy.put('a')
+  const { Metadata } = await proxy.untilCold('a')
+  const cid = String(Metadata?.['deal-cid'])
+  await untilRecord(proxy, cid, 'the deal that was compared is on record', (record) => record.verified !== undefined)
+  await until('nothing is to become of the copy any more', async () => (await proxy.copy('a')) === undefined)
+  t.equal(await proxy.restore('a', { Days: 1 }), 202)
+  await proxy.untilHead('it comes back', 'a', ({ Restore }) => Restore?.includes('expiry-date') ?? false)
+})

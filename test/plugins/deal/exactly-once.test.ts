@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { DealDeps, openSpending } from '../../../plugins/deal/deps.js'
 import { objectDeals } from '../../../plugins/deal/jobs/deal-jobs.js'
-import { BUCKET_DEAL, OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
+import { OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { dealOptions } from '../../../plugins/deal/options.js'
 import { type Attempt, Attempts } from '../../../plugins/deal/records/attempts.js'
 import { endedInVain } from '../../../plugins/deal/records/held-deals.js'
@@ -228,20 +228,6 @@ for (const tokens of [false, true]) {
     t.match(await ended(capped, await ask(capped)), { status: 'Complete' }, 'the cap has room for just one')
     t.match(await ended(capped, await ask(capped)), { status: 'Failed', failure: { code: 'SpendCapReached' } })
     t.equal(deals.made.length, 1)
-  })
-
-  together(`${kind}: what is not there, or is another by now, gets no deal`, async (t) => {
-    const { deals, proxy } = await start(t, tokens)
-    t.match(await ended(proxy, await ask(proxy, 'missing')), { status: 'Failed', failure: { code: 'NoSuchKey' } })
-    const input = { bucket: 'fakes', key: 'a.txt', terms, cause: 'call', stamp: 'another' }
-    t.match(await ended(proxy, await ask(proxy, 'a.txt', { input })), { failure: { code: 'PreconditionFailed' } })
-    deals.objects.clear()
-    const bucketDeal = { kind: BUCKET_DEAL, resource: '/fakes', input: { bucket: 'fakes', terms, cause: 'call' } }
-    t.match(await ended(proxy, await ask(proxy, '', bucketDeal)), { failure: { code: 'BucketEmpty' } })
-    t.equal(deals.asked, 0)
-    deals.objects.set('b', Buffer.from('b'))
-    t.match(await ended(proxy, await ask(proxy, '', bucketDeal)), { status: 'Complete', result: { Bucket: 'fakes' } })
-    t.match(deals.made, [{ subject: 'fakes' }])
   })
 }
 

@@ -13,7 +13,7 @@ import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
-import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
+import { signedCall, signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
@@ -59,13 +59,8 @@ async function start(t: Test, mode: 'full' | 'legacy', deal: object = {}): Promi
 }
 
 function ask({ proxy, path }: Scene, more: object = {}): Promise<TextAnswer> {
-  return signedRequest(proxy.endpoint, owner, {
-    method: 'POST',
-    path,
-    query: { 'x-deal': '', format: 'json' },
-    headers: { 'content-type': 'application/json', prefer: 'wait=0' },
-    body: JSON.stringify({ ...terms, ...more }),
-  })
+  const sending = { body: { ...terms, ...more }, headers: { prefer: 'wait=0' } }
+  return signedCall(proxy.endpoint, owner, 'POST', `${path}?x-deal=&format=json`, sending)
 }
 
 /** The job of a deal that was asked for, once it is over. */
@@ -157,19 +152,6 @@ for (const mode of ['full', 'legacy'] as const)
       t.match(await ended(scene, await ask(scene, { Force: true })), { failure: { code: 'SpendCapReached' } })
       t.equal((await dealsOf(scene)).length, 1, 'the cap holds')
     })
-
-for (const mode of ['full', 'legacy'] as const)
-  t.test(`${mode}: what the gateway itself refuses costs nothing`, async (t) => {
-    const scene = await start(t, mode)
-    t.match(await ended(scene, await ask(scene, { MinerId: 't09999' })), {
-      status: 'Failed',
-      failure: { code: 'DealRejected' },
-    })
-    t.equal(await spent(scene), 0n)
-    t.match(await ended(scene, await ask(scene)), { status: 'Complete' })
-    t.equal((await dealsOf(scene)).length, 1)
-    t.equal(await spent(scene), COST)
-  })
 
 t.test('legacy: a token that is refused without a body is renewed, and the deal asked for again', async (t) => {
   const scene = await start(t, 'legacy')
@@ -295,68 +277,12 @@ for (const [tokens, cause, down] of [
     },
   )
 
-t.test('what cannot be had any more is not waited for', { buffered: true }, async (t) => {
-  const { deals, proxy } = await startScripted(t, false)
-  const gone = await entered(proxy, 'class')
-  await beginInVain(proxy, deals, gone, unavailable)
-  deals.objects.delete('a')
-  deals.down = undefined
-  t.match(await endedJob(proxy, gone), { status: 'Failed', failure: { code: 'NoSuchKey' } })
-
-  deals.objects.set('a', Buffer.from('content'))
-  deals.refusal = 'too cheap'
-  const refused = await entered(proxy, 'class')
-  await proxy.host.own.jobs.release(refused.id)
-  t.match(await endedJob(proxy, refused), { status: 'Failed', failure: { code: 'DealRejected' } })
-  t.match(await archiveOf(proxy), { facts: { 'deal-status': 'Failed' } })
-  t.equal(deals.asked, 1)
-
-  deals.down = unavailable
-  const input: ObjectDealInput = { bucket: 'fakes', key: 'a', terms: termsOfJob, cause: 'call' }
-  const called = await proxy.host.own.jobs.create({ kind: OBJECT_DEAL, resource: '/', input, accessKeyId: '' })
-  t.match(
-    await endedJob(proxy, called),
-    { status: 'Failed', failure: { code: 'ServiceUnavailable' } },
-    'who calls is told',
-  )
-})
-
-t.test('one that waits can be cancelled', { buffered: true }, async (t) => {
-  const { deals, proxy, data } = await startScripted(t, true)
-  const job = await entered(proxy, 'class')
-  await beginInVain(proxy, deals, job, unavailable)
-  t.match(await proxy.host.own.jobs.cancel(job.id), { status: 'Cancelled' })
-  await proxy.close()
-  deals.down = undefined
-  const later = await startDealProxy(t, deals.gateway, { data })
-  await until('the gateway is asked', () => later.host.own.gateway.features())
-  t.match(await later.host.own.jobs.get(job.id), { status: 'Cancelled' })
-  t.equal(deals.asked, 0)
-})
-
-t.test('a deal whose answer was lost is looked for, not asked for again', { buffered: true }, async (t) => {
-  const { deals, proxy } = await startScripted(t, false)
-  const job = await entered(proxy, 'class')
-  deals.accidents.push('lost-after')
-  await proxy.host.own.jobs.release(job.id)
-  await until('nobody knows', async () => (await proxy.host.own.jobs.get(job.id))?.status === 'Unknown')
-  t.match(await endedJob(proxy, job), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
-  t.equal(deals.asked, 1)
-})
-
 t.test('a call that found no gateway is made again with the same token', { buffered: true }, async (t) => {
   const { deals, proxy } = await startScripted(t, false)
   const { fate } = deals.gateway
-  const call = () =>
-    signedRequest(proxy.endpoint, owner, {
-      ...{ method: 'POST', path: '/fakes/a', query: { 'x-deal': '', format: 'json' } },
-      headers: { 'x-amz-client-token': 'of today', prefer: 'wait=60' },
-      body: JSON.stringify({
-        MinerId: termsOfJob.minerId,
-        Price: termsOfJob.price,
-        DurationEpochs: termsOfJob.duration,
-      }),
-    })
+  const body = { MinerId: termsOfJob.minerId, Price: termsOfJob.price, DurationEpochs: termsOfJob.duration }
+  const headers = { 'x-amz-client-token': 'of today', prefer: 'wait=60' }
+  const call = () => signedCall(proxy.endpoint, owner, 'POST', '/fakes/a?x-deal=&format=json', { body, headers })
   deals.gateway.fate = (request) => (request.path.startsWith('/gateway/retrieve') ? unavailable : fate(request))
   const refused = await call()
   t.match(refused, { status: 503, body: /UpstreamUnavailable/ })

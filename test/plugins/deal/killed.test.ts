@@ -1,7 +1,6 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { ScheduleRecords } from '../../../plugins/deal/periodic/schedule-records.js'
 import { createLogger } from '../../../src/common/log.js'
@@ -28,32 +27,18 @@ interface Deal {
   readonly DealCid: string
 }
 
-async function json<T>(
-  server: Dealgate,
-  method: string,
-  target: string,
-  options: object = {},
-): Promise<{ status: number; body: T }> {
-  const answer = await send(server, { method, target, ...options })
-  return { status: answer.status, body: JSON.parse(answer.body.toString()) as T }
-}
-
 function askForDeal(server: Dealgate, key: string, wait: number) {
-  const body = Buffer.from(JSON.stringify(TERMS))
-  return json<{ Deal?: Deal; Status?: string }>(server, 'POST', `/${BUCKET}/${key}?format=json&x-deal=`, {
-    body,
-    headers: { 'content-type': 'application/json', 'x-amz-client-token': `token-${key}`, prefer: `wait=${wait}` },
+  return ask(server, 'POST', `/${BUCKET}/${key}?x-deal=`, {
+    json: TERMS,
+    headers: { 'x-amz-client-token': `token-${key}`, prefer: `wait=${wait}` },
   })
 }
 
 t.test(`killed at ${ROUNDS} random moments during deals: each deal is made exactly once`, async (t) => {
   const server = await startDealgate(t)
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
-  const began = Date.now()
+  const deaths = new ManyDeaths(server)
   const made: string[] = []
-  /** How long deals take that are left alone, ms: the moments of death are spread over it and a little more. */
-  let usual = 0
-  const somewhere = () => sleep(randomInt(1, Math.ceil(usual * 1.2) + 2))
   for (let round = 0; round < ROUNDS; round++) {
     const objects = Array.from({ length: AT_ONCE }, (_, i) => ({
       key: `object-${round}-${i}`,
@@ -61,47 +46,23 @@ t.test(`killed at ${ROUNDS} random moments during deals: each deal is made exact
     }))
     for (const { key, content } of objects)
       t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}/${key}`, body: content })).status, 200)
-    const start = performance.now()
-    const first = Promise.allSettled(objects.map(({ key }) => askForDeal(server, key, 60)))
-    if (round === 0) {
-      await first
-      usual = performance.now() - start
-    } else await somewhere()
-    await server.kill9()
-    await first
-    await server.start()
-    // Sometimes it dies once more while it finds out what became of them.
-    if (randomInt(4) === 0) {
-      const again = Promise.allSettled(objects.map(({ key }) => askForDeal(server, key, 60)))
-      await somewhere()
-      await server.kill9()
-      await again
-      await server.start()
-    }
+    await deaths.during(() => Promise.all(objects.map(({ key }) => askForDeal(server, key, 60))))
     for (const { key, content } of objects) {
-      const { status, body } = await askForDeal(server, key, 120)
-      if (status !== 200 || !body.Deal) return t.fail(`round ${round} ended with ${status} ${JSON.stringify(body)}`)
-      const history = await json<{ DealEntry: { Deal: Deal }[] }>(
-        server,
-        'GET',
-        `/${BUCKET}/${key}?format=json&x-deal=`,
-      )
+      const { Deal } = await completed<{ Deal: Deal }>(key, () => askForDeal(server, key, 120))
+      const { json } = await ask(server, 'GET', `/${BUCKET}/${key}?x-deal=`)
       t.same(
-        history.body.DealEntry.map(({ Deal }) => Deal.DealCid),
-        [body.Deal.DealCid],
+        json.DealEntry.map((entry: { Deal: Deal }) => entry.Deal.DealCid),
+        [Deal.DealCid],
         `round ${round}: one deal of ${key}, the one that was answered`,
       )
       const back = await send(server, { method: 'GET', target: `/${BUCKET}/${key}` })
       t.ok(back.body.equals(content), 'and the object is as it was')
-      made.push(body.Deal.DealCid)
+      made.push(Deal.DealCid)
     }
   }
   t.equal(new Set(made).size, ROUNDS * AT_ONCE, 'no two objects got the same deal')
   const inNetwork = readdirSync(join(server.data, 'services', 'network'), { recursive: true, encoding: 'utf8' })
   t.equal(inNetwork.filter((name) => name.endsWith('.car')).length, ROUNDS * AT_ONCE, 'and the provider holds no other')
-  t.comment(
-    `${ROUNDS} rounds in ${Math.round((Date.now() - began) / 1000)} s, ${AT_ONCE} deals take ${Math.round(usual)} ms`,
-  )
 })
 
 /** Objects of a backup: more than are backed up at once. */

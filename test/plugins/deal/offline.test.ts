@@ -9,7 +9,7 @@ import type { Identity } from '../../../src/api/identity.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { PluginServices } from '../../../src/api/plugin.js'
 import type { Fate, Passed } from '../../support/gateway/between.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
+import { signedCall, signedRequest } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
@@ -105,13 +105,8 @@ class Offline {
   }
 
   async call(method: string, subresource: string, body?: object, headers: Record<string, string> = {}) {
-    const told = await signedRequest(this.proxy.endpoint, owner, {
-      method,
-      path: '/fakes',
-      query: { [subresource]: '', format: 'json' },
-      headers: { 'content-type': 'application/json', ...headers },
-      ...(body && { body: JSON.stringify(body) }),
-    })
+    const target = `/fakes?${subresource}=&format=json`
+    const told = await signedCall(this.proxy.endpoint, owner, method, target, { body, headers })
     // biome-ignore lint/suspicious/noExplicitAny: tests look at documents of any shape
     const json = JSON.parse(told.body) as any
     return { ...told, json, code: json.Code ?? '' }

@@ -1,3 +1,4 @@
+import { S3Client } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import type { Gateway } from '../../../src/api/gateway.js'
@@ -13,6 +14,7 @@ import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-o
 import { serve } from '../../../src/server/serve.js'
 import { startServices } from '../../../src/services/index.js'
 import { openState } from '../../../src/state/open-state.js'
+import type { Endpoint } from '../../suites/sign.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
 import { quirksOf } from '../../support/server/modes.js'
@@ -22,6 +24,8 @@ export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key'
 export interface DealProxy {
   readonly endpoint: string
   readonly proxy: S3Proxy
+  /** As the owner reaches it. */
+  readonly server: Endpoint
   /** What plugins are started with. */
   readonly host: PluginHost
   close(): Promise<void>
@@ -90,40 +94,55 @@ export async function startDealProxy(
   }
   t.teardown(close)
   if (!host) throw new Error('the probe was not started')
-  return { endpoint: serving.url, proxy, host, close }
+  const keys = { accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey }
+  const server = { endpoint: serving.url, region: 'us-east-1', ...keys }
+  return { endpoint: serving.url, proxy, server, host, close }
 }
 
 export interface Embedded extends GatewayAddress {
   /** The gateway past all proxies. */
   readonly calls: Gateway
+  /** See `POST network/control` of the embedded gateway. */
+  control(body: Readonly<Record<string, string>>): Promise<void>
   /** Lets so many epochs go by in the storage network. */
   advance(epochs: number): Promise<void>
   fault(minerId: string, fault: string, on?: boolean): Promise<void>
 }
 
-/** The embedded gateway and storage network in this process, until the test ends. */
-export async function startEmbedded(t: Test, mode: 'full' | 'legacy'): Promise<Embedded> {
+/**
+ * The embedded gateway and storage network in this process, until the test ends.
+ * @param epochSeconds by default so long that no epoch ends in the middle of a test
+ */
+export async function startEmbedded(
+  t: Test,
+  mode: 'full' | 'legacy',
+  { epochSeconds = 86_400, platform = false } = {},
+): Promise<Embedded> {
   const services = await startServices({
     data: temporaryFolder(t),
     gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
-    // None of its epochs ends in the middle of a test.
-    network: { control: true, epochSeconds: 86_400 },
+    ...(platform && { platform: { host: '127.0.0.1', port: 0 } }),
+    network: { control: true, epochSeconds },
   })
   t.teardown(() => services.stop())
+  await services.platform?.makeFirstUser()
   const address = { url: services.gateway.url, ...(await services.gateway.credentials()) }
   const pool = createGatewayPool({ url: address.url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
   t.teardown(() => pool.close())
   const calls = pool.for(address)
-  const control = async (body: Record<string, string>) => {
-    const { status, text } = await calls.call({ method: 'POST', endpoint: 'network/control', body, access: 'write' })
-    if (status !== 200) throw new Error(text)
-  }
+  const control: Embedded['control'] = (body) => tell(calls, body)
   return {
     ...address,
     calls,
+    control,
     advance: (epochs) => control({ AdvanceEpochs: String(epochs) }),
     fault: (MinerId, Fault, on = true) => control({ MinerId, Fault, On: String(on) }),
   }
+}
+
+async function tell(gateway: Gateway, body: Readonly<Record<string, string>>): Promise<void> {
+  const { status, text } = await gateway.call({ method: 'POST', endpoint: 'network/control', body, access: 'write' })
+  if (status !== 200) throw new Error(text)
 }
 
 /** Tells the embedded network of a server what happens in it. The server runs with `--network-control`. */
@@ -133,11 +152,12 @@ export async function controlNetwork(
   body: Readonly<Record<string, string>>,
 ): Promise<void> {
   const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
-  try {
-    const call = { method: 'POST', endpoint: 'network/control', body, access: 'write' } as const
-    const { status, text } = await pool.for(account).call(call)
-    if (status !== 200) throw new Error(text)
-  } finally {
-    await pool.close()
-  }
+  await tell(pool.for(account), body).finally(() => pool.close())
+}
+
+/** A client of the proxy that does not retry, until the test ends. */
+export function s3Client(t: Test, endpoint: string): S3Client {
+  const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1, credentials: owner })
+  t.teardown(() => s3.destroy())
+  return s3
 }

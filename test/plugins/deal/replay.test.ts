@@ -1,17 +1,21 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { sha256 } from '../../support/content/content.js'
 import { type Answer, type Sending, send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
-import { owner, startDealProxy, startEmbedded } from './proxy.js'
+import { startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.000000000001', DurationEpochs: 518_400 }
 
+async function start(t: Test, mode: 'full' | 'legacy') {
+  const { server, host } = await startDealProxy(t, await startEmbedded(t, mode))
+  t.equal((await send(server, { method: 'PUT', target: '/photos' })).status, 200)
+  t.equal((await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })).status, 200)
+  const jobs = async () => (await host.own.jobs.list({ limit: 10 })).length
+  return { server, host, jobs, now: new Date() }
+}
+
 for (const mode of ['full', 'legacy'] as const) {
   t.test(`${mode}: a signed request for a deal that an attacker has captured makes no other one`, async (t) => {
-    const { endpoint } = await startDealProxy(t, await startEmbedded(t, mode))
-    const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
-    t.equal((await send(server, { method: 'PUT', target: '/photos' })).status, 200)
-    t.equal((await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })).status, 200)
-    const now = new Date()
+    const { server, now } = await start(t, mode)
     const ask = (more: Partial<Sending> = {}, document: object = {}): Promise<Answer> =>
       send(server, {
         ...{ method: 'POST', target: '/photos/a?x-deal=&format=json', now },
@@ -66,7 +70,8 @@ for (const mode of ['full', 'legacy'] as const) {
     const signature = /Signature=(\w+)/.exec(headers.authorization ?? '')?.[1] ?? ''
     const authorization = headers.authorization?.replace(signature, signature.toUpperCase()) ?? ''
     const replayed = async (more: Record<string, string>) =>
-      (await fetch(`${endpoint}/photos/a?x-deal=`, { method: 'POST', body, headers: { ...headers, ...more } })).status
+      (await fetch(`${server.endpoint}/photos/a?x-deal=`, { method: 'POST', body, headers: { ...headers, ...more } }))
+        .status
     t.equal(await replayed({}), 200)
     t.not(await replayed({ authorization }), 200, 'the same signature in capitals')
     t.equal(await deals(), 5)
@@ -78,25 +83,18 @@ for (const mode of ['full', 'legacy'] as const) {
   })
 
   t.test(`${mode}: a signed request for a deal that failed makes no other one when it is sent again`, async (t) => {
-    const { endpoint, host } = await startDealProxy(t, await startEmbedded(t, mode))
-    const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
-    await send(server, { method: 'PUT', target: '/photos' })
-    await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })
-    const now = new Date()
+    const { server, jobs, now } = await start(t, mode)
     const body = Buffer.from(JSON.stringify({ ...terms, MinerId: 't09999' }))
     const ask = () => send(server, { method: 'POST', target: '/photos/a?x-deal=', now, body })
     const first = await ask()
     t.ok(first.status >= 400, first.body.toString())
     const again = await ask()
     t.same([again.status, again.code, again.message], [first.status, first.code, first.message])
-    t.equal((await host.own.jobs.list({ limit: 10 })).length, 1)
+    t.equal(await jobs(), 1)
   })
 
   t.test(`${mode}: a signed write into an archive class pays once`, async (t) => {
-    const { endpoint, host } = await startDealProxy(t, await startEmbedded(t, mode))
-    const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
-    await send(server, { method: 'PUT', target: '/photos' })
-    const now = new Date()
+    const { server, jobs, now } = await start(t, mode)
     const put = (more: Partial<Sending> = {}) =>
       send(server, {
         ...{ method: 'PUT', target: '/photos/a', body: Buffer.from('bytes'), now, ...more },
@@ -105,7 +103,6 @@ for (const mode of ['full', 'legacy'] as const) {
           'x-amz-meta-deal-terms': `miner=${terms.MinerId};price=${terms.Price};duration=${terms.DurationEpochs}`,
         },
       })
-    const jobs = async () => (await host.own.jobs.list({ limit: 10 })).length
     const broken = await put({ payloadHash: sha256('other bytes') })
     t.equal(broken.code, 'XAmzContentSHA256Mismatch', broken.body.toString())
     t.equal(
@@ -143,11 +140,7 @@ for (const mode of ['full', 'legacy'] as const) {
   })
 
   t.test(`${mode}: a signed copy into an archive class pays once`, async (t) => {
-    const { endpoint, host } = await startDealProxy(t, await startEmbedded(t, mode))
-    const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
-    await send(server, { method: 'PUT', target: '/photos' })
-    await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })
-    const now = new Date()
+    const { server, jobs, now } = await start(t, mode)
     const copy = () =>
       send(server, {
         ...{ method: 'PUT', target: '/photos/b', now },
@@ -162,14 +155,11 @@ for (const mode of ['full', 'legacy'] as const) {
     const first = await copy()
     t.ok(etagOf(first), first.body.toString())
     t.equal(etagOf(await copy()), etagOf(first))
-    t.equal((await host.own.jobs.list({ limit: 10 })).length, 1)
+    t.equal(await jobs(), 1)
   })
 
   t.test(`${mode}: a captured request to run a job again counts once`, async (t) => {
-    const { endpoint, host } = await startDealProxy(t, await startEmbedded(t, mode))
-    const server = { endpoint, accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' }
-    await send(server, { method: 'PUT', target: '/photos' })
-    await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })
+    const { server, host, now } = await start(t, mode)
     const body = Buffer.from(JSON.stringify({ ...terms, MinerId: 't09999' }))
     const failed = await send(server, { method: 'POST', target: '/photos/a?x-deal=', body })
     t.ok(failed.status >= 400, failed.body.toString())
@@ -181,7 +171,6 @@ for (const mode of ['full', 'legacy'] as const) {
       return { status, updated: lines }
     }
     const before = await runs()
-    const now = new Date()
     const retry = (at: Date) => send(server, { method: 'POST', target: `/-/jobs/v1/${id}/retry`, now: at })
     t.equal((await retry(now)).status, 200)
     const once = await runs()

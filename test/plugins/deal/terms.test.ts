@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { checkConfiguration, classOf } from '../../../plugins/deal/configuration.js'
-import { dealOptions } from '../../../plugins/deal/options.js'
 import { estimatePieceSize } from '../../../plugins/deal/terms/piece-size.js'
 import { mostPieceBytes } from '../../../plugins/deal/terms/quote.js'
 import { metadataTerms, resolveTerms, staysWithin } from '../../../plugins/deal/terms/resolve-terms.js'
 import { costOf, divideUp, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
 import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../../src/index.js'
-import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
+import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
@@ -37,29 +35,19 @@ t.test('the pieces of an offline deal are never more than what is reserved for t
 })
 
 t.test('amounts are exact', (t) => {
-  const same = ['0', '1', '0.000005', '123456789012345678901234.000000000000000001', '10.1']
-  for (const text of same) t.equal(formatAmount(parseAmount(text) ?? -1n), text)
-  t.equal(formatAmount(parseAmount('5e-6') ?? -1n), '0.000005')
-  t.equal(formatAmount(parseAmount('1.5E-8') ?? -1n), '0.000000015')
-  t.equal(formatAmount(parseAmount('0E-18') ?? -1n), '0')
-  t.equal(formatAmount(parseAmount('1.50000000000000000000000') ?? -1n), '1.5')
-  for (const text of [
-    '',
-    '-1',
-    '+1',
-    '.5',
-    '1.',
-    '0x1',
-    '1e-19',
-    '1 fil',
-    'NaN',
-    '1e400',
-    '0.0000000000000000001',
-    '१',
-  ])
-    t.equal(parseAmount(text), undefined, text)
-  t.equal(divideUp(10n, 3n), 4n)
-  t.equal(divideUp(9n, 3n), 3n)
+  for (const [text, formatted = text] of [
+    ...[['0'], ['1'], ['0.000005'], ['123456789012345678901234.000000000000000001'], ['10.1']],
+    ...[
+      ['5e-6', '0.000005'],
+      ['1.5E-8', '0.000000015'],
+      ['0E-18', '0'],
+      ['1.50000000000000000000000', '1.5'],
+    ],
+  ] as [string, string?][])
+    t.equal(formatAmount(parseAmount(text) ?? -1n), formatted)
+  const bad = ['', '-1', '+1', '.5', '1.', '0x1', '1e-19', '1 fil', 'NaN', '1e400', '0.0000000000000000001', '१']
+  for (const text of bad) t.equal(parseAmount(text), undefined, text)
+  t.same([divideUp(10n, 3n), divideUp(9n, 3n)], [4n, 3n])
   t.end()
 })
 
@@ -113,27 +101,11 @@ t.test('each term comes from the first place that states it', (t) => {
   t.equal(miner({ defaults, configuration, storageClass: 'GLACIER_IR' }), 'f0bucket')
   t.equal(miner({ defaults, configuration, storageClass: 'GLACIER', metadata, metadataAuthorized }), 'f0metadata')
   t.equal(miner({ defaults, configuration, metadata, request: { MinerId: 'f0request' } }), 'f0request')
-  t.same(
-    resolveTerms({
-      defaults,
-      configuration,
-      metadata,
-      metadataAuthorized,
-      request: { MinerId: '', DurationEpochs: 7 },
-    }),
-    {
-      minerId: 'f0metadata',
-      price: '3',
-      duration: 7,
-      verifiedDeal: false,
-      fastRetrieval: false,
-    },
-  )
+  const request = { MinerId: '', DurationEpochs: 7 }
+  const all = resolveTerms({ defaults, configuration, metadata, metadataAuthorized, request })
+  const fromMetadata = { minerId: 'f0metadata', price: '3', fastRetrieval: false }
+  t.same(all, { ...fromMetadata, duration: 7, verifiedDeal: false })
   t.equal(failure(() => resolveTerms({})).code, 'DealTermsRequired')
-  t.equal(
-    failure(() => resolveTerms({ request: {}, metadata: {}, configuration: {}, defaults: {} })).code,
-    'DealTermsRequired',
-  )
   t.equal(failure(() => resolveTerms({ request: { FastRetrieval: true } })).code, 'DealTermsInvalid')
   for (const text of ['miner', 'miner=a=b c', 'price=1;price=2', 'toString=1', 'miner=f01;speed=fast'])
     t.equal(failure(() => metadataTerms(text)).code, 'DealTermsInvalid', text)
@@ -161,56 +133,6 @@ t.test('metadata of a caller without the right counts as a whole, and only withi
   t.equal(staysWithin('verified=false', { ...owner, VerifiedDeal: 'true' }), false, 'the full price instead of DataCap')
   t.equal(staysWithin('fast=true', { ...owner, FastRetrieval: false }), false)
   for (const text of ['price=0', 'duration=1', 'miner=f01']) t.equal(staysWithin(text, {}), false, `${text} of nothing`)
-  t.end()
-})
-
-t.test('words for storage classes, and what a bucket may say of them', (t) => {
-  const map = { FILECOIN: 'GLACIER', OFFLINE: 'GLACIER_IR' } as const
-  t.equal(classOf('GLACIER', undefined, map), 'GLACIER')
-  t.equal(classOf('FILECOIN', undefined, map), 'GLACIER')
-  t.equal(
-    classOf('FILECOIN', { StorageClassMap: [{ Word: 'FILECOIN', StorageClass: 'GLACIER_IR' }] }, map),
-    'GLACIER_IR',
-  )
-  t.equal(classOf('STANDARD', undefined, map), undefined)
-  t.equal(classOf('constructor', undefined, map), undefined)
-  const bad = [
-    { Terms: [{ MinerId: 'f01' }, { MinerId: 'f02' }] },
-    { StorageClassMap: [{ Word: 'TAPE', StorageClass: 'GLACIER' as const }] },
-    {
-      StorageClassMap: [
-        { Word: 'FILECOIN', StorageClass: 'GLACIER' as const },
-        { Word: 'FILECOIN', StorageClass: 'GLACIER' as const },
-      ],
-    },
-  ]
-  for (const configuration of bad)
-    t.equal(failure(() => checkConfiguration(configuration, map, 0)).code, 'InvalidArgument')
-  t.doesNotThrow(() => checkConfiguration({ Terms: [{ MinerId: 'f01' }, { StorageClass: 'GLACIER' }] }, map, 0))
-  t.end()
-})
-
-t.test('options have defaults, and refuse what they do not know', (t) => {
-  t.match(dealOptions.parse({}), {
-    eviction: 'off',
-    maxSpendPerDay: '10',
-    maxTimesAsk: 10,
-    dealTimeoutSeconds: 21600,
-    storageClassMap: {},
-  })
-  for (const options of [
-    { term: {} },
-    { terms: { minerId: 'f0 1' } },
-    { terms: { price: '-1' } },
-    { maxSpendPerDay: '1 fil' },
-    { maxSpendPerDay: 1 },
-    { maxTimesAsk: 0.5 },
-    { maxTimesAsk: 'many' },
-    { eviction: 'on' },
-    { storageClassMap: { FILECOIN: 'STANDARD' } },
-    { dealTimeoutSeconds: 0 },
-  ])
-    t.equal(dealOptions.safeParse(options).success, false, JSON.stringify(options))
   t.end()
 })
 
@@ -247,12 +169,7 @@ function send(
   body?: string | object,
   headers: Record<string, string> = {},
 ): Promise<TextAnswer> {
-  const [path = '', query = ''] = target.split('?')
-  const text = typeof body === 'object' ? JSON.stringify(body) : body
-  return signedRequest(endpoint, owner, {
-    ...{ method, path, query: Object.fromEntries(new URLSearchParams(query)), headers },
-    ...(text !== undefined && { body: text }),
-  })
+  return signedCall(endpoint, owner, method, target, { body, headers })
 }
 
 /** The code of the refusal, or the price of the deal. */

@@ -7,6 +7,7 @@ import { anyOrder } from '../../support/gateway/write-order.js'
 import {
   presignedRequest,
   sendAsIs,
+  signedCall,
   signedRequest,
   type TextAnswer,
   type Wanted,
@@ -75,11 +76,8 @@ class Scene {
     body?: string | object,
     headers: Wanted['headers'] = {},
   ): Promise<TextAnswer> {
-    const [path = '', query = ''] = target.split('?')
-    const text = typeof body === 'object' ? JSON.stringify(body) : body
-    const wanted = { method, path, headers, ...(text !== undefined && { body: text }) }
-    if (!keys) return sendAsIs(this.endpoint, wanted, target, { ...headers })
-    return signedRequest(this.endpoint, keys, { ...wanted, query: Object.fromEntries(new URLSearchParams(query)) })
+    if (keys) return signedCall(this.endpoint, keys, method, target, { body, headers })
+    return sendAsIs(this.endpoint, { method, body: String(body ?? '') }, target, { ...headers })
   }
 
   async store(keys: Keys | undefined, key: string, terms?: string, headers: Wanted['headers'] = {}): Promise<void> {
@@ -311,7 +309,7 @@ t.test('terms, caps and renewals of a bucket are for those who may have deals ma
   const setter = { accessKeyId: 'setter', secretAccessKey: 'setter-secret-key' }
   const actions = ['deal:SetBucketDealConfiguration']
   const { endpoint } = await startDealProxy(t, await startEmbedded(t, 'full'), {
-    identities: [owner, { ...setter, rights, actions }],
+    identities: [owner, { ...setter, rights, actions }, { ...payer, rights, actions: [...actions, 'deal:Create*'] }],
   })
   const set = async (keys: Keys, configuration: object) => {
     const query = { 'x-deal-config': '' }
@@ -325,4 +323,6 @@ t.test('terms, caps and renewals of a bucket are for those who may have deals ma
   t.equal(await set(setter, { Terms: [owners], MaxSpendPerDay: '1' }), 403, 'a higher cap')
   t.equal(await set(setter, { Terms: [owners] }), 403, 'no cap')
   t.equal(await set(setter, { MaxSpendPerDay: '0.5' }), 403, 'those of the server')
+  t.equal(await set(setter, { Terms: [owners], MaxSpendPerDay: '0.5', RenewBeforeDays: 30 }), 403, 'renewals')
+  t.equal(await set(payer, { Terms: [owners], MaxSpendPerDay: '0.5', RenewBeforeDays: 30 }), 200)
 })

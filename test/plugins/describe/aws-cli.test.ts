@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
+import { runText } from '../../support/programs/run.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { examplePlugin } from '../calls/example-plugin.js'
-import { jsonCommands } from './json-commands.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 
@@ -20,7 +20,27 @@ t.test('aws-cli makes the calls of the model, and fetches page after page', asyn
   for (const path of ['/photos', '/photos/dir/a'])
     await signedRequest(endpoint, owner, { method: 'PUT', path, body: path.endsWith('a') ? 'x'.repeat(900) : '' })
   const home = t.testdir()
-  const aws = jsonCommands(t, version.path, { endpoint, owner, home })
+  const env = {
+    HOME: home,
+    AWS_ACCESS_KEY_ID: owner.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: owner.secretAccessKey,
+    AWS_DEFAULT_REGION: 'us-east-1',
+    AWS_MAX_ATTEMPTS: '1',
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_PAGER: '',
+  }
+  const run = (args: string[]) => runText(version.path, ['--endpoint-url', endpoint, '--output', 'json', ...args], env)
+  const aws = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(args)
+    t.equal(code, 0, stderr)
+    return stdout
+  }
+  /** What a call says that fails. */
+  const failing = async (...args: string[]) => {
+    const { code, stderr } = await run(['dealgate', ...args])
+    t.not(code, 0, args.join(' '))
+    return stderr
+  }
   const call = async (...args: string[]) => JSON.parse(await aws('dealgate', ...args))
   const model = join(home, 'aws-model.json')
   await aws('s3', 'cp', 's3://-/aws-model.json', model)
@@ -42,7 +62,7 @@ t.test('aws-cli makes the calls of the model, and fetches page after page', asyn
 
   await t.test('values of every kind', async (t) => {
     t.same(await call('get-thing', '--name', 'thing-3'), { Name: 'thing-3', Size: 3 })
-    const refused = await aws.failing('dealgate', 'get-thing', '--name', 'none')
+    const refused = await failing('get-thing', '--name', 'none')
     t.match(refused, 'An error occurred (NoSuchKey) when calling the GetThing operation')
     const body = ['--miner-id', 'f01', '--price', '0.5', '--count', '3', '--no-fast']
     const nested = ['--tags', 'a', 'b', '--terms', 'Class=big', 'Class=small', '--extra', 'a=b']
@@ -55,7 +75,7 @@ t.test('aws-cli makes the calls of the model, and fetches page after page', asyn
     const create = ['create-thing', '--bucket', 'photos', '--key', 'k', '--how']
     t.same(await call(...create, 'soon', '--client-token', 'one', '--force'), { Made: '/photos/k' })
     t.same(await call(...create, 'soon', '--client-token', 'one'), { Made: '/photos/k' }, 'the same job')
-    t.match(await aws.failing('dealgate', ...create, 'badly'), /\(DealRejected\).*too cheap/)
+    t.match(await failing(...create, 'badly'), /\(DealRejected\).*too cheap/)
     const { JobId, ClientToken } = await call(...create, 'late', '--prefer', 'wait=0')
     t.match(ClientToken, /^[\w-]{36}$/, 'made up by aws-cli')
     t.match(await call('cancel-job', '--job-id', JobId), { JobId, Operation: 'test:CreateThing' })

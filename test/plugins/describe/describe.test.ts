@@ -15,7 +15,6 @@ import { startInProcess } from '../../support/server/in-process.js'
 import { type Mode, modes } from '../../support/server/modes.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { examplePlugin } from '../calls/example-plugin.js'
-import { owner as dealOwner, startDealProxy, startEmbedded } from '../deal/proxy.js'
 import { lint } from './lint.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
@@ -120,85 +119,6 @@ function walk(
     else for (const [member, schema] of Object.entries(inner)) walk(schema, visit, `${at}/properties/${member}`, member)
   }
 }
-
-for (const mode of modes) {
-  t.test(`${mode}: answers have the types that are described, however the request spells them`, async (t) => {
-    const { ask, send } = await start(t, mode)
-    await send('PUT', '/photos')
-    await send('PUT', '/photos/a', {}, 'content')
-    const spelt = [
-      '{"MinerId":"t01000","Price":"0.0001","DurationEpochs":518400,"VerifiedDeal":false,"FastRetrieval":true}',
-      '{"MinerId":"t01000","Price":0.0001,"DurationEpochs":"518400","VerifiedDeal":"false","FastRetrieval":1}',
-      '<T><MinerId>t01000</MinerId><Price>0.0001</Price><DurationEpochs>518400</DurationEpochs><VerifiedDeal>FALSE</VerifiedDeal><FastRetrieval>true</FastRetrieval></T>',
-      'MinerId=t01000&Price=0.0001&DurationEpochs=518400&VerifiedDeal=0&FastRetrieval=1',
-    ]
-    for (const body of spelt) {
-      const quote = await ask('POST', '/photos/a', { 'x-deal-quote': '', format: 'json' }, body)
-      t.match(quote, { DurationEpochs: 518400, Price: '0.0001', Total: '51.84', PieceSize: Number })
-      for (const { Score, Price } of quote.Candidates) {
-        t.ok(Number.isSafeInteger(Score))
-        t.type(Price, 'string')
-      }
-    }
-    const terms = {
-      MinerId: 't01000',
-      Price: '0.0001',
-      DurationEpochs: 518400,
-      VerifiedDeal: false,
-      FastRetrieval: true,
-    }
-    const config = { 'x-deal-config': '', format: 'json' }
-    for (const [i, body] of spelt.slice(0, 2).entries()) {
-      const set = await ask('POST', '/photos', config, `{"Terms":[${body}]}`)
-      t.same(set, { Terms: [terms] }, `spelling ${i}`)
-      t.same(await ask('GET', '/photos', config), { Terms: [terms] })
-    }
-    const xml = (await send('GET', '/photos', { 'x-deal-config': '', format: 'xml' })).body
-    t.match(xml, '<Price>0.0001</Price><DurationEpochs>518400</DurationEpochs><VerifiedDeal>false</VerifiedDeal>')
-    const refused = await send(
-      'POST',
-      '/photos/a',
-      { 'x-deal': '', format: 'json' },
-      '{"MinerId":"t01000","Price":"much","DurationEpochs":"long","VerifiedDeal":"maybe"}',
-    )
-    t.match(JSON.parse(refused.body), {
-      Code: 'DealTermsInvalid',
-      Details: { Violations: [/^Price/, /^DurationEpochs/, /^VerifiedDeal/] },
-    })
-    const rounded = await send(
-      'POST',
-      '/photos/a',
-      { 'x-deal-quote': '', format: 'json' },
-      '{"Price":0.00000012345678901234567,"DurationEpochs":518400}',
-    )
-    t.match(JSON.parse(rounded.body), { Code: 'InvalidArgument', Message: /Price .*string/ })
-  })
-}
-
-t.test('the score of a provider is an integer, its prices are text', async (t) => {
-  const { ask, send } = await start(t)
-  const { Providers } = await ask('GET', '/-/deal/v1/providers', { format: 'json' })
-  t.ok(Providers.length > 0)
-  for (const { Score, Price, VerifiedPrice } of Providers) {
-    t.ok(Number.isSafeInteger(Score))
-    t.match(Price, /^\d/)
-    t.type(VerifiedPrice, 'string', 'also where the provider has none')
-  }
-  t.match((await send('GET', '/-/deal/v1/providers', { format: 'xml' })).body, /<Score>\d+<\/Score>/)
-})
-
-t.test('a configuration that an earlier version kept as it was sent has the types that are described', async (t) => {
-  const { endpoint, host } = await startDealProxy(t, await startEmbedded(t, 'full'))
-  const ask = (method: string, query: Record<string, string>) =>
-    signedRequest(endpoint, dealOwner, { method, path: '/photos', query })
-  await ask('PUT', {})
-  await host.settings.set('photos', 'deal', {
-    Terms: [{ MinerId: 't01000', Price: 5e-7 as unknown as string, DurationEpochs: '518400', VerifiedDeal: 'TRUE' }],
-  })
-  t.same(JSON.parse((await ask('GET', { 'x-deal-config': '', format: 'json' })).body), {
-    Terms: [{ MinerId: 't01000', Price: '5e-7', DurationEpochs: 518400, VerifiedDeal: true }],
-  })
-})
 
 /** Rows that no document of the calls has, each with the reason. Operations that SDKs of S3 have need none. */
 const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
@@ -346,6 +266,12 @@ t.test('a document that has a form in JSON alone', async (t) => {
     t.match(await ask(path, { plugn: 'deal' }), { status: 400, body: /plugn is not a parameter/ }, path)
     t.equal((await signedRequest(endpoint, owner, { method: 'HEAD', path })).status, 200, `HEAD ${path}`)
   }
+  const model = JSON.parse((await ask('/-/aws-model.json', { plugin: 'jobs' })).body)
+  t.ok(
+    Object.keys(model.operations).every((name) => /Job/.test(name)),
+    'the model of one plugin',
+  )
+  t.match(await ask('/-/aws-model.json', { plugin: 'absent' }), { status: 400, body: /"ArgumentName":"plugin"/ })
 })
 
 interface Model {
@@ -419,12 +345,6 @@ t.test('calls of one name in two plugins', async (t) => {
   t.same(Object.keys(operations), ['ParkGrow', 'WoodGrow'])
 })
 
-t.test('calls of one name in one plugin', async (t) => {
-  const { operations, shapes } = describeForAws([grow('park'), grow('park')]) as unknown as Model
-  t.same(Object.keys(operations), ['Grow', 'Grow2'])
-  t.ok(shapes.Grow2Request)
-})
-
 const family = z.object({
   Name: z.string(),
   get Children() {
@@ -461,12 +381,6 @@ t.test('a schema that refers to itself stands among the components', async (t) =
       Children: { type: 'array', xml: { wrapped: true }, items: { $ref: answer.$ref, xml: { name: 'Child' } } },
     },
   })
-})
-
-t.test('two calls of one name have two ids', async (t) => {
-  const { paths } = described(call('/-/park/v1/a'), call('/-/park/v1/b'))
-  t.equal(paths['/-/park/v1/a'].get.operationId, 'park_Grow_GET')
-  t.equal(paths['/-/park/v1/b'].get.operationId, 'park_Grow_GET_2')
 })
 
 t.test('the linter finds what is wrong', async (t) => {

@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
@@ -150,30 +148,6 @@ t.test('policies of identities decide about the actions of the plugin', async (t
   t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 0 })
 })
 
-t.test('the token of a session is neither in the log nor in clear in the files', async (t) => {
-  const scene = await startPayment(t, 'a')
-  const keys = newKeys()
-  const tokens: string[] = []
-  const proxy = await startPayProxy(t, scene)
-  const { Nonce } = await proxy.ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: keys.address })
-  const session = { Nonce, Signature: keys.sign(Nonce), PublicKeyAddress: keys.address, Network: NETWORK }
-  tokens.push((await proxy.ask('POST', '/-/pay/v1/wallet/session', session)).JwtToken)
-  await link(proxy, keys)
-  await proxy.ask('GET', '/-/pay/v1/uploads')
-  const files = bytesBelow(proxy.data)
-  t.match(files, 'pay-sessions')
-  t.notMatch(files, /eyJ[\w-]{10,}\./, 'no JWT')
-  for (const token of tokens) t.notOk(JSON.stringify(proxy.lines).includes(token))
-  await proxy.close()
-  const again = await startPayProxy(t, scene, { data: proxy.data })
-  t.match(await again.ask('GET', '/-/pay/v1/uploads'), { Uploads: [] }, 'the session outlives a restart')
-  await again.close()
-  const replaced = { accessKeyId: 'owner', secretAccessKey: 'another-secret-key' }
-  const other = await startPayProxy(t, scene, { data: proxy.data, proxy: { identities: [replaced] } })
-  const code = await other.refused('GET', '/-/pay/v1/uploads', undefined, replaced)
-  t.equal(code, 'WalletNotLinked', 'another key pair of the same id does not inherit it')
-})
-
 t.test('each row in each variant', async (t) => {
   for (const variant of ['a', 'b'] as const)
     await t.test(variant, async (t) => {
@@ -272,6 +246,11 @@ t.test('each row in each variant', async (t) => {
       const csv = (await proxy.send('GET', '/-/pay/v1/billing.csv')).body.split('\r\n')
       t.match(csv[0], /^PayId,PayTxHash,PayAmount,UnlockAmount,FileName,/)
       t.match(csv[1], /^1,[^,]+,500000,,hello\.txt,Qm/)
+      const own = `wallets/${keys.address}`
+      t.match(await ask('GET', `/-/pay/v1/${own}/uploads`), { Uploads: [{ FileName: 'hello.txt' }] })
+      t.match((await proxy.send('GET', `/-/pay/v1/${own}/billing.csv`)).body, /^PayId,.*,hello\.txt,Qm/s)
+      const listed = (await proxy.send('GET', `/-?list-type=2&prefix=pay/v1/${own}/`)).body
+      t.match(listed, `<Key>pay/v1/${own.toLowerCase()}/billing.csv</Key>`)
       t.match(await ask('POST', `/-/pay/v1/uploads/${id}/mint`, mint), {
         NftTxHash: '0x1',
         TokenId: '7',
@@ -292,13 +271,4 @@ async function tokenOf(url: string, { address, sign }: ReturnType<typeof newKeys
   const { nonce = '' } = await post('register', { public_key_address: address })
   const login = { nonce, signature: sign(nonce), public_key_address: address, network: NETWORK }
   return (await post('login_by_wallet_signature', login)).jwt_token ?? ''
-}
-
-/** All that the files below a folder hold, as Latin-1. */
-function bytesBelow(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((file) => statSync(file).isFile())
-    .map((file) => readFileSync(file, 'latin1'))
-    .join('')
 }

@@ -6,16 +6,9 @@ import { acceptLoss } from '../../../src/state/open-backend.js'
 import { openState } from '../../../src/state/open-state.js'
 import { newKeys } from '../../services/payment/payment-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { startInProcess } from '../../support/server/in-process.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
-import { link, startPayment, startPayProxy } from './scene.js'
-
-const WALLET = `0x${'ab'.repeat(20)}`
-
-const UPLOAD = '/api/v1/storage/ipfs/upload'
-
-const LIST = 'GET /api/v1/storage/tasks/deals'
+import type { Scripted } from '../task/recorded-platform.js'
+import { link, startPayment, startPayProxy, startScripted, UPLOAD, WALLET } from './scene.js'
 
 const DETAIL = 'GET /api/v1/storage/deal/detail/0'
 
@@ -33,22 +26,9 @@ const uploaded = {
 
 let orders = 0
 
-async function start(t: Test, pay: object = {}, data = temporaryFolder(t)) {
-  await farFromMidnight()
-  const service = await startRecordedPlatform(t)
-  const { gateway } = await startInProcess(t, 'full')
-  let time = Date.now()
-  const proxy = await startPayProxy(
-    t,
-    { gateway, url: service.url },
-    { data, pay: { wallet: WALLET, ...pay }, proxy: { now: () => time } },
-  )
-  const on = (route: string, ...answers: Scripted[]) => service.answers.set(route, answers)
-  on('GET /api/v1/common/system/params', [
-    200,
-    { status: 'success', data: { PAYMENT_CONTRACT_ADDRESS: '0x1', PAY_MULTIPLY_FACTOR: 1.5 } },
-  ])
-  on('GET /stats/storage', [200, { status: 'success', data: { average_price_per_GB_per_year: '0.001 FIL' } }])
+async function start(t: Test, pay: object = {}, data?: string) {
+  const scene = await startScripted(t, pay, data)
+  const { proxy } = scene
   await proxy.send('PUT', '/photos')
   await proxy.send('PUT', '/photos/x/hello.txt', { body: 'hello' })
   const order = async (wait = 60, body: object = { DurationDays: 525 }, path = '/photos/x/hello.txt') => {
@@ -56,29 +36,7 @@ async function start(t: Test, pay: object = {}, data = temporaryFolder(t)) {
     const answer = await proxy.send('POST', `${path}?format=json&x-pay=`, { body, headers })
     return { status: answer.status, json: JSON.parse(answer.body) }
   }
-  const posts = () => service.requests.filter(({ method, target }) => method === 'POST' && target === UPLOAD)
-  /** The job, once it has this state. */
-  const job = (id: string, state: string) =>
-    until(`the job is ${state}`, async () => {
-      const found = await proxy.ask('GET', `/-/jobs/v1/${id}`)
-      return found.Status === state && found
-    })
-  const answered = (uploads: readonly object[]): [number, object] => [
-    200,
-    { status: 'success', data: { source_file_upload: uploads, total_record_count: uploads.length } },
-  ]
-  /** The list holds them from now on. */
-  const alreadyListed = (...uploads: object[]) => on(LIST, answered(uploads))
-  /** The list holds each once a file with the end of its name was posted. */
-  const listed = (...uploads: { readonly file_name: string }[]) =>
-    on(LIST, () => {
-      const names = posts().map(({ body }) => /filename="([^"]+)"/.exec(body)?.[1] ?? '')
-      return answered(uploads.filter(({ file_name }) => names.some((name) => file_name.endsWith(name))))
-    })
-  const later = (seconds: number) => {
-    time += seconds * 1000
-  }
-  return { service, proxy, on, order, posts, job, listed, alreadyListed, later }
+  return { ...scene, order, job: proxy.job }
 }
 
 const now = () => Math.floor(Date.now() / 1000)
@@ -109,7 +67,7 @@ t.test('the form of an upload, byte by byte', async (t) => {
 })
 
 t.test('answers that say nothing: the upload is found in the list, and nothing is posted twice', async (t) => {
-  const { on, order, posts, job, listed, proxy } = await start(t)
+  const { on, order, posts, job, listedOncePosted, proxy } = await start(t)
   const answers: Scripted[] = [
     'lost',
     [500, { status: 'error', code: 20001, message: 'Internal error' }],
@@ -119,7 +77,7 @@ t.test('answers that say nothing: the upload is found in the list, and nothing i
   on(`POST ${UPLOAD}`, ...answers)
   on(DETAIL, [200, { status: 'success', data: { source_file_upload_deal: { w_cid: W_CID, ipfs_url: 'http://x/1' } } }])
   const names = answers.map((_, i) => `${i}.txt`)
-  listed(
+  listedOncePosted(
     ...names.flatMap((file_name, i) => [
       ofUs({ source_file_upload_id: 1, file_name, upload_at: 1_613_713_470 }),
       ofUs({ source_file_upload_id: 2, file_name, file_size: 6 }),
@@ -146,15 +104,15 @@ t.test('answers that say nothing: the upload is found in the list, and nothing i
 
 t.test('a service that has no list of uploads takes uploads with a client token', async (t) => {
   const { on, order } = await start(t)
-  on(LIST, [404, '<!doctype html>'])
+  on('GET /api/v1/storage/tasks/deals', [404, '<!doctype html>'])
   on(`POST ${UPLOAD}`, [200, { status: 'success', data: uploaded }])
   t.match(await order(), { status: 200, json: { SourceFileUploadId: 5 } })
 })
 
 t.test('two that may be it: the job stays unknown', async (t) => {
-  const { on, order, posts, job, listed, service, later } = await start(t, { reconcileAfterSeconds: 1 })
+  const { on, order, posts, job, listedOncePosted, service, later } = await start(t, { reconcileAfterSeconds: 1 })
   on(`POST ${UPLOAD}`, 'lost')
-  listed(ofUs(), ofUs({ source_file_upload_id: 6 }))
+  listedOncePosted(ofUs(), ofUs({ source_file_upload_id: 6 }))
   const { json } = await order(0)
   await job(json.JobId, 'Unknown')
   later(10)
@@ -164,9 +122,9 @@ t.test('two that may be it: the job stays unknown', async (t) => {
 })
 
 t.test('an upload that is never listed counts as not made, and is posted again', async (t) => {
-  const { on, order, posts, job, listed, later } = await start(t, { reconcileAfterSeconds: 60 })
+  const { on, order, posts, job, listedOncePosted, later } = await start(t, { reconcileAfterSeconds: 60 })
   on(`POST ${UPLOAD}`, 'lost', [200, { status: 'success', data: uploaded }])
-  listed()
+  listedOncePosted()
   const { json } = await order(0)
   await job(json.JobId, 'Unknown')
   later(61)
@@ -221,14 +179,14 @@ t.test('a cap that cannot be kept refuses', async (t) => {
 })
 
 t.test('a service without idempotency keys: an upload on no record is not made again', async (t) => {
-  const { on, order, posts, alreadyListed } = await start(t)
+  const { on, order, posts, listed } = await start(t)
   on(`POST ${UPLOAD}`, [200, { status: 'success', code: '200', data: uploaded }])
   // Such as an upload whose record was lost with the state store.
-  alreadyListed(ofUs({ source_file_upload_id: 7 }))
+  listed(ofUs({ source_file_upload_id: 7 }))
   t.match(await order(), { status: 409, json: { Code: 'DuplicateRequest', Details: { SourceFileUploadId: 7 } } })
-  alreadyListed(ofUs({ source_file_upload_id: 7, upload_at: now() - 9 * 86_400 }), ofUs({ file_size: 6 }))
+  listed(ofUs({ source_file_upload_id: 7, upload_at: now() - 9 * 86_400 }), ofUs({ file_size: 6 }))
   t.match(await order(), { status: 200, json: { SourceFileUploadId: 5 } })
-  alreadyListed(ofUs())
+  listed(ofUs())
   t.match(await order(), { status: 200 }, 'one that is on record')
   t.equal(posts().length, 2, 'the one that was refused did not arrive whole')
 })
@@ -239,15 +197,15 @@ t.test('after a loss of the store, what the service lists of today counts agains
   await (await openState({ data, log })).close()
   rmSync(join(data, 'state'), { recursive: true })
   t.equal(await acceptLoss({ data, log }), true)
-  const { on, order, posts, alreadyListed, later } = await start(t, {}, data)
+  const { on, order, posts, listed, later } = await start(t, {}, data)
   on(`POST ${UPLOAD}`, [200, { status: 'success', code: '200', data: uploaded }])
-  on(LIST, [500, { status: 'error', code: 20001, message: 'Internal error' }])
+  on('GET /api/v1/storage/tasks/deals', [500, { status: 'error', code: 20001, message: 'Internal error' }])
   const { json } = await order(0)
   t.equal(json.Status === 'Complete', false)
   t.equal(posts().length, 0, 'nothing is uploaded before the list was read')
   // Each 7.5 fil: 5 TB for a year at 0.001 fil, times 1.5.
   const large = { file_name: 'large', file_size: 5e12, duration: 365 }
-  alreadyListed(
+  listed(
     ofUs({ source_file_upload_id: 8, ...large }),
     ofUs({ source_file_upload_id: 9, ...large }),
     ofUs({ source_file_upload_id: 7, ...large, upload_at: now() - 86_400 }),

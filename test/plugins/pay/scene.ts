@@ -8,6 +8,9 @@ import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { openWalletBook } from '../../../src/services/payment/store.js'
 import { type Keys, NETWORK } from '../../services/payment/payment-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { farFromMidnight } from '../../support/waiting.js'
+import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
 import { startTaskProxy, type TaskProxy } from '../task/scene.js'
 
 /** Millionths of a stable coin. */
@@ -108,4 +111,41 @@ export async function link(proxy: TaskProxy, { address, sign }: Keys, keys?: Par
   const { Nonce } = await proxy.ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address }, keys)
   const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK }
   await proxy.ask('POST', '/-/pay/v1/wallet/session', { ...session, Store: true }, keys)
+}
+
+export const WALLET = `0x${'ab'.repeat(20)}`
+
+export const UPLOAD = '/api/v1/storage/ipfs/upload'
+
+const LIST = 'GET /api/v1/storage/tasks/deals'
+
+/** A proxy before a payment service whose every answer the test decides. */
+export async function startScripted(t: Test, pay: object = {}, data = temporaryFolder(t)) {
+  await farFromMidnight()
+  const service = await startRecordedPlatform(t)
+  const { gateway } = await startInProcess(t, 'full')
+  let time = Date.now()
+  const options = { data, pay: { wallet: WALLET, ...pay }, proxy: { now: () => time } }
+  const proxy = await startPayProxy(t, { gateway, url: service.url }, options)
+  const on = (route: string, ...answers: Scripted[]) => service.answers.set(route, answers)
+  const succeed = (data: object): [number, object] => [200, { status: 'success', data }]
+  const answered = (uploads: readonly object[]) =>
+    succeed({ source_file_upload: uploads, total_record_count: uploads.length })
+  on('GET /api/v1/common/system/params', succeed({ PAYMENT_CONTRACT_ADDRESS: '0x1', PAY_MULTIPLY_FACTOR: 1.5 }))
+  on('GET /stats/storage', succeed({ average_price_per_GB_per_year: '0.001 FIL' }))
+  const posts = () => service.requests.filter(({ method, target }) => method === 'POST' && target === UPLOAD)
+  return {
+    ...{ service, proxy, on, posts, succeed },
+    /** The list holds them from now on. */
+    listed: (...uploads: readonly object[]) => on(LIST, answered(uploads)),
+    /** The list holds each once a file with the end of its name was posted. */
+    listedOncePosted: (...uploads: readonly ({ readonly file_name: string } & Readonly<Record<string, unknown>>)[]) =>
+      on(LIST, () => {
+        const names = posts().map(({ body }) => /filename="([^"]+)"/.exec(body)?.[1] ?? '')
+        return answered(uploads.filter(({ file_name }) => names.some((name) => file_name.endsWith(name))))
+      }),
+    later(seconds: number) {
+      time += seconds * 1000
+    },
+  }
 }

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import task from '../../../plugins/task/index.js'
@@ -8,7 +7,7 @@ import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, unsignedRequest } from '../../support/sign/signed-request.js'
 import { stopMonotonicClock } from '../../support/waiting.js'
 import { startRecordedPlatform } from './recorded-platform.js'
-import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, taskForm } from './scene.js'
+import { bytesBelow, CSV, DEAL_CID, guest, startPlatform, startTaskProxy, taskForm } from './scene.js'
 
 /** A JWT of a platform: it is not checked here. */
 function jwtOf(name: string, seconds = 86_400): string {
@@ -381,15 +380,6 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
     t.equal(code, 'PlatformIdentityRequired', 'another key pair of the same id does not inherit it')
   })
 })
-
-/** All that the files below a folder hold, as Latin-1. */
-function bytesBelow(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((file) => statSync(file).isFile())
-    .map((file) => readFileSync(file, 'latin1'))
-    .join('')
-}
 
 t.test('a stored log-in of temporary credentials ends with the secret key of their account', async (t) => {
   const scene = await startSts(t, { plugins: [task({})] })

@@ -29,17 +29,10 @@ async function start(t: Test, task: object = {}) {
     return { status, json: JSON.parse(body) }
   }
   const posts = () => platform.requests.filter(({ method, target }) => method === 'POST' && target === '/tasks')
-  /** The job, once it has this state. */
-  const job = async (id: string, state: string) => {
-    return until(`the job is ${state}`, async () => {
-      const found = await proxy.ask('GET', `/-/jobs/v1/${id}`)
-      return found.Status === state && found
-    })
-  }
   const later = (seconds: number) => {
     time += seconds * 1000
   }
-  return { platform, proxy, on, order, posts, job, later }
+  return { platform, proxy, on, order, posts, job: proxy.job, later }
 }
 
 t.test('the form of a new task, byte by byte', async (t) => {

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import task from '../../../plugins/task/index.js'
@@ -8,7 +10,8 @@ import { serve } from '../../../src/server/serve.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
-import { signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
+import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
+import { until } from '../../support/waiting.js'
 
 export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
 export const guest = { accessKeyId: 'guest', secretAccessKey: 'guest-secret-key', rights: [], actions: ['task:*'] }
@@ -33,6 +36,9 @@ export interface TaskProxy {
   ask(method: string, target: string, body?: object, keys?: Identity): Promise<any>
   /** The code of a refusal. */
   refused(method: string, target: string, body?: object, keys?: Identity): Promise<string>
+  /** The document of a job, once it has this state. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at documents of any shape
+  job(id: string, state: string): Promise<any>
   close(): Promise<void>
 }
 
@@ -87,35 +93,41 @@ export async function startTaskProxy(
     return closed
   }
   t.teardown(close)
-  const send: TaskProxy['send'] = (method, target, { body, headers = {}, keys = owner } = {}) => {
-    const [path = '', query = ''] = target.split('?')
-    const json: Record<string, string> = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
-    return signedRequest(serving.url, keys, {
-      method,
-      path,
-      query: Object.fromEntries(new URLSearchParams(query)),
-      headers: { ...json, ...headers },
-      ...(body !== undefined && { body: typeof body === 'object' ? JSON.stringify(body) : body }),
-    })
-  }
+  const send: TaskProxy['send'] = (method, target, { keys = owner, ...sending } = {}) =>
+    signedCall(serving.url, keys, method, target, sending)
   const asked = (method: string, target: string, body?: object, keys: Identity = owner) =>
     send(method, `${target}${target.includes('?') ? '&' : '?'}format=json`, { body, keys })
+  const ask: TaskProxy['ask'] = async (method, target, body, keys) => {
+    const answer = await asked(method, target, body, keys)
+    if (answer.status !== 200) throw new Error(`${method} ${target}: ${answer.status} ${answer.body}`)
+    return JSON.parse(answer.body)
+  }
   return {
     endpoint: serving.url,
     data,
     lines,
     send,
-    async ask(method, target, body, keys) {
-      const answer = await asked(method, target, body, keys)
-      if (answer.status !== 200) throw new Error(`${method} ${target}: ${answer.status} ${answer.body}`)
-      return JSON.parse(answer.body)
-    },
+    ask,
+    job: (id, state) =>
+      until(`the job is ${state}`, async () => {
+        const found = await ask('GET', `/-/jobs/v1/${id}`)
+        return found.Status === state && found
+      }),
     async refused(method, target, body, keys) {
       const answer = await asked(method, target, body, keys)
       return answer.status < 400 ? `${answer.status} ${answer.body}` : JSON.parse(answer.body).Code
     },
     close,
   }
+}
+
+/** All that the files below a folder hold, as Latin-1. */
+export function bytesBelow(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, 'latin1'))
+    .join('')
 }
 
 /** A multipart form of a task, for the platform's own interface. */

@@ -66,6 +66,22 @@ export async function signedRequest(endpoint: string, keys: Keys, wanted: Wanted
   return sendAsIs(endpoint, wanted, targetOf(signed), signed.headers)
 }
 
+/** The same with a target that has the query, decoded, and a body that is sent as JSON where it is an object. */
+export function signedCall(
+  endpoint: string,
+  keys: Keys,
+  method: string,
+  target: string,
+  { body, headers = {} }: { readonly body?: string | object | undefined; readonly headers?: Wanted['headers'] } = {},
+): Promise<TextAnswer> {
+  const [path = '', query = ''] = target.split('?')
+  const json: Record<string, string> = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
+  return signedRequest(endpoint, keys, {
+    ...{ method, path, query: Object.fromEntries(new URLSearchParams(query)), headers: { ...json, ...headers } },
+    ...(body !== undefined && { body: typeof body === 'object' ? JSON.stringify(body) : body }),
+  })
+}
+
 /** Sends a request without a signature. */
 export async function unsignedRequest(endpoint: string, wanted: Wanted): Promise<TextAnswer> {
   const { headers, ...request } = unsigned(endpoint, wanted)
