@@ -4,9 +4,7 @@ import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
-import type { StorageClass } from '../../src/api/context.js'
 import type { PluginHooks } from '../../src/api/hooks.js'
-import type { AnyOperation } from '../../src/api/operation.js'
 import type { Plugin } from '../../src/api/plugin.js'
 import type { Method, Resource } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
@@ -16,7 +14,6 @@ import { containPlugin } from '../../src/plugins/contain.js'
 import { startPlugins } from '../../src/plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
 import { createTable } from '../../src/plugins/table.js'
-import { Attempts } from '../../src/plugins/upstream/sign-in.js'
 import { s3Plugin } from '../../src/s3/index.js'
 import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -163,11 +160,6 @@ t.test('the key is configured, or made once in the data folder', async (t) => {
 
 const table = createTable([s3Plugin])
 
-/** Without the operations of sub-resources, so that what is not known stays what it is. */
-const plain = createTable([
-  { ...s3Plugin, operations: s3Plugin.operations.filter(({ on }) => !on.query?.length || on.method === 'POST') },
-])
-
 function select(method: Method, resource: Resource, query = '', headers: Record<string, string> = {}, path = '/') {
   return table.select({ method, resource, path, query: new Query(query), headers })
 }
@@ -181,58 +173,6 @@ function outcome(...request: Parameters<typeof select>): string {
     throw error
   }
 }
-
-t.test('selection: the most specific operation wins', async (t) => {
-  const cases: [string, ...Parameters<typeof select>][] = [
-    ['ListBuckets', 'GET', 'service'],
-    ['ListObjects', 'GET', 'bucket', 'prefix=a&delimiter=/&marker=b&max-keys=3&encoding-type=url'],
-    ['ListObjectsV2', 'GET', 'bucket', 'list-type=2&continuation-token=x&fetch-owner=true'],
-    ['ListObjectVersions', 'GET', 'bucket', 'versions'],
-    ['ListMultipartUploads', 'GET', 'bucket', 'uploads='],
-    ['GetBucketLocation', 'GET', 'bucket', 'location'],
-    ['GetBucketVersioning', 'GET', 'bucket', 'versioning'],
-    ['CreateBucket', 'PUT', 'bucket'],
-    ['DeleteBucket', 'DELETE', 'bucket'],
-    ['HeadBucket', 'HEAD', 'bucket'],
-    ['DeleteObjects', 'POST', 'bucket', 'delete'],
-    ['PutObject', 'PUT', 'object', 'x-id=PutObject'],
-    ['CopyObject', 'PUT', 'object', '', { 'x-amz-copy-source': '/b/k' }],
-    ['UploadPart', 'PUT', 'object', 'partNumber=1&uploadId=u'],
-    ['UploadPartCopy', 'PUT', 'object', 'partNumber=1&uploadId=u', { 'x-amz-copy-source': '/b/k' }],
-    ['CreateMultipartUpload', 'POST', 'object', 'uploads'],
-    ['CompleteMultipartUpload', 'POST', 'object', 'uploadId=u'],
-    ['AbortMultipartUpload', 'DELETE', 'object', 'uploadId=u'],
-    ['ListParts', 'GET', 'object', 'uploadId=u&max-parts=2'],
-    ['GetObject', 'GET', 'object', 'partNumber=1&versionId=null&response-content-type=a'],
-    ['Live', 'GET', 'service', '', {}, '/-/live'],
-  ]
-  for (const [name, ...request] of cases)
-    t.equal(outcome(...request), name, `${request[0]} ${request[1]} ?${request[2] ?? ''}`)
-})
-
-t.test('selection: a query key that no operation names is refused, whatever the method', async (t) => {
-  const refused: Parameters<typeof select>[] = [
-    ['PUT', 'object', 'retention'],
-    ['PUT', 'object', 'renameObject'],
-    ['PUT', 'object', 'legal-hold='],
-    ['PUT', 'object', 'foo=bar'],
-    ['PUT', 'object', 'x-deal='],
-    ['DELETE', 'object', 'torrent'],
-    ['DELETE', 'bucket', 'website'],
-    ['DELETE', 'bucket', 'policy'],
-    ['PUT', 'bucket', 'versioning'],
-    ['POST', 'bucket', 'surprise'],
-    ['GET', 'bucket', 'website'],
-    ['GET', 'bucket', 'versions&acl'],
-    ['GET', 'object', 'uploads=whatever'],
-    ['GET', 'object', 'torrent'],
-    ['HEAD', 'object', 'unknown'],
-  ]
-  for (const [method, resource, query] of refused) {
-    const head = { method, resource, path: '/', query: new Query(query ?? ''), headers: {} }
-    t.throws(() => plain.select(head), { code: 'NotImplemented' }, `${method} ${resource} ?${query}`)
-  }
-})
 
 t.test('selection: keys that cannot change the meaning are ignored', async (t) => {
   const presigned =
@@ -251,80 +191,6 @@ t.test('selection: no operation at all', async (t) => {
   t.equal(outcome('GET', 'service', '', {}, '/-/nowhere'), 'NoSuchKey', 'as of a bucket')
   t.equal(outcome('HEAD', 'service', '', {}, '/-/nowhere'), 'NoSuchKey')
   t.equal(outcome('PUT', 'service', '', {}, '/-/nowhere'), 'MethodNotAllowed')
-})
-
-const row = (name: string, on: AnyOperation['on']): AnyOperation =>
-  ({
-    name,
-    source: 'docs/x.md',
-    access: 'signed',
-    action: 'none',
-    on,
-    run: async () => ({ status: 200, headers: {} }),
-  }) as AnyOperation
-
-const plugin = (name: string, ...operations: AnyOperation[]): Plugin => ({ name, operations })
-
-t.test('table: what is honoured as x-amz-... alone is refused as x-cloud-..., and not passed over', async (t) => {
-  for (const name of [
-    'copy-source',
-    'copy-source-if-match',
-    'copy-source-range',
-    'meta-a',
-    'metadata-directive',
-    'storage-class',
-  ])
-    t.equal(outcome('PUT', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
-  for (const name of ['expected-bucket-owner', 'source-expected-bucket-owner'])
-    t.equal(outcome('GET', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
-  t.equal(
-    outcome('PUT', 'object', '', { 'x-cloud-date': '20130524T000000Z', 'x-cloud-trace-context': '1' }),
-    'PutObject',
-  )
-})
-
-t.test('table: two declarations of one route stop the start and name both owners', async (t) => {
-  const a = plugin('first', row('One', { method: 'GET', resource: 'object', query: ['x-a', 'x-b'] }))
-  const b = plugin('second', row('Two', { method: 'GET', resource: 'object', query: ['x-b', 'x-a'] }))
-  t.throws(() => createTable([a, b]), /"first" \(One\).*"second" \(Two\)/)
-  const c = plugin('first', row('One', { method: 'GET', resource: 'service', path: '/-/p/{A}' }))
-  const d = plugin('second', row('Two', { method: 'GET', resource: 'service', path: '/-/p/{B}' }))
-  t.throws(() => createTable([c, d]), /both answer/)
-})
-
-t.test('table: two equally specific operations for one request are refused', async (t) => {
-  const both = createTable([
-    plugin(
-      'p',
-      row('One', { method: 'GET', resource: 'object', query: ['a'] }),
-      row('Two', { method: 'GET', resource: 'object', query: ['b'] }),
-      row('Three', { method: 'GET', resource: 'object', query: ['x-p'] }),
-      row('Four', { method: 'GET', resource: 'object', query: ['x-p-more'] }),
-    ),
-  ])
-  const select = (query: string) =>
-    both.select({ method: 'GET', resource: 'object', path: '/b/k', query: new Query(query), headers: {} })
-  t.throws(() => select('a&b'), { code: 'InvalidArgument' })
-  t.throws(() => select('x-p&x-p-more'), { code: 'InvalidRequest' }, 'two of extensions')
-  t.throws(() => select('a&x-p-more'), { code: 'InvalidRequest' }, "one of S3's")
-})
-
-t.test('table: named segments of a path', async (t) => {
-  const paths = createTable([
-    plugin('p', row('Provider', { method: 'GET', resource: 'service', path: '/-/p/v1/providers/{MinerId}' })),
-  ])
-  const at = (path: string) =>
-    paths.select({ method: 'GET', resource: 'service', path, query: new Query(''), headers: {} })
-  t.same(at('/-/p/v1/providers/f0%2F1').params, { MinerId: 'f0/1' })
-  t.throws(() => at('/-/p/v1/providers'), { code: 'NoSuchKey' })
-  t.throws(() => at('/-/p/v1/providers/%ff'), { code: 'InvalidURI' })
-})
-
-t.test('every operation has a name of its own and a source', async (t) => {
-  const names = table.rows.map(({ operation }) => operation.name)
-  t.equal(new Set(names).size, names.length)
-  for (const { operation } of table.rows)
-    t.match(operation.source, /^(https:\/\/docs\.aws\.amazon\.com\/|docs\/)/, operation.name)
 })
 
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
@@ -547,41 +413,6 @@ t.test('a hook that throws, hangs or is no promise changes no answer', async (t)
   t.equal(await Body?.transformToString(), 'bytes')
 })
 
-t.test(
-  'callbacks of a storage class: InternalError by name, and a write that is admitted too late is dropped',
-  async (t) => {
-    const calls: string[] = []
-    let admitted: (write: unknown) => void = () => {}
-    const offered: StorageClass = {
-      name: 'COLD',
-      admit: () =>
-        new Promise((resolve) => {
-          admitted = resolve as never
-        }),
-      async transition() {
-        throw new Error('cannot')
-      },
-      async restore() {
-        throw new S3Error('RestoreAlreadyInProgress' as never, { message: 'twice', status: 409 } as never)
-      },
-    }
-    const contained = containPlugin(
-      { name: 'cold', operations: [], storageClasses: [offered] },
-      { pluginDeadlineMs: 50 },
-    )
-    const guarded = contained.storageClasses?.[0] as Required<StorageClass>
-    await t.rejects(guarded.transition({} as never), {
-      code: 'InternalError',
-      cause: { message: /"cold" failed/, cause: { message: 'cannot' } },
-    })
-    await t.rejects(guarded.restore({} as never, {} as never, {} as never), { code: 'RestoreAlreadyInProgress' })
-    await t.rejects(guarded.admit({} as never, {} as never), { code: 'InternalError' })
-    admitted({ archive: {}, stored: never, dropped: async () => void calls.push('dropped') })
-    await new Promise((resolve) => setImmediate(resolve))
-    t.same(calls, ['dropped'])
-  },
-)
-
 t.test('names for the virtual bucket that never come, or are none, are told by the plugin', async (t) => {
   const wrong: [members: unknown, logged: RegExp][] = [
     [never, /asyncIterator|not a function/],
@@ -656,24 +487,6 @@ t.test('start and stop: what fails names its plugin, and all that was begun is e
   t.same(calls, ['broken', 'fine'])
   await (await createProxy({ ...options, plugins: [fine] })).close()
   t.same(calls, ['broken', 'fine', 'fine'], 'a stop that fails keeps nothing open')
-})
-
-t.test('five failures make an access key wait, and no other', async (t) => {
-  let now = 0
-  const attempts = new Attempts(() => now)
-  const fail = () => attempts.run('a', () => Promise.reject(new Error('wrong')))
-  for (let i = 0; i < 4; i++) await t.rejects(fail(), { message: 'wrong' })
-  t.equal(await attempts.run('a', async () => 'in'), 'in', 'a success forgets the failures')
-  for (let i = 0; i < 5; i++) await t.rejects(fail(), { message: 'wrong' })
-  await t.rejects(fail(), { code: 'SlowDown', headers: { 'retry-after': '900' } })
-  await t.rejects(
-    attempts.run('a', async () => 'in'),
-    { code: 'SlowDown' },
-    'also with the right one',
-  )
-  t.equal(await attempts.run('b', async () => 'in'), 'in')
-  now += 15 * 60_000
-  t.equal(await attempts.run('a', async () => 'in'), 'in')
 })
 
 async function* records(states: readonly string[]) {

@@ -162,6 +162,7 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
     ['./forgot-on.js', /^the plugin "forgot-on": .*the call Do must declare in `on` which requests it answers/],
     ['./forgot-result.js', /the call Do must have a `result`, a schema of zod 4/],
     ['./forgot-answer.js', /the call Do must have answer\(\), or 'job' and order\(\)/],
+    ['./like-names.js', /The members MinerId and Miner_ID of a schema have the same name/],
     [{ use: './wants.js', options: {} }, /option url: is required \(string\)$/],
     [
       './forgot-access.js',

@@ -60,21 +60,3 @@ t.test('an SDK for S3', async (t) => {
   await client.send(new PutObjectCommand({ ...at('x'), Body: '{"MinerId":"f01"}' }))
   await t.rejects(client.send(new PutObjectCommand({ ...at('x'), Body: '{"Other":1}' })), { name: 'InvalidArgument' })
 })
-
-t.test('the model of one plugin', async (t) => {
-  const { endpoint } = await start(t)
-  const one = await signedRequest(endpoint, owner, {
-    method: 'GET',
-    path: '/-/aws-model.json',
-    query: { plugin: 'test' },
-  })
-  t.same(Object.keys(JSON.parse(one.body).operations).sort(), [
-    ...['CreateThing', 'GetThing', 'ListBucketThings', 'ListThings', 'QuoteThing', 'ReplaceThing'],
-  ])
-  const none = await signedRequest(endpoint, owner, {
-    method: 'GET',
-    path: '/-/aws-model.json',
-    query: { plugin: 'absent' },
-  })
-  t.match(JSON.parse(none.body), { Code: 'InvalidArgument', Details: { ArgumentName: 'plugin' } })
-})

@@ -40,6 +40,7 @@ export function examplePlugin(asked: unknown[] = []): Plugin {
     }),
     result: z.object({ Thing: z.array(thing) }),
     pages: 'Thing',
+    csv: { list: 'Thing' },
     async answer({ query, page }) {
       asked.push(query)
       const found = things.filter(({ Size }) => Size >= (query['min-size'] ?? 0))

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { Context, JobKind, RunningJob } from '../../../src/api/context.js'
 import type { Job, NewJob } from '../../../src/api/jobs.js'
@@ -10,10 +9,8 @@ import { type JobsOptions, type OwnJobs, openJobs } from '../../../src/plugins/j
 import { timeOfUlid, ulids } from '../../../src/plugins/jobs/record.js'
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { keptLog } from '../../support/server/kept-log.js'
+import { keptLog, type LogLine } from '../../support/server/kept-log.js'
 import { until } from '../../support/waiting.js'
-
-const log = pino({ level: 'silent' })
 
 // Jobs only hand the context on.
 const contextOf = async ({ accessKeyId }: Pick<Job, 'accessKeyId'>) =>
@@ -22,14 +19,25 @@ const contextOf = async ({ accessKeyId }: Pick<Job, 'accessKeyId'>) =>
 interface Running {
   readonly jobs: OwnJobs
   readonly state: State
+  readonly lines: LogLine[]
   stop(): Promise<void>
 }
 
 type AnyKind = JobKind<never, unknown>
 
-async function open(t: Test, data: string, kinds: unknown[], options: Partial<JobsOptions> = {}): Promise<Running> {
+/** Jobs of these kinds. Those of a shared state may be run by other servers, too. */
+async function open(
+  t: Test,
+  data: string,
+  kinds: unknown[],
+  { shared = false, ...options }: Partial<JobsOptions> & { readonly shared?: boolean } = {},
+): Promise<Running> {
+  const { log, lines } = keptLog()
   const state = await openState({ data, log })
-  const jobs = await openJobs({ state, log, contextOf, ...options })
+  const { locks, requireIntact, raiseMark } = state
+  const seen = { shared, records: state.records.bind(state), locks, requireIntact, raiseMark }
+  const attendance = { graceMs: 50, silenceMs: 3_600_000 }
+  const jobs = await openJobs({ state: seen, log, contextOf, attendance, ...options })
   for (const kind of kinds) jobs.register(kind as AnyKind)
   jobs.start()
   let stopped: Promise<void> | undefined
@@ -38,7 +46,7 @@ async function open(t: Test, data: string, kinds: unknown[], options: Partial<Jo
     return stopped
   }
   t.teardown(stop)
-  return { jobs, state, stop }
+  return { jobs, state, lines, stop }
 }
 
 const asked = (more: Partial<NewJob<unknown>> = {}): NewJob<unknown> => ({
@@ -109,47 +117,37 @@ t.test('a job fails with what it throws', async (t) => {
   t.match(gone, { status: 'Failed', failure: { code: 'AccessDenied' } })
 })
 
-t.test('tokens', async (t) => {
-  const data = temporaryFolder(t)
-  let runs = 0
-  const kind: JobKind<unknown, unknown> = { name: 'test:Work', run: async () => ++runs }
-  const first = await open(t, data, [kind])
-  const wanted = asked({ token: 'one', requestHash: 'h' })
-  const made = await Promise.all([1, 2, 3].map(() => first.jobs.create(wanted)))
-  t.equal(new Set(made.map(({ id }) => id)).size, 1, 'one job')
-  const [job] = made as [Job]
-  await settled(first.jobs, job)
-  await first.stop()
-  const { jobs } = await open(t, data, [kind])
-  t.match(await jobs.create(wanted), { id: job.id, status: 'Complete', result: 1 }, 'also after a restart')
-  await t.rejects(jobs.create({ ...wanted, requestHash: 'other' }), {
-    code: 'IdempotencyParameterMismatch',
-    fields: { JobId: job.id },
-  })
-  const other = await jobs.create({ ...wanted, accessKeyId: 'somebody else' })
-  t.not(other.id, job.id, 'the token of another identity is another')
-  await settled(jobs, other)
-  t.equal(runs, 2)
-})
-
-t.test('repeats without a token', async (t) => {
+t.test('tokens, and repeats without one', async (t) => {
   let now = 1_000_000
+  let runs = 0
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',
     async run({ input }) {
       if (input === 'bad') throw new S3Error('NoSuchKey')
+      return ++runs
     },
   }
-  const { jobs } = await open(t, temporaryFolder(t), [kind], { now: () => now })
-  const wanted = asked({ requestHash: 'h', refuseRepeatsWithin: 60_000 })
-  const first = await jobs.create(wanted)
-  await t.rejects(jobs.create(wanted), { code: 'DuplicateRequest', fields: { JobId: first.id } })
-  t.ok(await jobs.create({ ...wanted, requestHash: 'other' }))
-  t.ok(await jobs.create({ ...wanted, refuseRepeatsWithin: 0 }), 'unless it is forced')
-  t.ok(await jobs.create({ ...wanted, token: 't' }), 'or has a token')
-  await t.rejects(jobs.create(wanted), { code: 'DuplicateRequest' }, 'which does not let the next one pass without')
+  const data = temporaryFolder(t)
+  const first = await open(t, data, [kind], { now: () => now })
+  const wanted = asked({ token: 'one', requestHash: 'h' })
+  const [job, ...same] = (await Promise.all([1, 2, 3].map(() => first.jobs.create(wanted)))) as [Job, ...Job[]]
+  for (const { id } of same) t.equal(id, job.id, 'one job')
+  await settled(first.jobs, job)
+  await first.stop()
+  const { jobs } = await open(t, data, [kind], { now: () => now })
+  t.match(await jobs.create(wanted), { id: job.id, status: 'Complete', result: 1 }, 'also after a restart')
+  const mismatch = { code: 'IdempotencyParameterMismatch', fields: { JobId: job.id } }
+  await t.rejects(jobs.create({ ...wanted, requestHash: 'other' }), mismatch)
+  const other = await jobs.create({ ...wanted, accessKeyId: 'somebody else' })
+  t.not(other.id, job.id, 'the token of another identity is another')
+
+  const repeated = asked({ requestHash: 'r', refuseRepeatsWithin: 60_000 })
+  const { id } = await jobs.create(repeated)
+  await t.rejects(jobs.create(repeated), { code: 'DuplicateRequest', fields: { JobId: id } })
+  t.ok(await jobs.create({ ...repeated, refuseRepeatsWithin: 0 }), 'unless it is forced')
+  await t.rejects(jobs.create(repeated), { code: 'DuplicateRequest' }, 'which does not let the next one pass')
   now += 60_000
-  t.ok(await jobs.create(wanted))
+  t.ok(await jobs.create(repeated))
   const bad = asked({ input: 'bad', requestHash: 'bad', refuseRepeatsWithin: 60_000 })
   await settled(jobs, await jobs.create(bad))
   t.ok(await jobs.create(bad), 'what failed may be tried again')
@@ -261,35 +259,6 @@ t.test('what becomes of a job that committed', async (t) => {
   t.same(asks.sort(), [lost.id, bug.id].sort())
 })
 
-t.test('an unknown job is settled by hand, or run again', async (t) => {
-  let runs = 0
-  const kind: JobKind<unknown, unknown> = {
-    name: 'test:Work',
-    async run(job) {
-      await job.commit()
-      if (++runs < 4) throw new OutcomeUnknown('lost')
-      return 'at last'
-    },
-  }
-  const { jobs } = await open(t, temporaryFolder(t), [kind])
-  const unknown = async () => {
-    const { id } = await jobs.create(asked())
-    await until('it is unknown', async () => (await jobs.get(id))?.status === 'Unknown')
-    return id
-  }
-  const [one, two, three] = [await unknown(), await unknown(), await unknown()]
-  t.match(await jobs.resolve(one, { result: { DealCid: 'c' } }), { status: 'Complete', result: { DealCid: 'c' } })
-  await t.rejects(jobs.resolve(one, { result: 1 }), { code: 'InvalidRequest' })
-  t.match(await jobs.resolve(two, { failure: { code: 'X', message: 'm' } }), {
-    status: 'Failed',
-    failure: { code: 'X' },
-  })
-  t.match(await jobs.retry(three), { status: 'New' })
-  t.match(await jobs.wait(three, 60_000), { status: 'Complete', result: 'at last' })
-  await t.rejects(jobs.retry(three), { code: 'InvalidRequest' })
-  await t.rejects(jobs.retry('j-none'), { code: 'NoSuchJob' })
-})
-
 t.test('a request with the same signature settles, runs or cancels a job once, also after a restart', async (t) => {
   let runs = 0
   const kind: JobKind<unknown, unknown> = {
@@ -333,26 +302,6 @@ t.test('a request with the same signature settles, runs or cancels a job once, a
   t.equal(codes.at(0), 'InvalidRequest')
   t.equal(codes.at(-1), 'SlowDown', 'the record of a job does not grow without bound')
   t.equal(runs, 3)
-})
-
-t.test('not done: it runs again', async (t) => {
-  const data = temporaryFolder(t)
-  let runs = 0
-  const kind: JobKind<unknown, unknown> = {
-    name: 'test:Work',
-    async run(job) {
-      await job.commit()
-      if (++runs === 1) throw new OutcomeUnknown('lost')
-      return runs
-    },
-    reconcile: async () => 'not-done',
-  }
-  const first = await open(t, data, [kind])
-  const job = await first.jobs.create(asked())
-  await until('it is unknown', async () => (await first.jobs.get(job.id))?.status === 'Unknown')
-  await first.stop()
-  const { jobs } = await open(t, data, [kind])
-  t.match(await settled(jobs, job), { status: 'Complete', result: 2 })
 })
 
 t.test('cancelled', async (t) => {
@@ -434,21 +383,6 @@ t.test('a shutdown tells running jobs, which go on after the restart', async (t)
   await t.rejects(first.jobs.create(asked()), { code: 'ServiceUnavailable' })
   const { jobs } = await open(t, data, [kind])
   t.match(await settled(jobs, job), { status: 'Complete', result: 'Half' })
-})
-
-t.test('waiting ends with time and signal', async (t) => {
-  const kind: JobKind<unknown, unknown> = {
-    name: 'test:Work',
-    run: (job) => new Promise((_, reject) => job.signal.addEventListener('abort', () => reject(new Error('ended')))),
-  }
-  const { jobs } = await open(t, temporaryFolder(t), [kind])
-  const { id } = await jobs.create(asked())
-  t.match(await jobs.wait(id, 20), { id })
-  const leaving = new AbortController()
-  const waiting = jobs.wait(id, 600_000, leaving.signal)
-  leaving.abort()
-  t.match(await waiting, { id })
-  t.match(await jobs.wait(id, 600_000, leaving.signal), { id }, 'also one that has fired')
 })
 
 t.test('listed newest first, and removed when they are old', async (t) => {
@@ -534,43 +468,6 @@ t.test('ids', (t) => {
 
 const never = () => new Promise<never>(() => {})
 
-async function openScripted(
-  t: Test,
-  kind: JobKind<never, unknown>,
-  {
-    shared = false,
-    data = temporaryFolder(t),
-    ...options
-  }: Partial<JobsOptions> & { shared?: boolean; data?: string } = {},
-) {
-  const { log, lines } = keptLog()
-  const opened = await openState({ data, log })
-  const { records, locks } = opened
-  const state = {
-    shared,
-    records: records.bind(opened),
-    locks,
-    requireIntact: opened.requireIntact,
-    raiseMark: opened.raiseMark,
-  }
-  const contextOf = async () => ({}) as Context
-  const jobs = await openJobs({ state, log, contextOf, attendance: { graceMs: 50, silenceMs: 3_600_000 }, ...options })
-  jobs.register(kind)
-  jobs.start()
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= jobs.stop().then(() => opened.close())
-    return stopped
-  }
-  t.teardown(stop)
-  return { jobs, lines, stop, data }
-}
-
-const askedFor = (input: string, more: Partial<NewJob<string>> = {}): NewJob<string> => ({
-  ...{ kind: 'test:Work', resource: '/b/k', accessKeyId: 'me', input },
-  ...more,
-})
-
 t.test('a run that does not end when it is cancelled gives its place up, and counts for nothing', async (t) => {
   let running: RunningJob<string> | undefined
   let end: (result: string) => void = () => {}
@@ -585,9 +482,9 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
       })
     },
   }
-  const { jobs, lines } = await openScripted(t, kind)
-  const hanging = await jobs.create(askedFor('hangs'))
-  const next = await jobs.create(askedFor('quick'))
+  const { jobs, lines } = await open(t, temporaryFolder(t), [kind])
+  const hanging = await jobs.create(asked({ input: 'hangs' }))
+  const next = await jobs.create(asked({ input: 'quick' }))
   await until('it runs', () => running !== undefined)
   await jobs.cancel(hanging.id)
   t.match(await jobs.wait(hanging.id, 60_000), { status: 'Cancelled' })
@@ -604,34 +501,6 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
   end('too late')
   await sleep(10)
   t.match(await jobs.get(hanging.id), { status: 'Complete', result: 'ran' })
-})
-
-t.test('a run that says nothing is logged, and goes on', async (t) => {
-  let end = () => {}
-  const kind: JobKind<string, unknown> = {
-    name: 'test:Work',
-    async run() {
-      await new Promise<void>((resolve) => {
-        end = resolve
-      })
-      return 'done'
-    },
-  }
-  const { jobs, lines } = await openScripted(t, kind, { attendance: { graceMs: 50, silenceMs: 20 } })
-  const { id } = await jobs.create(askedFor('long'))
-  const told = () => lines.filter(({ msg }) => msg.includes('not reported for a long time'))
-  await until('it is logged again', () => told().length >= 3)
-  const [first, second, third] = told()
-  t.match(first, { level: 40, job: id, operation: 'test:Work' })
-  for (const [line, least] of [
-    [first, 20],
-    [second, 40],
-    [third, 80],
-  ] as const)
-    t.ok(Number(line?.silentMs) >= least, 'ever less often')
-  t.match(await jobs.get(id), { status: 'Active' })
-  end()
-  t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'done' })
 })
 
 t.test('a settling callback that answers nothing is called again', async (t) => {
@@ -655,41 +524,25 @@ t.test('a settling callback that answers nothing is called again', async (t) => 
   }
   let jump = 0
   const options = { attendance: { graceMs: 20, silenceMs: 50 }, now: () => Date.now() + jump }
-  const first = await openScripted(t, kind, options)
-  const { id } = await first.jobs.create(askedFor('sends'))
+  const data = temporaryFolder(t)
+  const first = await open(t, data, [kind], options)
+  const { id } = await first.jobs.create(asked({ input: 'sends' }))
   await until('it is unknown', async () => (await first.jobs.get(id))?.status === 'Unknown')
   await first.stop()
   jump += 60_000
-  const second = await openScripted(t, kind, { ...options, data: first.data })
+  const second = await open(t, data, [kind], options)
   await until('the one that hangs is given up', () => second.lines.some(({ msg }) => msg.includes('is abandoned')))
   t.match(signals, [{ aborted: true }])
   t.match(await second.jobs.get(id), { status: 'Unknown' })
   await second.stop()
-  const third = await openScripted(t, kind, { ...options, data: first.data })
+  const third = await open(t, data, [kind], options)
   t.match(await third.jobs.wait(id, 60_000), { status: 'Complete', result: 'found' })
 
   asks = 0
-  const held = await third.jobs.create(askedFor('held', { held: true }))
+  const held = await third.jobs.create(asked({ input: 'held', held: true }))
   await third.jobs.leave(held.id)
   t.match(await third.jobs.wait(held.id, 60_000), { status: 'Complete', result: 'begun' })
   t.equal(asks, 2)
-})
-
-t.test('a held job that is left is begun or forgotten without a restart', async (t) => {
-  const decisions: ('release' | 'drop')[] = ['release', 'drop']
-  const kind: JobKind<string, unknown> = {
-    name: 'test:Work',
-    run: async ({ input }) => input,
-    held: async () => decisions.shift() ?? 'drop',
-  }
-  const { jobs } = await openScripted(t, kind)
-  const begins = await jobs.create(askedFor('begins', { held: true }))
-  await jobs.leave(begins.id)
-  t.match(await jobs.wait(begins.id, 60_000), { status: 'Complete', result: 'begins' })
-  const forgotten = await jobs.create(askedFor('forgotten', { held: true }))
-  await jobs.leave(forgotten.id)
-  await until('it is forgotten', async () => !(await jobs.get(forgotten.id)))
-  await jobs.leave('j-none')
 })
 
 t.test('one that was put off is cancelled at once, also where another server may be at it', async (t) => {
@@ -699,8 +552,8 @@ t.test('one that was put off is cancelled at once, also where another server may
       throw new Retry(3_600_000, 'Waiting')
     },
   }
-  const { jobs } = await openScripted(t, kind, { shared: true })
-  const { id } = await jobs.create(askedFor('waits'))
+  const { jobs } = await open(t, temporaryFolder(t), [kind], { shared: true })
+  const { id } = await jobs.create(asked({ input: 'waits' }))
   await until('it waits', async () => (await jobs.get(id))?.progress.phase === 'Waiting')
   await jobs.cancel(id)
   t.match(await jobs.wait(id, 60_000), { status: 'Cancelled' })
@@ -722,8 +575,8 @@ t.test('what a run throws that has lost its job says nothing of it', async (t) =
       throw new S3Error('NoSuchKey')
     },
   }
-  const { jobs } = await openScripted(t, kind, { shared: true })
-  const { id } = await jobs.create(askedFor('lost'))
+  const { jobs } = await open(t, temporaryFolder(t), [kind], { shared: true })
+  const { id } = await jobs.create(asked({ input: 'lost' }))
   await until('it ran', () => runs > 0)
   t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'by whoever has it' })
 })
