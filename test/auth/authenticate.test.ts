@@ -86,25 +86,6 @@ t.test("AWS's published examples are let in", async (t) => {
     payload: { kind: 'signed', sha256: EMPTY_SHA256 },
   })
 
-  const put = requestHead({
-    method: 'PUT',
-    target: '/test$file.text',
-    headers: [
-      host,
-      ['Date', 'Fri, 24 May 2013 00:00:00 GMT'],
-      ['x-amz-date', example.timestamp],
-      ['x-amz-storage-class', 'REDUCED_REDUNDANCY'],
-      ['x-amz-content-sha256', '44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072'],
-      [
-        'Authorization',
-        auth(
-          'SignedHeaders=date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class,Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd',
-        ),
-      ],
-    ],
-  })
-  t.ok(await authenticator()(put))
-
   const presigned =
     '/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request' +
     '&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host' +
@@ -228,12 +209,6 @@ t.test('what clients send in other spellings is still verified', async (t) => {
   })
 })
 
-t.test('a path prefix that a proxy took off', async (t) => {
-  const signed = requestHead({ ...signHead({ ...get, target: '/s3/bucket/key' }), target: '/bucket/key' })
-  t.equal((await refusal(authenticator()(signed))).code, 'SignatureDoesNotMatch')
-  t.ok(await authenticator(example.time, ['/other', '/s3'])(signed))
-})
-
 t.test('Date stands in for x-amz-date', async (t) => {
   const parts = signHead({ ...get, headers: [host, ['Date', 'Fri, 24 May 2013 00:00:00 GMT']] })
   t.ok(await authenticator()(requestHead(parts)), 'beside it')
@@ -254,6 +229,7 @@ t.test('Date stands in for x-amz-date', async (t) => {
   t.match(ofMail.fields.StringToSign, /\n20130524T000000Z\n/)
 })
 
+// s3/malformed/signatures has more, over HTTP.
 t.test('faults of the Authorization header', async (t) => {
   const M = 'AuthorizationHeaderMalformed'
   const all = authorization(signHead(get))
@@ -261,27 +237,16 @@ t.test('faults of the Authorization header', async (t) => {
   await refused(t, 'ECDSA', 'UnsupportedSignature', edited('AWS4-HMAC-SHA256', 'AWS4-ECDSA-P256-SHA256'), {
     says: /AWS4-ECDSA-P256-SHA256/,
   })
-  await refused(t, 'Bearer', 'InvalidArgument', other('Bearer abc'))
-  await refused(t, 'empty', 'InvalidArgument', other(''))
   await refused(t, 'algorithm alone', M, other('AWS4-HMAC-SHA256'))
   await refused(t, 'algorithm run together', 'UnsupportedSignature', other(all.replace(' ', '')))
   await refused(t, 'no =', M, edited(/Signature=.*/, 'Signature'))
-  await refused(t, 'unknown component', M, edited('Signature=', 'Sig='))
-  await refused(t, 'component twice', M, edited(/$/, ', Signature=a'), { says: /twice/ })
   await refused(t, 'trailing comma', M, edited(/$/, ','))
-  await refused(t, 'no credential', M, edited(/Credential=[^,]*, /, ''), { says: /Credential is missing/ })
-  await refused(t, 'no signed headers', M, edited(/SignedHeaders=[^,]*, /, ''), { says: /SignedHeaders is missing/ })
-  await refused(t, 'no signature', M, edited(/, Signature=.*/, ''), { says: /Signature is missing/ })
   await refused(t, 'empty signature', M, edited(/Signature=.*/, 'Signature='), { says: /Signature is missing/ })
-  await refused(t, 'credential too short', M, edited('/aws4_request', ''))
   await refused(t, 'no access key', M, edited(example.accessKeyId, ''))
   await refused(t, 'credential date malformed', M, edited('/20130524/', '/2013-05-24/'))
   await refused(t, 'host not signed', M, edited('=host;', '='), { says: /host/ })
   await refused(t, 'empty name signed', M, edited('=host;', '=host;;'))
   await refused(t, 'name signed twice', M, edited('=host;', '=host;host;'))
-  await refused(t, 'terminal', M, edited('aws4_request', 'aws5_request'), { says: /aws4_request/ })
-  await refused(t, 'service', M, signHead(get, { service: 'ec2' }), { says: /service s3/ })
-  await refused(t, 'date of the day before', M, signHead(get, { date: '20130523' }), { says: /20130523/ })
   const region = await refused(t, 'region', M, signHead(get, { region: 'eu-west-1' }), {
     says: /"eu-west-1".*"us-east-1"/,
   })
@@ -488,27 +453,11 @@ t.test('a secret that changes takes effect at once', async (t) => {
 
 t.test('fixed credentials', async (t) => {
   t.equal(credentials('constructor'), undefined)
-  const { accessKeyId, secretAccessKey } = example
-  t.match(credentials(example.accessKeyId), { accessKeyId, secretAccessKey })
-  const rejects: [string, string, string][] = [
-    ['ab', 'secret-enough', 'too short'],
-    ['a b c', 'secret-enough', 'space'],
-    ['abc,d', 'secret-enough', 'comma'],
-    ['abc', 'short', 'secret too short'],
-    ['abc', 'secret with space', 'space in the secret'],
-  ]
-  for (const [accessKeyId, secretAccessKey, name] of rejects) {
-    t.throws(() => staticCredentials([{ accessKeyId, secretAccessKey }]), /access key/, name)
-  }
+  for (const [accessKeyId, secretAccessKey] of [
+    ['ab', 'secret-enough'],
+    ['abc,d', 'secret-enough'],
+    ['abc', 'secret with space'],
+  ] as const)
+    t.throws(() => staticCredentials([{ accessKeyId, secretAccessKey }]), /^(?!.*secret with).*access key/)
   t.throws(() => staticCredentials([example, example]), /twice/)
-  t.equal(
-    await (async () => {
-      try {
-        staticCredentials([{ accessKeyId: 'abc', secretAccessKey: 'tell no one' }])
-      } catch (error) {
-        return String(error).includes('tell no one')
-      }
-    })(),
-    false,
-  )
 })

@@ -7,29 +7,9 @@ import { createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/identities/credentials.js'
 import { type HeadOptions, requestHead } from '../support/sign/request-head.js'
 import { example } from '../support/sign/sign-head.js'
+import { Sha256 } from '../support/sign/signed-request.js'
 
 /** Requests that another implementation of SigV4 has signed are let in, and with one bit changed they are not. */
-
-class Sha256 {
-  readonly #hash
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash =
-      secret === undefined
-        ? createHash('sha256')
-        : createHmac('sha256', typeof secret === 'string' ? secret : toBuffer(secret))
-  }
-  update(data: string | ArrayBuffer | ArrayBufferView): void {
-    this.#hash.update(typeof data === 'string' ? data : toBuffer(data))
-  }
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest()
-  }
-  reset(): void {}
-}
-
-function toBuffer(data: ArrayBuffer | ArrayBufferView): Buffer {
-  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data)
-}
 
 const signerOptions = { credentials: example, region: 'us-east-1', service: 's3', sha256: Sha256, uriEscapePath: false }
 const signingDate = new Date(example.time)

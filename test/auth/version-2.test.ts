@@ -39,23 +39,6 @@ const published: [signature: string, parts: HeadOptions, hostBucket?: string][] 
     'awsexamplebucket1',
   ],
   [
-    'bWq2s1WEIj+Ydj0vQ697zp+IXMU=',
-    { target: '/johnsmith/photos/puppy.jpg', headers: [['Date', 'Tue, 27 Mar 2007 19:36:42 +0000']] },
-  ],
-  [
-    'iqRzw+ileNPu1fhspnRs8nOjjIA=',
-    {
-      method: 'PUT',
-      target: '/photos/puppy.jpg',
-      headers: [
-        ['Content-Type', 'image/jpeg'],
-        ['Content-Length', '94328'],
-        ['Date', 'Tue, 27 Mar 2007 21:15:45 +0000'],
-      ],
-    },
-    'awsexamplebucket1',
-  ],
-  [
     'htDYFYduRNen8P9ZfE/s9SuKy0U=',
     {
       target: '/?prefix=photos&max-keys=50&marker=puppy',
@@ -92,14 +75,6 @@ const published: [signature: string, parts: HeadOptions, hostBucket?: string][] 
       ],
     },
     'static.johnsmith.net',
-  ],
-  ['qGdzdERIC03wnaRNKh6OqZehG9s=', { target: '/', headers: [['Date', 'Wed, 28 Mar 2007 01:29:59 +0000']] }],
-  [
-    'DNEZGsoieTZ92F3bUfSPQcbGmlM=',
-    {
-      target: '/dictionary/fran%C3%A7ais/pr%c3%a9f%c3%a8re',
-      headers: [['Date', 'Wed, 28 Mar 2007 01:49:49 +0000']],
-    },
   ],
 ]
 
@@ -209,16 +184,11 @@ t.test('the header', async (t) => {
   const chunked = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'
   const cases: [what: string, code: string, parts: HeadOptions, now?: number][] = [
     ['no key', 'InvalidArgument', signed('AWS')],
-    ['no colon', 'InvalidArgument', signed('AWS HAHAHA')],
     ['no signature', 'InvalidArgument', signed('AWS AKID:')],
     ['no key id', 'InvalidArgument', signed('AWS :c2ln')],
     ['two values', 'InvalidArgument', signed('AWS AKID:a b')],
     ['an unknown key id', 'InvalidAccessKeyId', signed('AWS AKID:c2ln')],
     ['a wrong signature', 'SignatureDoesNotMatch', signed(`AWS ${example.accessKeyId}:c2ln`)],
-    ['an unreadable date', 'AccessDenied', signed(`AWS ${example.accessKeyId}:c2ln`, 'Bad Date')],
-    ['no date', 'AccessDenied', signed(`AWS ${example.accessKeyId}:c2ln`, '')],
-    ['before 1970', 'AccessDenied', signed(`AWS ${example.accessKeyId}:c2ln`, 'Tue, 07 Jul 1950 21:53:04 GMT')],
-    ['far ahead', 'RequestTimeTooSkewed', signed(`AWS ${example.accessKeyId}:c2ln`, 'Tue, 07 Jul 9999 21:53:04 GMT')],
     ['too late', 'RequestTimeTooSkewed', plain, NOW + 15 * MINUTE + 1],
     ['too early', 'RequestTimeTooSkewed', plain, NOW - 15 * MINUTE - 1],
     ['another key', 'SignatureDoesNotMatch', { ...plain, target: '/b/k2' }],
@@ -345,8 +315,6 @@ t.test('links', async (t) => {
     ['a parameter that is not covered', 'AuthorizationQueryParametersError', { target: `${plain}&prefix=a` }],
     ['the other brand in the query', 'AuthorizationQueryParametersError', { target: `${plain}&x-cloud-date=a` }],
     ['two of a kind', 'AuthorizationQueryParametersError', { target: `${plain}&Expires=9975139620` }],
-    ['no Expires', 'AccessDenied', { target: plain.replace(/&Expires.*/, '') }],
-    ['no Signature', 'AccessDenied', { target: plain.replace(/Signature=[^&]*&/, '') }],
     ['Expires that is no time', 'AccessDenied', { target: `${plain}x` }],
     ['after its time', 'AccessDenied', { target: plain }, NOW + 60_000],
     ['more than a week ahead', 'AuthorizationQueryParametersError', { target: late }],

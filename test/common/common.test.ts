@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { appendFileSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,7 +19,7 @@ import { CleanupStack } from '../../src/common/cleanup-stack.js'
 import { LineFile } from '../../src/common/files/line-file.js'
 import { redact } from '../../src/common/log.js'
 import { Metrics } from '../../src/common/metrics.js'
-import { aggregate, render } from '../../src/common/render-metrics.js'
+import { render } from '../../src/common/render-metrics.js'
 import { PeriodicTask, xmlTime } from '../../src/common/time.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { until } from '../support/waiting.js'
@@ -43,25 +42,6 @@ t.test('closers run once, in reverse order, also after one that fails', async (t
   t.equal(closed.length, 3)
 })
 
-t.test('two calls that overlap keep the order, and both wait for the end', async (t) => {
-  const closed: string[] = []
-  const cleanup = new CleanupStack()
-  cleanup.defer(async () => void closed.push('first'))
-  let release = () => {}
-  cleanup.defer(async () => {
-    await new Promise<void>((resolve) => {
-      release = resolve
-    })
-    closed.push('second')
-  })
-  const calls = [cleanup.close(), cleanup.close()].map((call) => call.then(() => closed.push('resolved')))
-  await new Promise((resolve) => setImmediate(resolve))
-  t.same(closed, [])
-  release()
-  await Promise.all(calls)
-  t.same(closed, ['second', 'first', 'resolved', 'resolved'])
-})
-
 t.test('runs now and again and again, also after a failure, until it is stopped', async (t) => {
   let runs = 0
   const errors: unknown[] = []
@@ -80,33 +60,6 @@ t.test('runs now and again and again, also after a failure, until it is stopped'
   const after = runs
   await delay(20)
   t.equal(runs, after)
-})
-
-t.test('a run that is under way is joined, and stopping waits for it', async (t) => {
-  let runs = 0
-  let end = (): void => {}
-  const task = new PeriodicTask(
-    () => {
-      runs++
-      return new Promise<void>((resolve) => {
-        end = resolve
-      })
-    },
-    (error) => t.fail(String(error)),
-  )
-  task.start(1)
-  const joined = task.run()
-  await delay(20)
-  t.equal(runs, 1, 'the interval starts no second run beside it')
-  let stopped = false
-  const stopping = task.stop().then(() => {
-    stopped = true
-  })
-  await delay(5)
-  t.notOk(stopped)
-  end()
-  await Promise.all([joined, stopping])
-  t.equal(runs, 1)
 })
 
 t.test('secrets of a query are replaced, however their names are written', async (t) => {
@@ -160,21 +113,6 @@ t.test('check values of the CRC catalogue and of FIPS 180', async (t) => {
   )
 })
 
-t.test('check values of RFC 1321, FIPS 180 and of the xxHash library', async (t) => {
-  const abc = Buffer.from('abc')
-  t.equal(hex(checksumOf('MD5', abc)), '900150983cd24fb0d6963f7d28e17f72')
-  t.equal(
-    hex(checksumOf('SHA512', abc)),
-    'ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f',
-  )
-  t.equal(hex(checksumOf('XXHASH64', abc)), '44bc2cf5ad770999')
-  t.equal(hex(checksumOf('XXHASH3', abc)), '78af5f94892f3950')
-  t.equal(hex(checksumOf('XXHASH128', abc)), '06b05ab6733a618578af5f94892f3950')
-  t.equal(hex(checksumOf('XXHASH64')), 'ef46db3751d8e999')
-  t.equal(hex(checksumOf('XXHASH3')), '2d06800538d394c2')
-  t.equal(hex(checksumOf('XXHASH128')), '99aa06d3014798d86001c324468d497f')
-})
-
 t.test('checksums that are computed at the same time do not mix', async (t) => {
   for (const algorithm of checksumAlgorithms) {
     const [a, b] = [createChecksum(algorithm), createChecksum(algorithm)]
@@ -191,13 +129,6 @@ t.test('vectors of the NVM Command Set Specification', async (t) => {
   // Figure "64b CRC Test Cases for a 4 KiB Logical Block".
   t.equal(hex(checksumOf('CRC64NVME', Buffer.alloc(4096))), '6482d367eb22b64e')
   t.equal(hex(checksumOf('CRC64NVME', Buffer.alloc(4096, 0xff))), 'c0ddba7302eca3ac')
-})
-
-t.test('the checksums of nothing', async (t) => {
-  t.equal(checksumOf('CRC32'), 'AAAAAA==')
-  t.equal(checksumOf('CRC32C'), 'AAAAAA==')
-  t.equal(checksumOf('CRC64NVME'), 'AAAAAAAAAAA=')
-  t.equal(checksumOf('SHA1'), createHash('sha1').digest('base64'))
 })
 
 const bytes = fc.uint8Array({ maxLength: 200 })
@@ -249,39 +180,6 @@ t.test('names and values', async (t) => {
   for (const bad of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '!AAAAA==', 'AAAAAAAAAAA=', ' AAAAAA==']) {
     t.notOk(isChecksumValue('CRC32', bad), JSON.stringify(bad))
   }
-})
-
-t.test('lines are appended whole, in their order, also by two writers', async (t) => {
-  const path = join(temporaryFolder(t), 'lines')
-  const files = [await LineFile.open({ path }), await LineFile.open({ path, durable: true })]
-  const long = 'x'.repeat(3000)
-  await Promise.all(
-    files.flatMap((file, n) => Array.from({ length: 300 }, (_, line) => file.write(`${n} ${line} ${long}`))),
-  )
-  for (const file of files) await file.close()
-  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
-  t.equal(lines.length, 600)
-  for (const n of [0, 1]) {
-    const own = lines.filter((line) => line.startsWith(`${n} `))
-    t.same(
-      own,
-      Array.from({ length: 300 }, (_, line) => `${n} ${line} ${long}`),
-    )
-  }
-  t.equal(statSync(path).mode & 0o777, 0o600)
-})
-
-t.test('after a rotation, lines go to the new file, and none is lost', async (t) => {
-  const path = join(temporaryFolder(t), 'lines')
-  const file = await LineFile.open({ path })
-  const first = file.write('1')
-  renameSync(path, `${path}.1`)
-  const reopened = file.reopen()
-  await Promise.all([first, reopened, file.write('2')])
-  await file.write('3')
-  await file.close()
-  t.equal(readFileSync(`${path}.1`, 'utf8') + readFileSync(path, 'utf8'), '1\n2\n3\n')
-  t.match(readFileSync(path, 'utf8'), /3\n$/)
 })
 
 t.test('lines that a slow disk does not take in time are refused, and the others are written', async (t) => {
@@ -360,33 +258,4 @@ t.test('labels are escaped, and their number is bounded', async (t) => {
   t.equal(body.trimEnd().split('\n').length, 3003)
   t.match(body, /^things_total\{name="\\"7\\n"\} 1$/m)
   t.match(body, /^things_total\{name="other"\} 2000$/m)
-})
-
-t.test('a metric that cannot be read does not hide the others', async (t) => {
-  const metrics = new Metrics()
-  metrics.gauge({ name: 'broken', help: 'Broken.', read: () => Promise.reject(new Error('no')) })
-  metrics.counter({ name: 'good_total', help: 'Good.' })
-  const { body } = await render(await metrics.snapshot())
-  t.match(body, /^good_total 0$/m)
-  t.notMatch(body, /broken/)
-  t.throws(() => metrics.counter({ name: 'good_total', help: 'Again.' }), /exists already/)
-})
-
-t.test('the metrics of several processes become one, and stay right in both formats', async (t) => {
-  const snapshotOf = (count: number) => {
-    const metrics = new Metrics()
-    metrics.counter({ name: 'done_total', help: 'Done.', labels: ['kind'] }).of('a').value = count
-    metrics.gauge({ name: 'held', help: 'Held.', aggregator: 'max', read: () => count })
-    metrics
-      .histogram({ name: 'size', help: 'Size.', bounds: [10] })
-      .of()
-      .observe(count)
-    return metrics.snapshot()
-  }
-  const families = await aggregate([await snapshotOf(3), await snapshotOf(40)])
-  const text = (await render(families)).body
-  for (const line of ['done_total{kind="a"} 43', 'held 40', 'size_bucket{le="10"} 1', 'size_sum 43', 'size_count 2'])
-    t.ok(text.split('\n').includes(line), line)
-  const open = (await render(families, 'application/openmetrics-text;version=1.0.0')).body
-  t.match(open, /^# TYPE done counter\ndone_total\{kind="a"\} 43$/m)
 })

@@ -31,14 +31,13 @@ interface Rules {
   readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
 }
 
-function queries(): Query[] {
-  const dashboard = JSON.parse(readFileSync('deploy/grafana/dealgate.json', 'utf8')) as Dashboard
-  const rules = parse(readFileSync('deploy/prometheus/alerts.yml', 'utf8')) as Rules
-  return [
-    ...dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ where: title, expr }))),
-    ...rules.groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => ({ where: alert, expr }))),
-  ].map(({ where, expr }) => ({ where, expr: expr.replaceAll('$__rate_interval', '5m') }))
-}
+const RULES = 'deploy/prometheus/alerts.yml'
+const rules = parse(readFileSync(RULES, 'utf8')) as Rules
+const alerts = rules.groups.flatMap((group) => group.rules)
+const dashboard = JSON.parse(readFileSync('deploy/grafana/dealgate.json', 'utf8')) as Dashboard
+const panels = dashboard.panels.flatMap(({ title, targets }) =>
+  targets.map(({ expr }): Query => ({ where: title, expr: expr.replaceAll('$__rate_interval', '5m') })),
+)
 
 interface Asked {
   readonly errors: number
@@ -76,11 +75,12 @@ function scraped(text: string): Map<string, Set<string>> {
   return found
 }
 
+const metrics = new Metrics()
+t.teardown(processMetrics(metrics))
+const { endpoint } = await startInProcess(t, 'full', { metrics, plugins: [deal(), pay({}), task({})] })
+const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+
 t.test('each query of the dashboard and the alerts finds its metrics in a scrape', async (t) => {
-  const metrics = new Metrics()
-  t.teardown(processMetrics(metrics))
-  const { endpoint } = await startInProcess(t, 'full', { metrics, plugins: [deal(), pay({}), task({})] })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
   t.equal((await send(owner, { method: 'PUT', target: '/asked' })).status, 200)
   t.equal((await send(owner, { method: 'GET', target: '/asked?list-type=2' })).status, 200)
   const found = scraped((await render(await metrics.snapshot())).body)
@@ -94,19 +94,19 @@ t.test('each query of the dashboard and the alerts finds its metrics in a scrape
     found.set(name, new Set(['state']))
   }
   found.set('nodejs_gc_duration_seconds_sum', new Set(['kind']))
-  const all = queries()
+  const all = [...panels, ...alerts.map(({ alert, expr }) => ({ where: alert, expr }))]
   t.ok(all.length > 30, `${all.length} queries`)
   for (const { where, expr } of all) {
-    const { errors, metrics, labels } = read(expr)
+    const { errors, metrics: names, labels } = read(expr)
     t.equal(errors, 0, `${where} is PromQL`)
-    t.ok(metrics.length > 0, `${where} asks for ${metrics}`)
+    t.ok(names.length > 0, `${where} asks for ${names}`)
     t.same(
-      metrics.filter((name) => !found.has(name)),
+      names.filter((name) => !found.has(name)),
       [],
       `${where}: the metrics exist`,
     )
     t.same(
-      labels.filter((label) => !metrics.some((name) => found.get(name)?.has(label))),
+      labels.filter((label) => !names.some((name) => found.get(name)?.has(label))),
       [],
       `${where}: the labels exist`,
     )
@@ -147,24 +147,10 @@ function ask(scrapes: readonly string[], queries: readonly string[], rules = '')
   return JSON.parse(stdout) as { readonly problems: readonly string[]; readonly results: readonly Result[] }
 }
 
-const RULES = 'deploy/prometheus/alerts.yml'
-const rules = parse(readFileSync(RULES, 'utf8')) as {
-  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
-}
-const alerts = rules.groups.flatMap((group) => group.rules)
-
-const dashboard = JSON.parse(readFileSync('deploy/grafana/dealgate.json', 'utf8')) as {
-  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
-}
-
 /** Metrics without a value on a server that has no jobs, deals, tasks, uploads or sign-ins. */
 const EMPTY = /\b(?:dealgate_jobs\w*|dealgate_deal_deals|dealgate_task_tasks|dealgate_pay_uploads|CreateJwt)\b/
 
 t.test('the dashboard, over scrapes of a server', { skip }, async (t) => {
-  const metrics = new Metrics()
-  t.teardown(processMetrics(metrics))
-  const { endpoint } = await startInProcess(t, 'full', { metrics, plugins: [deal(), pay({}), task({})] })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
   const scrape = async () => `${(await render(await metrics.snapshot())).body}up{job="dealgate"} 1\n`
   const work = async () => {
     await send(owner, { method: 'PUT', target: '/asked' })
@@ -188,20 +174,17 @@ t.test('the dashboard, over scrapes of a server', { skip }, async (t) => {
   t.same([lint.status, lint.stdout], [0, ''], 'promlint has no complaint')
   await work()
   const scrapes = [first, await scrape()]
-  const queries = dashboard.panels.flatMap(({ title, targets }) =>
-    targets.map(({ expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') })),
-  )
   const { results } = ask(
     scrapes,
-    queries.map(({ expr }) => expr),
+    panels.map(({ expr }) => expr),
   )
-  t.equal(results.length, queries.length)
-  for (const [i, { title, expr }] of queries.entries()) {
+  t.equal(results.length, panels.length)
+  for (const [i, { where: title, expr }] of panels.entries()) {
     const { error, samples } = results[i] as Result
     t.equal(error, undefined, `${title}: ${expr}`)
     if (!EMPTY.test(expr)) t.ok(samples.length > 0, `${title} has values`)
   }
-  const byTitle = (title: string) => results[queries.findIndex((query) => query.title === title)]?.samples
+  const byTitle = (title: string) => results[panels.findIndex(({ where }) => where === title)]?.samples
   const puts = byTitle('Requests per second')?.find(({ labels }) => labels.operation === 'PutObject')
   t.ok(Number(puts?.value) > 0)
 

@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Agent, request as httpRequest } from 'node:http'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import deal from '../../plugins/deal/index.js'
-import { createProxy } from '../../src/server/create-proxy.js'
-import { serve } from '../../src/server/serve.js'
-import { startServices } from '../../src/services/index.js'
 import type { Endpoint } from '../suites/sign.js'
-import { temporaryFolder } from '../support/content/folders.js'
-import { modes, quirksOf } from '../support/server/modes.js'
+import { type InProcess, startInProcess } from '../support/server/in-process.js'
+import { modes } from '../support/server/modes.js'
 import { send, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 import { type Draft, draft } from './mutate.js'
 import { Random } from './random.js'
@@ -35,40 +31,20 @@ interface Tally {
 }
 
 async function start(t: Test, mode: (typeof modes)[number], tally: Tally): Promise<Endpoint & { rows: Rows }> {
-  const data = temporaryFolder(t)
-  const services = await startServices({
-    data: join(data, 'services'),
-    gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
-  })
-  t.teardown(() => services.stop())
   const log = pino({ level: 'info', base: null }, { write: (line: string) => count(JSON.parse(line), tally) })
-  const proxy = await createProxy({
-    gateway: { url: services.gateway.url, account: await services.gateway.credentials() },
+  const rights = [{ bucket: 'fuzz', prefix: 'folder/', access: 'readwrite' }] as const
+  const { endpoint, proxy } = await startInProcess(t, mode, {
     identities: [
       { accessKeyId: 'fuzz-key', secretAccessKey: 'fuzz-secret' },
-      {
-        accessKeyId: 'part-key',
-        secretAccessKey: 'part-secret',
-        rights: [{ bucket: 'fuzz', prefix: 'folder/', access: 'readwrite' }],
-      },
+      { accessKeyId: 'part-key', secretAccessKey: 'part-secret', rights },
     ],
-    data: join(data, 'proxy'),
     log,
     plugins: [deal()],
   })
-  t.teardown(() => proxy.close())
-  const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
-  t.teardown(() => serving.close(0))
-  return {
-    endpoint: serving.url,
-    region: 'us-east-1',
-    accessKey: 'fuzz-key',
-    secretKey: 'fuzz-secret',
-    rows: proxy.operations,
-  }
+  return { endpoint, region: 'us-east-1', accessKey: 'fuzz-key', secretKey: 'fuzz-secret', rows: proxy.operations }
 }
 
-type Rows = Awaited<ReturnType<typeof createProxy>>['operations']
+type Rows = InProcess['proxy']['operations']
 
 interface Line {
   readonly access?: { readonly accessKeyId?: string }

@@ -71,97 +71,28 @@ export const values = [
   'json',
 ]
 
-export const queryNames = [
-  'prefix',
-  'delimiter',
-  'marker',
-  'max-keys',
-  'continuation-token',
-  'start-after',
-  'encoding-type',
-  'list-type',
-  'versionId',
-  'uploadId',
-  'uploads',
-  'partNumber',
-  'tagging',
-  'acl',
-  'policy',
-  'lifecycle',
-  'cors',
-  'delete',
-  'restore',
-  'notification',
-  'publicAccessBlock',
-  'attributes',
-  'response-content-type',
-  'response-expires',
-  'format',
-  'max-items',
-  'expiry',
-  'x-share',
-  'x-deal',
-  'x-id',
-  'x-job',
-  '__proto__',
-  'constructor',
-  'toString',
-  'fetch-owner',
-  'key-marker',
-  'upload-id-marker',
-  'version-id-marker',
-  'max-uploads',
-  'max-parts',
-  'part-number-marker',
-]
+export const queryNames = `
+  prefix delimiter marker max-keys continuation-token start-after encoding-type list-type versionId uploadId
+  uploads partNumber tagging acl policy lifecycle cors delete restore notification publicAccessBlock attributes
+  response-content-type response-expires format max-items expiry x-share x-deal x-id x-job __proto__ constructor
+  toString fetch-owner key-marker upload-id-marker version-id-marker max-uploads max-parts part-number-marker
+`
+  .trim()
+  .split(/\s+/)
 
-export const headerNames = [
-  'range',
-  'if-match',
-  'if-none-match',
-  'if-modified-since',
-  'if-unmodified-since',
-  'if-range',
-  'content-type',
-  'content-encoding',
-  'content-md5',
-  'cache-control',
-  'expires',
-  'accept',
-  'origin',
-  'access-control-request-method',
-  'prefer',
-  'idempotency-key',
-  'x-amz-client-token',
-  'x-amz-acl',
-  'x-amz-tagging',
-  'x-amz-meta-a',
-  'x-amz-meta-__proto__',
-  'x-amz-copy-source',
-  'x-amz-copy-source-range',
-  'x-amz-copy-source-if-match',
-  'x-amz-metadata-directive',
-  'x-amz-tagging-directive',
-  'x-amz-storage-class',
-  'x-amz-checksum-crc32',
-  'x-amz-checksum-algorithm',
-  'x-amz-checksum-type',
-  'x-amz-checksum-mode',
-  'x-amz-sdk-checksum-algorithm',
-  'x-amz-trailer',
-  'x-amz-decoded-content-length',
-  'x-amz-expected-bucket-owner',
-  'x-amz-mp-object-size',
-  'x-amz-object-attributes',
-  'x-amz-max-parts',
-  'x-amz-part-number-marker',
-  'x-amz-object-ownership',
-  'x-amz-transition-default-minimum-object-size',
-  'x-amz-request-payer',
-  'x-amz-security-token',
-  'x-cloud-date',
-  'x-forwarded-host',
-]
+export const headerNames = `
+  range if-match if-none-match if-modified-since if-unmodified-since if-range content-type content-encoding
+  content-md5 cache-control expires accept origin access-control-request-method prefer idempotency-key
+  x-amz-client-token x-amz-acl x-amz-tagging x-amz-meta-a x-amz-meta-__proto__ x-amz-copy-source
+  x-amz-copy-source-range x-amz-copy-source-if-match x-amz-metadata-directive x-amz-tagging-directive
+  x-amz-storage-class x-amz-checksum-crc32 x-amz-checksum-algorithm x-amz-checksum-type x-amz-checksum-mode
+  x-amz-sdk-checksum-algorithm x-amz-trailer x-amz-decoded-content-length x-amz-expected-bucket-owner
+  x-amz-mp-object-size x-amz-object-attributes x-amz-max-parts x-amz-part-number-marker x-amz-object-ownership
+  x-amz-transition-default-minimum-object-size x-amz-request-payer x-amz-security-token x-cloud-date
+  x-forwarded-host
+`
+  .trim()
+  .split(/\s+/)
 
 export const headerValues = [
   ...values.filter((value) => !value.includes('%')),
