@@ -323,35 +323,6 @@ for (const mode of modes) {
     }
     t.equal((await own('GET', '/box/out')).body, 'out')
   })
-
-  t.test(`${mode}: an identity with an account of its own logs in as that`, async (t) => {
-    const identities = (account?: Identity['account']): Identity[] => [
-      owner,
-      { accessKeyId: 'tenant', secretAccessKey: 'tenant-secret', ...(account && { account }) },
-    ]
-    const first = await startInProcess(t, mode, {
-      identities: identities({ accessKey: 'nobody', secretKey: 'wrong-secret' }),
-    })
-    t.equal((await signedRequest(first.endpoint, owner, { method: 'PUT', path: '/theirs' })).status, 200)
-    const listed = await signedRequest(first.endpoint, owner, { method: 'GET', path: '/theirs' })
-    t.equal(listed.status, 200)
-    const tenant = identities()[1] as Identity
-    for (const path of ['/', '/theirs', '/theirs/key']) {
-      const answer = await signedRequest(first.endpoint, tenant, { method: 'GET', path })
-      t.ok(answer.status >= 400 && !answer.body.includes('<Name>theirs'), `${path}: ${answer.status} ${answer.code}`)
-    }
-    const ids = new Set<string | undefined>()
-    for (const keys of [owner, tenant]) {
-      const { endpoint } = await startInProcess(t, mode, {
-        identities: identities(first.gateway.account),
-        gateway: { url: first.gateway.url, account: first.gateway.account },
-      })
-      const { body } = await signedRequest(endpoint, keys, { method: 'GET', path: '/' })
-      t.match(body, '<Name>theirs</Name>')
-      ids.add(/<ID>(.*?)</.exec(body)?.[1])
-    }
-    t.equal(ids.size, 2, 'each account is an owner of its own')
-  })
 }
 
 t.test(

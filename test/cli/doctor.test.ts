@@ -1,15 +1,14 @@
 import { chmodSync, existsSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Config } from '../../src/cli/config/config.js'
 import { withoutSecrets } from '../../src/cli/doctor/doctor.js'
-import { mixedBrand } from '../../src/cli/doctor/gateway-mistakes.js'
 import { startServices } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
+import { listen } from '../support/server/listen.js'
 
 const ACCOUNT = { accessKey: 'access', secretKey: 'secret-key' }
 
@@ -27,9 +26,7 @@ async function startS3(t: Test): Promise<string> {
     response.writeHead(405, { 'content-type': 'application/xml', 'x-amz-request-id': '1' })
     response.end('<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>MethodNotAllowed</Code></Error>')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listen(server, t)
 }
 
 t.test('doctor names the likely mistake in the address of a gateway', async (t) => {
@@ -76,9 +73,7 @@ t.test('doctor prints an answer of the gateway that it does not know', async (t)
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ jsonrpc: '2.0', id: '1', error: { code: 0, message: 'The moon is full.' } }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await listen(server, t)
   const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
   const data = join(t.testdir({}), 'proxy')
   const { stdout } = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-url', url, ...keys])
@@ -101,17 +96,6 @@ t.test('doctor warns of one word of a brand without the other', async (t) => {
   )
   const header = await said(await startGateway(t, { path: 'gateway', header: 'cloud' }), '--brand-header', 'amz')
   t.match(header, /^warn {3}gateway: .* mixed: .* give --brand-path gateway --brand-header cloud\.$/m)
-
-  const mixed = (brandPath: string, brandHeader: string) =>
-    mixedBrand({ gatewayUrl: 'http://127.0.0.1:9', brandPath, brandHeader, gatewayTimeoutMs: 1000 })
-  t.ok(mixed('minio', 'cloud'))
-  for (const [brandPath, brandHeader] of [
-    ['minio', 'amz'],
-    ['gateway', 'cloud'],
-    ['acme', 'amz'],
-    ['minio', 'acme'],
-  ] as const)
-    t.equal(mixed(brandPath, brandHeader), undefined, `${brandPath} with ${brandHeader}`)
 })
 
 t.test('doctor speaks of a running server, and reports without secrets', async (t) => {
@@ -171,9 +155,7 @@ t.test('doctor says why a server is not ready, and how wrong its clock is', asyn
       '<Error><Code>ServiceUnavailable</Code><Message>The object gateway did not answer in time.</Message></Error>',
     )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await listen(server, t)
   const doctor = () => runCli(['doctor', '--endpoint-url', url, '--data', join(t.testdirName, 'none')])
   t.match((await doctor()).stdout, `WRONG  server: ${url} is not ready: The object gateway did not answer in time.\n`)
   ready = true

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { postForm } from '../../src/cli/login.js'
 import { PaymentApi } from '../../src/cli/wallet/payment-api.js'
@@ -8,6 +7,7 @@ import { ServiceClient } from '../../src/common/service-client.js'
 import { PlatformClient } from '../../src/services/gateway/deals/offline/platform-client.js'
 import type { Network } from '../../src/services/network/network.js'
 import { PlatformDealer } from '../../src/services/payment/dealing/platform-dealer.js'
+import { listen } from '../support/server/listen.js'
 import { until } from '../support/waiting.js'
 
 t.setTimeout(120_000)
@@ -25,12 +25,8 @@ async function endless(t: Test): Promise<{ readonly url: string; open(): number 
     response.write('{"data": "')
     more()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => open }
+  const url = await listen(server, t)
+  return { url: url, open: () => open }
 }
 
 t.test('an answer is read up to a bound', async (t) => {

@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { CLI, environment, runCli } from '../support/server/cli.js'
+import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
 
@@ -67,17 +65,9 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
   t.equal(statSync(file).mode & 0o777, 0o600)
   const secret = /secret key {2}(\w+)/.exec(made.stdout)?.[1] ?? ''
 
-  const piped = spawn(
-    process.execPath,
-    [
-      ...CLI,
-      ...['keys', 'add', '--data', data, '--access-key-id', 'mine', '--secret-access-key', '-'],
-      ...['--account-access-key', 'account', '--account-secret-key', '-'],
-    ],
-    { stdio: ['pipe', 'ignore', 'inherit'], env: environment() },
-  )
-  piped.stdin?.end('my-own-secret\nsecret-of-the-account\n')
-  t.same(await once(piped, 'close'), [0, null])
+  const given = ['--access-key-id', 'mine', '--secret-access-key', '-', '--account-access-key', 'account']
+  const input = 'my-own-secret\nsecret-of-the-account\n'
+  t.equal((await piped(input, ['keys', 'add', '--data', data, ...given, '--account-secret-key', '-'])).code, 0)
   t.match(JSON.parse(readFileSync(file, 'utf8'))[1], {
     accessKeyId: 'mine',
     secretAccessKey: 'my-own-secret',
@@ -137,14 +127,7 @@ t.test('a credentials file that is named must be there and right', async (t) => 
     code: 1,
     stderr: /bad\.json: \[0\]\.secretAccessKey must be/,
   })
-  const doctor = await runCli([
-    'doctor',
-    '--data',
-    data,
-    '--port',
-    '0',
-    '--credentials-file',
-    join(t.testdirName, 'bad.json'),
-  ])
+  const bad = ['--credentials-file', join(t.testdirName, 'bad.json')]
+  const doctor = await runCli(['doctor', '--data', data, '--port', '0', ...bad])
   t.match(doctor, { code: 1, stdout: /^WRONG {2}credentials file: /m })
 })

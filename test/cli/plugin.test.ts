@@ -1,20 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
+import { run } from '../support/programs/run.js'
 import { runCli } from '../support/server/cli.js'
-
-async function runNode(args: readonly string[], cwd: string) {
-  const child = spawn(process.execPath, args, { cwd, env: { PATH: process.env.PATH ?? '' } })
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  const [code] = await once(child, 'close')
-  return { code, stdout }
-}
 
 t.test('new writes a plugin that works, whose test passes, and writes over nothing', async (t) => {
   const folder = temporaryFolder(t)
@@ -48,9 +37,8 @@ t.test('new writes a plugin that works, whose test passes, and writes over nothi
 
   mkdirSync(join(plugin, 'node_modules'))
   symlinkSync(repository, join(plugin, 'node_modules', 'dealgate'))
-  const tested = await runNode(['--test'], plugin)
-  t.equal(tested.code, 0, tested.stdout)
-  t.match(tested.stdout, /refused without a signature/, 'its test is the contract')
+  const tested = await run(process.execPath, ['--test'], { cwd: plugin })
+  t.match(tested.toString(), /refused without a signature/, 'its test is the contract')
 
   const checked = await runCli(['plugin', 'check', './dealgate-plugin-wave'], {}, folder)
   t.match(checked, { code: 0, stderr: '' })

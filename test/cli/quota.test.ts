@@ -5,25 +5,30 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+import { account, keysFor } from './account-commands.js'
 
 // Quotas of accounts at the embedded gateway.
 
+interface Quota {
+  readonly quota: object
+  readonly usage: { readonly bytes: number; readonly objects: number }
+}
+
+const endpointFor = ({ endpoint, region }: Endpoint, keys: { accessKeyId: string; secretAccessKey: string }) => ({
+  ...{ endpoint, region },
+  accessKey: keys.accessKeyId,
+  secretKey: keys.secretAccessKey,
+})
+
 t.test('an account stores no more than its quota', async (t) => {
   const data = join(temporaryFolder(t), 'data')
-  const cli = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCli([...args, '--data', data, '--print', 'json'])
-    if (code !== 0) throw new Error(stderr)
-    return JSON.parse(stdout)
-  }
   const server = await startDealgate(t, { data })
-  const { accessKey, secretKey } = await cli('account', 'add', '--name', 'tenant')
-  const pair = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
-  const keys = await cli('keys', 'add', ...pair)
-  const { endpoint, region } = server
-  const tenant = { endpoint, region, accessKey: keys.accessKeyId, secretKey: keys.secretAccessKey }
+  const pair = await account(data, 'add', '--name', 'tenant')
+  const { accessKey } = pair
+  const tenant = endpointFor(server, await keysFor(data, pair))
   const ask = (method: string, target: string, body?: Buffer) => send(tenant, { method, target, ...(body && { body }) })
   const put = (key: string, bytes: number) => ask('PUT', `/tenant/${key}`, Buffer.alloc(bytes))
-  const quota = (...args: string[]) => cli('account', 'quota', accessKey, ...args)
+  const quota = (...args: string[]) => account<Quota>(data, 'quota', accessKey, ...args)
   const refused = { status: 403, code: 'QuotaExceeded', message: /quota of the account/ }
 
   t.same((await quota()).quota, { bytes: null, objects: null, uploads: null })
@@ -82,23 +87,15 @@ t.test('an account stores no more than its quota', async (t) => {
 
 t.test('an account has no more multipart uploads under way than its quota', async (t) => {
   const data = join(temporaryFolder(t), 'data')
-  const cli = async (...args: string[]) =>
-    JSON.parse((await runCli([...args, '--data', data, '--print', 'json'])).stdout || '{}')
   const server = await startDealgate(t, { data })
-  const { accessKey, secretKey } = await cli('account', 'add')
-  const pair = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
-  const { endpoint, region } = server
-  const keys = [await cli('keys', 'add', ...pair), await cli('keys', 'add', ...pair)]
-  const [one, two] = keys.map((key) => ({
-    endpoint,
-    region,
-    accessKey: key.accessKeyId,
-    secretKey: key.secretAccessKey,
-  })) as [Endpoint, Endpoint]
+  const pair = await account(data, 'add')
+  const quota = (uploads: string) => account(data, 'quota', pair.accessKey, '--uploads', uploads)
+  const one = endpointFor(server, await keysFor(data, pair))
+  const two = endpointFor(server, await keysFor(data, pair))
   const create = (who: Endpoint, n = 0) => send(who, { method: 'POST', target: `/tenant/key-${n}?uploads=` })
   t.equal((await send(one, { method: 'PUT', target: '/tenant' })).status, 200)
   const before = await create(one)
-  await cli('account', 'quota', accessKey, '--uploads', '3')
+  await quota('3')
 
   const begun = await Promise.all(Array.from({ length: 6 }, (_, n) => create(n % 2 === 0 ? one : two, n)))
   t.same(begun.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'of all key pairs together')
@@ -113,10 +110,10 @@ t.test('an account has no more multipart uploads under way than its quota', asyn
   t.equal((await send(one, { method: 'DELETE', target: `/tenant/key-0?uploadId=${id}` })).status, 204)
   t.equal((await create(two)).status, 200, 'one has ended')
   t.equal((await create(two)).status, 403)
-  t.match(await runCli(['account', 'quota', accessKey, '--uploads', 'none', '--data', data]), {
+  t.match(await runCli(['account', 'quota', pair.accessKey, '--uploads', 'none', '--data', data]), {
     stdout: /^uploads\s+-\s+none$/m,
   })
   t.equal((await create(two)).status, 200)
-  await cli('account', 'quota', accessKey, '--uploads', '4')
+  await quota('4')
   t.match(await create(two), { message: /It has 4 under way/ }, 'also those that were begun without a quota')
 })

@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { writeKeystore } from '../support/content/keystore.js'
 import { runCli, startCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
+import { listen } from '../support/server/listen.js'
 
 const PASSWORD = 'correct horse'
 
@@ -57,14 +57,19 @@ t.test('services without an endpoint are found, too', async (t) => {
 
 t.test('no secret is sent to another server that has the default port', async (t) => {
   const data = temporaryFolder(t)
-  const heard = await listen(t)
+  const paths: string[] = []
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? '')
+    response.end('{}')
+  })
+  const url = await listen(server, t)
   const wallet = join(data, 'wallet.json')
   writeKeystore(wallet, PASSWORD, Buffer.alloc(32, 7))
   const pay = ['wallet', 'pay', '1', '--yes', '--password', PASSWORD, '--wallet-file', wallet, '--data', data]
   const refused = { code: 1, stderr: /No dealgate .*--data.*--payment-url/ }
   t.match(await runCli(pay), refused)
   // What a server leaves behind that was killed before the machine started again.
-  const record = { endpoint: heard.url, gateway: heard.url, platform: heard.url, payment: heard.url }
+  const record = { endpoint: url, gateway: url, platform: url, payment: url }
   writeFileSync(join(data, 'running.json'), JSON.stringify({ ...record, pid: process.pid, boot: 0 }))
   t.match(await runCli(pay), refused)
   const { pid } = spawnSync(process.execPath, ['--version'])
@@ -77,16 +82,5 @@ t.test('no secret is sent to another server that has the default port', async (t
     code: 1,
     stderr: /No dealgate .*--platform-url/,
   })
-  t.same(heard.paths, [])
+  t.same(paths, [])
 })
-
-async function listen(t: Test): Promise<{ readonly url: string; readonly paths: string[] }> {
-  const paths: string[] = []
-  const server = createServer((request, response) => {
-    paths.push(request.url ?? '')
-    response.end('{}')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths }
-}

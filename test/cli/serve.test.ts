@@ -2,50 +2,27 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { Endpoint } from '../suites/sign.js'
 import { startDealgate } from '../support/server/dealgate.js'
-import { presigned } from '../support/sign/send.js'
-
-function clientOf({ endpoint, region, accessKey, secretKey }: Endpoint): S3Client {
-  return new S3Client({
-    endpoint,
-    region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
-  })
-}
-
-function get(url: string): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    httpRequest(url, { agent: false }, (response) => resolve(response.resume()))
-      .on('error', reject)
-      .end()
-  })
-}
+import { presigned, send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
 
 t.test('a first start makes a key pair, later ones keep it and the objects, also after kill -9', async (t) => {
   const data = join(t.testdir({}), 'data')
   const first = await startDealgate(t, { data })
   t.match(first.endpoint, /^http:\/\/127\.0\.0\.1:\d+$/)
-  t.equal((await get(`${first.endpoint}/-/live`)).statusCode, 200)
-  t.equal((await get(`${first.endpoint}/-/ready`)).statusCode, 200)
+  for (const name of ['live', 'ready']) t.equal((await fetch(`${first.endpoint}/-/${name}`)).status, 200)
   t.equal(statSync(join(data, 'keys.json')).mode & 0o777, 0o600)
 
-  const client = clientOf(first)
-  await client.send(new CreateBucketCommand({ Bucket: 'kept' }))
-  await client.send(new PutObjectCommand({ Bucket: 'kept', Key: 'a', Body: 'bytes' }))
-  client.destroy()
+  t.equal((await send(first, { method: 'PUT', target: '/kept' })).status, 200)
+  t.equal((await send(first, { method: 'PUT', target: '/kept/a', body: Buffer.from('bytes') })).status, 200)
   await first.stop('SIGKILL')
 
   const second = await startDealgate(t, { data })
   t.equal(second.accessKey, first.accessKey)
   t.equal(second.secretKey, first.secretKey)
-  const again = clientOf(second)
-  const { Body } = await again.send(new GetObjectCommand({ Bucket: 'kept', Key: 'a' }))
-  t.equal(await Body?.transformToString(), 'bytes')
-  again.destroy()
+  t.equal((await send(second, { method: 'GET', target: '/kept/a' })).body.toString(), 'bytes')
   const { code, stderr } = await second.stop()
   t.equal(code, 0)
   const line = stderr
@@ -64,9 +41,7 @@ t.test('a first start makes a key pair, later ones keep it and the objects, also
 t.test('SIGTERM lets a running upload end', async (t) => {
   const data = join(t.testdir({}), 'data')
   const running = await startDealgate(t, { data })
-  const client = clientOf(running)
-  await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
-  client.destroy()
+  t.equal((await send(running, { method: 'PUT', target: '/uploads' })).status, 200)
   const half = Buffer.alloc(1024 * 1024, 'x')
   const upload = httpRequest(presigned(running, 'PUT', '/uploads/slow'), {
     method: 'PUT',
@@ -79,25 +54,20 @@ t.test('SIGTERM lets a running upload end', async (t) => {
   await wanted
   upload.write(half)
   const stopped = running.stop('SIGTERM')
-  await untilRefused(running.endpoint)
+  await untilRefused(running)
   upload.end(half)
   t.equal((await answered).resume().statusCode, 200)
   t.match(await stopped, { code: 0, signal: null })
 
   const again = await startDealgate(t, { data })
-  const reader = clientOf(again)
-  const { ContentLength, Body } = await reader.send(new GetObjectCommand({ Bucket: 'uploads', Key: 'slow' }))
-  t.equal(ContentLength, 2 * half.length)
-  t.ok(Buffer.from((await Body?.transformToByteArray()) ?? []).equals(Buffer.concat([half, half])))
-  reader.destroy()
+  const { body } = await send(again, { method: 'GET', target: '/uploads/slow' })
+  t.ok(body.equals(Buffer.concat([half, half])))
 })
 
 t.test('a second signal ends the process at once, whatever still runs', async (t) => {
   const data = join(t.testdir({}), 'data')
   const running = await startDealgate(t, { data })
-  const client = clientOf(running)
-  await client.send(new CreateBucketCommand({ Bucket: 'uploads' }))
-  client.destroy()
+  t.equal((await send(running, { method: 'PUT', target: '/uploads' })).status, 200)
   const headers = { 'content-length': 10, expect: '100-continue' }
   const hanging = httpRequest(presigned(running, 'PUT', '/uploads/never'), { method: 'PUT', agent: false, headers })
   hanging.on('error', () => {})
@@ -106,19 +76,19 @@ t.test('a second signal ends the process at once, whatever still runs', async (t
   await once(hanging, 'continue')
   hanging.write('half')
   process.kill(running.pid, 'SIGTERM')
-  await untilRefused(running.endpoint)
+  await untilRefused(running)
   // Two signals within half a second count as one.
   await new Promise((resolve) => setTimeout(resolve, 600))
   t.match(await running.stop('SIGTERM'), { code: 1, signal: null })
 })
 
-async function untilRefused(endpoint: string): Promise<void> {
-  for (;;) {
-    try {
-      await get(`${endpoint}/-/live`)
-    } catch {
-      return
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+/** Until the server takes no new connections. */
+async function untilRefused(server: Endpoint): Promise<void> {
+  const live = () => send(server, { method: 'GET', target: '/-/live' })
+  await until('it is refused', () =>
+    live().then(
+      () => false,
+      () => true,
+    ),
+  )
 }

@@ -1,13 +1,11 @@
 import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { CreateBucketCommand, ListBucketsCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
-import type { Endpoint } from '../suites/sign.js'
 import { firstAccount } from '../support/gateway/embedded.js'
 import { runCli, startCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { lastingPort } from '../support/server/ports.js'
+import { send, targetOf } from '../support/sign/send.js'
 
 // `dealgate serve` without a look at its process: serve.test.ts does that.
 
@@ -16,23 +14,6 @@ interface Gateway {
   readonly gateway: string
   readonly accessKey: string
   readonly secretKey: string
-}
-
-function clientOf({ endpoint, region, accessKey, secretKey }: Endpoint): S3Client {
-  return new S3Client({
-    endpoint,
-    region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
-  })
-}
-
-function get(url: string): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    httpRequest(url, { agent: false }, (response) => resolve(response.resume()))
-      .on('error', reject)
-      .end()
-  })
 }
 
 const running = await startDealgate(t)
@@ -88,9 +69,8 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
 
 t.test('an S3 client at the port of the gateway is told where to go', async (t) => {
   const { accessKey, secretKey, region } = running
-  const client = clientOf({ endpoint: running.gateway, region, accessKey, secretKey })
-  t.teardown(() => client.destroy())
-  await t.rejects(client.send(new ListBucketsCommand({})), { message: /no S3 requests.* S3 endpoint of dealgate/ })
+  const told = await send({ endpoint: running.gateway, accessKey, secretKey, region }, { method: 'GET', target: '/' })
+  t.match(told.message, /no S3 requests.* S3 endpoint of dealgate/)
 })
 
 t.test('keys from the options are used and not kept', async (t) => {
@@ -139,13 +119,13 @@ t.test('a gateway that is down: start, say so, answer 503, and work once it is u
 
   const account = ['--gateway-url', url, '--gateway-access-key', accessKey, '--gateway-secret-key', secretKey]
   const running = await startDealgate(t, { data: join(folder, 'proxy'), gateway: { url, accessKey, secretKey } })
-  t.equal((await get(`${running.endpoint}/-/live`)).statusCode, 200)
-  t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 503)
+  t.equal((await fetch(`${running.endpoint}/-/live`)).status, 200)
+  t.equal((await fetch(`${running.endpoint}/-/ready`)).status, 503)
   const doctor = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
   t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: /m })
 
   await startCli<Gateway>(t, [...alone, port])
-  t.equal((await get(`${running.endpoint}/-/ready`)).statusCode, 200)
+  t.equal((await fetch(`${running.endpoint}/-/ready`)).status, 200)
   const healthy = await runCli(['doctor', '--data', join(folder, 'doctor'), '--port', '0', ...account])
   t.match(healthy, { code: 0, stdout: /^ok {5}gateway: .* accepts the log-in/m })
   t.match(healthy.stdout, /^ok {5}clock: /m)
@@ -155,26 +135,15 @@ t.test('a gateway that is down: start, say so, answer 503, and work once it is u
 })
 
 t.test('presign makes URLs that work, for any key', async (t) => {
-  const client = clientOf(running)
-  await client.send(new CreateBucketCommand({ Bucket: 'shared' }))
+  t.equal((await send(running, { method: 'PUT', target: '/shared' })).status, 200)
   for (const key of ["dir/ünï 😀 b+c%25&=?#~*!()'", '/lead//twice/']) {
-    await client.send(new PutObjectCommand({ Bucket: 'shared', Key: key, Body: key }))
-    const { stdout, code } = await runCli([
-      'presign',
-      `s3://shared/${key}`,
-      '--endpoint-url',
-      running.endpoint,
-      '--data',
-      data,
-      '--expires',
-      '60',
-    ])
+    const sending = { method: 'PUT', target: targetOf('shared', key), body: Buffer.from(key) }
+    t.equal((await send(running, sending)).status, 200)
+    const at = ['--endpoint-url', running.endpoint, '--data', data, '--expires', '60']
+    const { stdout, code } = await runCli(['presign', `s3://shared/${key}`, ...at])
     t.equal(code, 0)
-    const response = await get(stdout.trim())
-    t.equal(response.statusCode, 200, stdout)
-    t.equal(response.headers['content-length'], String(Buffer.byteLength(key)))
+    t.equal(await (await fetch(stdout.trim())).text(), key)
   }
-  client.destroy()
 })
 
 t.test('doctor sees a running dealgate, and what is wrong with one that is to be started', async (t) => {

@@ -7,7 +7,7 @@ import { Authority, type CertificateFiles } from '../support/content/certificate
 import { temporaryFolder } from '../support/content/folders.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
-import { awsVersions } from '../support/programs/aws-cli.js'
+import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { findClient, run, runAny } from '../support/programs/run.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -54,23 +54,14 @@ t.test('HTTPS for clients and to the gateway, with a client certificate', async 
   const server = await startDealgate(t, { gateway, args: [...tls, ...toGateway, '--passthrough'] })
   t.match(server.endpoint, /^https:\/\/127\.0\.0\.1:\d+$/)
   const body = join(folder, 'body')
-  const env = {
-    AWS_ACCESS_KEY_ID: server.accessKey,
-    AWS_SECRET_ACCESS_KEY: server.secretKey,
-    AWS_DEFAULT_REGION: server.region,
-    AWS_EC2_METADATA_DISABLED: 'true',
-    HOME: folder,
-  }
   const curl = await findClient(t, 'curl')
 
   await t.test('aws-cli', async (t) => {
-    for (const [i, { path, name }] of (await awsVersions(t)).entries()) {
-      const aws = (args: string[], more = {}) =>
-        run(path, ['--endpoint-url', server.endpoint, ...args], { env: { ...env, ...more } })
-      await aws(['--ca-bundle', authority.file, 's3', 'mb', `s3://bucket-${i}`])
-      await aws(['s3', 'cp', authority.file, `s3://bucket-${i}/a`], { AWS_CA_BUNDLE: authority.file })
-      const back = await aws(['s3', 'cp', `s3://bucket-${i}/a`, '-'], { AWS_CA_BUNDLE: authority.file })
-      t.equal(back.toString(), authority.pem, name)
+    for (const version of await awsVersions(t)) {
+      const aws = new Aws(version, server, folder, { AWS_CA_BUNDLE: authority.file })
+      await aws.s3('mb', 's3://bucket-0')
+      await aws.s3('cp', authority.file, 's3://bucket-0/a')
+      t.equal(await aws.s3('cp', 's3://bucket-0/a', '-'), authority.pem, version.name)
     }
   })
 

@@ -1,6 +1,5 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { openKeystore } from '../../src/cli/wallet/keystore.js'
@@ -12,6 +11,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { writeKeystore } from '../support/content/keystore.js'
 import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
+import { listen } from '../support/server/listen.js'
 
 const PASSWORD = 'correct horse'
 
@@ -53,12 +53,10 @@ t.test('a service gets no order to pay signed as a nonce', async (t) => {
     const nonce = paymentOrderText('another upload', 10n ** 12n, 'dealgate.testnet')
     response.end(JSON.stringify({ status: 'success', data: { nonce, jwt_token: 'x' } }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const url = await listen(server, t)
   const secretKey = Buffer.alloc(32, 7)
   const wallet = { address: `0x${'1'.repeat(40)}`, secretKey }
-  const api = new PaymentApi(`http://127.0.0.1:${port}`, 'dealgate.testnet', wallet)
+  const api = new PaymentApi(url, 'dealgate.testnet', wallet)
   await t.rejects(api.signIn(), { message: /is no nonce/ })
   t.same(paths, ['/api/v1/user/register'])
 })
@@ -69,11 +67,9 @@ t.test('a service with payments on a chain: the message says how to pay', async 
     if (request.method === 'POST') response.statusCode = 409
     response.end(JSON.stringify({ status: 'success', data }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const url = await listen(server, t)
   const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
-  const api = (network: string) => new PaymentApi(`http://127.0.0.1:${port}`, network, wallet)
+  const api = (network: string) => new PaymentApi(url, network, wallet)
   await t.rejects(api('some.mainnet').requireLedger(), {
     message: /on a chain.* call lockTokenPayment of the contract 0x2{40}/,
   })

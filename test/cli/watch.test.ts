@@ -115,8 +115,7 @@ t.test('a deal whose state cannot be queried for a while is followed further', a
     const Status = gone ? undefined : states.shift()
     response.writeHead(Status ? 200 : gone ? 404 : 503).end(JSON.stringify({ ...deal, DealCid: 'known', Status }))
   })
-  const url = await listen(server)
-  t.teardown(() => server.close())
+  const url = await listen(server, t)
   const at = ['--endpoint-url', url, '--access-key', 'access', '--secret-key', 'secret-of-it']
   const watching = piped(t, ['deals', '--watch', '--interval', '1', ...at])
   t.equal(await watching.ended, 0)
@@ -159,8 +158,7 @@ t.test('jobs are followed page by page, until one has failed', async (t) => {
     const more = from + 100 < ids.length
     response.end(JSON.stringify({ Jobs, IsTruncated: more, ...(more && { NextContinuationToken: '100' }) }))
   })
-  const url = await listen(server)
-  t.teardown(() => server.close())
+  const url = await listen(server, t)
   const at = ['--endpoint-url', url, '--access-key', 'access', '--secret-key', 'secret-of-it']
   const watching = piped(t, ['jobs', '--watch', '--interval', '1', '--limit', '110', ...at])
   t.equal(await watching.ended, 1)

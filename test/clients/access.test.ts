@@ -1,43 +1,20 @@
-import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import {
-  CopyObjectCommand,
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  DeleteBucketPolicyCommand,
-  GetBucketAclCommand,
-  GetBucketPolicyCommand,
-  GetBucketPolicyStatusCommand,
-  GetObjectAclCommand,
-  GetPublicAccessBlockCommand,
-  HeadObjectCommand,
-  PutBucketAclCommand,
-  PutBucketOwnershipControlsCommand,
-  PutBucketPolicyCommand,
-  PutObjectAclCommand,
-  PutObjectCommand,
-  PutPublicAccessBlockCommand,
-  S3Client,
-} from '@aws-sdk/client-s3'
-import { Client as MinioClient } from 'minio'
+import type { S3 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { contentMd5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { findAwsClis, findClient, isolatedEnv, runAny } from '../support/programs/run.js'
-import { startDealgate } from '../support/server/dealgate.js'
-import { modes } from '../support/server/modes.js'
+import { Aws, awsVersions } from '../support/programs/aws-cli.js'
+import { findClient, runAny } from '../support/programs/run.js'
+import { S3cmd } from '../support/programs/s3cmd.js'
+import { minioFor, sdkFor } from '../support/programs/sdk.js'
+import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { answerTo, open } from '../support/sign/send.js'
 
-const exec = promisify(execFile)
-
 interface Target {
-  readonly mode: (typeof modes)[number]
   readonly endpoint: string
-  readonly accessKey: string
-  readonly secretKey: string
-  readonly s3: S3Client
+  readonly server: Dealgate
+  readonly s3: S3
   readonly folder: string
 }
 
@@ -64,247 +41,156 @@ function policyOf(kind: string, bucket: string, prefix = ''): string {
   return JSON.stringify({ Version: '2012-10-17', Id: 'mine', Statement: statements.filter(Boolean) })
 }
 
-for (const mode of modes) {
-  t.test(mode, async (t) => {
-    const folder = temporaryFolder(t)
-    const { endpoint, region, accessKey, secretKey } = await startDealgate(t, { mode, data: join(folder, 'data') })
-    const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey }
-    const s3 = new S3Client({
-      endpoint,
-      region,
-      forcePathStyle: true,
-      credentials,
-      maxAttempts: 1,
-    })
-    t.teardown(() => s3.destroy())
-    const target = { mode, endpoint, region, accessKey, secretKey, s3, folder }
-    await writeFile(join(folder, 'up'), 'uploaded')
-    await writeFile(join(folder, 'big'), Buffer.alloc(3 * 1024 * 1024, 'big'))
-    for (const kind of ['none', 'readonly', 'writeonly', 'readwrite'])
-      await t.test(`without a signature, ${kind}`, (t) => anonymous(t, target, kind))
-    await t.test('without a signature, a prefix', (t) => anonymousPrefix(t, target))
-    await t.test('limits', (t) => limits(t, target))
-    // The gateway makes no difference to what the programs send and read.
-    if (mode === 'legacy') return
-    await t.test('aws s3api', (t) => awsCli(t, target))
-    await t.test('s3cmd', (t) => s3cmd(t, target))
-    await t.test('minio-js', (t) => minioJs(t, target))
-  })
+inEachMode(t, async (t, server) => {
+  const target = { endpoint: server.endpoint, server, s3: sdkFor(t, server), folder: temporaryFolder(t) }
+  for (const kind of ['none', 'readonly', 'writeonly', 'readwrite'])
+    await t.test(`without a signature, ${kind}`, (t) => anonymous(t, target, kind))
+  await t.test('without a signature, a prefix', (t) => anonymousPrefix(t, target))
+  await t.test('limits', (t) => limits(t, target))
+  // The gateway makes no difference to what the programs send and read.
+  if (server.mode === 'legacy') return
+  await t.test('aws s3api', (t) => awsCli(t, target))
+  await t.test('s3cmd', (t) => s3cmd(t, target))
+  await t.test('minio-js', (t) => minioJs(t, target))
+})
+
+interface Asked {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: Buffer
 }
 
-interface Answer {
-  readonly status: number
-  readonly body: string
-}
-
-async function byCurl(url: string, ...args: string[]): Promise<Answer> {
-  const { stdout } = await exec('curl', ['-s', '-w', '\n%{http_code}', ...args, url], { env: isolatedEnv({}) })
-  const at = stdout.lastIndexOf('\n')
-  return { status: Number(stdout.slice(at + 1)), body: stdout.slice(0, at) }
-}
-
-/** As curl sends it with these options, without a process. */
-async function asCurl(url: string, ...args: string[]): Promise<Answer> {
+/** Sends a request without a signature. */
+async function unsigned(url: string, { method = 'GET', headers = {}, body = Buffer.of() }: Asked = {}) {
   const { origin, pathname, search } = new URL(url)
-  const headers: Record<string, string> = {}
-  let method = 'GET'
-  let sent = Buffer.of()
-  for (let [option, value = ''] = args.splice(0, 2); option !== undefined; [option, value = ''] = args.splice(0, 2)) {
-    if (option === '--head') {
-      method = 'HEAD'
-      args.unshift(...(value === '' ? [] : [value]))
-    } else if (option === '-X') method = value
-    else if (option === '-r') headers.range = `bytes=${value}`
-    else if (option === '-H') headers[value.split(': ')[0] ?? ''] = value.split(': ')[1] ?? ''
-    else if (option === '-T' || option === '-d') {
-      method = option === '-T' ? 'PUT' : 'POST'
-      sent = option === '-T' ? await readFile(value) : Buffer.from(value)
-      headers['content-length'] = String(sent.length)
-      if (option === '-d') headers['content-type'] = 'application/x-www-form-urlencoded'
-    } else throw new Error(`unknown option ${option}`)
-  }
-  const request = open({ endpoint: origin }, method, `${pathname}${search}`, headers)
+  const length: Record<string, string> = /PUT|POST/.test(method) ? { 'content-length': String(body.length) } : {}
+  const request = open({ endpoint: origin }, method, `${pathname}${search}`, { ...length, ...headers })
   const answered = answerTo(request)
-  request.end(sent)
-  const { status, headers: told, body } = await answered
-  const lines = Object.entries(told).map(([name, value]) => `${name}: ${value}\n`)
-  return { status, body: method === 'HEAD' ? lines.join('') : body.toString() }
+  request.end(body)
+  const answer = await answered
+  return { ...answer, body: answer.body.toString() }
 }
 
 async function fill(target: Target, bucket: string, ...keys: string[]): Promise<void> {
-  await target.s3.send(new CreateBucketCommand({ Bucket: bucket }))
+  await target.s3.createBucket({ Bucket: bucket })
   for (const Key of keys) {
     const Body = `content of ${Key}`
-    await target.s3.send(
-      new PutObjectCommand({ Bucket: bucket, Key, Body, ContentType: 'text/x-test', Metadata: { a: 'b' } }),
-    )
+    await target.s3.putObject({ Bucket: bucket, Key, Body, ContentType: 'text/x-test', Metadata: { a: 'b' } })
   }
 }
 
 async function anonymous(t: Test, target: Target, kind: string): Promise<void> {
-  // The requests are the same: curl sends them once in each mode.
-  const curl = kind === (target.mode === 'full' ? 'readwrite' : 'readonly') ? byCurl : asCurl
   const bucket = `open-${kind}`
   await fill(target, bucket, 'a.txt', 'dir/b.txt', 'dir/sub/c.txt')
-  if (kind !== 'none')
-    await target.s3.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: policyOf(kind, bucket) }))
+  if (kind !== 'none') await target.s3.putBucketPolicy({ Bucket: bucket, Policy: policyOf(kind, bucket) })
   const url = `${target.endpoint}/${bucket}`
   const reads = kind === 'readonly' || kind === 'readwrite'
   const writes = kind === 'writeonly' || kind === 'readwrite'
-  const expect = async (allowed: boolean, status: number, path: string, ...args: string[]) => {
-    const answer = await curl(url + path, ...args)
+  /** @param status the one of a request that is allowed; 0 for one that is in no case */
+  const expect = async (allowed: boolean, status: number, path: string, asked: Asked = {}) => {
+    const answer = await unsigned(url + path, asked)
     const wanted = allowed ? status : 403
-    t.equal(answer.status, wanted, `${args.join(' ')} ${path}: ${wanted}\n${answer.body}`)
-    if (!allowed && !args.includes('--head')) t.match(answer.body, '<Code>AccessDenied</Code>')
-    return answer.body
+    t.equal(answer.status, wanted, `${asked.method ?? 'GET'} ${path}: ${wanted}\n${answer.body}`)
+    if (!allowed && asked.method !== 'HEAD') t.equal(answer.code, 'AccessDenied')
+    return answer
   }
+  const put = (body: Buffer | string = '', headers = {}) => ({ method: 'PUT', body: Buffer.from(body), headers })
 
   const whole = await expect(reads, 200, '/dir/b.txt')
-  if (reads) t.equal(whole, 'content of dir/b.txt')
-  const part = await expect(reads, 206, '/dir/b.txt', '-r', '0-6')
-  if (reads) t.equal(part, 'content')
-  await expect(reads, 416, '/dir/b.txt', '-r', '1000-')
-  const head = await expect(reads, 200, '/a.txt', '--head')
-  if (reads) t.match(head, /content-type: text\/x-test.*x-amz-meta-a: b/is)
+  if (reads) t.equal(whole.body, 'content of dir/b.txt')
+  const part = await expect(reads, 206, '/dir/b.txt', { headers: { range: 'bytes=0-6' } })
+  if (reads) t.equal(part.body, 'content')
+  await expect(reads, 416, '/dir/b.txt', { headers: { range: 'bytes=1000-' } })
+  const head = await expect(reads, 200, '/a.txt', { method: 'HEAD' })
+  if (reads) t.match(head.headers, { 'content-type': 'text/x-test', 'x-amz-meta-a': 'b' })
   await expect(reads, 404, '/missing.txt')
-  await expect(reads, 404, '/missing.txt', '--head')
+  await expect(reads, 404, '/missing.txt', { method: 'HEAD' })
   await expect(true, 400, '/a.txt?response-content-type=text/html')
   const flat = await expect(reads, 200, '?list-type=2')
-  if (reads)
-    t.same(
-      [...flat.matchAll(/<Key>([^<]*)/g)].map(([, key]) => key),
-      ['a.txt', 'dir/b.txt', 'dir/sub/c.txt'],
-    )
+  const keys = [...flat.body.matchAll(/<Key>([^<]*)<\/Key><Last/g)].map(([, key]) => key)
+  if (reads) t.same(keys, ['a.txt', 'dir/b.txt', 'dir/sub/c.txt'])
   const level = await expect(reads, 200, '?prefix=dir/&delimiter=/')
-  if (reads) t.match(level, /<Key>dir\/b.txt<.*<Prefix>dir\/sub\/</s)
-  await expect(reads, 200, '?versions')
-  await expect(reads, 200, '?list-type=2&max-keys=0')
-  await expect(reads, 200, '?prefix=nothing-here')
-  await expect(reads, 200, '?location')
-  await expect(reads, 200, '', '--head')
-  for (const other of [
-    '?acl',
-    '?policy',
-    '?uploads',
-    '?versioning',
-    '?publicAccessBlock',
-    '?ownershipControls',
-    '?policyStatus',
-  ])
-    await expect(false, 0, other)
-  await expect(false, 0, '/a.txt?acl')
+  if (reads) t.match(level.body, /<Key>dir\/b.txt<.*<Prefix>dir\/sub\/</s)
+  for (const query of ['?versions', '?list-type=2&max-keys=0', '?prefix=nothing-here', '?location'])
+    await expect(reads, 200, query)
+  await expect(reads, 200, '', { method: 'HEAD' })
+  const others = ['acl', 'policy', 'uploads', 'versioning', 'publicAccessBlock', 'ownershipControls', 'policyStatus']
+  for (const path of [...others.map((query) => `?${query}`), '/a.txt?acl']) await expect(false, 0, path)
 
-  await expect(writes, 200, '/new.txt', '-T', join(target.folder, 'up'), '-H', 'content-type: text/x-up')
-  await expect(writes, 200, '/big.bin', '-T', join(target.folder, 'big'))
-  await expect(writes, 200, '/folder/', '-X', 'PUT', '-H', 'content-length: 0')
-  await expect(false, 0, '/copy.txt', '-X', 'PUT', '-H', `x-amz-copy-source: /${bucket}/a.txt`)
-  await expect(false, 0, '/multi.bin?uploads', '-X', 'POST')
-  await expect(false, 0, '/a.txt', '-T', join(target.folder, 'up'), '-H', 'x-amz-tagging: a=b')
-  if (writes) {
-    const { status, body } = await curl(url, '-X', 'POST', '-d', '')
-    t.match(body, '<Code>', `${status}`)
-  }
+  await expect(writes, 200, '/new.txt', put('uploaded', { 'content-type': 'text/x-up' }))
+  await expect(writes, 200, '/big.bin', put(Buffer.alloc(3 * 1024 * 1024, 'big')))
+  await expect(writes, 200, '/folder/', put())
+  await expect(false, 0, '/copy.txt', put('', { 'x-amz-copy-source': `/${bucket}/a.txt` }))
+  await expect(false, 0, '/multi.bin?uploads', { method: 'POST' })
+  await expect(false, 0, '/a.txt', put('x', { 'x-amz-tagging': 'a=b' }))
   if (reads && writes) {
-    t.equal((await curl(`${url}/new.txt`)).body, 'uploaded')
-    await expect(true, 412, '/new.txt', '-T', join(target.folder, 'up'), '-H', 'if-none-match: *')
+    t.equal((await unsigned(`${url}/new.txt`)).body, 'uploaded')
+    await expect(true, 412, '/new.txt', put('x', { 'if-none-match': '*' }))
   }
-  await expect(writes, 204, '/new.txt', '-X', 'DELETE')
-  await expect(writes, 204, '/folder/', '-X', 'DELETE')
-  await expect(writes, 204, '/dir/', '-X', 'DELETE')
-  if (reads) t.equal((await curl(`${url}/dir/b.txt`)).status, 200, 'what lies in a folder stays')
+  for (const path of ['/new.txt', '/folder/', '/dir/']) await expect(writes, 204, path, { method: 'DELETE' })
+  if (reads) t.equal((await unsigned(`${url}/dir/b.txt`)).status, 200, 'what lies in a folder stays')
   const remove = '<Delete><Object><Key>a.txt</Key></Object></Delete>'
-  const removed = await curl(
-    `${url}?delete`,
-    '-X',
-    'POST',
-    '-H',
-    `content-md5: ${contentMd5(remove)['content-md5']}`,
-    '-d',
-    remove,
-  )
+  const removal = { method: 'POST', headers: contentMd5(remove), body: Buffer.from(remove) }
+  const removed = await unsigned(`${url}?delete`, removal)
   t.match(removed.body, writes ? '<Deleted><Key>a.txt</Key>' : '<Code>AccessDenied</Code>')
 
-  await expect(false, 0, '', '-X', 'DELETE')
-  t.equal((await curl(`${target.endpoint}/new-${kind}`, '-X', 'PUT')).status, 403)
-  t.equal((await curl(target.endpoint)).status, 403)
-  t.equal((await curl(`${target.endpoint}/no-such-bucket/x`)).status, 404)
-  t.equal((await curl(`${target.endpoint}/-/ready`)).status, 200)
+  await expect(false, 0, '', { method: 'DELETE' })
+  t.equal((await unsigned(`${target.endpoint}/new-${kind}`, { method: 'PUT' })).status, 403)
+  t.equal((await unsigned(target.endpoint)).status, 403)
+  t.equal((await unsigned(`${target.endpoint}/no-such-bucket/x`)).status, 404)
 
-  await target.s3.send(new DeleteBucketPolicyCommand({ Bucket: bucket }))
+  await target.s3.deleteBucketPolicy({ Bucket: bucket })
   await expect(false, 0, '/dir/b.txt')
   await expect(false, 0, '?list-type=2')
-  await expect(false, 0, '/again.txt', '-T', join(target.folder, 'up'))
+  await expect(false, 0, '/again.txt', put('x'))
 }
 
 async function anonymousPrefix(t: Test, target: Target): Promise<void> {
-  const curl = target.mode === 'full' ? byCurl : asCurl
   const bucket = 'open-prefix'
   await fill(target, bucket, 'pub/a.txt', 'pub/sub/b.txt', 'public-not.txt', 'secret/c.txt')
-  await target.s3.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: policyOf('readonly', bucket, 'pub/') }))
+  await target.s3.putBucketPolicy({ Bucket: bucket, Policy: policyOf('readonly', bucket, 'pub/') })
   const url = `${target.endpoint}/${bucket}`
-  const statuses = async (...paths: string[]) => {
-    const found: Record<string, number> = {}
-    for (const path of paths) found[path] = (await curl(url + path)).status
-    return found
-  }
-  t.same(
-    await statuses(
-      '/pub/a.txt',
-      '/pub/sub/b.txt',
-      '/pub/none',
-      '/public-not.txt',
-      '/secret/c.txt',
-      '/secret/none',
-      '?prefix=pub/',
-      '?prefix=pub/sub/',
-      '?prefix=',
-      '?prefix=none/',
-      '?location',
-    ),
-    {
-      ...{ '/pub/a.txt': 200, '/pub/sub/b.txt': 200, '/pub/none': 404, '/public-not.txt': 403, '/secret/c.txt': 403 },
-      ...{ '/secret/none': 403, '?prefix=pub/': 200, '?prefix=pub/sub/': 403, '?prefix=': 403, '?prefix=none/': 403 },
-      ...{ '?location': 403 },
-    },
-  )
-  const flat = await curl(`${url}?list-type=2&prefix=pub/`)
+  for (const [path, status] of [
+    ['/pub/a.txt', 200],
+    ['/pub/sub/b.txt', 200],
+    ['/pub/none', 404],
+    ['/public-not.txt', 403],
+    ['/secret/c.txt', 403],
+    ['/secret/none', 403],
+    ['?prefix=pub/', 200],
+    ['?prefix=pub/sub/', 403],
+    ['?prefix=', 403],
+    ['?prefix=none/', 403],
+    ['?location', 403],
+  ] as const)
+    t.equal((await unsigned(url + path)).status, status, path)
+  const flat = await unsigned(`${url}?list-type=2&prefix=pub/`)
   t.same(
     [...flat.body.matchAll(/<Key>([^<]*)/g)].map(([, key]) => key),
     ['pub/a.txt', 'pub/sub/b.txt'],
   )
 
-  await target.s3.send(new DeleteBucketPolicyCommand({ Bucket: bucket }))
-  await target.s3.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: policyOf('readwrite', bucket, 'pub/') }))
+  await target.s3.deleteBucketPolicy({ Bucket: bucket })
+  await target.s3.putBucketPolicy({ Bucket: bucket, Policy: policyOf('readwrite', bucket, 'pub/') })
   t.equal(
-    (await curl(`${url}?prefix=pub/sub/`)).status,
+    (await unsigned(`${url}?prefix=pub/sub/`)).status,
     403,
     'an empty list for who may write there is no leave to list',
   )
-  await target.s3.send(new DeleteBucketPolicyCommand({ Bucket: bucket }))
+  await target.s3.deleteBucketPolicy({ Bucket: bucket })
   const blocks = { BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true }
-  await target.s3.send(new PutPublicAccessBlockCommand({ Bucket: bucket, PublicAccessBlockConfiguration: blocks }))
-  t.equal((await curl(`${url}/pub/a.txt`)).status, 403)
+  await target.s3.putPublicAccessBlock({ Bucket: bucket, PublicAccessBlockConfiguration: blocks })
+  t.equal((await unsigned(`${url}/pub/a.txt`)).status, 403)
 }
 
 async function awsCli(t: Test, target: Target): Promise<void> {
-  const program = (await findAwsClis(t)).at(-1)
-  if (program === undefined) return
+  const [version] = await awsVersions(t)
+  if (version === undefined) return
   const bucket = 'aws-access'
   await fill(target, bucket, 'a.txt')
-  const env = {
-    HOME: target.folder,
-    AWS_ACCESS_KEY_ID: target.accessKey,
-    AWS_SECRET_ACCESS_KEY: target.secretKey,
-    AWS_DEFAULT_REGION: 'us-east-1',
-    AWS_EC2_METADATA_DISABLED: 'true',
-  }
-  const aws = async (command: string, ...args: string[]) => {
-    const all = ['--endpoint-url', target.endpoint, '--output', 'json', 's3api', command, '--bucket', bucket, ...args]
-    const { code, stdout, stderr } = await runAny(program, all, { env })
-    if (code !== 0) return stderr
-    return stdout.length === 0 ? {} : JSON.parse(stdout.toString())
-  }
-  t.match(await aws('get-bucket-policy'), 'NoSuchBucketPolicy')
+  const cli = new Aws(version, target.server, target.folder)
+  const aws = (command: string, ...args: string[]) => cli.api(command, '--bucket', bucket, ...args)
+  t.match(await cli.apiFailing('get-bucket-policy', '--bucket', bucket), 'NoSuchBucketPolicy')
   const document = policyOf('readonly', bucket)
   t.same(await aws('put-bucket-policy', '--policy', document), {})
   t.equal((await aws('get-bucket-policy')).Policy, document, 'as it was put, with its names')
@@ -342,37 +228,31 @@ async function limits(t: Test, target: Target): Promise<void> {
   const Bucket = 'limits'
   const object = { Bucket, Key: 'a.txt' }
   await fill(target, Bucket, 'a.txt')
-  // biome-ignore lint/suspicious/noExplicitAny: every command has types of its own
-  const ask = async (command: any): Promise<any> => {
-    try {
-      return await target.s3.send(command)
-    } catch (error) {
-      const { name, message } = error as Error
-      return `${name}: ${message}`
-    }
-  }
-  const put = (Policy: string) => ask(new PutBucketPolicyCommand({ Bucket, Policy }))
-  const get = async () => (await ask(new GetBucketPolicyCommand({ Bucket }))).Policy
+  const { s3 } = target
+  // biome-ignore lint/suspicious/noExplicitAny: every answer has a type of its own
+  const ask = (sent: Promise<unknown>): Promise<any> => sent.catch(({ name, message }: Error) => `${name}: ${message}`)
+  const put = (Policy: string) => ask(s3.putBucketPolicy({ Bucket, Policy }))
+  const get = async () => (await ask(s3.getBucketPolicy({ Bucket }))).Policy
   const document = policyOf('readonly', Bucket)
-  t.match(await ask(new GetBucketPolicyStatusCommand({ Bucket })), /^NoSuchBucketPolicy/)
-  t.match(await ask(new GetBucketPolicyCommand({ Bucket: 'not-there' })), /^NoSuchBucket:/)
+  t.match(await ask(s3.getBucketPolicyStatus({ Bucket })), /^NoSuchBucketPolicy/)
+  t.match(await ask(s3.getBucketPolicy({ Bucket: 'not-there' })), /^NoSuchBucket:/)
   t.match(
-    await ask(new PutBucketPolicyCommand({ Bucket: 'not-there', Policy: policyOf('readonly', 'not-there') })),
+    await ask(s3.putBucketPolicy({ Bucket: 'not-there', Policy: policyOf('readonly', 'not-there') })),
     /^NoSuchBucket:/,
   )
   await put(document)
   const resource = arn(Bucket, '/*')
   const deny = [{ Sid: 'No', Effect: 'Deny', Principal: '*', Action: 's3:GetObject', Resource: resource }]
   t.match(await put(JSON.stringify({ Statement: deny })), { $metadata: { httpStatusCode: 204 } })
-  t.equal((await byCurl(`${target.endpoint}/${Bucket}/a.txt`)).status, 403)
-  t.match(await ask(new HeadObjectCommand(object)), /^(403|Unknown|AccessDenied)/, 'a Deny binds the owner, too')
+  t.equal((await unsigned(`${target.endpoint}/${Bucket}/a.txt`)).status, 403)
+  t.match(await ask(s3.headObject(object)), /^(403|Unknown|AccessDenied)/, 'a Deny binds the owner, too')
   await put(document)
   t.match(await put('{"Statement": 7}'), /^MalformedPolicy/)
   t.match(await put(`${document}${' '.repeat(20 * 1024)}`), /^MaxMessageLengthExceeded/)
   t.equal(await get(), document, 'a refused policy changes nothing')
 
-  const bucketAcl = (acl: object) => ask(new PutBucketAclCommand({ Bucket, ...acl }))
-  const objectAcl = (acl: object) => ask(new PutObjectAclCommand({ ...object, ...acl }))
+  const bucketAcl = (acl: object) => ask(s3.putBucketAcl({ Bucket, ...acl }))
+  const objectAcl = (acl: object) => ask(s3.putObjectAcl({ ...object, ...acl }))
   const accepted = { $metadata: { httpStatusCode: 200 } }
   t.match(await objectAcl({ ACL: 'public-read' }), accepted)
   t.match(await objectAcl({ ACL: 'private' }), /^AccessControlListNotSupported.*DeleteBucketPolicy/)
@@ -382,8 +262,8 @@ async function limits(t: Test, target: Target): Promise<void> {
   t.match(await bucketAcl({ ACL: 'odd' }), /^InvalidArgument/)
   t.match(await bucketAcl({ GrantRead: 'id=abc' }), /^AccessControlListNotSupported/)
   t.match(await bucketAcl({}), /^MissingSecurityHeader/)
-  t.match(await ask(new GetObjectAclCommand({ Bucket, Key: 'none' })), /^NoSuchKey/)
-  const { Owner, Grants } = await ask(new GetObjectAclCommand(object))
+  t.match(await ask(s3.getObjectAcl({ Bucket, Key: 'none' })), /^NoSuchKey/)
+  const { Owner, Grants } = await ask(s3.getObjectAcl(object))
   const policy = (grants: unknown, owner: unknown = Owner) =>
     objectAcl({ AccessControlPolicy: { Owner: owner, Grants: grants } })
   t.match(await policy(Grants), accepted)
@@ -397,36 +277,32 @@ async function limits(t: Test, target: Target): Promise<void> {
   )
 
   const written = { Bucket, Key: 'w.txt', ACL: 'public-read' } as const
-  t.match(await ask(new PutObjectCommand(written)), accepted)
-  t.match(await ask(new PutObjectCommand({ ...written, ACL: 'private' })), accepted)
-  t.match(await ask(new DeleteBucketPolicyCommand({ Bucket })), { $metadata: { httpStatusCode: 204 } })
-  t.equal((await ask(new GetBucketAclCommand({ Bucket }))).Grants.length, 1)
+  t.match(await ask(s3.putObject(written)), accepted)
+  t.match(await ask(s3.putObject({ ...written, ACL: 'private' })), accepted)
+  t.match(await ask(s3.deleteBucketPolicy({ Bucket })), { $metadata: { httpStatusCode: 204 } })
+  t.equal((await ask(s3.getBucketAcl({ Bucket }))).Grants.length, 1)
   t.match(await bucketAcl({ ACL: 'private' }), accepted)
   t.match(await objectAcl({ ACL: 'private' }), accepted)
   const refused = { ...written, Key: 'refused.txt' }
-  t.match(await ask(new PutObjectCommand(refused)), /^AccessControlListNotSupported.*PutBucketPolicy/)
+  t.match(await ask(s3.putObject(refused)), /^AccessControlListNotSupported.*PutBucketPolicy/)
+  t.match(await ask(s3.copyObject({ ...refused, CopySource: `${Bucket}/a.txt` })), /^AccessControlListNotSupported/)
+  t.match(await ask(s3.createMultipartUpload(refused)), /^AccessControlListNotSupported/)
+  t.match(await ask(s3.headObject({ Bucket, Key: refused.Key })), /^NotFound/, 'nothing was stored')
   t.match(
-    await ask(new CopyObjectCommand({ ...refused, CopySource: `${Bucket}/a.txt` })),
-    /^AccessControlListNotSupported/,
-  )
-  t.match(await ask(new CreateMultipartUploadCommand(refused)), /^AccessControlListNotSupported/)
-  t.match(await ask(new HeadObjectCommand({ Bucket, Key: refused.Key })), /^NotFound/, 'nothing was stored')
-  t.match(
-    await ask(new CreateBucketCommand({ Bucket: 'new-open', ACL: 'public-read' })),
+    await ask(s3.createBucket({ Bucket: 'new-open', ACL: 'public-read' })),
     /^InvalidBucketAclWithObjectOwnership/,
   )
   t.match(
-    await ask(new CreateBucketCommand({ Bucket: 'new-open', ObjectOwnership: 'ObjectWriter', ACL: 'public-read' })),
+    await ask(s3.createBucket({ Bucket: 'new-open', ObjectOwnership: 'ObjectWriter', ACL: 'public-read' })),
     accepted,
   )
   const rules = { OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerPreferred' as const }] } }
-  t.match(await ask(new PutBucketOwnershipControlsCommand({ Bucket, ...rules })), accepted)
+  t.match(await ask(s3.putBucketOwnershipControls({ Bucket, ...rules })), accepted)
   const enforced = { OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' as const }] } }
-  t.match(await ask(new PutBucketOwnershipControlsCommand({ Bucket, ...enforced })), accepted)
+  t.match(await ask(s3.putBucketOwnershipControls({ Bucket, ...enforced })), accepted)
 
-  const block = (blocks: object) =>
-    ask(new PutPublicAccessBlockCommand({ Bucket, PublicAccessBlockConfiguration: blocks }))
-  t.match(await ask(new GetPublicAccessBlockCommand({ Bucket })), /^NoSuchPublicAccessBlockConfiguration/)
+  const block = (blocks: object) => ask(s3.putPublicAccessBlock({ Bucket, PublicAccessBlockConfiguration: blocks }))
+  t.match(await ask(s3.getPublicAccessBlock({ Bucket })), /^NoSuchPublicAccessBlockConfiguration/)
   t.match(await block({ BlockPublicPolicy: true, BlockPublicAcls: true }), accepted)
   t.match(await put(document), /^AccessDenied.*BlockPublicPolicy/)
   t.match(await objectAcl({ ACL: 'public-read' }), /^AccessDenied.*BlockPublicAcls/)
@@ -441,24 +317,10 @@ async function s3cmd(t: Test, target: Target): Promise<void> {
   if (!program) return
   const bucket = 's3cmd-access'
   await fill(target, bucket, 'a.txt')
-  const { host } = new URL(target.endpoint)
-  const config = join(target.folder, 's3cfg')
-  const settings = {
-    access_key: target.accessKey,
-    secret_key: target.secretKey,
-    host_base: host,
-    host_bucket: host,
-    use_https: 'False',
-    max_retries: '1',
-  }
-  await writeFile(
-    config,
-    `[default]\n${Object.entries(settings)
-      .map(([name, value]) => `${name} = ${value}\n`)
-      .join('')}`,
-  )
+  await S3cmd.configured(program, target.server, target.folder)
   const run = async (...args: string[]) => {
-    const { stdout, stderr } = await runAny(program, ['-c', config, ...args], { env: { HOME: target.folder } })
+    const all = ['-c', join(target.folder, 's3cfg'), ...args]
+    const { stdout, stderr } = await runAny(program, all, { env: { HOME: target.folder } })
     return stdout.toString() + stderr
   }
   const file = join(target.folder, 'policy.json')
@@ -477,15 +339,7 @@ async function s3cmd(t: Test, target: Target): Promise<void> {
 
 async function minioJs(t: Test, target: Target): Promise<void> {
   const bucket = 'minio-access'
-  const { hostname, port } = new URL(target.endpoint)
-  const client = new MinioClient({
-    endPoint: hostname,
-    port: Number(port),
-    useSSL: false,
-    accessKey: target.accessKey,
-    secretKey: target.secretKey,
-    region: 'us-east-1',
-  })
+  const client = minioFor(target.server)
   await client.makeBucket(bucket)
   await t.rejects(client.getBucketPolicy(bucket), { code: 'NoSuchBucketPolicy' })
   const document = policyOf('readwrite', bucket, 'in/')

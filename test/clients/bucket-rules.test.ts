@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { buildARN, Client as MinioClient, NotificationConfig, ObjectCreatedAll, QueueConfig } from 'minio'
+import { buildARN, NotificationConfig, ObjectCreatedAll, QueueConfig } from 'minio'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { findClient } from '../support/programs/run.js'
 import { S3cmd } from '../support/programs/s3cmd.js'
+import { minioFor } from '../support/programs/sdk.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
@@ -16,7 +17,7 @@ const ARN = 'arn:dealgate:webhook:::hook'
 const aws = await awsVersions(t)
 const s3cmdPath = await findClient(t, 's3cmd')
 
-// Settings of buckets are records, which the gateway does not see: s3/lifecycle tries both modes.
+// Settings of buckets are records, which the gateway does not see: s3/lifecycle/lifecycle tries both modes.
 const receiver = await WebhookReceiver.start(t)
 const server = await startDealgate(t, { args: ['--webhook', `hook=${receiver.url}`] })
 for (const version of aws) {
@@ -101,11 +102,6 @@ async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): P
   await until('both are told', () => events().length >= 2)
   t.same(events(), ['ObjectCreated:Put a+b.jpg', 'ObjectRemoved:Delete a+b.jpg'])
 
-  const elsewhere = { ...queue, QueueArn: 'arn:aws:sqs:us-east-1:123456789012:queue' }
-  t.match(
-    await cli.apiFailing(...put({ QueueConfigurations: [elsewhere] })),
-    'Unable to validate the following destination configurations',
-  )
   const [, ...nothing] = put({})
   await cli.api(command, ...nothing)
   t.same(await cli.api('get-bucket-notification-configuration', ...bucket), {})
@@ -113,15 +109,7 @@ async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): P
 }
 
 async function minioJs(t: Test, server: Dealgate, receiver: WebhookReceiver): Promise<void> {
-  const { hostname, port } = new URL(server.endpoint)
-  const client = new MinioClient({
-    endPoint: hostname,
-    port: Number(port),
-    useSSL: false,
-    accessKey: server.accessKey,
-    secretKey: server.secretKey,
-    retryOptions: { disableRetry: true },
-  })
+  const client = minioFor(server)
   const bucket = 'minio-rules'
   await client.makeBucket(bucket)
   await t.rejects(client.getBucketLifecycle(bucket), { code: 'NoSuchLifecycleConfiguration' })

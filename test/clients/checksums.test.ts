@@ -1,27 +1,17 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import {
-  AbortMultipartUploadCommand,
   type ChecksumAlgorithm,
   type ChecksumType,
   type CompletedPart,
-  CompleteMultipartUploadCommand,
-  CopyObjectCommand,
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  GetObjectAttributesCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
   ObjectAttributes,
-  PutObjectCommand,
-  S3Client,
-  UploadPartCommand,
+  type S3,
 } from '@aws-sdk/client-s3'
-import { Upload } from '@aws-sdk/lib-storage'
 import t, { type Test } from 'tap'
 import { createChecksum } from '../../src/common/checksums/checksums.js'
 import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { bytes, MiB } from '../support/content/content.js'
+import { sdkFor } from '../support/programs/sdk.js'
 import { inEachMode } from '../support/server/dealgate.js'
 
 await prepareXxHash()
@@ -31,31 +21,22 @@ const ALL = Object.values(ObjectAttributes)
 const FIVE = 5 * MiB
 
 inEachMode(t, async (t, server) => {
-  const client = new S3Client({
-    endpoint: server.endpoint,
-    region: server.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
-    maxAttempts: 1,
-    // Each test says what it sends.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-  })
-  t.teardown(() => client.destroy())
-  await client.send(new CreateBucketCommand({ Bucket }))
+  // Each test says what it sends.
+  const client = sdkFor(t, server, { requestChecksumCalculation: 'WHEN_REQUIRED' })
+  await client.createBucket({ Bucket })
   await t.test('of parts, composite', (t) => composite(t, client))
   await t.test('of parts, over the full object', (t) => fullObject(t, client))
   // Records keep the others in the same way with each gateway.
   if (server.mode === 'legacy') return
   await t.test('of an object in one piece', (t) => whole(t, client))
   await t.test('that do not fit are refused', (t) => refused(t, client))
-  await t.test('lib-storage', (t) => libStorage(t, client))
 })
 
-async function whole(t: Test, client: S3Client): Promise<void> {
+async function whole(t: Test, client: S3): Promise<void> {
   const Body = bytes('whole', 1000)
-  await client.send(new PutObjectCommand({ Bucket, Key: 'whole', Body, ChecksumAlgorithm: 'CRC32C' }))
+  await client.putObject({ Bucket, Key: 'whole', Body, ChecksumAlgorithm: 'CRC32C' })
   const ChecksumCRC32C = sum('CRC32C', Body)
-  const told = await client.send(new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: ALL }))
+  const told = await client.getObjectAttributes({ Bucket, Key: 'whole', ObjectAttributes: ALL })
   t.match(told, {
     ETag: createHash('md5').update(Body).digest('hex'),
     Checksum: { ChecksumCRC32C, ChecksumType: 'FULL_OBJECT' },
@@ -64,33 +45,23 @@ async function whole(t: Test, client: S3Client): Promise<void> {
     ObjectSize: 1000,
     LastModified: Date,
   })
-  const some = await client.send(
-    new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: ['ObjectSize'] }),
-  )
+  const some = await client.getObjectAttributes({ Bucket, Key: 'whole', ObjectAttributes: ['ObjectSize'] })
   t.match(some, { ETag: undefined, Checksum: undefined, StorageClass: undefined, ObjectSize: 1000 })
   const enabled = { Bucket, Key: 'whole', ChecksumMode: 'ENABLED' } as const
-  t.match(await client.send(new HeadObjectCommand(enabled)), { ChecksumCRC32C, ChecksumType: 'FULL_OBJECT' })
-  t.match(await client.send(new HeadObjectCommand({ ...enabled, PartNumber: 1 })), { ChecksumCRC32C })
-  t.match(await client.send(new HeadObjectCommand({ Bucket, Key: 'whole' })), { ChecksumCRC32C: undefined })
-  const ranged = await client.send(new GetObjectCommand({ ...enabled, Range: 'bytes=0-9' }))
+  t.match(await client.headObject(enabled), { ChecksumCRC32C, ChecksumType: 'FULL_OBJECT' })
+  t.match(await client.headObject({ ...enabled, PartNumber: 1 }), { ChecksumCRC32C })
+  t.match(await client.headObject({ Bucket, Key: 'whole' }), { ChecksumCRC32C: undefined })
+  const ranged = await client.getObject({ ...enabled, Range: 'bytes=0-9' })
   t.equal(ranged.ChecksumCRC32C, undefined, 'none goes with a range')
   await ranged.Body?.transformToByteArray()
 
   await rejects(
     t,
-    client.send(new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: ['Colour' as 'ETag'] })),
+    client.getObjectAttributes({ Bucket, Key: 'whole', ObjectAttributes: ['Colour' as 'ETag'] }),
     'InvalidArgument',
   )
-  await rejects(
-    t,
-    client.send(new GetObjectAttributesCommand({ Bucket, Key: 'whole', ObjectAttributes: [] })),
-    'InvalidRequest',
-  )
-  await rejects(
-    t,
-    client.send(new GetObjectAttributesCommand({ Bucket, Key: 'none', ObjectAttributes: ALL })),
-    'NoSuchKey',
-  )
+  await rejects(t, client.getObjectAttributes({ Bucket, Key: 'whole', ObjectAttributes: [] }), 'InvalidRequest')
+  await rejects(t, client.getObjectAttributes({ Bucket, Key: 'none', ObjectAttributes: ALL }), 'NoSuchKey')
 }
 
 interface Uploaded {
@@ -100,27 +71,30 @@ interface Uploaded {
 }
 
 async function uploadParts(
-  client: S3Client,
+  client: S3,
   Key: string,
   algorithm: ChecksumAlgorithm | undefined,
   type?: ChecksumType,
 ): Promise<Uploaded> {
-  const created = await client.send(
-    new CreateMultipartUploadCommand({ Bucket, Key, ChecksumAlgorithm: algorithm, ChecksumType: type }),
-  )
+  const created = await client.createMultipartUpload({ Bucket, Key, ChecksumAlgorithm: algorithm, ChecksumType: type })
   const UploadId = created.UploadId ?? ''
   const parts = [bytes(`${Key}1`, FIVE), bytes(`${Key}2`, FIVE), bytes(`${Key}3`, 77)]
   const listed: CompletedPart[] = []
   for (const [i, Body] of parts.entries()) {
-    const { $metadata: _, ...told } = await client.send(
-      new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: i + 1, Body, ChecksumAlgorithm: algorithm }),
-    )
+    const { $metadata: _, ...told } = await client.uploadPart({
+      Bucket,
+      Key,
+      UploadId,
+      PartNumber: i + 1,
+      Body,
+      ChecksumAlgorithm: algorithm,
+    })
     listed.push({ ...told, PartNumber: i + 1 })
   }
   return { parts, listed, UploadId }
 }
 
-async function composite(t: Test, client: S3Client): Promise<void> {
+async function composite(t: Test, client: S3): Promise<void> {
   const Key = 'composite'
   const { parts, listed, UploadId } = await uploadParts(client, Key, 'SHA256')
   const sums = parts.map((part) => sum('SHA256', part))
@@ -132,9 +106,7 @@ async function composite(t: Test, client: S3Client): Promise<void> {
     .update(Buffer.concat(sums.map((part) => Buffer.from(part, 'base64'))))
     .digest('base64')
   const complete = (more: object) =>
-    client.send(
-      new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts: [...listed] }, ...more }),
-    )
+    client.completeMultipartUpload({ Bucket, Key, UploadId, MultipartUpload: { Parts: [...listed] }, ...more })
   await rejects(
     t,
     complete({ MultipartUpload: { Parts: listed.map(({ ETag, PartNumber }) => ({ ETag, PartNumber })) } }),
@@ -147,16 +119,16 @@ async function composite(t: Test, client: S3Client): Promise<void> {
   t.match(done, { ChecksumSHA256: `${value}-3`, ChecksumType: 'COMPOSITE' })
 
   const enabled = { Bucket, Key, ChecksumMode: 'ENABLED' } as const
-  const head = await client.send(new HeadObjectCommand(enabled))
+  const head = await client.headObject(enabled)
   t.match(head, { ChecksumSHA256: `${value}-3`, ChecksumType: 'COMPOSITE' })
   for (const [i, part] of parts.entries()) {
     // The SDK compares the bytes with the checksum that comes with them.
-    const got = await client.send(new GetObjectCommand({ ...enabled, PartNumber: i + 1 }))
+    const got = await client.getObject({ ...enabled, PartNumber: i + 1 })
     t.match(got, { ChecksumSHA256: sums[i], PartsCount: 3 })
     t.ok(part.equals(Buffer.from((await got.Body?.transformToByteArray()) ?? [])))
   }
   const attributes = (more: object) =>
-    client.send(new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'], ...more }))
+    client.getObjectAttributes({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'], ...more })
   t.match(await attributes({}), {
     Checksum: { ChecksumSHA256: value, ChecksumType: 'COMPOSITE' },
     ObjectParts: {
@@ -171,38 +143,34 @@ async function composite(t: Test, client: S3Client): Promise<void> {
   t.match(rest.ObjectParts, { IsTruncated: false, PartNumberMarker: '2', Parts: [{ PartNumber: 3 }] })
   t.equal(rest.ObjectParts?.Parts?.length, 1)
 
-  await client.send(new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/${Key}` }))
-  t.match(await client.send(new HeadObjectCommand({ ...enabled, Key: 'copy' })), {
+  await client.copyObject({ Bucket, Key: 'copy', CopySource: `${Bucket}/${Key}` })
+  t.match(await client.headObject({ ...enabled, Key: 'copy' }), {
     ChecksumSHA256: sum('SHA256', Buffer.concat(parts)),
     ChecksumType: 'FULL_OBJECT',
   })
 
-  await client.send(new PutObjectCommand({ Bucket, Key, Body: 'new' }))
+  await client.putObject({ Bucket, Key, Body: 'new' })
   t.equal((await attributes({})).ObjectParts, undefined, 'nothing is left of parts that were overwritten')
 }
 
-async function fullObject(t: Test, client: S3Client): Promise<void> {
+async function fullObject(t: Test, client: S3): Promise<void> {
   for (const algorithm of ['CRC32', 'CRC64NVME'] as const) {
     const Key = `full-${algorithm}`
     const { parts, listed, UploadId } = await uploadParts(client, Key, algorithm, 'FULL_OBJECT')
     const value = sum(algorithm, Buffer.concat(parts))
-    const done = await client.send(
-      new CompleteMultipartUploadCommand({
-        Bucket,
-        Key,
-        UploadId,
-        MultipartUpload: { Parts: listed.map(({ ETag, PartNumber }) => ({ ETag, PartNumber })) },
-        [`Checksum${algorithm}`]: value,
-        ChecksumType: 'FULL_OBJECT',
-      }),
-    )
+    const done = await client.completeMultipartUpload({
+      Bucket,
+      Key,
+      UploadId,
+      MultipartUpload: { Parts: listed.map(({ ETag, PartNumber }) => ({ ETag, PartNumber })) },
+      [`Checksum${algorithm}`]: value,
+      ChecksumType: 'FULL_OBJECT',
+    })
     t.match(done, { [`Checksum${algorithm}`]: value, ChecksumType: 'FULL_OBJECT' })
-    const got = await client.send(new GetObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }))
+    const got = await client.getObject({ Bucket, Key, ChecksumMode: 'ENABLED' })
     t.match(got, { [`Checksum${algorithm}`]: value, ChecksumType: 'FULL_OBJECT' })
     t.ok(Buffer.concat([...parts]).equals(Buffer.from((await got.Body?.transformToByteArray()) ?? [])))
-    const told = await client.send(
-      new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'] }),
-    )
+    const told = await client.getObjectAttributes({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'] })
     t.match(told, {
       Checksum: { [`Checksum${algorithm}`]: value, ChecksumType: 'FULL_OBJECT' },
       ObjectParts: { TotalPartsCount: 3, Parts: { length: 3 } },
@@ -211,19 +179,17 @@ async function fullObject(t: Test, client: S3Client): Promise<void> {
 
   const { parts, listed, UploadId } = await uploadParts(client, 'plain', undefined)
   const complete = (ChecksumCRC32: string) =>
-    client.send(
-      new CompleteMultipartUploadCommand({
-        Bucket,
-        Key: 'plain',
-        UploadId,
-        MultipartUpload: { Parts: [...listed] },
-        ChecksumCRC32,
-        ChecksumType: 'FULL_OBJECT',
-      }),
-    )
-  await client.send(new PutObjectCommand({ Bucket, Key: 'plain', Body: 'old' }))
+    client.completeMultipartUpload({
+      Bucket,
+      Key: 'plain',
+      UploadId,
+      MultipartUpload: { Parts: [...listed] },
+      ChecksumCRC32,
+      ChecksumType: 'FULL_OBJECT',
+    })
+  await client.putObject({ Bucket, Key: 'plain', Body: 'old' })
   await rejects(t, complete('AAAAAA=='), 'BadDigest')
-  const old = await client.send(new GetObjectCommand({ Bucket, Key: 'plain' }))
+  const old = await client.getObject({ Bucket, Key: 'plain' })
   t.equal(await old.Body?.transformToString(), 'old', 'the old object stays')
   const value = Buffer.alloc(4)
   value.writeUInt32BE(crc32(Buffer.concat([...parts])))
@@ -233,15 +199,13 @@ async function fullObject(t: Test, client: S3Client): Promise<void> {
     value.toString('base64'),
     'an upload begun without a checksum is compared as it is stored',
   )
-  const told = await client.send(
-    new GetObjectAttributesCommand({ Bucket, Key: 'plain', ObjectAttributes: ['ObjectParts'] }),
-  )
+  const told = await client.getObjectAttributes({ Bucket, Key: 'plain', ObjectAttributes: ['ObjectParts'] })
   t.match(told.ObjectParts, { TotalPartsCount: 3, Parts: undefined }, 'parts without checksums are only counted')
 }
 
-async function refused(t: Test, client: S3Client): Promise<void> {
+async function refused(t: Test, client: S3): Promise<void> {
   const create = (ChecksumAlgorithm: ChecksumAlgorithm | undefined, ChecksumType: ChecksumType) =>
-    client.send(new CreateMultipartUploadCommand({ Bucket, Key: 'no', ChecksumAlgorithm, ChecksumType }))
+    client.createMultipartUpload({ Bucket, Key: 'no', ChecksumAlgorithm, ChecksumType })
   await rejects(t, create('SHA256', 'FULL_OBJECT'), 'InvalidRequest')
   await rejects(t, create('CRC64NVME', 'COMPOSITE'), 'InvalidRequest')
   await rejects(t, create(undefined, 'COMPOSITE'), 'InvalidRequest')
@@ -250,38 +214,18 @@ async function refused(t: Test, client: S3Client): Promise<void> {
   const upload = { Bucket, Key: 'no', UploadId }
   await rejects(
     t,
-    client.send(new UploadPartCommand({ ...upload, PartNumber: 4, Body: 'x', ChecksumAlgorithm: 'SHA1' })),
+    client.uploadPart({ ...upload, PartNumber: 4, Body: 'x', ChecksumAlgorithm: 'SHA1' }),
     'InvalidRequest',
   )
   const [one, ...others] = listed
   for (const wrong of [{ ChecksumCRC32: 'AAAAAA==' }, { ChecksumSHA1: '2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }]) {
     await rejects(
       t,
-      client.send(
-        new CompleteMultipartUploadCommand({
-          ...upload,
-          MultipartUpload: { Parts: [{ ...one, ...wrong }, ...others] },
-        }),
-      ),
+      client.completeMultipartUpload({ ...upload, MultipartUpload: { Parts: [{ ...one, ...wrong }, ...others] } }),
       'InvalidPart',
     )
   }
-  await client.send(new AbortMultipartUploadCommand(upload))
-}
-
-async function libStorage(t: Test, client: S3Client): Promise<void> {
-  const Body = bytes('lib', FIVE + 1000)
-  for (const algorithm of ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'] as const) {
-    const Key = `lib-${algorithm}`
-    await new Upload({ client, params: { Bucket, Key, Body, ChecksumAlgorithm: algorithm } }).done()
-    const told = await client.send(
-      new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['Checksum', 'ObjectParts'] }),
-    )
-    t.equal(told.Checksum?.ChecksumType, algorithm === 'CRC64NVME' ? 'FULL_OBJECT' : 'COMPOSITE', algorithm)
-    t.equal(told.ObjectParts?.TotalPartsCount, 2)
-    const got = await client.send(new GetObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }))
-    t.ok(Body.equals(Buffer.from((await got.Body?.transformToByteArray()) ?? [])))
-  }
+  await client.abortMultipartUpload(upload)
 }
 
 function sum(algorithm: ChecksumAlgorithm, data: Buffer): string {

@@ -1,21 +1,19 @@
-import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import { type Brand, presignQuery } from '../../src/common/sigv4.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { legacy } from '../../src/services/gateway/quirks.js'
 import { startServices } from '../../src/services/index.js'
-import { isolatedEnv } from '../support/programs/run.js'
+import type { Endpoint } from '../suites/sign.js'
+import { listen } from '../support/server/listen.js'
+import { presigned, type Sending, send, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+import { presign, sendAsIs } from '../support/sign/signed-request.js'
 
-const exec = promisify(execFile)
 const identity = { accessKeyId: 'share-tester', secretAccessKey: 'share-tester-secret' }
 const CONTENT = 'what is shared'
+const KEY = '/photos/a%20folder/%C3%A4.txt'
 
-interface Setup {
-  readonly endpoint: string
+interface Setup extends Endpoint {
   readonly gatewayUrl: string
 }
 
@@ -28,14 +26,11 @@ interface Variant {
 
 async function setUp(t: Test, { quirks, region, brand, pointsHere }: Variant): Promise<Setup> {
   const folder = t.testdir({})
-  const services = await startServices({
-    data: `${folder}/services`,
-    gateway: { host: '127.0.0.1', port: 0, quirks, region, brand },
-  })
+  const gateway = { host: '127.0.0.1', port: 0, quirks, region, brand }
+  const services = await startServices({ data: `${folder}/services`, gateway })
   t.teardown(() => services.stop())
   const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const endpoint = await listen(server, t)
   const proxy = await createProxy({
     gateway: { url: services.gateway.url, account: () => services.gateway.credentials(), brand },
     identities: [identity],
@@ -44,46 +39,25 @@ async function setUp(t: Test, { quirks, region, brand, pointsHere }: Variant): P
     shareUrl: pointsHere ? endpoint : undefined,
   })
   server.on('request', proxy)
-  t.teardown(async () => {
-    server.closeAllConnections()
-    server.close()
-    await proxy.close()
-  })
-  const setup = { endpoint, gatewayUrl: services.gateway.url }
-  await signed(`${endpoint}/photos`, '-X', 'PUT')
-  await signed(
-    `${endpoint}/photos/a%20folder/%C3%A4.txt`,
-    '-X',
-    'PUT',
-    '-H',
-    'content-type: text/x-test',
-    '-H',
-    'x-amz-meta-a: b',
-    '--data-binary',
-    CONTENT,
-  )
+  t.teardown(() => proxy.close())
+  const keys = { accessKey: identity.accessKeyId, secretKey: identity.secretAccessKey }
+  const setup = { endpoint, region: 'us-east-1', ...keys, gatewayUrl: services.gateway.url }
+  const headers = { 'content-type': 'text/x-test', 'x-amz-meta-a': 'b' }
+  await send(setup, { method: 'PUT', target: '/photos' })
+  await send(setup, { method: 'PUT', target: KEY, headers, body: Buffer.from(CONTENT) })
   return setup
 }
 
-/** curl, signing. Resolves to status and body. */
-async function signed(url: string, ...args: string[]): Promise<{ status: number; body: string }> {
-  const user = `${identity.accessKeyId}:${identity.secretAccessKey}`
-  const signing = ['--aws-sigv4', 'aws:amz:us-east-1:s3', '--user', user]
-  const { stdout } = await exec('curl', ['-s', '-w', '\n%{http_code}', ...signing, ...args, url], {
-    env: isolatedEnv({}),
-  })
-  const at = stdout.lastIndexOf('\n')
-  return { status: Number(stdout.slice(at + 1)), body: stdout.slice(0, at) }
-}
-
-const KEY = '/photos/a%20folder/%C3%A4.txt'
-
-async function share({ endpoint }: Setup, query = '', ...args: string[]): Promise<{ status: number; body: string }> {
-  return signed(`${endpoint}${KEY}?${query}x-share=`, '-X', 'POST', ...args)
+/** @param body in the form that curl gives it by default */
+async function share(setup: Setup, query = '', body?: string, more: Partial<Sending> = {}) {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const sent = body === undefined ? {} : { body: Buffer.from(body), headers: form }
+  const answer = await send(setup, { method: 'POST', target: `${KEY}?${query}x-share=`, ...sent, ...more })
+  return { ...answer, body: answer.body.toString() }
 }
 
 async function linkOf(setup: Setup): Promise<string> {
-  const { body } = await share(setup, '', '-H', 'accept: application/json')
+  const { body } = await share(setup, '', undefined, { headers: { accept: 'application/json' } })
   return (JSON.parse(body) as { Url: string }).Url
 }
 
@@ -140,18 +114,9 @@ for (const [name, variant] of Object.entries(variants)) {
         inside,
       )
 
-    for (const brand of ['Amz', 'Cloud'] as Brand[]) {
-      const own = presignQuery({
-        brand,
-        method: 'GET',
-        path: '/photos/a folder/ä.txt',
-        host: new URL(setup.endpoint).host,
-        ...identity,
-        region: 'us-east-1',
-        expires: 60,
-        now: new Date(),
-      })
-      t.equal(await (await fetch(`${setup.endpoint}${KEY}?${own}`)).text(), CONTENT, `presigned by us, X-${brand}-`)
+    for (const brand of ['Amz', 'Cloud'] as const) {
+      const own = await fetch(presigned(setup, 'GET', '/photos/a folder/ä.txt', brand))
+      t.equal(await own.text(), CONTENT, `presigned by us, X-${brand}-`)
     }
   })
 }
@@ -172,56 +137,36 @@ t.test('the request for a link', async (t) => {
   t.match((await share(setup)).body, /<ShareLink [^>]*><Url>http:.*<\/Url><Expiry>3600<\/Expiry><\/ShareLink>/)
   t.equal(expiresOf((await share(setup, 'expiry=1&')).body), 1)
   t.equal(expiresOf((await share(setup, 'expiry=604800&')).body), 604_800)
-  const json = await share(setup, '', '-H', 'content-type: application/json', '--data-binary', '{"Expiry": 120}')
+  const json = await share(setup, '', '{"Expiry": 120}', { headers: { 'content-type': 'application/json' } })
   t.match(JSON.parse(json.body), { Url: /X-Cloud-Expires=120&/, Expiry: 120 }, 'answered in the form of the request')
-  t.equal(expiresOf((await share(setup, '', '--data-binary', '{"Expiry": "121"}')).body), 121)
-  t.equal(expiresOf((await share(setup, '', '-d', 'expiry=77')).body), 77)
-  const xml = await share(setup, '', '--data-binary', '<ShareLinkRequest><Expiry>99</Expiry></ShareLinkRequest>')
-  t.equal(expiresOf(xml.body), 99)
+  for (const [body, seconds] of [
+    ['{"Expiry": "121"}', 121],
+    ['expiry=77', 77],
+    ['<ShareLinkRequest><Expiry>99</Expiry></ShareLinkRequest>', 99],
+  ] as const)
+    t.equal(expiresOf((await share(setup, '', body)).body), seconds, body)
 
-  const refused = async (
-    code: string,
-    ...args: Parameters<typeof share> extends [Setup, ...infer Rest] ? Rest : never
-  ) => t.match((await share(setup, ...args)).body, `<Code>${code}</Code>`, args.join(' '))
-  for (const expiry of ['0', '604801', '-1', '1.5', 'x']) await refused('InvalidArgument', `expiry=${expiry}&`)
-  await refused('InvalidArgument', '', '--data-binary', '{"Expiry": 604801}')
-  await refused('InvalidArgument', '', '--data-binary', '{"Expires": 60}')
-  await refused('InvalidRequest', '', '--data-binary', '{')
-  await refused('MalformedXML', '', '--data-binary', '<Other>')
-  await refused('InvalidArgument', '', '--data-binary', '<Other><Days>1</Days></Other>')
-  await refused('InvalidRequest', 'expiry=5&', '--data-binary', '{"Expiry": 5}')
-  for (const twice of [
-    '{"Expiry": 5, "expiry": 9}',
-    '<ShareLinkRequest><Expiry>5</Expiry><Expiry>9</Expiry></ShareLinkRequest>',
-    'Expiry=5&Expiry=9',
-  ])
-    await refused('InvalidArgument', '', '--data-binary', twice)
-  await refused('InvalidArgument', 'expiry=5&expiry=9&')
-  t.match((await signed(`${setup.endpoint}/photos/none?x-share=`, '-X', 'POST')).body, 'NoSuchKey')
-  t.match(
-    (await signed(`${setup.endpoint}${KEY}?x-share=`, '-X', 'PUT')).body,
-    'NotImplemented',
-    'no PUT of the object',
-  )
+  const twice = '<ShareLinkRequest><Expiry>5</Expiry><Expiry>9</Expiry></ShareLinkRequest>'
+  const refused: readonly (readonly [code: string, query: string, body?: string])[] = [
+    ...['0', '604801', '-1', '1.5', 'x'].map((expiry) => ['InvalidArgument', `expiry=${expiry}&`] as const),
+    ...['{"Expiry": 604801}', '{"Expires": 60}', '<Other><Days>1</Days></Other>'].map(
+      (body) => ['InvalidArgument', '', body] as const,
+    ),
+    ...['{"Expiry": 5, "expiry": 9}', twice, 'Expiry=5&Expiry=9'].map((body) => ['InvalidArgument', '', body] as const),
+    ['InvalidRequest', '', '{'],
+    ['MalformedXML', '', '<Other>'],
+    ['InvalidRequest', 'expiry=5&', '{"Expiry": 5}'],
+    ['InvalidArgument', 'expiry=5&expiry=9&'],
+  ]
+  for (const [code, query, body] of refused) t.equal((await share(setup, query, body)).code, code, `${query} ${body}`)
+  t.equal((await send(setup, { method: 'POST', target: '/photos/none?x-share=' })).code, 'NoSuchKey')
+  t.equal((await send(setup, { method: 'PUT', target: `${KEY}?x-share=` })).code, 'NotImplemented')
   t.equal(await codeOf(await fetch(`${setup.endpoint}${KEY}?x-share=`, { method: 'POST' })), '403 AccessDenied')
-  const unsigned = await share(setup, '', '-H', 'x-amz-content-sha256: UNSIGNED-PAYLOAD', '-d', 'expiry=77')
-  t.match(unsigned, { status: 403, body: /AccessDenied/ }, 'the signature must cover how long the link is good for')
-  const query = presignQuery({
-    brand: 'Amz',
-    method: 'POST',
-    path: '/photos/a folder/ä.txt',
-    query: [['x-share', '']],
-    host: new URL(setup.endpoint).host,
-    ...identity,
-    region: 'us-east-1',
-    expires: 60,
-    now: new Date(),
-  })
-  t.equal(
-    await codeOf(await fetch(`${setup.endpoint}${KEY}?${query}`, { method: 'POST' })),
-    '403 AccessDenied',
-    'presigned',
-  )
+  const unsigned = await share(setup, '', 'expiry=77', { payloadHash: UNSIGNED_PAYLOAD })
+  t.match(unsigned, { status: 403, code: 'AccessDenied' }, 'the signature must cover how long the link is good for')
+  const wanted = { method: 'POST', path: '/photos/a folder/ä.txt', query: { 'x-share': '' } }
+  const { target, headers } = await presign(setup.endpoint, identity, wanted)
+  t.equal((await sendAsIs(setup.endpoint, wanted, target, headers)).code, 'AccessDenied', 'presigned')
 })
 
 t.test('an address that cannot be', async (t) => {

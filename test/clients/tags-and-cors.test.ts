@@ -1,29 +1,14 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  CopyObjectCommand,
-  CreateBucketCommand,
-  DeleteBucketCommand,
-  DeleteObjectCommand,
-  GetBucketCorsCommand,
-  GetBucketTaggingCommand,
-  GetObjectCommand,
-  GetObjectTaggingCommand,
-  HeadObjectCommand,
-  PutBucketCorsCommand,
-  PutBucketTaggingCommand,
-  PutObjectCommand,
-  PutObjectTaggingCommand,
-  S3Client,
-} from '@aws-sdk/client-s3'
+import type { S3 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { Client as MinioClient } from 'minio'
 import t, { type Test } from 'tap'
 import { bytes, MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { rcloneEnv } from '../support/programs/rclone.js'
 import { findClient, run, runFailing } from '../support/programs/run.js'
+import { minioFor, sdkFor } from '../support/programs/sdk.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 
@@ -32,9 +17,8 @@ const Bucket = 'tags-and-cors'
 inEachMode(t, tagsAndCors)
 
 async function tagsAndCors(t: Test, server: Dealgate): Promise<void> {
-  const client = clientOf(server)
-  t.teardown(() => client.destroy())
-  await client.send(new CreateBucketCommand({ Bucket }))
+  const client = sdkFor(t, server)
+  await client.createBucket({ Bucket })
   await t.test('tags of objects', (t) => objectTags(t, client, server))
   await t.test('settings go with their bucket', (t) => withBucket(t, client))
   await t.test('preflight', (t) => preflight(t, client, server))
@@ -48,49 +32,36 @@ async function tagsAndCors(t: Test, server: Dealgate): Promise<void> {
   await t.test('a restart', (t) => restart(t, client, server))
 }
 
-function clientOf(server: Dealgate): S3Client {
-  return new S3Client({
-    endpoint: server.endpoint,
-    region: server.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
-    maxAttempts: 1,
-  })
-}
-
-async function tagsOf(client: S3Client, Key: string): Promise<Record<string, string>> {
-  const { TagSet = [] } = await client.send(new GetObjectTaggingCommand({ Bucket, Key }))
+async function tagsOf(client: S3, Key: string): Promise<Record<string, string>> {
+  const { TagSet = [] } = await client.getObjectTagging({ Bucket, Key })
   return Object.fromEntries(TagSet.map(({ Key = '', Value = '' }) => [Key, Value]))
 }
 
-async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+async function objectTags(t: Test, client: S3, server: Dealgate): Promise<void> {
   const put = (Key: string, Tagging?: string) =>
-    client.send(new PutObjectCommand({ Bucket, Key, Body: 'body', Tagging, Metadata: { a: 'b' } }))
+    client.putObject({ Bucket, Key, Body: 'body', Tagging, Metadata: { a: 'b' } })
   const first = await put('a', 'colour=red&shape=%2Fround+one')
   const tags = { colour: 'red', shape: '/round one' }
   t.same(await tagsOf(client, 'a'), tags)
-  const head = await client.send(new HeadObjectCommand({ Bucket, Key: 'a' }))
-  const got = await client.send(new GetObjectCommand({ Bucket, Key: 'a', VersionId: 'null' }))
+  const head = await client.headObject({ Bucket, Key: 'a' })
+  const got = await client.getObject({ Bucket, Key: 'a', VersionId: 'null' })
   t.match([head.TagCount, got.TagCount, await got.Body?.transformToString()], [2, 2, 'body'])
 
-  await client.send(
-    new PutObjectTaggingCommand({
-      Bucket,
-      Key: 'a',
-      VersionId: 'null',
-      Tagging: { TagSet: [{ Key: 'x', Value: '' }] },
-    }),
-  )
+  await client.putObjectTagging({
+    Bucket,
+    Key: 'a',
+    VersionId: 'null',
+    Tagging: { TagSet: [{ Key: 'x', Value: '' }] },
+  })
   t.same(await tagsOf(client, 'a'), { x: '' })
-  const tagged = await client.send(new HeadObjectCommand({ Bucket, Key: 'a' }))
+  const tagged = await client.headObject({ Bucket, Key: 'a' })
   t.same(
     [tagged.ETag, tagged.Metadata, tagged.LastModified],
     [first.ETag, { a: 'b' }, head.LastModified],
     'all else stays',
   )
 
-  const copy = (Key: string, more = {}) =>
-    client.send(new CopyObjectCommand({ Bucket, Key, CopySource: `${Bucket}/a`, ...more }))
+  const copy = (Key: string, more = {}) => client.copyObject({ Bucket, Key, CopySource: `${Bucket}/a`, ...more })
   await copy('b')
   t.same(await tagsOf(client, 'b'), { x: '' }, 'a copy has the tags of its source')
   await copy('b', { TaggingDirective: 'REPLACE', Tagging: 'y=1' })
@@ -105,15 +76,18 @@ async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<
   t.same(await tagsOf(client, 'big'), { parts: '2' })
 
   const set = (TagSet: { Key: string; Value: string }[]) =>
-    client.send(new PutObjectTaggingCommand({ Bucket, Key: 'a', Tagging: { TagSet } }))
+    client.putObjectTagging({ Bucket, Key: 'a', Tagging: { TagSet } })
   await t.rejects(set(Array.from({ length: 11 }, (_, i) => ({ Key: `k${i}`, Value: '' }))), {
     name: 'BadRequest',
     message: 'Object tags cannot be greater than 10',
   })
   const unsorted = ['z', 'a', 'm'].map((Key) => ({ Key, Value: '' }))
   await set(unsorted)
-  const inOrder = async () => (await client.send(new GetObjectTaggingCommand({ Bucket, Key: 'a' }))).TagSet
+  const inOrder = async () => (await client.getObjectTagging({ Bucket, Key: 'a' })).TagSet
   t.same(await inOrder(), unsorted, 'their order is kept')
+  const odd = ['Ünï cödé', 'a+b-c=d.e_f:g/h@i', '文字', '𝒳'.repeat(64), 'xaws:'].map((Key) => ({ Key, Value: Key }))
+  await set(odd)
+  t.same(await inOrder(), odd)
   await put('a', 'z=&m&a=')
   t.same(
     (await inOrder())?.map(({ Key }) => Key),
@@ -121,7 +95,7 @@ async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<
     'also that of the header',
   )
   await set([{ Key: 'x', Value: '' }])
-  for (const Key of ['aws:x', '', 'x'.repeat(129), 'a!'])
+  for (const Key of ['aws:x', 'AWS:x', '', 'x'.repeat(129), '𝒳'.repeat(65), 'a!', 'a\nb'])
     await t.rejects(set([{ Key, Value: '' }]), { name: 'InvalidTag' }, Key.slice(0, 20))
   await t.rejects(set([1, 2].map(() => ({ Key: 'a', Value: '' }))), { name: 'InvalidTag' })
   await t.rejects(put('a', 'a=1&a=2'), { name: 'InvalidArgument' })
@@ -131,7 +105,7 @@ async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<
   await put('a')
   t.same(await tagsOf(client, 'a'), {}, 'an overwritten object has none')
   await set([{ Key: 'x', Value: '1' }])
-  await client.send(new DeleteObjectCommand({ Bucket, Key: 'a' }))
+  await client.deleteObject({ Bucket, Key: 'a' })
   await put('a')
   t.same(await tagsOf(client, 'a'), {}, 'nor has one that was removed and put anew')
   const late = await send(server, { method: 'PUT', target: `/${Bucket}/a?tagging`, body: Buffer.from('no xml') })
@@ -142,29 +116,27 @@ async function objectTags(t: Test, client: S3Client, server: Dealgate): Promise<
 
 const RULE = { AllowedMethods: ['GET'], AllowedOrigins: ['*'] }
 
-async function withBucket(t: Test, client: S3Client): Promise<void> {
+async function withBucket(t: Test, client: S3): Promise<void> {
   const bucket = { Bucket: 'short-lived' }
-  await client.send(new CreateBucketCommand(bucket))
-  await t.rejects(client.send(new GetBucketTaggingCommand(bucket)), { name: 'NoSuchTagSet' })
-  await t.rejects(client.send(new GetBucketCorsCommand(bucket)), { name: 'NoSuchCORSConfiguration' })
-  await client.send(new PutBucketTaggingCommand({ ...bucket, Tagging: { TagSet: [{ Key: 'a', Value: '1' }] } }))
-  await client.send(new PutBucketCorsCommand({ ...bucket, CORSConfiguration: { CORSRules: [RULE] } }))
-  t.match(await client.send(new GetBucketTaggingCommand(bucket)), { TagSet: [{ Key: 'a', Value: '1' }] })
-  await client.send(new DeleteBucketCommand(bucket))
-  await t.rejects(client.send(new GetBucketCorsCommand(bucket)), { name: 'NoSuchBucket' })
-  await client.send(new CreateBucketCommand(bucket))
-  await t.rejects(client.send(new GetBucketTaggingCommand(bucket)), { name: 'NoSuchTagSet' })
-  await t.rejects(client.send(new GetBucketCorsCommand(bucket)), { name: 'NoSuchCORSConfiguration' })
+  await client.createBucket(bucket)
+  await t.rejects(client.getBucketTagging(bucket), { name: 'NoSuchTagSet' })
+  await t.rejects(client.getBucketCors(bucket), { name: 'NoSuchCORSConfiguration' })
+  await client.putBucketTagging({ ...bucket, Tagging: { TagSet: [{ Key: 'a', Value: '1' }] } })
+  await client.putBucketCors({ ...bucket, CORSConfiguration: { CORSRules: [RULE] } })
+  t.match(await client.getBucketTagging(bucket), { TagSet: [{ Key: 'a', Value: '1' }] })
+  await client.deleteBucket(bucket)
+  await t.rejects(client.getBucketCors(bucket), { name: 'NoSuchBucket' })
+  await client.createBucket(bucket)
+  await t.rejects(client.getBucketTagging(bucket), { name: 'NoSuchTagSet' })
+  await t.rejects(client.getBucketCors(bucket), { name: 'NoSuchCORSConfiguration' })
   const none = { Bucket: 'no-such-bucket' }
-  await t.rejects(client.send(new PutBucketCorsCommand({ ...none, CORSConfiguration: { CORSRules: [RULE] } })), {
+  await t.rejects(client.putBucketCors({ ...none, CORSConfiguration: { CORSRules: [RULE] } }), {
     name: 'NoSuchBucket',
   })
-  await t.rejects(client.send(new PutBucketTaggingCommand({ ...none, Tagging: { TagSet: [] } })), {
-    name: 'NoSuchBucket',
-  })
+  await t.rejects(client.putBucketTagging({ ...none, Tagging: { TagSet: [] } }), { name: 'NoSuchBucket' })
 }
 
-async function preflight(t: Test, client: S3Client, server: Dealgate): Promise<void> {
+async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
   const ask = async (headers: Record<string, string>, path = `/${Bucket}/any/key?uploads&X-Amz-Signature=0`) => {
     const answer = await fetch(`${server.endpoint}${path}`, { method: 'OPTIONS', headers })
     return { status: answer.status, headers: answer.headers, text: await answer.text() }
@@ -179,8 +151,8 @@ async function preflight(t: Test, client: S3Client, server: Dealgate): Promise<v
     { AllowedMethods: ['PUT'], AllowedOrigins: ['http://*.example'], AllowedHeaders: ['x-amz-*', 'Content-Type'] },
     { AllowedMethods: ['GET', 'HEAD'], AllowedOrigins: ['*'], ExposeHeaders: ['ETag'], MaxAgeSeconds: 30 },
   ]
-  await client.send(new PutBucketCorsCommand({ Bucket, CORSConfiguration: { CORSRules } }))
-  t.match((await client.send(new GetBucketCorsCommand({ Bucket }))).CORSRules, CORSRules)
+  await client.putBucketCors({ Bucket, CORSConfiguration: { CORSRules } })
+  t.match((await client.getBucketCors({ Bucket })).CORSRules, CORSRules)
   const allowed = await ask(asking('http://a.example', 'PUT', 'X-Amz-Date, content-type'))
   t.equal(allowed.status, 200)
   t.match(Object.fromEntries(allowed.headers), {
@@ -204,7 +176,7 @@ async function preflight(t: Test, client: S3Client, server: Dealgate): Promise<v
   t.match(await ask({ origin: 'http://a.example' }), { status: 400 })
   t.match(await ask({ 'access-control-request-method': 'PUT' }), { status: 400 })
 
-  await client.send(new PutObjectCommand({ Bucket, Key: 'seen', Body: 'x' }))
+  await client.putObject({ Bucket, Key: 'seen', Body: 'x' })
   const get = (unsignedHeaders: Record<string, string>, key = 'seen') =>
     send(server, { method: 'GET', target: `/${Bucket}/${key}`, unsignedHeaders })
   const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'ETag', vary: /Origin/ }
@@ -299,15 +271,7 @@ async function rclone(t: Test, server: Dealgate): Promise<void> {
 }
 
 async function minioJs(t: Test, server: Dealgate): Promise<void> {
-  const { hostname, port } = new URL(server.endpoint)
-  const minio = new MinioClient({
-    endPoint: hostname,
-    port: Number(port),
-    useSSL: false,
-    accessKey: server.accessKey,
-    secretKey: server.secretKey,
-    region: server.region,
-  })
+  const minio = minioFor(server)
   await minio.putObject(Bucket, 'minio', 'body', 4)
   await minio.setObjectTagging(Bucket, 'minio', { colour: 'blue', empty: '' })
   t.match(await minio.getObjectTagging(Bucket, 'minio'), [{ Key: 'colour', Value: 'blue' }, { Key: 'empty' }])
@@ -319,13 +283,12 @@ async function minioJs(t: Test, server: Dealgate): Promise<void> {
   await t.rejects(minio.getBucketTagging(Bucket), { code: 'NoSuchTagSet' })
 }
 
-async function restart(t: Test, client: S3Client, server: Dealgate): Promise<void> {
-  await client.send(new PutObjectCommand({ Bucket, Key: 'kept', Body: 'x', Tagging: 'a=1' }))
-  await client.send(new PutBucketTaggingCommand({ Bucket, Tagging: { TagSet: [{ Key: 'b', Value: '2' }] } }))
+async function restart(t: Test, client: S3, server: Dealgate): Promise<void> {
+  await client.putObject({ Bucket, Key: 'kept', Body: 'x', Tagging: 'a=1' })
+  await client.putBucketTagging({ Bucket, Tagging: { TagSet: [{ Key: 'b', Value: '2' }] } })
   await server.kill9()
   await server.start()
-  const again = clientOf(server)
-  t.teardown(() => again.destroy())
+  const again = sdkFor(t, server)
   t.same(await tagsOf(again, 'kept'), { a: '1' })
-  t.match(await again.send(new GetBucketTaggingCommand({ Bucket })), { TagSet: [{ Key: 'b', Value: '2' }] })
+  t.match(await again.getBucketTagging({ Bucket }), { TagSet: [{ Key: 'b', Value: '2' }] })
 }

@@ -70,31 +70,6 @@ t.test('where the bucket stands', async (t) => {
   }
 })
 
-t.test('what something in front of the server says of the host', async (t) => {
-  const trusting = addressing({ domains: ['s3.example.com'], trustForwardedHost: true })
-  const forwarded = (headers: Record<string, string>) => ({ headers })
-  const told = forwarded({ 'x-forwarded-host': 'photos.s3.example.com', 'x-forwarded-proto': 'https' })
-  t.match(read('internal:9000', '/a', trusting, told), {
-    bucket: 'photos',
-    host: 'photos.s3.example.com',
-    secure: true,
-    signedHosts: ['photos.s3.example.com'],
-  })
-  const same = forwarded({ 'x-forwarded-host': 's3.example.com, proxy-2' })
-  t.match(read('internal:9000', '/bkt/a', trusting, same), {
-    bucket: 'bkt',
-    secure: false,
-    signedHosts: ['s3.example.com', 'internal:9000'],
-  })
-  t.match(read('internal:9000', '/bkt/a', addressing({ domains: ['s3.example.com'] }), told), {
-    bucket: 'bkt',
-    host: 'internal:9000',
-    secure: false,
-    signedHosts: ['internal:9000'],
-  })
-  t.match(read('s3.example.com', '/bkt/a', trusting, forwarded({ 'x-forwarded-host': '' })), { host: 's3.example.com' })
-})
-
 t.test('headers that a presigner moved into the query', async (t) => {
   const query = [
     'X-Amz-Signature=1&X-Amz-Credential=a&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD&x-amz-sdk-checksum-algorithm=CRC32&x-id=PutObject',

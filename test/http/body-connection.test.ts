@@ -10,7 +10,6 @@ import { readWhole } from '../../src/http/body/body.js'
 import { Pace } from '../../src/http/body/body-source.js'
 import { openBody } from '../../src/http/body/open-body.js'
 import { defaultLimits } from '../../src/server/limits.js'
-import { frame, signing } from '../support/sign/chunks.js'
 import { headOf } from '../support/sign/request-head.js'
 
 /** Bodies over real connections: how they are cut, held back, broken off and left over. */
@@ -108,14 +107,6 @@ function pattern(length: number): Buffer {
 
 const big = pattern(5 * 1024 * 1024)
 
-t.test('a large body arrives whole', async (t) => {
-  const server = await serve(t, digest)
-  const socket = await server.open()
-  socket.write(head({ 'Content-Length': big.length }))
-  socket.write(big)
-  t.same(await answers(socket), [summary(big)])
-})
-
 t.test('Transfer-Encoding: chunked, length unknown', async (t) => {
   const server = await serve(t, async (body, incoming) => [body.length ?? null, await digest(body, incoming)])
   const socket = await server.open()
@@ -128,37 +119,6 @@ t.test('Transfer-Encoding: chunked, length unknown', async (t) => {
   }
   socket.write('0\r\n\r\n')
   t.same(await answers(socket), [`[null,${summary(big)}]`])
-})
-
-t.test('aws-chunked inside Transfer-Encoding: chunked, as SDKs send streams', async (t) => {
-  const payload: PayloadMode = { kind: 'chunked', signing: undefined, trailer: true }
-  const server = await serve(t, digest, { payload })
-  const socket = await server.open()
-  const data = pattern(300_000)
-  const framed = frame([data.subarray(0, 65_536), data.subarray(65_536)])
-  socket.write(head({ 'Transfer-Encoding': 'chunked', 'Content-Encoding': 'aws-chunked' }))
-  for (let at = 0; at < framed.length; at += 7001) {
-    const piece = framed.subarray(at, at + 7001)
-    socket.write(Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]))
-  }
-  socket.write('0\r\n\r\n')
-  t.same(await answers(socket), [summary(data)])
-})
-
-t.test('signed chunks, with CR and LF of the framing in different packets', async (t) => {
-  const payload: PayloadMode = { kind: 'chunked', signing, trailer: false }
-  const server = await serve(t, digest, { payload })
-  const data = pattern(10_000)
-  const framed = frame([data.subarray(0, 8192), data.subarray(8192)], { signing })
-  const socket = await server.open()
-  socket.write(head({ 'Content-Length': framed.length, 'x-amz-decoded-content-length': data.length }))
-  let from = 0
-  for (let at = framed.indexOf('\r\n'); at >= 0; at = framed.indexOf('\r\n', at + 1)) {
-    await new Promise((resolve) => socket.write(framed.subarray(from, at + 1), resolve))
-    from = at + 1
-  }
-  socket.write(framed.subarray(from))
-  t.same(await answers(socket), [summary(data)])
 })
 
 t.test('bytes that came with the head are not lost, however late they are read', async (t) => {
@@ -225,22 +185,6 @@ t.test('a client that had gone before anybody asked', async (t) => {
   t.equal(await server.outcome(), 'IncompleteBody')
 })
 
-t.test('a client that falls silent', async (t) => {
-  const server = await serve(t, digest, { bodyIdleMs: 20 })
-  const socket = await server.open()
-  socket.write(`${head({ 'Content-Length': 1000 })}some`)
-  t.same(await answers(socket), ['RequestTimeout'])
-})
-
-t.test('a client that sends a byte now and then', async (t) => {
-  const server = await serve(t, digest, { bodyIdleMs: 1000, minBodyRate: 100 })
-  const socket = await server.open()
-  socket.write(`${head({ 'Content-Length': 1_000_000 })}some`)
-  const trickle = setInterval(() => socket.write('x'), 50)
-  t.teardown(() => clearInterval(trickle))
-  t.same(await answers(socket), ['RequestTimeout'])
-})
-
 t.test('a client that makes up for its pauses is fast enough', async (t) => {
   const pace = new Pace({ bodyIdleMs: 1000, minBodyRate: 100 })
   const wait = (ms: number, bytes: number) => {
@@ -291,56 +235,6 @@ t.test('after a sink that throws, the connection serves the next request', async
     socket.write('abc')
     t.same(await answers(socket, 2), ['InvalidRequest', summary(Buffer.from('abc'))], `${length} bytes`)
   }
-})
-
-t.test('a body that is not read is left alone', async (t) => {
-  const server = await serve(t, async (body, incoming) => [
-    body.length,
-    incoming.readableFlowing,
-    incoming.readableDidRead,
-  ])
-  const socket = await server.open()
-  socket.write(`${head({ 'Content-Length': 4 })}some`)
-  t.same(await answers(socket), ['[4,null,false]'])
-})
-
-t.test('a body parser ahead of us is found out', async (t) => {
-  const server = await serve(t, async (body, incoming) => {
-    incoming.resume()
-    await once(incoming, 'end')
-    return body.collect(100)
-  })
-  const socket = await server.open()
-  socket.write(`${head({ 'Content-Length': 4 })}some`)
-  t.same(await answers(socket), ['InvalidRequest'])
-})
-
-t.test('100 Continue is the caller of openBody to send, when bytes are wanted', async (t) => {
-  const seen: string[] = []
-  const server = createServer()
-    .on('checkContinue', async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      const body = openBody(incoming, headOf(incoming), { kind: 'unsigned' }, defaultLimits, () => {
-        seen.push('asked')
-        outgoing.writeContinue()
-        return undefined
-      })
-      seen.push('opened')
-      const { bytes } = await body.collect(100)
-      outgoing.end(bytes)
-    })
-    .listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  t.teardown(() => socket.destroy())
-  socket.write(head({ 'Content-Length': 4, Expect: '100-continue', Connection: 'close' }))
-  const [first] = await once(socket, 'data')
-  t.match(String(first), /^HTTP\/1\.1 100 /)
-  socket.write('some')
-  let rest = ''
-  for await (const chunk of socket) rest += chunk
-  t.match(rest, /\r\n\r\nsome$/)
-  t.same(seen, ['opened', 'asked'])
 })
 
 t.test('reading a body whole, for the authenticator', async (t) => {

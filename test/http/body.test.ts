@@ -5,13 +5,11 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/api/identity.js'
 import type { BodyFacts, BodyOptions } from '../../src/api/request.js'
-import { checksumAlgorithms, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
+import { type checksumAlgorithms, createChecksum } from '../../src/common/checksums/checksums.js'
 import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import { hasAwsChunked, storedContentEncoding } from '../../src/http/body/declared-digests.js'
 import { openBody } from '../../src/http/body/open-body.js'
 import { defaultLimits } from '../../src/server/limits.js'
-import { sha256 } from '../support/content/content.js'
 import { frame, signing } from '../support/sign/chunks.js'
 import { requestHead } from '../support/sign/request-head.js'
 
@@ -84,84 +82,6 @@ t.test('a plain body and what is known of it', async (t) => {
   t.same(asked.facts.checksum, { algorithm: 'CRC64NVME', value: checksum('CRC64NVME', data) })
 })
 
-t.test('declared digests are verified', async (t) => {
-  const payload: PayloadMode = { kind: 'signed', sha256: sha256(data) }
-  t.same((await receive([data], { payload })).facts, { size: data.length })
-  await refused(t, 'sha256', 'XAmzContentSHA256Mismatch', [other], { payload })
-  await refused(t, 'sha256 of an empty body', 'XAmzContentSHA256Mismatch', [], { payload })
-
-  const good = await receive([data], { headers: { 'content-md5': md5Base64(data) } })
-  t.equal(good.facts.md5?.toString('base64'), md5Base64(data))
-  await refused(t, 'MD5', 'BadDigest', [other], { headers: { 'content-md5': md5Base64(data) } })
-  for (const bad of ['', 'abc', md5Base64(data).slice(0, -2), `${md5Base64(data)} `, sha256(data)]) {
-    await refused(t, `MD5 ${bad}`, 'InvalidDigest', [data], { headers: { 'content-md5': bad } })
-  }
-
-  for (const algorithm of checksumAlgorithms) {
-    const value = checksum(algorithm, data)
-    const headers = { [checksumHeader(algorithm)]: value, 'x-amz-sdk-checksum-algorithm': algorithm }
-    const { facts } = await receive([data], { headers, options: { checksum: 'CRC32' } })
-    t.same(facts.checksum, { algorithm, value }, algorithm)
-    await refused(t, `${algorithm} mismatch`, 'BadDigest', [other], { headers })
-    await refused(t, `${algorithm} invalid`, 'InvalidRequest', [data], {
-      headers: { [checksumHeader(algorithm)]: value.slice(1) },
-    })
-  }
-  const both = { 'x-amz-checksum-sha256': checksum('SHA256', data) }
-  t.match((await receive([data], { payload, headers: both })).facts.checksum, { algorithm: 'SHA256' })
-  await refused(t, 'SHA256 twice, one wrong', 'BadDigest', [data], {
-    payload,
-    headers: { 'x-amz-checksum-sha256': checksum('SHA256', other) },
-  })
-})
-
-t.test('contradictions about checksums are refused before a byte is read', async (t) => {
-  const crc32 = checksum('CRC32', data)
-  const cases: [string, string, Headers][] = [
-    [
-      'two checksums',
-      'InvalidRequest',
-      { 'x-amz-checksum-crc32': crc32, 'x-amz-checksum-sha1': checksum('SHA1', data) },
-    ],
-    ['an unknown one', 'InvalidRequest', { 'x-amz-checksum-blake3': 'AAAAAAAAAAA=' }],
-    ['algorithm without checksum', 'InvalidRequest', { 'x-amz-sdk-checksum-algorithm': 'CRC32' }],
-    [
-      'algorithm unlike the checksum',
-      'InvalidRequest',
-      { 'x-amz-sdk-checksum-algorithm': 'SHA1', 'x-amz-checksum-crc32': crc32 },
-    ],
-    ['algorithm unknown', 'InvalidRequest', { 'x-amz-sdk-checksum-algorithm': 'MD4', 'x-amz-checksum-crc32': crc32 }],
-    ['trailer without framing', 'MalformedTrailerError', { 'x-amz-trailer': 'x-amz-checksum-crc32' }],
-  ]
-  for (const [name, code, headers] of cases) await refused(t, name, code, [data], { headers })
-  const framed: Sent = {
-    payload: { kind: 'chunked', signing: undefined, trailer: true },
-    headers: { 'x-amz-trailer': 'x-amz-checksum-crc32', 'x-amz-checksum-crc32': crc32 },
-  }
-  await refused(t, 'header and trailer', 'InvalidRequest', [frame([data])], framed)
-  for (const name of ['x-amz-meta-a', 'x-amz-checksum-crc32,x-amz-checksum-sha1', 'content-md5', '']) {
-    await refused(t, `trailer ${name}`, 'InvalidRequest', [frame([data])], {
-      ...framed,
-      headers: { 'x-amz-trailer': name },
-    })
-  }
-  await refused(t, 'trailer where signed chunks have none', 'MalformedTrailerError', [frame([data], { signing })], {
-    payload: { kind: 'chunked', signing, trailer: false },
-    headers: { 'x-amz-trailer': 'x-amz-checksum-crc32', 'x-amz-decoded-content-length': String(data.length) },
-  })
-})
-
-t.test('checksums that are not about this body', async (t) => {
-  const query = '/bucket/key?x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32'
-  t.same((await receive([data], { target: query })).bytes, data, 'in the query of a presigned URL')
-  const headers = { 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-type': 'FULL_OBJECT' }
-  t.ok(
-    await receive([data], { method: 'POST', target: '/bucket/key?uploadId=1', headers }),
-    'of the object to be completed',
-  )
-  t.ok(await receive([data], { headers: { 'x-amz-checksum-algorithm': 'SHA1', 'x-amz-checksum-mode': 'ENABLED' } }))
-})
-
 t.test('length, emptiness and limits', async (t) => {
   const open = (headers: Headers, payload: PayloadMode = { kind: 'unsigned' }) =>
     openBody(
@@ -193,24 +113,6 @@ t.test('length, emptiness and limits', async (t) => {
   const twice = open({})
   await twice.collect(1)
   await t.rejects(twice.collect(1), /only once/)
-})
-
-t.test('Content-Encoding aws-chunked', async (t) => {
-  const headers = { 'content-encoding': 'gzip, aws-chunked' }
-  t.same((await receive([frame([data])], { headers })).bytes, data, 'unsigned: takes the framing off')
-  await refused(t, 'unsigned, but no framing', 'IncompleteBody', [data], { headers })
-  const payload: PayloadMode = { kind: 'signed', sha256: sha256(data) }
-  t.same((await receive([data], { headers, payload })).bytes, data, 'with the hash of a body: as it is')
-  await refused(t, 'with a hash and another length without framing', 'InvalidRequest', [data], {
-    headers: { ...headers, 'x-amz-decoded-content-length': '1' },
-    payload,
-  })
-  t.equal(storedContentEncoding('aws-chunked'), undefined)
-  t.equal(storedContentEncoding('gzip,aws-chunked'), 'gzip')
-  t.equal(storedContentEncoding('AWS-Chunked, gzip, br'), 'gzip,br')
-  t.equal(storedContentEncoding('gzip, br'), 'gzip, br')
-  t.equal(storedContentEncoding(undefined), undefined)
-  t.notOk(hasAwsChunked('gzip'))
 })
 
 const docData = Buffer.alloc(66_560, 'a')
@@ -414,16 +316,10 @@ t.test('framing that is wrong', async (t) => {
   await refused(t, 'fewer bytes than declared', 'IncompleteBody', [frame([data.subarray(0, 4)])], short)
   await refused(t, 'more bytes than declared', 'IncompleteBody', [frame([data.subarray(0, 6)])], short)
 
+  // s3/what-clients-send has more trailers, over HTTP.
   const announced = { ...unsigned, headers: trailing }
   const ended = (trailer: string) => text(`1\r\na\r\n0\r\n${trailer}\r\n`)
-  await refused(t, 'announced trailer absent', 'MalformedTrailerError', ended(''), announced)
-  await refused(t, 'another trailer', 'MalformedTrailerError', ended('x-amz-checksum-sha1:A\r\n'), announced)
-  await refused(t, 'value missing', 'InvalidRequest', ended('x-amz-checksum-crc32:\r\n'), announced)
-  await refused(t, 'value no base64', 'InvalidRequest', ended('x-amz-checksum-crc32:!!!!!!==\r\n'), announced)
-  await refused(t, 'value of another body', 'BadDigest', ended('x-amz-checksum-crc32:AAAAAA==\r\n'), announced)
   const right = `x-amz-checksum-crc32:${checksum('CRC32', Buffer.from('a'))}\r\n`
-  await refused(t, 'more behind the right one', 'MalformedTrailerError', ended(`${right}x-amz-meta-a:1\r\n`), announced)
-  t.ok(await receive(ended(right), announced))
   const spelled = right.replace('x-amz-checksum-crc32:', 'X-Amz-Checksum-CRC32: ')
   t.ok(await receive(ended(spelled), announced), 'another spelling of the name')
   t.ok(await receive(ended(right.replace(':', ' \t: ')), announced), 'white space around the colon')
@@ -470,14 +366,6 @@ t.test('signed framing that is wrong', async (t) => {
   const withTrailer = forms[1] as Form
   const bent = (form: Form, from: string | RegExp, to: string) =>
     Buffer.from(form.body([data]).toString('latin1').replace(from, to), 'latin1')
-  await refused(t, 'unsigned chunks', 'IncompleteBody', [frame([data])], signed.sent(data))
-  await refused(
-    t,
-    'short signature',
-    'SignatureDoesNotMatch',
-    [bent(signed, /signature=./, 'signature=')],
-    signed.sent(data),
-  )
   await refused(t, 'chain of another request', 'SignatureDoesNotMatch', [signed.body([data])], {
     ...signed.sent(data),
     payload: { kind: 'chunked', trailer: false, signing: { ...signing, seedSignature: '0'.repeat(64) } },

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Reply } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { late } from '../../src/http/reply.js'
 import { type Sent, send } from '../../src/http/send.js'
+import { listen } from '../support/server/listen.js'
 
 const place = { id: 'ID', resource: '/b/k' }
 
@@ -18,9 +18,8 @@ async function answered(t: Test, reply: Reply, method = 'GET'): Promise<{ respon
   const server = createServer(async (incoming: IncomingMessage, outgoing: ServerResponse) =>
     resolve(await send(incoming, outgoing, reply, place.id, () => place)),
   )
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  t.teardown(() => server.close().closeAllConnections())
-  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { method })
+  const url = await listen(server, t)
+  const response = await fetch(url, { method })
   return { response, sent: await sent }
 }
 

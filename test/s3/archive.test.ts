@@ -1,21 +1,4 @@
-import {
-  AbortMultipartUploadCommand,
-  CompleteMultipartUploadCommand,
-  CopyObjectCommand,
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  GetObjectAttributesCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  ListMultipartUploadsCommand,
-  ListObjectsV2Command,
-  ListPartsCommand,
-  PutBucketPolicyCommand,
-  PutObjectCommand,
-  type PutObjectCommandInput,
-  RestoreObjectCommand,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
+import { GetObjectAttributesCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import type { ClassWrite, Placed, RestoreOrder, TransitionedObject } from '../../src/api/archive.js'
 import type { Context, StorageClass } from '../../src/api/context.js'
@@ -171,11 +154,11 @@ function archivePlugin() {
 async function started(t: Test) {
   const { plugin, seen } = archivePlugin()
   const { endpoint, s3 } = await startInProcess(t, 'full', { identities: [owner], plugins: [plugin] })
-  await s3.send(new CreateBucketCommand({ Bucket: 'box' }))
+  await s3.createBucket({ Bucket: 'box' })
   const at = (Key: string) => ({ Bucket: 'box', Key })
   const put = (key: string, more: Partial<PutObjectCommandInput> = {}) =>
-    s3.send(new PutObjectCommand({ ...at(key), Body: 'content', StorageClass: 'GLACIER', ...more }))
-  const head = (key: string) => s3.send(new HeadObjectCommand(at(key)))
+    s3.putObject({ ...at(key), Body: 'content', StorageClass: 'GLACIER', ...more })
+  const head = (key: string) => s3.headObject(at(key))
   /** Puts this in the place of what is remembered of the object's copies. */
   const annotate = async (key: string, archive: Archive) => {
     const store = seen.own?.store
@@ -213,66 +196,63 @@ t.test('writes into an archive class', async (t) => {
     seen.admitted.length = 0
     const before = await head('hot')
     const copy = { ...at('hot'), CopySource: 'box/hot', StorageClass: 'GLACIER' } as const
-    await s3.send(new CopyObjectCommand(copy))
+    await s3.copyObject(copy)
     t.match(seen.admitted, [{ operation: 'CopyObject', kept: { key: 'hot' } }])
     const after = await head('hot')
     t.equal(after.StorageClass, 'GLACIER_IR')
     t.same([after.ETag, after.LastModified], [before.ETag, before.LastModified], 'its bytes were not touched')
     const described = { Metadata: { colour: 'red' }, ContentType: 'a/b', MetadataDirective: 'REPLACE' } as const
-    await s3.send(new CopyObjectCommand({ ...copy, ...described, StorageClass: 'GLACIER_IR' }))
+    await s3.copyObject({ ...copy, ...described, StorageClass: 'GLACIER_IR' })
     t.match(await head('hot'), { Metadata: { colour: 'red' }, ContentType: 'a/b' })
-    await rejects(s3.send(new CopyObjectCommand({ ...copy, CopySourceIfMatch: '"0"' })), 'PreconditionFailed', t)
+    await rejects(s3.copyObject({ ...copy, CopySourceIfMatch: '"0"' }), 'PreconditionFailed', t)
 
-    await s3.send(new CopyObjectCommand({ ...copy, ...at('copied') }))
+    await s3.copyObject({ ...copy, ...at('copied') })
     t.match(seen.admitted.at(-1), { key: 'copied', kept: undefined, size: 7 })
     t.equal((await head('copied')).StorageClass, 'GLACIER_IR')
-    await s3.send(new CopyObjectCommand({ ...at('plain'), CopySource: 'box/copied' }))
+    await s3.copyObject({ ...at('plain'), CopySource: 'box/copied' })
     t.match(await head('plain'), { StorageClass: undefined, Metadata: { colour: 'red' } })
     t.notOk((await head('plain')).Metadata?.cid, 'a copy is a new object')
-    await s3.send(new CopyObjectCommand({ ...at('hot'), CopySource: 'box/hot', StorageClass: 'STANDARD' }))
+    await s3.copyObject({ ...at('hot'), CopySource: 'box/hot', StorageClass: 'STANDARD' })
     t.equal((await head('hot')).StorageClass, undefined)
   })
 
   t.test('in parts', async (t) => {
     const create = { ...at('parts'), StorageClass: 'GLACIER', Metadata: { cid: 'stale' } } as const
-    await rejects(
-      s3.send(new CreateMultipartUploadCommand({ ...create, StorageClass: 'OUTPOSTS' })),
-      'InvalidStorageClass',
-    )
+    await rejects(s3.createMultipartUpload({ ...create, StorageClass: 'OUTPOSTS' }), 'InvalidStorageClass')
     seen.dropped = 0
-    const { UploadId } = await s3.send(new CreateMultipartUploadCommand(create))
+    const { UploadId } = await s3.createMultipartUpload(create)
     t.equal(seen.dropped, 1, 'nothing is to be stored yet')
     const upload = { ...at('parts'), UploadId }
-    const { ETag } = await s3.send(new UploadPartCommand({ ...upload, PartNumber: 1, Body: 'part' }))
-    t.equal((await s3.send(new ListPartsCommand(upload))).StorageClass, 'GLACIER')
-    t.match((await s3.send(new ListMultipartUploadsCommand({ Bucket: 'box' }))).Uploads, [{ StorageClass: 'GLACIER' }])
+    const { ETag } = await s3.uploadPart({ ...upload, PartNumber: 1, Body: 'part' })
+    t.equal((await s3.listParts(upload)).StorageClass, 'GLACIER')
+    t.match((await s3.listMultipartUploads({ Bucket: 'box' })).Uploads, [{ StorageClass: 'GLACIER' }])
     const complete = { ...upload, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } }
-    const told = await s3.send(new CompleteMultipartUploadCommand(complete))
+    const told = await s3.completeMultipartUpload(complete)
     t.match(seen.stored.at(-1), { key: 'parts', size: 4 })
     const { StorageClass, Metadata } = await head('parts')
     t.equal(StorageClass, 'GLACIER_IR')
     t.match(Metadata?.cid, /^bafy-/)
     const stored = seen.stored.length
-    t.equal((await s3.send(new CompleteMultipartUploadCommand(complete))).ETag, told.ETag)
+    t.equal((await s3.completeMultipartUpload(complete)).ETag, told.ETag)
     t.equal(seen.stored.length, stored, 'completing again stores nothing')
 
-    const second = await s3.send(new CreateMultipartUploadCommand(create))
+    const second = await s3.createMultipartUpload(create)
     const other = { ...at('parts'), UploadId: second.UploadId }
-    const part = await s3.send(new UploadPartCommand({ ...other, PartNumber: 1, Body: 'part 2' }))
+    const part = await s3.uploadPart({ ...other, PartNumber: 1, Body: 'part 2' })
     const { uploads } = (seen.own as Context).state
     const finish = uploads.finish.bind(uploads)
     uploads.finish = async () => {
       throw new S3Error('ServiceUnavailable')
     }
     const completed = { ...other, MultipartUpload: { Parts: [{ PartNumber: 1, ETag: part.ETag }] } }
-    await rejects(s3.send(new CompleteMultipartUploadCommand(completed)), 'ServiceUnavailable', t)
+    await rejects(s3.completeMultipartUpload(completed), 'ServiceUnavailable', t)
     uploads.finish = finish
     const admitted = seen.admitted.length
-    t.equal((await s3.send(new CompleteMultipartUploadCommand(completed))).ETag, (await head('parts')).ETag)
+    t.equal((await s3.completeMultipartUpload(completed)).ETag, (await head('parts')).ETag)
     t.equal(seen.admitted.length, admitted, 'what was stored and not put on record is not stored, and paid for, again')
 
-    const again = await s3.send(new CreateMultipartUploadCommand({ ...create, StorageClass: 'STANDARD' }))
-    await s3.send(new AbortMultipartUploadCommand({ ...at('parts'), UploadId: again.UploadId }))
+    const again = await s3.createMultipartUpload({ ...create, StorageClass: 'STANDARD' })
+    await s3.abortMultipartUpload({ ...at('parts'), UploadId: again.UploadId })
   })
 
   t.test('not without a signature', async (t) => {
@@ -282,7 +262,7 @@ t.test('writes into an archive class', async (t) => {
       { Action: ['s3:GetBucketLocation', 's3:ListBucketMultipartUploads'], Resource: 'arn:aws:s3:::box' },
     ]
     const Statement = statements.map((statement) => ({ Effect: 'Allow', Principal: '*', ...statement }))
-    await s3.send(new PutBucketPolicyCommand({ Bucket: 'box', Policy: JSON.stringify({ Statement }) }))
+    await s3.putBucketPolicy({ Bucket: 'box', Policy: JSON.stringify({ Statement }) })
     const send = (headers: Record<string, string>) =>
       fetch(`${endpoint}/box/open`, { method: 'PUT', body: 'x', headers })
     t.equal((await send({})).status, 200)
@@ -314,9 +294,7 @@ t.test('reports and restores', async (t) => {
   await annotate('back', { storageClass: 'GLACIER', restore: { until: UNTIL } })
   await annotate('coming', { storageClass: 'GLACIER', restore: { ongoing: true } })
 
-  const listed = (
-    await s3.send(new ListObjectsV2Command({ Bucket: 'box', OptionalObjectAttributes: ['RestoreStatus'] }))
-  ).Contents
+  const listed = (await s3.listObjectsV2({ Bucket: 'box', OptionalObjectAttributes: ['RestoreStatus'] })).Contents
   t.same(
     listed?.map(({ Key, StorageClass, RestoreStatus }) => [Key, StorageClass, RestoreStatus]),
     [
@@ -340,11 +318,10 @@ t.test('reports and restores', async (t) => {
   const attributes = new GetObjectAttributesCommand({ ...at('back'), ObjectAttributes: ['StorageClass'] })
   t.equal((await s3.send(attributes)).StorageClass, 'GLACIER')
   t.equal((await head('back')).Restore, 'ongoing-request="false", expiry-date="Mon, 21 Dec 2026 00:00:00 GMT"')
-  const read = await s3.send(new GetObjectCommand(at('back')))
+  const read = await s3.getObject(at('back'))
   t.same([read.StorageClass, await read.Body?.transformToString()], ['GLACIER', 'content'])
 
-  const restore = (key: string, RestoreRequest?: object) =>
-    s3.send(new RestoreObjectCommand({ ...at(key), RestoreRequest }))
+  const restore = (key: string, RestoreRequest?: object) => s3.restoreObject({ ...at(key), RestoreRequest })
   const statusOf = async (key: string, request?: object) => (await restore(key, request)).$metadata.httpStatusCode
   await t.rejects(restore('hot'), { name: 'InvalidObjectState', $metadata: { httpStatusCode: 403 } })
   await t.rejects(restore('none'), { name: 'NoSuchKey' })

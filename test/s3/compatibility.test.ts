@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { CreateBucketCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import { type S3, S3ServiceException } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { allOperations } from '../support/server/all-operations.js'
@@ -82,7 +82,7 @@ for (const mode of modes) {
     const server = await startDealgate(t, { mode, data, args: ['--log-level', 'error'] })
     const client = clientOf(t, server)
     const full = await furnish(client, 'full')
-    await client.send(new CreateBucketCommand({ Bucket: 'empty' }))
+    await client.createBucket({ Bucket: 'empty' })
     const empty = { ...full, bucket: 'empty', key: 'nothing' }
 
     t.test('what is refused changes nothing', async (t) => {
@@ -105,7 +105,7 @@ for (const mode of modes) {
 }
 
 /** S3's error code; undefined for success. */
-async function codeOf(client: S3Client, name: string, target: Target): Promise<string | undefined> {
+async function codeOf(client: S3, name: string, target: Target): Promise<string | undefined> {
   try {
     await client.send(command(name, target))
     return undefined

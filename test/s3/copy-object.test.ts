@@ -1,15 +1,9 @@
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { pipeline, Transform } from 'node:stream'
 import t from 'tap'
-import { createLogger } from '../../src/common/log.js'
-import { createProxy } from '../../src/server/create-proxy.js'
-import { serve } from '../../src/server/serve.js'
-import { startServices } from '../../src/services/index.js'
-import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'
-import { modes, quirksOf } from '../support/server/modes.js'
+import { listen } from '../support/server/listen.js'
+import { modes } from '../support/server/modes.js'
 import { signedRequest, type Wanted } from '../support/sign/signed-request.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
@@ -36,9 +30,7 @@ async function relayTo(t: { teardown(run: () => unknown): void }, url: string, {
     response.on('close', () => onward.destroy())
     request.pipe(onward)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listen(server, t)
 }
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
@@ -64,16 +56,11 @@ function withLate(end: Promise<void>): Transform {
 
 for (const mode of modes) {
   t.test(`${mode}: a copy onto itself does not bring old bytes back over newer ones`, async (t) => {
-    const data = temporaryFolder(t)
-    const services = await startServices({
-      data: join(data, 'services'),
-      gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
-    })
-    t.teardown(() => services.stop())
+    const { gateway } = await startInProcess(t, mode)
     let copying: (() => Promise<void>) | undefined
     // The copy cannot have come to its last bytes, and its lock, when the other request does.
     let overtaken = withResolvers()
-    const url = await relayTo(t, services.gateway.url, {
+    const url = await relayTo(t, gateway.url, {
       hold(request) {
         if (request.method !== 'PUT' || copying === undefined) return undefined
         const held = copying().finally(overtaken.resolve)
@@ -83,17 +70,10 @@ for (const mode of modes) {
       },
       holdEnd: ({ method }) => (method === 'GET' && copying ? overtaken.promise : undefined),
     })
-    const proxy = await createProxy({
-      gateway: { url, account: await services.gateway.credentials() },
-      identities: [keys],
-      data: join(data, 'proxy'),
-      log: createLogger({ level: 'silent' }),
-    })
-    t.teardown(() => proxy.close())
-    const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
-    t.teardown(() => serving.close(0))
+    const relayed = { url, account: gateway.account }
+    const { endpoint } = await startInProcess(t, mode, { identities: [keys], gateway: relayed })
     const send = (method: string, path: string, more: Partial<Wanted> = {}) =>
-      signedRequest(serving.url, keys, { method, path, ...more })
+      signedRequest(endpoint, keys, { method, path, ...more })
     const touch = (path: string) =>
       send('PUT', path, {
         headers: { 'x-amz-copy-source': path, 'x-amz-metadata-directive': 'REPLACE', 'x-amz-meta-mtime': '1' },

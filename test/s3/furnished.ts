@@ -1,44 +1,28 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import {
-  CreateBucketCommand,
-  CreateMultipartUploadCommand,
-  PutBucketTaggingCommand,
-  PutObjectCommand,
-  S3Client,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
+import type { S3 } from '@aws-sdk/client-s3'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { Endpoint } from '../suites/sign.js'
+import { sdkFor } from '../support/programs/sdk.js'
 import type { Target } from './s3-calls.js'
 
 /** A client that repeats nothing and adds no checksums of its own. */
-export function clientOf(t: { teardown(run: () => unknown): void }, server: Endpoint): S3Client {
-  const client = new S3Client({
-    endpoint: server.endpoint,
-    region: server.region,
-    forcePathStyle: true,
-    maxAttempts: 1,
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    // WriteGetObjectResponse goes to a host of its own, of which there is none.
-    disableHostPrefix: true,
-    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
-  })
-  t.teardown(() => client.destroy())
-  return client
+export function clientOf(t: { teardown(run: () => unknown): void }, server: Endpoint): S3 {
+  // WriteGetObjectResponse goes to a host of its own, of which there is none.
+  return sdkFor(t, server, { requestChecksumCalculation: 'WHEN_REQUIRED', disableHostPrefix: true })
 }
 
 /** A bucket with a little of everything that can be lost. */
-export async function furnish(client: S3Client, bucket: string): Promise<Target> {
+export async function furnish(client: S3, bucket: string): Promise<Target> {
   const key = 'a folder/an object'
-  await client.send(new CreateBucketCommand({ Bucket: bucket }))
+  await client.createBucket({ Bucket: bucket })
   const Tagging = { TagSet: [{ Key: 'cost', Value: '1' }] }
-  await client.send(new PutBucketTaggingCommand({ Bucket: bucket, Tagging }))
+  await client.putBucketTagging({ Bucket: bucket, Tagging })
   const put = { Body: 'content', ContentType: 'text/x-own', Metadata: { colour: 'blue' }, Tagging: 'team=blue' }
-  await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, ...put }))
-  const { UploadId = '' } = await client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: key }))
+  await client.putObject({ Bucket: bucket, Key: key, ...put })
+  const { UploadId = '' } = await client.createMultipartUpload({ Bucket: bucket, Key: key })
   const part = { UploadId, PartNumber: 1, Body: 'part one' }
-  const { ETag = '' } = await client.send(new UploadPartCommand({ Bucket: bucket, Key: key, ...part }))
+  const { ETag = '' } = await client.uploadPart({ Bucket: bucket, Key: key, ...part })
   return { bucket, key, uploadId: UploadId, partEtag: ETag }
 }
 

@@ -1,4 +1,4 @@
-import { CreateBucketCommand, GetBucketTaggingCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, type S3, S3ServiceException } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { isDemand } from '../../src/plugins/refuse-keys.js'
 import { refusedOperations } from '../../src/s3/refused.js'
@@ -85,7 +85,7 @@ t.test('what is refused is refused by name, and nothing has happened', async (t)
   const server = await startDealgate(t, { data, args: ['--log-level', 'error'] })
   const client = clientOf(t, server)
   const target = await furnish(client, 'full')
-  await client.send(new CreateBucketCommand({ Bucket: 'other' }))
+  await client.createBucket({ Bucket: 'other' })
   const before = contentOf(data)
   for (const { name, header } of fates.filter(({ fate }) => fate === 'refused')) {
     const refusal = await refusalOf(client, name, target, header)
@@ -115,17 +115,15 @@ t.test('elements of documents: honoured, or refused by name', async (t) => {
   t.equal(contentOf(data), before)
 
   const Tags = [{ Key: 'team', Value: 'red' }]
-  await client.send(new CreateBucketCommand({ Bucket: 'tagged', CreateBucketConfiguration: { Tags } }))
-  t.same((await client.send(new GetBucketTaggingCommand({ Bucket: 'tagged' }))).TagSet, Tags)
+  await client.createBucket({ Bucket: 'tagged', CreateBucketConfiguration: { Tags } })
+  t.same((await client.getBucketTagging({ Bucket: 'tagged' })).TagSet, Tags)
   const wrong = { Tags: [...Tags, ...Tags] }
-  await t.rejects(client.send(new CreateBucketCommand({ Bucket: 'wrong', CreateBucketConfiguration: wrong })), {
-    name: 'InvalidTag',
-  })
-  await t.rejects(client.send(new GetBucketTaggingCommand({ Bucket: 'wrong' })), { name: 'NoSuchBucket' })
+  await t.rejects(client.createBucket({ Bucket: 'wrong', CreateBucketConfiguration: wrong }), { name: 'InvalidTag' })
+  await t.rejects(client.getBucketTagging({ Bucket: 'wrong' }), { name: 'NoSuchBucket' })
 })
 
 async function refusalOf(
-  client: S3Client,
+  client: S3,
   name: string,
   target: Target,
   header: string,

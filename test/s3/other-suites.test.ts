@@ -1,5 +1,7 @@
-import { createHash, createHmac } from 'node:crypto'
-import t, { type Test } from 'tap'
+import { createHash } from 'node:crypto'
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
+import t from 'tap'
+import { sdkFor } from '../support/programs/sdk.js'
 import { inEachMode } from '../support/server/dealgate.js'
 import { exchange, headText } from '../support/sign/raw.js'
 import { send } from '../support/sign/send.js'
@@ -31,6 +33,11 @@ inEachMode(t, async (t, server) => {
     t.same(await codeOf('PUT', '/box?ownershipControls=', {}, ownership), [400, 'MalformedXML'])
     t.same(await codeOf('PUT', '/box/k', { 'if-match': '"a"', 'if-none-match': '*' }, 'x'), [501, 'NotImplemented'])
     t.same(await codeOf('PUT', '/box/k', { 'x-amz-checksum-blake3': 'AAAA' }, 'x'), [400, 'InvalidRequest'])
+    const payment = '<RequestPaymentConfiguration><Payer>Requester</Payer></RequestPaymentConfiguration>'
+    t.same(await codeOf('PUT', '/box?requestPayment=', {}, payment), [501, 'NotImplemented'])
+    const versions = '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
+    const refused = await ask('PUT', '/box?versioning=', {}, versions)
+    t.match(refused.message, 'PutBucketVersioning is not implemented: the gateway keeps one version of each object')
   })
 
   t.test('an If-Match may lack a quote', async (t) => {
@@ -78,10 +85,7 @@ inEachMode(t, async (t, server) => {
   })
 
   t.test('errors of bodies have the texts of S3, and the reason', async (t) => {
-    const trailer = {
-      'content-encoding': 'aws-chunked',
-      'x-amz-decoded-content-length': '1',
-    }
+    const trailer = { 'content-encoding': 'aws-chunked', 'x-amz-decoded-content-length': '1' }
     const of = 'x-amz-trailer'
     const chunks = '1\r\nx\r\n0\r\n'
     const single = 'Expecting a single x-amz-checksum- header'
@@ -223,57 +227,28 @@ inEachMode(t, async (t, server) => {
     t.match((await ask('GET', '/box/absent')).headers.vary, 'Origin', 'errors, too')
   })
 
-  await forms(t, server)
-})
-
-type Server = Parameters<Parameters<typeof inEachMode>[1]>[1]
-
-async function forms(t: Test, server: Server): Promise<void> {
   t.test('forms whose fields have file names, two on one connection', async (t) => {
-    const one = form(server, 'a.txt', 'first', '; filename="x"')
-    const two = form(server, 'b.txt', 'second', '; filename=""; foo="bar"')
-    const { port } = new URL(server.endpoint)
-    const request = ({ type, body }: Form, last: boolean) =>
-      `POST /box HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n${last ? 'Connection: close\r\n' : ''}\r\n${body}`
-    const { text } = await exchange(server, (socket) => socket.write(request(one, false) + request(two, true)))
+    const s3 = sdkFor(t, server)
+    const formOf = async (Key: string, content: string, more: string, last: boolean) => {
+      const { fields } = await createPresignedPost(s3, { Bucket: 'box', Key })
+      const parts = Object.entries(fields).map(
+        ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`,
+      )
+      const file = '--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+      const body = `${parts.join('')}${file}${content}\r\n--b--\r\n`
+      const headers = {
+        host: new URL(server.endpoint).host,
+        'content-type': 'multipart/form-data; boundary=b',
+        'content-length': String(Buffer.byteLength(body)),
+        ...(last && { connection: 'close' }),
+      }
+      return headText('POST', '/box', headers) + body
+    }
+    const one = await formOf('a.txt', 'first', '; filename="x"', false)
+    const two = await formOf('b.txt', 'second', '; filename=""; foo="bar"', true)
+    const { text } = await exchange(server, (socket) => socket.write(one + two))
     t.equal(text.match(/HTTP\/1\.1 204/g)?.length, 2, text)
-    for (const [key, text] of [
-      ['a.txt', 'first'],
-      ['b.txt', 'second'],
-    ] as const)
-      t.equal((await send(server, { method: 'GET', target: `/box/${key}` })).body.toString(), text)
+    t.equal((await ask('GET', '/box/a.txt')).body.toString(), 'first')
+    t.equal((await ask('GET', '/box/b.txt')).body.toString(), 'second')
   })
-}
-
-interface Form {
-  readonly type: string
-  readonly body: string
-}
-
-/** @param more follows the name of each field */
-function form({ accessKey, secretKey, region }: Server, key: string, content: string, more: string): Form {
-  const now = new Date()
-  const date = `${now.toISOString().replace(/[-:]|\.\d+/g, '')}`
-  const credential = `${accessKey}/${date.slice(0, 8)}/${region}/s3/aws4_request`
-  const expiration = new Date(now.getTime() + 600_000).toISOString()
-  const fields: Record<string, string> = {
-    key,
-    'x-amz-algorithm': 'AWS4-HMAC-SHA256',
-    'x-amz-credential': credential,
-    'x-amz-date': date,
-  }
-  const conditions = [{ bucket: 'box' }, ...Object.entries(fields).map(([name, value]) => ({ [name]: value }))]
-  const policy = Buffer.from(JSON.stringify({ expiration, conditions })).toString('base64')
-  const signing = [date.slice(0, 8), region, 's3', 'aws4_request'].reduce<Buffer | string>(
-    (secret, part) => createHmac('sha256', secret).update(part).digest(),
-    `AWS4${secretKey}`,
-  )
-  fields.policy = policy
-  fields['x-amz-signature'] = createHmac('sha256', signing).update(policy).digest('hex')
-  const boundary = createHash('md5').update(key).digest('hex')
-  const parts = Object.entries(fields).map(
-    ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`,
-  )
-  const file = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n${content}\r\n--${boundary}--\r\n`
-  return { type: `multipart/form-data; boundary=${boundary}`, body: parts.join('') + file }
-}
+})

@@ -1,109 +1,79 @@
 import t from 'tap'
-import { startWorld } from './world.js'
+import type { Wanted } from '../../support/sign/signed-request.js'
+import { startWorld, type Who } from './world.js'
 
-const OWNERSHIP = (value: string) =>
-  `<OwnershipControls><Rule><ObjectOwnership>${value}</ObjectOwnership></Rule></OwnershipControls>`
+type Step = readonly [who: Who, method: string, path: string, more: Partial<Wanted>, answer: string, why?: string]
+
+const DENIED = '403 AccessDenied'
+const UNSUPPORTED = '400 AccessControlListNotSupported'
+const x = { body: 'x' }
+const canned = (acl: string) => ({ headers: { 'x-amz-acl': acl } })
+const setAcl = (acl: string) => ({ query: { acl: '' }, ...canned(acl) })
+const enforce = {
+  query: { ownershipControls: '' },
+  body: '<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>',
+}
+const everyone = { Effect: 'Allow', Principal: '*', Action: 's3:*' }
+const everything = { ...everyone, Resource: ['arn:aws:s3:::box', 'arn:aws:s3:::box/*'] }
 
 t.test('ACLs of objects and buckets open what they grant, and nothing once they are disabled', async (t) => {
   const { status, as, endpoint } = await startWorld(t)
-  const headers = { 'x-amz-object-ownership': 'BucketOwnerPreferred' }
-  t.equal(await status('owner', 'PUT', '/box', { headers }), '200 ')
-  t.equal(await status('owner', 'PUT', '/box/open', { body: 'a', headers: { 'x-amz-acl': 'public-read' } }), '200 ')
-  t.equal(await status('owner', 'PUT', '/box/shut', { body: 'b' }), '200 ')
-  t.equal(await status('anonymous', 'GET', '/box/open'), '200 ')
-  t.equal(await status('foreigner', 'GET', '/box/open'), '200 ')
-  t.equal(await status('anonymous', 'GET', '/box/shut'), '403 AccessDenied')
-  t.equal(await status('anonymous', 'GET', '/box'), '403 AccessDenied')
-  t.equal(await status('anonymous', 'PUT', '/box/open', { body: 'x' }), '403 AccessDenied')
-  t.match(
-    (await as.owner({ method: 'GET', path: '/box/open', query: { acl: '' } })).body,
-    /AllUsers.*<Permission>READ</,
-  )
+  const all = async (steps: readonly Step[]) => {
+    for (const [who, method, path, more, answer, why = ''] of steps)
+      t.equal(await status(who, method, path, more), answer, `${who} ${method} ${path} ${JSON.stringify(more)} ${why}`)
+  }
+  await all([
+    ['owner', 'PUT', '/box', { headers: { 'x-amz-object-ownership': 'BucketOwnerPreferred' } }, '200 '],
+    ['owner', 'PUT', '/box/open', { ...x, ...canned('public-read') }, '200 '],
+    ['owner', 'PUT', '/box/shut', x, '200 '],
+    ['anonymous', 'GET', '/box/open', {}, '200 '],
+    ['foreigner', 'GET', '/box/open', {}, '200 '],
+    ['anonymous', 'GET', '/box/shut', {}, DENIED],
+    ['anonymous', 'GET', '/box', {}, DENIED],
+    ['anonymous', 'PUT', '/box/open', x, DENIED],
+    ['owner', 'PUT', '/box/shut', setAcl('authenticated-read'), '200 '],
+    ['foreigner', 'GET', '/box/shut', {}, '200 '],
+    ['anonymous', 'GET', '/box/shut', {}, DENIED],
+  ])
+  const { body } = await as.owner({ method: 'GET', path: '/box/open', query: { acl: '' } })
+  t.match(body, /AllUsers.*<Permission>READ</)
 
-  t.equal(
-    await status('owner', 'PUT', '/box/shut', { query: { acl: '' }, headers: { 'x-amz-acl': 'authenticated-read' } }),
-    '200 ',
-  )
-  t.equal(await status('foreigner', 'GET', '/box/shut'), '200 ')
-  t.equal(await status('anonymous', 'GET', '/box/shut'), '403 AccessDenied')
-
-  t.equal(
-    await status('owner', 'PUT', '/box', { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read-write' } }),
-    '200 ',
-  )
-  t.equal(await status('anonymous', 'GET', '/box'), '200 ')
-  t.equal(await status('anonymous', 'PUT', '/box/theirs', { body: 'x' }), '200 ')
-  t.equal(
-    await status('anonymous', 'PUT', '/box/shown', { body: 'x', headers: { 'x-amz-acl': 'public-read' } }),
-    '200 ',
-  )
-  t.equal(await status('owner', 'GET', '/box/shown'), '200 ', 'who may write an object sets its ACL')
-  t.equal(await status('foreigner', 'GET', '/box/shown'), '200 ')
-  const later = { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read' } }
-  t.match(await status('anonymous', 'PUT', '/box/shut', later), /^403/, 'but not that of an object that is there')
-  t.match(await status('foreigner', 'PUT', '/box/shut', later), /^403/)
+  await all([
+    ['owner', 'PUT', '/box', setAcl('public-read-write'), '200 '],
+    ['anonymous', 'GET', '/box', {}, '200 '],
+    ['anonymous', 'PUT', '/box/theirs', x, '200 '],
+    ['anonymous', 'PUT', '/box/shown', { ...x, ...canned('public-read') }, '200 '],
+    ['owner', 'GET', '/box/shown', {}, '200 ', 'who may write an object sets its ACL'],
+    ['foreigner', 'GET', '/box/shown', {}, '200 '],
+    ['anonymous', 'PUT', '/box/shut', setAcl('public-read'), DENIED, 'but not that of an object that is there'],
+    ['foreigner', 'PUT', '/box/shut', setAcl('public-read'), DENIED],
+  ])
   const byEmail = { query: { acl: '' }, headers: { 'x-amz-grant-read': 'emailAddress="a@example.com"' } }
   t.equal(await status('owner', 'PUT', '/box/shut', byEmail), '405 MethodNotAllowed')
   const form = new FormData()
   for (const [name, value] of Object.entries({ key: 'posted', acl: 'public-read', file: 'x' })) form.append(name, value)
   t.equal((await fetch(`${endpoint}/box`, { method: 'POST', body: form })).status, 204)
-  t.equal(await status('anonymous', 'GET', '/box/posted'), '200 ')
-  t.equal(
-    await status('foreigner', 'PUT', '/box/given', {
-      body: 'x',
-      headers: { 'x-amz-acl': 'bucket-owner-full-control' },
-    }),
-    '200 ',
-  )
-  t.equal(await status('owner', 'GET', '/box/given'), '200 ')
-  t.equal(await status('foreigner', 'PUT', '/box/kept', { body: 'x' }), '200 ')
-  t.equal(await status('owner', 'GET', '/box/kept'), '403 AccessDenied', 'an object of its writer')
-  t.equal(await status('foreigner', 'GET', '/box/kept'), '200 ')
-  t.equal(await status('owner', 'DELETE', '/box/kept'), '204 ')
 
-  t.equal(await status('owner', 'PUT', '/box/open', { body: 'again' }), '200 ')
-  t.equal(await status('anonymous', 'GET', '/box/open'), '403 AccessDenied', 'an ACL does not outlive its object')
+  await all([
+    ['anonymous', 'GET', '/box/posted', {}, '200 '],
+    ['foreigner', 'PUT', '/box/given', { ...x, ...canned('bucket-owner-full-control') }, '200 '],
+    ['owner', 'GET', '/box/given', {}, '200 '],
+    ['foreigner', 'PUT', '/box/kept', x, '200 '],
+    ['owner', 'GET', '/box/kept', {}, DENIED, 'an object of its writer'],
+    ['foreigner', 'GET', '/box/kept', {}, '200 '],
+    ['owner', 'DELETE', '/box/kept', {}, '204 '],
+    ['owner', 'PUT', '/box/open', x, '200 '],
+    ['anonymous', 'GET', '/box/open', {}, DENIED, 'an ACL does not outlive its object'],
 
-  t.equal(
-    await status('owner', 'PUT', '/box', { query: { ownershipControls: '' }, body: OWNERSHIP('BucketOwnerEnforced') }),
-    '400 InvalidBucketAclWithObjectOwnership',
-  )
-  t.equal(await status('owner', 'PUT', '/box', { query: { acl: '' }, headers: { 'x-amz-acl': 'private' } }), '200 ')
-  t.equal(
-    await status('owner', 'PUT', '/box', { query: { ownershipControls: '' }, body: OWNERSHIP('BucketOwnerEnforced') }),
-    '200 ',
-  )
-  t.equal(await status('foreigner', 'GET', '/box/shut'), '403 AccessDenied')
-
-  const everyone = { Effect: 'Allow', Principal: '*', Action: 's3:*' }
-  const body = JSON.stringify({ Statement: { ...everyone, Resource: ['arn:aws:s3:::box', 'arn:aws:s3:::box/*'] } })
-  t.equal(await status('owner', 'PUT', '/box', { query: { policy: '' }, body }), '204 ')
-  const own = { headers: { 'x-amz-acl': 'private' } }
-  const acl = { query: { acl: '' }, ...own }
-  const refused = '400 AccessControlListNotSupported'
-  t.equal(await status('foreigner', 'PUT', '/box/mine', { body: 'x', ...own }), refused, 'it keeps the owner out')
-  t.equal(await status('foreigner', 'POST', '/box/mine', { query: { uploads: '' }, ...own }), refused)
-  t.equal(await status('foreigner', 'PUT', '/box', acl), refused)
-  t.equal(await status('foreigner', 'PUT', '/box/shut', acl), refused)
-  t.equal(await status('owner', 'PUT', '/box/mine', { body: 'x', ...own }), '200 ', 'what is true is accepted')
-})
-
-t.test('a policy opens what it allows, and nothing else', async (t) => {
-  const { status, as } = await startWorld(t)
-  await as.owner({ method: 'PUT', path: '/box' })
-  await as.owner({ method: 'PUT', path: '/box/k', body: 'hello' })
-  t.equal(await status('anonymous', 'GET', '/box/k'), '403 AccessDenied')
-  t.equal(await status('foreigner', 'GET', '/box/k'), '403 AccessDenied')
-  const policy = JSON.stringify({
-    Version: '2012-10-17',
-    Statement: [{ Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::box/*' }],
-  })
-  t.equal(await status('owner', 'PUT', '/box', { query: { policy: '' }, body: policy }), '204 ')
-  t.equal(await status('anonymous', 'GET', '/box/k'), '200 ')
-  t.equal(await status('foreigner', 'GET', '/box/k'), '200 ')
-  t.equal(await status('anonymous', 'GET', '/box'), '403 AccessDenied')
-  t.equal(await status('anonymous', 'GET', '/box/none'), '403 AccessDenied')
-  t.equal(await status('anonymous', 'PUT', '/box/k', { body: 'x' }), '403 AccessDenied')
-  t.equal(await status('anonymous', 'DELETE', '/box/k'), '403 AccessDenied')
-  t.equal((await as.owner({ method: 'GET', path: '/box', query: { policy: '' } })).body, policy)
+    ['owner', 'PUT', '/box', enforce, '400 InvalidBucketAclWithObjectOwnership'],
+    ['owner', 'PUT', '/box', setAcl('private'), '200 '],
+    ['owner', 'PUT', '/box', enforce, '200 '],
+    ['foreigner', 'GET', '/box/shut', {}, DENIED],
+    ['owner', 'PUT', '/box', { query: { policy: '' }, body: JSON.stringify({ Statement: everything }) }, '204 '],
+    ['foreigner', 'PUT', '/box/mine', { ...x, ...canned('private') }, UNSUPPORTED, 'it keeps the owner out'],
+    ['foreigner', 'POST', '/box/mine', { query: { uploads: '' }, ...canned('private') }, UNSUPPORTED],
+    ['foreigner', 'PUT', '/box', setAcl('private'), UNSUPPORTED],
+    ['foreigner', 'PUT', '/box/shut', setAcl('private'), UNSUPPORTED],
+    ['owner', 'PUT', '/box/mine', { ...x, ...canned('private') }, '200 ', 'what is true is accepted'],
+  ])
 })

@@ -1,9 +1,5 @@
 import t, { type Test } from 'tap'
-import { RequestAuthorizer } from '../../../src/access/authorize.js'
-import { Grants } from '../../../src/access/grants.js'
-import type { Caller } from '../../../src/api/identity.js'
 import { startServices } from '../../../src/services/index.js'
-import { CACHED_MS, createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Passed } from '../../support/gateway/between.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -80,32 +76,3 @@ t.test('a decision asks the gateway nothing', async (t) => {
   const most = 1 + Math.ceil((performance.now() - begun) / LIST_MS)
   t.ok(lists() - known <= most, 'whose buckets there are is asked for all requests together')
 })
-
-t.test(
-  'the documents of a bucket are read once in five seconds, and no record of an object without them',
-  async (t) => {
-    let reads = 0
-    let now = 0
-    const records = {
-      async get() {
-        reads++
-        return undefined
-      },
-    }
-    const settings = createBucketSettings({ records: () => records, locks: {} } as never, {} as never, () => now)
-    const never = () => t.fail('the authorizer asked for something else')
-    const parts = { settings, state: { objects: { get: never } }, ownerGateway: never } as never
-    const caller: Caller = { identity: owner, presigned: false, payload: { kind: 'unsigned' } }
-    const decide = () =>
-      new RequestAuthorizer(parts, { caller, head: undefined, asOwner: false }, new Grants()).decide({
-        action: 's3:GetObject',
-        bucket: 'plain',
-        key: 'key',
-      })
-    for (let i = 0; i < 100; i++) await decide()
-    t.equal(reads, 1)
-    now = CACHED_MS
-    await decide()
-    t.equal(reads, 2, 'another server may have written')
-  },
-)

@@ -149,16 +149,6 @@ t.test('Version 2008-10-17 has no variables', (t) => {
   t.end()
 })
 
-t.test('a Deny wins, wherever it stands', (t) => {
-  const question = ask(anonymous, 's3:GetObject', 'k')
-  const [yes, no] = [allow('s3:GetObject', ALL), deny('s3:Get*', ALL)]
-  t.equal(effectOf(question, yes, no), 'deny')
-  t.equal(effectOf(question, no, yes), 'deny')
-  t.equal(effectOf(ask(anonymous, 's3:PutObject', 'k'), yes, no), 'none')
-  t.match(evaluatePolicy(bucketPolicy(yes, { ...no, Sid: 'stop' }), question).reason, 'statement 2 (stop) denies it')
-  t.end()
-})
-
 t.test('a pattern of many wildcards takes bounded time', (t) => {
   const Resource = `${ARN}/${'*a'.repeat(900)}b`
   const question = ask(anonymous, 's3:GetObject', 'a'.repeat(1024))

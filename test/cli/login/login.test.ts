@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -7,27 +5,12 @@ import { Client } from '../../services/gateway-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
 import { run } from '../../support/programs/run.js'
-import { endsWithUs } from '../../support/server/child.js'
-import { CLI, environment, runCli } from '../../support/server/cli.js'
+import { piped, runCli } from '../../support/server/cli.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 
 /** Runs `dealgate login` with a password as its standard input. */
-async function login(password: string, args: readonly string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, [...CLI, 'login', '--password-stdin', ...args], {
-    env: environment(env),
-    stdio: 'pipe',
-  })
-  endsWithUs(child)
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text
-    })
-  }
-  child.stdin.end(`${password}\n`)
-  const [code] = await once(child, 'close')
-  return { code: code as number, ...output }
-}
+const login = (password: string, args: readonly string[], env: Record<string, string>) =>
+  piped(`${password}\n`, ['login', '--password-stdin', ...args], env)
 
 t.test('a person signs in, and aws-cli works', async (t) => {
   const folder = temporaryFolder(t)

@@ -1,15 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import {
-  CreateBucketCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  paginateListObjectsV2,
-  S3Client,
-} from '@aws-sdk/client-s3'
+import { paginateListObjectsV2 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { Client } from 'minio'
 import type { Test } from 'tap'
 import { bytes, hashesOf, hashTree, KiB, MiB, md5, sha256, writeTree } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -18,6 +11,7 @@ import { Aws, type AwsVersion } from '../../support/programs/aws-cli.js'
 import { rcloneEnv } from '../../support/programs/rclone.js'
 import { findClient, run } from '../../support/programs/run.js'
 import { S3cmd } from '../../support/programs/s3cmd.js'
+import { minioFor, sdkFor } from '../../support/programs/sdk.js'
 import type { Dealgate } from '../../support/server/dealgate.js'
 
 /** Odd names, an empty file, and one that is sent in parts. */
@@ -78,24 +72,17 @@ export async function s3cmd(t: Test, server: Dealgate): Promise<void> {
 }
 
 export async function sdk(t: Test, server: Dealgate): Promise<void> {
-  const client = new S3Client({
-    endpoint: server.endpoint,
-    region: server.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
-    maxAttempts: 1,
-  })
-  t.teardown(() => client.destroy())
+  const client = sdkFor(t, server)
   const Bucket = 'real-sdk'
-  await client.send(new CreateBucketCommand({ Bucket }))
+  await client.createBucket({ Bucket })
   const Metadata = { colour: 'red' }
   for (const [Key, Body] of Object.entries(tree)) {
     await new Upload({ client, partSize: 5 * MiB, params: { Bucket, Key, Body, Metadata } }).done()
-    const got = await client.send(new GetObjectCommand({ Bucket, Key }))
+    const got = await client.getObject({ Bucket, Key })
     t.equal(sha256((await got.Body?.transformToByteArray()) ?? ''), sha256(Body), Key)
     t.match(got.Metadata, Metadata)
   }
-  const { ETag } = await client.send(new HeadObjectCommand({ Bucket, Key: 'empty/file' }))
+  const { ETag } = await client.headObject({ Bucket, Key: 'empty/file' })
   t.equal(ETag, `"${md5(Buffer.of())}"`)
   let listed = 0
   for await (const page of paginateListObjectsV2({ client, pageSize: 5 }, { Bucket })) listed += page.KeyCount ?? 0
@@ -103,16 +90,7 @@ export async function sdk(t: Test, server: Dealgate): Promise<void> {
 }
 
 export async function minioJs(t: Test, server: Dealgate): Promise<void> {
-  const { hostname, port } = new URL(server.endpoint)
-  const client = new Client({
-    endPoint: hostname,
-    port: Number(port),
-    useSSL: false,
-    accessKey: server.accessKey,
-    secretKey: server.secretKey,
-    partSize: 5 * MiB,
-    retryOptions: { disableRetry: true },
-  })
+  const client = minioFor(server, { partSize: 5 * MiB })
   const bucket = 'real-minio-js'
   await client.makeBucket(bucket, server.region)
   for (const [key, data] of Object.entries(tree)) {

@@ -192,19 +192,6 @@ t.test('forms that are refused', async (t) => {
   })
 })
 
-t.test('size and digests of the file', async (t) => {
-  const body = () => bodyOf([form([{ name: 'file', value: '12345', filename: 'f' }])])
-  t.ok(await receive(body(), { size: { min: 5, max: 5 } }))
-  await t.rejects(receive(body(), { size: { min: 6, max: 9 } }), { code: 'EntityTooSmall' })
-  await t.rejects(receive(body(), { size: { min: 0, max: 4 } }), { code: 'EntityTooLarge' })
-  const md5 = createHash('md5').update('12345').digest()
-  t.ok(await receive(body(), { declared: { md5 } }))
-  await t.rejects(receive(body(), { declared: { md5: Buffer.alloc(16) } }), { code: 'BadDigest' })
-  await t.rejects(receive(body(), { declared: { checksum: { algorithm: 'CRC32', value: 'AAAAAA==' } } }), {
-    code: 'BadDigest',
-  })
-})
-
 t.test('fields', async (t) => {
   const fields = new FormFields()
   fields.add('Key', `up/${FILENAME}`)
@@ -363,16 +350,12 @@ t.test('signatures of policies', async (t) => {
   t.equal((await authenticate(sign()))?.identity, identity)
   t.equal((await authenticate(sign({}, 'cloud')))?.identity, identity)
   const refused: [string, Record<string, string>][] = [
-    ['SignatureDoesNotMatch', { 'x-amz-signature': '0'.repeat(64) }],
     ['SignatureDoesNotMatch', { 'x-amz-signature': 'short' }],
     ['SignatureDoesNotMatch', { policy: encode({ expiration, conditions: [{}] }) }],
-    ['InvalidAccessKeyId', { 'x-amz-credential': 'OTHER/20291230/us-east-1/s3/aws4_request' }],
     ['InvalidArgument', { 'x-amz-credential': 'AKID/20291230/eu-west-1/s3/aws4_request' }],
     ['InvalidArgument', { 'x-amz-credential': 'AKID/20291229/us-east-1/s3/aws4_request' }],
     ['InvalidArgument', { 'x-amz-credential': 'AKID' }],
     ['InvalidArgument', { 'x-amz-credential': '' }],
-    ['InvalidArgument', { 'x-amz-signature': '' }],
-    ['InvalidArgument', { policy: '' }],
     ['InvalidArgument', { 'x-amz-date': '' }],
     ['InvalidArgument', { 'x-amz-date': '2029' }],
     ['InvalidArgument', { 'x-amz-algorithm': 'AWS4-HMAC-SHA1' }],
@@ -393,30 +376,16 @@ t.test('signatures of policies', async (t) => {
 t.test('signatures of version 2', async (t) => {
   const identity = { accessKeyId: 'AKID', secretAccessKey: 'secret-of-akid' }
   const policy = encode({ expiration, conditions: [] })
-  const signed = signVersion2(identity.secretAccessKey, policy)
-  const authenticator = (signatureV2: boolean) =>
+  const form = { awsaccesskeyid: 'AKID', policy, signature: signVersion2(identity.secretAccessKey, policy) }
+  const authenticate = (more: Record<string, string>, signatureV2 = true) =>
     createFormAuthenticator({
       credentials: (id) => (id === 'AKID' ? identity : undefined),
       region: 'us-east-1',
       signatureV2,
-    })
-  const form = (more: Record<string, string> = {}) =>
-    new Map(
-      Object.entries({ awsaccesskeyid: 'AKID', policy, signature: signed, ...more }).filter(
-        ([, value]) => value !== '',
-      ),
-    )
-  t.match(await authenticator(true)(form()), { identity, signatureVersion: 'AWS', authType: 'POST' })
-  const refused: [string, Record<string, string>][] = [
-    ['SignatureDoesNotMatch', { signature: signed.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')) }],
-    ['SignatureDoesNotMatch', { policy: encode({ expiration, conditions: [{}] }) }],
-    ['InvalidAccessKeyId', { awsaccesskeyid: 'OTHER' }],
-    ['InvalidArgument', { awsaccesskeyid: '' }],
-    ['InvalidArgument', { signature: '' }],
-    ['InvalidArgument', { policy: '' }],
-    ['InvalidArgument', { 'x-amz-signature': 'x' }],
-    ['InvalidToken', { 'x-amz-security-token': 'x' }],
-  ]
-  for (const [code, more] of refused) await t.rejects(authenticator(true)(form(more)), { code }, JSON.stringify(more))
-  await t.rejects(authenticator(false)(form()), { code: 'InvalidRequest' }, '--signature-v2 off')
+    })(new Map(Object.entries({ ...form, ...more })))
+  t.match(await authenticate({}), { identity, signatureVersion: 'AWS', authType: 'POST' })
+  await t.rejects(authenticate({ signature: 'c2ln' }), { code: 'SignatureDoesNotMatch' })
+  await t.rejects(authenticate({ awsaccesskeyid: 'OTHER' }), { code: 'InvalidAccessKeyId' })
+  await t.rejects(authenticate({ 'x-amz-security-token': 'x' }), { code: 'InvalidToken' })
+  await t.rejects(authenticate({}, false), { code: 'InvalidRequest' }, '--signature-v2 off')
 })

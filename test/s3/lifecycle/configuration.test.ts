@@ -89,7 +89,6 @@ t.test('what is refused, and how', async (t) => {
     ['no rule', '', 'MalformedXML'],
     ['too many rules', Array.from({ length: 1001 }, () => rule(days(1))).join(''), 'MalformedXML'],
     ['something unknown', `${rule(days(1))}<Other/>`, 'MalformedXML', /Other/],
-    ['something unknown in a rule', rule(`${days(1)}<Extra/>`), 'MalformedXML', /Extra/],
     ['no status', `<Rule><Filter/>${days(1)}</Rule>`, 'MalformedXML'],
     ['another status', `<Rule><Filter/><Status>enabled</Status>${days(1)}</Rule>`, 'MalformedXML'],
     ['neither filter nor prefix', rule(days(1), ''), 'MalformedXML'],
@@ -98,15 +97,12 @@ t.test('what is refused, and how', async (t) => {
     ['a filter of text', rule(days(1), '<Filter>logs/</Filter>'), 'MalformedXML', /Filter/],
     ['an And of text', rule(days(1), '<Filter><And>logs/</And></Filter>'), 'MalformedXML', /And/],
     ['a prefix of elements', rule(days(1), '<Filter><Prefix><Value>logs/</Value></Prefix></Filter>'), 'MalformedXML'],
-    ['the same without a filter', rule(days(1), '<Prefix><Value>logs/</Value></Prefix>'), 'MalformedXML', /Prefix/],
-    ['two prefixes', rule(days(1), '<Prefix>a</Prefix><Prefix/>'), 'MalformedXML'],
     [
       'two conditions without And',
       rule(days(1), '<Filter><Prefix>a</Prefix><ObjectSizeLessThan>9</ObjectSizeLessThan></Filter>'),
       'MalformedXML',
       /And/,
     ],
-    ['an empty And', rule(days(1), '<Filter><And/></Filter>'), 'MalformedXML'],
     ['an unknown condition', rule(days(1), '<Filter><Suffix>a</Suffix></Filter>'), 'MalformedXML', /Suffix/],
     ['a prefix too long', rule(days(1), `<Filter><Prefix>${'x'.repeat(1025)}</Prefix></Filter>`), 'InvalidRequest'],
     [
@@ -116,7 +112,6 @@ t.test('what is refused, and how', async (t) => {
       /Duplicate Tag Keys/,
     ],
     ['a bad tag', rule(days(1), '<Filter><Tag><Key>a!</Key><Value/></Tag></Filter>'), 'InvalidTag'],
-    ['a tag without value', rule(days(1), '<Filter><Tag><Key>a</Key></Tag></Filter>'), 'MalformedXML'],
     [
       'sizes the wrong way round',
       rule(
@@ -138,15 +133,12 @@ t.test('what is refused, and how', async (t) => {
     ['no action', rule(''), 'InvalidRequest', /At least one action/],
     ['an empty action', rule('<Expiration/>'), 'MalformedXML'],
     ['no days', rule(days(0)), 'InvalidArgument', /positive integer/],
-    ['negative days', rule(days(-1)), 'InvalidArgument'],
     ['too many days', rule(days(2_147_483_648)), 'InvalidArgument'],
-    ['days that are no number', rule(days('one')), 'MalformedXML'],
     ['half days', rule(days('1.5')), 'MalformedXML'],
     ['days and date', rule('<Expiration><Days>1</Days><Date>2030-01-01</Date></Expiration>'), 'MalformedXML'],
     ['no midnight', rule('<Expiration><Date>2030-01-01T00:00:01Z</Date></Expiration>'), 'InvalidArgument', /midnight/],
     ['midnight elsewhere', rule('<Expiration><Date>2030-01-01T00:00:00+01:00</Date></Expiration>'), 'InvalidArgument'],
     ['no date', rule('<Expiration><Date>tomorrow</Date></Expiration>'), 'MalformedXML'],
-    ['no such date', rule('<Expiration><Date>2030-13-01</Date></Expiration>'), 'MalformedXML'],
     [
       'delete markers and days',
       rule('<Expiration><Days>1</Days><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>'),
@@ -162,12 +154,6 @@ t.test('what is refused, and how', async (t) => {
       /Tags/,
     ],
     ['uploads with tags', rule(abort, '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>'), 'InvalidRequest', /Tags/],
-    [
-      'uploads with a size',
-      rule(abort, '<Filter><ObjectSizeLessThan>9</ObjectSizeLessThan></Filter>'),
-      'InvalidRequest',
-      /Object Size/,
-    ],
     ['uploads at once', rule(abort.replace('7', '0')), 'InvalidArgument', /positive integer/],
     [
       'versions that expire',

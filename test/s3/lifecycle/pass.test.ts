@@ -1,7 +1,5 @@
 import t, { type Test } from 'tap'
 import type { RequireOwner, Tag } from '../../../src/api/access.js'
-import type { TransitionedObject } from '../../../src/api/archive.js'
-import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Archive } from '../../../src/api/state.js'
 import type { Store, StoredObject, StorePage } from '../../../src/api/store.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
@@ -85,7 +83,17 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
     ended: async () => false,
     isMeant: async () => true,
   }
-  return { parts, state, held, seen, lines, log }
+  /** The runner over these parts, which is told to run. */
+  const runnerOf = (more: Partial<Parameters<typeof startLifecycle>[0]>) =>
+    startLifecycle({
+      ...parts,
+      state,
+      settings: createBucketSettings(state, creationTimesOf()),
+      ownerOf: async () => parts,
+      intervalMs: 0,
+      ...more,
+    })
+  return { parts, state, held, seen, lines, runnerOf }
 }
 
 const rule = (filter: Partial<LifecycleRule['filter']>, more: Partial<LifecycleRule> = {}): LifecycleRule => ({
@@ -98,39 +106,6 @@ const rule = (filter: Partial<LifecycleRule['filter']>, more: Partial<LifecycleR
 const rules = (...some: LifecycleRule[]): LifecycleConfiguration => ({
   rules: some,
   minimumTransitionSize: 'all_storage_classes_128K',
-})
-
-t.test('exactly what is due goes', async (t) => {
-  const temp = [{ key: 'temp', value: 'yes' }]
-  const { parts, seen, held } = await fixture(t, {
-    'a/old': {},
-    'a/new': { lastModified: ago(29) },
-    'a/unknown age': { lastModified: '1970-01-01T00:00:00Z' },
-    ab: {},
-    'big/1': { size: 100 },
-    'big/2': { size: 101 },
-    'tagged/no': {},
-    'tagged/other': { tags: [{ key: 'temp', value: 'no' }] },
-    'tagged/yes': { tags: temp },
-    'off/x': {},
-    'date/new': { lastModified: ago(0) },
-    'late/old': {},
-  })
-  const tally = await passBucket(
-    parts,
-    'b',
-    rules(
-      rule({ prefix: 'a/' }),
-      rule({ prefix: 'big/', greaterThan: 100 }),
-      rule({ tags: temp }),
-      rule({ prefix: 'off/' }, { enabled: false }),
-      rule({ prefix: 'date/' }, { expiration: { date: NOW - DAY_MS } }),
-      rule({ prefix: 'late/' }, { expiration: { date: NOW + DAY_MS } }),
-    ),
-  )
-  t.same(seen.removed.sort(), ['a/old', 'big/2', 'date/new', 'tagged/yes'])
-  t.same(tally, { scanned: 12, expired: 4, transitioned: 0, aborted: 0, spared: 0, failed: 0, complete: true })
-  t.equal(held.size, 8)
 })
 
 t.test('what changes between the listing and its turn stays', async (t) => {
@@ -202,79 +177,12 @@ t.test('failures are counted, and too many end the pass', async (t) => {
   )
 })
 
-t.test('it ends between two objects when it is told to', async (t) => {
-  const { parts, seen } = await fixture(t, Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}`, {}])))
-  const tally = await passBucket({ ...parts, ended: async () => seen.removed.length >= 3 }, 'b', rules(rule({})))
-  t.equal(tally.complete, false)
-  t.ok(seen.removed.length < 10, String(seen.removed.length))
-})
-
-t.test('transitions go to the class that a plugin offers; expiration goes before', async (t) => {
-  const moved: TransitionedObject[] = []
-  const large = 200_000
-  const { parts, seen } = await fixture(t, {
-    a: { size: large },
-    there: { size: large, archive: { storageClass: 'DEEP' } },
-    unmoved: { size: large },
-    b: { size: large, lastModified: ago(1) },
-    old: { size: large },
-  })
-  const storageClasses = new Map([
-    ['DEEP', { name: 'DEEP', transition: async (object: TransitionedObject) => moved.push(object) === 1 }],
-  ])
-  const events: ObjectEvent[] = []
-  const objectMoved = async (event: ObjectEvent) => void events.push(event)
-  const transitions = [{ days: 10, storageClass: 'DEEP' }]
-  const tally = await passBucket(
-    { ...parts, storageClasses, hooks: { objectMoved } },
-    'b',
-    rules(rule({}, { expiration: undefined, transitions }), rule({ prefix: 'old' })),
-  )
-  t.same(
-    moved.map(({ key }) => key),
-    ['a', 'unmoved'],
-    'what is there is not asked about',
-  )
-  t.same(moved[0], { bucket: 'b', key: 'a', size: large, etag: 'e' })
-  t.match(events, [{ name: 'LifecycleTransition', key: 'a', size: large, storageClass: 'DEEP', time: NOW }])
-  t.equal(events.length, 1)
-  t.same(seen.removed, ['old'])
-  t.match(tally, { transitioned: 1, expired: 1 })
-})
-
-t.test('uploads are aborted', async (t) => {
-  const { parts, state } = await fixture(t, {})
-  const create = (key: string, days: number) =>
-    state.uploads.create({
-      uploadId: `upload-of-${key.replace('/', '-')}`.padEnd(20, '_'),
-      bucket: 'b',
-      key,
-      initiated: NOW - days * DAY_MS,
-      accessKeyId: 'me',
-      contentType: undefined,
-      headers: {},
-      metadata: {},
-    })
-  await Promise.all([create('a/old', 9), create('a/new', 6), create('z/old', 9)])
-  const aborting = rule({ prefix: 'a/' }, { expiration: undefined, abortDays: 7 })
-  t.match(await passBucket(parts, 'b', rules(aborting)), { aborted: 1, scanned: 0, complete: true })
-  t.same((await state.uploads.list('b')).map(({ key }) => key).sort(), ['a/new', 'z/old'])
-})
-
 t.test('the runner does a day’s work once, and again when the rules change or something failed', async (t) => {
-  const { parts, state, seen, held, log } = await fixture(t, { a: {} })
+  const { state, seen, held, runnerOf } = await fixture(t, { a: {} })
   let now = NOW
   const settings = createBucketSettings(state, creationTimesOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
-  const runner = startLifecycle({
-    ...parts,
-    ownerOf: async () => parts,
-    state,
-    settings,
-    log,
-    now: () => now,
-    intervalMs: 0,
-  })
+  const runner = runnerOf({ settings, now: () => now })
   t.equal(seen.lists, 0, 'an interval of 0 starts nothing by itself')
   seen.beforeRemove = () => {
     throw new Error('not now')
@@ -287,15 +195,7 @@ t.test('the runner does a day’s work once, and again when the rules change or 
   t.same(seen.removed, ['a'])
   await runner.run()
   t.equal(seen.lists, 2, 'the day’s work is done')
-  const another = startLifecycle({
-    ...parts,
-    ownerOf: async () => parts,
-    state,
-    settings,
-    log,
-    now: () => now,
-    intervalMs: 0,
-  })
+  const another = runnerOf({ settings, now: () => now })
   await another.run()
   t.equal(seen.lists, 2, 'after a restart as well')
   await settings.set('b', 'lifecycle', rules(rule({ prefix: 'x' })))
@@ -319,21 +219,13 @@ t.test('the runner does a day’s work once, and again when the rules change or 
 })
 
 t.test('rules that are taken away stop the pass', async (t) => {
-  const { parts, state, seen, log } = await fixture(
+  const { parts, state, seen, runnerOf } = await fixture(
     t,
     Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}`, {}])),
   )
   const settings = createBucketSettings(state, creationTimesOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
-  const runner = startLifecycle({
-    ...parts,
-    ownerOf: async () => parts,
-    state,
-    settings,
-    log,
-    now: () => NOW,
-    intervalMs: 0,
-  })
+  const runner = runnerOf({ settings })
   let deleted: Promise<void> | undefined
   const { remove } = parts.store
   Object.assign(parts.store, {
@@ -348,7 +240,7 @@ t.test('rules that are taken away stop the pass', async (t) => {
 })
 
 t.test('nothing is done in a bucket that the server’s own account does not own', async (t) => {
-  const { parts, state, seen, held, log } = await fixture(t, { a: {}, b: {} })
+  const { parts, state, seen, held, runnerOf } = await fixture(t, { a: {}, b: {} })
   const settings = createBucketSettings(state, creationTimesOf())
   await settings.set('b', 'lifecycle', rules(rule({})))
   let isOwner = false
@@ -356,15 +248,7 @@ t.test('nothing is done in a bucket that the server’s own account does not own
     t.equal(bucket, 'b')
     if (!isOwner) throw new S3Error('AccessDenied')
   }
-  const runner = startLifecycle({
-    ...parts,
-    ownerOf: async () => ({ ...parts, requireOwner }),
-    state,
-    settings,
-    log,
-    now: () => NOW,
-    intervalMs: 0,
-  })
+  const runner = runnerOf({ settings, ownerOf: async () => ({ ...parts, requireOwner }) })
   await runner.run()
   t.ok(seen.lists > 0)
   t.same(seen.removed, [])
@@ -374,46 +258,8 @@ t.test('nothing is done in a bucket that the server’s own account does not own
   t.equal(held.size, 0)
 })
 
-t.test('nothing is done in a bucket that was made again, and everything in one that was not', async (t) => {
-  const { parts, state, seen, log } = await fixture(t, { a: {}, b: {} })
-  const creationTimes = new Map([['b', '2026-01-01T00:00:00.000000001Z']])
-  const settings = createBucketSettings(state, creationTimesOf(creationTimes))
-  const aborting = rule({}, { abortDays: 7 })
-  await settings.set('b', 'lifecycle', rules(aborting))
-  await state.uploads.create({
-    uploadId: 'an-upload-of-the-new-one',
-    bucket: 'b',
-    key: 'k',
-    initiated: NOW - 9 * DAY_MS,
-    accessKeyId: 'me',
-    contentType: undefined,
-    headers: {},
-    metadata: {},
-  })
-  creationTimes.set('b', '2026-01-01T00:00:00.000000002Z')
-  // The hot path may not have heard of it yet.
-  const late = { ...settings, latest: async () => rules(aborting) as never }
-  const runner = startLifecycle({
-    ...parts,
-    ownerOf: async () => parts,
-    state,
-    settings: late,
-    log,
-    now: () => NOW,
-    intervalMs: 0,
-  })
-  await runner.run()
-  t.ok(seen.lists > 0)
-  t.same(seen.removed, [])
-  t.equal((await state.uploads.list('b')).length, 1)
-  creationTimes.set('b', '2026-01-01T00:00:00.000000001Z')
-  await runner.run()
-  t.same(seen.removed.sort(), ['a', 'b'])
-  t.equal((await state.uploads.list('b')).length, 0)
-})
-
 t.test('rules of a bucket that is gone end where one made again could not be told from it', async (t) => {
-  const { parts, state, log } = await fixture(t, { a: {} })
+  const { parts, state, runnerOf } = await fixture(t, { a: {} })
   Object.assign(parts.store, {
     list: async () => {
       throw new S3Error('NoSuchBucket')
@@ -425,15 +271,7 @@ t.test('rules of a bucket that is gone end where one made again could not be tol
     await settings.set('b', 'tagging', [{ key: 'a', value: 'b' }])
     await settings.set('b', 'lifecycle', rules(rule({})))
     creationTimes.clear()
-    const runner = startLifecycle({
-      ...parts,
-      ownerOf: async () => parts,
-      state,
-      settings,
-      log,
-      now: () => NOW,
-      intervalMs: 0,
-    })
+    const runner = runnerOf({ settings })
     await runner.run()
     t.equal((await settings.get('b', 'lifecycle')) !== undefined, creationTime !== undefined)
     t.ok(await settings.get('b', 'tagging'), 'what destroys nothing stays')

@@ -77,26 +77,8 @@ absent.push(
     404,
     'NoSuchKey',
   ],
+  // s3/compatibility has the other settings.
   ['GetBucketCors', { target: '/rows?cors' }, 404, 'NoSuchCORSConfiguration', { BucketName: 'rows' }],
-  ['GetBucketTagging', { target: '/rows?tagging' }, 404, 'NoSuchTagSet', { BucketName: 'rows' }],
-  ['GetBucketLifecycle', { target: '/rows?lifecycle' }, 404, 'NoSuchLifecycleConfiguration', { BucketName: 'rows' }],
-  ['GetBucketPolicy', { target: '/rows?policy' }, 404, 'NoSuchBucketPolicy', { BucketName: 'rows' }],
-  ['GetBucketPolicyStatus', { target: '/rows?policyStatus' }, 404, 'NoSuchBucketPolicy', { BucketName: 'rows' }],
-  ['GetBucketWebsite', { target: '/rows?website' }, 404, 'NoSuchWebsiteConfiguration', { BucketName: 'rows' }],
-  [
-    'GetBucketReplication',
-    { target: '/rows?replication' },
-    404,
-    'ReplicationConfigurationNotFoundError',
-    { BucketName: 'rows' },
-  ],
-  [
-    'GetObjectLockConfiguration',
-    { target: '/rows?object-lock' },
-    404,
-    'ObjectLockConfigurationNotFoundError',
-    { BucketName: 'rows' },
-  ],
 )
 
 export const listings: Row[] = [

@@ -21,10 +21,7 @@ const gateways: Readonly<Record<string, readonly QuirkName[]>> = {
 }
 
 async function start(t: Test, quirks: readonly QuirkName[]) {
-  const services = await startServices({
-    data: temporaryFolder(t),
-    gateway: { host: '127.0.0.1', port: 0, quirks },
-  })
+  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0, quirks } })
   t.teardown(() => services.stop())
   const gateway = { url: services.gateway.url, ...(await services.gateway.credentials()) }
   const between = await Between.start(t, gateway)

@@ -1,4 +1,3 @@
-import { CreateBucketCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { z } from 'zod'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
@@ -59,7 +58,7 @@ t.test('a job may do no more than the session that ordered it, also after a rest
   const scene = await startSts(t, { plugins: [probe(gate)] })
   const token = await scene.newUser('jobs@example.com')
   const all = await scene.assume(token)
-  await scene.s3(all).send(new CreateBucketCommand({ Bucket: 'orders' }))
+  await scene.s3(all).createBucket({ Bucket: 'orders' })
   const Policy = JSON.stringify({
     Version: '2012-10-17',
     Statement: [{ Effect: 'Allow', Action: KIND, Resource: '*' }],

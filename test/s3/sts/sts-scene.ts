@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
+import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
@@ -50,7 +50,7 @@ export interface StsScene {
   sts(parameters: Readonly<Record<string, string>>): Promise<StsAnswer>
   /** Temporary credentials; throws unless they are issued. */
   assume(token: string, more?: Readonly<Record<string, string>>): Promise<Credentials>
-  s3(credentials: S3ClientConfig['credentials']): S3Client
+  s3(credentials: S3ClientConfig['credentials']): S3
   /** Stops the proxy alone and starts it again on the same data. */
   restart(): Promise<void>
 }
@@ -115,7 +115,7 @@ export async function startSts(
       }
     },
     s3(credentials) {
-      const client = new S3Client({
+      const client = new S3({
         endpoint: serving.url,
         region: 'us-east-1',
         forcePathStyle: true,

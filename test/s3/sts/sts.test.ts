@@ -1,11 +1,5 @@
 import { join } from 'node:path'
-import {
-  CreateBucketCommand,
-  GetObjectCommand,
-  ListBucketsCommand,
-  PutObjectCommand,
-  type S3Client,
-} from '@aws-sdk/client-s3'
+import { GetObjectCommand, type S3 } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
@@ -25,7 +19,7 @@ async function codeOf(request: Promise<unknown>): Promise<string> {
   )
 }
 
-const list = (s3: S3Client) => s3.send(new ListBucketsCommand({}))
+const list = (s3: S3) => s3.listBuckets({})
 
 t.test('a token of the platform becomes temporary credentials of its account', async (t) => {
   const scene = await startSts(t)
@@ -41,15 +35,15 @@ t.test('a token of the platform becomes temporary credentials of its account', a
   t.ok(left > 880_000 && left < 1_020_000, `${left} ms are left`)
 
   const mine = scene.s3(await scene.assume(token))
-  await mine.send(new CreateBucketCommand({ Bucket: 'theirs' }))
-  await mine.send(new PutObjectCommand({ Bucket: 'theirs', Key: 'a', Body: 'text' }))
+  await mine.createBucket({ Bucket: 'theirs' })
+  await mine.putObject({ Bucket: 'theirs', Key: 'a', Body: 'text' })
   const owner = scene.s3({ accessKeyId: 'test-key', secretAccessKey: 'test-secret' })
   t.same((await list(owner)).Buckets, [], 'the server’s own account does not have the bucket')
   const own = scene.s3(await scene.assume(await scene.owner()))
   t.same((await list(own)).Owner, (await list(owner)).Owner, 'the first user has the account of the server')
 
   await scene.restart()
-  const { Body } = await mine.send(new GetObjectCommand({ Bucket: 'theirs', Key: 'a' }))
+  const { Body } = await mine.getObject({ Bucket: 'theirs', Key: 'a' })
   t.equal(await Body?.transformToString(), 'text', 'sessions survive a restart')
   const logged = JSON.stringify(scene.lines)
   t.notMatch(logged, token, 'the log has no token')
@@ -118,8 +112,8 @@ t.test('the session token counts', async (t) => {
   t.equal(await codeOf(list(scene.s3(permanent))), 'InvalidToken', 'with a permanent key pair')
 
   const s3 = scene.s3(keys)
-  await s3.send(new CreateBucketCommand({ Bucket: 'presigned' }))
-  await s3.send(new PutObjectCommand({ Bucket: 'presigned', Key: 'a', Body: 'text' }))
+  await s3.createBucket({ Bucket: 'presigned' })
+  await s3.putObject({ Bucket: 'presigned', Key: 'a', Body: 'text' })
   const url = await getSignedUrl(s3, new GetObjectCommand({ Bucket: 'presigned', Key: 'a' }), { expiresIn: 7200 })
   t.match(url, 'X-Amz-Security-Token=')
   t.equal(await (await fetch(url)).text(), 'text', 'a presigned URL has it in its query')
@@ -145,23 +139,20 @@ t.test('a session policy narrows what the account may do', async (t) => {
   const scene = await startSts(t)
   const token = await scene.newUser('four@example.com')
   const all = scene.s3(await scene.assume(token))
-  await all.send(new CreateBucketCommand({ Bucket: 'narrow' }))
-  await all.send(new PutObjectCommand({ Bucket: 'narrow', Key: 'public/a', Body: 'text' }))
-  await all.send(new PutObjectCommand({ Bucket: 'narrow', Key: 'private/a', Body: 'text' }))
+  await all.createBucket({ Bucket: 'narrow' })
+  await all.putObject({ Bucket: 'narrow', Key: 'public/a', Body: 'text' })
+  await all.putObject({ Bucket: 'narrow', Key: 'private/a', Body: 'text' })
   const Policy = JSON.stringify({
     Version: '2012-10-17',
     Statement: [{ Effect: 'Allow', Action: 's3:GetObject', Resource: 'arn:aws:s3:::narrow/public/*' }],
   })
   const narrow = scene.s3(await scene.assume(token, { Policy }))
-  const get = (Key: string) => narrow.send(new GetObjectCommand({ Bucket: 'narrow', Key }))
+  const get = (Key: string) => narrow.getObject({ Bucket: 'narrow', Key })
   t.equal(await (await get('public/a')).Body?.transformToString(), 'text')
   t.equal(await codeOf(get('private/a')), 'AccessDenied')
-  t.equal(
-    await codeOf(narrow.send(new PutObjectCommand({ Bucket: 'narrow', Key: 'public/b', Body: 'x' }))),
-    'AccessDenied',
-  )
+  t.equal(await codeOf(narrow.putObject({ Bucket: 'narrow', Key: 'public/b', Body: 'x' })), 'AccessDenied')
   t.equal(await codeOf(list(narrow)), 'AccessDenied')
-  t.equal(await codeOf(narrow.send(new CreateBucketCommand({ Bucket: 'another' }))), 'AccessDenied')
+  t.equal(await codeOf(narrow.createBucket({ Bucket: 'another' })), 'AccessDenied')
   const more = await scene.sts(assumeParameters(token, { Policy }))
   t.ok(Number(more.member('PackedPolicySize')) > 0)
 
@@ -174,8 +165,8 @@ for (const [mode, quirks] of Object.entries({ full: [], legacy }))
     const scene = await startSts(t, {}, quirks)
     const token = await scene.newUser('share@example.com')
     const all = await scene.assume(token, { DurationSeconds: '900' })
-    await scene.s3(all).send(new CreateBucketCommand({ Bucket: 'links' }))
-    await scene.s3(all).send(new PutObjectCommand({ Bucket: 'links', Key: 'a', Body: 'text' }))
+    await scene.s3(all).createBucket({ Bucket: 'links' })
+    await scene.s3(all).putObject({ Bucket: 'links', Key: 'a', Body: 'text' })
     const share = async (by: Credentials, query = '') => {
       const url = `${scene.endpoint}/links/a?${query}x-share=`
       const user = `${by.accessKeyId}:${by.secretAccessKey}`
@@ -198,7 +189,7 @@ for (const [mode, quirks] of Object.entries({ full: [], legacy }))
       scene.assume(token, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) })
     for (const statements of [[{ ...Allow, Condition: later }], [Allow, Deny]]) {
       const limited = await limitedTo(...statements)
-      const read = await scene.s3(limited).send(new GetObjectCommand({ Bucket: 'links', Key: 'a' }))
+      const read = await scene.s3(limited).getObject({ Bucket: 'links', Key: 'a' })
       t.equal(await read.Body?.transformToString(), 'text', 'the session may read it now')
       t.match(await share(limited, 'expiry=60&'), /AccessDenied.*conditions/s)
     }
@@ -248,10 +239,9 @@ t.test('a key pair becomes temporary credentials with its rights', async (t) => 
   const left = mine.end - Date.now()
   t.ok(left > 43_000_000 && left < 43_300_000, `${left} ms are left`)
   const all = scene.s3(mine)
-  await all.send(new CreateBucketCommand({ Bucket: 'of-pairs' }))
-  for (const Key of ['open/a', 'closed/a'])
-    await all.send(new PutObjectCommand({ Bucket: 'of-pairs', Key, Body: 'text' }))
-  const get = (s3: S3Client, Key: string) => codeOf(s3.send(new GetObjectCommand({ Bucket: 'of-pairs', Key })))
+  await all.createBucket({ Bucket: 'of-pairs' })
+  for (const Key of ['open/a', 'closed/a']) await all.putObject({ Bucket: 'of-pairs', Key, Body: 'text' })
+  const get = (s3: S3, Key: string) => codeOf(s3.getObject({ Bucket: 'of-pairs', Key }))
 
   const limited = scene.s3(await sessionOf(reader))
   t.equal(await get(limited, 'open/a'), 'none')
@@ -260,7 +250,7 @@ t.test('a key pair becomes temporary credentials with its rights', async (t) => 
   const Policy = JSON.stringify({ Version: '2012-10-17', ...readOnly })
   const narrow = scene.s3(await sessionOf(owner, { Policy, DurationSeconds: '900' }))
   t.equal(await get(narrow, 'closed/a'), 'none')
-  t.equal(await codeOf(narrow.send(new PutObjectCommand({ Bucket: 'of-pairs', Key: 'a', Body: 'x' }))), 'AccessDenied')
+  t.equal(await codeOf(narrow.putObject({ Bucket: 'of-pairs', Key: 'a', Body: 'x' })), 'AccessDenied')
   t.equal(await get(scene.s3(await sessionOf(reader, { Policy })), 'closed/a'), 'AccessDenied', 'a policy adds nothing')
 
   t.match(await ask(mine), { status: 403, code: 'AccessDenied' }, 'a session makes no session')

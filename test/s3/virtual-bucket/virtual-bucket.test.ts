@@ -7,10 +7,6 @@ import { Query } from '../../../src/common/query.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { createTable } from '../../../src/plugins/table.js'
 import { listResources, readables } from '../../../src/s3/virtual-bucket.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { awsVersions } from '../../support/programs/aws-cli.js'
-import { rcloneEnv } from '../../support/programs/rclone.js'
-import { findClient, run } from '../../support/programs/run.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
 
@@ -131,26 +127,4 @@ t.test('slashes part names as they were sent, and an encoded one is part of a na
   t.equal((await get('/-/jobs%2Fv1')).status, 404)
   for (const target of ['/-%2Fjobs%2Fv1', '/%2D/jobs/v1'])
     t.match(await get(target), { status: 400, code: 'InvalidBucketName' })
-})
-
-t.test('aws-cli and rclone read it', async (t) => {
-  const env = {
-    AWS_ACCESS_KEY_ID: server.accessKey,
-    AWS_SECRET_ACCESS_KEY: server.secretKey,
-    AWS_DEFAULT_REGION: server.region,
-    AWS_EC2_METADATA_DISABLED: 'true',
-  }
-  for (const { path, name } of await awsVersions(t)) {
-    const aws = async (...args: string[]) =>
-      (await run(path, ['--endpoint-url', server.endpoint, ...args], { env })).toString()
-    t.match(await aws('s3', 'ls', 's3://-/'), /PRE jobs\/[\s\S]*openapi\.json/, name)
-    t.match(JSON.parse(await aws('s3', 'cp', 's3://-/jobs/v1', '-')), { Jobs: [] })
-  }
-  const rclone = await findClient(t, 'rclone')
-  if (rclone === undefined) return
-  const config = await rcloneEnv(server, temporaryFolder(t))
-  t.match((await run(rclone, ['lsf', 'dg:-/'], { env: config })).toString(), /jobs\/\n[\s\S]*openapi\.json/)
-  t.match(JSON.parse((await run(rclone, ['cat', 'dg:-/openapi.json'], { env: config })).toString()), {
-    openapi: '3.1.0',
-  })
 })

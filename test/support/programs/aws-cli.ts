@@ -39,7 +39,7 @@ export class Aws {
   readonly #env: Record<string, string>
   readonly #path: string
 
-  constructor(version: AwsVersion, server: Dealgate, home: string) {
+  constructor(version: AwsVersion, server: Dealgate, home: string, env: Readonly<Record<string, string>> = {}) {
     this.home = home
     this.mode = server.mode
     this.modern = version.modern
@@ -56,6 +56,7 @@ export class Aws {
       AWS_ACCESS_KEY_ID: server.accessKey,
       AWS_SECRET_ACCESS_KEY: server.secretKey,
       AWS_DEFAULT_REGION: server.region,
+      ...env,
     }
   }
 

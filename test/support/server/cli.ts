@@ -31,8 +31,9 @@ export async function runCli(
 export async function piped(
   input: string,
   args: readonly string[],
+  env: Record<string, string> = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [...CLI, ...args], { env: environment(), stdio: 'pipe' })
+  const child = spawn(process.execPath, [...CLI, ...args], { env: environment(env), stdio: 'pipe' })
   endsWithUs(child)
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {

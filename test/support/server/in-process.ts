@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { S3Client } from '@aws-sdk/client-s3'
+import { S3 } from '@aws-sdk/client-s3'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'
@@ -21,7 +21,7 @@ export interface InProcess {
   /** The proxy that runs now. */
   readonly proxy: S3Proxy
   /** A client with the first identity. It does not retry. */
-  readonly s3: S3Client
+  readonly s3: S3
   /** The embedded gateway, for calls past the proxy; `account` as `createProxy` takes it. */
   readonly gateway: GatewayAddress & { readonly account: { accessKey: string; secretKey: string } }
   /** Lines of the log from level debug, without the access log; none if `options` name a log. */
@@ -58,7 +58,7 @@ export async function startInProcess(t: Test, mode: Mode, options: Partial<Proxy
   t.teardown(() => proxy.close())
   const serving = await serve({ handler: (req, res, next) => proxy(req, res, next), host: '127.0.0.1', port: 0 })
   t.teardown(() => serving.close(0))
-  const s3 = new S3Client({
+  const s3 = new S3({
     endpoint: serving.url,
     region: 'us-east-1',
     forcePathStyle: true,

@@ -139,11 +139,7 @@ function unsigned(endpoint: string, { method, path, query, headers, body = '', h
     port: Number(port),
     path: path.split('/').map(encode).join('/'),
     query: { ...query },
-    headers: {
-      host: host ?? `${hostname}:${port}`,
-      'x-amz-content-sha256': sha256(body),
-      ...headers,
-    },
+    headers: { host: host ?? `${hostname}:${port}`, 'x-amz-content-sha256': sha256(body), ...headers },
   })
 }
 

@@ -1,0 +1,34 @@
+import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
+import { Client, type ClientOptions } from 'minio'
+import type { Endpoint } from '../../suites/sign.js'
+
+/** The AWS SDK for one server, until the test ends. It repeats nothing: what does not work at once is to be seen. */
+export function sdkFor(t: { teardown(run: () => unknown): void }, server: Endpoint, more: S3ClientConfig = {}): S3 {
+  const client = new S3({
+    endpoint: server.endpoint,
+    region: server.region,
+    forcePathStyle: true,
+    maxAttempts: 1,
+    credentials: { accessKeyId: server.accessKey, secretAccessKey: server.secretKey },
+    ...more,
+  })
+  t.teardown(() => client.destroy())
+  return client
+}
+
+/** The MinIO SDK for one server. */
+export function minioFor(server: Endpoint, more: Partial<ClientOptions> = {}): Client {
+  const { hostname, port } = new URL(server.endpoint)
+  const { accessKey, secretKey, region } = server
+  const retryOptions = { disableRetry: true }
+  return new Client({
+    endPoint: hostname,
+    port: Number(port),
+    useSSL: false,
+    accessKey,
+    secretKey,
+    region,
+    retryOptions,
+    ...more,
+  })
+}
