@@ -243,27 +243,13 @@ t.test('faults of the Authorization header', async (t) => {
   await refused(t, 'trailing comma', M, edited(/$/, ','))
   await refused(t, 'empty signature', M, edited(/Signature=.*/, 'Signature='), { says: /Signature is missing/ })
   await refused(t, 'no access key', M, edited(example.accessKeyId, ''))
-  await refused(t, 'credential date malformed', M, edited('/20130524/', '/2013-05-24/'))
   await refused(t, 'host not signed', M, edited('=host;', '='), { says: /host/ })
   await refused(t, 'empty name signed', M, edited('=host;', '=host;;'))
   await refused(t, 'name signed twice', M, edited('=host;', '=host;host;'))
-  const region = await refused(t, 'region', M, signHead(get, { region: 'eu-west-1' }), {
-    says: /"eu-west-1".*"us-east-1"/,
-  })
-  t.equal(region.fields.Region, 'us-east-1')
   await refused(t, 'empty region', M, signHead(get, { region: '' }))
 })
 
 t.test('faults of identity and signature', async (t) => {
-  const unknown = await refused(t, 'unknown key', 'InvalidAccessKeyId', signHead(get, { accessKeyId: 'AKIDNOBODY' }))
-  t.equal(unknown.fields.AWSAccessKeyId, 'AKIDNOBODY')
-  const wrong = await refused(
-    t,
-    'secret',
-    'SignatureDoesNotMatch',
-    signHead(get, { secretAccessKey: 'not-the-secret' }),
-  )
-  t.match(wrong.fields, { CanonicalRequest: /^GET\n\/bucket\/key\n/, StringToSign: /^AWS4-HMAC-SHA256\n/ })
   await refused(t, 'short signature', 'SignatureDoesNotMatch', edited(/Signature=.*/, 'Signature=ab'))
   await refused(t, 'long signature', 'SignatureDoesNotMatch', edited(/$/, '0'))
   await refused(
@@ -285,15 +271,10 @@ t.test('faults of identity and signature', async (t) => {
   await refused(t, 'names from Object.prototype', 'SignatureDoesNotMatch', edited('=host;', '=constructor;host;'), {
     says: /constructor/,
   })
-  const added = await refused(t, 'header added', 'AccessDenied', altered(signed, 'x-amz-copy-source', '/b/secret'))
-  t.equal(added.fields.HeadersNotSigned, 'x-amz-copy-source')
   await refused(t, 'X-Cloud header added', 'AccessDenied', altered(signed, 'x-cloud-meta-a', '1'))
   // Google's load balancers add it to every request on its way.
   const traced = altered(signed, 'x-cloud-trace-context', '105445aa7843bc8bf206b12000100000/1;o=1')
   t.ok(await authenticator()(requestHead(traced)), 'a header that says nothing to us may be added')
-  await refused(t, 'token', 'InvalidToken', signHead({ ...get, headers: [host, ['x-amz-security-token', 'T']] }), {
-    says: /x-amz-security-token/,
-  })
 })
 
 t.test('clocks: fifteen minutes either way, to the second', async (t) => {
@@ -330,32 +311,20 @@ function linkEdited(from: string | RegExp, to: string): HeadOptions {
   return { target: changed, headers: [host] }
 }
 
+// s3/malformed/signatures has more, over HTTP.
 t.test('faults of presigned URLs', async (t) => {
   const Q = 'AuthorizationQueryParametersError'
   t.ok(await authenticator()(requestHead(link({}))), 'the one without fault')
   for (const name of ['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders', 'Signature']) {
-    await refused(t, `${name} missing`, Q, linkEdited(new RegExp(`X-Amz-${name}=[^&]*&?`), ''), {
-      says: new RegExp(`X-Amz-${name}`),
-    })
     await refused(t, `${name} empty`, Q, linkEdited(new RegExp(`X-Amz-${name}=[^&]*`), `X-Amz-${name}=`))
     await refused(t, `${name} twice`, Q, linkEdited(/$/, `&X-Amz-${name}=1`), { says: /more than once/ })
   }
-  await refused(t, 'unknown algorithm', Q, linkEdited('AWS4-HMAC-SHA256', 'HMAC'))
   await refused(t, 'ECDSA', 'UnsupportedSignature', linkEdited('HMAC-SHA256', 'ECDSA-P256-SHA256'), { says: /ECDSA/ })
   await refused(t, 'token', 'InvalidToken', linkEdited(/$/, '&X-Amz-Security-Token=T'))
-  for (const expires of ['0', '-1', '604801', '1.5', 'x', '1e3', '99999999999999999999', '%2B5']) {
-    await refused(t, `expires ${expires}`, Q, linkEdited('X-Amz-Expires=60', `X-Amz-Expires=${expires}`), {
-      says: /X-Amz-Expires/,
-    })
-  }
+  for (const expires of ['1e3', '99999999999999999999', '%2B5'])
+    await refused(t, `expires ${expires}`, Q, linkEdited('X-Amz-Expires=60', `X-Amz-Expires=${expires}`))
   t.ok(await authenticator()(requestHead(link({ expires: 604_800 }))), 'the longest')
-  await refused(t, 'date', Q, linkEdited('T000000Z', 'T00:00'))
-  await refused(t, 'date not that of the scope', Q, linkEdited('X-Amz-Date=20130524', 'X-Amz-Date=20130525'))
-  const region = await refused(t, 'region', Q, link({ region: 'eu-west-1' }))
-  t.equal(region.fields.Region, 'us-east-1')
-  await refused(t, 'service', Q, link({ service: 'ec2' }))
   await refused(t, 'terminal', Q, linkEdited('aws4_request', 'aws4'))
-  await refused(t, 'host not signed', Q, linkEdited('SignedHeaders=host', 'SignedHeaders=range'))
   await refused(t, 'unknown key', 'InvalidAccessKeyId', link({ accessKeyId: 'AKIDNOBODY' }))
   await refused(t, 'other method', 'SignatureDoesNotMatch', { ...link({}), method: 'PUT' })
   await refused(t, 'parameter added', 'SignatureDoesNotMatch', linkEdited(/$/, '&response-content-type=text/html'))

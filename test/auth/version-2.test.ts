@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { RequestHead } from '../../src/api/request.js'
 import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/identities/credentials.js'
@@ -30,50 +30,43 @@ function hmac(toSign: string): string {
   return signVersion2(example.secretAccessKey, toSign)
 }
 
+type Header = readonly [name: string, value: string]
+const to = (request: string, ...headers: Header[]): HeadOptions => {
+  const [method = '', target = ''] = request.split(' ')
+  return { method, target, headers }
+}
+
 // https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html#RESTAuthenticationExamples, of today and
 // before
-const published: [signature: string, parts: HeadOptions, hostBucket?: string][] = [
+const published: [signature: string, parts: HeadOptions, hostBucket: string][] = [
   [
     'qgk2+6Sv9/oM7G3qLEjTH1a1l1g=',
-    { target: '/photos/puppy.jpg', headers: [['Date', 'Tue, 27 Mar 2007 19:36:42 +0000']] },
+    to('GET /photos/puppy.jpg', ['Date', 'Tue, 27 Mar 2007 19:36:42 +0000']),
     'awsexamplebucket1',
   ],
   [
     'htDYFYduRNen8P9ZfE/s9SuKy0U=',
-    {
-      target: '/?prefix=photos&max-keys=50&marker=puppy',
-      headers: [
-        ['User-Agent', 'Mozilla/5.0'],
-        ['Date', 'Tue, 27 Mar 2007 19:42:41 +0000'],
-      ],
-    },
+    to('GET /?prefix=photos&max-keys=50&marker=puppy', ['Date', 'Tue, 27 Mar 2007 19:42:41 +0000']),
     'johnsmith',
   ],
-  [
-    'c2WLPFtWHVgbEmeEG93a4cG37dM=',
-    { target: '/?acl', headers: [['Date', 'Tue, 27 Mar 2007 19:44:46 +0000']] },
-    'johnsmith',
-  ],
+  ['c2WLPFtWHVgbEmeEG93a4cG37dM=', to('GET /?acl', ['Date', 'Tue, 27 Mar 2007 19:44:46 +0000']), 'johnsmith'],
   [
     'ilyl83RwaSoYIEdixDQcA4OnAnc=',
-    {
-      method: 'PUT',
-      target: '/db-backup.dat.gz',
-      headers: [
-        ['User-Agent', 'curl/7.15.5'],
-        ['Date', 'Tue, 27 Mar 2007 21:06:08 +0000'],
-        ['x-amz-acl', 'public-read'],
-        ['content-type', 'application/x-download'],
-        ['Content-MD5', '4gJE4saaMU4BqNR0kLY+lw=='],
-        ['X-Amz-Meta-ReviewedBy', 'joe@johnsmith.net'],
-        ['X-Amz-Meta-ReviewedBy', 'jane@johnsmith.net'],
-        ['X-Amz-Meta-FileChecksum', '0x02661779'],
-        ['X-Amz-Meta-ChecksumAlgorithm', 'crc32'],
-        ['Content-Disposition', 'attachment; filename=database.dat'],
-        ['Content-Encoding', 'gzip'],
-        ['Content-Length', '5913339'],
-      ],
-    },
+    to(
+      'PUT /db-backup.dat.gz',
+      ['User-Agent', 'curl/7.15.5'],
+      ['Date', 'Tue, 27 Mar 2007 21:06:08 +0000'],
+      ['x-amz-acl', 'public-read'],
+      ['content-type', 'application/x-download'],
+      ['Content-MD5', '4gJE4saaMU4BqNR0kLY+lw=='],
+      ['X-Amz-Meta-ReviewedBy', 'joe@johnsmith.net'],
+      ['X-Amz-Meta-ReviewedBy', 'jane@johnsmith.net'],
+      ['X-Amz-Meta-FileChecksum', '0x02661779'],
+      ['X-Amz-Meta-ChecksumAlgorithm', 'crc32'],
+      ['Content-Disposition', 'attachment; filename=database.dat'],
+      ['Content-Encoding', 'gzip'],
+      ['Content-Length', '5913339'],
+    ),
     'static.johnsmith.net',
   ],
 ]
@@ -91,7 +84,7 @@ t.test("AWS's published examples are let in", async (t) => {
       payload: { kind: 'unsigned' },
     })
     await t.rejects(
-      at(time)(headFor({ ...parts, headers }, `${hostBucket ?? ''}x`)),
+      at(time)(headFor({ ...parts, headers }, `${hostBucket}x`)),
       { code: 'SignatureDoesNotMatch' },
       'another bucket',
     )
@@ -101,129 +94,90 @@ t.test("AWS's published examples are let in", async (t) => {
 const NOW = Date.parse('2026-01-02T03:04:05Z')
 const DATE = 'Fri, 02 Jan 2026 03:04:05 GMT'
 
-/** Signs `toSign` in the header; `{date}` stands for the date. */
-function byHeader(parts: HeadOptions, toSign: string, date: readonly [string, string] = ['Date', DATE]): HeadOptions {
-  const signature = hmac(toSign.replace('{date}', DATE))
-  const headers = [
-    ...(parts.headers ?? []),
-    date,
-    ['Authorization', `AWS ${example.accessKeyId}:${signature}`] as const,
-  ]
-  return { ...parts, headers }
+/** Signs a request in the header: what is signed ends in `resource`, with the headers of S3 before it. */
+function byHeader(request: string, resource: string, headers: Header[] = [], date: Header = ['Date', DATE]) {
+  const parts = to(request, ...headers, date)
+  const signature = hmac(`${parts.method}\n\n\n${date[0] === 'Date' ? DATE : ''}\n${resource}`)
+  const authorization: Header = ['Authorization', `AWS ${example.accessKeyId}:${signature}`]
+  return { ...parts, headers: [...(parts.headers ?? []), authorization] }
+}
+
+type Refusals = Readonly<Record<string, readonly (readonly [what: string, parts: HeadOptions, now?: number])[]>>
+
+async function refused(t: Test, refusals: Refusals): Promise<void> {
+  for (const [code, cases] of Object.entries(refusals))
+    for (const [what, parts, now = NOW] of cases) await t.rejects(at(now)(headFor(parts)), { code }, what)
 }
 
 t.test('the header', async (t) => {
+  const unsigned: Header = ['x-cloud-content-sha256', 'UNSIGNED-PAYLOAD']
+  const two: Header[] = [
+    ['x-amz-meta-a-b', '2'],
+    ['x-amz-meta-a', ' 1 '],
+  ]
   const accepted: [what: string, parts: HeadOptions][] = [
-    [
-      'x-amz-date takes the place of Date',
-      byHeader({ target: '/b/k' }, `GET\n\n\n\nx-amz-date:${DATE}\n/b/k`, ['x-amz-date', DATE]),
-    ],
+    ['x-amz-date takes the place of Date', byHeader('GET /b/k', `x-amz-date:${DATE}\n/b/k`, [], ['x-amz-date', DATE])],
     [
       'the other brand',
-      byHeader(
-        { method: 'PUT', target: '/b/k', headers: [['x-cloud-content-sha256', 'UNSIGNED-PAYLOAD']] },
-        `PUT\n\n\n\nx-cloud-content-sha256:UNSIGNED-PAYLOAD\nx-cloud-date:${DATE}\n/b/k`,
-        ['x-cloud-date', DATE],
-      ),
+      byHeader('PUT /b/k', `${unsigned.join(':')}\nx-cloud-date:${DATE}\n/b/k`, [unsigned], ['x-cloud-date', DATE]),
     ],
-    [
-      'names are in order, not lines',
-      byHeader(
-        {
-          target: '/b/k',
-          headers: [
-            ['x-amz-meta-a-b', '2'],
-            ['x-amz-meta-a', ' 1 '],
-          ],
-        },
-        'GET\n\n\n{date}\nx-amz-meta-a:1\nx-amz-meta-a-b:2\n/b/k',
-      ),
-    ],
+    ['names are in order, not lines', byHeader('GET /b/k', 'x-amz-meta-a:1\nx-amz-meta-a-b:2\n/b/k', two)],
     [
       'every sub-resource, sorted, and no other parameter',
       byHeader(
-        { target: '/b/k?versionId=a%2Fb&max-parts=2&uploadId=x%20y&encryption' },
-        'GET\n\n\n{date}\n/b/k?encryption&uploadId=x y&versionId=a/b',
+        'GET /b/k?versionId=a%2Fb&max-parts=2&uploadId=x%20y&encryption',
+        '/b/k?encryption&uploadId=x y&versionId=a/b',
       ),
     ],
-    ['an empty value with =', byHeader({ target: '/b/k?acl=' }, 'GET\n\n\n{date}\n/b/k?acl=')],
-    ['an empty value without =', byHeader({ target: '/b/k?acl=' }, 'GET\n\n\n{date}\n/b/k?acl')],
-    ['values as sent', byHeader({ target: '/b/k?versionId=a%2Fb' }, 'GET\n\n\n{date}\n/b/k?versionId=a%2Fb')],
-    ['a bucket with a final slash', byHeader({ target: '/b' }, 'GET\n\n\n{date}\n/b/')],
-    ['a bucket without one', byHeader({ target: '/b/' }, 'GET\n\n\n{date}\n/b')],
-    ['a path that an intermediary decoded', byHeader({ target: '/b/a=b' }, 'GET\n\n\n{date}\n/b/a%3Db')],
-    ['odd keys', byHeader({ target: '/b/a%20b//%C3%BC%3Facl+' }, 'GET\n\n\n{date}\n/b/a%20b//%C3%BC%3Facl+')],
-    [
-      'the trace of a load balancer',
-      byHeader({ target: '/b/k', headers: [['x-cloud-trace-context', '1']] }, 'GET\n\n\n{date}\n/b/k'),
-    ],
+    ['an empty value with =', byHeader('GET /b/k?acl=', '/b/k?acl=')],
+    ['an empty value without =', byHeader('GET /b/k?acl=', '/b/k?acl')],
+    ['values as sent', byHeader('GET /b/k?versionId=a%2Fb', '/b/k?versionId=a%2Fb')],
+    ['a bucket with a final slash', byHeader('GET /b', '/b/')],
+    ['a bucket without one', byHeader('GET /b/', '/b')],
+    ['a path that an intermediary decoded', byHeader('GET /b/a=b', '/b/a%3Db')],
+    ['odd keys', byHeader('GET /b/a%20b//%C3%BC%3Facl+', '/b/a%20b//%C3%BC%3Facl+')],
+    ['the trace of a load balancer', byHeader('GET /b/k', '/b/k', [['x-cloud-trace-context', '1']])],
   ]
   for (const [what, parts] of accepted) t.ok(await at(NOW)(headFor(parts)), what)
 
-  const plain = byHeader({ target: '/b/k' }, 'GET\n\n\n{date}\n/b/k')
+  const plain = byHeader('GET /b/k', '/b/k')
   const sha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-  const declared = byHeader(
-    { method: 'PUT', target: '/b/k', headers: [['x-amz-content-sha256', sha256]] },
-    `PUT\n\n\n{date}\nx-amz-content-sha256:${sha256}\n/b/k`,
+  const hashed = (hash: string) =>
+    byHeader('PUT /b/k', `x-amz-content-sha256:${hash}\n/b/k`, [['x-amz-content-sha256', hash]])
+  t.match(
+    await at(NOW)(headFor(hashed(sha256))),
+    { payload: { kind: 'signed', sha256 } },
+    'a declared hash is verified',
   )
-  t.match(await at(NOW)(headFor(declared)), { payload: { kind: 'signed', sha256 } }, 'a declared hash is verified')
-  t.ok(
-    await at(NOW, { signedBasePaths: ['/store'] })(
-      headFor(byHeader({ target: '/b/k' }, 'GET\n\n\n{date}\n/store/b/k')),
-    ),
-  )
+  t.ok(await at(NOW, { signedBasePaths: ['/store'] })(headFor(byHeader('GET /b/k', '/store/b/k'))))
   t.ok(await at(NOW + 15 * MINUTE)(headFor(plain)))
 
-  const signed = (authorization: string, date = DATE): HeadOptions => ({
-    target: '/b/k',
-    headers: [
-      ['Date', date],
-      ['Authorization', authorization],
+  const signed = (authorization: string) => to('GET /b/k', ['Date', DATE], ['Authorization', authorization])
+  const adding = (name: string, value: string) => ({ ...plain, headers: [...plain.headers, [name, value] as const] })
+  const unclear = '/b/k?response-content-disposition=a&tagging'
+  await refused(t, {
+    InvalidArgument: [
+      ['no signature', signed('AWS AKID:')],
+      ['no key id', signed('AWS :c2ln')],
+      ['two values', signed('AWS AKID:a b')],
+      ['signed in the query too', { ...plain, target: `/b/k?AWSAccessKeyId=a&Signature=b&Expires=1` }],
+      ['signed with version 4 too', { ...plain, target: '/b/k?X-Amz-Signature=1' }],
+      ['an override whose end does not show', byHeader(`GET ${unclear}`, unclear)],
     ],
+    SignatureDoesNotMatch: [
+      ['a wrong signature', signed(`AWS ${example.accessKeyId}:c2ln`)],
+      ['another key', { ...plain, target: '/b/k2' }],
+      ['another method', { ...plain, method: 'DELETE' }],
+      ['one more sub-resource', { ...plain, target: '/b/k?retention' }],
+      ['a header of S3 that is not signed', adding('x-amz-copy-source', '/a/b')],
+    ],
+    RequestTimeTooSkewed: [
+      ['too late', plain, NOW + 15 * MINUTE + 1],
+      ['too early', plain, NOW - 15 * MINUTE - 1],
+    ],
+    InvalidToken: [['a temporary key', adding('x-amz-security-token', 'x')]],
+    AccessDenied: [['signed chunks', hashed('STREAMING-AWS4-HMAC-SHA256-PAYLOAD')]],
   })
-  const chunked = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD'
-  const cases: [what: string, code: string, parts: HeadOptions, now?: number][] = [
-    ['no key', 'InvalidArgument', signed('AWS')],
-    ['no signature', 'InvalidArgument', signed('AWS AKID:')],
-    ['no key id', 'InvalidArgument', signed('AWS :c2ln')],
-    ['two values', 'InvalidArgument', signed('AWS AKID:a b')],
-    ['an unknown key id', 'InvalidAccessKeyId', signed('AWS AKID:c2ln')],
-    ['a wrong signature', 'SignatureDoesNotMatch', signed(`AWS ${example.accessKeyId}:c2ln`)],
-    ['too late', 'RequestTimeTooSkewed', plain, NOW + 15 * MINUTE + 1],
-    ['too early', 'RequestTimeTooSkewed', plain, NOW - 15 * MINUTE - 1],
-    ['another key', 'SignatureDoesNotMatch', { ...plain, target: '/b/k2' }],
-    ['another method', 'SignatureDoesNotMatch', { ...plain, method: 'DELETE' }],
-    ['one more sub-resource', 'SignatureDoesNotMatch', { ...plain, target: '/b/k?retention' }],
-    [
-      'a header of S3 that is not signed',
-      'SignatureDoesNotMatch',
-      { ...plain, headers: [...(plain.headers ?? []), ['x-amz-copy-source', '/a/b']] },
-    ],
-    [
-      'a temporary key',
-      'InvalidToken',
-      { ...plain, headers: [...(plain.headers ?? []), ['x-amz-security-token', 'x']] },
-    ],
-    ['signed in the query too', 'InvalidArgument', { ...plain, target: `/b/k?AWSAccessKeyId=a&Signature=b&Expires=1` }],
-    ['signed with version 4 too', 'InvalidArgument', { ...plain, target: '/b/k?X-Amz-Signature=1' }],
-    [
-      'signed chunks',
-      'AccessDenied',
-      byHeader(
-        { method: 'PUT', target: '/b/k', headers: [['x-amz-content-sha256', chunked]] },
-        `PUT\n\n\n{date}\nx-amz-content-sha256:${chunked}\n/b/k`,
-      ),
-    ],
-    [
-      'an override whose end does not show',
-      'InvalidArgument',
-      byHeader(
-        { target: '/b/k?response-content-disposition=a&tagging' },
-        'GET\n\n\n{date}\n/b/k?response-content-disposition=a&tagging',
-      ),
-    ],
-  ]
-  for (const [what, code, parts, now = NOW] of cases) await t.rejects(at(now)(headFor(parts)), { code }, what)
   // AWS's exact message makes s3cmd, which tries version 2 after other errors, return to version 4.
   await t.rejects(
     at(NOW, { signatureV2: false })(headFor(plain)),
@@ -233,20 +187,21 @@ t.test('the header', async (t) => {
     },
     '--signature-v2 off',
   )
-  const error = await at(NOW)(headFor(signed(`AWS ${example.accessKeyId}:c2ln`))).catch((thrown: unknown) => thrown)
   const fields = {
     StringToSign: `GET\n\n\n${DATE}\n/b/k`,
     SignatureProvided: 'c2ln',
     AWSAccessKeyId: example.accessKeyId,
   }
+  const error = await at(NOW)(headFor(signed(`AWS ${example.accessKeyId}:c2ln`))).catch((thrown: unknown) => thrown)
   t.match(error, { fields }, 'the error shows what to sign')
 })
 
-/** Signs a link to `target` until `expires`, seconds; `{expires}` stands for it. */
-function link(target: string, toSign: string, expires = NOW / 1000 + 60): string {
-  const signature = encodeURIComponent(hmac(toSign.replace('{expires}', String(expires))))
+/** A link until `expires`, seconds; `toSign` is what is signed behind the time. */
+function link(request: string, toSign: string, { expires = NOW / 1000 + 60, before = '\n\n' } = {}): HeadOptions {
+  const parts = to(request)
+  const signature = encodeURIComponent(hmac(`${parts.method}\n${before}${expires}\n${toSign}`))
   const own = `AWSAccessKeyId=${example.accessKeyId}&Signature=${signature}&Expires=${expires}`
-  return `${target}${target.includes('?') ? '&' : '?'}${own}`
+  return { ...parts, target: `${parts.target}${parts.target.includes('?') ? '&' : '?'}${own}` }
 }
 
 t.test('links', async (t) => {
@@ -262,71 +217,53 @@ t.test('links', async (t) => {
   })
   t.ok(await at(before)(headFor({ target: `/johnsmith${path}?${own}` })), 'with the bucket in the path')
 
+  const type: Header = ['Content-Type', 'a/b']
+  const inQuery = 'PUT /b/k?x-amz-acl=private&content-type=a%2Fb&content-md5=m'
   const accepted: [what: string, parts: HeadOptions][] = [
-    ['PUT', { method: 'PUT', target: link('/b/k', 'PUT\n\n\n{expires}\n/b/k') }],
-    ['DELETE', { method: 'DELETE', target: link('/b/k', 'DELETE\n\n\n{expires}\n/b/k') }],
-    ['HEAD', { method: 'HEAD', target: link('/b/k', 'HEAD\n\n\n{expires}\n/b/k') }],
-    [
-      'UploadPart',
-      {
-        method: 'PUT',
-        target: link('/b/k?partNumber=1&uploadId=u', 'PUT\n\n\n{expires}\n/b/k?partNumber=1&uploadId=u'),
-      },
-    ],
-    ['CreateMultipartUpload', { method: 'POST', target: link('/b/k?uploads', 'POST\n\n\n{expires}\n/b/k?uploads') }],
+    ...['PUT', 'DELETE', 'HEAD'].map((method): [string, HeadOptions] => [method, link(`${method} /b/k`, '/b/k')]),
+    ['UploadPart', link('PUT /b/k?partNumber=1&uploadId=u', '/b/k?partNumber=1&uploadId=u')],
+    ['CreateMultipartUpload', link('POST /b/k?uploads', '/b/k?uploads')],
     [
       'overrides, decoded',
-      {
-        target: link(
-          '/b/k?response-content-type=a%2Fb&response-content-disposition=x%20%C3%BC',
-          'GET\n\n\n{expires}\n/b/k?response-content-disposition=x ü&response-content-type=a/b',
-        ),
-      },
+      link(
+        'GET /b/k?response-content-type=a%2Fb&response-content-disposition=x%20%C3%BC',
+        '/b/k?response-content-disposition=x ü&response-content-type=a/b',
+      ),
     ],
-    [
-      'headers in the query',
-      {
-        method: 'PUT',
-        target: link(
-          '/b/k?x-amz-acl=private&content-type=a%2Fb&content-md5=m',
-          'PUT\nm\na/b\n{expires}\nx-amz-acl:private\n/b/k',
-        ),
-        headers: [['Content-Type', 'a/b']],
-      },
-    ],
-    ['a bucket', { target: link('/b?list-type=2&encoding-type=url', 'GET\n\n\n{expires}\n/b') }],
+    ['headers in the query', { ...link(inQuery, 'x-amz-acl:private\n/b/k', { before: 'm\na/b\n' }), headers: [type] }],
+    ['a bucket', link('GET /b?list-type=2&encoding-type=url', '/b')],
   ]
   for (const [what, parts] of accepted) t.ok(await at(NOW)(headFor(parts)), what)
 
-  const plain = link('/b/k', 'GET\n\n\n{expires}\n/b/k')
-  const late = link('/b/k', 'GET\n\n\n{expires}\n/b/k', NOW / 1000 + 604_801)
-  const cases: [what: string, code: string, parts: HeadOptions, now?: number][] = [
-    ['another key', 'SignatureDoesNotMatch', { target: plain.replace('/k?', '/k2?') }],
-    ['another method', 'SignatureDoesNotMatch', { target: plain, method: 'PUT' }],
-    ['one more sub-resource', 'SignatureDoesNotMatch', { target: plain.replace('?', '?tagging&') }],
-    ['a header of S3', 'SignatureDoesNotMatch', { target: plain, headers: [['x-amz-meta-a', '1']] }],
-    ['a header of S3 in the query', 'SignatureDoesNotMatch', { target: `${plain}&x-amz-acl=public-read` }],
-    ['a type that is not signed', 'SignatureDoesNotMatch', { target: plain, headers: [['Content-Type', 'a/b']] }],
-    [
-      'two values of one header',
-      'InvalidArgument',
-      { target: `${plain}&x-amz-acl=private`, headers: [['x-amz-acl', 'public-read']] },
+  const plain = link('GET /b/k', '/b/k')
+  const { target } = plain
+  const until = (expires: number) => link('GET /b/k', '/b/k', { expires: NOW / 1000 + expires })
+  await refused(t, {
+    SignatureDoesNotMatch: [
+      ['another key', { target: target.replace('/k?', '/k2?') }],
+      ['another method', { target, method: 'PUT' }],
+      ['one more sub-resource', { target: target.replace('?', '?tagging&') }],
+      ['a header of S3', { target, headers: [['x-amz-meta-a', '1']] }],
+      ['a header of S3 in the query', { target: `${target}&x-amz-acl=public-read` }],
+      ['a type that is not signed', { target, headers: [type] }],
     ],
-    ['a parameter that is not covered', 'AuthorizationQueryParametersError', { target: `${plain}&prefix=a` }],
-    ['the other brand in the query', 'AuthorizationQueryParametersError', { target: `${plain}&x-cloud-date=a` }],
-    ['two of a kind', 'AuthorizationQueryParametersError', { target: `${plain}&Expires=9975139620` }],
-    ['Expires that is no time', 'AccessDenied', { target: `${plain}x` }],
-    ['after its time', 'AccessDenied', { target: plain }, NOW + 60_000],
-    ['more than a week ahead', 'AuthorizationQueryParametersError', { target: late }],
-    ['an unknown key id', 'InvalidAccessKeyId', { target: plain.replace('AKIA', 'AKIB') }],
-    ['a POST', 'InvalidRequest', { method: 'POST', target: link('/b?delete', 'POST\n\n\n{expires}\n/b?delete') }],
-    ['a header too', 'InvalidArgument', { target: plain, headers: [['Authorization', 'AWS a:b']] }],
-    ['version 4 too', 'InvalidArgument', { target: `${plain}&X-Amz-Signature=1` }],
-    ['a temporary key', 'InvalidToken', { target: `${plain}&x-amz-security-token=x` }],
-  ]
-  for (const [what, code, parts, now = NOW] of cases) await t.rejects(at(now)(headFor(parts)), { code }, what)
-  t.ok(await at(NOW)(headFor({ target: link('/b/k', 'GET\n\n\n{expires}\n/b/k', NOW / 1000 + 604_800) })))
-  await t.rejects(at(NOW, { signatureV2: false })(headFor({ target: plain })), { code: 'InvalidRequest' })
+    InvalidArgument: [
+      ['two values of one header', { target: `${target}&x-amz-acl=private`, headers: [['x-amz-acl', 'public-read']] }],
+      ['a header too', { target, headers: [['Authorization', 'AWS a:b']] }],
+      ['version 4 too', { target: `${target}&X-Amz-Signature=1` }],
+    ],
+    AuthorizationQueryParametersError: [
+      ['a parameter that is not covered', { target: `${target}&prefix=a` }],
+      ['the other brand in the query', { target: `${target}&x-cloud-date=a` }],
+      ['two of a kind', { target: `${target}&Expires=9975139620` }],
+      ['more than a week ahead', until(604_801)],
+    ],
+    AccessDenied: [['after its time', plain, NOW + 60_000]],
+    InvalidRequest: [['a POST', link('POST /b?delete', '/b?delete')]],
+    InvalidToken: [['a temporary key', { target: `${target}&x-amz-security-token=x` }]],
+  })
+  t.ok(await at(NOW)(headFor(until(604_800))))
+  await t.rejects(at(NOW, { signatureV2: false })(headFor(plain)), { code: 'InvalidRequest' })
 })
 
 t.test('every sub-resource that selects an operation is covered', async (t) => {

@@ -29,6 +29,9 @@ import { startDealgate } from '../support/server/dealgate.js'
 
 await prepareXxHash()
 
+/** Paths that a client may clean before it signs them. sdk-v3 tries the other bare keys. */
+const CLEANED = ['/leading-slash', 'dots/../up', 'trailing-slashes//']
+
 const versions = await awsVersions(t, 'each')
 const last = versions.at(-1)
 if (last !== undefined) {
@@ -122,9 +125,6 @@ async function folders(t: Test, aws: Aws, all: boolean): Promise<void> {
   t.match(await aws.s3('ls', '--recursive', `${bucket}/moved`), / moved\/c\/d\.bin\n$/)
   t.match(await aws.s3('rb', '--force', bucket), 'remove_bucket: cli-folders')
 }
-
-/** Paths that a client may clean before it signs them. sdk-v3 tries the other bare keys. */
-const CLEANED = ['/leading-slash', 'dots/../up', 'trailing-slashes//']
 
 async function oddKeys(t: Test, aws: Aws): Promise<void> {
   const bucket = 's3://cli-keys'

@@ -79,107 +79,75 @@ t.test('what is accepted', async (t) => {
       .expiration,
     { expiredMarkers: true },
   )
-  const transition = '<Transition><Days>0</Days><StorageClass>GLACIER</StorageClass></Transition>'
-  t.same((await one(rule(transition), ['GLACIER'])).transitions, [{ days: 0, storageClass: 'GLACIER' }])
+  const atOnce = '<Transition><Days>0</Days><StorageClass>GLACIER</StorageClass></Transition>'
+  t.same((await one(rule(atOnce), ['GLACIER'])).transitions, [{ days: 0, storageClass: 'GLACIER' }])
   t.equal((await read(Array.from({ length: 1000 }, () => rule(days(1))).join(''))).length, 1000)
 })
 
+const filtered = (content: string) => rule(days(1), `<Filter>${content}</Filter>`)
+const TAG = '<Tag><Key>a</Key><Value/></Tag>'
+const expiring = (content: string) => rule(`<Expiration>${content}</Expiration>`)
+const markers = '<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>'
+const transition = '<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'
+const sized = (over: number, under: number) =>
+  `<ObjectSizeGreaterThan>${over}</ObjectSizeGreaterThan><ObjectSizeLessThan>${under}</ObjectSizeLessThan>`
+
 t.test('what is refused, and how', async (t) => {
-  const cases: [what: string, rules: string, code: string, message?: RegExp][] = [
-    ['no rule', '', 'MalformedXML'],
-    ['too many rules', Array.from({ length: 1001 }, () => rule(days(1))).join(''), 'MalformedXML'],
-    ['something unknown', `${rule(days(1))}<Other/>`, 'MalformedXML', /Other/],
-    ['no status', `<Rule><Filter/>${days(1)}</Rule>`, 'MalformedXML'],
-    ['another status', `<Rule><Filter/><Status>enabled</Status>${days(1)}</Rule>`, 'MalformedXML'],
-    ['neither filter nor prefix', rule(days(1), ''), 'MalformedXML'],
-    ['both', rule(days(1), '<Prefix>a</Prefix><Filter/>'), 'MalformedXML'],
-    // Taken for a filter without conditions, they would be about every object of the bucket.
-    ['a filter of text', rule(days(1), '<Filter>logs/</Filter>'), 'MalformedXML', /Filter/],
-    ['an And of text', rule(days(1), '<Filter><And>logs/</And></Filter>'), 'MalformedXML', /And/],
-    ['a prefix of elements', rule(days(1), '<Filter><Prefix><Value>logs/</Value></Prefix></Filter>'), 'MalformedXML'],
-    [
-      'two conditions without And',
-      rule(days(1), '<Filter><Prefix>a</Prefix><ObjectSizeLessThan>9</ObjectSizeLessThan></Filter>'),
-      'MalformedXML',
-      /And/,
+  const refusals: Record<string, [what: string, rules: string, message?: RegExp][]> = {
+    MalformedXML: [
+      ['no rule', ''],
+      ['too many rules', Array.from({ length: 1001 }, () => rule(days(1))).join('')],
+      ['something unknown', `${rule(days(1))}<Other/>`, /Other/],
+      ['no status', `<Rule><Filter/>${days(1)}</Rule>`],
+      ['another status', `<Rule><Filter/><Status>enabled</Status>${days(1)}</Rule>`],
+      ['neither filter nor prefix', rule(days(1), '')],
+      ['both', rule(days(1), '<Prefix>a</Prefix><Filter/>')],
+      // Taken for a filter without conditions, they would be about every object of the bucket.
+      ['a filter of text', filtered('logs/'), /Filter/],
+      ['an And of text', filtered('<And>logs/</And>'), /And/],
+      ['a prefix of elements', filtered('<Prefix><Value>logs/</Value></Prefix>')],
+      ['two conditions without And', filtered(sized(1, 9)), /And/],
+      ['an unknown condition', filtered('<Suffix>a</Suffix>'), /Suffix/],
+      ['an empty action', rule('<Expiration/>')],
+      ['half days', rule(days('1.5'))],
+      ['days and date', expiring('<Days>1</Days><Date>2030-01-01</Date>')],
+      ['no date', expiring('<Date>tomorrow</Date>')],
+      ['delete markers and days', expiring(`<Days>1</Days>${markers}`)],
     ],
-    ['an unknown condition', rule(days(1), '<Filter><Suffix>a</Suffix></Filter>'), 'MalformedXML', /Suffix/],
-    ['a prefix too long', rule(days(1), `<Filter><Prefix>${'x'.repeat(1025)}</Prefix></Filter>`), 'InvalidRequest'],
-    [
-      'two tags of one key',
-      rule(days(1), `<Filter><And>${'<Tag><Key>a</Key><Value/></Tag>'.repeat(2)}</And></Filter>`),
-      'InvalidRequest',
-      /Duplicate Tag Keys/,
+    InvalidRequest: [
+      ['a prefix too long', filtered(`<Prefix>${'x'.repeat(1025)}</Prefix>`)],
+      ['two tags of one key', filtered(`<And>${TAG.repeat(2)}</And>`), /Duplicate Tag Keys/],
+      ['sizes the wrong way round', filtered(`<And>${sized(9, 9)}</And>`)],
+      ['a negative size', filtered('<ObjectSizeGreaterThan>-1</ObjectSizeGreaterThan>')],
+      ['less than nothing', filtered('<ObjectSizeLessThan>0</ObjectSizeLessThan>')],
+      ['no action', rule(''), /At least one action/],
+      ['delete markers with tags', rule(`<Expiration>${markers}</Expiration>`, `<Filter>${TAG}</Filter>`), /Tags/],
+      ['uploads with tags', rule(abort, `<Filter>${TAG}</Filter>`), /Tags/],
+      ['both forms', rule(days(1)) + rule(days(1), '<Prefix/>'), /Lifecycle V2/],
     ],
-    ['a bad tag', rule(days(1), '<Filter><Tag><Key>a!</Key><Value/></Tag></Filter>'), 'InvalidTag'],
-    [
-      'sizes the wrong way round',
-      rule(
-        days(1),
-        '<Filter><And><ObjectSizeGreaterThan>9</ObjectSizeGreaterThan><ObjectSizeLessThan>9</ObjectSizeLessThan></And></Filter>',
-      ),
-      'InvalidRequest',
+    InvalidArgument: [
+      ['no days', rule(days(0)), /positive integer/],
+      ['too many days', rule(days(2_147_483_648))],
+      ['no midnight', expiring('<Date>2030-01-01T00:00:01Z</Date>'), /midnight/],
+      ['midnight elsewhere', expiring('<Date>2030-01-01T00:00:00+01:00</Date>')],
+      ['uploads at once', rule(abort.replace('7', '0')), /positive integer/],
+      ['a long id', rule(days(1), '<Filter/>', `<ID>${'x'.repeat(256)}</ID>`), /255/],
+      ['an id twice', rule(days(1), '<Filter/>', '<ID>a</ID>').repeat(2), /unique/],
     ],
-    [
-      'a negative size',
-      rule(days(1), '<Filter><ObjectSizeGreaterThan>-1</ObjectSizeGreaterThan></Filter>'),
-      'InvalidRequest',
+    InvalidTag: [['a bad tag', filtered(TAG.replace('>a<', '>a!<'))]],
+    NotImplemented: [
+      [
+        'versions that expire',
+        rule('<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>'),
+        /NoncurrentVersionExpiration/,
+      ],
+      ['versions that move', rule(`${days(1)}<NoncurrentVersionTransition/>`), /NoncurrentVersionTransition/],
     ],
-    [
-      'less than nothing',
-      rule(days(1), '<Filter><ObjectSizeLessThan>0</ObjectSizeLessThan></Filter>'),
-      'InvalidRequest',
-    ],
-    ['no action', rule(''), 'InvalidRequest', /At least one action/],
-    ['an empty action', rule('<Expiration/>'), 'MalformedXML'],
-    ['no days', rule(days(0)), 'InvalidArgument', /positive integer/],
-    ['too many days', rule(days(2_147_483_648)), 'InvalidArgument'],
-    ['half days', rule(days('1.5')), 'MalformedXML'],
-    ['days and date', rule('<Expiration><Days>1</Days><Date>2030-01-01</Date></Expiration>'), 'MalformedXML'],
-    ['no midnight', rule('<Expiration><Date>2030-01-01T00:00:01Z</Date></Expiration>'), 'InvalidArgument', /midnight/],
-    ['midnight elsewhere', rule('<Expiration><Date>2030-01-01T00:00:00+01:00</Date></Expiration>'), 'InvalidArgument'],
-    ['no date', rule('<Expiration><Date>tomorrow</Date></Expiration>'), 'MalformedXML'],
-    [
-      'delete markers and days',
-      rule('<Expiration><Days>1</Days><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>'),
-      'MalformedXML',
-    ],
-    [
-      'delete markers with tags',
-      rule(
-        '<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>',
-        '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>',
-      ),
-      'InvalidRequest',
-      /Tags/,
-    ],
-    ['uploads with tags', rule(abort, '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>'), 'InvalidRequest', /Tags/],
-    ['uploads at once', rule(abort.replace('7', '0')), 'InvalidArgument', /positive integer/],
-    [
-      'versions that expire',
-      rule('<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>'),
-      'NotImplemented',
-      /NoncurrentVersionExpiration/,
-    ],
-    [
-      'versions that move',
-      rule(`${days(1)}<NoncurrentVersionTransition/>`),
-      'NotImplemented',
-      /NoncurrentVersionTransition/,
-    ],
-    [
-      'a class that no plugin offers',
-      rule('<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'),
-      'InvalidStorageClass',
-      /GLACIER/,
-    ],
-    ['a long id', rule(days(1), '<Filter/>', `<ID>${'x'.repeat(256)}</ID>`), 'InvalidArgument', /255/],
-    ['an id twice', rule(days(1), '<Filter/>', '<ID>a</ID>').repeat(2), 'InvalidArgument', /unique/],
-    ['both forms', rule(days(1)) + rule(days(1), '<Prefix/>'), 'InvalidRequest', /Lifecycle V2/],
-  ]
-  for (const [what, rules, code, message = /./] of cases) await t.rejects(read(rules), { code, message }, what)
-  const twice = '<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'.repeat(2)
-  await t.rejects(read(rule(twice), ['GLACIER']), { code: 'InvalidRequest' })
+    InvalidStorageClass: [['a class that no plugin offers', rule(transition), /GLACIER/]],
+  }
+  for (const [code, cases] of Object.entries(refusals))
+    for (const [what, rules, message = /./] of cases) await t.rejects(read(rules), { code, message }, what)
+  await t.rejects(read(rule(transition.repeat(2)), ['GLACIER']), { code: 'InvalidRequest' })
 })
 
 const text = fc.string({ unit: fc.constantFrom(...'ab/ &<ä文𝒳'), maxLength: 8 })

@@ -1,4 +1,4 @@
-import { argument, document, KEY, type Row } from './row.js'
+import { type Ask, document, invalid, KEY, type Row } from './row.js'
 
 const source = (value: string, more: Record<string, string> = {}, target = '/rows/copy') => ({
   method: 'PUT',
@@ -6,70 +6,50 @@ const source = (value: string, more: Record<string, string> = {}, target = '/row
   headers: { 'x-amz-copy-source': value, ...more },
 })
 
+const copied = (header: string, value: string) => source('/rows/key', { [header]: value })
+const ranged = (range: string) =>
+  source('/rows/key', { 'x-amz-copy-source-range': range }, '/rows/upload?partNumber=2&uploadId={upload}')
+
 export const copies: Row[] = [
   ...['', '/', 'rows', '/rows', '/rows/', '//key'].map(
-    (value): Row => [
-      `x-amz-copy-source: ${value}`,
-      source(value),
-      400,
-      'InvalidArgument',
-      { ArgumentName: 'x-amz-copy-source' },
-    ],
+    (value): Row => [`x-amz-copy-source: ${value}`, source(value), ...invalid('x-amz-copy-source')],
   ),
-  ['a source that is no URL', source('/rows/%ff'), 400, 'InvalidArgument', { ArgumentName: 'x-amz-copy-source' }],
-  ['a source in an absent bucket', source('/absent-bucket/k'), 404, 'NoSuchBucket', { BucketName: 'absent-bucket' }],
-  ['a version of the source', source('/rows/key?versionId=x'), 400, 'InvalidArgument'],
-  ['a copy onto itself', source('/rows/key', {}, KEY), 400, 'InvalidRequest'],
+  ['a source that is no URL', source('/rows/%ff'), ...invalid('x-amz-copy-source')],
+  ['a source in an absent bucket', source('/absent-bucket/k'), '404 NoSuchBucket', { BucketName: 'absent-bucket' }],
+  ['a version of the source', source('/rows/key?versionId=x'), '400 InvalidArgument'],
+  ['a copy onto itself', source('/rows/key', {}, KEY), '400 InvalidRequest'],
   [
     'x-amz-metadata-directive',
-    source('/rows/key', { 'x-amz-metadata-directive': 'MERGE' }),
-    400,
-    'InvalidArgument',
-    argument('x-amz-metadata-directive', 'MERGE'),
+    copied('x-amz-metadata-directive', 'MERGE'),
+    ...invalid('x-amz-metadata-directive', 'MERGE'),
   ],
   [
     'x-amz-tagging-directive',
-    source('/rows/key', { 'x-amz-tagging-directive': 'MERGE' }),
-    400,
-    'InvalidArgument',
-    argument('x-amz-tagging-directive', 'MERGE'),
+    copied('x-amz-tagging-directive', 'MERGE'),
+    ...invalid('x-amz-tagging-directive', 'MERGE'),
   ],
   [
     'x-amz-copy-source-if-match',
-    source('/rows/key', { 'x-amz-copy-source-if-match': '"x"' }),
-    412,
-    'PreconditionFailed',
+    copied('x-amz-copy-source-if-match', '"x"'),
+    '412 PreconditionFailed',
     { Condition: /^x-amz-copy-source-if-match$/i },
   ],
   [
     'x-amz-copy-source-if-none-match',
-    source('/rows/key', { 'x-amz-copy-source-if-none-match': '*' }),
-    412,
-    'PreconditionFailed',
+    copied('x-amz-copy-source-if-none-match', '*'),
+    '412 PreconditionFailed',
     { Condition: /^x-amz-copy-source-if-none-match$/i },
   ],
   ...['0-1', 'bytes=', 'bytes=1-0', 'bytes=-1'].map(
-    (range): Row => [
-      `x-amz-copy-source-range: ${range}`,
-      source('/rows/key', { 'x-amz-copy-source-range': range }, '/rows/upload?partNumber=2&uploadId={upload}'),
-      400,
-      'InvalidArgument',
-      argument('x-amz-copy-source-range', range),
-    ],
+    (range): Row => [`x-amz-copy-source-range: ${range}`, ranged(range), ...invalid('x-amz-copy-source-range', range)],
   ),
+  ['a range beyond the source', ranged('bytes=0-99'), '416 InvalidRange', { ActualObjectSize: '3' }],
 ]
-
-copies.push([
-  'a range beyond the source',
-  source('/rows/key', { 'x-amz-copy-source-range': 'bytes=0-99' }, '/rows/upload?partNumber=2&uploadId={upload}'),
-  416,
-  'InvalidRange',
-  { ActualObjectSize: '3' },
-])
 
 const part = (number: string, etag = '"900150983cd24fb0d6963f7d28e17f72"') =>
   `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`
 const complete = (body: string) => document('POST', '/rows/upload?uploadId={upload}', body)
+const begin = (headers: Record<string, string>): Ask => ({ method: 'POST', target: '/rows/new?uploads', headers })
 const parts = (...list: string[]) => complete(`<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`)
 
 export const multipart: Row[] = [
@@ -77,9 +57,7 @@ export const multipart: Row[] = [
     (number): Row => [
       `UploadPart ${number}`,
       { method: 'PUT', target: `/rows/upload?partNumber=${number}&uploadId={upload}`, body: 'data' },
-      400,
-      'InvalidArgument',
-      argument('partNumber', number),
+      ...invalid('partNumber', number),
     ],
   ),
   ...[
@@ -87,35 +65,24 @@ export const multipart: Row[] = [
     ['ListParts', { target: '/rows/upload?uploadId=absent' }],
     ['AbortMultipartUpload', { method: 'DELETE', target: '/rows/upload?uploadId=absent' }],
     ['the upload of another key', { target: '/rows/other?uploadId={upload}' }],
-  ].map(([what, ask]): Row => [`${what}`, ask as Row[1], 404, 'NoSuchUpload', { UploadId: /./ }]),
-  ['no parts', parts(), 400, 'MalformedXML'],
-  ['no document', complete(''), 400, 'InvalidRequest'],
-  ['not XML', complete('parts'), 400, 'MalformedXML'],
-  ['another root', complete('<Complete/>'), 400, 'MalformedXML'],
-  ['a part without number', parts('<Part><ETag>x</ETag></Part>'), 400, 'MalformedXML'],
-  ['a part without ETag', parts('<Part><PartNumber>1</PartNumber></Part>'), 400, 'MalformedXML'],
-  ['a number that is none', parts(part('one')), 400, 'MalformedXML'],
-  ['an absent part', parts(part('9')), 400, 'InvalidPart', { UploadId: /./, PartNumber: '9' }],
-  ['another ETag', parts(part('1', '"x"')), 400, 'InvalidPart', { UploadId: /./, PartNumber: '1', ETag: 'x' }],
-  ['the wrong order', parts(part('2'), part('1')), 400, 'InvalidPartOrder', { UploadId: /./ }],
-  ['a part twice', parts(part('1'), part('1')), 400, 'InvalidPartOrder', { UploadId: /./ }],
-  [
-    'x-amz-checksum-algorithm',
-    { method: 'POST', target: '/rows/new?uploads', headers: { 'x-amz-checksum-algorithm': 'ROT13' } },
-    400,
-    'InvalidRequest',
-  ],
-  [
-    'x-amz-checksum-type',
-    { method: 'POST', target: '/rows/new?uploads', headers: { 'x-amz-checksum-type': 'HALF' } },
-    400,
-    'InvalidRequest',
-  ],
+  ].map(([what, ask]): Row => [`${what}`, ask as Row[1], '404 NoSuchUpload', { UploadId: /./ }]),
+  ['no parts', parts(), '400 MalformedXML'],
+  ['no document', complete(''), '400 InvalidRequest'],
+  ['not XML', complete('parts'), '400 MalformedXML'],
+  ['another root', complete('<Complete/>'), '400 MalformedXML'],
+  ['a part without number', parts('<Part><ETag>x</ETag></Part>'), '400 MalformedXML'],
+  ['a part without ETag', parts('<Part><PartNumber>1</PartNumber></Part>'), '400 MalformedXML'],
+  ['a number that is none', parts(part('one')), '400 MalformedXML'],
+  ['an absent part', parts(part('9')), '400 InvalidPart', { UploadId: /./, PartNumber: '9' }],
+  ['another ETag', parts(part('1', '"x"')), '400 InvalidPart', { UploadId: /./, PartNumber: '1', ETag: 'x' }],
+  ['the wrong order', parts(part('2'), part('1')), '400 InvalidPartOrder', { UploadId: /./ }],
+  ['a part twice', parts(part('1'), part('1')), '400 InvalidPartOrder', { UploadId: /./ }],
+  ['x-amz-checksum-algorithm', begin({ 'x-amz-checksum-algorithm': 'ROT13' }), '400 InvalidRequest'],
+  ['x-amz-checksum-type', begin({ 'x-amz-checksum-type': 'HALF' }), '400 InvalidRequest'],
   [
     'a storage class',
-    { method: 'POST', target: '/rows/new?uploads', headers: { 'x-amz-storage-class': 'LUKEWARM' } },
-    400,
-    'InvalidStorageClass',
+    begin({ 'x-amz-storage-class': 'LUKEWARM' }),
+    '400 InvalidStorageClass',
     { StorageClassRequested: 'LUKEWARM' },
   ],
 ]
@@ -126,115 +93,89 @@ const LONG_ID = `<Rule><ID>${'r'.repeat(256)}</ID><Status>Enabled</Status><Filte
 const cors = (inner: string) => document('PUT', '/rows?cors', `<CORSConfiguration>${inner}</CORSConfiguration>`)
 const origin = '<AllowedOrigin>*</AllowedOrigin>'
 
+const located = (where: string) =>
+  document(
+    'PUT',
+    '/new-bucket',
+    `<CreateBucketConfiguration><LocationConstraint>${where}</LocationConstraint></CreateBucketConfiguration>`,
+  )
+const remove = (headers: Record<string, string>): Ask => ({ method: 'DELETE', target: KEY, headers })
 const TAG = '<Tagging><TagSet><Tag><Key>a</Key><Value/></Tag></TagSet></Tagging>'
 
 export const documents: Row[] = [
   ...['/rows?tagging', '/rows?lifecycle', '/rows?cors', '/rows/key?tagging'].flatMap((target): Row[] => [
-    [`PUT ${target}: not XML`, document('PUT', target, 'text'), 400, 'MalformedXML'],
-    [`PUT ${target}: another root`, document('PUT', target, '<Other/>'), 400, 'MalformedXML'],
-    [`PUT ${target}: cut`, document('PUT', target, '<Tagging><TagSet>'), 400, 'MalformedXML'],
-    [`PUT ${target}: a DTD`, document('PUT', target, '<!DOCTYPE x [<!ENTITY e "e">]><Tagging/>'), 400, 'MalformedXML'],
-    [`PUT ${target}: nothing`, document('PUT', target, ''), 400, 'MissingRequestBodyError'],
+    [`PUT ${target}: not XML`, document('PUT', target, 'text'), '400 MalformedXML'],
+    [`PUT ${target}: another root`, document('PUT', target, '<Other/>'), '400 MalformedXML'],
+    [`PUT ${target}: cut`, document('PUT', target, '<Tagging><TagSet>'), '400 MalformedXML'],
+    [`PUT ${target}: a DTD`, document('PUT', target, '<!DOCTYPE x [<!ENTITY e "e">]><Tagging/>'), '400 MalformedXML'],
+    [`PUT ${target}: nothing`, document('PUT', target, ''), '400 MissingRequestBodyError'],
   ]),
   ...['/rows?tagging', '/rows/key?tagging'].flatMap((target): Row[] => [
-    [`PUT ${target}: no value`, document('PUT', target, TAG.replace('<Value/>', '')), 400, 'MalformedXML'],
+    [`PUT ${target}: no value`, document('PUT', target, TAG.replace('<Value/>', '')), '400 MalformedXML'],
     [
       `PUT ${target}: one member more`,
       document('PUT', target, TAG.replace('<Value/>', '<Value/><Colour/>')),
-      400,
-      'MalformedXML',
+      '400 MalformedXML',
     ],
-    [`PUT ${target}: no set`, document('PUT', target, '<Tagging/>'), 400, 'MalformedXML'],
-    [`PUT ${target}: twice`, document('PUT', target, tags(['a', '1'], ['a', '2'])), 400, 'InvalidTag', { TagKey: 'a' }],
-    [`PUT ${target}: no key`, document('PUT', target, tags(['', '1'])), 400, 'InvalidTag', { TagKey: '' }],
-    [`PUT ${target}: aws:`, document('PUT', target, tags(['aws:a', '1'])), 400, 'InvalidTag', { TagKey: 'aws:a' }],
-    [`PUT ${target}: value`, document('PUT', target, tags(['a', 'v'.repeat(257)])), 400, 'InvalidTag', { TagKey: 'a' }],
+    [`PUT ${target}: no set`, document('PUT', target, '<Tagging/>'), '400 MalformedXML'],
+    [`PUT ${target}: twice`, document('PUT', target, tags(['a', '1'], ['a', '2'])), '400 InvalidTag', { TagKey: 'a' }],
+    [`PUT ${target}: no key`, document('PUT', target, tags(['', '1'])), '400 InvalidTag', { TagKey: '' }],
+    [`PUT ${target}: aws:`, document('PUT', target, tags(['aws:a', '1'])), '400 InvalidTag', { TagKey: 'aws:a' }],
+    [`PUT ${target}: value`, document('PUT', target, tags(['a', 'v'.repeat(257)])), '400 InvalidTag', { TagKey: 'a' }],
     [
       `PUT ${target}: too many`,
       document('PUT', target, tags(...Array.from({ length: 51 }, (_, i): [string, string] => [`k${i}`, '']))),
-      400,
-      'BadRequest',
+      '400 BadRequest',
     ],
   ]),
   // s3/lifecycle/configuration has the others.
-  ['lifecycle: no rule', document('PUT', '/rows?lifecycle', '<LifecycleConfiguration/>'), 400, 'MalformedXML'],
+  ['lifecycle: no rule', document('PUT', '/rows?lifecycle', '<LifecycleConfiguration/>'), '400 MalformedXML'],
   [
     'lifecycle: ID',
     document('PUT', '/rows?lifecycle', `<LifecycleConfiguration>${LONG_ID}</LifecycleConfiguration>`),
-    400,
-    'InvalidArgument',
-    { ArgumentName: 'ID' },
+    ...invalid('ID'),
   ],
-  ['cors: no rule', cors(''), 400, 'MalformedXML'],
-  ['cors: no method', cors(`<CORSRule>${origin}</CORSRule>`), 400, 'MalformedXML'],
-  ['cors: method', cors(`<CORSRule>${origin}<AllowedMethod>PATCH</AllowedMethod></CORSRule>`), 400, 'InvalidRequest'],
+  ['cors: no rule', cors(''), '400 MalformedXML'],
+  ['cors: no method', cors(`<CORSRule>${origin}</CORSRule>`), '400 MalformedXML'],
+  ['cors: method', cors(`<CORSRule>${origin}<AllowedMethod>PATCH</AllowedMethod></CORSRule>`), '400 InvalidRequest'],
   [
     'cors: two wildcards',
     cors('<CORSRule><AllowedOrigin>*.*</AllowedOrigin><AllowedMethod>GET</AllowedMethod></CORSRule>'),
-    400,
-    'InvalidRequest',
+    '400 InvalidRequest',
   ],
-  ['delete: no digest', { method: 'POST', target: '/rows?delete', body: '<Delete/>' }, 400, 'InvalidRequest'],
-  ['delete: no keys', document('POST', '/rows?delete', '<Delete/>'), 400, 'MalformedXML'],
+  ['delete: no digest', { method: 'POST', target: '/rows?delete', body: '<Delete/>' }, '400 InvalidRequest'],
+  ['delete: no keys', document('POST', '/rows?delete', '<Delete/>'), '400 MalformedXML'],
   [
     'delete: an empty key',
     document('POST', '/rows?delete', '<Delete><Object><Key/></Object></Delete>'),
-    400,
-    'MalformedXML',
+    '400 MalformedXML',
   ],
   [
     'delete: 1001 keys',
     document('POST', '/rows?delete', `<Delete>${'<Object><Key>k</Key></Object>'.repeat(1001)}</Delete>`),
-    400,
-    'MalformedXML',
+    '400 MalformedXML',
   ],
   ...[
-    ['eu-central-1', 'IllegalLocationConstraintException'],
-    ['nowhere', 'InvalidLocationConstraint'],
-  ].map(
-    ([where, code]): Row => [
-      `CreateBucket in ${where}`,
-      document(
-        'PUT',
-        '/new-bucket',
-        `<CreateBucketConfiguration><LocationConstraint>${where}</LocationConstraint></CreateBucketConfiguration>`,
-      ),
-      400,
-      code ?? '',
-      code === 'InvalidLocationConstraint' ? { LocationConstraint: where ?? '' } : {},
-    ],
-  ),
-  ['CreateBucket: another root', document('PUT', '/new-bucket', '<Other/>'), 400, 'MalformedXML'],
+    ['eu-central-1', '400 IllegalLocationConstraintException'],
+    ['nowhere', '400 InvalidLocationConstraint'],
+  ].map(([where = '', answer = '']): Row => [`CreateBucket in ${where}`, located(where), answer]),
+  ['CreateBucket: another root', document('PUT', '/new-bucket', '<Other/>'), '400 MalformedXML'],
   [
     'DELETE with a size that is none',
-    { method: 'DELETE', target: KEY, headers: { 'x-amz-if-match-size': 'big' } },
-    400,
-    'InvalidArgument',
-    argument('x-amz-if-match-size', 'big'),
+    remove({ 'x-amz-if-match-size': 'big' }),
+    ...invalid('x-amz-if-match-size', 'big'),
   ],
   [
     'DELETE with another size',
-    { method: 'DELETE', target: KEY, headers: { 'x-amz-if-match-size': '4' } },
-    412,
-    'PreconditionFailed',
+    remove({ 'x-amz-if-match-size': '4' }),
+    '412 PreconditionFailed',
     { Condition: 'x-amz-if-match-size' },
   ],
   [
     'DELETE with another time',
-    {
-      method: 'DELETE',
-      target: KEY,
-      headers: { 'x-amz-if-match-last-modified-time': 'Thu, 01 Jan 2015 00:00:00 GMT' },
-    },
-    412,
-    'PreconditionFailed',
+    remove({ 'x-amz-if-match-last-modified-time': 'Thu, 01 Jan 2015 00:00:00 GMT' }),
+    '412 PreconditionFailed',
     { Condition: 'x-amz-if-match-last-modified-time' },
   ],
-  [
-    'DELETE with another ETag',
-    { method: 'DELETE', target: KEY, headers: { 'if-match': '"x"' } },
-    412,
-    'PreconditionFailed',
-    { Condition: 'If-Match' },
-  ],
+  ['DELETE with another ETag', remove({ 'if-match': '"x"' }), '412 PreconditionFailed', { Condition: 'If-Match' }],
 ]

@@ -1,84 +1,41 @@
-import { argument, KEY, put, type Row } from './row.js'
+import { type Ask, invalid, KEY, put, type Row } from './row.js'
+
+const get = (target: string, headers: Record<string, string> = {}): Ask => ({ target, headers })
 
 export const bucketNames: Row[] = [
-  ...[
-    'ab',
-    'Upper',
-    'under_score',
-    '-first',
-    'last-',
-    '.first',
-    'two..dots',
-    'dot.-hyphen',
-    'hyphen-.dot',
-    '192.168.5.4',
-  ],
-  ...[
-    'a'.repeat(64),
-    'sp%20ace',
-    'per%25cent',
-    'colon:',
-    'at@sign',
-    'plus+',
-    'ex!clamation',
-    'st*r',
-    '%C3%BCber',
-    'a%2Cb',
-  ],
+  ...'ab Upper under_score -first last- .first two..dots dot.-hyphen hyphen-.dot 192.168.5.4'.split(' '),
+  ...'sp%20ace per%25cent colon: at@sign plus+ ex!clamation st*r %C3%BCber a%2Cb'.split(' '),
+  'a'.repeat(64),
 ].map(
   (name): Row => [
     `CreateBucket ${name}`,
     { method: 'PUT', target: `/${name}` },
-    400,
-    'InvalidBucketName',
-    {
-      BucketName: decodeURIComponent(name),
-    },
+    '400 InvalidBucketName',
+    { BucketName: decodeURIComponent(name) },
   ],
 )
 
+const NO_BUCKET = ['404 NoSuchBucket', { BucketName: 'absent-bucket' }] as const
 export const absent: Row[] = [
   ...['', '?list-type=2', '?versions', '?uploads', '?location', '?cors', '?tagging', '?lifecycle', '?versioning'],
   ...['?notification', '?encryption', '?website', '?replication', '?logging', '?requestPayment', '?object-lock'],
-].map(
-  (query): Row => [
-    `GET absent bucket ${query}`,
-    { target: `/absent-bucket${query}` },
-    404,
-    'NoSuchBucket',
-    {
-      BucketName: 'absent-bucket',
-    },
-  ],
-)
+].map((query): Row => [`GET absent bucket ${query}`, get(`/absent-bucket${query}`), ...NO_BUCKET])
 absent.push(
-  ['PutObject', { ...put({}), target: '/absent-bucket/k' }, 404, 'NoSuchBucket', { BucketName: 'absent-bucket' }],
-  ['GetObject', { target: '/absent-bucket/k' }, 404, 'NoSuchBucket', { BucketName: 'absent-bucket' }],
-  [
-    'DeleteBucket',
-    { method: 'DELETE', target: '/absent-bucket' },
-    404,
-    'NoSuchBucket',
-    { BucketName: 'absent-bucket' },
-  ],
-  ['CreateMultipartUpload', { method: 'POST', target: '/absent-bucket/k?uploads' }, 404, 'NoSuchBucket'],
-  ['GetObject, key', { target: '/rows/absent%20%C3%BC' }, 404, 'NoSuchKey', { Key: 'absent ü' }],
-  ['GetObjectTagging', { target: '/rows/absent?tagging' }, 404, 'NoSuchKey', { Key: 'absent' }],
+  ['PutObject', { ...put({}), target: '/absent-bucket/k' }, ...NO_BUCKET],
+  ['GetObject', get('/absent-bucket/k'), ...NO_BUCKET],
+  ['DeleteBucket', { method: 'DELETE', target: '/absent-bucket' }, ...NO_BUCKET],
+  ['CreateMultipartUpload', { method: 'POST', target: '/absent-bucket/k?uploads' }, '404 NoSuchBucket'],
+  ['GetObject, key', get('/rows/absent%20%C3%BC'), '404 NoSuchKey', { Key: 'absent ü' }],
+  ['GetObjectTagging', get('/rows/absent?tagging'), '404 NoSuchKey', { Key: 'absent' }],
   [
     'GetObjectAttributes',
-    { target: '/rows/absent?attributes', headers: { 'x-amz-object-attributes': 'ETag' } },
-    404,
-    'NoSuchKey',
+    get('/rows/absent?attributes', { 'x-amz-object-attributes': 'ETag' }),
+    '404 NoSuchKey',
     { Key: 'absent' },
   ],
-  [
-    'CopyObject',
-    { method: 'PUT', target: '/rows/new', headers: { 'x-amz-copy-source': '/rows/absent' } },
-    404,
-    'NoSuchKey',
-  ],
+  ['CopyObject', put({ 'x-amz-copy-source': '/rows/absent' }), '404 NoSuchKey'],
   // s3/compatibility has the other settings.
-  ['GetBucketCors', { target: '/rows?cors' }, 404, 'NoSuchCORSConfiguration', { BucketName: 'rows' }],
+  ['GetBucketCors', get('/rows?cors'), '404 NoSuchCORSConfiguration', { BucketName: 'rows' }],
 )
 
 export const listings: Row[] = [
@@ -91,108 +48,70 @@ export const listings: Row[] = [
   ...['-1', '2147483648', 'abc', '1.5', '0x10', '%20'].map(
     (value): Row => [
       `${name} ${size}=${value}`,
-      { target: `${target}${size}=${value}` },
-      400,
-      'InvalidArgument',
-      { ArgumentName: size ?? '', ArgumentValue: decodeURIComponent(value) },
+      get(`${target}${size}=${value}`),
+      ...invalid(size ?? '', decodeURIComponent(value)),
     ],
   ),
-  ...(name === 'ListParts'
-    ? []
-    : [
-        [
-          `${name} encoding-type`,
-          { target: `${target}encoding-type=base64` },
-          400,
-          'InvalidArgument',
-          argument('encoding-type', 'base64'),
-        ] as Row,
-      ]),
 ])
 listings.push(
-  ['list-type=3', { target: '/rows?list-type=3' }, 400, 'InvalidArgument', argument('list-type', '3')],
-  [
-    'a made-up token',
-    { target: '/rows?list-type=2&continuation-token=x' },
-    400,
-    'InvalidArgument',
-    { ArgumentName: 'continuation-token' },
-  ],
+  ...['?', '?list-type=2&', '?versions&', '?uploads&'].map(
+    (query): Row => [
+      `${query}encoding-type`,
+      get(`/rows${query}encoding-type=base64`),
+      ...invalid('encoding-type', 'base64'),
+    ],
+  ),
+  ['list-type=3', get('/rows?list-type=3'), ...invalid('list-type', '3')],
+  ['a made-up token', get('/rows?list-type=2&continuation-token=x'), ...invalid('continuation-token')],
   [
     'part-number-marker',
-    { target: '/rows/upload?uploadId={upload}&part-number-marker=x' },
-    400,
-    'InvalidArgument',
-    argument('part-number-marker', 'x'),
+    get('/rows/upload?uploadId={upload}&part-number-marker=x'),
+    ...invalid('part-number-marker', 'x'),
   ],
-  ['max-buckets=0', { target: '/?max-buckets=0' }, 400, 'InvalidArgument', argument('max-buckets', '0')],
-  ['max-buckets=10001', { target: '/?max-buckets=10001' }, 400, 'InvalidArgument', argument('max-buckets', '10001')],
+  ['max-buckets=0', get('/?max-buckets=0'), ...invalid('max-buckets', '0')],
+  ['max-buckets=10001', get('/?max-buckets=10001'), ...invalid('max-buckets', '10001')],
 )
 
 export const reads: Row[] = [
   ...['0', '10001', '-1', 'x', '1.5', ''].map(
-    (part): Row => [
-      `GET partNumber=${part}`,
-      { target: `${KEY}?partNumber=${part}` },
-      400,
-      'InvalidArgument',
-      { ArgumentName: 'partNumber', ArgumentValue: part },
-    ],
+    (part): Row => [`GET partNumber=${part}`, get(`${KEY}?partNumber=${part}`), ...invalid('partNumber', part)],
   ),
   [
     'a part that is not there',
-    { target: `${KEY}?partNumber=2` },
-    416,
-    'InvalidPartNumber',
+    get(`${KEY}?partNumber=2`),
+    '416 InvalidPartNumber',
     { PartNumberRequested: '2', ActualPartCount: '1' },
   ],
-  ['a part and a range', { target: `${KEY}?partNumber=1`, headers: { range: 'bytes=0-1' } }, 400, 'InvalidRequest'],
+  ['a part and a range', get(`${KEY}?partNumber=1`, { range: 'bytes=0-1' }), '400 InvalidRequest'],
   ...['bytes=100-', 'bytes=100-200', 'bytes=-0'].map(
-    (range): Row => [
-      range,
-      { target: KEY, headers: { range } },
-      416,
-      'InvalidRange',
-      { ActualObjectSize: '3', RangeRequested: range },
-    ],
+    (range): Row => [range, get(KEY, { range }), '416 InvalidRange', { ActualObjectSize: '3', RangeRequested: range }],
   ),
   ...['x', 'NULL', '3/L4kqtJlcpXroDTDmJ'].map(
     (version): Row => [
       `versionId=${version}`,
-      { target: `${KEY}?versionId=${encodeURIComponent(version)}` },
-      400,
-      'InvalidArgument',
-      argument('versionId', version),
+      get(`${KEY}?versionId=${encodeURIComponent(version)}`),
+      ...invalid('versionId', version),
     ],
   ),
-  ['an empty versionId', { target: `${KEY}?versionId=` }, 400, 'InvalidArgument', argument('versionId', '')],
-  ['If-Match', { target: KEY, headers: { 'if-match': '"x"' } }, 412, 'PreconditionFailed', { Condition: 'If-Match' }],
+  ['an empty versionId', get(`${KEY}?versionId=`), ...invalid('versionId', '')],
+  ['If-Match', get(KEY, { 'if-match': '"x"' }), '412 PreconditionFailed', { Condition: 'If-Match' }],
   [
     'If-Unmodified-Since',
-    { target: KEY, headers: { 'if-unmodified-since': 'Thu, 01 Jan 2015 00:00:00 GMT' } },
-    412,
-    'PreconditionFailed',
+    get(KEY, { 'if-unmodified-since': 'Thu, 01 Jan 2015 00:00:00 GMT' }),
+    '412 PreconditionFailed',
     { Condition: 'If-Unmodified-Since' },
   ],
-  ['no attributes', { target: `${KEY}?attributes` }, 400, 'InvalidRequest'],
-  [
-    'empty attributes',
-    { target: `${KEY}?attributes`, headers: { 'x-amz-object-attributes': '' } },
-    400,
-    'InvalidRequest',
-  ],
+  ['no attributes', get(`${KEY}?attributes`), '400 InvalidRequest'],
+  ['empty attributes', get(`${KEY}?attributes`, { 'x-amz-object-attributes': '' }), '400 InvalidRequest'],
   [
     'unknown attributes',
-    { target: `${KEY}?attributes`, headers: { 'x-amz-object-attributes': 'ETag,Colour' } },
-    400,
-    'InvalidArgument',
-    argument('x-amz-object-attributes'),
+    get(`${KEY}?attributes`, { 'x-amz-object-attributes': 'ETag,Colour' }),
+    ...invalid('x-amz-object-attributes'),
   ],
   [
     'overrides without a signature',
     { target: `${KEY}?response-content-type=a`, anonymous: true },
-    400,
-    'InvalidRequest',
+    '400 InvalidRequest',
   ],
-  ['anonymous', { target: KEY, anonymous: true }, 403, 'AccessDenied'],
+  ['anonymous', { target: KEY, anonymous: true }, '403 AccessDenied'],
 ]

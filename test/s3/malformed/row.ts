@@ -19,13 +19,15 @@ export interface Ask {
 /** Members of the error document beside Code, Message, Resource, RequestId and HostId: exact text, or a form. */
 export type Members = Readonly<Record<string, string | RegExp>>
 
-export type Row = readonly [what: string, ask: Ask, status: number, code: string, members?: Members]
+/** The answer has status and code, such as `404 NoSuchKey`. */
+export type Row = readonly [what: string, ask: Ask, answer: string, members?: Members]
 
 export const KEY = '/rows/key'
-export const argument = (ArgumentName: string, ArgumentValue: string | RegExp = /^/): Members => ({
-  ArgumentName,
-  ArgumentValue,
-})
+/** The answer to an argument that is invalid. */
+export const invalid = (ArgumentName: string, ArgumentValue?: string): [string, Members] => [
+  '400 InvalidArgument',
+  { ArgumentName, ...(ArgumentValue !== undefined && { ArgumentValue }) },
+]
 export const md5 = (text: string) => createHash('md5').update(text).digest('base64')
 export const put = (headers: Record<string, string>, body = 'data', target = '/rows/new'): Ask => ({
   method: 'PUT',
