@@ -41,13 +41,6 @@ export function tokenBytes(amount: bigint): Uint8Array {
   return Uint8Array.of(0, ...Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'))
 }
 
-/** Decodes the result of `tokenBytes`. Throws RangeError when the bytes are not the canonical form of an amount. */
-export function tokenAmount(bytes: Uint8Array): bigint {
-  if (bytes.length === 0) return 0n
-  if (bytes.length === 1 || bytes[0] !== 0 || bytes[1] === 0) throw new RangeError('These bytes are not an amount.')
-  return BigInt(`0x${Buffer.from(bytes.subarray(1)).toString('hex')}`)
-}
-
 /**
  * Filecoin addresses in the form of its test networks, which starts with `t`
  * (https://spec.filecoin.io/#section-appendix.address).

@@ -1,15 +1,14 @@
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
-import { z } from 'zod'
 import type { ServicesLog } from '../log.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
 import { ByReference, type DealTable } from './deal-table.js'
-import { addressOfMiner, addressText, tokenAmount, tokenBytes } from './fil.js'
+import { addressOfMiner, tokenBytes } from './fil.js'
 import { type DealTerms, type MadeDeal, NetworkError, type Piece } from './network.js'
 import { digestSha256 } from './pack/sha256.js'
-import { signerOf, type Wallet } from './wallet.js'
+import type { Wallet } from './wallet.js'
 
-interface Proposal {
+export interface Proposal {
   readonly pieceCid: string
   /** Padded, bytes. */
   readonly pieceSize: number
@@ -60,43 +59,6 @@ export function signProposal(proposal: Omit<Proposal, 'client'>, wallet: Wallet)
   const signature = Uint8Array.of(SIG_SECP256K1, ...wallet.sign(dagCbor.encode(members)))
   const block = dagCbor.encode([members, signature])
   return { dealCid: cidOf(block), block }
-}
-
-const bytes = z.instanceof(Uint8Array)
-const size = z.int().nonnegative()
-const clientDealProposal = z.tuple([
-  z.tuple([z.unknown(), size, z.boolean(), bytes, bytes, z.string(), size, size, bytes, bytes, bytes]),
-  bytes,
-])
-
-/**
- * Decodes the block of a proposal. Throws when it is not a proposal, does not have this CID, or is not signed by its
- * client.
- */
-export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
-  if (cidOf(block) !== dealCid) throw new Error(`This block is not the proposal ${dealCid}.`)
-  const [members, signature] = clientDealProposal.parse(dagCbor.decode(block))
-  const [piece, pieceSize, verifiedDeal, client, provider, label, startEpoch, endEpoch, ...amounts] = members
-  const signer = signature[0] === SIG_SECP256K1 ? signerOf(dagCbor.encode(members), signature.subarray(1)) : undefined
-  if (signer === undefined || Buffer.compare(signer, client) !== 0) {
-    throw new Error(`The proposal ${dealCid} is not signed by its client.`)
-  }
-  const pieceCid = CID.asCID(piece)
-  if (pieceCid === null) throw new Error(`The proposal ${dealCid} has no piece CID.`)
-  const [storagePricePerEpoch, providerCollateral, clientCollateral] = amounts
-  return {
-    pieceCid: pieceCid.toString(),
-    pieceSize,
-    verifiedDeal,
-    client: addressText(client),
-    provider: addressText(provider),
-    label,
-    startEpoch,
-    endEpoch,
-    storagePricePerEpoch: tokenAmount(storagePricePerEpoch),
-    providerCollateral: tokenAmount(providerCollateral),
-    clientCollateral: tokenAmount(clientCollateral),
-  }
 }
 
 function cidOf(block: Uint8Array): string {

@@ -9,9 +9,6 @@ import { addressOfKey, addressText } from './fil.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
 
-/** Length of r and s together, bytes. */
-const RS = 64
-
 export class Wallet {
   readonly #secretKey: Uint8Array
   /** The address as bytes, as proposals encode it. */
@@ -42,25 +39,13 @@ export class Wallet {
    * its lower half. Signatures are randomised, so that two proposals on the same terms differ.
    */
   sign(message: Uint8Array): Uint8Array {
-    const signature = secp256k1.sign(hashOf(message), this.#secretKey, {
+    const signature = secp256k1.sign(blake2b(message, { dkLen: 32 }), this.#secretKey, {
       prehash: false,
       format: 'recovered',
       extraEntropy: true,
     })
     // The library puts the recovery id first.
     return Uint8Array.of(...signature.subarray(1), ...signature.subarray(0, 1))
-  }
-}
-
-/** Address bytes of the key that signed this message; undefined when the signature is invalid. */
-export function signerOf(message: Uint8Array, signature: Uint8Array): Uint8Array | undefined {
-  if (signature.length !== RS + 1) return undefined
-  try {
-    const recovered = Uint8Array.of(...signature.subarray(RS), ...signature.subarray(0, RS))
-    const compressed = secp256k1.recoverPublicKey(recovered, hashOf(message), { prehash: false })
-    return addressOfKey(secp256k1.Point.fromBytes(compressed).toBytes(false))
-  } catch {
-    return undefined
   }
 }
 
@@ -72,10 +57,6 @@ function publicKeyOf(secretKey: Uint8Array): Uint8Array {
   const curve = createECDH('secp256k1')
   curve.setPrivateKey(secretKey)
   return curve.getPublicKey()
-}
-
-function hashOf(message: Uint8Array): Uint8Array {
-  return blake2b(message, { dkLen: 32 })
 }
 
 function read(file: string): Uint8Array | undefined {

@@ -6,9 +6,9 @@ import t from 'tap'
 import type { Fault } from '../../../src/services/network/embedded/control.js'
 import type { DealProgress, DealTerms, Pack } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
-import { verifyProposal } from '../../../src/services/network/proposal.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
+import { verifyProposal } from './verify-proposal.js'
 
 const commit = createCommit()
 

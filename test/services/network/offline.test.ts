@@ -13,12 +13,11 @@ import {
   formatFil,
   parseFil,
   priceOfPiece,
-  tokenAmount,
   tokenBytes,
 } from '../../../src/services/network/fil.js'
 import type { MadeDeal, PackedCar } from '../../../src/services/network/network.js'
-import { signProposal, verifyProposal } from '../../../src/services/network/proposal.js'
-import { signerOf, Wallet } from '../../../src/services/network/wallet.js'
+import { signProposal } from '../../../src/services/network/proposal.js'
+import { Wallet } from '../../../src/services/network/wallet.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import {
   type Asked,
@@ -32,6 +31,7 @@ import {
   staged,
   terms,
 } from './embedded-network.js'
+import { signerOf, tokenAmount, verifyProposal } from './verify-proposal.js'
 
 const offline = { ...provider, offlineDealAvailable: true }
 

@@ -35,10 +35,7 @@ export interface EmbeddedNetwork extends Network {
   readonly kind: 'embedded'
   readonly control: NetworkControl
   readonly offline: OfflineDeals
-  /**
-   * Returns the signed proposal of a deal, the DAG-CBOR block whose CID is `dealCid`; `verifyProposal` decodes it.
-   * Rejects with NetworkError NoSuchDeal.
-   */
+  /** The signed proposal of a deal, the DAG-CBOR block with this CID. Rejects with NetworkError NoSuchDeal. */
   proposal(dealCid: string): Promise<Uint8Array>
 }
 
