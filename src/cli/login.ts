@@ -13,9 +13,19 @@ import { awsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.j
 import { describeError, Failure } from './command.js'
 import { type Config, ConfigError, variable } from './config/config.js'
 import { SecretReader } from './keys/key-commands.js'
-import type { LoginFlags } from './program.js'
 import { endpointOf, serviceOf } from './running.js'
 import { gatewayTlsOf } from './serve/server-options.js'
+
+interface LoginFlags {
+  readonly email?: string
+  readonly passwordStdin?: boolean
+  readonly profile?: string
+  readonly endpointUrl?: string
+  readonly gateway?: string
+  /** False for `--no-aws`. */
+  readonly aws?: boolean
+  readonly force?: boolean
+}
 
 /**
  * `dealgate login`: signs a person in at the task platform, gets the key pair of the account at the gateway, and writes

@@ -1,10 +1,10 @@
 import { type CommandNode, type FlagNode, sentence, treeOf } from './completion/command-tree.js'
-import { type Actions, createProgram } from './program.js'
+import { createProgram } from './program.js'
 
 /** The manual pages by their file names: `dealgate.1`, and one for each of its commands. */
 export function manualPages(version: string): ReadonlyMap<string, string> {
   // Only declared, never run.
-  const root = treeOf(createProgram({} as Actions))
+  const root = treeOf(createProgram())
   const pages = new Map([['dealgate.1', mainPage(root, version)]])
   for (const command of root.commands) pages.set(`${titleOf(command)}.1`, commandPage(command, version))
   return pages

@@ -1,7 +1,13 @@
 import { presignQuery, uriEncode } from '../common/sigv4.js'
 import { type Config, ConfigError } from './config/config.js'
-import type { PresignFlags } from './program.js'
 import { endpointOf, findEndpoint, isEndpoint, localEndpoint, NO_ENDPOINT, signerOf } from './running.js'
+
+interface PresignFlags {
+  readonly expires: string
+  readonly method: string
+  readonly endpointUrl?: string
+  readonly profile?: string
+}
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'DELETE']
 const MAX_SECONDS = 604_800

@@ -13,7 +13,7 @@ import {
 } from '../../src/cli/config/config.js'
 import { manualPages } from '../../src/cli/man.js'
 import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
-import { type Actions, createProgram } from '../../src/cli/program.js'
+import { createProgram } from '../../src/cli/program.js'
 import { codes } from '../../src/common/errors/codes.js'
 import { type DocumentFields, documents } from '../../src/common/service-documents.js'
 import { makePlugin } from '../../src/plugins/define-plugin.js'
@@ -52,7 +52,7 @@ function optionTable(): string {
 
 /** Every command with what it takes besides the options of the configuration. */
 function commandTable(): string {
-  const rows = allCommands(treeOf(createProgram({} as Actions))).filter(({ commands }) => commands.length === 0)
+  const rows = allCommands(treeOf(createProgram())).filter(({ commands }) => commands.length === 0)
   return table(
     ['command', 'what it does', 'own options'],
     rows.map(({ path, operands, flags, help }) => [

@@ -12,8 +12,13 @@ import { changeCredentials, credentialsPath, readCredentials } from '../keys/cre
 import { columns, SecretReader } from '../keys/key-commands.js'
 import type { Changed } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
-import type { AccountFlags, QuotaFlags } from '../subcommands.js'
-import { addUser } from './user-commands.js'
+import { type AccountFlags, addUser } from './user-commands.js'
+
+interface QuotaFlags {
+  readonly bytes?: string
+  readonly objects?: string
+  readonly uploads?: string
+}
 
 export async function addAccount(config: Config, own: AccountFlags): Promise<Changed> {
   if (own.email !== undefined) return addUser(config, own.email, own)

@@ -5,7 +5,14 @@ import { type Config, ConfigError } from '../config/config.js'
 import { columns, SecretReader } from '../keys/key-commands.js'
 import type { Changed } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
-import type { AccountFlags, ApiKeyFlags, PasswordFlags } from '../subcommands.js'
+
+export interface AccountFlags {
+  readonly password?: string
+  readonly email?: string
+  readonly name?: string
+  readonly accountAccessKey?: string
+  readonly accountSecretKey?: string
+}
 
 /** The key pair belongs to the account: a token that ends does not change it. */
 const PAIR_STAYS =
@@ -32,7 +39,11 @@ The user gets an account at the gateway with the first: dealgate login --email $
 }
 
 /** `dealgate account password <e-mail>`: ends every sign-in of the user. */
-export async function changePassword(config: Config, email: string, own: PasswordFlags): Promise<Changed> {
+export async function changePassword(
+  config: Config,
+  email: string,
+  own: { readonly password?: string },
+): Promise<Changed> {
   const { password, made } = await obtainPassword(own)
   const { user, keys } = await within(config, async (book) => ({
     user: await book.setPassword(email, password),
@@ -50,7 +61,11 @@ ${PAIR_STAYS}${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To r
   return { resource: user.email }
 }
 
-export async function userApiKeys(config: Config, email: string, { revoke }: ApiKeyFlags): Promise<Changed> {
+export async function userApiKeys(
+  config: Config,
+  email: string,
+  { revoke }: { readonly revoke?: string },
+): Promise<Changed> {
   const keys = await within(config, (book) =>
     revoke === undefined ? book.apiKeys(email) : book.revokeApiKeys(email, revoke === 'all' ? undefined : revoke),
   )
@@ -70,7 +85,11 @@ export async function userApiKeys(config: Config, email: string, { revoke }: Api
   return { resource: email }
 }
 
-async function obtainPassword({ password: given }: PasswordFlags): Promise<{ password: string; made: boolean }> {
+async function obtainPassword({
+  password: given,
+}: {
+  readonly password?: string
+}): Promise<{ password: string; made: boolean }> {
   if (given === undefined) return { password: newPassword(), made: true }
   const secrets = new SecretReader()
   try {

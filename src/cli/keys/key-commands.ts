@@ -3,10 +3,18 @@ import type { Identity, Right } from '../../api/identity.js'
 import { identitySchema, placeOf } from '../../auth/identities/identity-schema.js'
 import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
-import type { KeyFlags } from '../program.js'
 import type { Changed } from '../running.js'
 import { changeCredentials, credentialsPath, readCredentials } from './credentials-file.js'
 import { findKeys, generateKeys } from './keys.js'
+
+interface KeyFlags {
+  readonly accessKeyId?: string
+  readonly secretAccessKey?: string
+  readonly accountAccessKey?: string
+  readonly accountSecretKey?: string
+  readonly right?: readonly string[]
+  readonly allow?: readonly string[]
+}
 
 /** `dealgate keys add`: adds a key pair to the credentials file and prints it. The secret is not shown again. */
 export async function addKey(config: Config, own: KeyFlags): Promise<Changed> {

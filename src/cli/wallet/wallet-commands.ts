@@ -10,9 +10,19 @@ import { SecretReader } from '../keys/key-commands.js'
 import { ask } from '../login.js'
 import { type Changed, endpointOf, type Signer, serviceOf, signerOf } from '../running.js'
 import { servicesFolder } from '../serve/gateway.js'
-import type { WalletFlags } from '../subcommands.js'
 import { createKeystore, openKeystore, readKeystore, type WalletKey } from './keystore.js'
 import { isNonce, PaymentApi } from './payment-api.js'
+
+interface WalletFlags {
+  readonly walletFile?: string
+  readonly password?: string
+  readonly address?: string
+  readonly amount?: string
+  readonly maxAmount?: string
+  readonly yes?: boolean
+  readonly endpointUrl?: string
+  readonly profile?: string
+}
 
 const MIN_PASSWORD = 8
 
