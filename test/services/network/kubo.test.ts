@@ -9,7 +9,6 @@ import { silentLog } from '../../../src/services/log.js'
 import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
-import { verifyProposal } from '../../../src/services/network/proposal.js'
 import { MiB } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
@@ -17,6 +16,7 @@ import { afterEachStep, CrashImages } from '../crash-images.js'
 import { DealClient } from '../deal-client.js'
 import { start, startGateway } from '../gateway-client.js'
 import { fail, json, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
+import { verifyProposal } from './verify-proposal.js'
 
 const commit = createCommit()
 
