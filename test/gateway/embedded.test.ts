@@ -147,67 +147,6 @@ t.test('objects go in and come out, in every mode', async (t) => {
   }
 })
 
-t.test('what is not there', async (t) => {
-  for (const quirks of [[], legacy, ['no-head' as const], ['code-zero-errors' as const]]) {
-    const client = await start(t, quirks)
-    t.equal(await client.stat('bucket', 'none'), undefined)
-    t.equal(await client.stat('bucket', 'none/'), undefined)
-    await t.rejects(client.download('bucket', 'none'), { code: 'NoSuchKey', fields: { Key: 'none' } })
-    await client.remove('bucket', 'none', anyOrder())
-    const missing = { code: 'NoSuchBucket' }
-    await t.rejects(client.stat('no-bucket', 'k'), missing)
-    await t.rejects(client.download('no-bucket', 'k'), missing)
-    await t.rejects(client.list('no-bucket', { prefix: '', delimiter: '', after: '', limit: 1 }), missing)
-    await t.rejects(client.remove('no-bucket', 'k', anyOrder()), missing)
-    await t.rejects(client.deleteBucket('no-bucket'), missing)
-    await t.rejects(client.upload('no-bucket', 'k', 0, attributes).commit(anyOrder()), missing)
-    t.equal(await client.bucketExists('no-bucket'), false)
-    t.equal(await client.bucketExists('bucket'), true)
-    await t.rejects(client.makeBucket('bucket'), { code: 'BucketAlreadyOwnedByYou' })
-    await t.rejects(client.makeBucket('NO'), { code: 'InvalidBucketName' })
-    await put(client, 'd/x', Buffer.from('x'))
-    await t.rejects(client.deleteBucket('bucket'), { code: 'BucketNotEmpty' })
-    await client.remove('bucket', 'd/', anyOrder())
-    await client.remove('bucket', 'd', anyOrder())
-    await client.remove('bucket', '', anyOrder())
-    t.match(await client.stat('bucket', 'd/x'), { size: 1 }, 'nothing took it along')
-    await client.remove('bucket', 'd/x', anyOrder())
-    t.equal(await client.stat('bucket', 'd/x'), undefined)
-    await client.deleteBucket('bucket')
-    t.strictSame(await client.listBuckets(), [])
-  }
-})
-
-t.test('an aborted upload leaves the old object, and overwriting changes the stamp', async (t) => {
-  for (const quirks of [[], legacy]) {
-    const client = await start(t, quirks)
-    const first = await put(client, 'k', Buffer.from('old'))
-    for (const size of [100, 1_000_000]) {
-      const upload = client.upload('bucket', 'k', size, attributes)
-      await upload.write(Buffer.alloc(size - 1))
-      await upload.write(Buffer.alloc(1))
-      upload.abort()
-      await t.rejects(upload.commit(anyOrder()))
-    }
-    t.equal((await read(await client.download('bucket', 'k'))).toString(), 'old')
-    t.equal((await client.stat('bucket', 'k'))?.stamp, first.stamp)
-    const second = await put(client, 'k', Buffer.from('new'))
-    t.not(second.stamp, first.stamp)
-    t.equal((await client.download('bucket', 'k')).object.stamp, second.stamp)
-  }
-})
-
-t.test('an ETag of record is kept where it can be, and metadata beyond the bound is left to the record', async (t) => {
-  const full = await start(t, [])
-  const etag = `${'0'.repeat(32)}-3`
-  t.equal((await put(full, 'k', Buffer.from('x'), { etag })).etag, etag)
-  t.equal((await full.stat('bucket', 'k'))?.etag, etag)
-  const old = await start(t, legacy)
-  const stored = await put(old, 'k', Buffer.from('x'), { etag, metadata: { long: 'x'.repeat(2000) } })
-  t.equal(stored.etag, undefined)
-  t.notMatch(stored.stamp, /superseded/)
-})
-
 t.test('another brand is reached by configuration', async (t) => {
   const client = await start(t, [], { path: 'minio', header: 'amz' })
   t.match(await client.features(), { pagedListing: true, objectHead: true })

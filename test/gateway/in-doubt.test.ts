@@ -6,7 +6,6 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
-import { InDoubtWrites, UNRESOLVED } from '../../src/gateway/calls/in-doubt.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { serve } from '../../src/server/serve.js'
 import { legacy, startServices } from '../../src/services/index.js'
@@ -84,35 +83,6 @@ t.test('bodies of writes in doubt are not kept', async (t) => {
   t.ok(grown < 16 * MiB, `${Math.round(grown / MiB)} MiB are kept of ${(writes * body.length) / MiB}`)
   const leaks = warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')
   t.same(leaks, [], 'many writes in doubt are no leak')
-})
-
-t.test('of bodies that the gateway does not take, 16 MiB are kept', async (t) => {
-  const inDoubt = new InDoubtWrites(log)
-  let cut = 0
-  const never = new Promise<undefined>(() => {})
-  const one = (late: Promise<undefined>) =>
-    inDoubt.findOutcome(late, async () => undefined, {
-      bytes: 256 * KiB,
-      cut: () => {
-        cut++
-      },
-    })
-  let end = () => {}
-  const first = one(
-    new Promise((resolve) => {
-      end = () => resolve(undefined)
-    }),
-  )
-  const others = Array.from({ length: 99 }, () => one(never))
-  t.equal(cut, 100 - 64)
-  end()
-  await first
-  others.push(one(never))
-  t.equal(cut, 100 - 64, 'what was settled makes room')
-  others.push(one(never))
-  t.equal(cut, 100 - 63)
-  inDoubt.close()
-  t.same(new Set(await Promise.all(others)), new Set([UNRESOLVED]))
 })
 
 /** Of buffers that something refers to. */

@@ -9,7 +9,6 @@ import { compareUtf8 } from '../../src/common/byte-order.js'
 import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../src/gateway/brand.js'
-import { ListingScanner } from '../../src/gateway/listing/listing-scanner.js'
 import { legacy, type QuirkName, startServices } from '../../src/services/index.js'
 import { anyOrder } from '../support/gateway/write-order.js'
 import { scriptedGateway } from './scripted-gateway.js'
@@ -165,44 +164,6 @@ t.test('page n does not cost n walks, and what this proxy writes shows at once',
   t.ok(gateway.count('web.ListObjects') > calls, 'a listing from the start is read anew')
 })
 
-t.test('the pages of a large flat bucket are one walk, and never hold the event loop', async (t) => {
-  const COUNT = 25_000
-  const query = { prefix: '', delimiter: '', after: '', limit: 1000 }
-  const keys = Array.from({ length: COUNT }, (_, i) => `folder-of-one-level-${String(i).padStart(8, '0')}.bin`)
-  const objects = listLevel(keys, '')
-  // Within memory for the whole level, then without.
-  for (const snapshotBytes of [64 * 1024 * 1024, 512 * 1024]) {
-    const gateway = await scriptedGateway({ rpc: { 'web.ListObjects': () => ({ objects, writable: true }) } })
-    t.teardown(() => gateway.close())
-    const [one, other] = [gateway.client({ snapshotBytes }), gateway.client({ snapshotBytes })]
-
-    let turns = 0
-    const watch = () => {
-      turns++
-      turn = setImmediate(watch)
-    }
-    let turn = setImmediate(watch)
-    const first = await one.list('b', query)
-    clearImmediate(turn)
-    t.same(names(first), { names: keys.slice(0, 1000), truncated: true })
-    t.ok(turns >= 17, `other work ran ${turns} times while 2.5 MB were read`)
-
-    if (snapshotBytes > 512 * 1024) {
-      t.strictSame(await allPages(one, 'b', query), keys)
-      t.equal(gateway.count('web.ListObjects'), 2, 'one walk for each listing from the start')
-    }
-    // Another replica has no snapshot of the pages before, nor has this one when it was evicted.
-    for (const [client, at] of [
-      [other, 10_000],
-      [one, 10_999],
-      [other, COUNT - 500],
-    ] as const) {
-      const page = await client.list('b', { ...query, after: keys[at] as string })
-      t.same(names(page), { names: keys.slice(at + 1, at + 1001), truncated: at + 1001 < COUNT })
-    }
-  }
-})
-
 t.test('a level too large to keep is selected from, in parts', async (t) => {
   const { tree: held, client, gateway } = await legacyTree(t, 50_000)
   held.keys = sorted(
@@ -232,43 +193,6 @@ t.test('folders without end come to one', async (t) => {
   t.teardown(() => gateway.close())
   const listed = gateway.client().list('b', { prefix: '', delimiter: '', after: '', limit: 1 })
   await t.rejects(listed, { code: 'InternalError' })
-})
-
-t.test('the scanner reads a reply cut anywhere', async (t) => {
-  const entries = ['a"b', 'c\\', '{[', ']}', 'é😀\u0001', ',', 'objects'].map((name) => ({
-    name,
-    x: { y: [1, { z: '"' }] },
-  }))
-  for (const reply of [
-    { jsonrpc: '2.0', result: { objects: entries, writable: true }, id: 'result' },
-    { id: ['objects'], result: { other: { objects: [{ name: 'no' }] }, uiVersion: '\\"', objects: entries } },
-    { result: { objects: null } },
-    { result: { objects: [] } },
-    { error: { message: 'Bucket not found: b', code: 0 } },
-  ]) {
-    for (const text of [JSON.stringify(reply), JSON.stringify(reply, null, 2)]) {
-      const bytes = Buffer.from(text)
-      for (const size of [1, 2, 3, 7, 64, bytes.length]) {
-        const scanner = new ListingScanner()
-        const found: unknown[] = []
-        for (let at = 0; at < bytes.length; at += size) found.push(...scanner.push(bytes.subarray(at, at + size)))
-        const envelope = scanner.end()
-        const result = (reply as { result?: { objects: unknown[] | null } }).result
-        t.strictSame(found, result?.objects ?? [])
-        t.strictSame(envelope, result?.objects ? { ...reply, result: { ...result, objects: [] } } : reply)
-      }
-    }
-  }
-  const scan = (text: string) => {
-    const scanner = new ListingScanner()
-    scanner.push(Buffer.from(text))
-    return scanner.end()
-  }
-  t.throws(() => scan('{"result":{"objects":[{"name":"a"}'), SyntaxError)
-  t.throws(() => scan('{"result":{"objects":[1,2]}}'), SyntaxError)
-  t.throws(() => scan(`{"result":{"objects":[{"name":"${'x'.repeat(70_000)}`), RangeError)
-  t.throws(() => scan(`{"x":"${'x'.repeat(70_000)}`), RangeError)
-  t.throws(() => scan('[]'), SyntaxError)
 })
 
 t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (t) => {

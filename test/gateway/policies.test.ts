@@ -1,7 +1,4 @@
 import t, { type Test } from 'tap'
-import { restrictGateway } from '../../src/access/restrict-gateway.js'
-import { Rights } from '../../src/access/rights.js'
-import { allows } from '../../src/gateway/account/policies.js'
 import { anyOrder } from '../support/gateway/write-order.js'
 import {
   ALL_FEATURES,
@@ -41,21 +38,6 @@ t.test('the forms in which gateways tell their policies', async (t) => {
   ])
   for (const odd of [{}, [{ prefix: 'a' }], [{ prefix: 'a', policy: 'custom' }], ['a']])
     await t.rejects(list(odd), { code: 'InternalError' }, JSON.stringify(odd))
-})
-
-t.test('what rules allow', (t) => {
-  const rules = [
-    { prefix: 'a/', policy: 'readonly' },
-    { prefix: 'b', policy: 'writeonly' },
-  ] as const
-  t.ok(allows(rules, 'get', 'a/x'))
-  t.notOk(allows(rules, 'get', 'a'))
-  t.ok(allows(rules, 'list', 'a/'))
-  t.notOk(allows(rules, 'list', 'a/x/'), 'only that very prefix')
-  t.notOk(allows(rules, 'put', 'a/x'))
-  t.ok(allows(rules, 'delete', 'bc'))
-  t.notOk(allows(rules, 'list', 'b'))
-  t.end()
 })
 
 t.test('calls without a log-in carry none, and their refusal says nothing of accounts', async (t) => {
@@ -126,35 +108,4 @@ t.test('links', async (t) => {
   await t.rejects(link('a/b/'), { code: 'InvalidRequest' })
   url = 'other.test/photos/a?X-Cloud-Signature=1'
   await t.rejects(link('a'), { code: 'InvalidRequest' })
-})
-
-t.test('a key pair for a part of a bucket opens nothing of it', async (t) => {
-  const gateway = await start(t, {
-    rpc: {
-      'web.ListAllBucketPolicies': () => ({
-        policies: ['', 'mine/pub/', 'other/'].map((prefix) => ({ prefix, policy: 'readonly' })),
-      }),
-      'web.SetBucketPolicy': () => ({}),
-      'web.PresignedGet': () => ({ url: 'h/photos/mine/a?s' }),
-    },
-  })
-  const limited = (prefix: string, access: 'read' | 'write' | 'readwrite') =>
-    restrictGateway(gateway.client(), new Rights([{ bucket: 'photos', prefix, access }]))
-  const mine = limited('mine/', 'readwrite')
-  t.same(
-    (await mine.listPolicies('photos')).map(({ prefix }) => prefix),
-    ['', 'mine/pub/'],
-  )
-  await t.rejects(mine.listPolicies('films'), { code: 'AccessDenied' })
-  await t.rejects(mine.setPolicy('photos', 'mine/', 'readonly'), { code: 'AccessDenied' })
-  await t.rejects(
-    limited('', 'write').setPolicy('photos', '', 'readonly'),
-    { code: 'AccessDenied' },
-    'nor who may not read',
-  )
-  await t.rejects(limited('', 'read').setPolicy('photos', '', 'writeonly'), { code: 'AccessDenied' })
-  await limited('', 'readwrite').setPolicy('photos', '', 'readonly')
-  t.equal(await mine.presignedGet('photos', 'mine/a', 60, 'h'), 'h/photos/mine/a?s')
-  await t.rejects(mine.presignedGet('photos', 'other/a', 60, 'h'), { code: 'AccessDenied' })
-  await t.rejects(limited('', 'write').presignedGet('photos', 'mine/a', 60, 'h'), { code: 'AccessDenied' })
 })

@@ -50,20 +50,6 @@ t.test('the word for the service is found out once, and again when the gateway c
   t.equal(gateway.count('web.RemoveObject'), 1)
 })
 
-t.test('calls side by side agree on the word, and a listing without a log-in finds it too', async (t) => {
-  const { gateway } = await namedGateway('Web')
-  t.teardown(() => gateway.close())
-  const client = gateway.client()
-  await Promise.all(Array.from({ length: 20 }, () => client.listBuckets()))
-  t.equal(gateway.count('web.ListBuckets'), 0)
-
-  const other = await namedGateway('Web', { rpc: { 'web.ListObjects': () => ({ objects: [ENTRY], writable: false }) } })
-  t.teardown(() => other.gateway.close())
-  t.equal(await other.gateway.anonymous().bucketExists('bucket'), true)
-})
-
-const ENTRY = { name: 'a', lastModified: '2026-01-01T00:00:00Z', size: 0, contentType: '' }
-
 t.test('a gateway without web.Login is not ready, and not taken for a legacy one', async (t) => {
   const { gateway } = await namedGateway('neither')
   t.teardown(() => gateway.close())

@@ -1,10 +1,8 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import type { GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
-import type { GatewayWatch } from '../../src/gateway/gateway-call.js'
 import { anyOrder } from '../support/gateway/write-order.js'
 import { until } from '../support/waiting.js'
 import {
@@ -213,50 +211,6 @@ t.test('a body that ends early, stalls or is cut fails the consumer', async (t) 
   }
 })
 
-t.test('chunked answers, slow sinks, failing sinks and discarding', async (t) => {
-  const chunked = await start(
-    t,
-    legacy(async (_, response) => {
-      response.writeHead(200, HEADERS)
-      for (const digit of '0123456789') {
-        response.write(digit)
-        await sleep(2)
-      }
-      response.end()
-    }),
-  )
-  t.equal((await read(await chunked.client.download('b', 'dir/k'))).toString(), '0123456789')
-
-  let busy = 0
-  let got = ''
-  const hasty = chunked.gateway.client({ timeoutMs: 60_000, idleMs: 1000 })
-  const slow = await hasty.download('b', 'dir/k', { first: 1, last: 8 })
-  await slow.consume(async (chunk) => {
-    t.equal(busy++, 0, 'one chunk at a time')
-    if (got === '') await sleep(2500)
-    got += chunk.toString()
-    busy--
-  })
-  t.equal(got, '12345678', 'a slow client is no stalled gateway')
-
-  const failing = await chunked.client.download('b', 'dir/k')
-  await t.rejects(
-    failing.consume(async () => Promise.reject(new Error('client gone'))),
-    { message: 'client gone' },
-  )
-  await t.rejects(
-    failing.consume(() => {}),
-    TypeError,
-  )
-
-  const discarded = await chunked.client.download('b', 'dir/k')
-  discarded.discard()
-  await t.rejects(
-    discarded.consume(() => {}),
-    { code: 'ServiceUnavailable' },
-  )
-})
-
 t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) => {
   const body = Buffer.from(Uint8Array.from({ length: 3 * MiB }, (_, i) => (i * 2654435761) >>> 24))
   const { client, gateway } = await start(
@@ -310,34 +264,6 @@ t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) 
   const waiting = left.lend(() => {})
   setTimeout(() => left.discard(), 10)
   await t.rejects(waiting, { code: 'ServiceUnavailable' }, 'given up with its last chunk out')
-})
-
-t.test('a cut range ends the transfer as soon as its last byte is through', async (t) => {
-  const size = 64 * MiB
-  let sent = 0
-  const closed: Promise<unknown>[] = []
-  const { client } = await start(
-    t,
-    legacy(
-      (_, response) => {
-        closed.push(once(response, 'close'))
-        response.writeHead(200, { ...HEADERS, 'content-length': size })
-        const chunk = Buffer.alloc(MiB)
-        const pump = () => {
-          while (sent < size && !response.destroyed) {
-            sent += chunk.length
-            if (!response.write(chunk)) return void response.once('drain', pump)
-          }
-        }
-        pump()
-      },
-      () => ({ ...LISTED, size }),
-    ),
-  )
-  const download = await client.download('b', 'dir/k', { first: 10, last: 2 * MiB })
-  t.equal((await read(download)).length, 2 * MiB - 9)
-  await closed[0]
-  t.ok(sent < size / 2, `${sent} bytes were sent`)
 })
 
 t.test('a full gateway needs one call, and its ranges are its own', async (t) => {
@@ -679,23 +605,4 @@ t.test('an acknowledgement is worth nothing before the whole body has left', asy
     code: 'InternalError',
     message: /acknowledged an upload before it had received the whole body/,
   })
-})
-
-t.test('a request that cannot be sent is over for those who watch', async (t) => {
-  let open = 0
-  const watch: GatewayWatch = {
-    begin() {
-      open++
-      return { headers: {}, end: () => void open-- }
-    },
-  }
-  const { client } = await start(
-    t,
-    full((_, response) => response.end()),
-    { watch },
-  )
-  const attributes = { ...plain, headers: { 'cache-control': 'two\nlines' } }
-  await t.rejects(send(client, Buffer.alloc(10), 10, attributes), { code: 'InvalidArgument' })
-  await t.rejects(send(client, Buffer.alloc(MiB), MiB / 2, attributes), { code: 'InvalidArgument' })
-  t.equal(open, 0)
 })

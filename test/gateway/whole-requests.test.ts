@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { ConnectionPool, FRESH_MS, type WireRequest } from '../../src/gateway/calls/rest-client.js'
+import { ConnectionPool, type WireRequest } from '../../src/gateway/calls/rest-client.js'
 import { WholePut } from '../../src/gateway/objects/upload.js'
 import { readAll } from '../../src/gateway/transport/response.js'
 import { listen } from '../support/server/listen.js'
@@ -39,33 +39,6 @@ t.test('a body arrives as it is, whatever its size, and the connection carries t
   }
 })
 
-t.test('a kept connection is not taken when it has been idle for too long', async (t) => {
-  const { put } = await start(t, sizeOf)
-  await readAll(await put(Buffer.of(1)).answered, 10, 1000)
-  const fresh = put(Buffer.of(1), { maxIdleMs: 0 })
-  t.equal(fresh.reused, false)
-  await fresh.answered
-  const { now } = performance
-  t.teardown(() => {
-    performance.now = now
-  })
-  performance.now = () => now.call(performance) + FRESH_MS + 100
-  const [late, any] = [put(Buffer.of(1), { maxIdleMs: FRESH_MS }), put(Buffer.of(1))]
-  t.same([late.reused, any.reused], [false, true])
-  await Promise.all([late.answered, any.answered])
-})
-
-t.test('what HTTP cannot carry is not sent', async (t) => {
-  let requests = 0
-  const { put } = await start(t, (...all) => {
-    requests++
-    sizeOf(...all)
-  })
-  for (const headers of [{ 'x-a': 'b\r\nc: d' }, { 'x a': 'b' }, { 'x-a': '€' }, { 'x-a\r\ny': 'b' }])
-    t.throws(() => put(Buffer.of(1), { headers }), TypeError)
-  t.equal(requests, 0)
-})
-
 t.test('to give up a request that is answered does not touch the next one on its connection', async (t) => {
   const { put } = await start(t, sizeOf)
   const done = put(Buffer.alloc(5))
@@ -94,14 +67,4 @@ t.test('the connection of an answer to a part of the body is not used again', as
   await next.answered
   const whole = new WholePut(pool.send({ method: 'PUT', path: '/x', headers: {}, body: Buffer.of(1) }), 1000)
   t.equal((await whole.answered(1000)).early, undefined)
-})
-
-t.test('readAll bounds what it reads', async (t) => {
-  const { put } = await start(t, (_, outgoing) => outgoing.end(Buffer.alloc(300_000)))
-  t.equal(await readAll(await put(Buffer.of(1)).answered, 299_999, 1000), undefined)
-  t.equal((await readAll(await put(Buffer.of(1)).answered, 300_000, 1000))?.length, 300_000)
-  const silent = await start(t, (_, outgoing) => outgoing.writeHead(200, { 'content-length': 10 }).flushHeaders())
-  await t.rejects(readAll(await silent.put(Buffer.of(1)).answered, 10, 20), { code: 'ETIMEDOUT' })
-  const empty = await start(t, (_, outgoing) => outgoing.writeHead(304, { 'content-length': 10 }).end())
-  t.equal((await readAll(await empty.put(Buffer.of(1)).answered, 10, 1000))?.length, 0, 'no byte that never arrived')
 })

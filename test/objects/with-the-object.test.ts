@@ -3,7 +3,6 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t, { type Test } from 'tap'
 import type { State } from '../../src/api/state.js'
 import { createLogger } from '../../src/common/log.js'
-import { textOf } from '../../src/objects/object-record.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { startServices } from '../../src/services/index.js'
 import { openState } from '../../src/state/open-state.js'
@@ -334,16 +333,6 @@ t.test('tags that were removed do not come back if the record is not stored', as
   t.match(await tags(), '<Value>new</Value>')
   t.equal((await send('DELETE', '/box/k', { query: { tagging: '' } })).status, 500)
   t.notMatch(await tags(), '<Value>')
-})
-
-t.test('long sizes of parts do not displace tags and ACL', async (t) => {
-  const tags = [{ key: 'who', value: 'new' }]
-  const partSizes = Array.from({ length: 500 }, (_, i) => [i, 5_000_000] as [number, number])
-  t.same(JSON.parse(textOf({ tags, partSizes }) ?? ''), { tags })
-  t.same(JSON.parse(textOf({ tags, partSizes: partSizes.slice(0, 2) }) ?? ''), {
-    tags,
-    partSizes: partSizes.slice(0, 2),
-  })
 })
 
 t.test(

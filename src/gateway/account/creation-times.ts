@@ -5,7 +5,7 @@ import { isLogInRefused } from './log-in.js'
 
 /** Age of an answer at which it is renewed in the background, and age at which it expires, ms. */
 const RENEWED_MS = 30_000
-export const BELIEVED_MS = 60_000
+const BELIEVED_MS = 60_000
 /** Pause after a failed query before the gateway is asked again, ms. */
 const PAUSE_MS = 5_000
 /** Longest wait of `cached` for one query, shared by all callers, ms. */

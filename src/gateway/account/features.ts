@@ -6,7 +6,7 @@ import type { RpcResult } from '../calls/rpc-sender.js'
 import { nonsense } from '../errors.js'
 import type { Session } from './session.js'
 
-export const legacyFeatures: GatewayFeatures = Object.freeze({
+const legacyFeatures: GatewayFeatures = Object.freeze({
   pagedListing: false,
   objectHead: false,
   exactRemove: false,
