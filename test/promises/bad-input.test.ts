@@ -64,7 +64,7 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
     // The client hears of it although it is still sending; more than once, as a race is what could keep it from that.
     const large = Buffer.from(`<Delete>${'<Object><Key>kept</Key></Object>'.repeat(330_000)}</Delete>`)
     const headers = contentMd5(large)
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < 2; i++) {
       const answer = await send(server, { method, target, body: large, headers, payloadHash: UNSIGNED_PAYLOAD })
       t.match([answer.status, answer.code], [400, 'MaxMessageLengthExceeded'], '10 MB')
     }
