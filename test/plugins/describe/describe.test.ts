@@ -143,6 +143,8 @@ const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
 const BESIDE_THE_TABLE: Readonly<Record<string, string>> = {
   GetSharedObject: 'GetObject by a link that the gateway has signed: the link is the whole request',
   HeadSharedObject: 'HeadObject by a link that the gateway has signed: the link is the whole request',
+  ShowConsole: 'the page for browsers, on a port of its own',
+  PreflightConsole: 'a preflight of CORS for the page for browsers, on a port of its own',
 }
 
 interface Operation {
