@@ -1,5 +1,5 @@
 // Who is signed in. The key pair is used for one request, which exchanges it for a session; then it is forgotten.
-import { sendXml } from './api.js'
+import { sendJson, sendXml } from './api.js'
 import { effect, signal } from './html.js'
 import { Signer } from './signer.js'
 
@@ -8,11 +8,8 @@ const KEPT = 'dealgate-session'
 export const IDLE_MS = 15 * 60_000
 const SESSION_SECONDS = 12 * 3600
 
-/** What a session that can change nothing may do: docs/sts.md. */
-const READ_ONLY = {
-  Version: '2012-10-17',
-  Statement: [{ Effect: 'Allow', Action: ['s3:Get*', 's3:List*', 'gateway:Get*'], Resource: '*' }],
-}
+/** How the names of calls begin that change nothing. */
+const READING = ['Get', 'List', 'Describe', 'Quote']
 
 /** The client of the session, with { expires, readOnly } beside endpoint and signer; null if nobody is signed in. */
 export const session = signal(null)
@@ -71,11 +68,23 @@ export function signOut(because = '') {
   session.value = null
 }
 
+/** What a session that can change nothing may do, of S3 and of each plugin that runs: docs/sts.md. */
+async function readOnlyPolicy(client) {
+  const { Plugins } = await sendJson(client, { path: '/-/plugins/v1', query: { 'max-items': 1000 } })
+  const actions = Plugins.flatMap(({ Name, Calls }) =>
+    READING.filter((verb) => Calls.some((call) => call.startsWith(verb))).map((verb) => `${Name}:${verb}*`),
+  )
+  return {
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Allow', Action: ['s3:Get*', 's3:List*', ...actions], Resource: '*' }],
+  }
+}
+
 async function exchanged(client, readOnly) {
   const answer = await sts(client, {
     Action: 'GetSessionToken',
     DurationSeconds: SESSION_SECONDS,
-    ...(readOnly && { Policy: JSON.stringify(READ_ONLY) }),
+    ...(readOnly && { Policy: JSON.stringify(await readOnlyPolicy(client)) }),
   })
   const credentials = answer.child('GetSessionTokenResult').child('Credentials')
   return {

@@ -11,6 +11,7 @@ import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
 import { Facts } from '../parts/table.js'
+import { DealsOf } from './deals.js'
 import { CopyObjects, DeleteObjects, downloadLink, downloadObject } from './object-actions.js'
 import { pathTo } from './objects.js'
 import { Preview } from './preview.js'
@@ -48,6 +49,7 @@ function Known({ bucket, name, folder }) {
         <${Attributes} facts=${facts} />
         <${Link} bucket=${bucket} name=${name} />
         <${Tags} bucket=${bucket} name=${name} />
+        <${DealsOf} bucket=${bucket} name=${name} />
         <${Preview} bucket=${bucket} name=${name} size=${facts.size} />`}
     />
     ${dialog && html`<${dialog.View} ...${chosen} />`}`

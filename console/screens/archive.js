@@ -1,0 +1,85 @@
+import { sendJson } from '../lib/api.js'
+import { formatBytes } from '../lib/format.js'
+import { html, useMemo, useState } from '../lib/html.js'
+import { goTo, linkTo } from '../lib/router.js'
+import { session } from '../lib/session.js'
+import { Confirm } from '../parts/dialog.js'
+import { Check, Field, Form } from '../parts/form.js'
+import { Name } from '../parts/name.js'
+import { Crumbs, Page } from '../parts/page.js'
+import { Facts, Table } from '../parts/table.js'
+
+const EPOCHS_PER_DAY = 2880
+const DAYS = { min: 180, max: 3650, value: 180 }
+
+/** A deal for one object: first what it costs and who would take it, then the confirmation. */
+function Archive({ params: { bucket }, query }) {
+  const key = query.get('key') ?? ''
+  const object = linkTo(['buckets', bucket, 'object'], { key })
+  const [quote, setQuote] = useState()
+  const [chosen, setChosen] = useState()
+  const ask = async (values) => {
+    const terms = {
+      DurationEpochs: Number(values.get('days')) * EPOCHS_PER_DAY,
+      VerifiedDeal: values.get('verified') !== null,
+      FastRetrieval: values.get('fast') !== null,
+    }
+    const answer = await sendJson(session.value, {
+      bucket,
+      key,
+      query: { 'x-deal-quote': '' },
+      json: { DurationEpochs: terms.DurationEpochs, VerifiedDeal: terms.VerifiedDeal },
+    })
+    setQuote({ terms, answer })
+  }
+  return html`<${Crumbs} links=${[{ href: object, text: html`<${Name} text=${key} />` }, { href: linkTo(['buckets', bucket, 'archive'], { key }), text: 'Make a deal' }]} />
+    <${Page} title="Make a deal" heading=${html`Make a deal for <${Name} text=${key} />`}>
+      <p>A storage provider keeps a copy of the object for the time that you pay for. The quote costs nothing.</p>
+      <${Form} action=${ask} submit="Get a quote">
+        <${Field} label="Days" input=${{ name: 'days', type: 'number', required: true, ...DAYS }} hint="180 to 3,650." />
+        <${Check} label="Verified: spend DataCap instead of the full price" input=${{ name: 'verified' }} />
+        <${Check} label="Ask for fast retrieval" input=${{ name: 'fast', defaultChecked: true }} />
+      <//>
+      ${quote && html`<${Quote} quote=${quote.answer} choose=${(candidate) => setChosen({ candidate, terms: quote.terms })} />`}
+      ${chosen && html`<${Pay} bucket=${bucket} name=${key} ...${chosen} currency=${quote.answer.Currency} onClose=${() => setChosen(undefined)} />`}
+    <//>`
+}
+
+function Quote({ quote: { Bytes, PieceSize, Candidates = [], Warnings = [], Currency, ...further }, choose }) {
+  const columns = [
+    { name: 'Provider', by: ({ MinerId }) => MinerId, cell: ({ MinerId }) => html`<${Name} text=${MinerId} />` },
+    {
+      name: 'Location',
+      by: ({ Location }) => Location ?? '',
+      cell: ({ Location }) => html`<${Name} text=${Location} />`,
+    },
+    { name: `Total (${Currency})`, by: ({ Total }) => Number(Total), number: true, cell: ({ Total }) => Total },
+    { name: 'Score', by: ({ Score }) => Score ?? 0, number: true, cell: ({ Score }) => Score },
+    {
+      name: 'Choice',
+      cell: (candidate) =>
+        html`<button type="button" aria-label=${`Choose ${candidate.MinerId}`} onClick=${() => choose(candidate)}>Choose…</button>`,
+    },
+  ]
+  const caps = Object.entries(further).filter(([name]) => /spen|cap|left|limit/i.test(name))
+  return html`<h2>Quote</h2>
+    <${Facts} facts=${[['Object', formatBytes(Bytes)], ['Piece', formatBytes(PieceSize)], ...caps.map(([name, value]) => [name, html`<${Name} text=${typeof value === 'object' ? JSON.stringify(value) : value} />`])]} />
+    ${Warnings.map((warning) => html`<p class="quiet"><${Name} text=${warning} /></p>`)}
+    <${Table} caption="Providers that would take the deal" rows=${Candidates} keyOf=${({ MinerId }) => MinerId} columns=${columns} empty="No provider would take this deal." />`
+}
+
+function Pay({ bucket, name, candidate, terms, currency, onClose }) {
+  // One token for one dialog: a second click, or a repeated request, is the same deal.
+  const token = useMemo(() => crypto.randomUUID(), [])
+  const action = async () => {
+    const json = { ...terms, MinerId: candidate.MinerId, Price: candidate.Price }
+    const headers = { 'x-amz-client-token': token, prefer: 'wait=0' }
+    const { JobId } = await sendJson(session.value, { bucket, key: name, query: { 'x-deal': '' }, headers, json })
+    goTo(['jobs', JobId])
+  }
+  return html`<${Confirm} title="Make a deal" submit=${`Pay ${candidate.Total} ${currency}`} action=${action} onClose=${onClose}>
+    <p><${Name} text=${candidate.MinerId} /> stores <strong><${Name} text=${name} /></strong> for ${terms.DurationEpochs / EPOCHS_PER_DAY} days, for <strong>${candidate.Total} ${currency}</strong> in all. A deal cannot be undone. The caps of the server apply.</p>
+  <//>`
+}
+
+export const screens = [{ path: '/buckets/:bucket/archive', View: Archive }]

@@ -1,0 +1,210 @@
+import { ApiError, send, sendJson } from '../lib/api.js'
+import { formatCount } from '../lib/format.js'
+import { html, useMemo, useState } from '../lib/html.js'
+import { linkTo } from '../lib/router.js'
+import { session } from '../lib/session.js'
+import { uriEncode } from '../lib/signer.js'
+import { Answer } from '../parts/answer.js'
+import { Confirm } from '../parts/dialog.js'
+import { Field, Form } from '../parts/form.js'
+import { Loaded, useLoaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
+import { notifyError } from '../parts/notices.js'
+import { Crumbs, Page } from '../parts/page.js'
+import { Table } from '../parts/table.js'
+
+/** Parameters that the console sets itself, or has no use for. */
+const OWN = ['format', 'x-amz-client-token', 'Prefer', 'continuation-token']
+
+/** Reads what every plugin of the server can do, from its own description. */
+function useCalls() {
+  const client = session.value
+  return useLoaded(
+    async (signal) => {
+      const { paths } = await sendJson(client, { path: '/-/openapi.json', signal })
+      return Object.entries(paths).flatMap(([route, methods]) =>
+        Object.entries(methods)
+          .filter(([, { operationId }]) => operationId)
+          .map(([method, call]) => describe(route, method.toUpperCase(), call)),
+      )
+    },
+    [client],
+  )
+}
+
+function describe(route, method, { operationId, tags, summary, parameters = [], requestBody }) {
+  const [path, sub] = route.split('#')
+  const body = requestBody?.content ?? {}
+  return {
+    id: operationId,
+    plugin: tags[0],
+    name: operationId.split('_')[1],
+    summary,
+    method,
+    path,
+    sub,
+    parameters: parameters.filter(({ name }) => name !== sub && !OWN.includes(name)),
+    takesToken: parameters.some(({ name }) => name === 'x-amz-client-token'),
+    schema: body['application/json']?.schema,
+    file: body['application/octet-stream'] !== undefined,
+  }
+}
+
+/** All calls beyond S3, of all plugins. */
+function Calls() {
+  const calls = useCalls()
+  return html`<${Page} title="Calls">
+    <p>Everything that the plugins of this server can do. Each is a signed request that any client can send.</p>
+    <${Loaded}
+      of=${calls}
+      show=${(all) => html`<p class="quiet">${formatCount(all.length, 'call')}</p>
+        <${Table} caption="Calls" rows=${all} keyOf=${({ id }) => id} columns=${columns} />`}
+    />
+  <//>`
+}
+
+const columns = [
+  { name: 'Plugin', by: ({ plugin }) => plugin, cell: ({ plugin }) => html`<${Name} text=${plugin} />` },
+  {
+    name: 'Call',
+    by: ({ name }) => name,
+    cell: ({ id, name }) => html`<a href=${linkTo(['calls', id])}><${Name} text=${name} /></a>`,
+  },
+  { name: 'Description', cell: ({ summary }) => html`<${Name} text=${summary} />` },
+]
+
+/** One call: a form of its parameters, and its answer. */
+function Call({ params: { id } }) {
+  const calls = useCalls()
+  return html`<${Crumbs} links=${[{ href: linkTo(['calls']), text: 'Calls' }, { href: linkTo(['calls', id]), text: html`<${Name} text=${id} />` }]} />
+    <${Page} title=${`Call ${id}`} heading=${html`<${Name} text=${id.split('_')[1] ?? id} />`}>
+      <${Loaded}
+        of=${calls}
+        show=${(all) => {
+          const call = all.find((one) => one.id === id)
+          return call ? html`<${Known} call=${call} />` : html`<p>No plugin of this server has this call.</p>`
+        }}
+      />
+    <//>`
+}
+
+function Known({ call }) {
+  const [answer, setAnswer] = useState()
+  const [asked, setAsked] = useState()
+  const reads = call.method === 'GET'
+  const run = async (request) => setAnswer({ request, ...(await answerOf(request)) })
+  const submit = async (values) => {
+    const request = requestOf(call, values)
+    if (reads) await run(request)
+    else setAsked(request)
+  }
+  const next = () => {
+    const query = { ...answer.request.query, 'continuation-token': answer.document.NextContinuationToken }
+    run({ ...answer.request, query }).catch(notifyError)
+  }
+  return html`<p><${Name} text=${call.summary} /></p>
+    <p class="quiet"><code>${call.method} <${Name} text=${`${call.path}${call.sub ? `?${call.sub}=` : ''}`} /></code></p>
+    <${Form} action=${submit} submit=${reads ? 'Send' : 'Continue…'}>
+      ${call.parameters.map((parameter) => html`<${Input} key=${parameter.name} ...${inputOf(parameter)} />`)}
+      ${Object.entries(call.schema?.properties ?? {}).map(([name, schema]) => html`<${Input} key=${name} ...${{ name, schema, hint: schema.description, required: call.schema.required?.includes(name) }} />`)}
+      ${call.file && html`<${Field} label="File" input=${{ type: 'file', name: ' file', required: true }} />`}
+    <//>
+    ${asked && html`<${Ask} call=${call} request=${asked} run=${run} onClose=${() => setAsked(undefined)} />`}
+    ${
+      answer &&
+      html`<h2>Answer</h2>
+        ${answer.text === undefined ? html`<${Answer} value=${answer.document} />` : html`<pre tabindex="0"><${Name} text=${answer.text} /></pre>`}
+        ${answer.document?.IsTruncated && html`<button type="button" onClick=${next}>Next page</button>`}`
+    }`
+}
+
+function inputOf({ name, required, schema = {}, description }) {
+  return { name, required, schema, hint: description ?? schema.description }
+}
+
+function Input({ name, schema, hint, required }) {
+  const kind = kindOf(schema)
+  const common = { name, required: required ?? false, autocomplete: 'off', spellcheck: false }
+  if (kind === 'choice') {
+    return html`<${Field} label=${name} hint=${hint} kind="select" input=${common}>
+      <option value="">${required ? 'Choose…' : 'Not stated'}</option>
+      ${(schema.enum ?? ['true', 'false']).map((value) => html`<option value=${value}>${String(value)}</option>`)}
+    <//>`
+  }
+  if (kind === 'json')
+    return html`<${Field} label=${`${name} (JSON)`} hint=${hint} kind="textarea" input=${{ ...common, rows: 3 }} />`
+  const secret = /password|secret|accesstoken/i.test(name)
+  const type = secret ? 'password' : kind === 'number' ? 'number' : 'text'
+  return html`<${Field} label=${name} hint=${hint} input=${{ ...common, type, step: kind === 'number' ? 'any' : undefined }} />`
+}
+
+function kindOf(schema) {
+  if (schema.enum || schema.type === 'boolean') return 'choice'
+  if (schema.type === 'integer' || schema.type === 'number') return 'number'
+  return schema.type === 'object' || schema.type === 'array' ? 'json' : 'text'
+}
+
+/** The request that the form describes. Throws ApiError for JSON that is none. */
+function requestOf(call, values) {
+  const query = call.sub ? { [call.sub]: '' } : {}
+  let { path } = call
+  for (const { name, in: place } of call.parameters) {
+    const value = String(values.get(name) ?? '')
+    if (place === 'path')
+      path = path.replace(`{${name}}`, name === 'Key' ? value.split('/').map(uriEncode).join('/') : uriEncode(value))
+    else if (value !== '') query[name] = value
+  }
+  const request = { method: call.method, path, query, headers: {} }
+  if (call.takesToken) Object.assign(request.headers, { 'x-amz-client-token': crypto.randomUUID(), prefer: 'wait=5' })
+  if (call.schema) request.json = bodyOf(call.schema, values)
+  if (call.file) request.file = values.get(' file')
+  return request
+}
+
+function bodyOf({ properties = {} }, values) {
+  const given = Object.entries(properties).filter(([name]) => values.get(name))
+  return Object.fromEntries(given.map(([name, schema]) => [name, typed(name, schema, values.get(name))]))
+}
+
+function typed(name, schema, text) {
+  const kind = kindOf(schema)
+  if (schema.type === 'boolean') return text === 'true'
+  if (kind === 'number') return Number(text)
+  if (kind !== 'json') return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ApiError('InvalidJson', `${name} is not a JSON document.`)
+  }
+}
+
+/** Sends the request and reads its answer, whatever it is: { document } of JSON, or { text }. */
+async function answerOf({ file, json, headers, ...request }) {
+  const body = file ? new Uint8Array(await file.arrayBuffer()) : json && JSON.stringify(json)
+  const typedAs = file ? 'application/octet-stream' : json && 'application/json'
+  const all = { accept: 'application/json', ...headers, ...(typedAs && { 'content-type': typedAs }) }
+  const response = await send(session.value, { ...request, headers: all, body })
+  const text = await response.text()
+  if (!(response.headers.get('content-type') ?? '').includes('json')) return { text }
+  return { document: JSON.parse(text) }
+}
+
+function Ask({ call, request, run, onClose }) {
+  const facts = useMemo(() => JSON.stringify(redacted(request.json), undefined, 2), [])
+  return html`<${Confirm} title=${call.name} submit="Send the request" action=${() => run(request)} onClose=${onClose}>
+    <p><${Name} text=${call.summary} /></p>
+    <p>This call may change data or cost money. ${call.takesToken && 'It carries a client token: a repeated click is the same request.'}</p>
+    ${facts && facts !== '{}' && html`<pre tabindex="0"><${Name} text=${facts} /></pre>`}
+  <//>`
+}
+
+function redacted(json = {}) {
+  return Object.fromEntries(
+    Object.entries(json).map(([name, value]) => [name, /password|secret|accesstoken/i.test(name) ? '…' : value]),
+  )
+}
+
+export const screens = [
+  { path: '/calls', nav: 'Calls', View: Calls },
+  { path: '/calls/:id', View: Call },
+]
