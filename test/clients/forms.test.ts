@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GetObjectCommand, PutObjectCommand, type S3 } from '@aws-sdk/client-s3'
@@ -17,6 +16,7 @@ import { findClient, run } from '../support/programs/run.js'
 import { minioFor, sdkFor } from '../support/programs/sdk.js'
 import { endsWithUs } from '../support/server/child.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { listen } from '../support/server/listen.js'
 
 const Bucket = 'forms'
 // biome-ignore lint/suspicious/noTemplateCurlyInString: S3's variable, word for word
@@ -243,11 +243,7 @@ async function browser(t: Test, client: S3): Promise<void> {
     const page = url.pathname === '/page' ? pageOf(url.searchParams.get('steps') ?? '') : 'ok'
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page)
   })
-  pages.listen(0)
-  await once(pages, 'listening')
-  const { port } = pages.address() as AddressInfo
-  t.teardown(() => pages.close())
-  const allowed = `http://127.0.0.1:${port}`
+  const allowed = await listen(pages, t)
   await client.putBucketCors({
     Bucket,
     CORSConfiguration: {
@@ -307,7 +303,7 @@ async function browser(t: Test, client: S3): Promise<void> {
   t.match(await client.headObject({ Bucket, Key: 'web/put' }), { Metadata: { from: 'page' } })
   t.equal((await bodyOf(client, 'web/plain')).toString(), 'typed')
 
-  const [stranger] = await visit(`http://localhost:${port}`, 1)
+  const [stranger] = await visit(allowed.replace('127.0.0.1', 'localhost'), 1)
   t.match(stranger, { form: /TypeError/, put: /TypeError/, get: /TypeError/ }, 'another origin sees nothing')
 }
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { md5 } from '../content/content.js'
+import { listen } from '../server/listen.js'
 import type { GatewayAddress } from './gateway-address.js'
 
 export type Script = (request: IncomingMessage, response: ServerResponse, key: string) => void
@@ -28,12 +28,7 @@ export class FakeGateway implements GatewayAddress {
   static async start(t: Test): Promise<FakeGateway> {
     const gateway = new FakeGateway()
     const server = createServer((request, response) => void gateway.#serve(request, response))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    gateway.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
+    gateway.url = await listen(server, t)
     return gateway
   }
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { listen } from '../server/listen.js'
 import type { GatewayAddress } from './gateway-address.js'
 import { GatewayUser } from './gateway-user.js'
 
@@ -50,12 +50,7 @@ export class SecondAccount implements GatewayAddress {
     const server = createServer((incoming, outgoing) => {
       hop.#serve(incoming, outgoing).catch(() => outgoing.destroy())
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    hop.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
+    hop.url = await listen(server, t)
     return hop
   }
 
