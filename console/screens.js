@@ -8,12 +8,18 @@ import { screens as jobs } from './screens/jobs.js'
 import { screens as object } from './screens/object.js'
 import { screens as objects } from './screens/objects.js'
 import { screens as overview } from './screens/overview.js'
+import { screens as pending } from './screens/pending.js'
 import { screens as server } from './screens/server.js'
+import { screens as settings } from './screens/settings.js'
+import { screens as uploads } from './screens/uploads.js'
 
 export const screens = [
   ...buckets,
   ...objects,
   ...object,
+  ...pending,
+  ...settings,
+  ...uploads,
   ...archive,
   ...deals,
   ...jobs,

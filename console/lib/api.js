@@ -29,13 +29,18 @@ export function urlOf({ endpoint }, { bucket, key, path, query = {} }) {
  * Sends a request, and again with the time of the server if this machine has another one. Throws ApiError.
  * @param request { method?, bucket?, key?, path?, query?, headers?, body?, service?, signal? }
  */
-export async function send(client, request) {
+export function send(client, request) {
+  return inServerTime(client, () => sendOnce(client, request))
+}
+
+/** Sends once more, in the time of the server, what was refused because this machine has another one. */
+export async function inServerTime(client, sending) {
   try {
-    return await sendOnce(client, request)
+    return await sending()
   } catch (error) {
     if (error.code !== 'RequestTimeTooSkewed' || !error.serverTime) throw error
     client.signer.skew = error.serverTime - Date.now()
-    return sendOnce(client, request)
+    return sending()
   }
 }
 

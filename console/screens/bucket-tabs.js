@@ -1,7 +1,11 @@
 import { html } from '../lib/html.js'
 import { linkTo, route } from '../lib/router.js'
 
-const TABS = [['objects', 'Objects']]
+const TABS = [
+  ['objects', 'Objects'],
+  ['pending', 'Uploads in progress'],
+  ['settings', 'Settings'],
+]
 
 /** The screens of one bucket. */
 export function BucketTabs({ bucket }) {

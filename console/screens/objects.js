@@ -11,6 +11,7 @@ import { Crumbs, Page } from '../parts/page.js'
 import { Table } from '../parts/table.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object-actions.js'
+import { UploadButtons } from './upload-buttons.js'
 
 /** The objects and folders of a bucket below a prefix, page by page. */
 function Objects({ params: { bucket }, query }) {
@@ -39,6 +40,7 @@ function Objects({ params: { bucket }, query }) {
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
     <${Page} title=${`Objects in ${bucket}`} heading=${html`Objects in <${Name} text=${`${bucket}/${prefix}`} />`}>
       <${BucketTabs} bucket=${bucket} />
+      <${UploadButtons} bucket=${bucket} folder=${folder} onDone=${page.reload} />
       <${Find} bucket=${bucket} folder=${folder} key=${prefix} start=${prefix.slice(folder.length)} />
       <${Loaded}
         of=${page}

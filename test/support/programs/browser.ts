@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { type Browser, type ConsoleMessage, launch, type Page } from 'puppeteer-core'
+import { type Browser, type ConsoleMessage, type ElementHandle, launch, type Page } from 'puppeteer-core'
 import type { Test } from 'tap'
 import type { Dealgate } from '../server/dealgate.js'
 import { findClient } from './run.js'
 
 /** Longest wait for anything in a page, ms: the machine may be busy. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 90_000
+const POLLING_MS = 50
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -29,6 +30,9 @@ type ConsoleServer = Pick<Dealgate, 'console' | 'accessKey' | 'secretKey'>
 /** Runs in each page, which has the types of a browser. */
 const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
   console.error('policy', violatedDirective, blockedURI, sample))`
+
+/** Roles by which a tab finds what it clicks. */
+const ROLES = { button: 'button', link: 'a[href]', checkbox: 'input[type=checkbox]' }
 
 /** A tab of its own, without the cookies and storage of others. */
 export class Tab {
@@ -76,36 +80,42 @@ export class Tab {
     await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
   }
 
-  /** Clicks what has this role and name for screen readers. */
-  async click(role: string, name: string): Promise<void> {
-    await this.page.locator(`::-p-aria([name="${name}"][role="${role}"])`).click()
+  /** Clicks what has this role and this name for screen readers. */
+  async click(role: keyof typeof ROLES, name: string): Promise<void> {
+    await (await this.#find(ROLES[role], name)).click()
   }
 
   /** Replaces the text of the input with this label. */
   async fill(label: string, text: string): Promise<void> {
-    const input = await this.page.waitForSelector(`::-p-aria([name="${label}"][role="textbox"])`)
-    await input?.focus()
+    const input = await this.#find('input, textarea', label)
+    await input.focus()
     await this.page.keyboard.down('Control')
     await this.page.keyboard.press('KeyA')
     await this.page.keyboard.up('Control')
     if (text === '') await this.page.keyboard.press('Backspace')
-    else await input?.type(text)
+    else await input.type(text)
   }
 
   /** Waits until the page shows a text. */
   async sees(text: string): Promise<void> {
-    await this.page
-      .waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`)
-      .catch(async (error) => {
-        throw new Error(
-          `${text} is not shown: ${error.message}\n${this.complaints.join('\n')}\n${await this.text().catch(String)}`,
-        )
-      })
+    const shown = `document.body.innerText.includes(${JSON.stringify(text)})`
+    await this.untilTrue(shown, `${text} is not shown`)
   }
 
-  /** Waits until the page shows a text no more. */
-  async missesAtLast(text: string): Promise<void> {
-    await this.page.waitForFunction(`!document.body.innerText.includes(${JSON.stringify(text)})`)
+  /** Waits for an expression in the page, and returns its value. */
+  async untilTrue(expression: string, failure = expression): Promise<ElementHandle<never>> {
+    const found = this.page.waitForFunction(expression, { polling: POLLING_MS })
+    return found.catch(async (error) => {
+      const complaints = this.complaints.join('\n')
+      throw new Error(`${failure}: ${error.message}\n${complaints}\n${await this.text().catch(String)}`)
+    }) as Promise<ElementHandle<never>>
+  }
+
+  #find(selector: string, name: string): Promise<ElementHandle<never>> {
+    const nameOf = '(element.ariaLabel ?? (element.labels?.[0] ?? element).textContent).trim()'
+    const found = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((element) =>
+      !element.disabled && element.checkVisibility() && ${nameOf} === ${JSON.stringify(name)})`
+    return this.untilTrue(found, `${selector} ${name} is not there`)
   }
 
   text(): Promise<string> {

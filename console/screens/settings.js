@@ -1,0 +1,141 @@
+import { send, sendXml } from '../lib/api.js'
+import { visibleText } from '../lib/format.js'
+import { html, useEffect, useState } from '../lib/html.js'
+import { readTags, without, writeDocument, writeTags } from '../lib/s3.js'
+import { session } from '../lib/session.js'
+import { Confirm } from '../parts/dialog.js'
+import { Field, Form } from '../parts/form.js'
+import { Loaded, useLoaded } from '../parts/load.js'
+import { notify } from '../parts/notices.js'
+import { Crumbs, Page } from '../parts/page.js'
+import { PairsForm } from '../parts/pairs.js'
+import { Facts } from '../parts/table.js'
+import { BucketTabs } from './bucket-tabs.js'
+import { pathTo } from './objects.js'
+
+/** Documents that configure a bucket, as S3 has them. */
+const DOCUMENTS = [
+  {
+    name: 'Bucket policy',
+    query: 'policy',
+    absent: 'NoSuchBucketPolicy',
+    json: true,
+    hint: 'JSON. Says who may do what, also without a signature.',
+  },
+  {
+    name: 'CORS rules',
+    query: 'cors',
+    absent: 'NoSuchCORSConfiguration',
+    hint: 'XML. Pages of which origins may read the answers of this bucket. The console needs no rule.',
+  },
+  {
+    name: 'Lifecycle rules',
+    query: 'lifecycle',
+    absent: 'NoSuchLifecycleConfiguration',
+    hint: 'XML. When objects expire or change their storage class.',
+  },
+]
+
+function Settings({ params: { bucket } }) {
+  return html`<${Crumbs} links=${pathTo(bucket, '')} />
+    <${Page} title=${`Settings of ${visibleText(bucket)}`}>
+      <${BucketTabs} bucket=${bucket} />
+      <${Access} bucket=${bucket} />
+      <${Tags} bucket=${bucket} />
+      ${DOCUMENTS.map((kind) => html`<${Document} key=${kind.query} bucket=${bucket} kind=${kind} />`)}
+    <//>`
+}
+
+/** Whether people without a key pair have access, and to whom the ACL grants what. */
+function Access({ bucket }) {
+  const client = session.value
+  const read = async (signal) => {
+    const status = await sendXml(client, { bucket, query: { policyStatus: '' }, signal }).catch(
+      without('NoSuchBucketPolicy'),
+    )
+    const acl = await sendXml(client, { bucket, query: { acl: '' }, signal })
+    const grants = acl.child('AccessControlList')?.all('Grant') ?? []
+    return {
+      isPublic: status?.get('IsPublic')?.toLowerCase() === 'true',
+      grants: grants.map(
+        (grant) => `${grant.get('Permission')}: ${grant.get('Grantee', 'URI') ?? grant.get('Grantee', 'ID') ?? ''}`,
+      ),
+    }
+  }
+  const access = useLoaded(read, [client, bucket])
+  return html`<h2>Access</h2>
+    <${Loaded}
+      of=${access}
+      show=${({ isPublic, grants }) =>
+        html`<${Facts} facts=${[
+          ['Public by its policy', isPublic ? 'Yes: requests without a signature are allowed' : 'No'],
+          ['Grants of the ACL', grants.map((grant) => html`<div>${grant}</div>`)],
+        ]} />`}
+    />`
+}
+
+function Tags({ bucket }) {
+  const client = session.value
+  const tags = useLoaded((signal) => readTags(client, { bucket }, signal), [client, bucket])
+  const save = async (pairs) => {
+    await writeTags(client, { bucket }, pairs)
+    notify('The tags were saved.')
+    tags.reload()
+  }
+  return html`<h2>Tags</h2>
+    <${Loaded} of=${tags} show=${(pairs) => html`<${PairsForm} pairs=${pairs} word="tag" save=${save} />`} />`
+}
+
+function Document({ bucket, kind }) {
+  const client = session.value
+  const read = async (signal) => {
+    const answer = await send(client, { bucket, query: { [kind.query]: '' }, signal }).catch(without(kind.absent))
+    return { text: answer === undefined ? '' : pretty(await answer.text(), kind) }
+  }
+  const document = useLoaded(read, [client, bucket])
+  return html`<h2>${kind.name}</h2>
+    <${Loaded} of=${document} show=${({ text }) => html`<${Editor} bucket=${bucket} kind=${kind} saved=${text} reload=${document.reload} />`} />`
+}
+
+function pretty(text, { json }) {
+  if (json) return JSON.stringify(JSON.parse(text), null, 2)
+  return text.replace(/^<\?xml[^>]*\?>\s*/, '').replace(/></g, '>\n<')
+}
+
+function Editor({ bucket, kind: { name, query, json, hint }, saved, reload }) {
+  const [text, setText] = useState(saved)
+  const [removes, setRemoves] = useState(false)
+  useEffect(() => setText(saved), [saved])
+  const done = (what) => {
+    notify(`${name}: ${what}.`)
+    reload()
+  }
+  const save = async () => {
+    await writeDocument(session.value, { bucket }, query, text, json ? 'application/json' : 'application/xml')
+    done('saved')
+  }
+  const remove = async () => {
+    await send(session.value, { method: 'DELETE', bucket, query: { [query]: '' } })
+    done('removed')
+  }
+  const input = {
+    value: text,
+    spellcheck: false,
+    autocomplete: 'off',
+    required: true,
+    onInput: (event) => setText(event.target.value),
+  }
+  return html`<${Form} action=${save} submit=${`Save ${name}`} disabled=${text === saved}>
+      <${Field} label=${`${name}${saved === '' ? ' (there is none)' : ''}`} kind="textarea" hint=${hint} input=${input} />
+    <//>
+    ${saved !== '' && html`<button type="button" class="danger" onClick=${() => setRemoves(true)}>Remove ${name}</button>`}
+    ${
+      removes &&
+      html`<${Confirm} title=${`Remove ${name}`} submit="Remove" action=${remove} onClose=${() => setRemoves(false)}>
+        <p>To undo this, save the text again: copy it first.</p>
+        <pre tabindex="0" role="region" aria-label="What is removed">${saved}</pre>
+      <//>`
+    }`
+}
+
+export const screens = [{ path: '/buckets/:bucket/settings', View: Settings }]

@@ -1,0 +1,167 @@
+import { send } from '../lib/api.js'
+import { formatBytes, formatCount, visibleText } from '../lib/format.js'
+import { html, useRef, useState } from '../lib/html.js'
+import { linkTo } from '../lib/router.js'
+import { session } from '../lib/session.js'
+import { Confirm } from '../parts/dialog.js'
+import { Loaded, useLoaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
+import { notify } from '../parts/notices.js'
+import { Page } from '../parts/page.js'
+import { Table } from '../parts/table.js'
+import { forgetUpload, keptUploads } from '../uploads/kept.js'
+import {
+  addUploads,
+  cancelAll,
+  cancelUpload,
+  continueAll,
+  continueOne,
+  pauseAll,
+  sentBytes,
+  totals,
+  uploads,
+} from '../uploads/queue.js'
+import { Upload } from '../uploads/upload.js'
+
+/** Rows that are shown: of thousands of files, those that are next. */
+const SHOWN = 100
+const STATES = {
+  waiting: 'waits',
+  running: 'is sent',
+  retrying: 'no answer, tries again',
+  paused: 'paused',
+  failed: 'failed',
+}
+
+function Uploads() {
+  const all = uploads.value
+  return html`<${Page} title="Uploads">
+    ${all.length === 0 ? html`<p>There is nothing to upload. Open a bucket and drop files there.</p>` : html`<${Queue} all=${all} />`}
+    <${Interrupted} />
+  <//>`
+}
+
+function Queue({ all }) {
+  const [asks, setAsks] = useState(false)
+  const urgent = [...all].sort((one, other) => rank(one) - rank(other)).slice(0, SHOWN)
+  return html`<${Summary} />
+    <${Buttons} onCancel=${() => setAsks(true)} />
+    ${all.length > SHOWN && html`<p class="quiet">The first ${SHOWN} of ${all.length} files:</p>`}
+    <${Table} caption="Files to upload" columns=${COLUMNS} rows=${urgent} keyOf=${({ bucket, key }) => `${bucket}/${key}`} />
+    ${
+      asks &&
+      html`<${Confirm} title="Cancel all uploads" submit="Cancel uploads" action=${cancelAll} onClose=${() => setAsks(false)}>
+        <p>${formatCount(all.length, 'file')} will not be uploaded. Files that are uploaded already stay.</p>
+      <//>`
+    }`
+}
+
+function rank({ state }) {
+  return ['failed', 'retrying', 'running'].indexOf(state.value) + 1 || 4
+}
+
+const COLUMNS = [
+  { name: 'File', cell: ({ bucket, key }) => html`<${Name} text=${`${bucket}/${key}`} />` },
+  { name: 'Size', number: true, cell: ({ file }) => formatBytes(file.size) },
+  { name: 'State', cell: (upload) => html`<${State} upload=${upload} />` },
+  { name: 'Actions', cell: (upload) => html`<${Actions} upload=${upload} />` },
+]
+
+function State({ upload: { file, state, sent, error } }) {
+  const percent = file.size === 0 ? 100 : Math.floor((100 * sent.value) / file.size)
+  return html`${STATES[state.value]}${state.value === 'waiting' ? '' : `, ${percent} %`}
+    ${error.value && html`<br /><${Name} text=${error.value.message} />`}`
+}
+
+function Actions({ upload }) {
+  const name = visibleText(upload.key)
+  const state = upload.state.value
+  const idle = state === 'paused' || state === 'failed'
+  return html`<button type="button" aria-label=${`${idle ? 'Continue' : 'Pause'} ${name}`} onClick=${() => (idle ? continueOne(upload) : upload.pause())}>
+      ${idle ? 'Continue' : 'Pause'}
+    </button>
+    <button type="button" aria-label=${`Cancel ${name}`} onClick=${() => cancelUpload(upload)}>Cancel</button>`
+}
+
+function Buttons({ onCancel }) {
+  const idle = uploads.value.every(({ state }) => ['paused', 'failed'].includes(state.value))
+  return html`<div class="buttons">
+    ${idle ? html`<button type="button" onClick=${continueAll}>Continue uploads</button>` : html`<button type="button" onClick=${pauseAll}>Pause uploads</button>`}
+    ${onCancel && html`<button type="button" onClick=${onCancel}>Cancel uploads</button>`}
+  </div>`
+}
+
+/** How far all uploads are. Screen readers hear of it at every tenth. */
+function Summary() {
+  const { files, bytes, doneFiles } = totals.value
+  const failed = uploads.value.filter(({ state }) => state.value === 'failed').length
+  const text = `${doneFiles} of ${formatCount(files, 'file')}, ${formatBytes(sentBytes.value)} of ${formatBytes(bytes)}${failed > 0 ? `, ${failed} failed` : ''}`
+  const tenth = bytes === 0 ? 10 : Math.floor((10 * sentBytes.value) / bytes)
+  return html`<p>${text}</p>
+    <progress max=${Math.max(bytes, 1)} value=${sentBytes.value} aria-label="Uploaded bytes" />
+    <p class="unseen" role="status">${tenth * 10} % uploaded</p>`
+}
+
+/** Below all screens while there are uploads, and once they are done. */
+function Footer() {
+  const { files, doneFiles, skipped } = totals.value
+  const [closed, setClosed] = useState(0)
+  if (files === 0 || (uploads.value.length === 0 && closed === totals.value)) return undefined
+  if (uploads.value.length === 0)
+    return html`<section class="transfers" aria-label="Uploads">
+      <p role="status">${formatCount(doneFiles - skipped, 'file')} uploaded${skipped > 0 ? `, ${skipped} skipped because they are there already` : ''}.</p>
+      <button type="button" onClick=${() => setClosed(totals.value)}>Close</button>
+    </section>`
+  return html`<section class="transfers" aria-label="Uploads">
+    <div><${Summary} /></div>
+    <${Buttons} />
+    <a href=${linkTo(['uploads'])}>Show uploads</a>
+  </section>`
+}
+
+/** Uploads in parts that ended with an earlier page: the file has to be chosen again, because no page may open it itself. */
+function Interrupted() {
+  const { endpoint } = session.value
+  const kept = useLoaded(() => keptUploads(endpoint), [endpoint, uploads.value.length])
+  const active = new Set(uploads.value.map((upload) => upload.kept?.uploadId))
+  return html`<${Loaded}
+    of=${kept}
+    show=${(all) => {
+      const rows = all.filter(({ uploadId }) => !active.has(uploadId))
+      if (rows.length === 0) return undefined
+      return html`<h2>Interrupted uploads</h2>
+        <p>Choose the same file again: what the server has already is not sent again.</p>
+        <${Table} caption="Interrupted uploads" columns=${interruptedColumns(kept.reload)} rows=${rows} keyOf=${({ uploadId }) => uploadId} />`
+    }}
+  />`
+}
+
+function interruptedColumns(reload) {
+  return [
+    { name: 'Object', cell: ({ bucket, key }) => html`<${Name} text=${`${bucket}/${key}`} />` },
+    { name: 'Size', number: true, cell: ({ size }) => formatBytes(size) },
+    { name: 'Actions', cell: (kept) => html`<${Again} kept=${kept} reload=${reload} />` },
+  ]
+}
+
+function Again({ kept, reload }) {
+  const { bucket, key, uploadId } = kept
+  const input = useRef(null)
+  const chosen = () => {
+    const [file] = input.current.files
+    if (!file) return
+    if (file.size !== kept.size || file.lastModified !== kept.lastModified)
+      return notify(`This is another file, or it has changed: the upload is of ${kept.size} bytes.`, 'failed')
+    addUploads([new Upload({ file, bucket, key, kept })])
+  }
+  const cancel = async () => {
+    await send(session.value, { method: 'DELETE', bucket, key, query: { uploadId } }).catch(() => {})
+    await forgetUpload(uploadId)
+    reload()
+  }
+  return html`<input type="file" hidden ref=${input} onChange=${chosen} />
+    <button type="button" onClick=${() => input.current.click()} aria-label=${`Choose file of ${visibleText(key)}`}>Choose file</button>
+    <button type="button" onClick=${cancel} aria-label=${`Cancel the upload of ${visibleText(key)}`}>Cancel</button>`
+}
+
+export const screens = [{ path: '/uploads', nav: 'Uploads', View: Uploads, Footer }]

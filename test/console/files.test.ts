@@ -1,0 +1,210 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { runCli } from '../support/server/cli.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
+
+/** Everything that a browser loads, compressed, bytes. */
+const BUDGET = 60 * 1024
+
+const files = readdirSync('console', { recursive: true, encoding: 'utf8' }).filter((file) =>
+  /\.(js|css|html|svg)$/.test(file),
+)
+
+t.test('the files are small, and none of them makes elements from text', (t) => {
+  const size = files.reduce((sum, file) => sum + gzipSync(readFileSync(join('console', file))).length, 0)
+  t.ok(files.length > 20 && size <= BUDGET, `${size} bytes in ${files.length} files`)
+  const sinks =
+    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|\bon[a-z]+="|style="/
+  const own = files.filter((file) => !file.startsWith('vendor'))
+  t.same(
+    own.filter((file) => sinks.test(readFileSync(join('console', file), 'utf8').replace(/^\s*\/\/.*$/gm, ''))),
+    [],
+  )
+  t.same(
+    own.filter((file) => /localStorage|document\.cookie/.test(readFileSync(join('console', file), 'utf8'))),
+    [],
+    'no secret outlives the tab',
+  )
+  t.end()
+})
+
+t.test('served', async (t) => {
+  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  await t.test('files', (t) => served(t, server))
+  await t.test('CORS', (t) => cors(t, server))
+  await t.test('the way to it', (t) => way(t, server))
+  await t.test('a port that is in use', async (t) => {
+    const port = new URL(server.console).port
+    const args = ['serve', '--port', '0', '--gateway-port', '0', '--data', t.testdir({})]
+    const { code, stderr } = await runCli([...args, '--console-port', port])
+    t.equal(code, 1)
+    t.match(stderr, `127.0.0.1:${port} is in use by another process. Choose another port with --console-port`)
+  })
+})
+
+async function served(t: Test, server: Dealgate): Promise<void> {
+  const page = await fetch(server.console)
+  t.equal(page.status, 200)
+  t.match(Object.fromEntries(page.headers), {
+    'content-type': 'text/html; charset=utf-8',
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'cache-control': 'no-cache',
+  })
+  const policy = page.headers.get('content-security-policy') ?? ''
+  for (const part of [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `connect-src 'self' ${server.endpoint}`,
+    "frame-ancestors 'none'",
+    "form-action 'none'",
+    "base-uri 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ])
+    t.ok(policy.split('; ').includes(part), part)
+  t.notMatch(policy, /unsafe|\*/)
+  for (const file of files) {
+    const answer = await fetch(`${server.console}/${file}`)
+    t.equal(answer.status, 200, file)
+    t.equal(answer.headers.get('content-security-policy'), policy)
+    const etag = answer.headers.get('etag') ?? ''
+    const again = await fetch(`${server.console}/${file}`, { headers: { 'if-none-match': etag } })
+    t.equal(again.status, 304)
+  }
+  const config = (await (await fetch(`${server.console}/config.json`)).json()) as Record<string, unknown>
+  t.match(config, { endpoint: null, scheme: 'http:', port: new URL(server.endpoint).port, region: 'us-east-1' })
+  t.same(Object.keys(config).sort(), ['endpoint', 'port', 'region', 'scheme', 'version'], 'no secret')
+  for (const path of [
+    '/../package.json',
+    '/%2e%2e/package.json',
+    '/README.md',
+    '/lib',
+    '/.hidden.js',
+    '/lib//api.js',
+    '/lib/..%2fmain.js',
+  ])
+    t.equal(await statusOf(server.console, path), 404, path)
+  t.equal((await fetch(server.console, { method: 'POST' })).status, 405)
+}
+
+/** Of a path as it is, which `fetch` would change. */
+function statusOf(url: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request(url, { path }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode)
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+async function cors(t: Test, server: Dealgate): Promise<void> {
+  const preflight = (path: string, origin: string) =>
+    fetch(`${server.endpoint}${path}`, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'PUT',
+        'access-control-request-headers': 'authorization,x-amz-date',
+      },
+    })
+  await send(server, { method: 'PUT', target: '/photos' })
+  for (const path of ['/', '/photos', '/photos/a', '/-/jobs/v1', '/absent/a?uploads=']) {
+    const allowed = await preflight(path, server.console)
+    t.equal(allowed.status, 204, path)
+    t.match(Object.fromEntries(allowed.headers), {
+      'access-control-allow-origin': server.console,
+      'access-control-allow-methods': 'GET, HEAD, PUT, POST, DELETE',
+      'access-control-allow-headers': 'authorization, *',
+      vary: 'Origin',
+    })
+    t.notOk(allowed.headers.has('access-control-allow-credentials'))
+    for (const other of [
+      'https://attacker.example',
+      server.endpoint,
+      server.console.replace('http:', 'https:'),
+      'null',
+    ]) {
+      const refused = await preflight(path, other)
+      t.ok(refused.status >= 400 && !refused.headers.has('access-control-allow-origin'), `${path} from ${other}`)
+    }
+  }
+  const headers = { origin: server.console }
+  const found = await send(server, { method: 'GET', target: '/photos', headers })
+  t.match(found.headers, {
+    'access-control-allow-origin': server.console,
+    'access-control-expose-headers': '*',
+    vary: 'Origin',
+  })
+  t.notOk('access-control-allow-credentials' in found.headers)
+  for (const target of ['/photos/absent', '/photos/%ff', `/photos/${'a'.repeat(1100)}`, '/photos?unknown']) {
+    const failed = await send(server, { method: 'GET', target, headers })
+    t.ok(failed.status >= 400)
+    t.equal(
+      failed.headers['access-control-allow-origin'],
+      server.console,
+      `the console reads the error of ${target.slice(0, 20)}`,
+    )
+  }
+  const foreign = await send(server, {
+    method: 'GET',
+    target: '/photos',
+    headers: { origin: 'https://attacker.example' },
+  })
+  t.notOk('access-control-allow-origin' in foreign.headers)
+}
+
+async function way(t: Test, server: Dealgate): Promise<void> {
+  const html = { accept: 'text/html,application/xhtml+xml' }
+  const visit = (headers: Record<string, string>, path = '/') =>
+    fetch(`${server.endpoint}${path}`, { headers, redirect: 'manual' })
+  const sent = await visit(html)
+  t.equal(sent.status, 302)
+  t.equal(sent.headers.get('location'), `${server.console}/`)
+  const forwarded = await visit({ ...html, 'x-forwarded-host': 'attacker.example' })
+  t.equal(forwarded.headers.get('location'), `${server.console}/`)
+  const other = await answerFor(server.endpoint, 'attacker.example:80')
+  t.match(other, { status: 200, location: undefined })
+  t.match(other.body, `at port ${new URL(server.console).port} of this host`)
+  for (const [headers, path] of [
+    [{}, '/'],
+    [{ accept: '*/*' }, '/'],
+    [html, '/?list-type=2'],
+    [html, '/photos'],
+  ] as const)
+    t.equal((await visit(headers, path)).headers.get('location'), null, 'no other request is')
+  t.equal((await send(server, { method: 'GET', target: '/', headers: html })).status, 200)
+  const none = await startDealgate(t)
+  t.equal(none.console, '')
+  t.equal((await fetch(none.endpoint, { headers: html, redirect: 'manual' })).status, 403)
+}
+
+function answerFor(url: string, host: string): Promise<{ status?: number; location?: string; body: string }> {
+  return new Promise((resolve, reject) => {
+    request(url, { headers: { host, accept: 'text/html' } }, (answer) => {
+      let body = ''
+      answer.setEncoding('utf8').on('data', (text) => {
+        body += text
+      })
+      answer.on('end', () =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          body,
+          ...(answer.headers.location && { location: answer.headers.location }),
+        }),
+      )
+    })
+      .on('error', reject)
+      .end()
+  })
+}

