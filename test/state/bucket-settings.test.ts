@@ -51,38 +51,6 @@ t.test('settings of buckets', async (t) => {
   t.same(await createBucketSettings(again, creationTimesOf()).get('b1', 'tagging'), tags('b'), 'kept over a restart')
 })
 
-t.test('a failure is thrown, not remembered, and the next one tries again', async (t) => {
-  const state = await openState({ data: temporaryFolder(t), log })
-  t.teardown(() => state.close())
-  let failing = true
-  const guardedState = {
-    locks: state.locks,
-    records: <T>(name: string) => {
-      const records = state.records<T>(name)
-      const guarded = <A extends unknown[], R>(run: (...given: A) => Promise<R>) => {
-        return async (...given: A) => {
-          if (failing) throw new Error('no disk')
-          return run(...given)
-        }
-      }
-      return {
-        get: guarded((key: string) => records.get(key)),
-        set: guarded((key: string, value: T) => records.set(key, value)),
-        change: guarded((...given: Parameters<typeof records.change>) => records.change(...given)),
-        delete: guarded((key: string) => records.delete(key)),
-        entries: () => records.entries(),
-      }
-    },
-  }
-  const settings = createBucketSettings(guardedState, creationTimesOf())
-  await t.rejects(settings.get('photos', 'tagging'), /no disk/)
-  await t.rejects(settings.set('photos', 'tagging', tags('one')), /no disk/)
-  failing = false
-  t.equal(await settings.get('photos', 'tagging'), undefined)
-  await settings.set('photos', 'tagging', tags('one'))
-  t.same(await settings.get('photos', 'tagging'), tags('one'))
-})
-
 t.test('settings are those of the bucket that they were set for', async (t) => {
   const state = await openState({ data: temporaryFolder(t), log })
   t.teardown(() => state.close())
@@ -117,42 +85,6 @@ t.test('settings are those of the bucket that they were set for', async (t) => {
   t.same(await settings.get('b', 'cors'), [], 'what cannot be told counts as the same')
   await settings.delete('b', 'cors')
   t.same(await all(state.records('bucket-settings').entries()), [], 'nothing is kept for nothing')
-})
-
-t.test('another proxy has heard of a bucket that was made since', async (t) => {
-  const state = await openState({ data: temporaryFolder(t), log })
-  t.teardown(() => state.close())
-  const creationTimes = new Map([['b', '2026-01-03']])
-  await createBucketSettings(state, creationTimesOf(creationTimes)).set('b', 'tagging', tags('new'))
-  const here = createBucketSettings(state, {
-    now: creationTimesOf(creationTimes).now,
-    cached: async () => '2026-01-02',
-  })
-  t.same(await here.get('b', 'tagging'), tags('new'))
-})
-
-t.test('a gateway that has an older bucket of the name is not asked at every request', async (t) => {
-  const state = await openState({ data: temporaryFolder(t), log })
-  t.teardown(() => state.close())
-  const creationTimes = new Map([['b', '2026-01-03']])
-  const told = creationTimesOf(creationTimes)
-  let asks = 0
-  let time = 0
-  const now = (bucket: string) => {
-    asks++
-    return told.now(bucket)
-  }
-  const settings = createBucketSettings(state, { ...told, now }, () => time)
-  await settings.set('b', 'tagging', tags('of the younger one'))
-  creationTimes.set('b', '2026-01-02')
-  asks = 0
-  for (let i = 0; i < 5; i++) t.equal(await settings.get('b', 'tagging'), undefined)
-  t.equal(asks, 1)
-  time += CACHED_MS
-  t.equal(await settings.get('b', 'tagging'), undefined)
-  t.equal(asks, 2, 'asked again with the record')
-  creationTimes.set('b', '2026-01-03')
-  t.same(await settings.get('b', 'tagging'), tags('of the younger one'))
 })
 
 t.test('what is cleared before a bucket is made spares the bucket that was made meanwhile', async (t) => {

@@ -1,14 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { createLogger } from '../../src/common/log.js'
-import { Guard } from '../../src/state/guard.js'
 import { contentMd5 } from '../support/content/content.js'
 import { until } from '../support/waiting.js'
 import { startHanging } from './hanging.js'
 import { postgres, redis } from './servers.js'
 import { startSeveral } from './several-proxies.js'
 
-const log = createLogger({ level: 'silent' })
 /**
  * How long the store may take, ms: times in the tests below are multiples of it, which a busy machine must not exceed
  * by itself.
@@ -85,65 +82,3 @@ for (const kind of [redis, postgres]) {
     between.go()
   })
 }
-
-t.test('Guard', async (t) => {
-  let answers = false
-  let probes = 0
-  const probe = async () => {
-    probes++
-    if (!answers) await new Promise(() => {})
-  }
-  const guard = new Guard({ store: 'a store', timeoutMs: 50, probe, log })
-  t.teardown(() => guard.close())
-  t.equal(await guard.run(async () => 1), 1)
-  await t.rejects(
-    guard.run(async () => {
-      throw new RangeError('refused')
-    }),
-    RangeError,
-  )
-  t.notOk(guard.open, 'a store that refuses is not one that hangs')
-
-  const hung = guard.run(() => new Promise(() => {}))
-  await sleep(30)
-  const later = guard.run(() => new Promise(() => {}))
-  await t.rejects(hung, /did not answer within 50 ms/)
-  await t.rejects(later, /did not answer/, 'those that wait with it are given up with it')
-  t.ok(guard.open)
-  let called = false
-  await t.rejects(
-    guard.run(async () => {
-      called = true
-    }),
-    /did not answer/,
-  )
-  t.notOk(called, 'no call is made while it is open')
-  await until('it is probed', () => probes >= 2)
-  t.ok(guard.open)
-  answers = true
-  await until('it is closed', () => !guard.open)
-  t.equal(await guard.run(async () => 2), 2)
-
-  await t.test('a call that waits behind many others is no sign of a store that hangs', async (t) => {
-    let ended = false
-    const behind = guard.run(() => new Promise((resolve) => setTimeout(resolve, 120, 4)))
-    const others = (async () => {
-      while (!ended) await guard.run(() => sleep(5))
-    })()
-    t.equal(await behind, 4)
-    t.notOk(guard.open)
-    const lost = guard.run(() => new Promise(() => {}))
-    await t.rejects(lost, /did not answer/, 'by itself it is given up later')
-    t.notOk(guard.open)
-    ended = true
-    await others
-  })
-
-  await t.test('an answer that came while the process was busy counts', async (t) => {
-    const busy = guard.run(() => new Promise((resolve) => setTimeout(resolve, 1, 3)))
-    const end = performance.now() + 200
-    while (performance.now() < end);
-    t.equal(await busy, 3)
-    t.notOk(guard.open)
-  })
-})

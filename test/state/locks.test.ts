@@ -16,7 +16,6 @@ import { LEASE_SCHEMA, PostgresLeases } from '../../src/state/postgres/leases.js
 import { RedisLeases } from '../../src/state/redis/leases.js'
 import { SignalBoard, STORE } from '../../src/state/signals.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { heldLock, objectRecord } from './samples.js'
 import { postgres, redis } from './servers.js'
@@ -305,7 +304,6 @@ t.test('leases in redis', { skip: redis.skip }, async (t) => {
   const run = (script: string, keys: string[], args: string[]) => client.eval(script, { keys, arguments: args })
   await leases(t, new RedisLeases(run))
   await fences(t, new RedisLeases(run))
-  await withoutChannels(t, server.url, client)
   await client.flushAll()
   const locks = new LeaseLocks({ store: new RedisLeases(run), log })
   await contract(t, locks)
@@ -328,7 +326,6 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   t.teardown(() => pool.end())
   await comesBack(t, () => pool.query(LEASE_SCHEMA))
   await leases(t, new PostgresLeases(pool))
-  await cleaned(t, pool)
 
   const other = await pool.connect()
   await other.query("SELECT pg_advisory_lock(hashtextextended('dealgate/' || encode('s', 'hex'), 0))")
@@ -360,76 +357,6 @@ t.test('leases in postgres', { skip: postgres.skip }, async (t) => {
   await comesBack(t, () => state.objects.set(objectRecord('b', 'k'), heldLock()))
   await state.close()
 })
-
-/** Rows of proxies that died go, and no others. */
-async function cleaned(t: Test, pool: pg.Pool): Promise<void> {
-  const store = new PostgresLeases(pool)
-  for (const scope of ['dead', 'recent', 'held']) {
-    const lease = (): Lease => ({ scope, kind: 'name', name: 'k', token: randomUUID() })
-    await store.acquire(lease(), 60_000)
-    await store.acquire(lease(), 60_000)
-  }
-  const tables = ['dealgate_lease', 'dealgate_lease_wait']
-  for (const [scope, age] of [
-    ['dead', '2 hours'],
-    ['recent', '10 minutes'],
-  ])
-    for (const table of tables)
-      await pool.query(`UPDATE ${table} SET expires = now() - interval '${age}' WHERE scope = '${scope}'::bytea`)
-  await store.clean()
-  for (const table of tables) {
-    const { rows } = await pool.query(`SELECT convert_from(scope, 'UTF8') AS scope FROM ${table} ORDER BY scope`)
-    t.same(
-      rows.map(({ scope }) => scope),
-      ['held', 'recent'],
-      table,
-    )
-    await pool.query(`DELETE FROM ${table}`)
-  }
-}
-
-/** Keys of one script share a hash slot, which a cluster requires. */
-t.test('leases in a cluster of redis', { skip: redis.skip }, async (t) => {
-  // By default the nodes talk at a port that another program may have got from the system.
-  const nodes = ['--cluster-port', String(await lastingPort())]
-  const server = await redis.start(['--cluster-enabled', 'yes', ...nodes])
-  t.teardown(() => server.stop())
-  const client = createClient({ url: server.url })
-  await client.connect()
-  t.teardown(() => client.close())
-  await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
-  await until('the cluster has begun', async () =>
-    String(await client.sendCommand(['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
-  )
-  const lease = (): Lease => ({ scope: 's', kind: 'name', name: 'k', token: randomUUID() })
-  const [first, second] = [lease(), lease()]
-  const store = new RedisLeases((script, keys, args) => client.eval(script, { keys, arguments: args }))
-  t.type(await store.acquire(first, 60_000), 'number')
-  t.equal(await store.acquire(second, 60_000), undefined)
-  await store.release(first)
-  t.type(await store.acquire(second, 60_000, 10), 'number')
-  await t.rejects(openState({ data: temporaryFolder(t), url: server.url, log }), /Redis Cluster is not supported/)
-})
-
-/**
- * A user of Redis may lack the right to publish
- * (https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/).
- */
-async function withoutChannels(t: Test, url: string, admin: Pick<ReturnType<typeof createClient>, 'sendCommand'>) {
-  await admin.sendCommand(['ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', 'resetchannels'])
-  const client = createClient({ url: url.replace('//', '//limited:secret@') })
-  await client.connect()
-  const store = new RedisLeases((script, keys, args) => client.eval(script, { keys, arguments: args }))
-  const lease = (): Lease => ({ scope: 'acl', kind: 'name', name: 'k', token: randomUUID() })
-  const [first, second, third] = [lease(), lease(), lease()]
-  t.type(await store.acquire(first, 60_000), 'number')
-  t.equal(await store.acquire(second, 60_000), undefined)
-  t.equal(await store.yield(first, 60_000), undefined, 'makes way without a message')
-  t.type(await store.acquire(second, 60_000, 10), 'number')
-  t.equal(await store.acquire(third, 60_000), undefined)
-  await t.resolves(store.release(second), 'releases without a message')
-  await client.close()
-}
 
 /** Connections that were cut are made anew. */
 async function comesBack(t: Test, attempt: () => Promise<unknown>): Promise<void> {
@@ -561,41 +488,4 @@ t.test('a lease that is lost ends the write', async (t) => {
   await new LeaseLocks({ store: gone, log }).withKey('b', 'k', (lock) =>
     t.rejects(lock.raise(10), { code: 'ServiceUnavailable' }, 'no higher number for a lease that is lost'),
   )
-})
-
-t.test('holders in one process pass a lease on', async (t) => {
-  const calls: string[] = []
-  const store: LeaseStore = {
-    async acquire({ kind }) {
-      calls.push(`acquire ${kind}`)
-      await sleep(1)
-      return 1000
-    },
-    renew: async () => 1,
-    yield: async () => 1,
-    async release({ kind }) {
-      calls.push(`release ${kind}`)
-    },
-  }
-  const locks = new LeaseLocks({ store, log })
-  const fences: number[] = []
-  const note = async ({ fence }: { fence: number }) => void fences.push(fence)
-  await Promise.all([1, 2, 3].map(() => locks.withKey('b', 'k', note)))
-  t.same(calls.splice(0), ['acquire name', 'release name'])
-  t.same(fences, [1000, 1001, 1002])
-
-  // The subtree is next in this process, and must not wait for a lease that is not used.
-  const all = [locks.withKey('b', 'k', note), locks.withSubtree('b', '', note), locks.withKey('b', 'k', note)]
-  await Promise.all(all)
-  t.same(
-    calls.filter((call) => call.startsWith('acquire')),
-    ['acquire name', 'acquire prefix', 'acquire name'],
-  )
-  t.equal(calls.filter((call) => call.startsWith('release')).length, 3)
-
-  const gaveUp = locks.withKey('b', 'k', () => sleep(40))
-  await t.rejects(locks.withKey('b', 'k', note, { waitMs: 5 }), { code: 'SlowDown' })
-  await gaveUp
-  await turn()
-  t.equal(calls.at(-1), 'release name', 'the only one that waited has given up')
 })

@@ -13,7 +13,6 @@ import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { haproxy } from './balancers.js'
 import { MixedLoad } from './mixed-load.js'
-import { type Authorizer, ProgramLoad } from './program-load.js'
 import { redis } from './servers.js'
 
 // Clients that work through changes of the configuration, new certificates and restarts notice nothing of them.
@@ -23,29 +22,18 @@ const KEYS = ['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey]
 const CREDENTIALS = { accessKeyId: PAIR.accessKey, secretAccessKey: PAIR.secretKey }
 const BUCKET = 'rolling'
 
-async function loaded(
-  t: Test,
-  s3: S3Client,
-  authorizer: Omit<Authorizer, 'bucket'>,
-  changes: (progress: () => Promise<void>) => Promise<void>,
-): Promise<void> {
+async function loaded(t: Test, s3: S3Client, changes: (progress: () => Promise<void>) => Promise<void>): Promise<void> {
   t.teardown(() => s3.destroy())
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }))
   const load = new MixedLoad(s3, BUCKET)
-  const programs = await ProgramLoad.start(t, { ...authorizer, bucket: BUCKET })
   const progress = async () => {
     const { done } = load
     await until('the clients have done more', () => load.done > done + 10 || load.failures.length > 0)
   }
   await progress()
   await changes(progress)
-  await until('each program has stored, read and removed an object', () => {
-    return programs.failures.length > 0 || [...programs.done.values()].every((rounds) => rounds > 0)
-  })
-  await Promise.all([load.stop(), programs.stop()])
+  await load.stop()
   t.same(load.failures, [], `${load.done} requests, and none has failed`)
-  const rounds = [...programs.done].map(([program, done]) => `${done} by ${program}`)
-  t.same(programs.failures, [], `rounds of programs: ${rounds.join(', ')}; none has failed`)
 }
 
 async function hangup(server: Dealgate): Promise<void> {
@@ -91,7 +79,7 @@ t.test('a new configuration, a new certificate and backups with two workers', { 
     credentials: CREDENTIALS,
     requestHandler: { httpsAgent },
   })
-  await loaded(t, s3, { ...PAIR, endpoint, region, authority: authority.file }, async (progress) => {
+  await loaded(t, s3, async (progress) => {
     const before = await serialOf(server.port)
     use(second)
     writeFileSync(file, '{"logLevel": "debug", "requestRate": "100000"}')
@@ -124,7 +112,7 @@ t.test('restarts of two of three proxies in turn, behind HAProxy', { skip, timeo
   )
   const region = proxies[0].region
   const s3 = new S3Client({ endpoint, region, forcePathStyle: true, credentials: CREDENTIALS })
-  await loaded(t, s3, { ...PAIR, endpoint, region }, async (progress) => {
+  await loaded(t, s3, async (progress) => {
     for (const proxy of proxies.slice(1)) {
       await hangup(proxy)
       t.match(await proxy.stop('SIGTERM'), { code: 0 })

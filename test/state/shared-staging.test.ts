@@ -2,10 +2,7 @@ import t from 'tap'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { startGateway } from '../support/gateway/embedded.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
-import { startDealgate } from '../support/server/dealgate.js'
-import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 import { postgres, redis, type StateServerKind } from './servers.js'
 import { type OneOfSeveral, type Several, startSeveral } from './several-proxies.js'
@@ -166,42 +163,5 @@ for (const { kind, mode, place } of cases) {
         await one.send('DELETE', '/shared/hidden', { query: { uploadId } })
       })
     }
-
-    await t.test('bytes of uploads that another proxy has ended count no more', async (t) => {
-      const small = { maxStagedBytes: 100, maxStagedBytesPerClient: 100 }
-      const four = await several.start('four', { ...options, limits: small })
-      const uploadId = await begin(four, 'a')
-      t.equal((await put(four, 'a', uploadId, 1, 'x'.repeat(90))).status, 200)
-      t.match(await put(four, 'a', uploadId, 2, 'x'.repeat(90)), { code: 'SlowDown' })
-      await one.send('DELETE', '/shared/a', { query: { uploadId } })
-      const next = await begin(four, 'b')
-      t.equal((await put(four, 'b', next, 1, 'x'.repeat(90))).status, 200)
-      await one.send('DELETE', '/shared/b', { query: { uploadId: next } })
-    })
   })
 }
-
-t.test('acknowledged parts survive the death of any proxy', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const gateway = await startGateway(t, 'full')
-  const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
-  const args = [
-    ...['--state', server.url, '--staging', 'gateway', '--lock-lease-seconds', '1'],
-    ...['--access-key', keys.accessKeyId, '--secret-key', keys.secretAccessKey],
-  ]
-  const [one, two] = await Promise.all([startDealgate(t, { gateway, args }), startDealgate(t, { gateway, args })])
-  const client = (at: { endpoint: string }) => ({
-    send: (method: string, path: string, more = {}) => signedRequest(at.endpoint, keys, { method, path, ...more }),
-  })
-  await client(one).send('PUT', '/shared')
-  const uploadId = await begin(client(one), 'k')
-  const part = Buffer.alloc(5 * MiB, 'part')
-  const first = await put(client(one), 'k', uploadId, 1, part)
-  t.equal(first.status, 200)
-  await one.kill9()
-  const last = await put(client(two), 'k', uploadId, 2, 'end')
-  const body = listOf([String(first.headers.etag), String(last.headers.etag)])
-  t.match(await client(two).send('POST', '/shared/k', { query: { uploadId }, body }), { status: 200 })
-  t.match(await client(two).send('HEAD', '/shared/k'), { headers: { 'content-length': String(part.length + 3) } })
-})

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, statSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -237,24 +237,6 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     await uploads.abort(uploadId)
   })
 
-  await t.test('part writers', async (t) => {
-    const { uploadId } = await created()
-    const discarded = await uploads.openPart(uploadId, 1)
-    await discarded.write(randomBytes(1000))
-    await discarded.discard()
-    await discarded.discard()
-    await t.rejects(async () => discarded.write(Buffer.from('x')))
-    await t.rejects(discarded.finish())
-    const finished = await uploads.openPart(uploadId, 1)
-    t.equal(await finished.finish(), await finished.finish(), 'finish twice')
-    await t.rejects(async () => finished.write(Buffer.from('x')))
-    await finished.discard()
-    t.same(filesOf(data, uploadId), [], 'discard after finish removes the bytes')
-    for (const number of [0, -1, 1.5, Number.NaN, 100_000])
-      await t.rejects(uploads.openPart(uploadId, number), RangeError)
-    await uploads.abort(uploadId)
-  })
-
   await t.test('finish remembers the outcome and leaves nothing else', async (t) => {
     const { uploadId } = await created()
     const part = await putPart(state, uploadId, 1, Buffer.from('a'))
@@ -292,20 +274,6 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     }
   })
 
-  await t.test('the same part number many times at once', async (t) => {
-    const { uploadId } = await created()
-    const parts = await Promise.all(
-      Array.from({ length: 8 }, (_, i) => putPart(state, uploadId, 7, Buffer.alloc(i + 1, i))),
-    )
-    const [listed, ...more] = await uploads.listParts(uploadId, 0, 10)
-    t.same(more, [])
-    if (!listed) throw new Error('no part')
-    t.ok(parts.some((part) => part.file === listed.file))
-    t.equal((await readPart(state, uploadId, listed)).length, listed.size)
-    t.same(filesOf(data, uploadId), [listed.file], 'no bytes of the others')
-    await uploads.abort(uploadId)
-  })
-
   await t.test('sweep', async (t) => {
     const old = uploadRecord({ initiated: Date.now() - 8 * 24 * HOUR })
     const { uploadId } = await created()
@@ -336,20 +304,6 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     await uploads.abort(uploadId)
   })
 
-  await t.test('an interrupted end is taken up by sweep', async (t) => {
-    const { uploadId } = await created()
-    await putPart(state, uploadId, 1, Buffer.from('x'))
-    const folder = join(data, 'staging', uploadId)
-    await uploads.abort(uploadId)
-    // The upload's record is gone, its folder is not: as after a crash in abort.
-    await (await import('node:fs/promises')).mkdir(folder)
-    writeFileSync(join(folder, '1-x'), 'x')
-    const past = new Date(Date.now() - 2 * HOUR)
-    utimesSync(folder, past, past)
-    t.equal(await uploads.sweep(0), 0)
-    t.notOk(existsSync(folder))
-  })
-
   await t.test('many parts', async (t) => {
     const { uploadId } = await created()
     // The last ones that S3 allows.
@@ -375,46 +329,6 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     t.equal(seen, 10_000)
     t.equal((await uploads.listParts(uploadId, 0, 20_000)).length, partCount, 'in one call')
     await uploads.abort(uploadId)
-  })
-
-  await t.test('more uploads than one page of the iterator', async (t) => {
-    const records = Array.from({ length: 603 }, () => uploadRecord({ bucket: 'many' }))
-    for (let i = 0; i < records.length; i += 100) {
-      await Promise.all(records.slice(i, i + 100).map((record) => uploads.create(record)))
-    }
-    const listed = await uploads.list('many')
-    t.same(new Set(listed.map((upload) => upload.uploadId)), new Set(records.map((upload) => upload.uploadId)))
-    t.equal(listed.length, records.length)
-    t.equal(await uploads.sweep(Date.now() + HOUR), records.length)
-    t.same(await uploads.list('many'), [])
-  })
-
-  await t.test('spool', async (t) => {
-    const spool = await state.spool()
-    const bytes = randomBytes(1_700_001)
-    for (let i = 0; i < bytes.length; i += 65_000) await spool.write(bytes.subarray(i, i + 65_000))
-    t.equal(spool.size, bytes.length)
-    for (const round of ['once', 'again']) {
-      const chunks: Buffer[] = []
-      await spool.read(async (chunk) => {
-        await sleep(1)
-        chunks.push(chunk)
-      })
-      t.ok(Buffer.concat(chunks).equals(bytes), round)
-      t.ok(chunks.length <= 7, 'in large chunks')
-    }
-    await t.rejects(
-      spool.read(() => {
-        throw new RangeError('enough')
-      }),
-      RangeError,
-      "the sink's own error comes through",
-    )
-    t.equal(readdirSync(join(data, 'spool')).length, 1)
-    await spool.discard()
-    await spool.discard()
-    t.same(readdirSync(join(data, 'spool')), [])
-    await t.rejects(async () => spool.write(Buffer.from('x')))
   })
 
   async function created() {

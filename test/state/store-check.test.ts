@@ -1,9 +1,8 @@
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
 
-import { GatewayWitness, type StoreIdentity } from '../../src/state/guard.js'
+import type { StoreIdentity } from '../../src/state/guard.js'
 import { StoreCheck } from '../../src/state/store-check.js'
-import { until } from '../support/waiting.js'
 
 const log = createLogger({ level: 'silent' })
 
@@ -52,73 +51,4 @@ t.test('a look that began before another adopted the store raises no alarm', asy
   for (const answer of answered) answer()
   await first
   t.equal(epoch.problem, undefined)
-})
-
-t.test(
-  'a gateway that has answered before, and is silent now, delays what raises the mark for seconds only',
-  async (t) => {
-    let stored: StoreIdentity = { epoch: 'one', mark: 1 }
-    let kept: StoreIdentity = stored
-    let asked = 0
-    const place = {
-      get: async () => stored,
-      change: async (_: string, to: (value: StoreIdentity) => StoreIdentity) => {
-        stored = to(stored)
-        return stored
-      },
-    }
-    const check = new StoreCheck({
-      places: [place] as never,
-      folder: {
-        get kept() {
-          return { id: 'folder', ...kept }
-        },
-        setStore: async (identity: StoreIdentity) => {
-          kept = identity
-        },
-      } as never,
-      gateway: {
-        hasAnsweredFor: () => true,
-        contradicts: async () => false,
-        judgesNew: true,
-        tell: () => {
-          asked++
-          return new Promise(() => {})
-        },
-        tellLater: () => {},
-      } as never,
-      log,
-    })
-    let raised = false
-    check.raise().then(() => {
-      raised = true
-    })
-    await until('the mark is raised', () => raised)
-    t.match(
-      [stored, kept],
-      [
-        { epoch: 'one', mark: 2 },
-        { epoch: 'one', mark: 2 },
-      ],
-    )
-    t.equal(asked, 2, 'before and after')
-  },
-)
-
-t.test('the gateway is told the store of a data folder by a name of its own', async (t) => {
-  const told: [string, readonly string[], number][] = []
-  const gateway = {
-    look: async () => undefined,
-    keep: async (...given: [string, readonly string[], number]) => {
-      told.push(given)
-      return { known: true, others: false, mark: 7 }
-    },
-  }
-  const identity = { epoch: 'new', over: ['old'], mark: 3 }
-  t.equal(await new GatewayWitness(gateway, log, false).tell(identity), 7)
-  t.equal(await new GatewayWitness(gateway, log, true).tell(identity), 7)
-  t.same(told, [
-    ['folder:new', ['folder:old'], 3],
-    ['new', ['old'], 3],
-  ])
 })

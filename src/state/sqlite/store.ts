@@ -45,7 +45,7 @@ const PAGE = 500
  * because Keyv writes its namespace into its adapter; all share one `SqliteRows`. Throws errors and never emits them,
  * so that none is missed. Keys arrive with Keyv's prefix `<namespace>:`.
  */
-export class SqliteStore implements SwapStore {
+class SqliteStore implements SwapStore {
   /** Keyv offers its iterator only for adapters with a known dialect. */
   readonly opts = { dialect: 'sqlite', url: 'sqlite:' }
   namespace: string | undefined = undefined
