@@ -128,8 +128,8 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 }
 
 /**
- * Uses a connection of its own: on a kept connection that the gateway has closed meanwhile, it would remain unknown
- * whether a POST was received.
+ * Uses a connection of its own, not the pool of the RPC calls: on a kept connection that the gateway has closed
+ * meanwhile, it would remain unknown whether a POST was received, and a deal that is made is not made twice.
  */
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
   const { address, tls, watch } = to

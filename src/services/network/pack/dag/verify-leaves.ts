@@ -86,6 +86,7 @@ type FilePart = { readonly content: Uint8Array } | { readonly unread: FileLink }
 /**
  * Yields the parts of a file in order. Holds the nodes above the current one.
  * @param read whether to read the block of this link; an unread block is a leaf. The size of the root is unknown: NaN
+ * Not by ipfs-unixfs-exporter, whose memory grows with the file.
  */
 export async function* walkFile(
   root: CID,
