@@ -46,6 +46,18 @@ t.test('served', async (t) => {
   })
 })
 
+t.test('workers, and a console behind a reverse proxy', async (t) => {
+  const url = 'https://console.example.com'
+  const server = await startDealgate(t, { args: ['--workers', '2', '--console-port', '0', '--console-url', url] })
+  t.equal(server.console, url)
+  const from = (origin: string) =>
+    fetch(server.endpoint, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'PUT' } })
+  t.equal((await from(url)).headers.get('access-control-allow-origin'), url)
+  t.equal((await from('https://other.example.com')).headers.get('access-control-allow-origin'), null)
+  const visit = await fetch(server.endpoint, { headers: { accept: 'text/html' }, redirect: 'manual' })
+  t.equal(visit.headers.get('location'), `${url}/`)
+})
+
 async function served(t: Test, server: Dealgate): Promise<void> {
   const page = await fetch(server.console)
   t.equal(page.status, 200)
