@@ -25,7 +25,7 @@ export type { Reply, ReplyHeaders, S3Request } from './api/request.js'
 export type * from './api/settings.js'
 export type { Archive, Records } from './api/state.js'
 export type { Store, StoredObject, StoreEntry } from './api/store.js'
-export type { CredentialsFile, CredentialsFileOptions } from './auth/identities/credentials-file.js'
+export type { CredentialsFile, CredentialsFileOptions } from './auth/credentials-file.js'
 export { codes, type S3Code } from './common/errors/codes.js'
 export {
   type ErrorCode,

@@ -1,7 +1,7 @@
 import type { More, Tag } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
-import { canonicalId } from '../auth/identities/credentials.js'
+import { canonicalId } from '../auth/credentials.js'
 import { plainAddress } from '../common/cidr.js'
 import { copySourcePath } from '../http/addressing.js'
 import type { Conditions } from './question.js'

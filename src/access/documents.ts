@@ -6,7 +6,7 @@ import {
   type CredentialsFile,
   type CredentialsFileOptions,
   openCredentialsFile as openUnchecked,
-} from '../auth/identities/credentials-file.js'
+} from '../auth/credentials-file.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { type Policy, parsePolicy } from './policy.js'
 
@@ -134,7 +134,7 @@ function parse(document: unknown, pluginActions?: readonly string[]): Policy {
   return parsePolicy(JSON.stringify(document), { kind: 'identity', ...(pluginActions && { pluginActions }) })
 }
 
-/** See auth/identities/credentials-file.ts. Also refuses a file with a policy that cannot be read. */
+/** See auth/credentials-file.ts. Also refuses a file with a policy that cannot be read. */
 export function openCredentialsFile(options: CredentialsFileOptions): CredentialsFile {
   return openUnchecked({ policyProblem: identityPolicyProblem, ...options })
 }

@@ -1,7 +1,7 @@
 import type { Access, Owned, RequireOwner } from '../api/access.js'
 import type { Gateway, GatewayObject, ListQuery } from '../api/gateway.js'
 import type { Credentials } from '../api/identity.js'
-import { canonicalId, OWN_ID } from '../auth/identities/credentials.js'
+import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import { type GatewayUse, wrapGateway } from '../gateway/wrap-gateway.js'

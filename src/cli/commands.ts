@@ -72,10 +72,10 @@ function watching(what: string): readonly Flag[] {
 }
 
 const keys = () => import('./keys/key-commands.js')
-const accounts = () => import('./account/account-commands.js')
-const users = () => import('./account/user-commands.js')
-const plugins = () => import('./plugins/plugins.js')
-const wallets = () => import('./wallet/wallet-commands.js')
+const accounts = () => import('./account-commands.js')
+const users = () => import('./user-commands.js')
+const plugins = () => import('./plugins.js')
+const wallets = () => import('./wallet-commands.js')
 
 export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'add, list and remove S3 key pairs with individual rights, and print variables with one',
@@ -124,7 +124,7 @@ export const commands: readonly CommandDeclaration[] = [
     operand: ['[bucket]', 'the deals of this bucket and its objects alone'],
     flags: watching('deal'),
     after: 'With --print json: a line of JSON for each table, with the documents of deals and jobs.',
-    run: async () => (await import('./watch/deals.js')).showDeals,
+    run: async () => (await import('./watch-deals.js')).showDeals,
   },
   {
     name: 'jobs',
@@ -132,7 +132,7 @@ export const commands: readonly CommandDeclaration[] = [
     options: WATCH,
     flags: [...watching('job'), ['--of-plugin <name>', 'the jobs of this plugin alone']],
     after: 'With --print json: a line of JSON for each table, with the documents of the jobs.',
-    run: async () => (await import('./watch/jobs.js')).showJobs,
+    run: async () => (await import('./watch-jobs.js')).showJobs,
   },
   {
     name: 'login',
@@ -313,7 +313,7 @@ export const commands: readonly CommandDeclaration[] = [
         'version range of dealgate in its package.json, or file: and a folder (default: this one)',
       ],
     ],
-    run: async () => (await import('./plugins/plugin-new.js')).newPlugin,
+    run: async () => (await import('./plugin-new.js')).newPlugin,
   },
   {
     name: 'plugin check',

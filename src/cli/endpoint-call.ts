@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { readBounded } from '../common/http/bounded-text.js'
+import { readBounded } from '../common/bounded-text.js'
 import {
   ALGORITHM,
   canonicalRequest,

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher, FormData, request } from 'undici'
+import { readBounded } from './bounded-text.js'
 import { S3Error } from './errors/s3-error.js'
-import { readBounded } from './http/bounded-text.js'
 
 type Fields = Iterable<readonly [name: string, value: string]>
 

@@ -27,7 +27,7 @@ import { getObject, headObject } from './object/read-object.js'
 import { restoreObject } from './object/restore.js'
 import { refusedOperations } from './refused.js'
 import { shareObject } from './share.js'
-import { bucketTagging, deleteObjectTagging, getObjectTagging, putObjectTagging } from './tagging/operations.js'
+import { bucketTagging, deleteObjectTagging, getObjectTagging, putObjectTagging } from './tagging.js'
 
 /** Core S3, as a plugin. */
 export const s3Plugin: Plugin = {

@@ -4,8 +4,8 @@ import type { Backend, BackendOptions, StateOptions } from './backend.js'
 import { StateError } from './errors.js'
 import { type FolderIdentity, makeFolder, readFolderRecord } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
-import { lockFolder } from './sqlite/lock.js'
-import { openSqliteBackend } from './sqlite/store.js'
+import { lockFolder } from './sqlite-lock.js'
+import { openSqliteBackend } from './sqlite-store.js'
 import { acceptStore, problemOf } from './store-check.js'
 
 const TIMEOUT_MS = 3000

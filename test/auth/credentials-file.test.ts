@@ -8,7 +8,7 @@ import {
   formatCredentials,
   openCredentialsFile,
   parseCredentials,
-} from '../../src/auth/identities/credentials-file.js'
+} from '../../src/auth/credentials-file.js'
 
 const one: Identity = { accessKeyId: 'one', secretAccessKey: 'secret-of-one' }
 const two: Identity = {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { RequestHead } from '../../src/api/request.js'
 import { type AuthenticatorOptions, createAuthenticator } from '../../src/auth/authenticate.js'
-import { staticCredentials } from '../../src/auth/identities/credentials.js'
+import { staticCredentials } from '../../src/auth/credentials.js'
 import { isCoveredParameter } from '../../src/auth/signatures/version-2.js'
 import { subResourcesOf } from '../../src/plugins/refuse-keys.js'
 import { s3Plugin } from '../../src/s3/index.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { CONDITION_KEYS } from '../../src/access/language/condition-keys.js'
-import { canonicalId } from '../../src/auth/identities/credentials.js'
+import { canonicalId } from '../../src/auth/credentials.js'
 import { startWorld, type Who } from '../access/authorizer/world.js'
 import type { Wanted } from '../support/sign/signed-request.js'
 

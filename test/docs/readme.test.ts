@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import type { AnyOperation } from '../../src/api/operation.js'
+import { builtInPlugins } from '../../src/cli/built-in-plugins.js'
 import { defaultText } from '../../src/cli/command.js'
 import { allCommands, sentence, treeOf } from '../../src/cli/completion/command-tree.js'
 import {
@@ -12,7 +13,6 @@ import {
   variableOf,
 } from '../../src/cli/config/config.js'
 import { manualPages } from '../../src/cli/man.js'
-import { builtInPlugins } from '../../src/cli/plugins/built-in-plugins.js'
 import { createProgram } from '../../src/cli/program.js'
 import { codes } from '../../src/common/errors/codes.js'
 import { type DocumentFields, documents } from '../../src/common/service-documents.js'

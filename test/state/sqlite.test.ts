@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { openDatabase, SqliteRows } from '../../src/state/sqlite/rows.js'
+import { openDatabase, SqliteRows } from '../../src/state/sqlite-rows.js'
 import { temporaryFolder } from '../support/content/folders.js'
 
 function setUp(t: Test): { database: DatabaseSyncInstance; rows: SqliteRows } {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import type { Rate } from '../../common/http/client-rate.js'
+import type { Rate } from '../../common/client-rate.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import type { PluginUse } from '../../plugins/load-plugins.js'
 import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'

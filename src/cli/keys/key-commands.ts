@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { Identity, Right } from '../../api/identity.js'
-import { identitySchema, placeOf } from '../../auth/identities/identity-schema.js'
+import { identitySchema, placeOf } from '../../auth/identity-schema.js'
 import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
 import type { Changed } from '../running.js'

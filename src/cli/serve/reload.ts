@@ -6,7 +6,7 @@ import {
   type CredentialsFile,
   type CredentialsFileOptions,
   openCredentialsFile,
-} from '../../auth/identities/credentials-file.js'
+} from '../../auth/credentials-file.js'
 import { makeFolders } from '../../common/files/private-file.js'
 import { type Logger, setLogLevel } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'

@@ -28,7 +28,7 @@ interface RestOptions {
  * medians of 7 rounds, Node 20.20). Both send a path unchanged (`..` and `//` may be part of a key).
  *
  * Nothing else reaches the gateway but `rpc-sender.ts` (JSON-RPC), `rest-call.ts` (its deal endpoints and key pairs, a
- * connection for each) and, for paths that are passed through as they are, `server/passthrough/forward.ts`.
+ * connection for each) and, for paths that are passed through as they are, `server/passthrough-forward.ts`.
  */
 export class RestClient {
   readonly timeoutMs: number

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
-import { readAtMost } from '../../common/http/bounded-text.js'
+import { readAtMost } from '../../common/bounded-text.js'
 import type { BrandNames } from '../brand.js'
 import {
   isLostConnection,

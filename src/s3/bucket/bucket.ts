@@ -8,7 +8,7 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { endUploads } from '../../state/uploads/upload-sweep.js'
 import { isPrivate } from '../access/acl-operations.js'
 import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-syntax.js'
-import { BUCKET_TAGS, readTags } from '../tagging/tags.js'
+import { BUCKET_TAGS, readTags } from '../tags.js'
 import { requireBucket, requireBucketName } from './owner.js'
 
 const OWNERSHIP = 'x-amz-object-ownership'

@@ -1,6 +1,6 @@
 import type { Context } from '../../api/context.js'
 import type { UploadRecord } from '../../api/state.js'
-import { canonicalId, idOf, OWN_ID } from '../../auth/identities/credentials.js'
+import { canonicalId, idOf, OWN_ID } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { element } from '../../common/xml.js'
 

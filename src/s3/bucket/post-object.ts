@@ -23,7 +23,7 @@ import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes 
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
-import { OBJECT_TAGS, readTagging } from '../tagging/tags.js'
+import { OBJECT_TAGS, readTagging } from '../tags.js'
 import { requireBucket } from './owner.js'
 
 /** As of a signature of version 4. */

@@ -13,7 +13,7 @@ import {
   wholeNumberText,
   type XmlNode,
 } from '../../common/xml.js'
-import { checkTags, OBJECT_TAGS } from '../tagging/tags.js'
+import { checkTags, OBJECT_TAGS } from '../tags.js'
 
 declare module '../../api/settings.js' {
   interface SettingTypes {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../../api/context.js'
-import { OWN_ID } from '../../auth/identities/credentials.js'
+import { OWN_ID } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { empty, xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'

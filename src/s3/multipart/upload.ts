@@ -1,7 +1,7 @@
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
 import type { PartRecord, UploadRecord } from '../../api/state.js'
-import { canonicalId } from '../../auth/identities/credentials.js'
+import { canonicalId } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { requiredNumber } from '../../common/query.js'
 import { allows } from '../../gateway/account/policies.js'

@@ -11,7 +11,7 @@ import { late } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
-import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tagging/tags.js'
+import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tags.js'
 import {
   causeOf,
   checksumAlgorithmHeader,

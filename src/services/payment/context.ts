@@ -1,4 +1,4 @@
-import type { ClientRate } from '../../common/http/client-rate.js'
+import type { ClientRate } from '../../common/client-rate.js'
 import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'

@@ -1,4 +1,4 @@
-import type { ClientRateBounds } from '../../common/http/client-rate.js'
+import type { ClientRateBounds } from '../../common/client-rate.js'
 import { MINUTE_MS } from '../../common/time.js'
 import type { Pace } from '../http/body.js'
 

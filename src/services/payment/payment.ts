@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import { ClientRate } from '../../common/http/client-rate.js'
+import { ClientRate } from '../../common/client-rate.js'
 import { type Database, openRandomSetting, overDatabase, type Writer } from '../database.js'
 import { close, listen, localUrlOf, portOf, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'

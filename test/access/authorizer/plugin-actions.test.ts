@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { Identity } from '../../../src/api/identity.js'
 import type { Plugin, PluginHost } from '../../../src/api/plugin.js'
-import { canonicalId } from '../../../src/auth/identities/credentials.js'
+import { canonicalId } from '../../../src/auth/credentials.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { foreigner, startWorld } from './world.js'

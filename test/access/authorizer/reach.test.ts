@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { canonicalId } from '../../../src/auth/identities/credentials.js'
+import { canonicalId } from '../../../src/auth/credentials.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
 import { startWorld } from './world.js'
 

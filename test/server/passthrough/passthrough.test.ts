@@ -10,7 +10,7 @@ import { addressing } from '../../../src/http/addressing.js'
 import { Bodies } from '../../../src/http/body/body.js'
 import type { AccessEntry } from '../../../src/server/access-log.js'
 import type { AuditLog } from '../../../src/server/audit.js'
-import { createPassthrough, type PassthroughOptions } from '../../../src/server/passthrough/passthrough.js'
+import { createPassthrough, type PassthroughOptions } from '../../../src/server/passthrough.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
 import { listen } from '../../support/server/listen.js'
 

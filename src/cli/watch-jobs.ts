@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Config } from '../config/config.js'
-import type { Endpoint } from '../endpoint-call.js'
-import { partText } from '../progress.js'
+import type { Config } from './config/config.js'
+import type { Endpoint } from './endpoint-call.js'
+import { partText } from './progress.js'
 import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watch.js'
 
 const count = z.number().catch(0)

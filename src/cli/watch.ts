@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { printable } from '../../common/log.js'
-import { EXIT_FAILURE, Failure } from '../command.js'
-import { type Config, ConfigError } from '../config/config.js'
-import { callEndpoint, type Endpoint } from '../endpoint-call.js'
-import { endpointOf, signerOf } from '../running.js'
+import { printable } from '../common/log.js'
+import { EXIT_FAILURE, Failure } from './command.js'
+import { type Config, ConfigError } from './config/config.js'
+import { callEndpoint, type Endpoint } from './endpoint-call.js'
+import { endpointOf, signerOf } from './running.js'
 
 export interface WatchFlags {
   readonly watch?: boolean

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { clientOf } from '../quota.js'
-import { MINUTE_MS } from '../time.js'
+import { clientOf } from './quota.js'
+import { MINUTE_MS } from './time.js'
 
 export interface ConnectionBounds {
   /** Maximum of open connections. */

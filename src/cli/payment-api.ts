@@ -1,7 +1,7 @@
-import { type ServiceAnswer, ServiceClient } from '../../common/service-client.js'
-import { signText } from '../../services/payment/addresses.js'
-import { paymentOrderText } from '../../services/payment/billing.js'
-import { describeError, Failure } from '../command.js'
+import { type ServiceAnswer, ServiceClient } from '../common/service-client.js'
+import { signText } from '../services/payment/addresses.js'
+import { paymentOrderText } from '../services/payment/billing.js'
+import { describeError, Failure } from './command.js'
 import type { WalletKey } from './keystore.js'
 
 const CONFLICT = 409

@@ -1,9 +1,9 @@
-import type { Tag } from '../../api/access.js'
-import { refuseVersion, requireDocument } from '../../http/read-request.js'
-import { empty, noContent, xml } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/define-plugin.js'
-import { bucketSetting } from '../bucket/bucket-setting.js'
-import { causeOf } from '../object/attributes.js'
+import type { Tag } from '../api/access.js'
+import { refuseVersion, requireDocument } from '../http/read-request.js'
+import { empty, noContent, xml } from '../http/reply.js'
+import { defineOperation } from '../plugins/define-plugin.js'
+import { bucketSetting } from './bucket/bucket-setting.js'
+import { causeOf } from './object/attributes.js'
 import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
 
 /** An object without tags has an empty set; only buckets answer NoSuchTagSet. */
@@ -76,7 +76,7 @@ export const bucketTagging = bucketSetting({
   remove: { run: (bucket, { settings }) => settings.delete(bucket, 'tagging') },
 })
 
-declare module '../../api/settings.js' {
+declare module '../api/settings.js' {
   interface SettingTypes {
     tagging: readonly Tag[]
   }

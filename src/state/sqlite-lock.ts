@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockFile } from '../../common/files/lock-file.js'
-import { cannotUse, StateError } from '../errors.js'
-import { makeFile } from '../folder-record.js'
+import { lockFile } from '../common/files/lock-file.js'
+import { cannotUse, StateError } from './errors.js'
+import { makeFile } from './folder-record.js'
 
 interface FolderLock {
   release(): void

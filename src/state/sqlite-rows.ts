@@ -1,8 +1,8 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
-import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
-import { cannotUse } from '../errors.js'
-import { makeFile } from '../folder-record.js'
-import { fenceIn } from '../records/table.js'
+import { DiskReserve, isDiskFull, withReserve } from '../common/disk-reserve.js'
+import { cannotUse } from './errors.js'
+import { makeFile } from './folder-record.js'
+import { fenceIn } from './records/table.js'
 
 /** Most writes in one transaction. Bounds the time that a commit blocks the event loop. */
 const MAX_BATCH = 1000

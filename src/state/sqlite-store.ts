@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import type { KeyvStoreAdapter } from 'keyv'
-import { DiskReserve } from '../../common/disk-reserve.js'
-import type { Logger } from '../../common/log.js'
-import type { Backend, BackendOptions } from '../backend.js'
-import { LeaseLocks } from '../locks/lease-locks.js'
-import { LocalLocks } from '../locks/locks.js'
-import { type SwapStore, Table } from '../records/table.js'
-import { noSignals } from '../signals.js'
-import { openDatabase, SqliteRows } from './rows.js'
+import { DiskReserve } from '../common/disk-reserve.js'
+import type { Logger } from '../common/log.js'
+import type { Backend, BackendOptions } from './backend.js'
+import { LeaseLocks } from './locks/lease-locks.js'
+import { LocalLocks } from './locks/locks.js'
+import { type SwapStore, Table } from './records/table.js'
+import { noSignals } from './signals.js'
+import { openDatabase, SqliteRows } from './sqlite-rows.js'
 
 /**
  * Records in `<folder>/records.sqlite`. The caller holds the lock of the folder, so local locks suffice; a

@@ -1,12 +1,12 @@
 import { type ClientRequest, Agent as HttpAgent, IncomingMessage, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { RequestHandler } from 'http-proxy-middleware'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { GatewayTls } from '../../gateway/gateway-call.js'
-import { type Addressing, bucketOfHost, hostsOf } from '../../http/addressing.js'
-import type { Patience } from '../../http/body/body-source.js'
-import { type BeforeBody, openIncoming } from '../../http/body/open-body.js'
-import { headerBrands } from '../../http/headers.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { GatewayTls } from '../gateway/gateway-call.js'
+import { type Addressing, bucketOfHost, hostsOf } from '../http/addressing.js'
+import type { Patience } from '../http/body/body-source.js'
+import { type BeforeBody, openIncoming } from '../http/body/open-body.js'
+import { headerBrands } from '../http/headers.js'
 
 interface ForwardOptions {
   /** Address of the gateway, with an optional base path. */

@@ -1,17 +1,17 @@
-import type { Identity } from '../../api/identity.js'
-import { canonicalId, OWN_ID } from '../../auth/identities/credentials.js'
+import type { Identity } from '../api/identity.js'
+import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import {
   type AccountBook,
   hasAccounts,
   type ListedAccount,
   openAccountBook,
-} from '../../services/gateway/accounts/account-book.js'
-import { Failure } from '../command.js'
-import { type Config, ConfigError } from '../config/config.js'
-import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
-import { columns, SecretReader } from '../keys/key-commands.js'
-import type { Changed } from '../running.js'
-import { servicesFolder } from '../serve/gateway.js'
+} from '../services/gateway/accounts/account-book.js'
+import { Failure } from './command.js'
+import { type Config, ConfigError } from './config/config.js'
+import { changeCredentials, credentialsPath, readCredentials } from './keys/credentials-file.js'
+import { columns, SecretReader } from './keys/key-commands.js'
+import type { Changed } from './running.js'
+import { servicesFolder } from './serve/gateway.js'
 import { type AccountFlags, addUser } from './user-commands.js'
 
 interface QuotaFlags {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, relative, resolve, sep } from 'node:path'
-import { packageFolder, version } from '../../common/files/package-folder.js'
-import { nameProblem } from '../../plugins/check-plugins.js'
-import { Failure } from '../command.js'
-import { type Config, ConfigError } from '../config/config.js'
+import { packageFolder, version } from '../common/files/package-folder.js'
+import { nameProblem } from '../plugins/check-plugins.js'
+import { Failure } from './command.js'
+import { type Config, ConfigError } from './config/config.js'
 
 export interface NewFlags {
   /** An npm version specifier: a range of versions, or `file:` and a folder. */
@@ -74,7 +74,7 @@ function packageJson(name: string, dealgate: string): string {
     description: `The plugin ${name} of dealgate.`,
     keywords: ['dealgate-plugin'],
     type: 'module',
-    exports: './index.js',
+    exports: './plugins/index.js',
     files: ['index.js'],
     scripts: { test: 'node --test', start: 'dealgate serve --plugin .' },
     dependencies: { dealgate },
@@ -112,7 +112,7 @@ export default definePlugin({
 function testJs(name: string): string {
   return `import test from 'node:test'
 import { testPlugin } from 'dealgate/testing'
-import plugin from './index.js'
+import plugin from './plugins/index.js'
 
 test('${name} keeps the contract of plugins', (t) => testPlugin(t, plugin))
 `

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Credentials, Identity } from '../../api/identity.js'
+import type { Credentials, Identity } from '../api/identity.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from './identity-schema.js'
 
 /**

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { clientInNetwork, Quota, type QuotaBounds } from '../quota.js'
+import { clientInNetwork, Quota, type QuotaBounds } from './quota.js'
 
 export interface ClientRateBounds {
   /** Runs that a network may begin at once, and then per second. */

@@ -1,11 +1,11 @@
 import pMap from 'p-map'
 import { z } from 'zod'
-import { uriEncode } from '../../common/sigv4.js'
-import { Failure } from '../command.js'
-import type { Config } from '../config/config.js'
-import { callEndpoint, type Endpoint } from '../endpoint-call.js'
-import { jobsOf, outcomeOf, progressOf, type ShownJob } from './jobs.js'
+import { uriEncode } from '../common/sigv4.js'
+import { Failure } from './command.js'
+import type { Config } from './config/config.js'
+import { callEndpoint, type Endpoint } from './endpoint-call.js'
 import { pagesOf, type Row, secondsOf, showTable, type WatchFlags } from './watch.js'
+import { jobsOf, outcomeOf, progressOf, type ShownJob } from './watch-jobs.js'
 
 const Deal = z.object({
   Bucket: z.string(),

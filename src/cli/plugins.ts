@@ -1,12 +1,12 @@
-import type { AnyOperation } from '../../api/operation.js'
-import type { Plugin } from '../../api/plugin.js'
-import { type OptionFacts, optionFacts } from '../../plugins/describe/option-facts.js'
-import { type Loadable, loadPlugins } from '../../plugins/load-plugins.js'
-import { routeText } from '../../plugins/table.js'
-import { corePlugins } from '../../server/core-plugins.js'
-import { EXIT_FAILURE } from '../command.js'
-import { type Config, ConfigError } from '../config/config.js'
+import type { AnyOperation } from '../api/operation.js'
+import type { Plugin } from '../api/plugin.js'
+import { type OptionFacts, optionFacts } from '../plugins/describe/option-facts.js'
+import { type Loadable, loadPlugins } from '../plugins/load-plugins.js'
+import { routeText } from '../plugins/table.js'
+import { corePlugins } from '../server/core-plugins.js'
 import { builtInPlugins, obtainPlugins } from './built-in-plugins.js'
+import { EXIT_FAILURE } from './command.js'
+import { type Config, ConfigError } from './config/config.js'
 
 export interface CheckFlags {
   /** JSON */
@@ -23,7 +23,7 @@ export async function checkPluginAt(config: Config, use: string, flags: CheckFla
   const from = configured?.from ?? process.cwd()
   const [loaded] = await loadPlugins([{ use, options, from }], builtInPlugins)
   if (!loaded) throw new TypeError('one plugin was asked for, and none came')
-  const { checkPlugin } = await import('../../../test/suites/plugin-suite.js')
+  const { checkPlugin } = await import('../../test/suites/plugin-suite.js')
   let passed = 0
   let failed = 0
   for await (const { name, ok, detail } of checkPlugin(loaded, options)) {

@@ -1,10 +1,10 @@
-import { newPassword } from '../../services/platform/password.js'
-import { hasUsers, openUserBook, type UserBook } from '../../services/platform/user-book.js'
-import { Failure } from '../command.js'
-import { type Config, ConfigError } from '../config/config.js'
-import { columns, SecretReader } from '../keys/key-commands.js'
-import type { Changed } from '../running.js'
-import { servicesFolder } from '../serve/gateway.js'
+import { newPassword } from '../services/platform/password.js'
+import { hasUsers, openUserBook, type UserBook } from '../services/platform/user-book.js'
+import { Failure } from './command.js'
+import { type Config, ConfigError } from './config/config.js'
+import { columns, SecretReader } from './keys/key-commands.js'
+import type { Changed } from './running.js'
+import { servicesFolder } from './serve/gateway.js'
 
 export interface AccountFlags {
   readonly password?: string

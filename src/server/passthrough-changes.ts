@@ -1,5 +1,5 @@
-import type { Gateway } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import type { Gateway } from '../api/gateway.js'
+import { S3Error } from '../common/errors/s3-error.js'
 
 /** Calls that only read. Unknown calls may write. */
 const READS = new Set([

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Identity, Right } from '../../api/identity.js'
+import type { Identity, Right } from '../api/identity.js'
 
 /** Printable ASCII without commas, which separate the components of the Authorization header. */
 const ACCESS_KEY_ID = /^[!-+\--~]{3,128}$/
