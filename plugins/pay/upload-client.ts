@@ -35,7 +35,8 @@ export class Interrupted extends Error {
 class AnsweredEarly extends Error {}
 
 /**
- * Posts a file as a multipart form, as it arrives, in flat memory.
+ * Posts a file as a multipart form, as it arrives, in flat memory. It uses node:http and not the one client, because it
+ * waits between the last byte of the file and the end of the form.
  * @throws S3Error UpstreamUnavailable if the service cannot be reached, Interrupted, AnswerLost once the end was sent,
  * and what `content` and `beforeEnd` throw
  */

@@ -91,6 +91,9 @@ async function served(t: Test, server: Dealgate): Promise<void> {
     const etag = answer.headers.get('etag') ?? ''
     const again = await fetch(`${server.console}/${file}`, { headers: { 'if-none-match': etag } })
     t.equal(again.status, 304)
+    t.equal(answer.headers.get('content-encoding'), 'gzip', 'as browsers ask for it')
+    const plain = await fetch(`${server.console}/${file}`, { headers: { 'accept-encoding': 'identity' } })
+    t.same([plain.headers.get('content-encoding'), await plain.text()], [null, await answer.text()])
   }
   const config = (await (await fetch(`${server.console}/config.json`)).json()) as Record<string, unknown>
   t.match(config, { endpoint: null, scheme: 'http:', port: new URL(server.endpoint).port, region: 'us-east-1' })

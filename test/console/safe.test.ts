@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { startBrowser, Tab } from '../support/programs/browser.js'
 import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
 import { send, targetOf } from '../support/sign/send.js'
+import { startBrowser, Tab } from './browser.js'
 
 type Browser = NonNullable<Awaited<ReturnType<typeof startBrowser>>>
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { startBrowser, Tab } from '../support/programs/browser.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
+import { startBrowser, Tab } from './browser.js'
 
 t.test('buckets and objects', async (t) => {
   const browser = await startBrowser(t)

@@ -4,11 +4,11 @@ import type { ElementHandle, HTTPRequest } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import { bytes, MiB, sha256 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { startBrowser, Tab } from '../support/programs/browser.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { lastingPort } from '../support/server/ports.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
+import { startBrowser, Tab } from './browser.js'
 
 const FILES = 300
 const LARGE = 40 * MiB

@@ -1,6 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { packageFolder, version } from '../../common/files/package-folder.js'
 import type { Logger } from '../../common/log.js'
 import { type Serving, serve } from '../serve.js'
@@ -25,6 +27,8 @@ export interface ConsoleOptions {
   readonly target: () => ConsoleTarget | undefined
   readonly log: Logger
 }
+
+const compress = promisify(gzip)
 
 /** Its pages are few and small. */
 const MAX_CONNECTIONS = 256
@@ -75,13 +79,16 @@ async function answer(
   const name = path === '/' ? '/index.html' : path
   const file = FILE.test(name) ? await found(join(folder, name)) : undefined
   if (file === undefined) return refuse(outgoing, 404, headers)
-  const etag = `"${file.size.toString(16)}-${file.mtimeMs.toString(16)}"`
-  const all = { ...headers, etag, 'content-type': TYPES[extname(name)] }
+  const encoding = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? '')) ? 'gzip' : undefined
+  const etag = `"${file.size.toString(16)}-${file.mtimeMs.toString(16)}${encoding ? '-gzip' : ''}"`
+  const all = { ...headers, etag, vary: 'Accept-Encoding', 'content-type': TYPES[extname(name)] }
   if (incoming.headers['if-none-match'] === etag) {
     outgoing.writeHead(304, all).end()
     return
   }
-  sendText(outgoing, await readFile(join(folder, name)), all, incoming.method)
+  const bytes = await readFile(join(folder, name))
+  if (encoding === undefined) return sendText(outgoing, bytes, all, incoming.method)
+  sendText(outgoing, await compress(bytes), { ...all, 'content-encoding': encoding }, incoming.method)
 }
 
 async function found(path: string): Promise<{ size: number; mtimeMs: number } | undefined> {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type ConsoleMessage, type ElementHandle, launch, type Page } from 'puppeteer-core'
 import type { Test } from 'tap'
-import type { Dealgate } from '../server/dealgate.js'
-import { findClient } from './run.js'
+import { findClient } from '../support/programs/run.js'
+import type { Dealgate } from '../support/server/dealgate.js'
 
 /** Longest wait for anything in a page, ms: the machine may be busy. */
 const PATIENCE_MS = 90_000
