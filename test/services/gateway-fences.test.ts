@@ -302,4 +302,12 @@ t.test('what is kept of removed keys is bounded, and forgets nothing that matter
     () => fences.admit({ fence: base + 6, writeId: 'old' }, fences.ofRemoved(bucket, Buffer.from('k7')), undefined),
     { message: /later write/ },
   )
+  new Buckets(db).add('c', bucket.created, 2)
+  const other = new Buckets(db).find('c') as NonNullable<ReturnType<Buckets['find']>>
+  for (let i = 1; i <= 3000; i++) fences.remember(other, Buffer.from(`k${i}`), { fence: 2 * base + i, writeId: 'w' })
+  t.ok(
+    fences.ofRemoved(bucket, Buffer.from('new')).fence < base + 3000,
+    'removals of one account do not refuse the writes of another',
+  )
+  t.same(fences.ofRemoved(bucket, Buffer.from('k3000')), { fence: base + 3000, writeId: 'w' })
 })

@@ -169,6 +169,24 @@ t.test('free uploads without a deal end, and uploads of NFTs and of variant b ar
   t.equal(rows.json.data.free_usage, undefined)
 })
 
+t.test('empty uploads are free up to a number of them', async (t) => {
+  const limits = { freeBytesPerMonth: 1000, freeUploadsPerMonth: 2 }
+  const scene = await startPaymentScene(t, { limits })
+  const payer = await payerOf(scene)
+  const states: string[] = []
+  for (let n = 0; n < 3; n++) states.push((await payer.upload(`${n}`, '')).json.data.status)
+  t.same(states, ['Free', 'Free', 'Pending'])
+  t.match(await payer.get('/storage/tasks/deals'), { free_usage: 0, free_quota_per_month: 1000 })
+})
+
+t.test('uploads at the same time share what is free', async (t) => {
+  const scene = await startPaymentScene(t, { limits: { freeBytesPerMonth: 1000, uploadsPerWallet: 16 } })
+  const payer = await payerOf(scene)
+  const all = await Promise.all(Array.from({ length: 8 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(300))))
+  const states = all.map(({ json }) => json.data.status)
+  t.equal(states.filter((status) => status === 'Free').length, 3)
+})
+
 const VECTOR = {
   key: Buffer.alloc(32, 0x11),
   address: '0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A',

@@ -139,6 +139,25 @@ const wrong = async () => undefined
 
 const right = async () => 'user'
 
+t.test('attempts count by address and by e-mail', async (t) => {
+  let now = 0
+  const attempts = new SignInAttempts(silentLog, () => now)
+  for (let n = 0; n < 20; n++) t.equal(await attempts.attempt(far(`a${n}`), 'one', wrong), undefined)
+  await t.rejects(attempts.attempt(far('b'), 'ONE', right), { message: /^Too many/ }, 'one e-mail from many addresses')
+  t.equal(await attempts.attempt(far('b'), 'two', right), 'user')
+  t.equal(await attempts.attempt({ network: 'b', local: true }, 'one', right), 'user', 'but not on this machine')
+  for (let n = 0; n < 50; n++) t.equal(await attempts.attempt(far('c'), `${n}`, wrong), undefined)
+  await t.rejects(attempts.attempt(far('c'), 'two', right), { message: /^Too many/ }, 'many e-mails from one address')
+  now += 1000
+  t.equal(await attempts.attempt(far('c'), 'two', right), 'user', 'after the wait')
+  t.equal(await attempts.attempt(far('c'), 'three', wrong), undefined)
+  await t.rejects(
+    attempts.attempt(far('c'), 'two', right),
+    { message: /^Too many/ },
+    'a success does not clear the address',
+  )
+})
+
 t.test('guessers elsewhere do not lock out an address that has signed in', async (t) => {
   const attempts = new SignInAttempts(silentLog, () => 0)
   t.equal(await attempts.attempt(far('home'), 'one', right), 'user')
@@ -151,6 +170,32 @@ t.test('guessers elsewhere do not lock out an address that has signed in', async
     { message: /^Too many sign-ins with/ },
     'it may not guess either',
   )
+})
+
+t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  let open = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const all = Array.from({ length: 110 }, (_, n) =>
+    attempts.attempt(far(`a${n}`), `${n}`, async () => gate.then(() => 'user')),
+  )
+  const refused = all.map((one) => one.catch((error) => error))
+  open()
+  const results = await Promise.all(refused)
+  const errors = results.filter((result) => result !== 'user')
+  t.ok(errors.length > 0 && errors.length < 10, `${errors.length} are refused`)
+  for (const error of errors) t.match(error, { status: 503, message: /^Too many sign-ins at the same time/ })
+})
+
+t.test('many attempts at the same time do not escape the count', async (t) => {
+  const attempts = new SignInAttempts(silentLog, () => 0)
+  let checks = 0
+  const check = async () => void checks++
+  const all = await Promise.allSettled(Array.from({ length: 100 }, () => attempts.attempt(far('a'), 'one', check)))
+  t.equal(checks, 5)
+  t.equal(all.filter(({ status }) => status === 'rejected').length, 95)
 })
 
 t.test('a forged token is none', async (t) => {
