@@ -1,7 +1,13 @@
 import t, { type Test } from 'tap'
+import type { KeyPair } from '../../src/services/gateway/accounts/key-pair.js'
 import { legacy, parseQuirks, type QuirkName, quirkNames } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { send } from '../support/sign/send.js'
 import { Client, MOZILLA, start, startGateway } from './gateway-client.js'
+import { twoAccounts } from './two-accounts.js'
+
+const FORBIDDEN = 'Do not have enough permissions to access this resource'
 
 async function quirky(t: Test, ...quirks: QuirkName[]): Promise<Client> {
   const client = await startGateway(t, { quirks })
@@ -476,4 +482,92 @@ t.test('moving-creation-date', async (t) => {
   await client.call('RemoveObject', { bucketName: 'bucket', objects: ['d/b'] })
   t.ok(await moves(), 'the folder gone')
   t.notOk((await features(client))?.includes('fixed-creation-date'))
+})
+
+t.test('taken-names', async (t) => {
+  for (const [quirks, code, text] of [
+    [[], 'BucketAlreadyExists', /^The requested bucket name is not available/],
+    [['taken-names'], 'BucketAlreadyOwnedByYou', /you already own it/],
+  ] as const) {
+    const { owner, other, keys } = await twoAccounts(t, { quirks })
+    await owner.call('MakeBucket', { bucketName: 'mine' })
+    await owner.put('mine', 'key', 'x')
+    t.match(await other.failure('MakeBucket', { bucketName: 'mine' }), { message: text, data: { code } })
+    t.match(await owner.failure('MakeBucket', { bucketName: 'mine' }), { data: { code: 'BucketAlreadyOwnedByYou' } })
+    t.same((await other.call('ListBuckets')).buckets, [], 'it is not named among its own')
+    t.match(await other.failure('DeleteBucket', { bucketName: 'mine' }), { data: { code: 'AccessDenied' } })
+    t.match(await other.get('mine', 'key'), { status: 403, text: FORBIDDEN }, 'nothing else changes')
+    t.same(await features(other), await features(await startGateway(t, { quirks: [] })))
+
+    for (const region of ['us-east-1', 'eu-west-1']) {
+      const created = await createAs(t, owner.url, { keys, region })
+      t.match(await created('mine'), { status: 409, code: 'BucketAlreadyExists' }, `${region}: the proxy knows better`)
+      t.equal((await created(`own-${region}`)).status, 200)
+      const again = { 'us-east-1': { status: 200 }, 'eu-west-1': { status: 409, code: 'BucketAlreadyOwnedByYou' } }
+      t.match(await created(`own-${region}`), again[region as keyof typeof again], `${region}: a bucket of its own`)
+    }
+  }
+})
+
+/** CreateBucket by a proxy that acts as this account. */
+async function createAs(t: Test, url: string, { keys, region }: { keys: KeyPair; region: string }) {
+  const identity = { accessKeyId: 's3-key', secretAccessKey: 's3-secret' }
+  const gateway = { url, account: keys }
+  const { endpoint } = await startInProcess(t, 'full', { gateway, identities: [identity], region })
+  const owner = { endpoint, region, accessKey: identity.accessKeyId, secretKey: identity.secretAccessKey }
+  const body = Buffer.from(
+    `<CreateBucketConfiguration><LocationConstraint>${region}</LocationConstraint></CreateBucketConfiguration>`,
+  )
+  return (bucket: string) =>
+    send(owner, { method: 'PUT', target: `/${bucket}`, ...(region !== 'us-east-1' && { body }) })
+}
+
+t.test('foreign-auth-failures', async (t) => {
+  for (const [quirks, text] of [
+    [[], FORBIDDEN],
+    [['foreign-auth-failures'], 'Authentication failed, check your access credentials'],
+  ] as const) {
+    const { owner, other, anyone } = await twoAccounts(t, { quirks })
+    await owner.call('MakeBucket', { bucketName: 'mine' })
+    await owner.put('mine', 'private/key', 'x')
+    await owner.call('SetBucketPolicy', { bucketName: 'mine', prefix: 'open/', policy: 'readwrite' })
+    t.match(await other.put('mine', 'private/key', 'y'), { status: 403, text })
+    t.match(await other.get('mine', 'private/key'), { status: 403, text })
+    t.match(await other.head('mine', 'private/key'), { status: 403 })
+    t.match(await anyone.get('mine', 'private/key'), { status: 403, text: /^Authentication failed/ })
+    for (const [method, params] of [
+      ['ListObjects', { bucketName: 'mine', prefix: 'private/' }],
+      ['RemoveObject', { bucketName: 'mine', objects: ['private/key'] }],
+    ] as const)
+      t.match(await other.failure(method, params), { message: FORBIDDEN }, `${method}: calls are refused as without it`)
+    t.equal((await other.put('mine', 'open/key', 'z')).status, 200, 'what the bucket allows is not refused')
+    t.equal((await other.get('mine', 'open/key')).text, 'z')
+    t.equal((await owner.get('mine', 'private/key')).text, 'x')
+    t.equal((await other.call('ListBuckets')).buckets.length, 0, 'the session is good')
+    t.same(await features(other), await features(await startGateway(t, { quirks: [] })))
+  }
+})
+
+t.test('all of them', async (t) => {
+  const client = await startGateway(t, { quirks: legacy })
+  t.equal(await features(client), undefined, 'a gateway that never heard of features')
+  const bucketName = 'bucket'
+  await client.call('MakeBucket', { bucketName })
+  await fill(client, 'a', 'dir/b')
+  t.same(await client.names(bucketName), ['a', 'dir/'])
+  const { status, headers, text } = await client.get(bucketName, 'dir/b', { range: 'bytes=5-' })
+  t.match([status, text, headers['content-disposition']], [200, 'x', 'attachment; filename="b"'])
+  t.same(await client.failure('MakeBucket', { bucketName }), {
+    code: 0,
+    message: 'Your previous request to create the named bucket succeeded and you already own it.',
+    data: null,
+  })
+  const stranger = new Client(client.url, 'gateway')
+  t.same(await stranger.failure('ListObjects', { bucketName }), {
+    code: 0,
+    message: 'Authentication failed, check your access credentials',
+    data: null,
+  })
+  await client.call('RemoveObject', { bucketName, objects: ['dir/'] })
+  t.same(await client.names(bucketName), ['a'])
 })
