@@ -262,3 +262,45 @@ t.test('answers received by node:http behave alike', async (t) => {
   cut.drain()
   await t.rejects(body(cut), { code: 'ECONNRESET' }, 'too long to be read away')
 })
+
+t.test('lent chunks keep their bytes until they are given back, and bound what is read ahead', async (t) => {
+  const size = 40 * 1024 * 1024
+  const bytes = Buffer.from(Uint8Array.from({ length: size / 64 }, (_, i) => (i * 2654435761) >>> 24))
+  const { get } = await serve(t, (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+    for (let i = 0; i < 64; i++) socket.write(bytes)
+  })
+  for (const ahead of [1, 3]) {
+    const response = await get()
+    let at = 0
+    let most = 0
+    const out: { chunk: Buffer; at: number; done: () => void }[] = []
+    await new Promise<void>((resolve, reject) => {
+      let ended = false
+      const giveBack = () => {
+        const lent = out.shift()
+        if (!lent) return ended ? resolve() : void setImmediate(giveBack)
+        for (let i = 0; i < lent.chunk.length; i += 997)
+          if (lent.chunk[i] !== bytes[(lent.at + i) % bytes.length]) return reject(new Error(`byte ${lent.at + i}`))
+        lent.done()
+        setImmediate(giveBack)
+      }
+      const data = (chunk: Buffer, done: () => void) => {
+        out.push({ chunk, at, done })
+        at += chunk.length
+        most = Math.max(most, out.length)
+      }
+      const end = () => {
+        ended = true
+      }
+      response.read({ data, end, failed: reject }, ahead)
+      giveBack()
+    })
+    t.equal(at, size)
+    t.ok(most <= ahead, `${most} chunks were lent`)
+  }
+  t.ok((await body(await get(), 0)) === bytes.toString('latin1').repeat(64), 'chunks for the time of the call')
+  const given = await get()
+  given.destroy()
+  await t.rejects(body(given), { code: 'ECONNRESET' })
+})

@@ -3,6 +3,7 @@ import {
   CreateBucketCommand,
   CreateMultipartUploadCommand,
   GetObjectCommand,
+  ListMultipartUploadsCommand,
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
@@ -82,3 +83,22 @@ for (const mode of modes) {
     t.equal(await (await s3.send(new GetObjectCommand(place))).Body?.transformToString(), 'the third')
   })
 }
+
+t.test('a caller with its own account uploads also when the gateway refuses that of the server', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3, gateway } = server
+  const { url, account } = gateway
+  await server.restart({
+    gateway: { url, account: { ...account, secretKey: 'that of yesterday' } },
+    identities: [{ accessKeyId: 'test-key', secretAccessKey: 'test-secret', account }],
+  })
+  const place = { Bucket: 'bucket', Key: 'k' }
+  await s3.send(new CreateBucketCommand({ Bucket: place.Bucket }))
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
+  const { Uploads } = await s3.send(new ListMultipartUploadsCommand({ Bucket: place.Bucket }))
+  t.match(Uploads, [{ UploadId }])
+  const { ETag } = await s3.send(new UploadPartCommand({ ...place, UploadId, PartNumber: 1, Body: 'x' }))
+  const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+  await s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, MultipartUpload }))
+  t.equal(await (await s3.send(new GetObjectCommand(place))).Body?.transformToString(), 'x')
+})

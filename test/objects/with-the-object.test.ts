@@ -3,6 +3,7 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t, { type Test } from 'tap'
 import type { State } from '../../src/api/state.js'
 import { createLogger } from '../../src/common/log.js'
+import { textOf } from '../../src/objects/object-record.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { startServices } from '../../src/services/index.js'
 import { openState } from '../../src/state/open-state.js'
@@ -383,3 +384,13 @@ t.test(
     t.equal((await writing)?.status, 200)
   },
 )
+
+t.test('long sizes of parts do not displace tags and ACL', async (t) => {
+  const tags = [{ key: 'who', value: 'new' }]
+  const partSizes = Array.from({ length: 500 }, (_, i) => [i, 5_000_000] as [number, number])
+  t.same(JSON.parse(textOf({ tags, partSizes }) ?? ''), { tags })
+  t.same(JSON.parse(textOf({ tags, partSizes: partSizes.slice(0, 2) }) ?? ''), {
+    tags,
+    partSizes: partSizes.slice(0, 2),
+  })
+})

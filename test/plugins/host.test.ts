@@ -183,6 +183,24 @@ t.test('selection: keys that cannot change the meaning are ignored', async (t) =
   t.equal(outcome('DELETE', 'object', 'x-my-log=1'), 'DeleteObject')
 })
 
+t.test('selection: what is honoured as x-amz-... alone is refused as x-cloud-..., and not passed over', async (t) => {
+  for (const name of [
+    'copy-source',
+    'copy-source-if-match',
+    'copy-source-range',
+    'meta-a',
+    'metadata-directive',
+    'storage-class',
+  ])
+    t.equal(outcome('PUT', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
+  for (const name of ['expected-bucket-owner', 'source-expected-bucket-owner'])
+    t.equal(outcome('GET', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
+  t.equal(
+    outcome('PUT', 'object', '', { 'x-cloud-date': '20130524T000000Z', 'x-cloud-trace-context': '1' }),
+    'PutObject',
+  )
+})
+
 t.test('selection: no operation at all', async (t) => {
   t.equal(outcome('POST', 'service'), 'MethodNotAllowed')
   t.equal(outcome('DELETE', 'service'), 'MethodNotAllowed')

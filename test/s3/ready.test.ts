@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { State } from '../../src/api/state.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { serve } from '../../src/server/serve.js'
@@ -153,3 +154,28 @@ t.test('a disk with less room than demanded', { skip: noSmallDisk() }, async (t)
 })
 
 const ACCOUNT = { accessKey: 'some-account', secretKey: 'some-secret' }
+
+t.test('a store of records that hangs', async (t) => {
+  const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
+  const { log } = keptLog()
+  const state = await openState({ data: temporaryFolder(t), log })
+  t.teardown(() => state.close())
+  let hang = false
+  const hanging: State = {
+    ...state,
+    records<T>(name: string) {
+      const records = state.records<T>(name)
+      if (name !== 'probe') return records
+      return {
+        get: (key: string) => (hang ? new Promise<undefined>(() => {}) : records.get(key)),
+        set: (key: string, value: T) => records.set(key, value),
+        delete: (key: string) => records.delete(key),
+        entries: () => records.entries(),
+      } as typeof records
+    },
+  }
+  const { ready } = await start(t, { gateway, state: hanging })
+  t.match(await ready(), { status: 200 })
+  hang = true
+  t.match(await ready(), { status: 503, text: /did not answer in time/ })
+})

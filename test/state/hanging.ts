@@ -10,6 +10,8 @@ export interface Hanging {
   hang(): void
   /** Passes on what was kept, and all else. */
   go(): void
+  /** Cuts the connection that next sends this text. */
+  cutAt(text: string): void
   /**
    * Keeps what a connection sends from this text on. The returned function passes it on, though its sender has left.
    */
@@ -22,6 +24,7 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
   let { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
   let hangs = false
+  let cut: string | undefined
   let hold: { readonly text: string; readonly chunks: Buffer[]; far?: Socket } | undefined
   const server = createServer((near) => {
     const far = connect(Number(port), hostname)
@@ -41,7 +44,10 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
         hold.chunks.push(chunk)
         return
       }
-      far.write(chunk)
+      if (cut !== undefined && chunk.includes(cut)) {
+        cut = undefined
+        near.destroy()
+      } else far.write(chunk)
     })
     far.on('data', (chunk) => near.write(chunk))
     if (hangs) for (const socket of [near, far]) socket.pause()
@@ -58,6 +64,9 @@ export async function startHanging(t: { teardown(run: () => unknown): void }, ur
     hang() {
       hangs = true
       for (const socket of sockets) socket.pause()
+    },
+    cutAt(text) {
+      cut = text
     },
     holdAt(text) {
       const held: NonNullable<typeof hold> = { text, chunks: [] }

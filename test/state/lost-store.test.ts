@@ -290,6 +290,27 @@ t.test('a store that another gateway was used with', { skip: redis.skip }, async
   await works(t, two, 'accepted')
 })
 
+t.test('a gateway that does not know the store yet', { skip: redis.skip }, async (t) => {
+  const server = await redis.start()
+  t.teardown(() => server.stop())
+  const { folder, gateway, start } = await startScene(t)
+  const isTold = () => gateway.requests.some(({ body }) => /StateEpoch.*"keep":true/.test(body.toString()))
+  // As with the version before, or after a crash between the store and the gateway.
+  const former = await openState({ data: join(folder, 'one'), url: server.url, log })
+  await former.close()
+  const two = await start('two', server.url)
+  await furnish(t, two)
+  t.ok(isTold())
+  gateway.requests.length = 0
+  const one = await start('one', server.url)
+  await until('also a data folder that knows the store has it told', isTold)
+  await works(t, one, 'another')
+  await two.close()
+  await one.close()
+  await flush(server.url)
+  await refuses(t, await start('three', server.url), /come back empty/)
+})
+
 t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())

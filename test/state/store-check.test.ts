@@ -1,7 +1,6 @@
 import t from 'tap'
 import { createLogger } from '../../src/common/log.js'
-
-import type { StoreIdentity } from '../../src/state/guard.js'
+import { GatewayWitness, type StoreIdentity } from '../../src/state/guard.js'
 import { StoreCheck } from '../../src/state/store-check.js'
 
 const log = createLogger({ level: 'silent' })
@@ -51,4 +50,22 @@ t.test('a look that began before another adopted the store raises no alarm', asy
   for (const answer of answered) answer()
   await first
   t.equal(epoch.problem, undefined)
+})
+
+t.test('the gateway is told the store of a data folder by a name of its own', async (t) => {
+  const told: [string, readonly string[], number][] = []
+  const gateway = {
+    look: async () => undefined,
+    keep: async (...given: [string, readonly string[], number]) => {
+      told.push(given)
+      return { known: true, others: false, mark: 7 }
+    },
+  }
+  const identity = { epoch: 'new', over: ['old'], mark: 3 }
+  t.equal(await new GatewayWitness(gateway, log, false).tell(identity), 7)
+  t.equal(await new GatewayWitness(gateway, log, true).tell(identity), 7)
+  t.same(told, [
+    ['folder:new', ['folder:old'], 3],
+    ['new', ['old'], 3],
+  ])
 })

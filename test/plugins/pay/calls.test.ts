@@ -2,7 +2,7 @@ import t from 'tap'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { guest } from '../task/scene.js'
+import { bytesBelow, guest } from '../task/scene.js'
 import { link, startPayment, startPayProxy } from './scene.js'
 
 const TERMS = { MinerId: 't01000', Price: '0.0000001', DurationEpochs: 518_400 }
@@ -115,6 +115,29 @@ t.test('variant A: sign-in, and what needs it', async (t) => {
   t.match(await bearer(once.JwtToken, '/-/pay/v1/system-config'), { status: 403 })
   const own = { 'x-dealgate-wallet-authorization': `Bearer ${once.JwtToken}` }
   t.match(await proxy.send('GET', '/-/pay/v1/uploads', { keys: ANY, headers: own }), { status: 200 })
+})
+
+t.test('the token of a session is neither in the log nor in clear in the files', async (t) => {
+  const scene = await startPayment(t, 'a')
+  const keys = newKeys()
+  const proxy = await startPayProxy(t, scene)
+  const { Nonce } = await proxy.ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: keys.address })
+  const session = { Nonce, Signature: keys.sign(Nonce), PublicKeyAddress: keys.address, Network: NETWORK }
+  const { JwtToken } = await proxy.ask('POST', '/-/pay/v1/wallet/session', session)
+  await link(proxy, keys)
+  const files = bytesBelow(proxy.data)
+  t.match(files, 'pay-sessions')
+  t.notMatch(files, /eyJ[\w-]{10,}\./, 'no JWT')
+  t.notOk(JSON.stringify(proxy.lines).includes(JwtToken))
+  t.notMatch(JSON.stringify(proxy.lines), /eyJ[\w-]{10,}\./, 'nor that of the kept session')
+  await proxy.close()
+  const again = await startPayProxy(t, scene, { data: proxy.data })
+  t.match(await again.ask('GET', '/-/pay/v1/uploads'), { Uploads: [] }, 'the session outlives a restart')
+  await again.close()
+  const replaced = { accessKeyId: 'owner', secretAccessKey: 'another-secret-key' }
+  const other = await startPayProxy(t, scene, { data: proxy.data, proxy: { identities: [replaced] } })
+  const code = await other.refused('GET', '/-/pay/v1/uploads', undefined, replaced)
+  t.equal(code, 'WalletNotLinked', 'another key pair of the same id does not inherit it')
 })
 
 t.test('policies of identities decide about the actions of the plugin', async (t) => {
