@@ -1,6 +1,7 @@
 import { sendJson } from '../lib/api.js'
+import { withClientToken } from '../lib/client-token.js'
 import { formatBytes } from '../lib/format.js'
-import { html, useMemo, useState } from '../lib/html.js'
+import { html, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { Confirm } from '../parts/dialog.js'
@@ -12,9 +13,17 @@ import { Facts, Table } from '../parts/table.js'
 const EPOCHS_PER_DAY = 2880
 const DAYS = { min: 180, max: 3650, value: 180 }
 
-/** A deal for one object: first what it costs and who would take it, then the confirmation. */
+/** A deal for one object. Its quote and choice end when the address names another object. */
 function Archive({ params: { bucket }, query }) {
   const key = query.get('key') ?? ''
+  // A request without a key would be one for the whole bucket.
+  if (key === '')
+    return html`<${Page} title="Make a deal"><p>This address names no object. Choose one in its bucket.</p><//>`
+  return html`<${DealFor} key=${linkTo([bucket, key])} bucket=${bucket} name=${key} />`
+}
+
+/** First what the deal costs and who would take it, then the confirmation. */
+function DealFor({ bucket, name: key }) {
   const object = linkTo(['buckets', bucket, 'object'], { key })
   const [quote, setQuote] = useState()
   const [chosen, setChosen] = useState()
@@ -36,7 +45,7 @@ function Archive({ params: { bucket }, query }) {
     <${Page} title="Make a deal" heading=${html`Make a deal for <${Name} text=${key} />`}>
       <p>A storage provider keeps a copy of the object for the time that you pay for. The quote costs nothing.</p>
       <${Form} action=${ask} submit="Get a quote">
-        <${Field} label="Days" input=${{ name: 'days', type: 'number', required: true, ...DAYS }} hint="180 to 3,650." />
+        <${Field} label="Days" input=${{ name: 'days', type: 'number', required: true, ...DAYS }} hint="180 to 3,650. A day is 2,880 epochs of 30 seconds, as on Filecoin." />
         <${Check} label="Verified: spend DataCap instead of the full price" input=${{ name: 'verified' }} />
         <${Check} label="Ask for fast retrieval" input=${{ name: 'fast', defaultChecked: true }} />
       <//>
@@ -69,12 +78,12 @@ function Quote({ quote: { Bytes, PieceSize, Candidates = [], Warnings = [], Curr
 }
 
 function Pay({ bucket, name, candidate, terms, currency, onClose }) {
-  // One token for one dialog: a second click, or a repeated request, is the same deal.
-  const token = useMemo(() => crypto.randomUUID(), [])
   const action = async () => {
     const json = { ...terms, MinerId: candidate.MinerId, Price: candidate.Price }
-    const headers = { 'x-amz-client-token': token, prefer: 'wait=0' }
-    const { JobId } = await sendJson(session.value, { bucket, key: name, query: { 'x-deal': '' }, headers, json })
+    const request = { bucket, key: name, query: { 'x-deal': '' }, json }
+    const { JobId } = await withClientToken(request, (token) =>
+      sendJson(session.value, { ...request, headers: { ...token, prefer: 'wait=0' } }),
+    )
     goTo(['jobs', JobId])
   }
   return html`<${Confirm} title="Make a deal" submit=${`Pay ${candidate.Total} ${currency}`} action=${action} onClose=${onClose}>

@@ -1,6 +1,7 @@
 import { ApiError, send, sendJson } from '../lib/api.js'
-import { formatCount } from '../lib/format.js'
-import { html, useMemo, useState } from '../lib/html.js'
+import { withClientToken } from '../lib/client-token.js'
+import { formatBytes, formatCount } from '../lib/format.js'
+import { html, useState } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
@@ -11,7 +12,7 @@ import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notifyError } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
-import { Table } from '../parts/table.js'
+import { Facts, Table } from '../parts/table.js'
 
 /** Parameters that the console sets itself, or has no use for. */
 const OWN = ['format', 'x-amz-client-token', 'Prefer', 'continuation-token']
@@ -154,8 +155,7 @@ function requestOf(call, values) {
       path = path.replace(`{${name}}`, name === 'Key' ? value.split('/').map(uriEncode).join('/') : uriEncode(value))
     else if (value !== '') query[name] = value
   }
-  const request = { method: call.method, path, query, headers: {} }
-  if (call.takesToken) Object.assign(request.headers, { 'x-amz-client-token': crypto.randomUUID(), prefer: 'wait=5' })
+  const request = { method: call.method, path, query, takesToken: call.takesToken }
   if (call.schema) request.json = bodyOf(call.schema, values)
   if (call.file) request.file = values.get(' file')
   return request
@@ -179,7 +179,12 @@ function typed(name, schema, text) {
 }
 
 /** Sends the request and reads its answer, whatever it is: { document } of JSON, or { text }. */
-async function answerOf({ file, json, headers, ...request }) {
+async function answerOf(request) {
+  if (!request.takesToken) return answerWith({}, request)
+  return withClientToken(request, (token) => answerWith({ ...token, prefer: 'wait=5' }, request))
+}
+
+async function answerWith(headers, { file, json, ...request }) {
   const body = file ? new Uint8Array(await file.arrayBuffer()) : json && JSON.stringify(json)
   const typedAs = file ? 'application/octet-stream' : json && 'application/json'
   const all = { accept: 'application/json', ...headers, ...(typedAs && { 'content-type': typedAs }) }
@@ -190,17 +195,28 @@ async function answerOf({ file, json, headers, ...request }) {
 }
 
 function Ask({ call, request, run, onClose }) {
-  const facts = useMemo(() => JSON.stringify(redacted(request.json), undefined, 2), [])
+  const { method, path, query, json, file } = request
+  const body = JSON.stringify(redacted(json), undefined, 2)
   return html`<${Confirm} title=${call.name} submit="Send the request" action=${() => run(request)} onClose=${onClose}>
     <p><${Name} text=${call.summary} /></p>
-    <p>This call may change data or cost money. ${call.takesToken && 'It carries a client token: a repeated click is the same request.'}</p>
-    ${facts && facts !== '{}' && html`<pre tabindex="0"><${Name} text=${facts} /></pre>`}
+    <p>This call may change data or cost money. ${call.takesToken && 'Until it has succeeded, the same request carries the same client token, so that the server carries it out once. If its job has failed, retry that in Jobs.'}</p>
+    <${Facts}
+      facts=${[
+        ['Request', html`<code>${method} <${Name} text=${path} /></code>`],
+        ...Object.entries(redacted(query)).map(([name, value]) => [
+          name,
+          value === '' ? 'without a value' : html`<${Name} text=${value} />`,
+        ]),
+        ['File', file && html`<${Name} text=${file.name} />, ${formatBytes(file.size)}`],
+      ]}
+    />
+    ${body !== '{}' && html`<pre tabindex="0"><${Name} text=${body} /></pre>`}
   <//>`
 }
 
-function redacted(json = {}) {
+function redacted(members = {}) {
   return Object.fromEntries(
-    Object.entries(json).map(([name, value]) => [name, /password|secret|accesstoken/i.test(name) ? '…' : value]),
+    Object.entries(members).map(([name, value]) => [name, /password|secret|accesstoken/i.test(name) ? '…' : value]),
   )
 }
 

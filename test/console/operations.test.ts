@@ -1,4 +1,6 @@
+import type { HTTPRequest } from 'puppeteer-core'
 import t from 'tap'
+import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { startBrowser, Tab } from './browser.js'
@@ -13,6 +15,12 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await send(server, { method: 'PUT', target: '/photos/a%3Cb%3E.txt', body: Buffer.alloc(100_000, 'a') })
   await tab.signIn()
 
+  await tab.goTo('#/buckets/photos/archive')
+  await tab.sees('This address names no object')
+  await tab.goTo('#/buckets/photos/archive?key=another')
+  await tab.fill('Days', '200')
+  await tab.goTo('#/buckets/photos/archive?key=a%3Cb%3E.txt')
+  await tab.untilTrue(`document.querySelector('input[name=days]').value === '180'`)
   await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
   await tab.sees('There is no deal for this object')
   await tab.click('link', 'Make a deal')
@@ -22,6 +30,12 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.click('button', 'Choose t01000')
   await tab.sees('A deal cannot be undone')
   await accessible('the confirmation of a payment')
+  const resumed = await loseAnswer(tab, 'x-deal=')
+  await tab.page.locator('::-p-text(Pay 0.)').click()
+  await tab.sees('No answer came')
+  await resumed()
+  await tab.click('button', 'Cancel')
+  await tab.click('button', 'Choose t01000')
   await tab.page.locator('::-p-text(Pay 0.)').click()
   await tab.sees('deal:CreateObjectDeal')
   await tab.sees('Complete')
@@ -61,6 +75,7 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.fill('Key', 'a<b>.txt')
   await tab.page.locator('input[name=DurationEpochs]').fill('518400')
   await tab.click('button', 'Continue…')
+  await tab.sees('POST /photos/a%3Cb%3E.txt')
   await tab.click('button', 'Send the request')
   await tab.sees('Candidates')
 
@@ -75,5 +90,44 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.click('button', 'Continue…')
   await tab.click('button', 'Send the request')
   await tab.sees('Not allowed')
+  await tab.click('button', 'Cancel')
+
+  // One of a key pair that may not list the plugins.
+  const added = await runCli(['keys', 'add', '--data', server.data, '--right', 'read:photos/', '--print', 'json'])
+  const { accessKeyId: id, secretAccessKey: secret } = JSON.parse(added.stdout)
+  await tab.click('button', 'Sign out')
+  await tab.signIn({ pair: { id, secret }, boxes: ['Read only'] })
+  await tab.goTo('#/buckets/photos/objects')
+  await tab.sees('1 object on this page')
+
+  // Temporary credentials cannot be narrowed.
+  await tab.click('button', 'Sign out')
+  await tab.fill('Access key id', id)
+  await tab.fill('Secret access key', secret)
+  await tab.page.locator('summary').click()
+  await tab.fill('Session token', 'token')
+  await tab.click('checkbox', 'Read only')
+  await tab.click('button', 'Sign in')
+  await tab.sees('Temporary credentials cannot be made read only')
   t.same(tab.complaints, [])
 })
+
+/** Lets the server carry out the requests whose address contains this, but not the tab have their answers. */
+async function loseAnswer({ page }: Tab, part: string): Promise<() => Promise<void>> {
+  const onRequest = async (request: HTTPRequest) => {
+    if (request.url().includes(part)) {
+      await fetch(request.url(), {
+        method: request.method(),
+        headers: request.headers(),
+        body: request.postData() ?? null,
+      })
+      await request.abort()
+    } else await request.continue()
+  }
+  page.on('request', onRequest)
+  await page.setRequestInterception(true)
+  return async () => {
+    await page.setRequestInterception(false)
+    page.off('request', onRequest)
+  }
+}
