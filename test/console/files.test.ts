@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -109,6 +110,12 @@ async function served(t: Test, server: Dealgate): Promise<void> {
   ])
     t.equal(await statusOf(server.console, path), 404, path)
   t.equal((await fetch(server.console, { method: 'POST' })).status, 405)
+  const { hostname, port } = new URL(server.console)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  socket.write('GET /main.js HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2000))
+  await new Promise((done) => socket.resume().once('close', done))
+  t.ok(socket.bytesRead < 100_000, 'a client that does not wait for its answer is cut off')
 }
 
 /** Of a path as it is, which `fetch` would change. */

@@ -92,6 +92,11 @@ export const rules: readonly Rule[] = [
       .filter(given)
       .map((name) => `${flagOf(name)} is for the console: leave it out, or give ${flagOf('consolePort')} a port`)
   },
+  (_given, value) => {
+    const port = value('consolePort')
+    if (port === 'off' || port === 0 || port !== value('port')) return []
+    return [`${flagOf('port')} and ${flagOf('consolePort')} are both ${port}: give one of them another port`]
+  },
   (given) => together(given, 'platformApiKey', 'platformAccessToken'),
   (given) => {
     if (!given('platformApiKey') || given('platformUrl')) return []

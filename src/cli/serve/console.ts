@@ -4,6 +4,7 @@ import type { ConsoleAddress } from '../../server/console/console-address.js'
 import { type ConsoleTarget, serveConsole } from '../../server/console/console-server.js'
 import { listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
+import { options } from '../config/options.js'
 import { type Prepare, ready } from './reload.js'
 import { certificatesOf, useCertificates } from './server-options.js'
 
@@ -21,13 +22,19 @@ interface OpenConsole {
  */
 export async function openConsole(config: Config, log: Logger, cleanup: CleanupStack): Promise<OpenConsole> {
   const { host, consolePort: port, consoleUrl: url, consoleEndpoint, region } = config
-  if (port === 'off') return { address: undefined, begin: () => {}, prepare: async () => ready(() => {}) }
+  if (port === 'off') return none
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   let target: ConsoleTarget | undefined
   const serving = await serveConsole({ host, port, tls, target: () => target, log }).catch((error) => {
+    // Consoles of other stores use it, too, and a store that nobody gave a port for its console starts without one.
+    if (port === options.consolePort.default && error.code === 'EADDRINUSE') return undefined
     throw listenFailure(error, { host, port }, { host: '--host', port: '--console-port' })
   })
+  if (serving === undefined) {
+    log.warn({ port }, 'the port of the console is in use, so that there is no console: --console-port selects another')
+    return none
+  }
   // Its pages hold no request open.
   cleanup.defer(async () => void (await serving.close(0)))
   return {
@@ -38,6 +45,8 @@ export async function openConsole(config: Config, log: Logger, cleanup: CleanupS
     prepare: async (next) => ready(useCertificates(tls, next)),
   }
 }
+
+const none: OpenConsole = Object.freeze({ address: undefined, begin() {}, prepare: async () => ready(() => {}) })
 
 /** Its address in a start message. */
 export function shownConsole(address: ConsoleAddress | undefined): string | undefined {

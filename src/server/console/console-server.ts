@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -32,6 +33,8 @@ const compress = promisify(gzip)
 
 /** Its pages are few and small. */
 const MAX_CONNECTIONS = 256
+/** How long a client may read nothing of an answer, ms. */
+const STALL_MS = 30_000
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -51,7 +54,17 @@ const FILE = /^(?:\/[A-Za-z0-9-]+)+\.(?:html|js|css|svg|txt)$/
 export function serveConsole(options: ConsoleOptions): Promise<Serving> {
   const { host, port, tls, target, log } = options
   const folder = join(packageFolder(), 'console')
+  const answering = new WeakSet<Socket>()
   const handler = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { socket } = incoming
+    // No browser sends a request before the last one is answered. A client that does could open any number of files.
+    if (answering.has(socket)) {
+      socket.destroy()
+      return
+    }
+    answering.add(socket)
+    outgoing.once('close', () => answering.delete(socket))
+    outgoing.setTimeout(STALL_MS, () => outgoing.destroy())
     answer(incoming, outgoing, folder, target()).catch((err) => {
       log.error({ err }, 'a file of the console cannot be sent')
       outgoing.destroy()
