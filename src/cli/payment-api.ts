@@ -1,4 +1,4 @@
-import { type ServiceAnswer, ServiceClient } from '../common/service-client.js'
+import { AnswerLost, type ServiceAnswer, ServiceClient } from '../common/service-client.js'
 import { signText } from '../services/payment/addresses.js'
 import { paymentOrderText } from '../services/payment/billing.js'
 import { describeError, Failure } from './command.js'
@@ -125,6 +125,12 @@ export class PaymentApi {
       })
     } catch (error) {
       const reason = describeError((error as Error).cause)
+      if (error instanceof AnswerLost) {
+        const again = body === undefined ? '' : ' It may have taken the request; a repeated one counts once.'
+        throw new Failure(`The answer of the storage payment API at ${this.#url} was lost: ${reason}.${again}`, {
+          cause: error,
+        })
+      }
       throw new Failure(`The storage payment API at ${this.#url} cannot be reached: ${reason}`, { cause: error })
     }
   }

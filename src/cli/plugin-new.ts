@@ -74,7 +74,7 @@ function packageJson(name: string, dealgate: string): string {
     description: `The plugin ${name} of dealgate.`,
     keywords: ['dealgate-plugin'],
     type: 'module',
-    exports: './plugins/index.js',
+    exports: './index.js',
     files: ['index.js'],
     scripts: { test: 'node --test', start: 'dealgate serve --plugin .' },
     dependencies: { dealgate },
@@ -112,7 +112,7 @@ export default definePlugin({
 function testJs(name: string): string {
   return `import test from 'node:test'
 import { testPlugin } from 'dealgate/testing'
-import plugin from './plugins/index.js'
+import plugin from './index.js'
 
 test('${name} keeps the contract of plugins', (t) => testPlugin(t, plugin))
 `

@@ -69,7 +69,7 @@ export function unrepeatable(error: unknown): unknown {
   })
 }
 
-/** Most bytes of an answer. */
+/** Most bytes of an answer, unless the client has another bound. */
 const MAX_ANSWER = 32 * 1024 * 1024
 /** How long a call may take, ms. */
 const CALL_MS = 30_000
@@ -83,6 +83,8 @@ export interface ServiceClientOptions {
   readonly url: string
   /** How long a call may take, ms; default 30 s. */
   readonly timeoutMs?: number
+  /** Most bytes of an answer; default 32 MiB. */
+  readonly maxBytes?: number
   /** Name of the header with the token, in lower case; default `authorization`, with `Bearer`. */
   readonly tokenHeader?: string
 }
@@ -118,7 +120,7 @@ export class ServiceClient {
         headers: { ...this.headersOf(call.token), ...(type !== undefined && { 'content-type': type }) },
         ...(body !== undefined && { body }),
       })
-      return await readAnswer(answer.statusCode, answer.headers, answer.body)
+      return await readAnswer(answer.statusCode, answer.headers, answer.body, this.#options.maxBytes)
     } catch (cause) {
       throw this.failure(cause, limit.aborted)
     }
@@ -186,13 +188,14 @@ function encoded(body: ServiceBody | undefined): Encoded {
   }
 }
 
-/** Reads the body of an answer. Rejects with TooLongError beyond 32 MiB, and as the body does. */
+/** Reads the body of an answer. Rejects with TooLongError beyond its bound, bytes, and as the body does. */
 export async function readAnswer(
   status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
   body: AsyncIterable<Uint8Array>,
+  maxBytes = MAX_ANSWER,
 ): Promise<ServiceAnswer> {
-  const text = await readBounded({ body }, MAX_ANSWER)
+  const text = await readBounded({ body }, maxBytes)
   const retryAfter = headers['retry-after']
   return { status, text, json: parsed(text), retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
 }

@@ -14,6 +14,10 @@ const JWT = /^[\w-]+\.([\w-]+)\.[\w-]+$/
 /** Part of its life after which a JWT of the server's own is replaced. */
 const USED_PART = 0.8
 const ASSUMED_LIFE_MS = 60_000
+/** Less than a proxy waits for its gateway, so that its client learns which of them does not answer, ms. */
+const CALL_MS = 20_000
+/** Most bytes of an answer: strangers make the gateway ask. */
+const MAX_ANSWER = 1024 * 1024
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -38,7 +42,12 @@ export class RemotePlatform implements PlatformUsers {
 
   constructor({ url, apiKey, accessToken }: RemotePlatformOptions) {
     this.#url = url.replace(/\/+$/, '')
-    this.#client = new ServiceClient({ service: 'task platform', url: this.#url })
+    this.#client = new ServiceClient({
+      service: 'task platform',
+      url: this.#url,
+      timeoutMs: CALL_MS,
+      maxBytes: MAX_ANSWER,
+    })
     if (apiKey === undefined || accessToken === undefined) return
     this.login = {
       url: this.#url,

@@ -137,7 +137,11 @@ function invalid(member: Member, reason: string): HttpError {
 export const spellings = Object.fromEntries(
   Object.entries(taskFields).map(([field, names]) => [
     field,
-    names.flatMap((name) => [name, name.replace(/(?:^|_)./g, (letter) => letter.toUpperCase()), capital(name)]),
+    [
+      ...new Set(
+        names.flatMap((name) => [name, name.replace(/(?:^|_)./g, (letter) => letter.toUpperCase()), capital(name)]),
+      ),
+    ],
   ]),
 ) as Record<Member, [string, ...string[]]>
 

@@ -62,8 +62,10 @@ export class PlatformClient {
       path: ['tasks'],
       body: { kind: 'multipart', fields, file },
     })
-    if (status >= 500 || status === 429) throw new PlatformFailure(messageOf(json, status))
-    if (status !== 200) throw new TaskRefusal(status, messageOf(json, status))
+    // A redirect is no refusal: the platform may have the task, which a repeated call with its UUID shows.
+    const refused = status >= 400 && status < 500 && status !== 429
+    if (status !== 200 && !refused) throw new PlatformFailure(messageOf(json, status))
+    if (refused) throw new TaskRefusal(status, messageOf(json, status))
     const { data, message } = parsed(posted, json)
     return { fileName: data.filename, message }
   }
