@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
+import { NetworkError } from '../../src/services/network/network.js'
+import { until } from '../support/waiting.js'
 import { startDeals, UNTIL_ACTIVE } from './deal-client.js'
 import { Scene } from './deal-scene.js'
 import { Client } from './gateway-client.js'
+import { Gate } from './scripted-network.js'
 
 const large = randomBytes(100_000)
 
@@ -55,6 +60,55 @@ t.test('nothing is given up for a deal that has ended, or may be lost', async (t
   t.ok((await client.gateway.get('bucket', 'key')).body.equals(large))
   network.beforeStatus = async () => ({})
   t.match(await client.evict('bucket', 'key', generation), { http: 200 })
+})
+
+t.test('what could not be written down is done later', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  await client.put('bucket', 'key', large)
+  const gate = new Gate()
+  network.afterDone = gate.pass
+  const deal = client.deal('bucket', 'key', {}, 'token')
+  await gate.reached()
+  await client.put('bucket', 'key', 'new')
+  const index = new DatabaseSync(join(scene.folder, 'index.db'))
+  index.exec('BEGIN IMMEDIATE')
+  gate.open()
+  t.match(await deal, { http: 500, status: 'fail' })
+  t.equal(scene.count('retained'), 1)
+  t.equal(scene.count('deals WHERE record IS NULL'), 1)
+  index.exec('ROLLBACK')
+  index.close()
+  await until(
+    'nothing is retained for a deal',
+    () => scene.count('retained') === 0 && scene.count('deals WHERE record IS NULL') === 0,
+  )
+  await until('no file is left', () => scene.files().length === 0)
+  t.match((await client.retrieve('bucket', 'key')).data.deals, [{ data: { dealCid: 'deal-0' } }])
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })
+})
+
+t.test('what is left of a deal that failed keeps no gateway from starting', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  await client.put('bucket', 'key', 'x')
+  const change = (sql: string): void => {
+    const index = new DatabaseSync(join(scene.folder, 'index.db'))
+    index.exec(sql)
+    index.close()
+  }
+  change("CREATE TRIGGER full BEFORE DELETE ON deal_files BEGIN SELECT RAISE(ABORT, 'as on a full disk'); END")
+  network.beforeDone = async () => {
+    throw new NetworkError('TermsRefused', 'Too cheap.')
+  }
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'fail', message: 'Too cheap.' })
+  t.equal(scene.count('deals WHERE dropped = 1'), 1)
+  await scene.running.stop()
+  const again = await Scene.start(t, network, scene.folder)
+  network.beforeDone = async () => {}
+  t.match(await again.client.deal('bucket', 'key', {}, 'token'), { status: 'success' }, 'its token is free')
+  change('DROP TRIGGER full')
+  await until('one deal is left', () => again.count('deals') === 1 && again.count('deal_files') === 1)
 })
 
 /** In the index, in a file, and nothing at all. */

@@ -328,6 +328,29 @@ t.test('providers are tried in turn, and none gets away with other bytes', async
   }
 })
 
+t.test('requests of one and the same kind at once', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  const bodies = Array.from({ length: 24 }, () => randomBytes(40_000))
+  const keys = bodies.map((_, index) => `key-${index}`)
+  const cold = await Promise.all(keys.map((key, index) => scene.cold(key, bodies[index] ?? '')))
+  t.equal(cold.length, 24)
+  await until('no file is left', () => scene.files().length === 0)
+  let running = 0
+  let most = 0
+  const { deliver } = network
+  network.deliver = async function* (bytes, cid) {
+    most = Math.max(most, ++running)
+    yield* deliver(bytes, cid)
+    running--
+  }
+  await Promise.all(keys.map((key) => client.retrieve('bucket', key)))
+  t.ok(most <= 8, `${most} at once`)
+  for (const [index, key] of keys.entries()) {
+    t.ok((await client.gateway.get('bucket', key)).body.equals(bodies[index] ?? Buffer.alloc(0)))
+  }
+})
+
 t.test('bytes that a pending deal keeps count for the quota', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene

@@ -11,6 +11,7 @@ import type { ChainNode } from '../../../src/services/payment/chain/node.js'
 import { LockTable } from '../../../src/services/payment/ledger.js'
 import { migrate } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { afterEachStep, CrashImages } from '../crash-images.js'
 
 t.setTimeout(300_000)
 
@@ -150,6 +151,40 @@ t.test('whatever reorganisations came, the end is that of reading the last chain
     }),
     { numRuns: 60 },
   )
+})
+
+t.test('a crash after any step loses nothing and repeats nothing', async (t) => {
+  const chain = new ScriptedChain()
+  const folder = temporaryFolder(t)
+  const crashes = new CrashImages(folder, temporaryFolder(t))
+  const images: string[] = []
+  const first = openFolder(folder, chain)
+  t.teardown(() => first.close())
+  const look = (): void => {
+    const image = crashes.take()
+    if (image !== undefined) images.push(image)
+  }
+  await afterEachStep(look, async () => {
+    const lock = (wCid: string): Told => ({ kind: 'lock', wCid, amount: 20n })
+    chain.mine([lock('a'), lock('b')])
+    chain.mine([{ kind: 'unlock', wCid: 'a', amount: 5n }])
+    for (let n = 0; n < 2; n++) chain.mine([])
+    await first.read()
+    chain.mine([{ kind: 'refund', wCid: 'a', amount: 15n }, lock('c')])
+    for (let n = 0; n < 2; n++) chain.mine([])
+    await first.read()
+    chain.drop(6)
+    chain.mine([lock('b'), { kind: 'refund', wCid: 'b', amount: 20n }])
+    for (let n = 0; n < 8; n++) chain.mine([])
+    await first.read()
+  })
+  t.ok(images.length >= 4, `${images.length} images`)
+  for (const image of images) {
+    const again = openFolder(image, chain)
+    await again.read()
+    t.same(again.state(), first.state())
+    again.close()
+  }
 })
 
 t.test(
