@@ -68,7 +68,10 @@ function* filesOf(folder: Folder, path: readonly string[] = []): Iterable<DealFi
   }
 }
 
-/** CIDs of `bytes('file', size)`. Like the others of this file, they are by a program from the specifications alone. */
+/**
+ * CIDs of `bytes('file', size)`. Like the others of this file, they are by a second implementation of the specifications,
+ * which shares no code with the first: test/services/network/second-chunker.ts in the history of this repository.
+ */
 const OF_FILES = [
   [0, 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'],
   [1, 'bafkreieogxbm2o7wmqn5wdrakc3wsmwlwltagsqn3lgb3g7kqktluv7xz4'],
@@ -88,6 +91,13 @@ t.test('files have the CIDs of their bytes, and come back out of the CAR', async
     t.equal(car.size, statSync(car.file).size)
     t.ok((await collect(readFromCar(car.file, cid))).equals(content))
   }
+})
+
+t.test('a file of more than 1024 chunks has a second level of nodes', async (t) => {
+  const chunks = [...Array<Uint8Array>(1025).fill(bytes('file', MiB)), bytes('file', 5)]
+  const file = { path: [], size: 1025 * MiB + 5, content: () => each(chunks) }
+  const { car } = await packAll(newCar(t), [file])
+  t.equal(car.dataCid, 'bafybeibqdtpgiggxbfxagvdonhccjhngai4lnxtr75uawo5xbunz3fove4')
 })
 
 /** Long names, so that few of them make a directory of more than one block: each takes 48 bytes more than the name. */
