@@ -69,7 +69,7 @@ function* filesOf(folder: Folder, path: readonly string[] = []): Iterable<DealFi
 }
 
 /**
- * CIDs of `bytes('file', size)`. Like the others of this file, they are by a second implementation of the specifications,
+ * CIDs of `bytes('file', size)`. Like the others of this file, they are by a second implementation of the standards,
  * which shares no code with the first: test/services/network/second-chunker.ts in the history of this repository.
  */
 const OF_FILES = [

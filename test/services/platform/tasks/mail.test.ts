@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { startCli } from '../../../support/server/cli.js'
@@ -68,6 +70,29 @@ t.test('a mail server that refuses fails no task, and gets the mail later', asyn
   await tasks.scene.restart({ mail: { smtp: working.url } })
   await until('the mail arrives', () => working.mails.length === 1)
   t.match(working.mails[0], new RegExp(uuid))
+})
+
+t.test('a stop does not wait for a mail server', async (t) => {
+  const sockets = new Set<Socket>()
+  // An answer without an end: no timeout of the client ends it.
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    socket.write('220 mail ready\r\n')
+    const more = setInterval(() => socket.write('250-more\r\n'), 1000)
+    socket.on('close', () => clearInterval(more))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  const tasks = await startTasks(t, { mail: { smtp: `smtp://127.0.0.1:${port}` } })
+  await tasks.post()
+  await until('the mail server is asked', () => sockets.size === 1)
+  await tasks.scene.restart({ mail: {} })
+  for (const socket of sockets) await until('the connection is closed', () => socket.readableEnded || socket.destroyed)
+  await until('the mail is written', () => mailsOf(tasks).length === 1)
+  const db = new DatabaseSync(join(tasks.scene.folder, 'platform', 'platform.db'), { readOnly: true })
+  t.teardown(() => db.close())
+  t.match(db.prepare('SELECT attempts FROM mails').all(), [{ attempts: 0 }], 'it is no failure')
 })
 
 t.test('from the command line', async (t) => {
