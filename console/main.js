@@ -8,9 +8,32 @@ import { Page } from './parts/page.js'
 import { SignIn } from './screens/sign-in.js'
 import { screens } from './screens.js'
 
-const config = await readConfig()
+/** After this time the configuration is asked for again, ms. */
+const AGAIN_MS = 3000
+
+const app = document.getElementById('app')
+const config = await untilRead()
 await resume()
-render(html`<${App} />`, document.getElementById('app'))
+render(html`<${App} />`, app)
+
+/** The configuration, once the server of the console sends it: it may be about to start behind a proxy. */
+async function untilRead() {
+  for (;;) {
+    try {
+      return await readConfig()
+    } catch {
+      render(html`<${NoAnswer} />`, app)
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+    }
+  }
+}
+
+function NoAnswer() {
+  return html`<main id="main" class="narrow">
+    <h1>dealgate</h1>
+    <p class="problem" role="status">The server of the console does not answer. This page asks again every few seconds.</p>
+  </main>`
+}
 
 function App() {
   return session.value === null ? html`<${SignIn} config=${config} />` : html`<${Shell} />`

@@ -4,9 +4,13 @@ import { effect, signal } from './html.js'
 import { Signer } from './signer.js'
 
 const KEPT = 'dealgate-session'
+/** The time of the last input, beside the session that is kept. */
+const LAST_INPUT = 'dealgate-last-input'
 /** Without any input for so long, the console is locked, ms. */
 export const IDLE_MS = 15 * 60_000
 const SESSION_SECONDS = 12 * 3600
+const IDLE = 'The console was not used for 15 minutes. Sign in again.'
+const ENDED = 'The session has ended. Sign in again.'
 
 /** How the names of calls begin that change nothing. */
 const READING = ['Get', 'List', 'Describe', 'Quote']
@@ -22,9 +26,11 @@ export const busy = signal(0)
 
 let config
 
-/** Reads where the endpoint is. Throws Error. */
+/** Reads where the endpoint is. Throws Error, also for an answer that a proxy in between has given. */
 export async function readConfig() {
-  config = await (await fetch('config.json', { credentials: 'omit' })).json()
+  const answer = await fetch('config.json', { credentials: 'omit' })
+  if (!answer.ok) throw new Error(`config.json has the status ${answer.status}`)
+  config = await answer.json()
   return config
 }
 
@@ -45,17 +51,20 @@ export async function signIn(pair, { readOnly = false, stay = false } = {}) {
   const { region } = config
   const client = { endpoint: endpointOf(config), signer: await Signer.of({ ...pair, region }) }
   const got = pair.sessionToken ? await checked(client, pair) : await exchanged(client, readOnly)
-  await open(got)
   if (stay) sessionStorage.setItem(KEPT, JSON.stringify(got))
+  await open(got)
 }
 
 /** Uses the session that this tab has kept, if there is one. */
 export async function resume() {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null')
-    if (kept && kept.expires > Date.now()) await open(kept)
+    if (kept === null) return
+    if (kept.expires <= Date.now()) signOut(ENDED)
+    else if (isIdle(Number(sessionStorage.getItem(LAST_INPUT)))) signOut(IDLE)
+    else await open(kept)
   } catch {
-    sessionStorage.removeItem(KEPT)
+    signOut()
   }
 }
 
@@ -67,8 +76,14 @@ async function open({ expires, readOnly, ...credentials }) {
 
 export function signOut(because = '') {
   sessionStorage.removeItem(KEPT)
+  sessionStorage.removeItem(LAST_INPUT)
   signedOutBecause.value = because
   session.value = null
+}
+
+/** Signs out if the server has refused a request because the session has expired or was revoked. */
+export function endSessionAfter({ code }) {
+  if (session.peek() !== null && ['ExpiredToken', 'InvalidToken'].includes(code)) signOut(ENDED)
 }
 
 /** What a session that can change nothing may do, of S3 and of each plugin that runs: docs/sts.md. */
@@ -116,18 +131,35 @@ function sts(client, parameters) {
 }
 
 let lastInput = Date.now()
+
+/** Sets the time of the last input, and keeps it where the session is kept: a tab that comes back is as old as that. */
+function used() {
+  lastInput = Date.now()
+  if (sessionStorage.getItem(KEPT) !== null) sessionStorage.setItem(LAST_INPUT, String(lastInput))
+}
+
+function isIdle(since) {
+  return Date.now() - since > IDLE_MS
+}
+
+/** Locks a console that nobody has used; a machine that slept has run no timer before its first input. */
+function check() {
+  if (Date.now() > session.peek().expires) signOut(ENDED)
+  else if (busy.peek() > 0) used()
+  else if (isIdle(lastInput)) signOut(IDLE)
+}
+
 for (const name of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
-  addEventListener(name, () => (lastInput = Date.now()), { capture: true, passive: true })
+  const onInput = () => {
+    if (session.peek() !== null) check()
+    if (session.peek() !== null) used()
+  }
+  addEventListener(name, onInput, { capture: true, passive: true })
 }
 
 effect(() => {
   if (session.value === null) return undefined
-  lastInput = Date.now()
-  const timer = setInterval(() => {
-    const { expires } = session.value
-    if (busy.value > 0) lastInput = Date.now()
-    if (Date.now() > expires) signOut('The session has expired. Sign in again.')
-    else if (Date.now() - lastInput > IDLE_MS) signOut('The console was not used for 15 minutes. Sign in again.')
-  }, 5000)
+  used()
+  const timer = setInterval(check, 5000)
   return () => clearInterval(timer)
 })

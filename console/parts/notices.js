@@ -1,4 +1,5 @@
 import { html, signal } from '../lib/html.js'
+import { endSessionAfter } from '../lib/session.js'
 import { Name } from './name.js'
 
 const notices = signal([])
@@ -10,6 +11,7 @@ export function notify(text, kind = 'done') {
 }
 
 export function notifyError(error) {
+  endSessionAfter(error)
   notify(`${error.message}${error.code ? ` (${error.code})` : ''}`, 'failed')
 }
 

@@ -1,13 +1,13 @@
 import { sendJson } from '../lib/api.js'
 import { formatCount, formatTime } from '../lib/format.js'
-import { html, useEffect, useState } from '../lib/html.js'
+import { html, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
 import { Confirm } from '../parts/dialog.js'
 import { Field } from '../parts/form.js'
-import { Loaded, useLoaded } from '../parts/load.js'
+import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify, notifyError } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
@@ -17,8 +17,6 @@ import { Facts, Table } from '../parts/table.js'
 
 const STATES = ['New', 'Active', 'Unknown', 'Cancelling', 'Complete', 'Failed', 'Cancelled']
 const RUNNING = new Set(['New', 'Active', 'Unknown', 'Cancelling'])
-/** How often what still runs is read again, ms. */
-const AGAIN_MS = 2000
 
 /** All jobs, the newest first. */
 function Jobs({ query }) {
@@ -59,11 +57,7 @@ function Job({ params: { id } }) {
     job.reload()
     log.reload()
   }
-  useEffect(() => {
-    if (!running) return
-    const timer = setInterval(again, AGAIN_MS)
-    return () => clearInterval(timer)
-  }, [running])
+  usePolling(running, [job, log])
   const act = async (what, json) => {
     await sendJson(client, { method: 'POST', path: `${path}/${what}`, json })
     notify(`The request to ${what} the job was accepted.`)

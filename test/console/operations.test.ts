@@ -13,7 +13,11 @@ t.test('deals, jobs, calls and the server', async (t) => {
   const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
   await send(server, { method: 'PUT', target: '/photos' })
   await send(server, { method: 'PUT', target: '/photos/a%3Cb%3E.txt', body: Buffer.alloc(100_000, 'a') })
-  await tab.signIn()
+  const unavailable = await intercept(tab, /config\.json$/, (request) => request.respond({ status: 503 }))
+  await tab.page.reload()
+  await tab.sees('The server of the console does not answer')
+  await unavailable()
+  await tab.signIn({ boxes: ['Stay signed in in this tab'] })
 
   await tab.goTo('#/buckets/photos/archive')
   await tab.sees('This address names no object')
@@ -30,7 +34,10 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.click('button', 'Choose t01000')
   await tab.sees('A deal cannot be undone')
   await accessible('the confirmation of a payment')
-  const resumed = await loseAnswer(tab, 'x-deal=')
+  const resumed = await intercept(tab, /\?x-deal=$/, async (request) => {
+    t.equal((await forward(request)).status, 202, 'the server has carried it out')
+    await request.abort()
+  })
   await tab.page.locator('::-p-text(Pay 0.)').click()
   await tab.sees('No answer came')
   await resumed()
@@ -40,6 +47,20 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.sees('deal:CreateObjectDeal')
   await tab.sees('Complete')
   await accessible('a job')
+  let status = 200
+  const polled = await intercept(tab, /\/-\/jobs\/v1\/[^/]+$/, async (request) => {
+    const job = { ...((await (await forward(request)).json()) as object), Status: 'Active' }
+    const headers = { 'access-control-allow-origin': '*' }
+    await request.respond({ status, headers, contentType: 'application/json', body: JSON.stringify(job) })
+  })
+  await tab.page.reload()
+  await tab.sees('Active')
+  status = 503
+  await tab.sees('This failed')
+  await tab.sees('Active')
+  await polled()
+  await tab.sees('Complete')
+  t.notMatch(await tab.text(), 'This failed')
   await tab.goTo('#/jobs')
   await tab.sees('1 job')
   await accessible('jobs')
@@ -79,8 +100,21 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.click('button', 'Send the request')
   await tab.sees('Candidates')
 
+  // A tab that comes back after the time without input, and a session that the server no longer knows.
+  await tab.page.evaluate(`addEventListener('pagehide', () =>
+    sessionStorage.setItem('dealgate-last-input', String(Date.now() - 16 * 60_000)))`)
+  await tab.page.reload()
+  await tab.sees('The console was not used for 15 minutes')
+  await tab.signIn({ boxes: ['Stay signed in in this tab'] })
+  await tab.goTo('#/server')
+  await tab.page.evaluate(`addEventListener('pagehide', () => {
+    const kept = JSON.parse(sessionStorage.getItem('dealgate-session'))
+    sessionStorage.setItem('dealgate-session', JSON.stringify({ ...kept, sessionToken: 'another' }))
+  })`)
+  await tab.page.reload()
+  await tab.sees('The session has ended')
+
   // A session that only reads.
-  await tab.click('button', 'Sign out')
   await tab.signIn({ boxes: ['Read only'] })
   await tab.goTo('#/overview')
   await tab.sees('StorageDeal')
@@ -112,22 +146,24 @@ t.test('deals, jobs, calls and the server', async (t) => {
   t.same(tab.complaints, [])
 })
 
-/** Lets the server carry out the requests whose address contains this, but not the tab have their answers. */
-async function loseAnswer({ page }: Tab, part: string): Promise<() => Promise<void>> {
-  const onRequest = async (request: HTTPRequest) => {
-    if (request.url().includes(part)) {
-      await fetch(request.url(), {
-        method: request.method(),
-        headers: request.headers(),
-        body: request.postData() ?? null,
-      })
-      await request.abort()
-    } else await request.continue()
-  }
+/** Answers requests whose address matches, but not their preflights, until the returned function is called. */
+async function intercept(
+  { page }: Tab,
+  address: RegExp,
+  answer: (request: HTTPRequest) => Promise<void>,
+): Promise<() => Promise<void>> {
+  const onRequest = (request: HTTPRequest) =>
+    address.test(request.url()) && request.method() !== 'OPTIONS' ? answer(request) : request.continue()
   page.on('request', onRequest)
   await page.setRequestInterception(true)
   return async () => {
     await page.setRequestInterception(false)
     page.off('request', onRequest)
   }
+}
+
+/** Sends a request of the page to the server. */
+function forward(request: HTTPRequest): Promise<Response> {
+  const body = request.postData() ?? null
+  return fetch(request.url(), { method: request.method(), headers: request.headers(), body })
 }
