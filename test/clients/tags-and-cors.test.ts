@@ -148,7 +148,12 @@ async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
   })
   t.match(await ask(asking('http://a.example', 'PUT')), { status: 403, text: /CORSResponse: CORS is not enabled/ })
   const CORSRules = [
-    { AllowedMethods: ['PUT'], AllowedOrigins: ['http://*.example'], AllowedHeaders: ['x-amz-*', 'Content-Type'] },
+    {
+      AllowedMethods: ['PUT'],
+      AllowedOrigins: ['http://*.example'],
+      AllowedHeaders: ['x-amz-*', 'Content-Type'],
+      MaxAgeSeconds: 60,
+    },
     { AllowedMethods: ['GET', 'HEAD'], AllowedOrigins: ['*'], ExposeHeaders: ['ETag'], MaxAgeSeconds: 30 },
   ]
   await client.putBucketCors({ Bucket, CORSConfiguration: { CORSRules } })
@@ -160,6 +165,7 @@ async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
     'access-control-allow-methods': 'PUT',
     'access-control-allow-headers': 'x-amz-date, content-type',
     'access-control-allow-credentials': 'true',
+    'access-control-max-age': '60',
     vary: /Origin/,
   })
   t.equal((await ask(asking('http://a.example', 'GET'), `/${Bucket}?list-type=2`)).status, 200)

@@ -163,5 +163,17 @@ for (const { kind, mode, place } of cases) {
         await one.send('DELETE', '/shared/hidden', { query: { uploadId } })
       })
     }
+
+    await t.test('bytes of uploads that another proxy has ended count no more', async (t) => {
+      const small = { maxStagedBytes: 100, maxStagedBytesPerClient: 100 }
+      const four = await several.start('four', { ...options, limits: small })
+      const uploadId = await begin(four, 'a')
+      t.equal((await put(four, 'a', uploadId, 1, 'x'.repeat(90))).status, 200)
+      t.match(await put(four, 'a', uploadId, 2, 'x'.repeat(90)), { code: 'SlowDown' })
+      await one.send('DELETE', '/shared/a', { query: { uploadId } })
+      const next = await begin(four, 'b')
+      t.equal((await put(four, 'b', next, 1, 'x'.repeat(90))).status, 200)
+      await one.send('DELETE', '/shared/b', { query: { uploadId: next } })
+    })
   })
 }

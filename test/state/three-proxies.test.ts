@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { acknowledged, BUCKET, WriteScene } from '../promises/write-scene.js'
 import type { Endpoint } from '../suites/sign.js'
 import { MiB } from '../support/content/content.js'
 import { startGateway } from '../support/gateway/embedded.js'
@@ -10,6 +9,7 @@ import { type Answer, type Sending, send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { haproxy, nginx } from './balancers.js'
 import { postgres, redis } from './servers.js'
+import { acknowledged, BUCKET, WriteScene } from './write-scene.js'
 
 // Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. They are killed in
 // turn during writes: each of them in one case or the other. `npm run stress` does 100 rounds.

@@ -3,7 +3,7 @@ import type { Endpoint } from '../suites/sign.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 
 /** The bucket of all writes. */
-export const BUCKET = 'paused'
+export const BUCKET = 'shared'
 const WRITERS = 6
 const PATIENCE_MS = 120_000
 
