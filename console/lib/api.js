@@ -1,8 +1,10 @@
 // Requests to the S3 endpoint. Everything that the console does goes through here, as a signed request.
-import { canonicalQuery, EMPTY_HASH, pathOf, sha256 } from './signer.js'
+import { canonicalQuery, EMPTY_HASH, isReachable, pathOf, sha256 } from './signer.js'
 import { parseXml } from './xml.js'
 
 const encoder = new TextEncoder()
+const UNREACHABLE =
+  'Browsers remove the parts . and .. from every address: the console cannot request this object. Use another client of S3.'
 
 /** An error that the server has answered, or `NetworkError` if it has not. */
 export class ApiError extends Error {
@@ -19,10 +21,15 @@ export class ApiError extends Error {
  * @typedef {{ endpoint: string, signer: import('./signer.js').Signer }} Client
  */
 
-/** The URL of a request. @param query names with values; one that is undefined is left out */
-export function urlOf({ endpoint }, { bucket, key, path, query = {} }) {
+/**
+ * The URL of a request. Throws ApiError for what a browser would send to another address.
+ * @param query names with values; one that is undefined is left out
+ */
+export function urlOf({ endpoint }, { bucket, key, path = pathOf(bucket, key), query = {} }) {
+  if (key === '') throw new ApiError('UnreachableKey', 'No object has an empty name.')
+  if (!isReachable(path)) throw new ApiError('UnreachableKey', UNREACHABLE)
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
-  return `${endpoint}${path ?? pathOf(bucket, key)}${pairs.length > 0 ? `?${canonicalQuery(pairs)}` : ''}`
+  return `${endpoint}${path}${pairs.length > 0 ? `?${canonicalQuery(pairs)}` : ''}`
 }
 
 /**

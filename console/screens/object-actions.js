@@ -1,5 +1,5 @@
 // What can be done with selected objects. Each dialog gets { bucket, folder, items, done, onClose }.
-import { send, sendXml, urlOf } from '../lib/api.js'
+import { ApiError, send, sendXml, urlOf } from '../lib/api.js'
 import { eachAtOnce, selectedObjects } from '../lib/below.js'
 import { formatCount } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
@@ -95,13 +95,17 @@ export function CopyObjects({ bucket, folder, items, done, onClose }) {
   const action = async (values) => {
     const client = session.value
     const [target, prefix, moves] = [values.get('bucket').trim(), values.get('prefix'), values.has('move')]
-    if (target === bucket && prefix === folder) throw new Error('Source and target are the same.')
+    if (target === bucket) refuseOverlap(prefix, folder, items)
     let copied = 0
     for await (const page of selectedObjects(client, bucket, items)) {
       await eachAtOnce(page, AT_ONCE, async ({ key }) => {
         const headers = { 'x-amz-copy-source': pathOf(bucket, key) }
         await sendXml(client, { method: 'PUT', bucket: target, key: prefix + key.slice(folder.length), headers })
-        if (moves) await send(client, { method: 'DELETE', bucket, key })
+        if (moves) {
+          // Not by its address: a browser could not request the address of every key.
+          const [failed] = await deleteObjects(client, bucket, [key])
+          if (failed) throw new ApiError(failed.code, failed.message)
+        }
         setReady(++copied)
       })
     }
@@ -119,6 +123,14 @@ export function CopyObjects({ bucket, folder, items, done, onClose }) {
       ${ready > 0 && html`<p role="status">${formatCount(ready, 'object')} done</p>`}
     <//>
   <//>`
+}
+
+/** Copies of a folder into itself would be copied in turn, without end. */
+function refuseOverlap(prefix, folder, items) {
+  if (prefix === folder) throw new Error('Source and target are the same.')
+  for (const { name, folder: isFolder } of items)
+    if (isFolder && (prefix + name.slice(folder.length)).startsWith(name))
+      throw new Error(`The target is inside the folder ${name}, which is selected.`)
 }
 
 export function TagObjects({ bucket, items, done, onClose }) {

@@ -97,9 +97,10 @@ function Document({ bucket, kind }) {
     <${Loaded} of=${document} show=${({ text }) => html`<${Editor} bucket=${bucket} kind=${kind} saved=${text} reload=${document.reload} />`} />`
 }
 
+/** Puts each element on a line. An element without content stays so: a line break would become its text. */
 function pretty(text, { json }) {
   if (json) return JSON.stringify(JSON.parse(text), null, 2)
-  return text.replace(/^<\?xml[^>]*\?>\s*/, '').replace(/></g, '>\n<')
+  return text.replace(/^<\?xml[^>]*\?>\s*/, '').replace(/>(?=<[^/])/g, '>\n')
 }
 
 function Editor({ bucket, kind: { name, query, json, hint }, saved, reload }) {

@@ -28,6 +28,7 @@ t.test('safety', async (t) => {
   await t.test('a stored page cannot reach the console', (t) => attack(t, browser, server))
   await t.test('a limited key pair sees its prefix', (t) => limited(t, browser, server))
   await t.test('a session that only reads changes nothing', (t) => readOnly(t, browser, server))
+  await t.test('what is not selected stays as it is', (t) => selected(t, browser, server))
   await t.test('a session stays in its tab, and ends', (t) => staying(t, browser, server))
 })
 
@@ -156,6 +157,59 @@ async function readOnly(t: Test, browser: Browser, server: Dealgate): Promise<vo
   await tab.click('button', 'Create')
   await tab.sees('AccessDenied')
   t.equal((await send(server, { method: 'HEAD', target: '/more-photos' })).status, 404)
+  t.same(tab.complaints, [])
+}
+
+const LIFECYCLE = `<LifecycleConfiguration><Rule><ID>all</ID><Filter><Prefix></Prefix></Filter><Status>Enabled</Status>
+  <Expiration><Days>400</Days></Expiration></Rule></LifecycleConfiguration>`
+
+async function selected(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  const read = async (target: string) => (await send(server, { method: 'GET', target })).body.toString()
+  await send(server, { method: 'PUT', target: '/dots' })
+  for (const key of ['n.txt', 'a/../n.txt', 'inner/f.txt'])
+    await send(server, { method: 'PUT', target: `/dots/${key}`, body: Buffer.from(key) })
+  const tab = await Tab.open(t, browser, server)
+  await tab.signIn()
+
+  // A browser would request the address of the object n.txt.
+  await tab.goTo('#/buckets/dots/objects?prefix=a%2F..%2F')
+  await tab.click('checkbox', 'Select n.txt')
+  await tab.click('button', 'Tag…')
+  await tab.fill('Tag', 'kind')
+  await tab.click('button', 'Set tag')
+  await tab.sees('UnreachableKey')
+  await tab.click('button', 'Cancel')
+  await tab.click('button', 'Copy or move…')
+  await tab.fill('To prefix', 'b/../')
+  await tab.click('button', 'Copy')
+  await tab.sees('UnreachableKey')
+  await tab.click('button', 'Cancel')
+  t.notMatch(await read('/dots/n.txt?tagging'), /<Key>/)
+  t.equal(await read('/dots/n.txt'), 'n.txt')
+  await tab.click('button', 'Delete…')
+  await tab.click('button', 'Delete 1 object')
+  await tab.sees('1 object deleted')
+  t.same((await read('/dots')).match(/<Key>[^<]*/g), ['<Key>inner/f.txt', '<Key>n.txt'])
+
+  await tab.goTo('#/buckets/dots/objects')
+  await tab.click('checkbox', 'Select inner/')
+  await tab.click('button', 'Copy or move…')
+  await tab.fill('To prefix', 'inner/copy/')
+  await tab.click('button', 'Copy')
+  await tab.sees('The target is inside the folder inner/')
+  await tab.click('button', 'Cancel')
+  t.same((await read('/dots')).match(/<Key>[^<]*/g), ['<Key>inner/f.txt', '<Key>n.txt'])
+
+  await send(server, { method: 'PUT', target: '/dots?lifecycle', body: Buffer.from(LIFECYCLE) })
+  await tab.goTo('#/buckets/dots/settings')
+  await tab.sees('Remove Lifecycle rules')
+  const texts = '[...document.querySelectorAll("textarea")].map(({ value }) => value)'
+  const text = String(await tab.page.evaluate(`${texts}.find((text) => text.includes('Lifecycle'))`))
+  await tab.fill('Lifecycle rules', text.replace('400', '500'))
+  await tab.click('button', 'Save Lifecycle rules')
+  await tab.sees('Lifecycle rules: saved')
+  t.match(await read('/dots?lifecycle'), /<Days>500/)
+  t.match(await read('/dots?lifecycle'), /<Prefix><\/Prefix>|<Prefix ?\/>/)
   t.same(tab.complaints, [])
 }
 
