@@ -70,19 +70,20 @@ export async function headObject(client, bucket, key, signal) {
 }
 
 /** Deletes up to 1000 keys. @returns [{ key, code, message }] of those that could not be deleted */
-export async function deleteObjects(client, bucket, keys) {
+export async function deleteObjects(client, bucket, keys, signal) {
   const failed = []
   const inDocument = keys.filter(fitsXml)
   if (inDocument.length > 0) {
     const objects = inDocument.map((key) => element('Object', [element('Key', key)]))
     const body = element('Delete', [...objects, element('Quiet', 'true')])
     const headers = { 'x-amz-checksum-sha256': await checksumOf(body), 'content-type': 'application/xml' }
-    const root = await sendXml(client, { method: 'POST', bucket, query: { delete: '' }, headers, body })
+    const root = await sendXml(client, { method: 'POST', bucket, query: { delete: '' }, headers, body, signal })
     for (const error of root?.all('Error') ?? [])
       failed.push({ key: error.get('Key'), code: error.get('Code'), message: error.get('Message') })
   }
   for (const key of keys.filter((key) => !fitsXml(key))) {
-    await send(client, { method: 'DELETE', bucket, key }).catch(({ code, message }) =>
+    signal?.throwIfAborted()
+    await send(client, { method: 'DELETE', bucket, key, signal }).catch(({ code, message }) =>
       failed.push({ key, code, message }),
     )
   }
@@ -110,10 +111,11 @@ export async function readTags(client, place, signal) {
 }
 
 /** Replaces all tags. */
-export async function writeTags(client, place, tags) {
-  if (tags.length === 0) return void (await send(client, { method: 'DELETE', ...place, query: { tagging: '' } }))
+export async function writeTags(client, place, tags, signal) {
+  if (tags.length === 0)
+    return void (await send(client, { method: 'DELETE', ...place, query: { tagging: '' }, signal }))
   const set = tags.map(([name, value]) => element('Tag', [element('Key', name), element('Value', value)]))
-  await writeDocument(client, place, 'tagging', element('Tagging', [element('TagSet', set)]))
+  await writeDocument(client, { ...place, signal }, 'tagging', element('Tagging', [element('TagSet', set)]))
 }
 
 /** Stores a document that configures a bucket or an object. */

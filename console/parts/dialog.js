@@ -3,13 +3,17 @@ import { html, useEffect, useRef, useState } from '../lib/html.js'
 import { Field, Form } from './form.js'
 import { Name } from './name.js'
 
-/** A dialog of the browser: it keeps the focus, and Escape closes it. */
+/** A dialog of the browser: it keeps the focus and returns it at its end, and Escape closes it. */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(null)
   useEffect(() => {
-    ref.current.showModal()
+    const dialog = ref.current
+    dialog.showModal()
+    return () => dialog.close()
   }, [])
-  return html`<dialog ref=${ref} onClose=${onClose} aria-labelledby="dialog-title">
+  // The event comes later, when another dialog may be open.
+  const closed = ({ target }) => target.isConnected && onClose()
+  return html`<dialog ref=${ref} onClose=${closed} aria-labelledby="dialog-title">
     <h2 id="dialog-title">${title}</h2>
     ${children}
   </dialog>`
@@ -18,12 +22,13 @@ export function Dialog({ title, onClose, children }) {
 /**
  * Asks before something is removed, or costs money.
  * @param word what has to be typed; without it, a button is enough
+ * @param action takes an AbortSignal, which counts from when the dialog is closed
  */
 export function Confirm({ title, word, submit, action, onClose, children }) {
   const [typed, setTyped] = useState('')
-  const done = async () => {
-    await action()
-    onClose()
+  const done = async (_, signal) => {
+    await action(signal)
+    if (!signal.aborted) onClose()
   }
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <${Form} action=${done} submit=${submit} danger disabled=${word !== undefined && typed !== word} onCancel=${onClose}>

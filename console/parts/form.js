@@ -1,4 +1,5 @@
-import { html, useState } from '../lib/html.js'
+import { html, useEffect, useRef, useState } from '../lib/html.js'
+import { busy } from '../lib/session.js'
 import { Problem } from './load.js'
 
 let last = 0
@@ -26,20 +27,27 @@ export function Check({ label, hint, input }) {
 
 /**
  * A form that does something once for each submission, and shows why it failed.
- * @param action takes the values of the named inputs, as a FormData; what it throws is shown
+ * @param action takes the values of the named inputs, as a FormData, and an AbortSignal, which counts from when the form
+ *   is removed; what it throws is shown
  * @param submit text of its button; @param danger for what cannot be undone; @param onCancel adds a button
  */
 export function Form({ action, submit, danger, disabled, onCancel, children }) {
   const [state, setState] = useState({})
+  const abort = useRef()
+  useEffect(() => () => abort.current?.abort(), [])
   const onSubmit = async (event) => {
     event.preventDefault()
     if (state.running) return
     setState({ running: true })
+    abort.current = new AbortController()
+    busy.value++
     try {
-      await action(new FormData(event.target))
+      await action(new FormData(event.target), abort.current.signal)
       setState({})
     } catch (error) {
       setState({ error })
+    } finally {
+      busy.value--
     }
   }
   return html`<form onSubmit=${onSubmit}>
@@ -48,7 +56,7 @@ export function Form({ action, submit, danger, disabled, onCancel, children }) {
       <button class=${danger ? 'danger' : 'main'} disabled=${disabled || state.running}>
         ${state.running ? 'Working…' : submit}
       </button>
-      ${onCancel && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
+      ${onCancel && html`<button type="button" onClick=${onCancel}>${state.running ? 'Stop' : 'Cancel'}</button>`}
     </div>
   </form>`
 }

@@ -1,3 +1,4 @@
+import { visibleText } from '../lib/format.js'
 import { html, useEffect, useRef } from '../lib/html.js'
 import { route } from '../lib/router.js'
 
@@ -9,13 +10,13 @@ export function Page({ title, heading, children }) {
   const ref = useRef(null)
   const { path } = route.value
   useEffect(() => {
-    document.title = `${title} · dealgate`
+    document.title = `${visibleText(title)} · dealgate`
   }, [title])
   useEffect(() => {
     ref.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [path])
-  return html`<h1 tabindex="-1" ref=${ref}>${heading ?? title}</h1>
+  return html`<h1 tabindex="-1" ref=${ref}>${heading ?? visibleText(title)}</h1>
     ${children}`
 }
 

@@ -70,9 +70,9 @@ function OpenByName() {
 const NAME = '[a-z0-9][a-z0-9.\\-]{1,61}[a-z0-9]'
 
 function Create({ onClose, done }) {
-  const action = async (values) => {
+  const action = async (values, signal) => {
     const name = values.get('name')
-    await send(session.value, { method: 'PUT', bucket: name })
+    await send(session.value, { method: 'PUT', bucket: name, signal })
     onClose()
     done(`The bucket ${name} was created.`)
   }
@@ -84,8 +84,8 @@ function Create({ onClose, done }) {
 }
 
 function Delete({ name, onClose, done }) {
-  const action = async () => {
-    await send(session.value, { method: 'DELETE', bucket: name })
+  const action = async (signal) => {
+    await send(session.value, { method: 'DELETE', bucket: name, signal })
     done(`The bucket ${name} was deleted.`)
   }
   return html`<${Confirm} title="Delete bucket" word=${name} submit="Delete bucket" action=${action} onClose=${onClose}>

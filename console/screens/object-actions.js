@@ -1,4 +1,5 @@
-// What can be done with selected objects. Each dialog gets { bucket, folder, items, done, onClose }.
+// What can be done with selected objects. Each dialog gets { bucket, folder, items, done, refresh, onClose }: `done` leaves
+// the selection, `refresh` shows what has become of it.
 import { ApiError, send, sendXml, urlOf } from '../lib/api.js'
 import { eachAtOnce, selectedObjects } from '../lib/below.js'
 import { formatCount } from '../lib/format.js'
@@ -31,14 +32,41 @@ export function downloadLink(bucket, key, expires) {
 
 export async function downloadObject(bucket, key) {
   try {
-    await send(session.value, { method: 'HEAD', bucket, key })
+    // GET fails where the download would, also for an object in an archive, and answers with the reason.
+    await send(session.value, { bucket, key, headers: { range: 'bytes=0-0' } }).catch((error) => {
+      if (error.code !== 'InvalidRange') throw error
+    })
     const link = document.createElement('a')
     link.href = await downloadLink(bucket, key, LINK_SECONDS)
-    link.rel = 'noreferrer'
+    // An error that comes after all must not take the place of this page.
+    link.target = '_blank'
+    link.rel = 'noopener noreferrer'
     link.click()
   } catch (error) {
     notifyError(error)
   }
+}
+
+/**
+ * Works on pages of the selected objects, and tells how many were done, also if it fails or is stopped.
+ * @param work takes a page and a function to be called for each number of objects that is done
+ * @param word what was done to them
+ */
+async function onSelected({ bucket, items, done, refresh }, signal, word, work) {
+  let count = 0
+  const text = () => `${formatCount(count, 'object')} ${word}`
+  try {
+    for await (const page of selectedObjects(session.value, bucket, items, signal)) {
+      signal.throwIfAborted()
+      await work(page, (number = 1) => (count += number))
+    }
+  } catch (error) {
+    if (count > 0) refresh()
+    if (signal.aborted || count > 0) notify(`${text()} before the ${signal.aborted ? 'stop' : 'failure'}.`)
+    throw error
+  }
+  notify(`${text()}.`)
+  done()
 }
 
 /** Counts what is selected. */
@@ -51,27 +79,16 @@ function useCount(bucket, items) {
   return useLoaded(count, [bucket])
 }
 
-export function DeleteObjects({ bucket, items, done, onClose }) {
+export function DeleteObjects({ bucket, items, done, refresh, onClose }) {
   const count = useCount(bucket, items)
-  const action = async () => {
+  const action = (signal) => {
     const client = session.value
-    let deleted = 0
-    for await (const page of selectedObjects(client, bucket, items)) {
-      const failed = await deleteObjects(
-        client,
-        bucket,
-        page.map(({ key }) => key),
-      )
-      deleted += page.length - failed.length
-      if (failed.length > 0) {
-        done()
-        throw new Error(
-          `${failed[0].key}: ${failed[0].message}. ${formatCount(deleted, 'object')} were deleted before.`,
-        )
-      }
-    }
-    notify(`${formatCount(deleted, 'object')} deleted.`)
-    done()
+    return onSelected({ bucket, items, done, refresh }, signal, 'deleted', async (page, ready) => {
+      const keys = page.map(({ key }) => key)
+      const failed = await deleteObjects(client, bucket, keys, signal)
+      ready(page.length - failed.length)
+      refuseFailed(failed)
+    })
   }
   if (count.value === undefined)
     return html`<${Dialog} title="Delete objects" onClose=${onClose}><${Loaded} of=${count} show=${() => ''} /><//>`
@@ -90,28 +107,28 @@ function Names({ items }) {
   </ul>`
 }
 
-export function CopyObjects({ bucket, folder, items, done, onClose }) {
-  const [ready, setReady] = useState(0)
-  const action = async (values) => {
+/** @param failed what `deleteObjects` returns */
+function refuseFailed([failed]) {
+  if (failed) throw new ApiError(failed.code, `${failed.key}: ${failed.message}`)
+}
+
+export function CopyObjects({ bucket, folder, items, done, refresh, onClose }) {
+  const [copied, setCopied] = useState(0)
+  const action = async (values, signal) => {
     const client = session.value
     const [target, prefix, moves] = [values.get('bucket').trim(), values.get('prefix'), values.has('move')]
     if (target === bucket) refuseOverlap(prefix, folder, items)
-    let copied = 0
-    for await (const page of selectedObjects(client, bucket, items)) {
-      await eachAtOnce(page, AT_ONCE, async ({ key }) => {
+    await onSelected({ bucket, items, done, refresh }, signal, moves ? 'moved' : 'copied', (page, ready) =>
+      eachAtOnce(page, AT_ONCE, async ({ key }) => {
         const headers = { 'x-amz-copy-source': pathOf(bucket, key) }
-        await sendXml(client, { method: 'PUT', bucket: target, key: prefix + key.slice(folder.length), headers })
-        if (moves) {
-          // Not by its address: a browser could not request the address of every key.
-          const [failed] = await deleteObjects(client, bucket, [key])
-          if (failed) throw new ApiError(failed.code, failed.message)
-        }
-        setReady(++copied)
-      })
-    }
+        const copy = { method: 'PUT', bucket: target, key: prefix + key.slice(folder.length) }
+        await sendXml(client, { ...copy, headers, signal })
+        // Not by its address: a browser could not request the address of every key.
+        if (moves) refuseFailed(await deleteObjects(client, bucket, [key], signal))
+        setCopied(ready())
+      }),
+    )
     onClose()
-    notify(`${formatCount(copied, 'object')} ${moves ? 'moved' : 'copied'}.`)
-    done()
   }
   const plain = { autocomplete: 'off', spellcheck: false }
   return html`<${Dialog} title="Copy or move objects" onClose=${onClose}>
@@ -120,7 +137,7 @@ export function CopyObjects({ bucket, folder, items, done, onClose }) {
       <${Field} label="To bucket" input=${{ name: 'bucket', defaultValue: bucket, required: true, ...plain }} />
       <${Field} label="To prefix" hint="Is put before the names, such as archive/2026/. An object of the same name there is replaced." input=${{ name: 'prefix', defaultValue: folder, ...plain }} />
       <${Check} label="Move: delete each object once its copy exists" input=${{ name: 'move' }} />
-      ${ready > 0 && html`<p role="status">${formatCount(ready, 'object')} done</p>`}
+      ${copied > 0 && html`<p role="status">${formatCount(copied, 'object')} done</p>`}
     <//>
   <//>`
 }
@@ -133,21 +150,18 @@ function refuseOverlap(prefix, folder, items) {
       throw new Error(`The target is inside the folder ${name}, which is selected.`)
 }
 
-export function TagObjects({ bucket, items, done, onClose }) {
-  const action = async (values) => {
+export function TagObjects({ bucket, items, done, refresh, onClose }) {
+  const action = async (values, signal) => {
     const client = session.value
     const tag = [values.get('name').trim(), values.get('value')]
-    let tagged = 0
-    for await (const page of selectedObjects(client, bucket, items)) {
-      await eachAtOnce(page, AT_ONCE, async ({ key }) => {
-        const others = (await readTags(client, { bucket, key })).filter(([name]) => name !== tag[0])
-        await writeTags(client, { bucket, key }, [...others, tag])
-        tagged++
-      })
-    }
+    await onSelected({ bucket, items, done, refresh }, signal, 'tagged', (page, ready) =>
+      eachAtOnce(page, AT_ONCE, async ({ key }) => {
+        const others = (await readTags(client, { bucket, key }, signal)).filter(([name]) => name !== tag[0])
+        await writeTags(client, { bucket, key }, [...others, tag], signal)
+        ready()
+      }),
+    )
     onClose()
-    notify(`${formatCount(tagged, 'object')} tagged.`)
-    done()
   }
   return html`<${Dialog} title="Tag objects" onClose=${onClose}>
     <${Form} action=${action} submit="Set tag" onCancel=${onClose}>

@@ -23,11 +23,11 @@ function ObjectScreen({ params: { bucket }, query }) {
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
     <${Page} title=${`Object ${key}`} heading=${html`<${Name} text=${key} />`}>
       ${
-        isReachable(key)
+        key !== '' && isReachable(key)
           ? html`<${Known} key=${key} bucket=${bucket} name=${key} folder=${folder} />`
           : html`<p class="problem">
               Browsers remove the parts <code>.</code> and <code>..</code> from every address, so that this console cannot
-              request this object. Use another client of S3.
+              request this object, nor one without a name. Use another client of S3.
             </p>`
       }
     <//>`
@@ -38,7 +38,14 @@ function Known({ bucket, name, folder }) {
   const object = useLoaded((signal) => headObject(client, bucket, name, signal), [client, bucket, name])
   const [dialog, setDialog] = useState()
   const done = () => goTo(['buckets', bucket, 'objects'], { prefix: folder })
-  const chosen = { bucket, folder, items: [{ name }], done, onClose: () => setDialog(undefined) }
+  const chosen = {
+    bucket,
+    folder,
+    items: [{ name }],
+    done,
+    refresh: object.reload,
+    onClose: () => setDialog(undefined),
+  }
   return html`<${Loaded}
       of=${object}
       show=${(facts) => html`<div class="buttons">
@@ -118,8 +125,12 @@ function Link({ bucket, name }) {
 }
 
 async function copy(text) {
-  await navigator.clipboard.writeText(text)
-  notify('The link was copied.')
+  try {
+    await navigator.clipboard.writeText(text)
+    notify('The link was copied.')
+  } catch {
+    notify('The browser does not let pages copy here: select the link, and copy it.', 'failed')
+  }
 }
 
 function Tags({ bucket, name }) {

@@ -35,8 +35,15 @@ function Objects({ params: { bucket }, query }) {
     setSelected(new Set())
     page.reload()
   }
+  // What was deleted or moved is selected no longer.
+  useEffect(() => {
+    if (page.value === undefined) return
+    const { folders, objects } = page.value
+    const there = new Set(rowsOf(folders, objects, folder).map(keyOf))
+    setSelected((keys) => new Set([...keys].filter((key) => there.has(key))))
+  }, [page.value])
   const items = [...selected].map((key) => ({ name: key.slice(1), folder: key.startsWith('/') }))
-  const chosen = { bucket, folder, items, done, onClose: close }
+  const chosen = { bucket, folder, items, done, refresh: page.reload, onClose: close }
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
     <${Page} title=${`Objects in ${bucket}`} heading=${html`Objects in <${Name} text=${`${bucket}/${prefix}`} />`}>
       <${BucketTabs} bucket=${bucket} />
@@ -59,7 +66,7 @@ function Objects({ params: { bucket }, query }) {
               caption="Objects and folders"
               columns=${columns(bucket)}
               rows=${shown}
-              keyOf=${({ name, folder }) => `${folder ? '/' : '='}${name}`}
+              keyOf=${keyOf}
               selection=${{ keys: selected, change: setSelected, label: ({ label }) => visibleText(label) }}
               empty=${token === undefined ? 'There is nothing below this prefix.' : 'There is nothing on this page.'}
             />
@@ -71,6 +78,10 @@ function Objects({ params: { bucket }, query }) {
       />
       ${dialog && html`<${dialog.View} ...${chosen} />`}
     <//>`
+}
+
+function keyOf({ name, folder }) {
+  return `${folder ? '/' : '='}${name}`
 }
 
 function describe(folders, objects, shown, selected) {

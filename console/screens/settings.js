@@ -1,5 +1,4 @@
 import { send, sendXml } from '../lib/api.js'
-import { visibleText } from '../lib/format.js'
 import { html, useEffect, useState } from '../lib/html.js'
 import { readTags, without, writeDocument, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
@@ -38,7 +37,7 @@ const DOCUMENTS = [
 
 function Settings({ params: { bucket } }) {
   return html`<${Crumbs} links=${pathTo(bucket, '')} />
-    <${Page} title=${`Settings of ${visibleText(bucket)}`}>
+    <${Page} title=${`Settings of ${bucket}`}>
       <${BucketTabs} bucket=${bucket} />
       <${Access} bucket=${bucket} />
       <${Tags} bucket=${bucket} />

@@ -22,7 +22,7 @@ async function store(mode) {
   return (await open()).transaction(STORE, mode).objectStore(STORE)
 }
 
-/** @param upload { uploadId, endpoint, bucket, key, name, size, lastModified, partSize } */
+/** @param upload { uploadId, endpoint, bucket, key, replace, name, size, lastModified, partSize } */
 export async function keepUpload(upload) {
   await settled((await store('readwrite')).put(upload))
 }

@@ -27,7 +27,7 @@ export class Upload {
    * @param file a File; @param replace false leaves an object alone that is there already
    * @param kept what `keepUpload` has kept of an upload in parts that this one continues
    */
-  constructor({ file, bucket, key, replace = true, kept }) {
+  constructor({ file, bucket, key, kept, replace = kept?.replace ?? true }) {
     this.file = file
     this.bucket = bucket
     this.key = key
@@ -54,6 +54,7 @@ export class Upload {
       } catch (error) {
         if (stop.aborted) return
         if (!this.replace && error.code === 'PreconditionFailed') {
+          await this.#discard()
           this.state.value = 'skipped'
           return
         }
@@ -77,6 +78,10 @@ export class Upload {
   /** Ends it for good. Parts that the server has are removed. */
   async cancel() {
     this.pause()
+    await this.#discard()
+  }
+
+  async #discard() {
     if (!this.kept) return
     const { uploadId } = this.kept
     await send(client(), { method: 'DELETE', bucket: this.bucket, key: this.key, query: { uploadId } }).catch(() => {})
@@ -147,7 +152,7 @@ export class Upload {
     this.kept = {
       uploadId: root.get('UploadId'),
       endpoint: client().endpoint,
-      ...{ bucket: this.bucket, key: this.key, name, size, lastModified },
+      ...{ bucket: this.bucket, key: this.key, replace: this.replace, name, size, lastModified },
       partSize: Math.max(PART, Math.ceil(size / MAX_PARTS / MiB) * MiB),
     }
     await keepUpload(this.kept)
@@ -221,7 +226,7 @@ function client() {
 
 /** True for what a later attempt may not meet: no answer, an overloaded server, or one that has no gateway now. */
 function mayPass({ code, status }) {
-  return code === 'NetworkError' || code === 'OperationAborted' || status >= 500 || status === 429
+  return code === 'NetworkError' || code === 'OperationAborted' || (status >= 500 && status !== 501) || status === 429
 }
 
 function pause(ms, stop) {
