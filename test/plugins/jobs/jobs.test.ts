@@ -448,7 +448,7 @@ t.test('listed newest first, and removed when they are old', async (t) => {
   await settled(jobs, fresh)
   await jobs.stop()
   await state.close()
-  const third = await open(t, data, kinds, { now: () => now })
+  const third = await open(t, data, kinds, { now: () => now, expiryMs: 7 * 24 * 60 * 60 * 1000 })
   await until('the old ones are gone', async () => (await third.jobs.list({ limit: 1000 })).length === 1)
   t.not((await third.jobs.create(again)).id, made[0]?.id)
 })
