@@ -4,7 +4,7 @@ import { fileBeside, Program } from './program.js'
 
 const CLI = fileBeside(import.meta.url, '../../app/cli.js')
 const QUIET = ['--print', 'json', '--log-level', 'warn']
-const FREE_PORTS = ['--console-port', 'off', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+const FREE_PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
 
 export interface Gateway {
   readonly program: Program
@@ -51,7 +51,8 @@ export async function startProxy(
     ...gateway.serve,
   ]
   const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
-  const options = ['--port', '0', '--data', join(folder, gateway ? 'proxy' : 'embedded'), '--access-log', 'off']
+  const data = join(folder, gateway ? 'proxy' : 'embedded')
+  const options = ['--port', '0', '--console-port', 'off', '--data', data, '--access-log', 'off']
   const args = [CLI, 'serve', ...behind, ...QUIET, ...options]
   const program =
     workers === undefined
