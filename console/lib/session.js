@@ -15,10 +15,10 @@ const ENDED = 'The session has ended. Sign in again.'
 /** How the names of calls begin that change nothing. */
 const READING = ['Get', 'List', 'Describe', 'Quote']
 
-/** The client of the session, with { expires, readOnly } beside endpoint and signer; null if nobody is signed in. */
+/** The client of the session, with { expires, readOnly } beside endpoint and signer; null without a session. */
 export const session = signal(null)
 
-/** Why nobody is signed in any more; '' at the start. */
+/** Why the session has ended; '' at the start. */
 export const signedOutBecause = signal('')
 
 /** Work that a lock would interrupt, such as uploads: while it is above 0, the console stays open. */
@@ -142,7 +142,7 @@ function isIdle(since) {
   return Date.now() - since > IDLE_MS
 }
 
-/** Locks a console that nobody has used; a machine that slept has run no timer before its first input. */
+/** Locks a console that is not in use; a machine that slept has run no timer before its first input. */
 function check() {
   if (Date.now() > session.peek().expires) signOut(ENDED)
   else if (busy.peek() > 0) used()

@@ -78,16 +78,16 @@ function Quote({ quote: { Bytes, PieceSize, Candidates = [], Warnings = [], Curr
 }
 
 function Pay({ bucket, name, candidate, terms, currency, onClose }) {
-  const action = async () => {
+  const action = async (signal) => {
     const json = { ...terms, MinerId: candidate.MinerId, Price: candidate.Price }
     const request = { bucket, key: name, query: { 'x-deal': '' }, json }
     const { JobId } = await withClientToken(request, (token) =>
-      sendJson(session.value, { ...request, headers: { ...token, prefer: 'wait=0' } }),
+      sendJson(session.value, { ...request, headers: { ...token, prefer: 'wait=0' }, signal }),
     )
     goTo(['jobs', JobId])
   }
   return html`<${Confirm} title="Make a deal" submit=${`Pay ${candidate.Total} ${currency}`} action=${action} onClose=${onClose}>
-    <p><${Name} text=${candidate.MinerId} /> stores <strong><${Name} text=${name} /></strong> for ${terms.DurationEpochs / EPOCHS_PER_DAY} days, for <strong>${candidate.Total} ${currency}</strong> in all. A deal cannot be undone. The caps of the server apply.</p>
+    <p><${Name} text=${candidate.MinerId} /> stores <strong><${Name} text=${name} /></strong> for ${terms.DurationEpochs / EPOCHS_PER_DAY} days, for <strong>${candidate.Total} ${currency}</strong> in all. A deal cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
   <//>`
 }
 

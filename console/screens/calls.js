@@ -93,10 +93,10 @@ function Known({ call }) {
   const [answer, setAnswer] = useState()
   const [asked, setAsked] = useState()
   const reads = call.method === 'GET'
-  const run = async (request) => setAnswer({ request, ...(await answerOf(request)) })
-  const submit = async (values) => {
+  const run = async (request, signal) => setAnswer({ request, ...(await answerOf(request, signal)) })
+  const submit = async (values, signal) => {
     const request = requestOf(call, values)
-    if (reads) await run(request)
+    if (reads) await run(request, signal)
     else setAsked(request)
   }
   const next = () => {
@@ -179,16 +179,16 @@ function typed(name, schema, text) {
 }
 
 /** Sends the request and reads its answer, whatever it is: { document } of JSON, or { text }. */
-async function answerOf(request) {
-  if (!request.takesToken) return answerWith({}, request)
-  return withClientToken(request, (token) => answerWith({ ...token, prefer: 'wait=5' }, request))
+async function answerOf(request, signal) {
+  if (!request.takesToken) return answerWith({}, request, signal)
+  return withClientToken(request, (token) => answerWith({ ...token, prefer: 'wait=5' }, request, signal))
 }
 
-async function answerWith(headers, { file, json, ...request }) {
+async function answerWith(headers, { file, json, ...request }, signal) {
   const body = file ? new Uint8Array(await file.arrayBuffer()) : json && JSON.stringify(json)
   const typedAs = file ? 'application/octet-stream' : json && 'application/json'
   const all = { accept: 'application/json', ...headers, ...(typedAs && { 'content-type': typedAs }) }
-  const response = await send(session.value, { ...request, headers: all, body })
+  const response = await send(session.value, { ...request, headers: all, body, signal })
   const text = await response.text()
   if (!(response.headers.get('content-type') ?? '').includes('json')) return { text }
   return { document: JSON.parse(text) }
@@ -197,7 +197,7 @@ async function answerWith(headers, { file, json, ...request }) {
 function Ask({ call, request, run, onClose }) {
   const { method, path, query, json, file } = request
   const body = JSON.stringify(redacted(json), undefined, 2)
-  return html`<${Confirm} title=${call.name} submit="Send the request" action=${() => run(request)} onClose=${onClose}>
+  return html`<${Confirm} title=${call.name} submit="Send the request" action=${(signal) => run(request, signal)} onClose=${onClose}>
     <p><${Name} text=${call.summary} /></p>
     <p>This call may change data or cost money. ${call.takesToken && 'Until it has succeeded, the same request carries the same client token, so that the server carries it out once. If its job has failed, retry that in Jobs.'}</p>
     <${Facts}

@@ -58,8 +58,8 @@ function Job({ params: { id } }) {
     log.reload()
   }
   usePolling(running, [job, log])
-  const act = async (what, json) => {
-    await sendJson(client, { method: 'POST', path: `${path}/${what}`, json })
+  const act = async (what, signal, json) => {
+    await sendJson(client, { method: 'POST', path: `${path}/${what}`, json, signal })
     notify(`The request to ${what} the job was accepted.`)
     again()
   }
@@ -118,20 +118,20 @@ function Summary({ job }) {
 }
 
 function Cancel({ act, onClose }) {
-  return html`<${Confirm} title="Cancel job" submit="Cancel the job" action=${() => act('cancel')} onClose=${onClose}>
+  return html`<${Confirm} title="Cancel job" submit="Cancel the job" action=${(signal) => act('cancel', signal)} onClose=${onClose}>
     <p>The job ends before its next step. What it has already sent, such as a deal, stays. A cancelled job can be retried.</p>
   <//>`
 }
 
 function Retry({ act, onClose }) {
-  return html`<${Confirm} title="Retry job" submit="Run it again" action=${() => act('retry')} onClose=${onClose}>
+  return html`<${Confirm} title="Retry job" submit="Run it again" action=${(signal) => act('retry', signal)} onClose=${onClose}>
     <p>The job runs again with the same request, and may cost money. An unknown job may have taken effect: retry it only if you know that it did nothing.</p>
   <//>`
 }
 
 function Resolve({ act, onClose }) {
   const failed = { Status: 'Failed', FailureCode: 'ResolvedByOperator' }
-  return html`<${Confirm} title="Settle job" submit="It has failed" action=${() => act('resolve', failed)} onClose=${onClose}>
+  return html`<${Confirm} title="Settle job" submit="It has failed" action=${(signal) => act('resolve', signal, failed)} onClose=${onClose}>
     <p>The outcome of this job is unknown. State that it has failed if you know that nothing was made or paid. Its result can be recorded with the call ResolveJob.</p>
   <//>`
 }

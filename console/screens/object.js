@@ -113,7 +113,7 @@ function Link({ bucket, name }) {
   }
   return html`<h2>Link</h2>
     <${Form} action=${action} submit="Make a link">
-      <${Field} label="Valid for" kind="select" input=${{ name: 'expires' }} hint=${`Whoever has the link can download the object. It ends with this session at the latest: ${formatTime(expires)}.`}>
+      <${Field} label="Valid for" kind="select" input=${{ name: 'expires' }} hint=${`Everyone who has the link can download the object. It ends with this session at the latest: ${formatTime(expires)}.`}>
         ${TIMES.map(([seconds, text]) => html`<option value=${seconds}>${text}</option>`)}
       <//>
     <//>

@@ -27,7 +27,7 @@ export async function openConsole(config: Config, log: Logger, cleanup: CleanupS
   cleanup.defer(() => tls?.close())
   let target: ConsoleTarget | undefined
   const serving = await serveConsole({ host, port, tls, target: () => target, log }).catch((error) => {
-    // Consoles of other stores use it, too, and a store that nobody gave a port for its console starts without one.
+    // Other stores have their consoles at this port, too. The default must not keep a server from starting.
     if (port === options.consolePort.default && error.code === 'EADDRINUSE') return undefined
     throw listenFailure(error, { host, port }, { host: '--host', port: '--console-port' })
   })
