@@ -37,13 +37,13 @@ const LOOKS = 3
 
 /** Reads the objects of one gateway account: the gateway's objects joined with the records. */
 export class ObjectReader {
-  protected readonly deps: StoreDeps
-  protected readonly logger: Logging
+  declare protected readonly deps: StoreDeps
+  declare protected readonly logger: Logging
 
   /** @param logger who gets the lines about what is done */
   constructor(deps: StoreDeps, logger: Logging = deps) {
-    this.deps = deps
-    this.logger = logger
+    // Plugins have this object: what inspects or logs it finds no connections and no keys.
+    Object.defineProperties(this, { deps: { value: deps }, logger: { value: logger } })
   }
 
   find(bucket: string, key: string): Promise<StoredObject | undefined> {
