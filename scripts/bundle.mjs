@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 
 /** What the pages of the console import from packages, as one file: browsers resolve no names of packages. */
 const VENDOR = [
@@ -50,19 +51,27 @@ if (
   changed(join(vendor, 'vendor.js')) === 0
 ) {
   process.stderr.write('Building dealgate from its sources, which takes a few seconds.\n')
-  await bundle()
-}
-
-async function bundle() {
-  const begun = new Date()
   // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
   const draft = `${app}-${process.pid}`
+  try {
+    await bundle(draft)
+  } catch (error) {
+    process.stderr.write(`The build failed: ${stripVTControlCharacters(error.message).split('\n    at ', 1)[0]}\n`)
+    process.exitCode = 1
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+async function bundle(draft) {
+  const begun = new Date()
   mkdirSync(draft, { recursive: true })
   const { rolldown } = await import('rolldown')
   const build = await rolldown({
     input: Object.fromEntries(Object.entries(ENTRIES).map(([name, source]) => [name, join(root, source)])),
     platform: 'node',
     external: OUTSIDE,
+    onLog,
     resolve: { alias: { dealgate$: join(root, ENTRIES.index) }, extensionAlias: { '.js': ['.ts', '.js'] } },
   })
   const { output } = await build.write({
@@ -84,11 +93,18 @@ async function bundle() {
   renameSync(draft, app)
 }
 
+/** A package that is absent ends the build: as a warning it would become an import that fails when the program runs. */
+function onLog(level, log, handle) {
+  if (log.code !== 'UNRESOLVED_IMPORT') return handle(level, log)
+  handle('error', { ...log, message: `${log.message}\nRun npm install, then try again.` })
+}
+
 /** Writes the packages of the console. @param draft for files that nobody may see half-written */
 async function bundleVendor(rolldown, draft) {
   const build = await rolldown({
     input: 'console',
     platform: 'browser',
+    onLog,
     plugins: [
       {
         name: 'console',
