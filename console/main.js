@@ -1,15 +1,25 @@
 // Starts the console: signs in, then shows the screen that the address names.
-import { html, render } from './lib/html.js'
+import { html, render, useEffect, useState } from './lib/html.js'
 import { matchPath, route } from './lib/router.js'
 import { readConfig, resume, session, signOut } from './lib/session.js'
+import { Problem } from './parts/load.js'
 import { Name } from './parts/name.js'
 import { Notices } from './parts/notices.js'
 import { Page } from './parts/page.js'
 import { SignIn } from './screens/sign-in.js'
 import { screens } from './screens.js'
+import { Footer } from './uploads/footer.js'
 
 /** After this time the configuration is asked for again, ms. */
 const AGAIN_MS = 3000
+const NOT_LOADED = {
+  code: 'NotLoaded',
+  message:
+    'The server of the console did not send a file of this screen. It may be down, or may have been updated: then load the page again.',
+}
+
+/** Files of screens that were loaded. */
+const loaded = new Map()
 
 const app = document.getElementById('app')
 const config = await untilRead()
@@ -44,7 +54,7 @@ function Shell() {
     <${Header} />
     <${Notices} />
     <main id="main" tabindex="-1"><${Screen} /></main>
-    ${screens.flatMap(({ Footer }) => (Footer ? [html`<${Footer} />`] : []))}`
+    <${Footer} />`
 }
 
 function Header() {
@@ -76,15 +86,31 @@ function current({ path: own }, path) {
 
 function Screen() {
   const { path, query } = route.value
-  if (path === '/') {
-    const { View } = screens[0]
-    return html`<${View} params=${{}} query=${query} />`
-  }
+  if (path === '/') return html`<${View} key="/" of=${screens[0]} params=${{}} query=${query} />`
   for (const screen of screens) {
     const params = matchPath(screen.path, path)
-    if (params) return html`<${screen.View} key=${path} params=${params} query=${query} />`
+    if (params) return html`<${View} key=${path} of=${screen} params=${params} query=${query} />`
   }
   return html`<${Page} title="No such screen"><p>This address belongs to no screen of the console.</p><//>`
+}
+
+/** A screen, once its file is there. A file that did not come is asked for again by a button. */
+function View({ of: { file, view }, params, query }) {
+  const [{ screen, failed }, setState] = useState({ screen: loaded.get(file) })
+  const load = async () => {
+    setState({})
+    try {
+      loaded.set(file, await import(`./screens/${file}.js`))
+      setState({ screen: loaded.get(file) })
+    } catch {
+      setState({ failed: true })
+    }
+  }
+  useEffect(() => void (screen ?? load()), [])
+  if (screen) return html`<${screen[view]} params=${params} query=${query} />`
+  if (failed)
+    return html`<${Page} title="This screen did not load"><${Problem} error=${NOT_LOADED} retry=${load} /><//>`
+  return html`<p class="quiet" role="status">Loading…</p>`
 }
 
 /** The hash names the screen: the link must not change it. */

@@ -1,29 +1,20 @@
-// Every screen, in the order of the navigation. A screen is { path, View, nav?, Footer? }: `nav` is its name in the
-// navigation, `Footer` is shown below all screens.
-import { screens as archive } from './screens/archive.js'
-import { screens as buckets } from './screens/buckets.js'
-import { screens as calls } from './screens/calls.js'
-import { screens as deals } from './screens/deals.js'
-import { screens as jobs } from './screens/jobs.js'
-import { screens as object } from './screens/object.js'
-import { screens as objects } from './screens/objects.js'
-import { screens as overview } from './screens/overview.js'
-import { screens as pending } from './screens/pending.js'
-import { screens as server } from './screens/server.js'
-import { screens as settings } from './screens/settings.js'
-import { screens as uploads } from './screens/uploads.js'
-
+// Every screen, in the order of the navigation: its address, the file below `screens` that is loaded when the address is
+// first opened, and the function in it that makes its elements. `nav` is its name in the navigation.
 export const screens = [
-  ...buckets,
-  ...objects,
-  ...object,
-  ...pending,
-  ...settings,
-  ...uploads,
-  ...archive,
-  ...deals,
-  ...jobs,
-  ...overview,
-  ...calls,
-  ...server,
+  { path: '/buckets', nav: 'Buckets', file: 'buckets', view: 'Buckets' },
+  { path: '/buckets/:bucket/objects', file: 'objects', view: 'Objects' },
+  { path: '/buckets/:bucket/object', file: 'object', view: 'ObjectScreen' },
+  { path: '/buckets/:bucket/pending', file: 'pending', view: 'Pending' },
+  { path: '/buckets/:bucket/settings', file: 'settings', view: 'Settings' },
+  { path: '/uploads', nav: 'Uploads', file: 'uploads', view: 'Uploads' },
+  { path: '/buckets/:bucket/archive', file: 'archive', view: 'Archive' },
+  { path: '/deals', nav: 'Deals', file: 'deals', view: 'Deals' },
+  { path: '/deals/:cid', file: 'deals', view: 'Deal' },
+  { path: '/providers', file: 'deals', view: 'Providers' },
+  { path: '/jobs', nav: 'Jobs', file: 'jobs', view: 'Jobs' },
+  { path: '/jobs/:id', file: 'jobs', view: 'Job' },
+  { path: '/overview', nav: 'Overview', file: 'overview', view: 'Overview' },
+  { path: '/calls', nav: 'Calls', file: 'calls', view: 'Calls' },
+  { path: '/calls/:id', file: 'calls', view: 'Call' },
+  { path: '/server', nav: 'Server', file: 'server', view: 'Server' },
 ]

@@ -14,7 +14,7 @@ const EPOCHS_PER_DAY = 2880
 const DAYS = { min: 180, max: 3650, value: 180 }
 
 /** A deal for one object. Its quote and choice end when the address names another object. */
-function Archive({ params: { bucket }, query }) {
+export function Archive({ params: { bucket }, query }) {
   const key = query.get('key') ?? ''
   // A request without a key would be one for the whole bucket.
   if (key === '')
@@ -90,5 +90,3 @@ function Pay({ bucket, name, candidate, terms, currency, onClose }) {
     <p><${Name} text=${candidate.MinerId} /> stores <strong><${Name} text=${name} /></strong> for ${terms.DurationEpochs / EPOCHS_PER_DAY} days, for <strong>${candidate.Total} ${currency}</strong> in all. A deal cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
   <//>`
 }
-
-export const screens = [{ path: '/buckets/:bucket/archive', View: Archive }]

@@ -13,7 +13,7 @@ import { Page } from '../parts/page.js'
 import { Table } from '../parts/table.js'
 
 /** All buckets, with what makes and removes them. */
-function Buckets() {
+export function Buckets() {
   const client = session.value
   const buckets = useLoaded((signal) => listBuckets(client, signal), [client])
   const [dialog, setDialog] = useState()
@@ -92,5 +92,3 @@ function Delete({ name, onClose, done }) {
     <p>The bucket <strong><${Name} text=${name} /></strong> is deleted with its settings. Only an empty bucket can be deleted: its objects stay until you delete them. This cannot be undone.</p>
   <//>`
 }
-
-export const screens = [{ path: '/buckets', nav: 'Buckets', View: Buckets }]

@@ -52,7 +52,7 @@ function describe(route, method, { operationId, tags, summary, parameters = [], 
 }
 
 /** All calls beyond S3, of all plugins. */
-function Calls() {
+export function Calls() {
   const calls = useCalls()
   return html`<${Page} title="Calls">
     <p>Everything that the plugins of this server can do. Each is a signed request that any client can send.</p>
@@ -75,7 +75,7 @@ const columns = [
 ]
 
 /** One call: a form of its parameters, and its answer. */
-function Call({ params: { id } }) {
+export function Call({ params: { id } }) {
   const calls = useCalls()
   return html`<${Crumbs} links=${[{ href: linkTo(['calls']), text: 'Calls' }, { href: linkTo(['calls', id]), text: html`<${Name} text=${id} />` }]} />
     <${Page} title=${`Call ${id}`} heading=${html`<${Name} text=${id.split('_')[1] ?? id} />`}>
@@ -219,8 +219,3 @@ function redacted(members = {}) {
     Object.entries(members).map(([name, value]) => [name, /password|secret|accesstoken/i.test(name) ? '…' : value]),
   )
 }
-
-export const screens = [
-  { path: '/calls', nav: 'Calls', View: Calls },
-  { path: '/calls/:id', View: Call },
-]

@@ -15,7 +15,7 @@ import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 
 /** All deals of this server, the newest first. */
-function Deals() {
+export function Deals() {
   const deals = usePages({ path: '/-/deal/v1/deals', query: { 'max-items': 200 } }, 'Deals')
   const [words, setWords] = useState('')
   const [days, setDays] = useState('')
@@ -74,7 +74,7 @@ function Source({ deal }) {
 }
 
 /** One deal, with its task and the payments for its object where they exist. */
-function Deal({ params: { cid } }) {
+export function Deal({ params: { cid } }) {
   const client = session.value
   const path = `/-/deal/v1/deals/${uriEncode(cid)}`
   const deal = useLoaded((signal) => sendJson(client, { path, query: { expand: 'task,pay' }, signal }), [client, cid])
@@ -107,7 +107,7 @@ function Life({ deal }) {
 }
 
 /** The providers that the gateway can make deals with. */
-function Providers() {
+export function Providers() {
   const providers = usePages({ path: '/-/deal/v1/providers', query: { 'max-items': 200 } }, 'Providers')
   return html`<${Crumbs} links=${[{ href: linkTo(['deals']), text: 'Deals' }, { href: linkTo(['providers']), text: 'Providers' }]} />
     <${Page} title="Providers">
@@ -130,9 +130,3 @@ export function DealsOf({ bucket, name }) {
       <a href=${linkTo(['buckets', bucket, 'archive'], { key: name })}>Make a deal</a>
     </div>`
 }
-
-export const screens = [
-  { path: '/deals', nav: 'Deals', View: Deals },
-  { path: '/deals/:cid', View: Deal },
-  { path: '/providers', View: Providers },
-]

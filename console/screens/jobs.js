@@ -19,7 +19,7 @@ const STATES = ['New', 'Active', 'Unknown', 'Cancelling', 'Complete', 'Failed', 
 const RUNNING = new Set(['New', 'Active', 'Unknown', 'Cancelling'])
 
 /** All jobs, the newest first. */
-function Jobs({ query }) {
+export function Jobs({ query }) {
   const status = query.get('status') ?? ''
   const jobs = usePages({ path: '/-/jobs/v1', query: { 'max-items': 100, status: status || undefined } }, 'Jobs')
   return html`<${Page} title="Jobs">
@@ -46,7 +46,7 @@ const columns = [
 ]
 
 /** One job with its progress, its log and what can be done with it. */
-function Job({ params: { id } }) {
+export function Job({ params: { id } }) {
   const client = session.value
   const path = `/-/jobs/v1/${uriEncode(id)}`
   const job = useLoaded((signal) => sendJson(client, { path, signal }), [client, id])
@@ -135,8 +135,3 @@ function Resolve({ act, onClose }) {
     <p>The outcome of this job is unknown. State that it has failed if you know that nothing was made or paid. Its result can be recorded with the call ResolveJob.</p>
   <//>`
 }
-
-export const screens = [
-  { path: '/jobs', nav: 'Jobs', View: Jobs },
-  { path: '/jobs/:id', View: Job },
-]

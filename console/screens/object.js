@@ -17,7 +17,7 @@ import { pathTo } from './objects.js'
 import { Preview } from './preview.js'
 
 /** One object: what is known about it, and what can be done with it. */
-function ObjectScreen({ params: { bucket }, query }) {
+export function ObjectScreen({ params: { bucket }, query }) {
   const key = query.get('key') ?? ''
   const folder = key.slice(0, key.lastIndexOf('/', key.length - 2) + 1)
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
@@ -144,5 +144,3 @@ function Tags({ bucket, name }) {
   return html`<h2>Tags</h2>
     <${Loaded} of=${tags} show=${(pairs) => html`<${PairsForm} pairs=${pairs} word="tag" save=${save} />`} />`
 }
-
-export const screens = [{ path: '/buckets/:bucket/object', View: ObjectScreen }]

@@ -14,7 +14,7 @@ import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object
 import { UploadButtons } from './upload-buttons.js'
 
 /** The objects and folders of a bucket below a prefix, page by page. */
-function Objects({ params: { bucket }, query }) {
+export function Objects({ params: { bucket }, query }) {
   const client = session.value
   const prefix = query.get('prefix') ?? ''
   const token = query.get('token') ?? undefined
@@ -150,5 +150,3 @@ export function pathTo(bucket, folder) {
     ...parts.map((part, i) => link(part || '/', `${parts.slice(0, i + 1).join('/')}/`)),
   ]
 }
-
-export const screens = [{ path: '/buckets/:bucket/objects', View: Objects }]

@@ -10,7 +10,7 @@ import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 
 /** What there is, what happens and what needs attention. */
-function Overview() {
+export function Overview() {
   const client = session.value
   const read = (path, query) => useLoaded((signal) => sendJson(client, { path, query, signal }), [client])
   const parts = {
@@ -130,5 +130,3 @@ const dealColumns = [
   { name: 'State', by: ({ state }) => state, cell: ({ state }) => html`<${State} of=${state} />` },
   { name: 'Deals', number: true, by: ({ count }) => count, cell: ({ count }) => count },
 ]
-
-export const screens = [{ path: '/overview', nav: 'Overview', View: Overview }]

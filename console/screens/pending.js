@@ -12,7 +12,7 @@ import { BucketTabs } from './bucket-tabs.js'
 import { pathTo } from './objects.js'
 
 /** The uploads in parts that the server has of a bucket, of all programs, to be ended. */
-function Pending({ params: { bucket } }) {
+export function Pending({ params: { bucket } }) {
   const client = session.value
   const pending = useLoaded((signal) => listUploads(client, bucket, signal), [client, bucket])
   const [chosen, setChosen] = useState()
@@ -65,5 +65,3 @@ function columns(onEnd) {
     },
   ]
 }
-
-export const screens = [{ path: '/buckets/:bucket/pending', View: Pending }]

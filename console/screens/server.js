@@ -12,7 +12,7 @@ const PARTS = [
 ]
 
 /** What this server is: its gateway, its plugins and what they can do. */
-function Server() {
+export function Server() {
   return html`<${Page} title="Server">
     ${PARTS.map(([title, path]) => html`<h2>${title}</h2><${Part} title=${title} path=${path} />`)}
   <//>`
@@ -23,5 +23,3 @@ function Part({ title, path }) {
   const part = useLoaded((signal) => sendJson(client, { path, signal }), [client, path])
   return html`<${Loaded} of=${part} show=${(value) => html`<${Answer} title=${title} value=${value} />`} />`
 }
-
-export const screens = [{ path: '/server', nav: 'Server', View: Server }]

@@ -35,7 +35,7 @@ const DOCUMENTS = [
   },
 ]
 
-function Settings({ params: { bucket } }) {
+export function Settings({ params: { bucket } }) {
   return html`<${Crumbs} links=${pathTo(bucket, '')} />
     <${Page} title=${`Settings of ${bucket}`}>
       <${BucketTabs} bucket=${bucket} />
@@ -137,5 +137,3 @@ function Editor({ bucket, kind: { name, query, json, hint }, saved, reload }) {
       <//>`
     }`
 }
-
-export const screens = [{ path: '/buckets/:bucket/settings', View: Settings }]

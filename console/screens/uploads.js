@@ -1,7 +1,6 @@
 import { send } from '../lib/api.js'
 import { formatBytes, formatCount, visibleText } from '../lib/format.js'
 import { html, useRef, useState } from '../lib/html.js'
-import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { Confirm } from '../parts/dialog.js'
 import { Loaded, useLoaded } from '../parts/load.js'
@@ -9,18 +8,9 @@ import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Page } from '../parts/page.js'
 import { Table } from '../parts/table.js'
+import { Buttons, Summary } from '../uploads/footer.js'
 import { forgetUpload, keptUploads } from '../uploads/kept.js'
-import {
-  addUploads,
-  cancelAll,
-  cancelUpload,
-  continueAll,
-  continueOne,
-  pauseAll,
-  sentBytes,
-  totals,
-  uploads,
-} from '../uploads/queue.js'
+import { addUploads, cancelAll, cancelUpload, continueOne, uploads } from '../uploads/queue.js'
 import { Upload } from '../uploads/upload.js'
 
 /** Rows that are shown: of thousands of files, those that are next. */
@@ -33,7 +23,7 @@ const STATES = {
   failed: 'failed',
 }
 
-function Uploads() {
+export function Uploads() {
   const all = uploads.value
   return html`<${Page} title="Uploads">
     ${all.length === 0 ? html`<p>There is nothing to upload. Open a bucket and drop files there.</p>` : html`<${Queue} all=${all} />`}
@@ -83,42 +73,6 @@ function Actions({ upload }) {
     <button type="button" aria-label=${`Cancel ${name}`} onClick=${() => cancelUpload(upload)}>Cancel</button>`
 }
 
-function Buttons({ onCancel }) {
-  const idle = uploads.value.every(({ state }) => ['paused', 'failed'].includes(state.value))
-  return html`<div class="buttons">
-    ${idle ? html`<button type="button" onClick=${continueAll}>Continue uploads</button>` : html`<button type="button" onClick=${pauseAll}>Pause uploads</button>`}
-    ${onCancel && html`<button type="button" onClick=${onCancel}>Cancel uploads</button>`}
-  </div>`
-}
-
-/** How far all uploads are. Screen readers hear of it at every tenth. */
-function Summary() {
-  const { files, bytes, doneFiles } = totals.value
-  const failed = uploads.value.filter(({ state }) => state.value === 'failed').length
-  const text = `${doneFiles} of ${formatCount(files, 'file')}, ${formatBytes(sentBytes.value)} of ${formatBytes(bytes)}${failed > 0 ? `, ${failed} failed` : ''}`
-  const tenth = bytes === 0 ? 10 : Math.floor((10 * sentBytes.value) / bytes)
-  return html`<p>${text}</p>
-    <progress max=${Math.max(bytes, 1)} value=${sentBytes.value} aria-label="Uploaded bytes" />
-    <p class="unseen" role="status">${tenth * 10} % uploaded</p>`
-}
-
-/** Below all screens while there are uploads, and once they are done. */
-function Footer() {
-  const { files, doneFiles, skipped } = totals.value
-  const [closed, setClosed] = useState(0)
-  if (files === 0 || (uploads.value.length === 0 && closed === totals.value)) return undefined
-  if (uploads.value.length === 0)
-    return html`<section class="transfers" aria-label="Uploads">
-      <p role="status">${formatCount(doneFiles - skipped, 'file')} uploaded${skipped > 0 ? `, ${skipped} skipped because they are there already` : ''}.</p>
-      <button type="button" onClick=${() => setClosed(totals.value)}>Close</button>
-    </section>`
-  return html`<section class="transfers" aria-label="Uploads">
-    <div><${Summary} /></div>
-    <${Buttons} />
-    <a href=${linkTo(['uploads'])}>Show uploads</a>
-  </section>`
-}
-
 /** Uploads in parts that ended with an earlier page: the file has to be chosen again, because no page may open it itself. */
 function Interrupted() {
   const { endpoint } = session.value
@@ -163,5 +117,3 @@ function Again({ kept, reload }) {
     <button type="button" onClick=${() => input.current.click()} aria-label=${`Choose file of ${visibleText(key)}`}>Choose file</button>
     <button type="button" onClick=${cancel} aria-label=${`Cancel the upload of ${visibleText(key)}`}>Cancel</button>`
 }
-
-export const screens = [{ path: '/uploads', nav: 'Uploads', View: Uploads, Footer }]

@@ -1,23 +1,58 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 
-/** Everything that a browser loads, compressed together, bytes. */
-const BUDGET = 60 * 1024
+/** What a browser loads until the first screen is there, and all that it may load, each file compressed, bytes. */
+const FIRST_BYTES = 60 * 1024
+const ALL_BYTES = 120 * 1024
 
 const files = readdirSync('console', { recursive: true, encoding: 'utf8' }).filter((file) =>
   /\.(js|css|html|svg)$/.test(file),
 )
 
-t.test('the files are small, and none of them makes elements from text', (t) => {
-  const size = gzipSync(Buffer.concat(files.map((file) => readFileSync(join('console', file))))).length
-  t.ok(files.length > 20 && size <= BUDGET, `${size} bytes in ${files.length} files`)
+/** Each as the server sends it. */
+function bytesOf(names: Iterable<string>): number {
+  return [...names].reduce((sum, name) => sum + gzipSync(readFileSync(join('console', name))).length, 0)
+}
+
+/** The module and all that it imports. */
+function withImports(name: string, found = new Set<string>()): Set<string> {
+  if (found.has(name)) return found
+  found.add(name)
+  const text = readFileSync(join('console', name), 'utf8')
+  for (const [, path = ''] of text.matchAll(/^(?:import|export) (?:[^'"]* from )?['"](\.[^'"]+)['"]/gm))
+    withImports(posix.join(posix.dirname(name), path), found)
+  return found
+}
+
+interface Screen {
+  readonly path: string
+  readonly file: string
+  readonly view: string
+}
+
+t.test('the first screen needs little, and every screen is there', async (t) => {
+  const { screens } = (await import(pathToFileURL('console/screens.js').href)) as { screens: readonly Screen[] }
+  const start = withImports('main.js')
+  const first = new Set([...start, ...withImports(`screens/${screens[0]?.file}.js`)])
+  for (const name of ['vendor/vendor.js', 'lib/api.js', 'screens/buckets.js']) t.ok(first.has(name), name)
+  const size = bytesOf(['index.html', 'style.css', 'icon.svg', ...first])
+  t.ok(size <= FIRST_BYTES, `${size} bytes until the first screen, in ${first.size} modules`)
+  t.ok(bytesOf(files) <= ALL_BYTES, `${bytesOf(files)} bytes in ${files.length} files`)
+  for (const { path, file, view } of screens) {
+    t.match(readFileSync(`console/screens/${file}.js`, 'utf8'), new RegExp(`^export function ${view}\\(`, 'm'), path)
+    t.notOk(start.has(`screens/${file}.js`), `${file} is loaded when its address is opened`)
+  }
+})
+
+t.test('no file makes elements from text', (t) => {
   const sinks =
     /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|\bon[a-z]+="|style="/
   const own = files.filter((file) => !file.startsWith('vendor'))

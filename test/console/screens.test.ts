@@ -1,4 +1,5 @@
-import t from 'tap'
+import type { HTTPRequest } from 'puppeteer-core'
+import t, { type Test } from 'tap'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { startBrowser, Tab } from './browser.js'
@@ -68,6 +69,8 @@ t.test('buckets and objects', async (t) => {
   await tab.sees('Bucket policy: removed')
   t.equal((await send(server, { method: 'GET', target: '/photos?policy' })).code, 'NoSuchBucketPolicy')
 
+  await lost(t, tab)
+
   await tab.goTo('#/buckets')
   await tab.click('button', 'Delete bucket photos')
   await tab.fill('Type photos to confirm', 'photos')
@@ -76,3 +79,27 @@ t.test('buckets and objects', async (t) => {
   t.equal((await send(server, { method: 'HEAD', target: '/photos' })).status, 200)
   t.same(tab.complaints, [])
 })
+
+/** The file of a screen that does not come is asked for again. */
+async function lost(t: Test, tab: Tab): Promise<void> {
+  let asked = 0
+  const lose = (request: HTTPRequest) => {
+    if (!request.url().endsWith('/screens/jobs.js')) request.continue()
+    else if (asked++ === 0) request.abort()
+    else request.continue()
+  }
+  tab.page.on('request', lose)
+  await tab.page.setRequestInterception(true)
+  await tab.goTo('#/jobs')
+  await tab.sees('This screen did not load')
+  t.same(await tab.accessibility(), [], 'a screen that did not load breaks no rule of axe')
+  await tab.click('button', 'Try again')
+  await tab.sees('There is no such job')
+  await tab.goTo('#/deals')
+  await tab.sees('There is no such deal')
+  await tab.goTo('#/jobs')
+  await tab.sees('There is no such job')
+  await tab.page.setRequestInterception(false)
+  tab.page.off('request', lose)
+  t.equal(asked, 2, 'and loaded once')
+}
