@@ -1,17 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { runCli } from '../support/server/cli.js'
+import { runCli, startCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 
 /** What a browser loads until the first screen is there, and all that it may load, each file compressed, bytes. */
 const FIRST_BYTES = 60 * 1024
 const ALL_BYTES = 120 * 1024
+
+const DEFAULT_PORT = 9001
 
 const files = readdirSync('console', { recursive: true, encoding: 'utf8' }).filter((file) =>
   /\.(js|css|html|svg)$/.test(file),
@@ -73,13 +75,7 @@ t.test('served', async (t) => {
   await t.test('files', (t) => served(t, server))
   await t.test('CORS', (t) => cors(t, server))
   await t.test('the way to it', (t) => way(t, server))
-  await t.test('a port that is in use', async (t) => {
-    const port = new URL(server.console).port
-    const args = ['serve', '--port', '0', '--gateway-port', '0', '--data', t.testdir({})]
-    const { code, stderr } = await runCli([...args, '--console-port', port])
-    t.equal(code, 1)
-    t.match(stderr, `127.0.0.1:${port} is in use by another process. Choose another port with --console-port`)
-  })
+  await t.test('a port that is in use', (t) => taken(t, server))
 })
 
 t.test('workers, and a console behind a reverse proxy', async (t) => {
@@ -93,6 +89,26 @@ t.test('workers, and a console behind a reverse proxy', async (t) => {
   const visit = await fetch(server.endpoint, { headers: { accept: 'text/html' }, redirect: 'manual' })
   t.equal(visit.headers.get('location'), `${url}/`)
 })
+
+/** Only the port that nobody has asked for may be missing. */
+async function taken(t: Test, server: Dealgate): Promise<void> {
+  const args = ['serve', '--port', '0', '--gateway-port', '0', '--data', t.testdir({})]
+  const port = Number(new URL(server.console).port)
+  const occupant = createServer()
+  // Another program may have it, which is as good.
+  await new Promise<void>((done) => occupant.once('error', () => done()).listen(DEFAULT_PORT, '127.0.0.1', done))
+  t.teardown(() => occupant.close())
+  for (const given of [port, DEFAULT_PORT]) {
+    const { code, stderr } = await runCli([...args, '--console-port', String(given)])
+    t.equal(code, 1)
+    t.match(stderr, `127.0.0.1:${given} is in use by another process. Choose another port with --console-port`)
+  }
+  const { code, stderr } = await runCli(args, { DEALGATE_CONSOLE_PORT: String(DEFAULT_PORT) })
+  t.same([code, stderr.includes('--console-port')], [1, true], 'a variable gives it, too')
+  const started = await startCli<{ console?: string }>(t, args, { DEALGATE_CONSOLE_PORT: '' })
+  t.equal(started.line.console, undefined)
+  t.match(started.log, 'so that there is no console')
+}
 
 async function served(t: Test, server: Dealgate): Promise<void> {
   const page = await fetch(server.console)

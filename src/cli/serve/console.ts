@@ -3,8 +3,7 @@ import type { Logger } from '../../common/log.js'
 import type { ConsoleAddress } from '../../server/console/console-address.js'
 import { type ConsoleTarget, serveConsole } from '../../server/console/console-server.js'
 import { listenFailure } from '../command.js'
-import type { Config } from '../config/config.js'
-import { options } from '../config/options.js'
+import { type Config, isGiven } from '../config/config.js'
 import { type Prepare, ready } from './reload.js'
 import { certificatesOf, useCertificates } from './server-options.js'
 
@@ -28,7 +27,7 @@ export async function openConsole(config: Config, log: Logger, cleanup: CleanupS
   let target: ConsoleTarget | undefined
   const serving = await serveConsole({ host, port, tls, target: () => target, log }).catch((error) => {
     // Other stores have their consoles at this port, too. The default must not keep a server from starting.
-    if (port === options.consolePort.default && error.code === 'EADDRINUSE') return undefined
+    if (!isGiven(config, 'consolePort') && error.code === 'EADDRINUSE') return undefined
     throw listenFailure(error, { host, port }, { host: '--host', port: '--console-port' })
   })
   if (serving === undefined) {
