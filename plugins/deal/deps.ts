@@ -21,6 +21,7 @@ import { ScheduleRecords } from './periodic/schedule-records.js'
 import { Attempts } from './records/attempts.js'
 import { DealRecords } from './records/deal-records.js'
 import { DeepMarks } from './records/deep-marks.js'
+import { ObjectEvents } from './records/object-events.js'
 import { payingAccount } from './subject.js'
 import { resolveTerms, type StatedTogether, statedBy, TERMS_METADATA, type TermSources } from './terms/resolve-terms.js'
 import type { DealTerms } from './terms/terms.js'
@@ -50,6 +51,7 @@ export class DealDeps {
   readonly schedules: ScheduleRecords
   readonly tasks: TaskRecords
   readonly marks: DeepMarks
+  readonly events: ObjectEvents
 
   /** @param host need not have started yet */
   constructor(options: DealOptions, host: PluginHost) {
@@ -63,6 +65,7 @@ export class DealDeps {
     this.schedules = new ScheduleRecords(host.state)
     this.tasks = new TaskRecords(host.state)
     this.marks = new DeepMarks(host.state)
+    this.events = new ObjectEvents(host)
   }
 
   get jobs(): Jobs {

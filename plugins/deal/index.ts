@@ -8,6 +8,7 @@ import { bucketRetrievals } from './jobs/retrieve-bucket.js'
 import { DeepArchive } from './offline/deep-archive.js'
 import { offlineDeals } from './offline/offline-job.js'
 import { dealOperations } from './operations/deals.js'
+import { historyExpansion } from './operations/history.js'
 import { dealOptions } from './options.js'
 import { Follower } from './periodic/follower.js'
 import { scheduleRuns } from './periodic/run-schedule.js'
@@ -35,6 +36,7 @@ export default definePlugin({
     return {
       operations: dealOperations(deps),
       storageClasses: archiveClasses(deps),
+      expansions: [historyExpansion(deps)],
       jobs: [
         objectDeals(deps),
         bucketDeals(deps),

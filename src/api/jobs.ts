@@ -50,6 +50,8 @@ export interface Job<Input = unknown, Result = unknown> {
   readonly created: number
   readonly updated: number
   readonly links?: Readonly<Record<string, string>>
+  /** How often a client has had it run again; absent for never. A run after a restart of the server does not count. */
+  readonly retries?: number
 }
 
 export interface NewJob<Input> {

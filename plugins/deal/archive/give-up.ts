@@ -96,10 +96,11 @@ export class GiveUp {
       const record = lasting.find(({ deal }) => deal.dealCid === verified)
       if (verified !== undefined) await this.#deps.deals.setVerified(record ? idOf(record) : verified, host.now())
       host.log.info({ bucket, key, deal: verified }, 'the gateway evicted its copy of an object, which a deal holds')
-      return this.#gone(copy, object)
+      return this.#gone(copy, object, verified)
     }
     const failures = (copy.failures ?? 0) + 1
     const due = host.now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MAX_PAUSE_MS)
+    if (failures === 1) await this.#record(copy, 'EvictionRefused', { message: why.join(' ') })
     await copies.replace(copy, { ...copy, failures, due })
     host.log.info({ bucket, key, why, failures }, 'the gateway refused to evict its copy of an object in class GLACIER')
   }
@@ -108,7 +109,7 @@ export class GiveUp {
    * Called when the gateway has no copy any more. Eviction may take long: an object that was copied onto itself into
    * another class meanwhile, or whose restore was prolonged, is restored; otherwise a restored copy has expired.
    */
-  async #gone(copy: LocalCopy, object: StoredObject): Promise<void> {
+  async #gone(copy: LocalCopy, object: StoredObject, dealCid?: string): Promise<void> {
     const { bucket, key, stamp } = copy
     const { host, copies } = this.#deps
     const now = host.now()
@@ -122,9 +123,23 @@ export class GiveUp {
       ended = days === undefined && restore !== undefined
       return ended ? others : archive
     })
+    await this.#record(copy, 'Evicted', {
+      ...(dealCid !== undefined && { dealCid }),
+      ...(ended ? { message: 'The time for which the copy was restored is over.' } : {}),
+    })
     if (days !== undefined) await this.#bringBack(copy, days)
     await copies.replace(copy)
     if (ended) await host.own.archive.moved('ObjectRestore:Delete', object, { time: now })
+  }
+
+  /** The plan for a copy is the same until it is carried out, also after a restart. */
+  async #record(
+    copy: LocalCopy,
+    event: 'Evicted' | 'EvictionRefused',
+    more: { readonly message?: string; readonly dealCid?: string },
+  ): Promise<void> {
+    const { stamp, due } = copy
+    await this.#deps.events.add(copy, { id: `${stamp}/${due}/${event}`, event, stamp, account: '', by: '', ...more })
   }
 
   /** @param days 0: permanently */

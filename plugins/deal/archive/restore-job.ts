@@ -1,5 +1,6 @@
 import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealDeps } from '../deps.js'
+import { ofJob } from '../records/object-events.js'
 import { bringingBack, runPatiently } from '../records/sequence.js'
 import { bringBack, expiryOf, RESTORE, type RestoreInput, type RestoreResult } from './restore.js'
 
@@ -8,11 +9,13 @@ export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
     name: RESTORE,
     // The keeper cleans up after a cancelled job.
     run: (job) =>
-      runPatiently(job, () => run(deps, job), {
-        now: () => deps.host.now(),
-        patience: bringingBack,
-        failed: () => giveUp(deps, job.context, job.input),
-      }),
+      deps.events.ofJob(job, ['RestoreRequested', 'RestoreFailed'], () =>
+        runPatiently(job, () => run(deps, job), {
+          now: () => deps.host.now(),
+          patience: bringingBack,
+          failed: () => giveUp(deps, job.context, job.input),
+        }),
+      ),
     /** The job is held until the object is marked as restoring. */
     async held({ job, context, input: { bucket, key, stamp } }) {
       const object = await context.store.findToWrite(bucket, key)
@@ -41,6 +44,7 @@ async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<Resto
   if (until === null) await deps.copies.forget({ bucket, key, stamp })
   else await deps.copies.set({ bucket, key, stamp, due: until })
   job.report({ tasks: { total: 1, succeeded: 1, failed: 0 } })
+  await deps.events.add(input, { ...ofJob(job, 'Restored'), event: 'Restored', until })
   await tellCompleted(deps, job, object, until)
   return {
     ...{ Bucket: bucket, Key: key },

@@ -15,6 +15,7 @@ import type { DealDeps } from '../deps.js'
 import type { ObjectDealInput } from '../jobs/inputs.js'
 import { everyDealHolding } from '../records/held-deals.js'
 import { isPassing } from '../records/sequence.js'
+import { payingAccount } from '../subject.js'
 import { askBack } from './copy-calls.js'
 
 /**
@@ -32,7 +33,7 @@ export async function restore(
 
 /** Prolongs the restore of an object with a local copy: the copy stays until a new date, counted from now. */
 async function renew(
-  { host, copies }: DealDeps,
+  { host, copies, events }: DealDeps,
   object: StoredObject,
   order: RestoreOrder,
   context: Context,
@@ -43,6 +44,11 @@ async function renew(
     throw new S3Error('NoSuchKey', { fields: { Key: key } })
   // The date in the object's record decides; the plan only says when to look at it.
   if (until !== null) await copies.set({ bucket, key, stamp, due: until })
+  const { caller } = context
+  await events.add(object, {
+    ...{ id: `${stamp}/${until}/RestoreProlonged`, event: 'RestoreProlonged', stamp, until },
+    ...{ account: payingAccount(caller), by: caller?.identity.accessKeyId ?? '' },
+  })
   return { status: 200 }
 }
 

@@ -13,18 +13,19 @@ import type { DealResult } from './record-deal.js'
 export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult> {
   return {
     name: OBJECT_DEAL,
-    async run(job) {
-      try {
-        return await makeDeal(deps, job, async () => {
-          const object = await requireObject(job.context, job.input)
-          mustName(job, object)
-          await refuseDearPrice(deps, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
-          return object.stamp
-        })
-      } catch (error) {
-        throw await failureOf(deps, job, error)
-      }
-    },
+    run: (job) =>
+      deps.events.ofJob(job, ['DealRequested', 'DealFailed'], async () => {
+        try {
+          return await makeDeal(deps, job, async () => {
+            const object = await requireObject(job.context, job.input)
+            mustName(job, object)
+            await refuseDearPrice(deps, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
+            return object.stamp
+          })
+        } catch (error) {
+          throw await failureOf(deps, job, error)
+        }
+      }),
     reconcile: (job) => reconcileDeal(deps, deps.jobs, job),
     /** The job is held while the object is being stored, which then names its job. */
     held: (job) => decide(deps, job),

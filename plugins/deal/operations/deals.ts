@@ -9,6 +9,7 @@ import type { DealRecord, LiveState } from '../records/deal-records.js'
 import { requireBucket, SOURCE } from '../subject.js'
 import { getBucketDealConfiguration, setBucketDealConfiguration } from './configuration.js'
 import { createBucketDeal, createObjectDeal, listProviders, quoteBucketDeal, quoteObjectDeal } from './create-deals.js'
+import { getObjectHistory } from './history.js'
 import { createBucketOfflineDeal, listBucketOfflineDeals } from './offline-deals.js'
 import { retrieveBucket, retrieveObject } from './retrieve.js'
 
@@ -186,6 +187,7 @@ export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
     createBucketOfflineDeal(),
     listObjectDeals(deps),
     listBucketDeals(deps),
+    getObjectHistory(deps),
     listBucketOfflineDeals(deps),
     retrieveObject(deps),
     retrieveBucket(),

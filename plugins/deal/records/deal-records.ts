@@ -14,6 +14,9 @@ interface SubjectRecord {
 /** Most deals that are listed by object or bucket; older ones are still found by their CID. */
 const MAX_OF_SUBJECT = 1000
 
+/** Most states that are kept of a deal: a network has about twenty, which most deals pass once. */
+const MAX_STATES = 50
+
 /** Every deal that was made through this server. All methods throw ServiceUnavailable. */
 export class DealRecords {
   readonly #state: Pick<PluginState, 'records' | 'locks'>
@@ -81,7 +84,7 @@ export class DealRecords {
 
   /** Stores the present state. Resolves with the record after the change. */
   setLive(id: string, live: LiveState): Promise<DealRecord | undefined> {
-    return this.#change(id, (record) => ({ ...record, live }))
+    return this.#change(id, (record) => ({ ...record, live, states: withState(statesOf(record), live) }))
   }
 
   setRenewedBy(id: string, jobId: string): Promise<DealRecord | undefined> {
@@ -138,6 +141,16 @@ export class DealRecords {
   }
 }
 
+/** The states that the network has reported of a deal, oldest first, as far as they are on record. */
+export function statesOf({ states, live }: Pick<DealRecord, 'states' | 'live'>): readonly ReportedState[] {
+  return states ?? (live ? withState([], live) : [])
+}
+
+function withState(states: readonly ReportedState[], { state, message, asked }: LiveState): readonly ReportedState[] {
+  if (states.at(-1)?.state === state) return states
+  return [...states, { state, since: asked, ...(message && { message }) }].slice(-MAX_STATES)
+}
+
 /** A CID as it is; any other text that a gateway reports as one is hashed. */
 function cidKey(id: string): string {
   return /^[A-Za-z0-9]{1,128}$/.test(id) ? id : hash(id)
@@ -147,7 +160,7 @@ function cidKey(id: string): string {
  * Hashed, because keys of S3 are longer than some stores accept. A bucket name holds no NUL, so that no two pairs give
  * the same text.
  */
-function subjectKey(bucket: string, key: string | undefined): string {
+export function subjectKey(bucket: string, key: string | undefined): string {
   return hash(key === undefined ? bucket : `${bucket}\0${key}`)
 }
 
@@ -175,6 +188,8 @@ export interface DealRecord {
   /** ms since 1970. */
   readonly made: number
   readonly live?: LiveState
+  /** Absent in records of earlier versions, see `statesOf`. */
+  readonly states?: readonly ReportedState[]
   /** Id of the job that renews this deal. */
   readonly renewedBy?: string
   /** When the whole object was retrieved from this deal and found identical, ms since 1970. */
@@ -187,6 +202,14 @@ export interface DealRecord {
   readonly generation?: Generation
   /** When it was given up for newer backups, ms since 1970: its state is no longer queried. */
   readonly retired?: number
+}
+
+/** A state when it was first reported. */
+export interface ReportedState {
+  readonly state: string
+  readonly message?: string
+  /** ms since 1970. */
+  readonly since: number
 }
 
 export interface LiveState {

@@ -94,8 +94,9 @@ export function cancelled(record: JobRecord, running: boolean): JobRecord {
 }
 
 export function retried(record: JobRecord): JobRecord {
-  const { status } = record.job
-  if (status === 'Failed' || status === 'Cancelled' || status === 'Unknown') return renewed(record)
+  const { status, retries = 0 } = record.job
+  if (status === 'Failed' || status === 'Cancelled' || status === 'Unknown')
+    return renewed({ ...record, job: { ...record.job, retries: retries + 1 } })
   throw refused(record, `is ${status}: only a failed, cancelled or unknown job can run again`)
 }
 

@@ -1,0 +1,46 @@
+import { defineCall, type Expansion } from 'dealgate'
+import { z } from 'zod'
+import { visibility } from '../deal-entries.js'
+import type { DealDeps } from '../deps.js'
+import { eventDocument, historyOf, historyOfDeal } from '../object-history.js'
+import { SOURCE } from '../subject.js'
+
+const events = z.array(eventDocument).meta({ element: 'Event' })
+
+/** Also for an object that is no longer there: its deals may be. */
+export function getObjectHistory(deps: DealDeps) {
+  return defineCall({
+    name: 'GetObjectHistory',
+    source: SOURCE,
+    summary: 'Lists what happened to an object, oldest first: stored, deals and their states, evicted, restored.',
+    access: 'owner',
+    on: { method: 'GET', resource: 'object', subresource: 'x-deal-history' },
+    result: z.object({ Bucket: z.string(), Key: z.string(), History: events }),
+    root: 'ObjectHistory',
+    pages: 'History',
+    async answer({ request: { bucket, key } }, context) {
+      context.checks.requireKey(bucket, key, 'read')
+      return { Bucket: bucket, Key: key, History: [...(await historyOf(deps, context, { bucket, key }))] }
+    },
+  })
+}
+
+/** `expand=history`: what happened to a deal. */
+export function historyExpansion(deps: DealDeps): Expansion {
+  return {
+    name: 'history',
+    member: 'History',
+    summary: 'What happened to the deal, oldest first, with times.',
+    result: z.object({ Events: events }),
+    join(deals, context) {
+      const maySee = visibility(context)
+      return Promise.all(
+        deals.map(async ({ dealCid }) => {
+          const deal = await deps.deals.get(dealCid)
+          if (!deal || !(await maySee(deal))) return undefined
+          return { Events: await historyOfDeal(deps, deal) }
+        }),
+      )
+    },
+  }
+}
