@@ -1,11 +1,9 @@
-import { isPublic, parsePolicy } from '../../access/policy.js'
-import type { PolicyEntry } from '../../api/gateway.js'
+import { isPublic, MAX_POLICY_BYTES, parsePolicy } from '../../access/policy.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
 import { noContent, xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { readPolicy, replacePolicy } from './bucket-policy.js'
-import { MAX_POLICY_BYTES } from './policy-document.js'
 import { toEntries } from './policy-entries.js'
 
 /** Where rules of the gateway say exactly the same as a policy they are set too, so that its other users see it. */
@@ -27,7 +25,7 @@ export const bucketPolicy = bucketSetting({
     async run(bytes, { bucket }, context) {
       const text = decodeUtf8(bytes)
       const parsed = parsePolicy(text, { kind: 'bucket', bucket, pluginActions: context.plugins.actions })
-      await replacePolicy(context, bucket, { document: text, parsed, entries: rulesOf(text, bucket) })
+      await replacePolicy(context, bucket, { document: text, parsed, entries: toEntries(text, bucket) ?? [] })
       return noContent()
     },
   },
@@ -51,16 +49,6 @@ export const bucketPolicyStatus = bucketSetting({
     },
   },
 })
-
-/** Returns the rules of the gateway that say exactly the same as the document; none where there are no such rules. */
-function rulesOf(document: string, bucket: string): readonly PolicyEntry[] {
-  try {
-    return toEntries(document, bucket)
-  } catch (error) {
-    if (error instanceof S3Error) return []
-    throw error
-  }
-}
 
 function decodeUtf8(bytes: Buffer): string {
   try {

@@ -1,20 +1,46 @@
+import { actionsOf } from '../../access/language/patterns.js'
 import type { PolicyEntry, PublicPolicy } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { allows, type PublicAction } from '../../gateway/account/policies.js'
-import {
-  type GrantedRight,
-  LIST_ACTION,
-  LOCATION_ACTION,
-  notPossible,
-  type ObjectAction,
-  parsePolicy,
-  READ_ACTIONS,
-  type Right,
-  readStatement,
-  UPLOADS_ACTION,
-  WRITE_ACTIONS,
-} from './policy-document.js'
 import type { PublicAccess } from './public-access-block.js'
+
+/** The S3 policy actions that a rule of the gateway grants. */
+const READ_ACTIONS = ['s3:GetObject'] as const
+
+const WRITE_ACTIONS = [
+  's3:AbortMultipartUpload',
+  's3:DeleteObject',
+  's3:ListMultipartUploadParts',
+  's3:PutObject',
+] as const
+
+type ObjectAction = (typeof READ_ACTIONS)[number] | (typeof WRITE_ACTIONS)[number]
+
+const LIST_ACTION = 's3:ListBucket'
+
+const UPLOADS_ACTION = 's3:ListBucketMultipartUploads'
+
+/** Granted by every rule of the gateway (minio-go pkg/policy/bucket-policy.go, `commonBucketActions`). */
+const LOCATION_ACTION = 's3:GetBucketLocation'
+
+/** Actions that equal another action if objects have only one version. */
+const TWINS: Readonly<Record<string, string>> = {
+  's3:GetObjectVersion': 's3:GetObject',
+  's3:DeleteObjectVersion': 's3:DeleteObject',
+  's3:ListBucketVersions': LIST_ACTION,
+}
+
+const OBJECT_ACTIONS: readonly string[] = [...READ_ACTIONS, ...WRITE_ACTIONS]
+
+/** The smallest right that a policy can grant everybody. */
+type Right =
+  /** An action on every object whose key has the prefix. */
+  | { readonly kind: 'object'; readonly action: ObjectAction; readonly prefix: string }
+  /** Listing with exactly this prefix; undefined for any. */
+  | { readonly kind: 'list'; readonly prefix: string | undefined }
+  /** Listing the multipart uploads. */
+  | { readonly kind: 'uploads' }
+  | { readonly kind: 'location' }
 
 interface OutStatement {
   readonly Effect: 'Allow'
@@ -58,18 +84,103 @@ function allow(actions: readonly string[], resources: readonly string[]): OutSta
   return { Effect: 'Allow', Principal: { AWS: ['*'] }, Action: actions, Resource: resources }
 }
 
+/** A statement of a policy document that `parsePolicy` accepts. */
+interface InStatement {
+  readonly Sid?: string
+  readonly Effect: string
+  readonly Principal?: string | Readonly<Record<string, string | readonly string[]>>
+  readonly Action?: string | readonly string[]
+  readonly Resource?: string | readonly string[]
+  readonly Condition?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+}
+
+interface AskedRight {
+  readonly right: Right
+  /** The action equals another one (TWINS), so that the right must exist, but need not be granted separately. */
+  readonly twin: boolean
+}
+
 /**
- * Converts a policy document to the rules of the gateway that grant exactly the same. In UTF-8 byte order of the
- * prefix, without redundant rules.
- * @throws S3Error MalformedPolicy, or NotImplemented for what rules cannot express, naming the statement
+ * Converts a policy document to the rules of the gateway that grant exactly the same; undefined if no rules do. In
+ * UTF-8 byte order of the prefix, without redundant rules.
+ * @param text a document that `parsePolicy` accepts
  */
-export function toEntries(text: string, bucket: string): PolicyEntry[] {
-  const asked = parsePolicy(text).flatMap((statement) => readStatement(statement, bucket))
+export function toEntries(text: string, bucket: string): PolicyEntry[] | undefined {
+  const { Statement } = JSON.parse(text) as { Statement: InStatement | readonly InStatement[] }
+  const asked = joined([Statement].flat(), (statement) => askedRights(statement, bucket))
+  if (asked === undefined) return undefined
   const given = asked.filter(({ twin }) => !twin).map(({ right }) => right)
-  const isAsked = (right: Right) => given.some((one) => covers(one, right))
-  const entries = rulesFor(prefixesOf(given), isAsked)
-  for (const one of asked) if (!gives(entries, one.right)) throw ungranted(one, bucket, isAsked)
-  return entries
+  const entries = rulesFor(prefixesOf(given), (right) => given.some((one) => covers(one, right)))
+  return asked.every(({ right }) => gives(entries, right)) ? entries : undefined
+}
+
+/** Joins the lists of all; undefined if one has none. */
+function joined<T, R>(all: readonly T[], listOf: (one: T) => readonly R[] | undefined): R[] | undefined {
+  const lists = all.map(listOf)
+  return lists.includes(undefined) ? undefined : lists.flatMap((list) => list ?? [])
+}
+
+/** Returns the rights that a statement grants everybody; undefined if rules of the gateway cannot express it. */
+function askedRights(statement: InStatement, bucket: string): AskedRight[] | undefined {
+  const { Sid, Effect, Principal, Action = [], Resource = [], Condition, ...others } = statement
+  if (Effect !== 'Allow' || !isEverybody(Principal) || Object.keys(others).length > 0) return undefined
+  const resources = joined([Resource].flat(), (arn) => placeOf(arn, bucket))
+  const listed = Condition === undefined ? [undefined] : listedPrefixes(Condition)
+  if (resources === undefined || listed === undefined) return undefined
+  return joined([Action].flat(), (word) => {
+    const apt = actionsOf(word).flatMap((action) =>
+      resources.filter(({ on }) => on === action.on).map((resource) => ({ action, resource })),
+    )
+    if (apt.length === 0) return undefined
+    return joined(apt, ({ action, resource }) => {
+      const base = TWINS[action.name] ?? action.name
+      if (Condition !== undefined && base !== LIST_ACTION) return undefined
+      return rightsOf(base, resource, listed)?.map((right) => ({ right, twin: base !== action.name }))
+    })
+  })
+}
+
+function isEverybody(principal: InStatement['Principal']): boolean {
+  if (typeof principal !== 'object') return principal === '*'
+  const { AWS = [], ...others } = principal
+  const names = [AWS].flat()
+  return names.length > 0 && Object.keys(others).length === 0 && names.every((name) => name === '*')
+}
+
+type Place = { readonly on: 'bucket' } | { readonly on: 'object'; readonly prefix: string }
+
+/** Rules apply to the bucket, and to all keys with a prefix. */
+function placeOf(arn: string, bucket: string): [Place] | undefined {
+  const name = /^arn:aws:s3:::(.+)$/s.exec(arn)?.[1]
+  if (name === bucket) return [{ on: 'bucket' }]
+  if (!name?.startsWith(`${bucket}/`) || !name.endsWith('*')) return undefined
+  const prefix = name.slice(bucket.length + 1, -1)
+  return isOpen(prefix) ? undefined : [{ on: 'object', prefix }]
+}
+
+/** True for a text with a wildcard or a variable. */
+function isOpen(text: string): boolean {
+  return /[*?]|\$\{/.test(text)
+}
+
+function rightsOf(action: string, place: Place, listed: readonly (string | undefined)[]): Right[] | undefined {
+  if (place.on === 'object' && OBJECT_ACTIONS.includes(action))
+    return [{ kind: 'object', action: action as ObjectAction, prefix: place.prefix }]
+  if (action === LIST_ACTION) return listed.map((prefix) => ({ kind: 'list', prefix }))
+  if (action === UPLOADS_ACTION) return [{ kind: 'uploads' }]
+  return action === LOCATION_ACTION ? [{ kind: 'location' }] : undefined
+}
+
+/** The prefixes to which `{"StringEquals": {"s3:prefix": ...}}` restricts listing; undefined for other conditions. */
+function listedPrefixes(condition: NonNullable<InStatement['Condition']>): string[] | undefined {
+  const [operator, ...operators] = Object.entries(condition)
+  const [key, ...keys] = Object.entries(operator?.[1] ?? {})
+  if (operator?.[0] !== 'StringEquals' || key?.[0].toLowerCase() !== 's3:prefix') return undefined
+  if (operators.length > 0 || keys.length > 0) return undefined
+  const prefixes = [key[1]].flat()
+  return prefixes.every((prefix) => typeof prefix === 'string' && prefix !== '' && !isOpen(prefix))
+    ? (prefixes as string[])
+    : undefined
 }
 
 /** Returns the rights that the rule `readonly` or `writeonly` of a prefix grants. */
@@ -108,21 +219,6 @@ function policyOf(read: boolean, write: boolean): PublicPolicy | undefined {
   return write ? 'writeonly' : undefined
 }
 
-/** Returns the error that names the rights that the gateway would grant in addition, and the policy does not. */
-function ungranted({ right, label }: GrantedRight, bucket: string, isAsked: (right: Right) => boolean) {
-  const prefix = right.kind === 'object' ? right.prefix : right.kind === 'list' ? (right.prefix ?? '') : ''
-  const reads =
-    right.kind === 'list' || (right.kind === 'object' && (READ_ACTIONS as readonly string[]).includes(right.action))
-  const missing = partsOf(reads ? 'readonly' : 'writeonly', prefix).filter(
-    (part) => !isAsked(part) && !covers(right, part),
-  )
-  const others = missing.map((part) => describeRight(part, bucket)).join(', ')
-  return notPossible(
-    label,
-    `the gateway cannot grant ${describeRight(right, bucket)} without granting ${others || 'more'}, which the policy does not: allow that too, or leave this out`,
-  )
-}
-
 /** Returns true if the first right implies the other. */
 function covers(one: Right, other: Right): boolean {
   if (one.kind === 'object')
@@ -147,19 +243,4 @@ function gives(entries: readonly PolicyEntry[], right: Right): boolean {
 
 function gatewayAction(action: ObjectAction): PublicAction {
   return (READ_ACTIONS as readonly string[]).includes(action) ? 'get' : 'put'
-}
-
-/** Formats a right in the terms of a policy document. */
-function describeRight(right: Right, bucket: string): string {
-  const arn = `arn:aws:s3:::${bucket}`
-  switch (right.kind) {
-    case 'object':
-      return `${right.action} on ${arn}/${right.prefix}*`
-    case 'list':
-      return `${LIST_ACTION} on ${arn}${right.prefix === undefined ? '' : ` with the condition that s3:prefix is "${right.prefix}"`}`
-    case 'uploads':
-      return `${UPLOADS_ACTION} on ${arn}`
-    case 'location':
-      return `${LOCATION_ACTION} on ${arn}`
-  }
 }

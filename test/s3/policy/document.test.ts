@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { parsePolicy } from '../../../src/access/policy.js'
 import type { PolicyEntry } from '../../../src/api/gateway.js'
-import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { allows, type PublicAction } from '../../../src/gateway/account/policies.js'
-import { fromAccess, toEntries } from '../../../src/s3/access/policy-entries.js'
+import { toEntries as convert, fromAccess } from '../../../src/s3/access/policy-entries.js'
 
 const BUCKET = 'photos'
 const ARN = `arn:aws:s3:::${BUCKET}`
@@ -18,6 +18,11 @@ const allow = (Action: unknown, Resource: unknown, more: object = {}) => ({
 })
 const policy = (...Statement: unknown[]) => JSON.stringify({ Version: '2012-10-17', Statement })
 const when = (prefix: unknown) => ({ Condition: { StringEquals: { 's3:prefix': prefix } } })
+/** The rules for a document, as PutBucketPolicy makes them. */
+function toEntries(text: string, bucket: string) {
+  parsePolicy(text, { kind: 'bucket', bucket })
+  return convert(text, bucket)
+}
 const entriesOf = (...statements: unknown[]) => toEntries(policy(...statements), BUCKET)
 
 t.test('policies that fit', (t) => {
@@ -98,7 +103,15 @@ t.test('policies that no rules of the gateway say', (t) => {
     ...['{', '[]', '{"Statement":[]}'],
     `{"Statement":[{"Effect":"Deny"}],"St\\u0061tement":${JSON.stringify([list, get])}}`,
   ]
-  for (const text of texts) t.throws(() => toEntries(text, BUCKET), { name: 'S3Error' }, text)
+  for (const text of texts) {
+    let rules: PolicyEntry[] | undefined
+    try {
+      rules = toEntries(text, BUCKET)
+    } catch (error) {
+      t.match(error, { code: 'MalformedPolicy' }, text)
+    }
+    t.equal(rules, undefined, text)
+  }
   t.end()
 })
 
@@ -133,7 +146,7 @@ t.test('rules become a document that becomes rules that mean the same', (t) => {
   fc.assert(
     fc.property(entries, (rules) => {
       const back = toEntries(fromAccess({ entries: rules, hidden: [] }, BUCKET), BUCKET)
-      return meaning(back) === meaning(rules) && back.length <= rules.length
+      return back !== undefined && meaning(back) === meaning(rules) && back.length <= rules.length
     }),
     { numRuns: 300 },
   )
@@ -159,16 +172,12 @@ t.test('no document is given more than it asks for', (t) => {
   let accepted = 0
   fc.assert(
     fc.property(fc.array(statement, { minLength: 1, maxLength: 3 }), (statements) => {
-      let rules: PolicyEntry[]
-      try {
-        rules = toEntries(policy(...statements), BUCKET)
-      } catch (error) {
-        return ['MalformedPolicy', 'NotImplemented'].includes((error as S3Error).code)
-      }
+      const rules = toEntries(policy(...statements), BUCKET)
+      if (rules === undefined) return true
       accepted++
       return names.every((name) => ACTIONS.every((one) => allows(rules, one, name) === asksFor(statements, one, name)))
     }),
-    { numRuns: 2000 },
+    { numRuns: 600 },
   )
   t.ok(accepted > 20, `${accepted} documents were accepted`)
   t.end()
