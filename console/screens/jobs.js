@@ -1,22 +1,21 @@
 import { sendJson } from '../lib/api.js'
 import { formatCount, formatTime } from '../lib/format.js'
-import { html, useState } from '../lib/html.js'
+import { html } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
-import { Confirm } from '../parts/dialog.js'
 import { Field } from '../parts/form.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
-import { notify, notifyError } from '../parts/notices.js'
+import { notifyError } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { More, usePages } from '../parts/pages.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
+import { JobActions, RUNNING } from './job-actions.js'
 
 const STATES = ['New', 'Active', 'Unknown', 'Cancelling', 'Complete', 'Failed', 'Cancelled']
-const RUNNING = new Set(['New', 'Active', 'Unknown', 'Cancelling'])
 
 /** All jobs, the newest first. */
 export function Jobs({ query }) {
@@ -51,43 +50,23 @@ export function Job({ params: { id } }) {
   const path = `/-/jobs/v1/${uriEncode(id)}`
   const job = useLoaded((signal) => sendJson(client, { path, signal }), [client, id])
   const log = useLoaded((signal) => sendJson(client, { path: `${path}/log`, signal }), [client, id])
-  const [dialog, setDialog] = useState()
   const running = RUNNING.has(job.value?.Status)
   const again = () => {
     job.reload()
     log.reload()
   }
   usePolling(running, [job, log])
-  const act = async (what, signal, json) => {
-    await sendJson(client, { method: 'POST', path: `${path}/${what}`, json, signal })
-    notify(`The request to ${what} the job was accepted.`)
-    again()
-  }
   return html`<${Crumbs} links=${[{ href: linkTo(['jobs']), text: 'Jobs' }, { href: linkTo(['jobs', id]), text: html`<${Name} text=${id} />` }]} />
     <${Page} title=${`Job ${id}`} heading=${html`Job <${Name} text=${id} />`}>
       <${Loaded}
         of=${job}
-        show=${(value) => html`<${Actions} job=${value} open=${setDialog} />
+        show=${(value) => html`<${JobActions} id=${id} status=${value.Status} done=${again} />
           <${Summary} job=${value} />
           ${value.Result && html`<h2>Result</h2><${Answer} value=${value.Result} />`}`}
       />
       <h2>Log</h2>
       <${Loaded} of=${log} show=${(value) => html`<${Answer} value=${value} title="Log" />`} />
-      ${dialog && html`<${dialog.View} act=${act} onClose=${() => setDialog(undefined)} />`}
     <//>`
-}
-
-function Actions({ job: { Status }, open }) {
-  if (Status === 'Complete') return null
-  return html`<div class="buttons">
-    ${RUNNING.has(Status) && Status !== 'Unknown' && html`<button type="button" onClick=${() => open({ View: Cancel })}>Cancel…</button>`}
-    ${!RUNNING.has(Status) && html`<button type="button" onClick=${() => open({ View: Retry })}>Retry…</button>`}
-    ${
-      Status === 'Unknown' &&
-      html`<button type="button" onClick=${() => open({ View: Retry })}>Retry…</button>
-        <button type="button" onClick=${() => open({ View: Resolve })}>It has failed…</button>`
-    }
-  </div>`
 }
 
 function Summary({ job }) {
@@ -115,23 +94,4 @@ function Summary({ job }) {
       ...(job.FailureReasons ?? []).map((reason) => ['Failed because', html`<${Answer} value=${reason} />`]),
     ]}
   />`
-}
-
-function Cancel({ act, onClose }) {
-  return html`<${Confirm} title="Cancel job" submit="Cancel the job" action=${(signal) => act('cancel', signal)} onClose=${onClose}>
-    <p>The job ends before its next step. What it has already sent, such as a deal, stays. A cancelled job can be retried.</p>
-  <//>`
-}
-
-function Retry({ act, onClose }) {
-  return html`<${Confirm} title="Retry job" submit="Run it again" action=${(signal) => act('retry', signal)} onClose=${onClose}>
-    <p>The job runs again with the same request, and may cost money. An unknown job may have taken effect: retry it only if you know that it did nothing.</p>
-  <//>`
-}
-
-function Resolve({ act, onClose }) {
-  const failed = { Status: 'Failed', FailureCode: 'ResolvedByOperator' }
-  return html`<${Confirm} title="Settle job" submit="It has failed" action=${(signal) => act('resolve', signal, failed)} onClose=${onClose}>
-    <p>The outcome of this job is unknown. State that it has failed if you know that nothing was made or paid. Its result can be recorded with the call ResolveJob.</p>
-  <//>`
 }

@@ -4,6 +4,7 @@ import { goTo } from '../lib/router.js'
 import { headObject, readTags, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { isReachable } from '../lib/signer.js'
+import { copyText } from '../parts/copy.js'
 import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
@@ -12,6 +13,7 @@ import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
 import { Facts } from '../parts/table.js'
 import { DealsOf } from './deals.js'
+import { LifeOf } from './life.js'
 import { CopyObjects, DeleteObjects, downloadLink, downloadObject } from './object-actions.js'
 import { pathTo } from './objects.js'
 import { Preview } from './preview.js'
@@ -57,6 +59,7 @@ function Known({ bucket, name, folder }) {
         <${Link} bucket=${bucket} name=${name} />
         <${Tags} bucket=${bucket} name=${name} />
         <${DealsOf} bucket=${bucket} name=${name} />
+        <${LifeOf} bucket=${bucket} name=${name} facts=${facts} changed=${object.reload} />
         <${Preview} bucket=${bucket} name=${name} size=${facts.size} />`}
     />
     ${dialog && html`<${dialog.View} ...${chosen} />`}`
@@ -120,17 +123,8 @@ function Link({ bucket, name }) {
     ${
       link &&
       html`<${Field} label=${`Link, valid until ${formatTime(link.until)}`} input=${{ value: link.url, readOnly: true, onFocus: (event) => event.target.select() }} />
-        <button type="button" onClick=${() => copy(link.url)}>Copy link</button>`
+        <button type="button" onClick=${() => copyText(link.url, 'the link')}>Copy link</button>`
     }`
-}
-
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text)
-    notify('The link was copied.')
-  } catch {
-    notify('The browser does not let pages copy here: select the link, and copy it.', 'failed')
-  }
 }
 
 function Tags({ bucket, name }) {

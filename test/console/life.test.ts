@@ -1,0 +1,101 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
+import { startBrowser, Tab } from './browser.js'
+
+/** Deals become active within a second, and copies are then evicted. */
+const configuration = {
+  networkEpochSeconds: 0.001,
+  plugins: [
+    {
+      use: 'deal',
+      options: {
+        terms: { minerId: 't01000', price: '0.0000000005', duration: 1_555_200 },
+        ...{ eviction: 'verified', evictionIntervalSeconds: 1, statusIntervalSeconds: 1, maxTimesAsk: 'none' },
+      },
+    },
+  ],
+}
+
+t.test('the life of an object, and what mends it', async (t) => {
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const config = join(temporaryFolder(t), 'dealgate.json')
+  writeFileSync(config, JSON.stringify(configuration))
+  const server = await startDealgate(t, { args: ['--config', config, '--console-port', '0'] })
+  const tab = await Tab.open(t, browser, server)
+  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const put = (key: string, headers: Record<string, string>) =>
+    send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.alloc(1000, 'a'), headers })
+  await send(server, { method: 'PUT', target: '/photos' })
+  await put('a', { 'x-amz-storage-class': 'GLACIER' })
+  const unknown = 'miner=t09999;price=0.0000000005;duration=1555200'
+  await put('failed', { 'x-amz-storage-class': 'GLACIER', 'x-amz-meta-deal-terms': unknown })
+  await until('the copy is evicted', async () => {
+    const { headers } = await send(server, { method: 'HEAD', target: '/photos/a' })
+    return headers['x-amz-storage-class'] === 'GLACIER' && headers['x-amz-restore'] === undefined
+  })
+  await tab.signIn()
+
+  await tab.goTo('#/buckets/photos/object?key=failed')
+  await tab.sees('The deal failed')
+  await tab.sees('DealRejected')
+  await tab.sees('Make another deal')
+  await accessible('a failed deal')
+  await tab.click('button', 'Retry…')
+  await tab.sees('may cost money')
+  await tab.click('button', 'Run it again')
+  await tab.sees('The request to retry the job was accepted')
+  const failures = `document.body.innerText.split('The deal failed').length === 3`
+  await tab.untilTrue(failures, 'the second failure is not shown')
+
+  await tab.goTo('#/buckets/photos/object?key=a')
+  await tab.sees('A deal was made with t01000')
+  await tab.sees('StorageDealActive')
+  await tab.sees('the bytes are only in deals')
+  await accessible('an object in deals alone')
+  const context = tab.page.browserContext()
+  await context.overridePermissions(new URL(server.console).origin, [
+    'clipboard-read',
+    'clipboard-write',
+    'clipboard-sanitized-write',
+  ])
+  await tab.click('button', 'Copy the piece CID')
+  await tab.sees('Copied the piece CID')
+  t.match(await tab.page.evaluate('navigator.clipboard.readText()'), /^baga/)
+  await tab.click('button', 'Restore…')
+  await tab.fill('Days', '2')
+  await accessible('the dialog of a restore')
+  await tab.click('button', 'Restore')
+  await tab.sees('The restore was requested')
+  await tab.sees('Restored until')
+  await tab.untilTrue(`!document.body.innerText.includes('Restore…')`, 'the button is still there')
+  const { headers } = await send(server, { method: 'HEAD', target: '/photos/a' })
+  t.match(headers['x-amz-restore'], 'expiry-date')
+
+  t.comment('an answer with hostile texts, and a state that a person has to settle')
+  const hostile = '"><img src=x onerror=alert(1)>\u202e'
+  const History = [
+    { Event: 'DealRequested', Time: '2026-11-26T09:00:00Z', JobId: hostile, JobStatus: 'Unknown' },
+    { Event: 'DealState', Time: 'no time', State: hostile, Message: hostile, DealCid: hostile },
+    { Event: 'DealMade', Time: '', DealCid: hostile, DataCid: hostile, PieceCid: hostile, MinerId: hostile },
+    { Event: hostile, Time: hostile, Code: hostile, EarlierVersion: true },
+  ]
+  tab.page.on('request', (request) => {
+    if (!/x-deal-history/.test(request.url()) || request.method() === 'OPTIONS') return request.continue()
+    const answer = { headers: { 'access-control-allow-origin': '*' }, contentType: 'application/json' }
+    return request.respond({ ...answer, body: JSON.stringify({ Bucket: 'photos', Key: 'a', History }) })
+  })
+  await tab.page.setRequestInterception(true)
+  await tab.goTo('#/buckets')
+  await tab.goTo('#/buckets/photos/object?key=a')
+  await tab.sees('It has failed…')
+  await tab.sees('U+202E')
+  t.equal(await tab.page.evaluate(`document.querySelectorAll('.life img').length`), 0)
+  await accessible('hostile texts')
+  t.same(tab.complaints, [])
+})
