@@ -48,12 +48,7 @@ interface AnswerByRecord {
 }
 
 const OF_UPLOADS = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
-const NO_BLOCK = {
-  blockPublicAcls: false,
-  ignorePublicAcls: false,
-  blockPublicPolicy: false,
-  restrictPublicBuckets: false,
-}
+const NO_BLOCK = { ignorePublicAcls: false, restrictPublicBuckets: false }
 
 /** Asks the documents of buckets, ACLs and policies of identities for one request. */
 export class Answers {
@@ -184,12 +179,7 @@ export class Answers {
   async #blockOf(bucket: string): Promise<Documents['block']> {
     const block = await this.#deps.settings.get(bucket, 'publicAccessBlock')
     if (!block) return NO_BLOCK
-    return {
-      blockPublicAcls: block.BlockPublicAcls,
-      ignorePublicAcls: block.IgnorePublicAcls,
-      blockPublicPolicy: block.BlockPublicPolicy,
-      restrictPublicBuckets: block.RestrictPublicBuckets,
-    }
+    return { ignorePublicAcls: block.IgnorePublicAcls, restrictPublicBuckets: block.RestrictPublicBuckets }
   }
 }
 

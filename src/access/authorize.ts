@@ -12,6 +12,7 @@ import { allows } from '../gateway/account/policies.js'
 import { hasDotElement } from '../gateway/keys.js'
 import type { Row } from '../plugins/table.js'
 import { Answers, type AuthorizedRequest, type AuthorizerDeps, isRoot, ownAccount } from './answers.js'
+import { ON_BUCKET_POLICY } from './decide.js'
 import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js'
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'
 import { canOpen } from './policy.js'
@@ -23,7 +24,8 @@ type TagsOf = (headers: RequestHead['headers']) => readonly Tag[] | undefined
 /**
  * MAY THIS CALLER DO THIS? Every request passes here when its caller and its operation are known, and before its body
  * can be read. What an operation learns later, such as the keys in a body, it asks the same `Context.authorizer`.
- * @throws S3Error AccessDenied, NoSuchBucket, and ServiceUnavailable when the documents cannot be read
+ * @throws S3Error AccessDenied, NoSuchBucket, MethodNotAllowed for the policy of another account's bucket, and
+ *   ServiceUnavailable when the documents cannot be read
  */
 export async function authorize(row: Row, head: RequestHead, context: Context, tagsOf: TagsOf): Promise<void> {
   // Policies and ACLs, by the actions that the operation declares (required-actions.ts): answers.ts, decide.ts.
@@ -174,8 +176,6 @@ async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, co
 export function signRequired(): S3Error {
   return new S3Error('AccessDenied', { message: 'Anonymous access is not allowed: sign the request.' })
 }
-
-const ON_BUCKET_POLICY = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
 
 /**
  * Asks for each action of a request, and grants. A class, because each request has one, and most use a single method of

@@ -4,11 +4,9 @@ import { isRoot } from './language/principals.js'
 import { evaluatePolicy, isPublic, type Policy } from './policy.js'
 import type { Question, Verdict } from './question.js'
 
-/** https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html */
+/** https://docs.aws.amazon.com/AmazonS3/latest/API/API_PublicAccessBlockConfiguration.html, as far as it decides. */
 interface PublicAccessBlock {
-  readonly blockPublicAcls: boolean
   readonly ignorePublicAcls: boolean
-  readonly blockPublicPolicy: boolean
   readonly restrictPublicBuckets: boolean
 }
 
@@ -26,8 +24,6 @@ export interface Documents {
   readonly identityPolicies?: readonly Policy[] | undefined
   /** Limits what a session may do; it never gives anything by itself. */
   readonly sessionPolicy?: Policy | undefined
-  /** Canonical id of the account that started the multipart upload that the request names. */
-  readonly initiator?: string | undefined
 }
 
 export interface Decision {
@@ -36,7 +32,8 @@ export interface Decision {
   readonly reason: string
 }
 
-const ON_BUCKET_POLICY = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
+/** Only the account of the owner has these, and its root whatever the policy denies. */
+export const ON_BUCKET_POLICY: readonly string[] = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
 
 /** Object actions that the owner of the bucket decides on, even on objects of other accounts. */
 const OF_BUCKET = [
@@ -52,8 +49,6 @@ const OF_BUCKET = [
   's3:deleteobjecttagging',
   's3:deleteobjectversiontagging',
 ]
-
-const OF_INITIATOR = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
 
 /**
  * Decides one request.
@@ -103,8 +98,6 @@ export function decide(question: Question, documents: Documents): Decision {
     const asked = question.ofNew ? { ...question, action: 's3:PutObject' } : question
     grants.push(evaluateAcl(documents.bucketAcl, objectAcl, asked, { ignorePublic }))
   }
-  if (principal.kind === 'account' && documents.initiator === principal.account && OF_INITIATOR.includes(action))
-    grants.push({ effect: 'allow', to: 'account', reason: 'the account started the upload' })
   for (const { effect, to, reason } of grants) {
     if (effect !== 'allow') continue
     if (to === 'account' && byIdentity.effect !== 'allow') continue

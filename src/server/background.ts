@@ -50,9 +50,7 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
       const context = owned === undefined ? own : await ownerContext(owned)
       return context && { store: context.store, requireOwner: context.checks.requireOwner }
     },
-    get storageClasses() {
-      return own.plugins.storageClasses
-    },
+    storageClasses: own.plugins.storageClasses,
     hooks,
     log,
     now,

@@ -89,18 +89,19 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
       form: errorFormOf(head ?? readLoosely(incoming, deps.addressing)),
     })
     try {
-      head = readRequest(incoming, id, deps) // InvalidURI, InvalidBucketName, KeyTooLongError
+      head = readRequest(incoming, id, deps) // MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError
       admission = admitClient(deps.traffic, head, incoming) // SlowDown
       // A link that the gateway has signed, or a browser from the console: it names no caller of ours.
       const link = (await deps.links(head)) ?? deps.console?.select(head) // ServiceUnavailable
       caller = link ? undefined : await callerOf(head, incoming, outgoing, deps) // SignatureDoesNotMatch, InvalidAccessKeyId
       admission?.identify(caller) // SlowDown
-      if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) }
-      selected = link ?? select(deps.table, head, caller) // MethodNotAllowed, NotImplemented
+      if (caller?.presigned) head = { ...head, headers: await hoistedHeaders(head, caller) } // InvalidArgument
+      selected = link ?? deps.table.select(head) // MethodNotAllowed, NotImplemented, InvalidArgument, NoSuchKey
+      refuseVersion2(selected.operation, caller) // InvalidRequest
       context = contextOf(deps.contexts, selected.operation, caller, head) // AccessDenied for unsigned requests
-      await authorize(selected, head, context, taggingOfHeader) // AccessDenied, NoSuchBucket
+      await authorize(selected, head, context, taggingOfHeader) // AccessDenied, NoSuchBucket, MethodNotAllowed, ServiceUnavailable
       request = toRequest(head, caller, selected, incoming, outgoing, deps) // InvalidDigest, InvalidRequest, NotImplemented
-      reply = await run(selected.operation, request, context, deps) // the errors of the operation
+      reply = await run(selected.operation, request, context, deps) // the errors of the operation, SlowDown
     } catch (thrown) {
       failure = toS3Error(thrown)
       if (context && head && failure.code === 'AccessDenied')
@@ -148,12 +149,6 @@ async function callerOf(
 ): Promise<Caller | undefined> {
   if (head.method === 'OPTIONS') return undefined
   return deps.authenticate(head, bodyReader(head, incoming, outgoing, deps))
-}
-
-function select(table: OperationTable, head: RequestHead, caller: Caller | undefined): Selected {
-  const selected = table.select(head)
-  refuseVersion2(selected.operation, caller)
-  return selected
 }
 
 /** Holds what the operation may use, with the gateway account of the caller. */

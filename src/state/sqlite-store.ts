@@ -86,10 +86,6 @@ class SqliteStore implements SwapStore {
     return this.#rows.setFenced(key, next, fence, ttl === undefined ? undefined : Date.now() + ttl)
   }
 
-  async setMany(entries: { key: string; value: string; ttl?: number }[]): Promise<void> {
-    await all(entries.map(({ key, value, ttl }) => this.set(key, value, ttl)))
-  }
-
   delete(key: string): Promise<boolean> {
     return this.#rows.remove(key)
   }
@@ -98,14 +94,6 @@ class SqliteStore implements SwapStore {
   async deleteMany(keys: string[]): Promise<boolean> {
     const removed = await all(keys.map((key) => this.#rows.remove(key)))
     return removed.includes(true)
-  }
-
-  async has(key: string): Promise<boolean> {
-    return this.#rows.get(key) !== undefined
-  }
-
-  async hasMany(keys: string[]): Promise<boolean[]> {
-    return this.#rows.getMany(keys).map((value) => value !== undefined)
   }
 
   async clear(): Promise<void> {

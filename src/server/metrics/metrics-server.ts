@@ -99,10 +99,7 @@ export function metricsPlugin(scrape: ScrapeFor): Plugin {
 /** Most samples of one gauge of a plugin. */
 const MAX_SAMPLES = 200
 
-/**
- * Adds the gauges of plugins as `dealgate_<plugin>_<name>`. One that fails or is malformed is absent from the scrape.
- * @returns uses the gauges of these plugins from now on; those that they lack are absent
- */
+/** Adds the gauges of plugins, as `dealgate_<plugin>_<name>`. One that fails or is malformed is not in the scrape. */
 export function pluginGauges(metrics: Metrics, plugins: readonly Plugin[], log: Logger): void {
   for (const plugin of plugins) {
     for (const gauge of plugin.gauges ?? []) {

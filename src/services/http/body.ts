@@ -160,26 +160,25 @@ export interface Pace {
 /**
  * Passes a body on to a sink. It fails with HttpError 408 when the body arrives too slowly: a client that sends a byte
  * now and then would hold its place for ever.
- * @param now ms of a monotonic clock
  */
-export function paced(sink: BodySink, { graceMs, bytesPerSecond }: Pace, now = () => performance.now()): BodySink {
-  const begun = now()
+export function paced(sink: BodySink, { graceMs, bytesPerSecond }: Pace): BodySink {
+  const begun = performance.now()
   let waited = 0
   let bytes = 0
   let refusal: HttpError | undefined
   return {
     write(chunk) {
       bytes += chunk.length
-      const seconds = (now() - begun - waited - graceMs) / 1000
+      const seconds = (performance.now() - begun - waited - graceMs) / 1000
       if (bytes >= seconds * bytesPerSecond) return sink.write(chunk)
       refusal = new HttpError(408, `The body arrives more slowly than ${bytesPerSecond} bytes per second.`)
       return false
     },
     async ready() {
       if (refusal !== undefined) throw refusal
-      const from = now()
+      const from = performance.now()
       await sink.ready()
-      waited += now() - from
+      waited += performance.now() - from
     },
   }
 }

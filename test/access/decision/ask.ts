@@ -61,7 +61,7 @@ export function refusal(text: string, kind: 'bucket' | 'identity' = 'bucket'): s
   return 'accepted'
 }
 
-const OPEN = { blockPublicAcls: false, ignorePublicAcls: false, blockPublicPolicy: false, restrictPublicBuckets: false }
+const OPEN = { ignorePublicAcls: false, restrictPublicBuckets: false }
 
 type Changes = Partial<Omit<Documents, 'block'>> & { readonly block?: Partial<Documents['block']> }
 

@@ -147,18 +147,3 @@ t.test('RestrictPublicBuckets leaves the account of the owner', (t) => {
   t.equal(outcome(get(partner), { ...restricted, policy: toPartner }), 'allow', 'unless the policy is not public')
   t.end()
 })
-
-t.test('a multipart upload belongs to the account that started it', (t) => {
-  const changes = { ...ACLS, initiator: PARTNER }
-  for (const action of ['s3:AbortMultipartUpload', 's3:ListMultipartUploadParts']) {
-    t.equal(outcome(ask(partner, action, 'k'), changes), 'allow', action)
-    t.equal(outcome(ask(stranger, action, 'k'), changes), 'implicit deny')
-    t.equal(outcome(ask(anonymous, action, 'k'), changes), 'implicit deny')
-    t.equal(
-      outcome(ask(partner, action, 'k'), { ...changes, policy: bucketPolicy(deny('s3:*', ALL)) }),
-      'explicit deny',
-    )
-  }
-  t.equal(outcome(ask(partner, 's3:PutObject', 'k'), changes), 'implicit deny')
-  t.end()
-})

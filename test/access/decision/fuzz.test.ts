@@ -24,10 +24,9 @@ function aclOf(acl: SlowWorld['objectAcl']): Acl | undefined {
 }
 
 function documentsOf(world: SlowWorld): Documents {
-  const { owner, policy, identityPolicies, sessionPolicy, bucketAcl, objectAcl, ownership, initiator } = world
+  const { owner, policy, identityPolicies, sessionPolicy, bucketAcl, objectAcl, ownership } = world
   return {
     owner,
-    initiator,
     policy: policy === undefined ? undefined : parse(policy, 'bucket'),
     identityPolicies: identityPolicies?.map((text) => parse(text, 'identity')),
     sessionPolicy: sessionPolicy === undefined ? undefined : parse(sessionPolicy, 'identity'),
@@ -35,8 +34,6 @@ function documentsOf(world: SlowWorld): Documents {
     objectAcl: aclOf(objectAcl),
     ownership: ownership as Ownership,
     block: {
-      blockPublicAcls: false,
-      blockPublicPolicy: false,
       ignorePublicAcls: world.ignorePublicAcls,
       restrictPublicBuckets: world.restrictPublicBuckets,
     },

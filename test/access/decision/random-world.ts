@@ -188,7 +188,6 @@ export function randomWorld(random: Random, accepted: (kind: 'bucket' | 'identit
     ownership: random.of(['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter', 'ObjectWriter']),
     ignorePublicAcls: random.chance(0.25),
     restrictPublicBuckets: random.chance(0.2),
-    ...(random.chance(0.3) && { initiator: random.of(ACCOUNTS) }),
   }
 }
 

@@ -32,7 +32,6 @@ export interface SlowWorld {
   readonly ownership: string
   readonly ignorePublicAcls: boolean
   readonly restrictPublicBuckets: boolean
-  readonly initiator?: string
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the documents are read as they come, without a schema
@@ -103,8 +102,6 @@ export function slowDecide(question: SlowQuestion, world: SlowWorld): 'allow' | 
       if (signed && grant.to === question.account && mayByIdentity) return 'allow'
     }
   }
-  const ofUpload = action === 's3:abortmultipartupload' || action === 's3:listmultipartuploadparts'
-  if (ofUpload && signed && world.initiator === question.account && mayByIdentity) return 'allow'
   return 'implicit deny'
 }
 

@@ -135,17 +135,16 @@ export async function digestsOfCar(file: string): Promise<Uint8Array[]> {
   }
 }
 
-/** Default size of the index cache, bytes: enough for CARs with more than a million blocks in total. */
-const DEFAULT_INDEX_BYTES = 64 * 1024 * 1024
+/** Size of the index cache, bytes: enough for a million blocks. Indexes in use may exceed it. */
+const MAX_INDEX_BYTES = 64 * 1024 * 1024
 
 /**
  * Creates a reader. The first read of a CAR scans the heads of its blocks, with one disk read per large block or per 64
  * KiB of small ones. The resulting index takes up to 48 bytes per distinct block and is cached. Besides it, a read
  * holds one block and the nodes above it.
- * @param indexBytes bytes of the index cache; indexes in use may exceed it
  */
-export function createReadFromCar(indexBytes = DEFAULT_INDEX_BYTES): ReadFromCar {
-  const indexes = new CarIndexes(indexBytes)
+export function createReadFromCar(): ReadFromCar {
+  const indexes = new CarIndexes(MAX_INDEX_BYTES)
   return async function* readFromCar(carFile, cid, signal) {
     const root = parseCid(cid)
     signal?.throwIfAborted()
