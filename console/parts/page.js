@@ -3,19 +3,20 @@ import { html, useEffect, useRef } from '../lib/html.js'
 import { route } from '../lib/router.js'
 
 /**
- * A screen: its title in the window, and as the heading that has the focus after a change of the screen.
+ * A screen: its title in the window, and as the heading that has the focus after a change of the screen or of its
+ * page of a list.
  * @param title text; @param heading elements instead of it, where it contains a name
  */
 export function Page({ title, heading, children }) {
   const ref = useRef(null)
-  const { path } = route.value
+  const { path, query } = route.value
   useEffect(() => {
     document.title = `${visibleText(title)} · dealgate`
   }, [title])
   useEffect(() => {
     ref.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
-  }, [path])
+  }, [path, query.get('token')])
   return html`<h1 tabindex="-1" ref=${ref}>${heading ?? visibleText(title)}</h1>
     ${children}`
 }

@@ -1,37 +1,34 @@
 import { sendJson } from '../lib/api.js'
-import { html, useEffect, useState } from '../lib/html.js'
+import { html } from '../lib/html.js'
+import { route } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { useLoaded } from './load.js'
 
 /**
- * A list of an extension call, page by page.
+ * A list of an extension call: the page that `token` in the address of the screen names. One page is kept at a time, so
+ * that memory does not grow with the list.
  * @param request as for `sendJson`; @param member the name of the list in the answer
- * @returns what `useLoaded` returns, `value` being { rows, next? }, and `more`, which loads the next page
+ * @returns what `useLoaded` returns, `value` being { rows, next? }
  */
-export function usePages(request, member) {
+export function usePages({ path, query }, member) {
   const client = session.value
-  const { path, query } = request
-  const [further, setFurther] = useState([])
-  const words = JSON.stringify([path, query])
-  const first = useLoaded((signal) => sendJson(client, { ...request, signal }), [client, words])
-  useEffect(() => setFurther([]), [first.value])
-  const answers = first.value === undefined ? [] : [first.value, ...further]
-  const next = answers.at(-1)?.NextContinuationToken
-  const more = async () => {
-    const page = await sendJson(client, { path, query: { ...query, 'continuation-token': next } })
-    setFurther((pages) => [...pages, page])
-  }
-  return { ...first, value: first.value && { rows: answers.flatMap((answer) => answer[member]), next }, more }
+  const asked = { ...query, 'continuation-token': route.value.query.get('token') ?? undefined }
+  const words = JSON.stringify([path, asked])
+  const answer = useLoaded((signal) => sendJson(client, { path, query: asked, signal }), [client, words])
+  const value = answer.value && { rows: answer.value[member], next: answer.value.NextContinuationToken }
+  return { ...answer, value }
 }
 
-/** The button for the next page, where there is one. */
-export function More({ pages, onError }) {
-  const [loading, setLoading] = useState(false)
-  if (!pages.value?.next) return null
-  const onClick = async () => {
-    setLoading(true)
-    await pages.more().catch(onError)
-    setLoading(false)
+/** Links to the first and the next page, where there are such. @param next token of the next page */
+export function PageLinks({ next }) {
+  const { path, query } = route.value
+  const to = (token) => {
+    const pairs = new URLSearchParams(query)
+    pairs.delete('token')
+    if (token !== undefined) pairs.set('token', token)
+    return `#${path}${pairs.size > 0 ? `?${pairs}` : ''}`
   }
-  return html`<button type="button" disabled=${loading} onClick=${onClick}>${loading ? 'Loading…' : 'Load more'}</button>`
+  return html`<nav class="buttons" aria-label="Pages">
+    ${query.has('token') && html`<a href=${to()}>First page</a>`} ${next !== undefined && html`<a href=${to(next)}>Next page</a>`}
+  </nav>`
 }

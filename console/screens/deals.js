@@ -1,48 +1,60 @@
 import { sendJson } from '../lib/api.js'
 import { formatBytes, formatCount, formatTime } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
-import { linkTo } from '../lib/router.js'
+import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
-import { Field } from '../parts/form.js'
+import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
-import { notifyError } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
-import { More, usePages } from '../parts/pages.js'
+import { PageLinks, usePages } from '../parts/pages.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 
-/** All deals of this server, the newest first. */
-export function Deals() {
-  const deals = usePages({ path: '/-/deal/v1/deals', query: { 'max-items': 200 } }, 'Deals')
-  const [words, setWords] = useState('')
-  const [days, setDays] = useState('')
+/** As Filecoin names them; Recorded is that of a gateway which reports none. */
+const STATES = ['Waiting', 'Check', 'Publish', 'Sealing', 'Active', 'Expired', 'Slashed', 'Failing', 'Error'].map(
+  (word) => `StorageDeal${word}`,
+)
+
+/** All deals of this server, the newest first, or those that the address asks for. */
+export function Deals({ query }) {
+  const [status, provider, bucket, days] = ['status', 'provider', 'bucket', 'days'].map(
+    (name) => query.get(name) || undefined,
+  )
+  const [now] = useState(Date.now)
+  const end = days && new Date(now + Number(days) * 86_400_000).toISOString()
+  const asked = { 'max-items': 100, status, 'miner-id': provider, bucket, 'ends-before': end }
+  const deals = usePages({ path: '/-/deal/v1/deals', query: asked }, 'Deals')
+  const find = async (values) =>
+    goTo(['deals'], Object.fromEntries([...values].map(([name, text]) => [name, text.trim()])))
   return html`<${Page} title="Deals">
-    <div class="pair">
-      <${Field} label="State, provider or bucket contains" input=${{ value: words, onInput: (event) => setWords(event.target.value), autocomplete: 'off' }} />
-      <${Field} label="Ends within days" input=${{ type: 'number', min: 1, value: days, onInput: (event) => setDays(event.target.value) }} />
-    </div>
+    <${Form} key=${String(query)} action=${find} submit="Show">
+      <div class="filters">
+        <${Field} label="State" kind="select" input=${{ name: 'status' }}>
+          <option value="">All</option>
+          ${[...STATES, 'Recorded'].map((state) => html`<option value=${state} selected=${state === status}>${state}</option>`)}
+        <//>
+        <${Field} label="Provider" input=${{ name: 'provider', defaultValue: provider, autocomplete: 'off', spellcheck: false }} />
+        <${Field} label="Bucket" input=${{ name: 'bucket', defaultValue: bucket, autocomplete: 'off', spellcheck: false }} />
+        <${Field} label="Ends within days" input=${{ name: 'days', type: 'number', min: 1, max: 36500, defaultValue: days }} />
+      </div>
+    <//>
     <div class="buttons">
       <button type="button" onClick=${deals.reload}>Refresh</button>
       <a href=${linkTo(['providers'])}>Providers and their prices</a>
     </div>
     <${Loaded}
       of=${deals}
-      show=${({ rows, next }) => {
-        const shown = rows.filter((deal) => matches(deal, words.toLowerCase(), days))
-        return html`<p class="quiet">${formatCount(shown.length, 'deal')}${shown.length < rows.length ? ` of ${rows.length}` : ''}${next ? ' that are loaded' : ''}</p>
-          <${Table} caption="Deals" rows=${shown} keyOf=${({ DealCid, JobId }) => `${DealCid} ${JobId}`} columns=${columns} empty="There is no such deal." />`
-      }}
+      show=${({
+        rows,
+        next,
+      }) => html`<p class="quiet" role="status">${formatCount(rows.length, 'deal')}${next ? ' on this page' : ''}</p>
+        <${Table} caption="Deals" rows=${rows} keyOf=${({ DealCid, JobId }) => `${DealCid} ${JobId}`} columns=${columns} empty="There is no such deal." />
+        <${PageLinks} next=${next} />`}
     />
-    <${More} pages=${deals} onError=${notifyError} />
   <//>`
-}
-
-function matches({ Status, MinerId, Bucket, EstimatedExpiry }, words, days) {
-  if (![Status, MinerId, Bucket].some((text) => (text ?? '').toLowerCase().includes(words))) return false
-  return days === '' || (EstimatedExpiry && Date.parse(EstimatedExpiry) <= Date.now() + Number(days) * 86_400_000)
 }
 
 const columns = [
@@ -111,8 +123,7 @@ export function Providers() {
   const providers = usePages({ path: '/-/deal/v1/providers', query: { 'max-items': 200 } }, 'Providers')
   return html`<${Crumbs} links=${[{ href: linkTo(['deals']), text: 'Deals' }, { href: linkTo(['providers']), text: 'Providers' }]} />
     <${Page} title="Providers">
-      <${Loaded} of=${providers} show=${({ rows }) => html`<${Answer} value=${rows} title="Providers" />`} />
-      <${More} pages=${providers} onError=${notifyError} />
+      <${Loaded} of=${providers} show=${({ rows, next }) => html`<${Answer} value=${rows} title="Providers" /><${PageLinks} next=${next} />`} />
     <//>`
 }
 

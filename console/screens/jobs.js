@@ -8,9 +8,8 @@ import { Answer } from '../parts/answer.js'
 import { Field } from '../parts/form.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
-import { notifyError } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
-import { More, usePages } from '../parts/pages.js'
+import { PageLinks, usePages } from '../parts/pages.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 import { JobActions, RUNNING } from './job-actions.js'
@@ -29,10 +28,13 @@ export function Jobs({ query }) {
     <div class="buttons"><button type="button" onClick=${jobs.reload}>Refresh</button></div>
     <${Loaded}
       of=${jobs}
-      show=${({ rows, next }) => html`<p class="quiet">${formatCount(rows.length, 'job')}${next ? ' so far' : ''}</p>
-        <${Table} caption="Jobs" rows=${rows} keyOf=${({ JobId }) => JobId} columns=${columns} empty="There is no such job." />`}
+      show=${({
+        rows,
+        next,
+      }) => html`<p class="quiet">${formatCount(rows.length, 'job')}${next ? ' on this page' : ''}</p>
+        <${Table} caption="Jobs" rows=${rows} keyOf=${({ JobId }) => JobId} columns=${columns} empty="There is no such job." />
+        <${PageLinks} next=${next} />`}
     />
-    <${More} pages=${jobs} onError=${notifyError} />
   <//>`
 }
 

@@ -8,10 +8,14 @@ import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { Crumbs, Page } from '../parts/page.js'
+import { PageLinks } from '../parts/pages.js'
 import { Table } from '../parts/table.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object-actions.js'
 import { UploadButtons } from './upload-buttons.js'
+
+/** Rows of a page: so many are there at once, and can be read. */
+const PAGE = 200
 
 /** The objects and folders of a bucket below a prefix, page by page. */
 export function Objects({ params: { bucket }, query }) {
@@ -19,7 +23,7 @@ export function Objects({ params: { bucket }, query }) {
   const prefix = query.get('prefix') ?? ''
   const token = query.get('token') ?? undefined
   const page = useLoaded(
-    (signal) => listObjects(client, bucket, { prefix, token }, signal),
+    (signal) => listObjects(client, bucket, { prefix, token, max: PAGE }, signal),
     [client, bucket, prefix, token],
   )
   const [selected, setSelected] = useState(new Set())
@@ -70,10 +74,7 @@ export function Objects({ params: { bucket }, query }) {
               selection=${{ keys: selected, change: setSelected, label: ({ label }) => visibleText(label) }}
               empty=${token === undefined ? 'There is nothing below this prefix.' : 'There is nothing on this page.'}
             />
-            <nav class="buttons" aria-label="Pages">
-              ${token !== undefined && html`<a href=${linkTo(['buckets', bucket, 'objects'], { prefix })}>First page</a>`}
-              ${next !== undefined && html`<a href=${linkTo(['buckets', bucket, 'objects'], { prefix, token: next })}>Next page</a>`}
-            </nav>`
+            <${PageLinks} next=${next} />`
         }}
       />
       ${dialog && html`<${dialog.View} ...${chosen} />`}

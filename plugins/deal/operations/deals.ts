@@ -41,6 +41,25 @@ function dealOfDocument({ Bucket, Key, DealCid, TaskUuid }: Readonly<Record<stri
   }
 }
 
+/** Most records that one page reads: a filter that few deals pass must not keep the server busy. */
+const MAX_READ = 10_000
+
+const wanted = z.strictObject({
+  status: z.string().max(64).optional().describe('Lists deals in this state only, such as StorageDealActive.'),
+  'miner-id': z.string().max(64).optional().describe('Lists deals with this provider only.'),
+  bucket: z.string().max(63).optional().describe('Lists deals for this bucket and its objects only.'),
+  'ends-before': z.iso.datetime().optional().describe('Lists deals that end before this time only, RFC 3339.'),
+})
+
+type Wanted = z.output<typeof wanted>
+
+function isWanted({ Status, MinerId, EstimatedExpiry }: MadeDeal, query: Wanted): boolean {
+  if (query.status !== undefined && Status !== query.status) return false
+  if (query['miner-id'] !== undefined && MinerId !== query['miner-id']) return false
+  const end = query['ends-before']
+  return end === undefined || (EstimatedExpiry !== undefined && Date.parse(EstimatedExpiry) < Date.parse(end))
+}
+
 const listDeals = z.object({ Deals: z.array(madeDeal).meta({ element: 'Deal' }) })
 
 function listMadeDeals(deps: DealDeps) {
@@ -50,23 +69,31 @@ function listMadeDeals(deps: DealDeps) {
     summary: 'Lists the deals that were made through this server, newest first, each with its last known state.',
     access: 'signed',
     on: { method: 'GET', resource: 'service', path: '/-/deal/v1/deals' },
+    query: wanted,
     result: listDeals,
     ownRules: true,
     pages: 'Deals',
     expands: dealOfDocument,
-    answer: async ({ page }, context) => ({ Deals: await pageOfDeals(deps, context, page) }),
+    answer: async ({ query, page }, context) => ({ Deals: await pageOfDeals(deps, context, query, page) }),
   })
 }
 
 /** Deals that are made meanwhile do not move others from one page to another. */
-async function pageOfDeals(deps: DealDeps, context: Context, { limit, from }: PageRequest): Promise<PageOf<MadeDeal>> {
+async function pageOfDeals(
+  deps: DealDeps,
+  context: Context,
+  query: Wanted,
+  { limit, from }: PageRequest,
+): Promise<PageOf<MadeDeal>> {
   const before = from === undefined || !/^\d{1,15}$/.test(from) ? undefined : Number(from)
   const maySee = visibility(context)
   const items: MadeDeal[] = []
+  let read = 0
   for await (const [place, deal] of deps.deals.newestFirst(before)) {
-    if (!(await maySee(deal))) continue
-    if (items.length === limit) return new PageOf(items, String(place + 1))
-    items.push(madeDealOf(deal, deal.live, deps.options.epochSeconds))
+    if (items.length === limit || ++read > MAX_READ) return new PageOf(items, String(place + 1))
+    if ((query.bucket !== undefined && deal.bucket !== query.bucket) || !(await maySee(deal))) continue
+    const document = madeDealOf(deal, deal.live, deps.options.epochSeconds)
+    if (isWanted(document, query)) items.push(document)
   }
   return new PageOf(items, undefined)
 }

@@ -172,6 +172,15 @@ for (const mode of ['full', 'legacy'] as const) {
       cids.slice(0, 2).reverse(),
       'a new one moves nothing',
     )
+    const count = async (query: string) => (await ask(server, 'GET', `/-/deal/v1/deals?${query}`)).Deals.length
+    const state = mode === 'full' ? 'StorageDealCheckForAcceptance' : 'Recorded'
+    t.same(
+      [await count(`bucket=photos&miner-id=${terms.MinerId}&status=${state}`), await count('bucket=phot')],
+      [cids.length + 2, 0],
+    )
+    t.same([await count('miner-id=t09'), await count('status=StorageDealActive')], [0, 0])
+    t.equal(await count('ends-before=2020-01-01T00:00:00Z'), 0)
+    t.equal((await send(server, 'GET', '/-/deal/v1/deals?ends-before=soon')).status, 400)
     t.match(await ask(server, 'GET', `/-/deal/v1/deals/${cids[0]}`), {
       Bucket: 'photos',
       Key: '2021/a.zip',
