@@ -1,17 +1,10 @@
-import type { Identity } from '../api/identity.js'
-import { canonicalId, OWN_ID } from '../auth/credentials.js'
-import {
-  type AccountBook,
-  hasAccounts,
-  type ListedAccount,
-  openAccountBook,
-} from '../services/gateway/accounts/account-book.js'
+import { canonicalId } from '../auth/credentials.js'
 import { Failure } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
-import { changeCredentials, credentialsPath, readCredentials } from './keys/credentials-file.js'
+import { giveSecret, keysActingAs, shownAccount, withinAccounts } from './keys/accounts.js'
+import { credentialsPath } from './keys/credentials-file.js'
 import { columns, SecretReader } from './keys/key-commands.js'
 import type { Changed } from './running.js'
-import { servicesFolder } from './serve/gateway.js'
 import { type AccountFlags, addUser } from './user-commands.js'
 
 interface QuotaFlags {
@@ -26,7 +19,7 @@ export async function addAccount(config: Config, own: AccountFlags): Promise<Cha
   const pair = await readPair(own)
   const name = own.name ?? ''
   if (!/^[^\p{Cc}]{0,128}$/u.test(name)) throw new ConfigError(['--name must have at most 128 characters on one line'])
-  const account = within(config, { create: true }, (book) => book.add(name, pair))
+  const account = withinAccounts(config, { create: true }, (book) => book.add(name, pair))
   const { accessKey, secretKey } = account
   const id = canonicalId({ account })
   process.stdout.write(
@@ -45,13 +38,13 @@ An S3 key pair for it: dealgate keys add --account-access-key ${accessKey} --acc
 
 /** `dealgate account list`: never shows a secret. */
 export async function listAccounts(config: Config): Promise<void> {
-  const accounts = within(config, { create: false }, (book) => book.all())
+  const accounts = withinAccounts(config, { create: false }, (book) => book.all())
   if (config.print === 'json') {
-    process.stdout.write(`${JSON.stringify(accounts.map(shown))}\n`)
+    process.stdout.write(`${JSON.stringify(accounts.map(shownAccount))}\n`)
     return
   }
   const rows = accounts.map((account) => {
-    const { accessKey, name, buckets, created, canonicalId } = shown(account)
+    const { accessKey, name, buckets, created, canonicalId } = shownAccount(account)
     return [accessKey, name || '-', String(buckets), `${created.slice(0, 19)}Z`, canonicalId]
   })
   process.stdout.write(columns([['ACCESS KEY', 'NAME', 'BUCKETS', 'CREATED', 'CANONICAL ID'], ...rows]))
@@ -59,9 +52,8 @@ export async function listAccounts(config: Config): Promise<void> {
 
 export async function removeAccount(config: Config, accessKey: string): Promise<Changed> {
   const file = credentialsPath(config)
-  const users = (await readCredentials(file)).filter(({ account }) => account?.accessKey === accessKey)
-  within(config, { create: false }, (book) => book.remove(accessKey))
-  const keys = users.map(({ accessKeyId }) => accessKeyId)
+  const keys = await keysActingAs(file, accessKey)
+  withinAccounts(config, { create: false }, (book) => book.remove(accessKey))
   process.stdout.write(
     config.print === 'json'
       ? `${JSON.stringify({ accessKey, keys })}\n`
@@ -75,8 +67,8 @@ export async function removeAccount(config: Config, accessKey: string): Promise<
  * repetition after a crash repairs the file.
  */
 export async function rotateAccount(config: Config, accessKey: string): Promise<Changed> {
-  const { secretKey } = within(config, { create: false }, (book) => book.rotate(accessKey).after)
-  const stored = await store(credentialsPath(config), { accessKey, secretKey }).catch((error: Error) => error)
+  const { secretKey } = withinAccounts(config, { create: false }, (book) => book.rotate(accessKey).after)
+  const stored = await giveSecret(credentialsPath(config), { accessKey, secretKey }).catch((error: Error) => error)
   const failed = stored instanceof Error
   process.stdout.write(
     config.print === 'json'
@@ -102,7 +94,7 @@ export async function accountQuota(config: Config, accessKey: string, own: Quota
     ...(own.objects !== undefined && { objects: boundOf('--objects', own.objects) }),
     ...(own.uploads !== undefined && { uploads: boundOf('--uploads', own.uploads) }),
   }
-  const { quota, usage } = within(config, { create: false }, (book) => book.quota(accessKey, change))
+  const { quota, usage } = withinAccounts(config, { create: false }, (book) => book.quota(accessKey, change))
   const text = (bound: number | null) => (bound === null ? 'none' : String(bound))
   process.stdout.write(
     config.print === 'json'
@@ -124,36 +116,6 @@ function boundOf(flag: string, given: string): number | null {
   throw new ConfigError([`${flag} must be a whole number, or none`])
 }
 
-/** Gives the key pairs of the file that act as the account its secret. Resolves with their access key ids. */
-async function store(file: string, account: { accessKey: string; secretKey: string }): Promise<string[]> {
-  const isUser = (identity: Identity) => identity.account?.accessKey === account.accessKey
-  const users = (await readCredentials(file)).filter(isUser).map(({ accessKeyId }) => accessKeyId)
-  if (users.length > 0) {
-    await changeCredentials(file, (all) =>
-      all.map((identity) => (isUser(identity) ? { ...identity, account } : identity)),
-    )
-  }
-  return users
-}
-
-function within<T>(config: Config, { create }: { create: boolean }, use: (book: AccountBook) => T): T {
-  if (config.gatewayUrl !== undefined) {
-    throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
-  }
-  const folder = servicesFolder(config)
-  if (!create && !hasAccounts(folder)) {
-    throw new Failure(`The data folder ${config.data} has no embedded gateway yet: start one, or add an account.`)
-  }
-  const book = openAccountBook(folder)
-  try {
-    return use(book)
-  } catch (error) {
-    throw error instanceof RangeError ? new Failure(error.message) : error
-  } finally {
-    book.close()
-  }
-}
-
 async function readPair(own: AccountFlags) {
   const { accountAccessKey: accessKey, accountSecretKey: given } = own
   if ((accessKey === undefined) !== (given === undefined)) {
@@ -164,10 +126,4 @@ async function readPair(own: AccountFlags) {
   const secretKey = await secrets.read(given)
   secrets.close()
   return { accessKey, secretKey }
-}
-
-/** The canonical id is that by which policies and ACLs of this server name the account, not that of the gateway. */
-function shown({ accessKey, secretKey, name, isIamUser, created, buckets }: ListedAccount) {
-  const id = isIamUser ? canonicalId({ account: { accessKey, secretKey } }) : OWN_ID
-  return { accessKey, name, canonicalId: id, isIamUser, created, buckets }
 }

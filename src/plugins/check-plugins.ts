@@ -279,6 +279,10 @@ const RESERVED = new Set([
   'self',
   'notifications',
   'gateway',
+  'keys',
+  'accounts',
+  'changes',
+  'options',
   'share',
   'policy',
 ])

@@ -5,6 +5,7 @@ import type { Reply, RequestHead } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
 import type { Selected } from '../plugins/table.js'
+import { type Changes, kindOf } from './manage/changes.js'
 
 /** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */
 const CONTENT = new Set([
@@ -50,11 +51,11 @@ function changesAccess({ method, headers }: Pick<RequestHead, 'method' | 'header
 }
 
 /**
- * Records requests of audited operations, also refused ones. The answer is sent even if the log cannot be written. The
- * entry is on the disk before that, except for the refusal of an unsigned request: a client without a key must not
- * make the disk work.
+ * Records requests of audited operations: in the log, also refused ones, and among the changes what they changed. The
+ * answer is sent even if that fails. The entry is on the disk before that, except for the refusal of an unsigned
+ * request: a client without a key must not make the disk work.
  */
-export function auditOf(audit: AuditLog, log: Logger): Audit {
+export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add'>, log: Logger): Audit {
   return async ({ id, head, selected, form, reply, failure, ...served }) => {
     if (!head || !selected) return
     if (!isAudited(selected) && !changesAccess(head) && !(form && changesAccess({ ...head, ...form }))) return
@@ -71,13 +72,19 @@ export function auditOf(audit: AuditLog, log: Logger): Audit {
       remote: head.remoteAddress,
       bucket: head.bucket,
       key: key === undefined ? undefined : redact(key),
+      resource: selected.params.AccessKeyId ?? selected.params.AccessKey,
       outcome: failure?.code ?? (isLate(reply) ? 'begun' : 'ok'),
       status: reply.status,
     }
     const durable = caller !== undefined || failure === undefined
     await audit
-      .write(entry, { durable })
+      ?.write(entry, { durable })
       .catch((err) => log.error({ err, requestId: id, audit: entry }, 'the audit log cannot be written'))
+    const kind = failure === undefined && isAudited(selected) ? kindOf(selected) : undefined
+    if (kind === undefined) return
+    await changes
+      .add(kind, entry)
+      .catch((err) => log.error({ err, requestId: id, audit: entry }, 'a change cannot be recorded'))
   }
 }
 

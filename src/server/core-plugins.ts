@@ -3,6 +3,7 @@ import type { Expansion } from '../api/context.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
 import { AccountNames, staticCredentials } from '../auth/credentials.js'
+import type { PolicyProblem } from '../auth/identity-schema.js'
 import type { Logger } from '../common/log.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
@@ -16,6 +17,9 @@ import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
 import { defaultPeriods } from './limits.js'
 import type { LiveSettings } from './live.js'
+import { accountsPlugin } from './manage/account-calls.js'
+import type { Changes } from './manage/changes.js'
+import { keysPlugin } from './manage/key-calls.js'
 import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-server.js'
@@ -31,7 +35,9 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
-  serverPlugin(noGateway, noGateway),
+  serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
+  keysPlugin({ keys: undefined, policyProblem: noGateway }),
+  accountsPlugin(undefined),
   selfPlugin(() => []),
   stsPlugin({
     sessions: { issue: noGateway },
@@ -52,7 +58,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 interface CorePluginDeps {
   readonly options: Pick<
     ProxyOptions,
-    'gateway' | 'metricsApart' | 'reload' | 'notificationMaxAgeMs' | 'notificationRetryMs'
+    'gateway' | 'metricsApart' | 'reload' | 'keys' | 'accounts' | 'notificationMaxAgeMs' | 'notificationRetryMs'
   >
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
@@ -61,6 +67,8 @@ interface CorePluginDeps {
   readonly sts: StsDeps
   readonly scrape: ScrapeFor
   readonly activity: Pick<Activity, 'lastDay'>
+  readonly changes: Changes
+  readonly policyProblem: PolicyProblem
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -76,13 +84,17 @@ function createCorePlugins({
   sts,
   scrape,
   activity,
+  changes,
+  policyProblem,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
   return [
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
-    serverPlugin(options.reload, () => activity),
+    serverPlugin({ reload: options.reload, activity: () => activity, changes: () => changes }),
+    keysPlugin({ keys: options.keys, policyProblem }),
+    accountsPlugin(options.accounts),
     selfPlugin(rows, expansions),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
@@ -104,6 +116,7 @@ interface PluginSources {
   readonly log: Logger
   readonly scrape: ScrapeFor
   readonly activity: Pick<Activity, 'lastDay'>
+  readonly changes: Changes
   readonly caches: Caches
 }
 
@@ -124,7 +137,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, region, log, scrape, activity, caches } = sources
+  const { options, backends, settings, region, log, scrape, activity, changes, caches } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -145,6 +158,8 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     sts: sts.parts,
     scrape,
     activity,
+    changes,
+    policyProblem,
   })
   const plugins: PluginSet = combinePlugins({
     core,

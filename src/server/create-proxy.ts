@@ -23,6 +23,7 @@ import { type OpenedPlugins, openPlugins } from './core-plugins.js'
 import { createHandle, type HandleDeps } from './handle.js'
 import { defaultPeriods, quotaOf } from './limits.js'
 import { LiveSettings } from './live.js'
+import { Changes } from './manage/changes.js'
 import { Activity } from './metrics/activity.js'
 import {
   type Caches,
@@ -74,7 +75,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const activity = new Activity(state, log, options.now ?? Date.now)
   cleanup.defer(() => activity.stop())
   activity.start()
-  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, activity, caches })
+  const changes = new Changes(state)
+  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, activity, changes, caches })
   const { plugins } = opened
   const { table } = plugins
   const operations = new Set(table.rows.map(({ operation }) => operation.name))
@@ -109,7 +111,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: live.addressing,
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
-    audit: options.audit && auditOf(options.audit, log),
+    audit: auditOf(options.audit, changes, log),
     observed,
   }
   const passthrough = options.passthrough

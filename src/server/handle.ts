@@ -51,7 +51,7 @@ export interface HandleDeps {
   readonly addressing: Addressing
   readonly withCors: WithCors
   /** Records changes, before their answer is sent. */
-  readonly audit: Audit | undefined
+  readonly audit: Audit
   /** Measures, traces and logs requests. */
   readonly observed: Observation
   /** Serves the gateway's own paths. Absent unless an option asks for it. */
@@ -111,7 +111,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
     reply = head
       ? await deps.withCors(head, reply)
       : withHeaders(reply, deps.console?.headersFor(incoming.headers, incoming.headers.host ?? '') ?? {})
-    if (deps.audit) await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
+    await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
     admission?.leave(sent.bytes)
     failure = sent.failure ?? failure

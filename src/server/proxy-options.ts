@@ -15,6 +15,8 @@ import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
 import type { AuditLog } from './audit.js'
 import type { ConsoleAddress } from './console/console-address.js'
+import type { AccountStore } from './manage/account-calls.js'
+import type { KeyStore } from './manage/key-calls.js'
 import type { ScrapeFor } from './metrics/metrics-server.js'
 import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
@@ -65,6 +67,10 @@ export interface ProxyOptions {
   traffic?: TrafficBounds
   /** What `POST /-/reload` does; default NotImplemented. */
   reload?: Reload
+  /** What the calls of `/-/keys/v1` manage; default NotImplemented. `identities` must find its key pairs. */
+  keys?: KeyStore
+  /** What the calls of `/-/accounts/v1` manage; default NotImplemented. */
+  accounts?: AccountStore
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { defineCall } from '../plugins/calls/define-call.js'
+import { type Changes, listChanges } from './manage/changes.js'
+import { requireLastingKey } from './manage/operators.js'
 import { type Activity, activityCall } from './metrics/activity.js'
 
 /** What a reload of the configuration has done. */
@@ -18,9 +20,18 @@ export interface Reloaded {
  */
 export type Reload = (requestId: string) => Promise<Reloaded>
 
+interface ServerPluginDeps {
+  readonly reload: Reload | undefined
+  readonly activity: () => Pick<Activity, 'lastDay'>
+  readonly changes: () => Changes
+}
+
 /** The calls by which an operator manages the server. */
-export function serverPlugin(reload: Reload | undefined, activity: () => Pick<Activity, 'lastDay'>): Plugin {
-  return Object.freeze({ name: 'server', operations: [reloadCall(reload), activityCall(activity)] })
+export function serverPlugin({ reload, activity, changes }: ServerPluginDeps): Plugin {
+  return Object.freeze({
+    name: 'server',
+    operations: [reloadCall(reload), activityCall(activity), listChanges(changes)],
+  })
 }
 
 function reloadCall(reload: Reload | undefined) {
@@ -38,13 +49,7 @@ function reloadCall(reload: Reload | undefined) {
         .describe('Options that have changed, too, and whose new values are used after a restart.'),
     }),
     async answer({ request }, { caller, log }) {
-      // Such a caller has all rights of its own account, which is not that of the server.
-      const { account, session } = caller?.identity ?? {}
-      if (account || session) {
-        throw new S3Error('AccessDenied', {
-          message: "Only a lasting key pair of the server's own account may reload its configuration.",
-        })
-      }
+      requireLastingKey(caller)
       if (!reload) {
         throw new S3Error('NotImplemented', { message: 'The program that contains this server has no reload.' })
       }

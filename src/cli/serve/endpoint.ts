@@ -27,6 +27,7 @@ import { limitOptions } from '../config/option-groups.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
 import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
+import { accountStore, keyStore } from './managed.js'
 import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
 import { certificatesOf, useCertificates } from './server-options.js'
@@ -78,6 +79,8 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const gateway = await options.gateway()
   cleanup.defer(() => gateway.stop())
   const logFiles = await openLogFiles({ config, log, cleanup })
+  let current = config
+  const accounts = accountStore(() => current, log)
   const proxy = await createProxy({
     ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys }, log),
     ...(worker && { worker }),
@@ -86,6 +89,12 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     ...(scrape && { scrape }),
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => options.reload(requestId),
+    keys: keyStore(
+      () => current,
+      () => identities.owner,
+      log,
+    ),
+    ...(accounts && { accounts }),
     plugins,
     pluginsChecked: true,
     console: options.console,
@@ -94,7 +103,6 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   if (gateway.embedded) await proxy.ready()
   else void warnIfDown(proxy, gateway, log)
   const { host, port } = config
-  let stopAs = config
   const connections = connectionBoundsOf(config)
   const onClosed = (because: ClosedBecause) => log.warn({ because }, CLOSED[because])
   const serving = await serve({ handler: proxy, host, port, connections, onClosed, tls }).catch((error) => {
@@ -102,7 +110,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   })
   cleanup.defer(async () => {
     proxy.shutDown()
-    const cut = await serving.close(stopAs.shutdownGraceMs, stopAs.shutdownDelayMs)
+    const cut = await serving.close(current.shutdownGraceMs, current.shutdownDelayMs)
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
   return {
@@ -116,7 +124,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
         async () => ready(proxy.prepare(liveOptions(next))),
         async () =>
           ready(() => {
-            stopAs = next
+            current = next
             serving.limit(connectionBoundsOf(next))
           }),
       ]),

@@ -206,6 +206,11 @@ export class Identities {
     return keys
   }
 
+  /** Access key id of the owner, in force. */
+  get owner(): string {
+    return this.#opened?.owner.accessKeyId ?? ''
+  }
+
   readonly find: Credentials = (accessKeyId) => {
     const { owner, others } = this.#opened ?? {}
     return accessKeyId === owner?.accessKeyId ? owner : others?.find(accessKeyId)

@@ -44,6 +44,7 @@ export const codes = {
     message:
       'The same request was made a moment ago. Repeat it with a client token, or with Force to have it done twice.',
   },
+  EntityAlreadyExists: { status: 409, message: 'There is a key pair or account of this name already.' },
   EntityTooLarge: { status: 400, message: 'Your proposed upload exceeds the maximum allowed object size.' },
   EntityTooSmall: { status: 400, message: 'Your proposed upload is smaller than the minimum allowed object size.' },
   ExpiredToken: { status: 400, message: 'The provided token has expired.' },
@@ -138,6 +139,7 @@ export const codes = {
   NoSuchCORSConfiguration: { status: 404, message: 'The CORS configuration does not exist' },
   NoSuchConfiguration: { status: 404, message: 'The specified configuration does not exist.' },
   NoSuchDeal: { status: 404, message: 'The specified deal does not exist.' },
+  NoSuchEntity: { status: 404, message: 'The specified key pair or account does not exist.' },
   NoSuchJob: { status: 404, message: 'The specified job does not exist.' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
   NoSuchProvider: { status: 404, message: 'The specified storage provider does not exist.' },

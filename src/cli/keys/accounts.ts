@@ -1,0 +1,61 @@
+import type { GatewayAccount } from '../../api/identity.js'
+import { canonicalId, OWN_ID } from '../../auth/credentials.js'
+import {
+  type AccountBook,
+  hasAccounts,
+  type ListedAccount,
+  openAccountBook,
+} from '../../services/gateway/accounts/account-book.js'
+import { Failure } from '../command.js'
+import type { Config } from '../config/config.js'
+import { servicesFolder } from '../serve/gateway.js'
+import { changeCredentials, readCredentials } from './credentials-file.js'
+
+/**
+ * Opens the accounts of the embedded gateway for `use`. Throws Failure.
+ * @param create the data folder, where it does not exist
+ */
+export function withinAccounts<T>(
+  config: Pick<Config, 'gatewayUrl' | 'data'>,
+  { create }: { create: boolean },
+  use: (book: AccountBook) => T,
+): T {
+  if (config.gatewayUrl !== undefined) {
+    throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
+  }
+  const folder = servicesFolder(config)
+  if (!create && !hasAccounts(folder)) {
+    throw new Failure(`The data folder ${config.data} has no embedded gateway yet: start one, or add an account.`)
+  }
+  const book = openAccountBook(folder)
+  try {
+    return use(book)
+  } catch (error) {
+    throw error instanceof RangeError ? new Failure(error.message, { cause: error }) : error
+  } finally {
+    book.close()
+  }
+}
+
+/** The access key ids of the key pairs that act as an account. */
+export async function keysActingAs(file: string, accessKey: string): Promise<string[]> {
+  const all = await readCredentials(file)
+  return all.filter(({ account }) => account?.accessKey === accessKey).map(({ accessKeyId }) => accessKeyId)
+}
+
+/** Gives the key pairs of the file that act as the account its secret. Resolves with their access key ids. */
+export async function giveSecret(file: string, account: GatewayAccount): Promise<string[]> {
+  const users = await keysActingAs(file, account.accessKey)
+  if (users.length > 0) {
+    await changeCredentials(file, (all) =>
+      all.map((identity) => (identity.account?.accessKey === account.accessKey ? { ...identity, account } : identity)),
+    )
+  }
+  return users
+}
+
+/** The canonical id is that by which policies and ACLs of this server name the account, not that of the gateway. */
+export function shownAccount({ accessKey, secretKey, name, isIamUser, created, buckets }: ListedAccount) {
+  const id = isIamUser ? canonicalId({ account: { accessKey, secretKey } }) : OWN_ID
+  return { accessKey, name, canonicalId: id, isIamUser, created, buckets }
+}

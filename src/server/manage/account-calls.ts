@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import type { Plugin } from '../../api/plugin.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { defineCall } from '../../plugins/calls/define-call.js'
+import { requireOwnAccount, requireWholeKey } from './operators.js'
+
+/** An account of the gateway. */
+export interface KeptAccount {
+  readonly accessKey: string
+  readonly name: string
+  readonly canonicalId: string
+  /** False for the first account, which the server uses itself. */
+  readonly isIamUser: boolean
+  readonly created: string
+  readonly buckets: number
+}
+
+/** The accounts of the gateway that runs with the server. Methods reject with S3Error for what cannot be done. */
+export interface AccountStore {
+  all(): Promise<readonly KeptAccount[]>
+  /** Resolves to its secret key. */
+  add(accessKey: string, name: string): Promise<string>
+  /** Resolves to its new secret key, and the access key ids of the key pairs that got it. */
+  rotate(accessKey: string): Promise<{ readonly secretKey: string; readonly keys: readonly string[] }>
+  /** Resolves to the access key ids of key pairs that acted as the account, and stay. */
+  remove(accessKey: string): Promise<readonly string[]>
+}
+
+const source = 'docs/accounts.md#calls'
+
+const account = {
+  AccessKey: z.string(),
+  Name: z.string().describe('For people; clients of S3 do not see it.'),
+  CanonicalId: z.string().describe('By which policies and ACLs name it.'),
+}
+
+const secret = z.string().describe('Shown in this answer only.')
+const keyIds = z.array(z.string()).meta({ element: 'Key' })
+
+/** The calls by which an operator manages the accounts of the embedded gateway. */
+export function accountsPlugin(accounts: AccountStore | undefined): Plugin {
+  const store = (): AccountStore => {
+    if (accounts) return accounts
+    throw new S3Error('NotImplemented', { message: 'The accounts of this gateway are managed there.' })
+  }
+  return Object.freeze({
+    name: 'accounts',
+    operations: [listAccounts(store), addAccount(store), rotateAccount(store), removeAccount(store)],
+  })
+}
+
+type Store = () => AccountStore
+
+function listAccounts(store: Store) {
+  return defineCall({
+    name: 'ListAccounts',
+    source,
+    summary: 'Lists the accounts of the embedded gateway, without their secrets.',
+    access: 'signed',
+    on: { method: 'GET', resource: 'service', path: '/-/accounts/v1' },
+    pages: 'Accounts',
+    result: z.object({
+      Accounts: z
+        .array(
+          z.object({
+            ...account,
+            Own: z.boolean().describe('True for the account that the server uses itself.'),
+            Created: z.string().describe('RFC 3339.'),
+            Buckets: z.int(),
+          }),
+        )
+        .meta({ element: 'Account' }),
+    }),
+    async answer(_, { caller }) {
+      requireOwnAccount(caller)
+      return {
+        Accounts: (await store().all()).map(({ accessKey, name, canonicalId, isIamUser, created, buckets }) => ({
+          AccessKey: accessKey,
+          Name: name,
+          CanonicalId: canonicalId,
+          Own: !isIamUser,
+          Created: created,
+          Buckets: buckets,
+        })),
+      }
+    },
+  })
+}
+
+function addAccount(store: Store) {
+  return defineCall({
+    name: 'AddAccount',
+    source,
+    summary: 'Adds an account to the embedded gateway, and returns its secret this once.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/accounts/v1/{AccessKey}' },
+    body: z.strictObject({
+      Name: z
+        .string()
+        .regex(/^[^\p{Cc}]{0,128}$/u, 'must have at most 128 characters on one line')
+        .optional()
+        .describe('Default: none.'),
+    }),
+    result: z.object({ AccessKey: account.AccessKey, SecretKey: secret }),
+    async answer({ request, body }, { caller }) {
+      requireWholeKey(caller)
+      const accessKey = request.params.AccessKey ?? ''
+      return { AccessKey: accessKey, SecretKey: await store().add(accessKey, body.Name ?? '') }
+    },
+  })
+}
+
+function rotateAccount(store: Store) {
+  return defineCall({
+    name: 'RotateAccount',
+    source,
+    summary: 'Gives an account another secret, in the key pairs that act as it, too, and returns it this once.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/accounts/v1/{AccessKey}/rotate' },
+    result: z.object({
+      AccessKey: account.AccessKey,
+      SecretKey: secret,
+      Keys: keyIds.describe('Key pairs that act as the account, and got the secret.'),
+    }),
+    async answer({ request }, { caller }) {
+      requireWholeKey(caller)
+      const accessKey = request.params.AccessKey ?? ''
+      const { secretKey, keys } = await store().rotate(accessKey)
+      return { AccessKey: accessKey, SecretKey: secretKey, Keys: [...keys] }
+    },
+  })
+}
+
+function removeAccount(store: Store) {
+  return defineCall({
+    name: 'RemoveAccount',
+    source,
+    summary: 'Removes an account that owns no buckets.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/accounts/v1/{AccessKey}/remove' },
+    result: z.object({
+      AccessKey: account.AccessKey,
+      Keys: keyIds.describe('Key pairs that acted as the account: they stay, and no longer work.'),
+    }),
+    async answer({ request }, { caller }) {
+      requireWholeKey(caller)
+      const accessKey = request.params.AccessKey ?? ''
+      return { AccessKey: accessKey, Keys: [...(await store().remove(accessKey))] }
+    },
+  })
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import type { Records, State } from '../../api/state.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { PageOf } from '../../plugins/calls/call.js'
+import { defineCall } from '../../plugins/calls/define-call.js'
+import type { Selected } from '../../plugins/table.js'
+import type { AuditEntry } from '../audit.js'
+import { requireOwnAccount } from './operators.js'
+
+/** Most changes of a kind that are kept; the oldest make room. */
+const MOST = 5000
+
+const kinds = ['server', 'buckets'] as const
+
+/**
+ * Changes of keys, accounts and the configuration, which only the owner's account can make, and those of buckets. They
+ * are kept apart: a tenant who changes its bucket all the time must not remove the traces of others.
+ */
+type Kind = (typeof kinds)[number]
+
+interface ChangeRecord extends AuditEntry {
+  readonly number: number
+}
+
+/** Plugins whose calls change what the whole server has. */
+const OF_SERVER = new Set(['keys', 'accounts', 'server', 'gateway'])
+
+/** What an operation changes besides objects and orders; undefined for none of these. */
+export function kindOf({ plugin, operation }: Selected): Kind | undefined {
+  if (OF_SERVER.has(plugin)) return 'server'
+  if (operation.call?.job !== undefined) return undefined
+  const makesBucket = operation.name === 'CreateBucket' || operation.name === 'DeleteBucket'
+  return operation.access === 'owner' || makesBucket ? 'buckets' : undefined
+}
+
+/** The last changes, with who made them. Every process on the state writes to the same records, and never over one. */
+export class Changes {
+  readonly #numbers: Records<{ readonly last: number }>
+  readonly #records: Records<ChangeRecord>
+
+  constructor(state: Pick<State, 'records'>) {
+    this.#numbers = state.records('change-numbers')
+    this.#records = state.records('changes')
+  }
+
+  /** Durable once it resolves. Throws S3Error ServiceUnavailable. */
+  async add(kind: Kind, entry: AuditEntry): Promise<void> {
+    const numbered = await this.#numbers.change(kind, (present) => ({ last: (present?.last ?? 0) + 1 }))
+    const number = numbered?.last ?? 1
+    await this.#records.set(placeOf(kind, number), { ...entry, number })
+  }
+
+  /**
+   * Changes, the newest first.
+   * @param from number of the first of the page
+   */
+  async page(kind: Kind, limit: number, from: number | undefined): Promise<PageOf<ChangeRecord>> {
+    const last = (await this.#numbers.get(kind))?.last ?? 0
+    const oldest = Math.max(1, last - MOST + 1)
+    const found: ChangeRecord[] = []
+    let number = Math.min(from ?? last, last)
+    for (; number >= oldest && found.length < limit; number--) {
+      const record = await this.#records.get(placeOf(kind, number))
+      // A process that died meanwhile has left a number without a record.
+      if (record?.number === number) found.push(record)
+    }
+    return new PageOf(found, number >= oldest ? String(number) : undefined)
+  }
+}
+
+/** The place of a change, which a later one takes. */
+function placeOf(kind: Kind, number: number): string {
+  return `${kind}-${number % MOST}`
+}
+
+/** @param changes called when a client asks */
+export function listChanges(changes: () => Changes) {
+  return defineCall({
+    name: 'ListChanges',
+    source: 'docs/observability.md#changes',
+    summary: 'Lists who changed keys, accounts, the configuration or settings of buckets, the newest change first.',
+    access: 'signed',
+    on: { method: 'GET', resource: 'service', path: '/-/changes/v1' },
+    query: z.object({
+      of: z
+        .enum(kinds)
+        .optional()
+        .describe('`server`: keys, accounts and the configuration (default); `buckets`: buckets and their settings.'),
+    }),
+    pages: 'Changes',
+    result: z.object({
+      Changes: z
+        .array(
+          z.object({
+            Time: z.iso.datetime(),
+            Action: z.string().describe('Name of the call.'),
+            AccessKeyId: z.string().optional().describe('Who made the change.'),
+            Session: z.string().optional().describe('Name of the session, for temporary credentials.'),
+            Address: z.string().optional().describe('Address of the client.'),
+            RequestId: z.string().optional(),
+            Resource: z.string().optional().describe('What was changed: a key pair, an account, a bucket or object.'),
+            Details: z.string().optional(),
+          }),
+        )
+        .meta({ element: 'Change' }),
+    }),
+    async answer({ query, page }, { caller }) {
+      requireOwnAccount(caller)
+      const { items, next } = await changes().page(query.of ?? 'server', page.limit, startOf(page.from))
+      return { Changes: new PageOf(items.map(shown), next) }
+    },
+  })
+}
+
+function startOf(from: string | undefined): number | undefined {
+  if (from === undefined) return undefined
+  if (/^[1-9]\d{0,14}$/.test(from)) return Number(from)
+  throw new S3Error('InvalidArgument', { fields: { ArgumentName: 'continuation-token' } })
+}
+
+function shown({
+  time,
+  action,
+  accessKeyId,
+  session,
+  remote,
+  requestId,
+  bucket,
+  key,
+  resource,
+  changed,
+}: ChangeRecord) {
+  const what = resource ?? (bucket === undefined ? undefined : key === undefined ? bucket : `${bucket}/${key}`)
+  return {
+    Time: time,
+    Action: action,
+    ...(accessKeyId !== undefined && { AccessKeyId: accessKeyId }),
+    ...(session !== undefined && { Session: session }),
+    ...(remote !== undefined && { Address: remote }),
+    ...(requestId !== undefined && { RequestId: requestId }),
+    ...(what !== undefined && { Resource: what }),
+    ...(changed && changed.length > 0 && { Details: changed.join(' ') }),
+  }
+}

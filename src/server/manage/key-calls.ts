@@ -1,0 +1,284 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { Identity } from '../../api/identity.js'
+import type { Plugin } from '../../api/plugin.js'
+import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../auth/identity-schema.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { defineCall } from '../../plugins/calls/define-call.js'
+import { requireOwnAccount, requireWholeKey } from './operators.js'
+
+/** The key pairs of a server that its owner adds to its own. */
+export interface KeyStore {
+  /** Access key id of the owner, which is not among the others. */
+  owner(): string
+  all(): Promise<readonly Identity[]>
+  /**
+   * Changes them, at once for all processes that use the store. Rejects with what `edit` throws, without any change.
+   * @param edit takes the present ones, and returns those to be, with what this resolves to
+   */
+  change<T>(edit: (present: readonly Identity[]) => readonly [readonly Identity[], T]): Promise<T>
+  /** The secret key of an account of the gateway, where this server keeps its accounts. */
+  accountSecret(accessKey: string): Promise<string | undefined>
+}
+
+interface KeyCallsDeps {
+  /** Undefined where a program keeps the key pairs that this server accepts. */
+  readonly keys: KeyStore | undefined
+  readonly policyProblem: PolicyProblem
+}
+
+const source = 'docs/identities.md#calls'
+
+const right = z.strictObject({
+  Bucket: z.string().describe('A name, the beginning of names followed by `*`, or `*`.'),
+  Prefix: z.string().optional().describe('The beginning of keys. Default: every key.'),
+  Access: z.enum(['read', 'write', 'readwrite']),
+})
+
+const mayDo = {
+  Rights: z
+    .array(right)
+    .meta({ element: 'Right' })
+    .optional()
+    .describe('What the key pair may do in buckets. Without it: all that its account may.'),
+  Actions: z
+    .array(z.string())
+    .meta({ element: 'Action' })
+    .optional()
+    .describe('Calls of plugins that a key pair with `Rights` may make: `deal:CreateObjectDeal`, `pay:*`.'),
+  Policies: z
+    .array(z.string())
+    .meta({ element: 'Policy' })
+    .optional()
+    .describe('Policy documents as JSON text: the key pair may do only what they allow, too.'),
+}
+
+const keyFacts = {
+  AccessKeyId: z.string(),
+  Account: z.string().optional().describe('Access key of its account at the gateway; absent for that of the server.'),
+  ...mayDo,
+}
+
+const secret = z.string().describe('Shown in this answer only.')
+
+/** The calls by which an operator manages the key pairs of the server. */
+export function keysPlugin(deps: KeyCallsDeps): Plugin {
+  return Object.freeze({
+    name: 'keys',
+    operations: [listKeys(deps), addKey(deps), setKeyRights(deps), rotateKey(deps), removeKey(deps)],
+  })
+}
+
+function listKeys({ keys }: KeyCallsDeps) {
+  return defineCall({
+    name: 'ListKeys',
+    source,
+    summary: 'Lists the key pairs that this server accepts, without their secrets.',
+    access: 'signed',
+    on: { method: 'GET', resource: 'service', path: '/-/keys/v1' },
+    pages: 'Keys',
+    result: z.object({
+      Owner: z.string().describe('Access key id of the owner, which has all rights and is changed by options alone.'),
+      Keys: z.array(z.object(keyFacts)).meta({ element: 'Key' }),
+    }),
+    async answer(_, { caller }) {
+      requireOwnAccount(caller)
+      const store = known(keys)
+      return { Owner: store.owner(), Keys: (await store.all()).map(shown) }
+    },
+  })
+}
+
+function addKey({ keys, policyProblem }: KeyCallsDeps) {
+  return defineCall({
+    name: 'AddKey',
+    source,
+    summary: 'Adds a key pair, and returns its secret this once.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}' },
+    body: z.strictObject({
+      AccountAccessKey: z
+        .string()
+        .optional()
+        .describe('Account at the gateway that the key pair acts as. Default: that of the server.'),
+      AccountSecretKey: z
+        .string()
+        .optional()
+        .describe('Needed for the account of a gateway whose accounts this server does not keep.'),
+      ...mayDo,
+    }),
+    result: z.object({ ...keyFacts, SecretAccessKey: secret }),
+    async answer({ request, body }, { caller }) {
+      requireWholeKey(caller)
+      const store = known(keys)
+      const accessKeyId = request.params.AccessKeyId ?? ''
+      const account = await accountOf(store, body)
+      const given = { accessKeyId, secretAccessKey: newSecret(), ...(account && { account }), ...asked(body) }
+      const identity = checked(given, policyProblem)
+      await store.change((present) => {
+        if (accessKeyId === store.owner() || present.some((other) => other.accessKeyId === accessKeyId)) {
+          throw new S3Error('EntityAlreadyExists', { message: 'There is a key pair with this access key id already.' })
+        }
+        return [[...present, identity], undefined]
+      })
+      return { ...shown(identity), SecretAccessKey: identity.secretAccessKey }
+    },
+  })
+}
+
+function setKeyRights({ keys, policyProblem }: KeyCallsDeps) {
+  return defineCall({
+    name: 'SetKeyRights',
+    source,
+    summary: 'Replaces all rights, actions and policies of a key pair.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/rights' },
+    body: z.strictObject(mayDo),
+    result: z.object(keyFacts),
+    async answer({ request, body }, { caller }) {
+      requireWholeKey(caller)
+      const changed = await changeOne(known(keys), request.params.AccessKeyId ?? '', (identity) => {
+        const { accessKeyId, secretAccessKey, account } = identity
+        return checked({ accessKeyId, secretAccessKey, ...(account && { account }), ...asked(body) }, policyProblem)
+      })
+      return shown(changed)
+    },
+  })
+}
+
+function rotateKey({ keys }: KeyCallsDeps) {
+  return defineCall({
+    name: 'RotateKey',
+    source,
+    summary: 'Gives a key pair another secret, and returns it this once. The former one is refused at once.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/rotate' },
+    result: z.object({ AccessKeyId: z.string(), SecretAccessKey: secret }),
+    async answer({ request }, { caller }) {
+      requireWholeKey(caller)
+      const { accessKeyId, secretAccessKey } = await changeOne(
+        known(keys),
+        request.params.AccessKeyId ?? '',
+        (identity) => ({ ...identity, secretAccessKey: newSecret() }),
+      )
+      return { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey }
+    },
+  })
+}
+
+function removeKey({ keys }: KeyCallsDeps) {
+  return defineCall({
+    name: 'RemoveKey',
+    source,
+    summary: 'Removes a key pair. It is refused at once, in presigned URLs and sessions, too.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/remove' },
+    result: z.object({ AccessKeyId: z.string() }),
+    async answer({ request }, { caller }) {
+      requireWholeKey(caller)
+      const { accessKeyId } = await changeOne(known(keys), request.params.AccessKeyId ?? '', () => undefined)
+      return { AccessKeyId: accessKeyId }
+    },
+  })
+}
+
+function known<T>(store: T | undefined): T {
+  if (store !== undefined) return store
+  throw new S3Error('NotImplemented', { message: 'This server does not keep them: they are managed elsewhere.' })
+}
+
+/**
+ * Changes one key pair, or removes it if `edit` returns undefined. Resolves to it as it is now, or was. Throws S3Error
+ * NoSuchEntity.
+ */
+async function changeOne(
+  store: KeyStore,
+  accessKeyId: string,
+  edit: (identity: Identity) => Identity | undefined,
+): Promise<Identity> {
+  if (accessKeyId === store.owner()) {
+    throw new S3Error('InvalidRequest', { message: 'The key pair of the owner is changed by the options alone.' })
+  }
+  return store.change((present) => {
+    const found = present.find((identity) => identity.accessKeyId === accessKeyId)
+    if (!found) throw new S3Error('NoSuchEntity', { message: 'There is no key pair with this access key id.' })
+    const changed = edit(found)
+    return [present.flatMap((identity) => (identity === found ? (changed ?? []) : identity)), changed ?? found]
+  })
+}
+
+interface Asked {
+  readonly Rights?: readonly z.output<typeof right>[] | undefined
+  readonly Actions?: readonly string[] | undefined
+  readonly Policies?: readonly string[] | undefined
+}
+
+/** As the schema of identities has it, which checks it. */
+function asked({ Rights, Actions, Policies }: Asked): object {
+  return {
+    ...(Rights && {
+      rights: Rights.map(({ Bucket, Prefix, Access }) => ({
+        bucket: Bucket,
+        ...(Prefix && { prefix: Prefix }),
+        access: Access,
+      })),
+    }),
+    ...(Actions && Actions.length > 0 && { actions: Actions }),
+    ...(Policies && Policies.length > 0 && { policies: Policies.map(parsed) }),
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new S3Error('InvalidArgument', {
+      message: 'A policy is not JSON.',
+      fields: { ArgumentName: 'Policies' },
+    })
+  }
+}
+
+/** Throws InvalidArgument. */
+function checked(given: object, policyProblem: PolicyProblem): Identity {
+  const result = identitySchema.safeParse(given)
+  const problems = result.success
+    ? policyProblems(result.data, policyProblem)
+    : result.error.issues.map(({ path, message }) => `${placeOf(path)} ${message}`)
+  if (result.success && problems.length === 0) return result.data
+  throw new S3Error('InvalidArgument', { message: `The key pair is not valid: ${problems.join('; ').slice(1)}.` })
+}
+
+async function accountOf(
+  store: KeyStore,
+  { AccountAccessKey: accessKey, AccountSecretKey: given }: { AccountAccessKey?: string; AccountSecretKey?: string },
+): Promise<Identity['account']> {
+  if (accessKey === undefined && given === undefined) return undefined
+  const secretKey = given ?? (accessKey === undefined ? undefined : await store.accountSecret(accessKey))
+  if (accessKey !== undefined && secretKey !== undefined) return { accessKey, secretKey }
+  throw new S3Error('InvalidArgument', {
+    message: 'The account is not one that this server keeps: AccountAccessKey and AccountSecretKey are both needed.',
+    fields: { ArgumentName: 'AccountAccessKey' },
+  })
+}
+
+function shown({ accessKeyId, account, rights, actions, policies }: Identity) {
+  return {
+    AccessKeyId: accessKeyId,
+    ...(account && { Account: account.accessKey }),
+    ...(rights && {
+      Rights: rights.map(({ bucket, prefix, access }) => ({
+        Bucket: bucket,
+        ...(prefix !== undefined && { Prefix: prefix }),
+        Access: access,
+      })),
+    }),
+    ...(actions && { Actions: [...actions] }),
+    ...(policies && { Policies: policies.map((policy) => JSON.stringify(policy)) }),
+  }
+}
+
+/** 160 random bits, in digits that are safe in shells, files and URLs. */
+function newSecret(): string {
+  return randomBytes(20).toString('hex')
+}

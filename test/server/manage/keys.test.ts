@@ -1,0 +1,212 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { account, logsIn } from '../../cli/account-commands.js'
+import { runCli } from '../../support/server/cli.js'
+import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
+import { type Sending, send, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
+
+interface Pair {
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+/** Makes calls, and returns their answers with the status. */
+function callsOf(server: Dealgate) {
+  const { endpoint, region } = server
+  const as = ({ accessKey, secretKey }: Pair) => ({ endpoint, region, accessKey, secretKey })
+  const owner = { accessKey: server.accessKey, secretKey: server.secretKey }
+  const request = (who: Pair, sending: Sending) => send(as(who), sending)
+  async function call(method: string, path: string, json?: object, who: Pair = owner) {
+    const headers = { accept: 'application/json', 'content-type': 'application/json' }
+    const body = method === 'GET' ? undefined : Buffer.from(JSON.stringify(json ?? {}))
+    const answer = await send(as(who), { method, target: path, headers, ...(body && { body }) })
+    return { ...JSON.parse(answer.body.toString()), status: answer.status }
+  }
+  async function add(id: string, json: object = {}): Promise<Pair> {
+    const { status, SecretAccessKey } = await call('POST', `/-/keys/v1/${id}`, json)
+    if (status !== 200) throw new Error(`${id} was not added`)
+    return { accessKey: id, secretKey: SecretAccessKey }
+  }
+  return { owner, request, call, add }
+}
+
+/** Temporary credentials of a key pair. */
+async function sessionOf(server: Dealgate, { accessKey, secretKey }: Pair) {
+  const { endpoint, region } = server
+  const body = Buffer.from('Action=GetSessionToken&Version=2011-06-15')
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const answer = await send({ endpoint, region, accessKey, secretKey }, { method: 'POST', target: '/', headers, body })
+  const text = (name: string) => new RegExp(`<${name}>([^<]+)<`).exec(answer.body.toString())?.[1] ?? ''
+  return {
+    pair: { accessKey: text('AccessKeyId'), secretKey: text('SecretAccessKey') },
+    token: { 'x-amz-security-token': text('SessionToken') },
+  }
+}
+
+t.test('key pairs', async (t) => {
+  const server = await startDealgate(t)
+  const { owner, request, call, add } = callsOf(server)
+  for (const target of ['/photos', '/photos/a/1', '/photos/b/1']) await request(owner, { method: 'PUT', target })
+
+  const rights = [{ Bucket: 'photos', Prefix: 'a/', Access: 'read' }]
+  const added = await call('POST', '/-/keys/v1/reader', { Rights: rights, Actions: ['deal:ListDeals'] })
+  t.match(added, { status: 200, AccessKeyId: 'reader', Rights: rights, Actions: ['deal:ListDeals'] })
+  const reader = { accessKey: 'reader', secretKey: added.SecretAccessKey }
+  t.match(reader.secretKey, /^[0-9a-f]{40}$/)
+  t.equal(statSync(join(server.data, 'credentials.json')).mode & 0o777, 0o600)
+  const read = async (target: string, who = reader) => (await request(who, { method: 'GET', target })).status
+  t.same([await read('/photos/a/1'), await read('/photos/b/1')], [200, 403])
+  t.match(await call('POST', '/-/keys/v1/reader'), { status: 409, Code: 'EntityAlreadyExists' })
+  t.match(await call('POST', `/-/keys/v1/${owner.accessKey}`), { status: 409 })
+
+  const changed = await call('POST', '/-/keys/v1/reader/rights', {
+    Rights: [{ Bucket: 'photos', Access: 'readwrite' }],
+  })
+  t.match(changed, { status: 200, Rights: [{ Bucket: 'photos', Access: 'readwrite' }] })
+  t.notOk('Actions' in changed, 'what is not given is removed')
+  t.equal(await read('/photos/b/1'), 200)
+
+  const { SecretAccessKey } = await call('POST', '/-/keys/v1/reader/rotate')
+  t.equal(await read('/photos/a/1'), 403, 'the former secret is refused')
+  t.equal(await read('/photos/a/1', { ...reader, secretKey: SecretAccessKey }), 200)
+
+  const listed = await call('GET', '/-/keys/v1')
+  t.match(listed, { Owner: owner.accessKey, Keys: [{ AccessKeyId: 'reader' }] })
+  t.notMatch(JSON.stringify(listed), new RegExp(`${SecretAccessKey}|[Ss]ecret`))
+  t.match(await call('POST', '/-/keys/v1/reader/remove'), { status: 200, AccessKeyId: 'reader' })
+  t.equal(await read('/photos/a/1', { ...reader, secretKey: SecretAccessKey }), 403)
+  t.match(await call('POST', '/-/keys/v1/reader/remove'), { status: 404, Code: 'NoSuchEntity' })
+  t.match(await call('POST', `/-/keys/v1/${owner.accessKey}/remove`), { status: 400, Code: 'InvalidRequest' })
+
+  const policy = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: 's3:GetObject', Resource: '*' }] }
+  for (const [id, json] of [
+    ['a,b', {}],
+    ['ab', {}],
+    ['wrong', { Rights: [{ Bucket: 'UPPER', Access: 'read' }] }],
+    ['wrong', { Actions: ['deal:ListDeals'] }],
+    ['wrong', { Rights: [], Actions: ['Deal'] }],
+    ['wrong', { Policies: ['{'] }],
+    ['wrong', { Policies: [JSON.stringify({ ...policy, Statement: [{ Effect: 'Permit' }] })] }],
+    ['wrong', { AccountAccessKey: 'absent' }],
+    ['wrong', { SecretAccessKey: 'chosen-by-the-client' }],
+  ] as const)
+    t.match(await call('POST', `/-/keys/v1/${encodeURIComponent(id)}`, json), { status: 400 }, JSON.stringify(json))
+  const narrow = await add('narrow', { Policies: [JSON.stringify(policy)] })
+  t.same([await read('/photos/a/1', narrow), await read('/photos', narrow)], [200, 403])
+  const together = await Promise.all(Array.from({ length: 12 }, (_, i) => add(`key-${i}`, { Rights: [] })))
+  t.equal(together.length, 12, 'concurrent changes all count')
+  t.equal((await call('GET', '/-/keys/v1')).Keys.length, 13)
+  await refusals(t, server)
+})
+
+async function refusals(t: Test, server: Dealgate): Promise<void> {
+  const { owner, request, call, add } = callsOf(server)
+  const policy = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: ['*'], Resource: '*' }] }
+  const tenant = await account(server.data, 'add', '--name', 'tenant')
+  const session = await sessionOf(server, owner)
+  const callers: [string, Pair, Record<string, string>?][] = [
+    ['a session', session.pair, session.token],
+    [
+      'rights with the actions',
+      await add('limited', { Rights: [{ Bucket: '*', Access: 'readwrite' }], Actions: ['*'] }),
+    ],
+    ['a policy that allows everything', await add('by-policy', { Policies: [JSON.stringify(policy)] })],
+    ['another account', await add('tenant', { AccountAccessKey: tenant.accessKey })],
+  ]
+  const before = await call('GET', '/-/keys/v1')
+  for (const [who, pair, headers = {}] of callers) {
+    for (const target of [
+      '/-/keys/v1/stolen',
+      '/-/keys/v1/limited/rights',
+      '/-/keys/v1/limited/rotate',
+      '/-/keys/v1/limited/remove',
+      '/-/accounts/v1/stolen',
+      `/-/accounts/v1/${tenant.accessKey}/rotate`,
+      `/-/accounts/v1/${tenant.accessKey}/remove`,
+    ]) {
+      const answer = await request(pair, {
+        method: 'POST',
+        target: `${target}?format=xml`,
+        headers,
+        body: Buffer.from('{}'),
+      })
+      t.match(answer, { status: 403, code: 'AccessDenied' }, `${target} by ${who}`)
+    }
+  }
+  t.same(await call('GET', '/-/keys/v1'), before, 'nothing has changed')
+  const list = (pair: Pair, headers = {}) => request(pair, { method: 'GET', target: '/-/keys/v1', headers })
+  t.equal((await list(session.pair, session.token)).status, 200, 'a session may read them')
+  t.equal(
+    (await list({ accessKey: 'tenant', secretKey: (await call('POST', '/-/keys/v1/tenant/rotate')).SecretAccessKey }))
+      .status,
+    403,
+  )
+  t.equal((await fetch(`${server.endpoint}/-/keys/v1/anonymous`, { method: 'POST', body: '{}' })).status, 403)
+  const target = '/-/keys/v1/another'
+  const sending = { method: 'POST', target, payloadHash: UNSIGNED_PAYLOAD, body: Buffer.from('{}') }
+  t.equal((await request(owner, sending)).status, 403, 'the signature has to cover the body')
+}
+
+t.test('accounts, and who changed what', async (t) => {
+  const server = await startDealgate(t, { args: ['--workers', '2'] })
+  const { owner, request, call, add } = callsOf(server)
+  const { SecretKey } = await call('POST', '/-/accounts/v1/tenant', { Name: 'Tenant <b>' })
+  const gateway = (secretKey: string) => logsIn(server.gateway, { accessKey: 'tenant', secretKey })
+  t.ok(await gateway(SecretKey))
+  const tenant = await add('tenant-key', { AccountAccessKey: 'tenant' })
+  for (let i = 0; i < 8; i++)
+    t.equal((await request(tenant, { method: 'GET', target: '/' })).status, 200, 'every worker knows it')
+  t.equal((await request(tenant, { method: 'PUT', target: '/of-tenant' })).status, 200)
+  t.match(await call('POST', '/-/accounts/v1/tenant/remove'), {
+    status: 400,
+    Code: 'InvalidRequest',
+    Message: /bucket/,
+  })
+  const { status, SecretKey: next, Keys } = await call('POST', '/-/accounts/v1/tenant/rotate')
+  t.same([status, Keys], [200, ['tenant-key']])
+  t.same([await gateway(SecretKey), await gateway(next)], [false, true])
+  t.equal((await request(tenant, { method: 'DELETE', target: '/of-tenant' })).status, 204, 'its key pair goes on')
+  const listed = await call('GET', '/-/accounts/v1')
+  t.match(
+    listed.Accounts.find(({ AccessKey }: { AccessKey: string }) => AccessKey === 'tenant'),
+    {
+      Name: 'Tenant <b>',
+      Own: false,
+      Buckets: 0,
+    },
+  )
+  t.notMatch(JSON.stringify(listed), next)
+  t.match(await call('POST', '/-/accounts/v1/tenant/remove'), { status: 200, Keys: ['tenant-key'] })
+  t.match(await call('POST', '/-/accounts/v1/tenant/remove'), { status: 400 })
+  t.match(await call('POST', '/-/reload'), { status: 200 })
+
+  const changes = async (query = '', who = owner) => call('GET', `/-/changes/v1${query}`, undefined, who)
+  const first = await changes('?max-items=4')
+  t.same(
+    first.Changes.map(({ Action, Resource }: Record<string, string>) => [Action, Resource]),
+    [
+      ['Reload', undefined],
+      ['RemoveAccount', 'tenant'],
+      ['RotateAccount', 'tenant'],
+      ['AddKey', 'tenant-key'],
+    ],
+    'what was refused has changed nothing',
+  )
+  t.match(first.Changes[1], { AccessKeyId: owner.accessKey, Time: /^20.*Z$/, Address: /127\.0\.0\.1/, RequestId: /./ })
+  const rest = await changes(`?continuation-token=${first.NextContinuationToken}&max-items=4`)
+  t.match(rest, { IsTruncated: false, Changes: [{ Action: 'AddAccount', Resource: 'tenant' }] })
+  t.match((await changes('?of=buckets')).Changes, [
+    { Action: 'DeleteBucket', AccessKeyId: 'tenant-key', Resource: 'of-tenant' },
+    { Action: 'CreateBucket', Resource: 'of-tenant' },
+  ])
+  for (const secret of [SecretKey, next, tenant.secretKey, server.secretKey])
+    t.notMatch(JSON.stringify([first, rest]), secret)
+  t.match(await changes('?continuation-token=no'), { status: 400 })
+  t.match(await changes('', await add('reader', { Rights: [{ Bucket: '*', Access: 'read' }] })), { status: 403 })
+  await runCli(['keys', 'remove', 'reader', '--data', server.data])
+  t.same(
+    (await call('GET', '/-/keys/v1')).Keys.map(({ AccessKeyId }: Record<string, string>) => AccessKeyId),
+    ['tenant-key'],
+  )
+})
