@@ -15,7 +15,7 @@ const ENDED = 'The session has ended. Sign in again.'
 /** How the names of calls begin that change nothing. */
 const READING = ['Get', 'List', 'Describe', 'Quote']
 
-/** The client of the session, with { expires, readOnly } beside endpoint and signer; null without a session. */
+/** The client of the session, with { expires, readOnly, pairId? } beside endpoint and signer; null without a session. */
 export const session = signal(null)
 
 /** Why the session has ended; '' at the start. */
@@ -68,9 +68,9 @@ export async function resume() {
   }
 }
 
-async function open({ expires, readOnly, ...credentials }) {
+async function open({ expires, readOnly, pairId, ...credentials }) {
   const signer = await Signer.of({ ...credentials, region: config.region })
-  session.value = { endpoint: endpointOf(config), signer, expires, readOnly }
+  session.value = { endpoint: endpointOf(config), signer, expires, readOnly, pairId }
   signedOutBecause.value = ''
 }
 
@@ -116,6 +116,7 @@ async function exchanged(client, readOnly) {
     sessionToken: credentials.get('SessionToken'),
     expires: Date.parse(credentials.get('Expiration')),
     readOnly,
+    pairId: client.signer.accessKeyId,
   }
 }
 

@@ -35,9 +35,12 @@ export function Form({ action, submit, danger, disabled, onCancel, children }) {
   const [state, setState] = useState({})
   const abort = useRef()
   useEffect(() => () => abort.current?.abort(), [])
+  const running = useRef(false)
   const onSubmit = async (event) => {
     event.preventDefault()
-    if (state.running) return
+    // Not `state`: a second click may come before the first one is shown.
+    if (running.current) return
+    running.current = true
     setState({ running: true })
     abort.current = new AbortController()
     busy.value++
@@ -47,6 +50,7 @@ export function Form({ action, submit, danger, disabled, onCancel, children }) {
     } catch (error) {
       setState({ error })
     } finally {
+      running.current = false
       busy.value--
     }
   }

@@ -8,14 +8,18 @@ import { useLoaded } from './load.js'
  * A list of an extension call: the page that `token` in the address of the screen names. One page is kept at a time, so
  * that memory does not grow with the list.
  * @param request as for `sendJson`; @param member the name of the list in the answer
- * @returns what `useLoaded` returns, `value` being { rows, next? }
+ * @returns what `useLoaded` returns, `value` being { rows, next?, answer }
  */
 export function usePages({ path, query }, member) {
   const client = session.value
   const asked = { ...query, 'continuation-token': route.value.query.get('token') ?? undefined }
   const words = JSON.stringify([path, asked])
   const answer = useLoaded((signal) => sendJson(client, { path, query: asked, signal }), [client, words])
-  const value = answer.value && { rows: answer.value[member], next: answer.value.NextContinuationToken }
+  const value = answer.value && {
+    rows: answer.value[member],
+    next: answer.value.NextContinuationToken,
+    answer: answer.value,
+  }
   return { ...answer, value }
 }
 

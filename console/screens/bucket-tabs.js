@@ -1,5 +1,6 @@
 import { html } from '../lib/html.js'
-import { linkTo, route } from '../lib/router.js'
+import { linkTo } from '../lib/router.js'
+import { Tabs } from '../parts/tabs.js'
 
 const TABS = [
   ['objects', 'Objects'],
@@ -9,13 +10,6 @@ const TABS = [
 
 /** The screens of one bucket. */
 export function BucketTabs({ bucket }) {
-  const { path } = route.value
-  return html`<nav aria-label="Bucket" class="tabs">
-    <ul>
-      ${TABS.map(([name, text]) => {
-        const href = linkTo(['buckets', bucket, name])
-        return html`<li><a href=${href} aria-current=${href === `#${path}` ? 'page' : undefined}>${text}</a></li>`
-      })}
-    </ul>
-  </nav>`
+  const links = TABS.map(([name, text]) => ({ href: linkTo(['buckets', bucket, name]), text }))
+  return html`<${Tabs} label="Bucket" links=${links} />`
 }

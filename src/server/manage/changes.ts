@@ -4,7 +4,6 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { PageOf } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import type { Selected } from '../../plugins/table.js'
-import type { AuditEntry } from '../audit.js'
 import { requireOwnAccount } from './operators.js'
 
 /** Most changes of a kind that are kept; the oldest make room. */
@@ -18,7 +17,21 @@ const kinds = ['server', 'buckets'] as const
  */
 type Kind = (typeof kinds)[number]
 
-interface ChangeRecord extends AuditEntry {
+/** What is kept of an entry of the audit log. */
+interface Change {
+  readonly time: string
+  readonly action: string
+  readonly accessKeyId?: string | undefined
+  readonly session?: string | undefined
+  readonly requestId?: string | undefined
+  readonly remote?: string | undefined
+  readonly bucket?: string | undefined
+  readonly key?: string | undefined
+  readonly resource?: string | undefined
+  readonly changed?: readonly string[] | undefined
+}
+
+interface ChangeRecord extends Change {
   readonly number: number
 }
 
@@ -44,7 +57,7 @@ export class Changes {
   }
 
   /** Durable once it resolves. Throws S3Error ServiceUnavailable. */
-  async add(kind: Kind, entry: AuditEntry): Promise<void> {
+  async add(kind: Kind, entry: Change): Promise<void> {
     const numbered = await this.#numbers.change(kind, (present) => ({ last: (present?.last ?? 0) + 1 }))
     const number = numbered?.last ?? 1
     await this.#records.set(placeOf(kind, number), { ...entry, number })

@@ -7,8 +7,8 @@ export function requireOwnAccount(caller: Caller | undefined): void {
 }
 
 /**
- * Throws AccessDenied for sessions, too: they end, and may be stolen. What they are used for must end with them, so that
- * they change neither keys nor the configuration.
+ * Throws AccessDenied for sessions, too: one that is stolen ends, and must leave nothing behind, such as other keys or
+ * another configuration.
  */
 export function requireLastingKey(caller: Caller | undefined): void {
   requireOwnAccount(caller)

@@ -1,0 +1,117 @@
+import { sendJson } from '../lib/api.js'
+import { formatTime } from '../lib/format.js'
+import { html, useState } from '../lib/html.js'
+import { uriEncode } from '../lib/signer.js'
+import { Field } from '../parts/form.js'
+import { Loaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
+import { notify } from '../parts/notices.js'
+import { Page } from '../parts/page.js'
+import { PageLinks, usePages } from '../parts/pages.js'
+import { SignedDialog } from '../parts/signed.js'
+import { Table } from '../parts/table.js'
+import { ManagedTabs } from '../parts/tabs.js'
+
+const PATH = '/-/accounts/v1'
+
+/** The accounts of the embedded gateway. */
+export function Accounts() {
+  const accounts = usePages({ path: PATH, query: { 'max-items': 200 } }, 'Accounts')
+  const [dialog, setDialog] = useState()
+  const open = (View, account) => setDialog({ View, account })
+  const done = (text) => {
+    notify(text)
+    accounts.reload()
+  }
+  return html`<${Page} title="Accounts">
+    <${ManagedTabs} />
+    <p class="quiet">Buckets, deals and wallets belong to an account of the gateway. A key pair acts as one of them.</p>
+    <div class="buttons">
+      <button type="button" class="main" onClick=${() => open(Add)}>Add account</button>
+      <button type="button" onClick=${accounts.reload}>Refresh</button>
+    </div>
+    <${Loaded}
+      of=${accounts}
+      show=${({
+        rows,
+        next,
+      }) => html`<${Table} caption="Accounts" rows=${rows} keyOf=${({ AccessKey }) => AccessKey} columns=${columnsWith(open)} />
+        <${PageLinks} next=${next} />`}
+    />
+    ${dialog && html`<${dialog.View} of=${dialog.account} done=${done} onClose=${() => setDialog(undefined)} />`}
+  <//>`
+}
+
+function columnsWith(open) {
+  return [
+    {
+      name: 'Access key',
+      by: ({ AccessKey }) => AccessKey,
+      cell: ({ AccessKey, Own }) => html`<${Name} text=${AccessKey} />${Own ? ' (of the server)' : ''}`,
+    },
+    { name: 'Name', by: (account) => account.Name, cell: (account) => html`<${Name} text=${account.Name} />` },
+    { name: 'Buckets', by: ({ Buckets }) => Buckets, number: true, cell: ({ Buckets }) => Buckets },
+    { name: 'Added', by: ({ Created }) => Created, cell: ({ Created }) => formatTime(Created) },
+    {
+      name: 'Canonical id',
+      cell: ({ CanonicalId }) => html`<code class="cid"><${Name} text=${CanonicalId} /></code>`,
+    },
+    {
+      name: 'Change',
+      cell: (account) => html`<span class="buttons">
+        <button type="button" onClick=${() => open(Rotate, account)} aria-label=${`New secret of ${account.AccessKey}`}>New secret…</button>
+        ${!account.Own && html`<button type="button" onClick=${() => open(Remove, account)} aria-label=${`Removal of ${account.AccessKey}`}>Removal…</button>`}
+      </span>`,
+    },
+  ]
+}
+
+function secretOf({ AccessKey, SecretKey }, title) {
+  return {
+    title,
+    facts: [
+      ['ACCESS_KEY', AccessKey],
+      ['SECRET_KEY', SecretKey],
+    ],
+    note: 'It is for the gateway itself. Clients of S3 need a key pair that acts as the account.',
+  }
+}
+
+function Add({ done, onClose }) {
+  const action = async (client, values, signal) => {
+    const id = values.get('account-id').trim()
+    const path = `${PATH}/${uriEncode(id)}`
+    const made = await sendJson(client, { path, json: { Name: values.get('account-name') }, signal })
+    done(`The account ${id} was added.`)
+    return secretOf(made, 'New account')
+  }
+  const plain = { autocomplete: 'off', spellcheck: false, autocapitalize: 'off' }
+  return html`<${SignedDialog} title="Add account" submit="Add" action=${action} onClose=${onClose}>
+    <${Field} label="Access key" hint="3 to 128 characters, and not secret." input=${{ name: 'account-id', required: true, minlength: 3, maxlength: 128, ...plain }} />
+    <${Field} label="Name" hint="For people." input=${{ name: 'account-name', maxlength: 128, ...plain }} />
+  <//>`
+}
+
+function Rotate({ of: { AccessKey }, done, onClose }) {
+  const action = async (client, _, signal) => {
+    const path = `${PATH}/${uriEncode(AccessKey)}/rotate`
+    const made = await sendJson(client, { path, json: {}, signal })
+    done(`The account ${AccessKey} has another secret.`)
+    return secretOf(made, 'New secret')
+  }
+  return html`<${SignedDialog} title="New secret" submit="Replace the secret" danger action=${action} onClose=${onClose}>
+    <p>The account <strong><${Name} text=${AccessKey} /></strong> gets another secret, and so do the key pairs here that act as it. Its tokens and share links end at once. This cannot be undone.</p>
+  <//>`
+}
+
+function Remove({ of: { AccessKey }, done, onClose }) {
+  const action = async (client, _, signal) => {
+    const path = `${PATH}/${uriEncode(AccessKey)}/remove`
+    const { Keys } = await sendJson(client, { path, json: {}, signal })
+    const rest = Keys.length > 0 ? ` These key pairs no longer work: ${Keys.join(', ')}.` : ''
+    done(`The account ${AccessKey} was removed.${rest}`)
+  }
+  return html`<${SignedDialog} title="Remove account" submit="Remove" danger action=${action} onClose=${onClose}>
+    <p>The account <strong><${Name} text=${AccessKey} /></strong> is removed, with its tokens and share links. Its deals and its wallet stay on the disk. An account that owns a bucket stays. This cannot be undone.</p>
+  <//>`
+}
