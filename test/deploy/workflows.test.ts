@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { options } from '../../src/cli/config/options.js'
 import { missing } from '../support/programs/run.js'
 
 const ACTIONLINT = '.ci/clients/bin/actionlint'
@@ -45,5 +46,25 @@ t.test('issue forms have the members that GitHub requires', (t) => {
       t.ok(type === 'markdown' ? attributes.value : attributes.label, `${name}: ${type}`)
     }
   }
+  t.end()
+})
+
+t.test('the dev container has what the tests need, and an editor formats as Biome does', (t) => {
+  const read = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+  const container = read('.devcontainer/devcontainer.json')
+  const { scripts, engines } = read('package.json')
+  const [install, ...further] = container.postCreateCommand.split(' && ')
+  t.equal(install, 'npm install')
+  for (const command of further) t.ok(command.replace(/^npm run /, '') in scripts, command)
+  t.match(container.image, `:${/\d+/.exec(engines.node)}-`, 'the oldest Node.js')
+  const ports = [options.port, options.consolePort, options.gatewayPort, options.platformPort, options.paymentPort]
+  t.same(
+    container.forwardPorts,
+    ports.map((port) => port.default),
+  )
+  const { formatter } = read('biome.json')
+  const [, all = ''] = readFileSync('.editorconfig', 'utf8').split(/^\[.*\]$/m)
+  t.match(all, `max_line_length = ${formatter.lineWidth}\n`)
+  t.match(all, `indent_style = ${formatter.indentStyle}\nindent_size = ${formatter.indentWidth}\n`)
   t.end()
 })
