@@ -129,6 +129,18 @@ t.test('full', async (t) => {
     )
     const refused = await ask('PUT', `/${B}`, { body: tagged })
     t.match([refused.status, refused.code], [409, 'BucketAlreadyOwnedByYou'], 'tags would be passed over')
+
+    const open = { 'x-amz-object-ownership': 'ObjectWriter', 'x-amz-acl': 'public-read' }
+    const create = async (headers: Record<string, string>) => (await ask('PUT', '/opened', { headers })).status
+    t.equal(await create(open), 200)
+    const same: readonly Record<string, string>[] = [open, {}]
+    for (const headers of same) t.equal(await create(headers), 200, 'a repeated request changes nothing')
+    for (const other of ['private', 'public-read-write', 'authenticated-read'])
+      t.equal(await create({ ...open, 'x-amz-acl': other }), 409, `${other} would be passed over`)
+    t.equal(await create({ 'x-amz-acl': 'private' }), 409)
+    t.equal(await create({ 'x-amz-object-ownership': 'BucketOwnerPreferred' }), 409)
+    t.equal((await ask('PUT', `/${B}`, { headers: { 'x-amz-acl': 'private' } })).status, 200)
+    t.equal((await ask('PUT', `/${B}`, { headers: open })).status, 409)
   })
 
   await t.test('DeleteObjects wants a digest of its list', async (t) => {

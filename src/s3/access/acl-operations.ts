@@ -105,6 +105,14 @@ function isDefault({ owner, grants }: Acl): boolean {
   return isPrivate({ owner, grants }) && grants.length === 1 && grant?.permission === 'FULL_CONTROL'
 }
 
+/** Returns the ACL that decides; one that grants nothing where ACLs are disabled. */
+export async function aclOfBucket(context: Context, bucket: string): Promise<Acl> {
+  const { owner } = await context.authorizer.ownerOf(bucket)
+  const record = await context.settings.confirmed(bucket, 'acl')
+  const enabled = (await context.authorizer.documents(bucket))?.ownership !== 'BucketOwnerEnforced'
+  return enabled && record?.owner === owner ? record.acl : privateAcl(owner)
+}
+
 /** Also shows what the gateway itself grants everybody. */
 export const getBucketAcl = defineOperation({
   name: 'GetBucketAcl',
@@ -114,10 +122,7 @@ export const getBucketAcl = defineOperation({
   on: { method: 'GET', resource: 'bucket', query: ['acl'] },
   async run({ bucket }, context) {
     context.checks.requireWholeBucket(bucket, 'read')
-    const { owner } = await context.authorizer.ownerOf(bucket)
-    const record = await context.settings.confirmed(bucket, 'acl')
-    const enabled = (await context.authorizer.documents(bucket))?.ownership !== 'BucketOwnerEnforced'
-    const acl = enabled && record?.owner === owner ? record.acl : privateAcl(owner)
+    const acl = await aclOfBucket(context, bucket)
     return xml(aclXml(withPublic(acl, bucketGrants(await readPublicAccess(context, bucket))), context))
   },
 })

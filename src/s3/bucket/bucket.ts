@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Acl, Ownership, Tag } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
@@ -6,7 +7,7 @@ import { childText, document, escapeXml, parseXml } from '../../common/xml.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { endUploads } from '../../state/uploads/upload-sweep.js'
-import { isPrivate } from '../access/acl-operations.js'
+import { aclOfBucket, isPrivate } from '../access/acl-operations.js'
 import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-syntax.js'
 import { BUCKET_TAGS, readTags } from '../tags.js'
 import { requireBucket, requireBucketName } from './owner.js'
@@ -33,9 +34,10 @@ export const createBucket = defineOperation({
     } catch (error) {
       if (!(error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou')) throw error
       await requireReallyOwned(request.bucket, context)
-      // Only in us-east-1, S3 answers 200 to an owner who creates a bucket again, and leaves the bucket unchanged. Tags
-      // would be ignored, so a request with tags stays an error.
-      if (context.server.region !== 'us-east-1' || tags.length > 0) throw error
+      // Only in us-east-1, S3 answers 200 to an owner who creates a bucket again. Tags, object ownership and ACL would
+      // be ignored, so a request for others stays an error.
+      const { region } = context.server
+      if (region !== 'us-east-1' || tags.length > 0 || !(await hasAccess(request, access, context))) throw error
       return empty({ location: `/${request.bucket}` })
     }
     await initialize(request.bucket, tags, access, begun, context)
@@ -67,6 +69,17 @@ async function readAccess({ bucket, headers }: S3Request<'bucket'>, context: Con
   if (ownership === 'BucketOwnerEnforced' && acl && !isPrivate(acl))
     throw new S3Error('InvalidBucketAclWithObjectOwnership')
   return { ownership, acl: acl && !isPrivate(acl) ? acl : undefined }
+}
+
+/** True for a bucket that has the object ownership and the ACL that a request states. */
+async function hasAccess({ bucket, headers }: S3Request<'bucket'>, access: NewAccess, context: Context) {
+  if (headers[OWNERSHIP] !== undefined) {
+    const documents = await context.authorizer.documents(bucket)
+    if ((documents?.ownership ?? 'BucketOwnerEnforced') !== access.ownership) return false
+  }
+  if (!ACL_HEADERS.some((name) => headers[name] !== undefined)) return true
+  const current = await aclOfBucket(context, bucket)
+  return access.acl ? isDeepStrictEqual(current, access.acl) : isPrivate(current)
 }
 
 /**
