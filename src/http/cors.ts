@@ -190,7 +190,9 @@ export function withCors({ settings, log, outputMetadata, console }: WithCorsDep
       if (!rules) return reply
       // A cached answer to an <img> must not serve a later fetch() from another origin.
       if (origin === undefined) return { ...reply, headers: { ...reply.headers, vary: CORS_VARY } }
-      const answer = corsAnswer(rules, { origin, method: head.method })
+      // Browsers send this header with a preflight alone. S3's Vary names it in each answer.
+      const method = head.headers['access-control-request-method'] ?? head.method
+      const answer = corsAnswer(rules, { origin, method })
       const headers = answer ? exposing(answer, ownHeaders(reply, outputMetadata)) : { vary: CORS_VARY }
       return { ...reply, headers: { ...reply.headers, ...headers } }
     } catch (err) {

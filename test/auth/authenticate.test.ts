@@ -338,6 +338,8 @@ t.test('faults of presigned URLs', async (t) => {
   const late = await refused(t, 'expired', 'AccessDenied', link({}), { now: example.time + 61_000, says: /expired/ })
   t.match(late.fields, { 'X-Amz-Expires': 60, Expires: '2013-05-24T00:01:00Z', ServerTime: '2013-05-24T00:01:01Z' })
   t.ok(await authenticator(example.time - 15 * MINUTE)(requestHead(link({}))), 'a clock that is ahead')
+  for (const now of [example.time, example.time - MINUTE])
+    await refused(t, 'never valid', 'AccessDenied', link({ expires: 0 }), { now, says: /expired/ })
   await refused(t, 'from the future', 'AccessDenied', link({}), {
     now: example.time - 16 * MINUTE,
     says: /not valid yet/,

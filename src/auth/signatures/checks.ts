@@ -49,7 +49,8 @@ export function checkTime(parsed: Pick<ParsedSignature, 'time' | 'expires'>, now
     })
   }
   const end = time + expires * 1000
-  if (now > end) {
+  // Whichever clock is ahead, 0 seconds are over.
+  if (now > end || expires === 0) {
     throw new S3Error('AccessDenied', {
       message: 'Request has expired',
       fields: { 'X-Amz-Expires': expires, Expires: isoSeconds(end), ServerTime: isoSeconds(now) },

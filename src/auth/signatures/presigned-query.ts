@@ -78,7 +78,6 @@ function parseExpires(name: string, text: string): number {
   if (!/^-?\d{1,16}$/.test(text)) throw malformed(`${name} should be a number`)
   const seconds = Number(text)
   if (seconds < 0) throw malformed(`${name} must be non-negative`)
-  if (seconds === 0) throw malformed(`${name} must be 1 or more, in seconds`)
   if (seconds > MAX_EXPIRES_S) {
     throw malformed(
       `${name} must be less than a week (in seconds); that is, the given ${name} must be less than ${MAX_EXPIRES_S} seconds`,

@@ -136,6 +136,12 @@ t.test('a response says on what it depends, and a failure does not change the an
   t.match(await add(head({ origin: 'http://a' }, { method: 'PUT' }), reply), {
     headers: { 'access-control-allow-origin': undefined, vary: /Origin/ },
   })
+  const asked = { origin: 'http://a', 'access-control-request-method': 'GET' }
+  t.match(
+    await add(head(asked, { method: 'PUT' }), reply),
+    { headers: { 'access-control-allow-origin': '*' } },
+    'the method that is asked about selects the rule',
+  )
   const beyond = { status: 200, headers: { 'x-dealgate-job-id': 'j', 'x-amz-meta-cid': 'c', 'x-amz-meta-own': 'o' } }
   t.match(
     await add(head({ origin: 'http://a' }), beyond),

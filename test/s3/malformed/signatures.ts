@@ -103,9 +103,10 @@ export const queries: Row[] = [
   ...['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders', 'Signature'].map(
     (name): Row => [`no X-Amz-${name}`, link(new RegExp(`&?X-Amz-${name}=[^&]*`), ''), Q],
   ),
-  ...['0', '-1', '604801', 'x', '1.5', ''].map(
+  ...['-1', '604801', 'x', '1.5', ''].map(
     (expires): Row => [`X-Amz-Expires=${expires}`, link(/X-Amz-Expires=[^&]*/, `X-Amz-Expires=${expires}`), Q],
   ),
+  ['X-Amz-Expires=0', link(/X-Amz-Expires=[^&]*/, 'X-Amz-Expires=0'), '403 AccessDenied', { 'X-Amz-Expires': '0' }],
   ['another algorithm', link('AWS4-HMAC-SHA256', 'HMAC'), Q],
   ['another region', link('us-east-1', 'eu-west-1'), Q, { Region: 'us-east-1' }],
   ['another service', link('%2Fs3%2F', '%2Fec2%2F'), Q],
