@@ -45,17 +45,15 @@ export function Settings({ params: { bucket } }) {
     <//>`
 }
 
-/** Whether people without a key pair have access, and to whom the ACL grants what. */
+/** Whether the bucket is public, and to whom the ACL grants what. */
 function Access({ bucket }) {
   const client = session.value
   const read = async (signal) => {
-    const status = await sendXml(client, { bucket, query: { policyStatus: '' }, signal }).catch(
-      without('NoSuchBucketPolicy'),
-    )
+    const status = await sendXml(client, { bucket, query: { policyStatus: '' }, signal })
     const acl = await sendXml(client, { bucket, query: { acl: '' }, signal })
     const grants = acl.child('AccessControlList')?.all('Grant') ?? []
     return {
-      isPublic: status?.get('IsPublic')?.toLowerCase() === 'true',
+      isPublic: status.get('IsPublic')?.toLowerCase() === 'true',
       grants: grants.map(
         (grant) => `${grant.get('Permission')}: ${grant.get('Grantee', 'URI') ?? grant.get('Grantee', 'ID') ?? ''}`,
       ),
@@ -67,7 +65,7 @@ function Access({ bucket }) {
       of=${access}
       show=${({ isPublic, grants }) =>
         html`<${Facts} facts=${[
-          ['Public by its policy', isPublic ? 'Yes: requests without a signature are allowed' : 'No'],
+          ['Public', isPublic ? 'Yes: its policy or its ACL opens it to everyone' : 'No'],
           ['Grants of the ACL', grants.map((grant) => html`<div>${grant}</div>`)],
         ]} />`}
     />`

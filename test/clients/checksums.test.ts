@@ -199,8 +199,10 @@ async function fullObject(t: Test, client: S3): Promise<void> {
     value.toString('base64'),
     'an upload begun without a checksum is compared as it is stored',
   )
-  const told = await client.getObjectAttributes({ Bucket, Key: 'plain', ObjectAttributes: ['ObjectParts'] })
-  t.match(told.ObjectParts, { TotalPartsCount: 3, Parts: undefined }, 'parts without checksums are only counted')
+  const asked = { Bucket, Key: 'plain', ObjectAttributes: ['ObjectParts' as const] }
+  const { ObjectParts: told } = await client.getObjectAttributes({ ...asked, PartNumberMarker: '1', MaxParts: 1 })
+  t.match(told, { TotalPartsCount: 3, IsTruncated: true, NextPartNumberMarker: '2' })
+  t.same(told?.Parts, [{ PartNumber: 2, Size: parts[1]?.length }], 'parts without checksums have sizes')
 }
 
 async function refused(t: Test, client: S3): Promise<void> {

@@ -40,6 +40,30 @@ inEachMode(t, async (t, server) => {
     t.match(refused.message, 'PutBucketVersioning is not implemented: the gateway keeps one version of each object')
   })
 
+  t.test('a write names ETags that it does not replace', async (t) => {
+    const unless = async (tag: string, key = 'once') => codeOf('PUT', `/box/${key}`, { 'if-none-match': tag }, 'x')
+    t.same(await unless('"a"'), [200, undefined], 'no object')
+    const etag = String((await ask('HEAD', '/box/once')).headers.etag)
+    for (const tag of [etag, etag.slice(1, -1), `"a", ${etag}`, '*'])
+      t.same(await unless(tag), [412, 'PreconditionFailed'], tag)
+    for (const tag of ['"a"', 'badetag', '"a", "b"']) t.same(await unless(tag), [200, undefined], tag)
+    const copy = { 'x-amz-copy-source': '/box/once', 'if-none-match': etag }
+    t.same(await codeOf('PUT', '/box/once', { ...copy, 'x-amz-metadata-directive': 'REPLACE' }), [
+      412,
+      'PreconditionFailed',
+    ])
+    const upload = async (tag: string) => {
+      const begun = (await ask('POST', '/box/once?uploads=')).body.toString()
+      const id = /<UploadId>(.*)<\/UploadId>/.exec(begun)?.[1]
+      const part = await ask('PUT', `/box/once?partNumber=1&uploadId=${id}`, {}, 'y')
+      const parts = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+      return codeOf('POST', `/box/once?uploadId=${id}`, { 'if-none-match': tag }, parts)
+    }
+    t.same(await upload(etag), [412, 'PreconditionFailed'])
+    t.same(await upload('"a"'), [200, undefined])
+    t.equal((await ask('GET', '/box/once')).body.toString(), 'y')
+  })
+
   t.test('an If-Match may lack a quote', async (t) => {
     const etag = String((await ask('PUT', '/box/quoted', {}, 'x')).headers.etag)
     for (const given of [etag, etag.slice(1), etag.slice(0, -1), etag.slice(1, -1)])
@@ -60,6 +84,25 @@ inEachMode(t, async (t, server) => {
     t.notMatch(after, 'FULL_CONTROL')
     t.equal((await ask('PUT', '/kept/k?acl=', {}, before)).status, 200)
     t.equal((await ask('GET', '/kept/k?acl=')).body.toString(), before)
+  })
+
+  t.test('whether a bucket is public, also without a policy', async (t) => {
+    t.equal((await ask('PUT', '/shown', { 'x-amz-object-ownership': 'ObjectWriter' })).status, 200)
+    const isPublic = async () =>
+      /<IsPublic>(\w+)</.exec((await ask('GET', '/shown?policyStatus=')).body.toString())?.[1]
+    t.equal(await isPublic(), 'false')
+    for (const acl of ['public-read', 'authenticated-read']) {
+      t.equal((await ask('PUT', '/shown?acl=', { 'x-amz-acl': acl })).status, 200)
+      t.equal(await isPublic(), 'true', acl)
+    }
+    const block =
+      '<PublicAccessBlockConfiguration><IgnorePublicAcls>true</IgnorePublicAcls></PublicAccessBlockConfiguration>'
+    t.equal((await ask('PUT', '/shown?publicAccessBlock=', {}, block)).status, 200)
+    t.equal(await isPublic(), 'false', 'ignored')
+    t.equal((await ask('DELETE', '/shown?publicAccessBlock=')).status, 204)
+    t.equal((await ask('PUT', '/shown?acl=', { 'x-amz-acl': 'private' })).status, 200)
+    t.equal(await isPublic(), 'false')
+    t.same(await codeOf('GET', '/absent?policyStatus='), [404, 'NoSuchBucket'])
   })
 
   t.test('texts and members of errors', async (t) => {
@@ -210,6 +253,18 @@ inEachMode(t, async (t, server) => {
     const parts =
       '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>a</ETag></Part></CompleteMultipartUpload>'
     t.match((await ask('POST', '/absent/key?uploadId=none', {}, parts)).body.toString(), '<Code>NoSuchBucket</Code>')
+  })
+
+  t.test('a listing in any order is one in order, and has no folders', async (t) => {
+    t.equal((await ask('PUT', '/unordered')).status, 200)
+    for (const key of ['b', 'a/1', 'a/2']) t.equal((await ask('PUT', `/unordered/${key}`, {}, 'x')).status, 200)
+    for (const type of ['', '&list-type=2']) {
+      const list = (more: string) => ask('GET', `/unordered?allow-unordered=true&max-keys=2${type}${more}`)
+      const keys = [...(await list('')).body.toString().matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key)
+      t.same(keys, ['a/1', 'a/2'])
+      t.match(await list('&delimiter=/'), { status: 400, code: 'InvalidArgument' })
+      t.equal((await ask('GET', `/unordered?allow-unordered=false&delimiter=/${type}`)).status, 200)
+    }
   })
 
   t.test('an unsigned HeadBucket that is refused names the region', async (t) => {

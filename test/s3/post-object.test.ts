@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -104,7 +105,7 @@ const DAY_MS = 86_400_000
 t.test('a form of version 2 is good for at most seven days', async (t) => {
   const { endpoint, s3 } = await startInProcess(t, 'full')
   await s3.createBucket({ Bucket: 'forms' })
-  const post = (days: number) => {
+  const post = (days: number, more: Record<string, string> = {}) => {
     const expiration = new Date(Date.now() + days * DAY_MS).toISOString()
     const conditions = [{ bucket: 'forms' }, ['starts-with', '$key', '']]
     const policy = Buffer.from(JSON.stringify({ expiration, conditions })).toString('base64')
@@ -113,6 +114,7 @@ t.test('a form of version 2 is good for at most seven days', async (t) => {
     form.set('AWSAccessKeyId', 'test-key')
     form.set('policy', policy)
     form.set('signature', signVersion2('test-secret', policy))
+    for (const [name, value] of Object.entries(more)) form.set(name, value)
     form.set('file', new Blob(['text']))
     return fetch(`${endpoint}/forms`, { method: 'POST', body: form })
   }
@@ -120,4 +122,14 @@ t.test('a form of version 2 is good for at most seven days', async (t) => {
   const refused = await post(7.1)
   t.equal(refused.status, 403)
   t.match(await refused.text(), /within seven days/)
+
+  // Of the fields that the policy does not name, a checksum alone is accepted, and compared.
+  const statusWith = async (name: string, value: string) => (await post(1, { [name]: value })).status
+  const sum = createHash('sha256').update('text').digest('base64')
+  t.equal(await statusWith('x-amz-checksum-sha256', sum), 204)
+  t.equal(await statusWith('x-amz-checksum-sha256', createHash('sha256').update('test').digest('base64')), 400)
+  t.equal(await statusWith('x-amz-checksum-sha256', 'none'), 400)
+  t.equal(await statusWith('content-md5', createHash('md5').update('test').digest('base64')), 400)
+  t.equal(await statusWith('x-amz-checksum-type', 'COMPOSITE'), 403)
+  t.equal(await statusWith('x-amz-meta-a', 'b'), 403)
 })

@@ -107,8 +107,9 @@ function invalid(why: string, cause?: unknown): S3Error {
   return new S3Error('InvalidPolicyDocument', { message: `Invalid Policy: ${why}`, cause })
 }
 
-/** Fields that need no condition. */
-const FREE = /^(x-amz-signature|x-cloud-signature|signature|awsaccesskeyid|file|policy|x-ignore-.*)$/
+/** Fields that need no condition. Unlike in S3, checksums are among them: with one, a form can only do less. */
+const FREE =
+  /^(x-amz-signature|x-cloud-signature|signature|awsaccesskeyid|file|policy|x-ignore-.*|content-md5|x-amz-checksum-(?!mode|type).*)$/
 
 /**
  * Checks a form against the policy: the form meets every condition, and a condition names every field.

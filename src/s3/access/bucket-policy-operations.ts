@@ -1,8 +1,11 @@
+import { isPublicAcl } from '../../access/acl.js'
 import { isPublic, MAX_POLICY_BYTES, parsePolicy } from '../../access/policy.js'
+import type { Context } from '../../api/context.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
 import { noContent, xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
+import { aclOfBucket } from './acl-operations.js'
 import { readPolicy, replacePolicy } from './bucket-policy.js'
 import { toEntries } from './policy-entries.js'
 
@@ -35,7 +38,10 @@ export const bucketPolicy = bucketSetting({
   },
 })
 
-/** Counts what the gateway itself opens. */
+/**
+ * Counts what the gateway itself and the ACL of the bucket open. Like MinIO and Ceph, and unlike AWS, it answers also
+ * for a bucket without a policy.
+ */
 export const bucketPolicyStatus = bucketSetting({
   name: 'BucketPolicyStatus',
   subresource: 'policyStatus',
@@ -43,12 +49,16 @@ export const bucketPolicyStatus = bucketSetting({
   get: {
     async run({ bucket }, context) {
       const policy = await readPolicy(context, bucket)
-      if (policy === undefined) return 'NoSuchBucketPolicy'
-      const parsed = parsePolicy(policy, { kind: 'bucket', bucket })
-      return xml(document('PolicyStatus', element('IsPublic', isPublic(parsed))))
+      const byPolicy = policy !== undefined && isPublic(parsePolicy(policy, { kind: 'bucket', bucket }))
+      return xml(document('PolicyStatus', element('IsPublic', byPolicy || (await isPublicByAcl(context, bucket)))))
     },
   },
 })
+
+async function isPublicByAcl(context: Context, bucket: string): Promise<boolean> {
+  if (!isPublicAcl(await aclOfBucket(context, bucket))) return false
+  return (await context.settings.confirmed(bucket, 'publicAccessBlock'))?.IgnorePublicAcls !== true
+}
 
 function decodeUtf8(bytes: Buffer): string {
   try {

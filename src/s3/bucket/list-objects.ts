@@ -10,6 +10,9 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { asksForRestores, presenceOf, restoreStatus } from '../object/storage-class.js'
 import { bucketOwnerElement } from './owner.js'
 
+/** With this parameter of Ceph, clients permit any order of the keys: https://docs.ceph.com/en/latest/radosgw/s3/bucketops/ */
+const UNORDERED = 'allow-unordered'
+
 export const listObjects = defineOperation({
   name: 'ListObjects',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjects.html',
@@ -18,10 +21,11 @@ export const listObjects = defineOperation({
   on: {
     method: 'GET',
     resource: 'bucket',
-    params: ['prefix', 'delimiter', 'marker', 'max-keys', 'encoding-type', 'fetch-owner'],
+    params: ['prefix', 'delimiter', 'marker', 'max-keys', 'encoding-type', 'fetch-owner', UNORDERED],
   },
   async run(request, context) {
     const list = readListRequest(request.query)
+    refuseUnorderedFolders(request.query, list)
     const restores = asksForRestores(request.headers)
     const marker = request.query.get('marker') ?? ''
     const page = await listPage(context, request.bucket, list, marker)
@@ -57,10 +61,14 @@ export const listObjectsV2 = defineOperation({
     method: 'GET',
     resource: 'bucket',
     query: ['list-type=2'],
-    params: ['prefix', 'delimiter', 'max-keys', 'encoding-type', 'continuation-token', 'start-after', 'fetch-owner'],
+    params: [
+      ...['prefix', 'delimiter', 'max-keys', 'encoding-type', 'continuation-token', 'start-after', 'fetch-owner'],
+      UNORDERED,
+    ],
   },
   async run(request, context) {
     const list = readListRequest(request.query)
+    refuseUnorderedFolders(request.query, list)
     const restores = asksForRestores(request.headers)
     const token = request.query.get('continuation-token')
     const startAfter = request.query.get('start-after')
@@ -170,6 +178,15 @@ export function readListRequest(query: Query, maxName = 'max-keys'): ListRequest
     name: encodingType === 'url' ? urlEncoded : (text) => text,
     encodingType,
   }
+}
+
+/** Throws InvalidArgument, as Ceph does, for an unordered listing with a delimiter. */
+function refuseUnorderedFolders(query: Query, { delimiter }: ListRequest): void {
+  if (query.get(UNORDERED) !== 'true' || delimiter === '') return
+  throw new S3Error('InvalidArgument', {
+    message: `${UNORDERED} cannot be combined with a delimiter.`,
+    fields: { ArgumentName: UNORDERED },
+  })
 }
 
 /**

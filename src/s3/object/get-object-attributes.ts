@@ -90,17 +90,17 @@ function checksumElement({ checksum }: StoredObject): string {
   return `<Checksum>${element(`Checksum${checksum.algorithm}`, value)}${element('ChecksumType', checksum.type)}</Checksum>`
 }
 
-/** Returns the parts of an object that was uploaded in parts; single parts only if they have checksums, as in S3. */
+/** Returns the parts of an object that was uploaded in parts; S3 lists single parts only if they have checksums. */
 async function partsElement(context: Context, object: StoredObject, { marker, max }: PartPage): Promise<string> {
   if (!object.partSizes) return ''
   const count = object.partSizes.reduce((sum, [, parts]) => sum + parts, 0)
   const checksums = await context.store.partChecksums(object)
-  if (!checksums) return `<ObjectParts>${element('PartsCount', count)}</ObjectParts>`
   const sizes = object.partSizes.flatMap(([bytes, parts]) => Array<number>(parts).fill(bytes))
   const last = Math.min(marker + max, count)
   let parts = ''
   for (let number = marker + 1; number <= last; number++) {
-    parts += `<Part>${element('PartNumber', number)}${element('Size', sizes[number - 1])}${element(`Checksum${checksums.algorithm}`, checksums.values[number - 1])}</Part>`
+    const checksum = checksums && element(`Checksum${checksums.algorithm}`, checksums.values[number - 1])
+    parts += `<Part>${element('PartNumber', number)}${element('Size', sizes[number - 1])}${checksum ?? ''}</Part>`
   }
   const truncated = last < count && max > 0
   return [

@@ -1,22 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Precondition } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { listsEtag, unquoted } from '../../common/etags.js'
+import { listsEtag } from '../../common/etags.js'
 
 /**
- * Reads `If-None-Match: *` and `If-Match: <etag>` of a write:
+ * Reads If-None-Match and If-Match of a write:
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html. Undefined if the request has
- * neither. Throws NotImplemented for both, and for an If-None-Match that names an ETag, as S3 does.
+ * neither. Throws NotImplemented for both, as S3 does. S3 takes no ETag in If-None-Match; RFC 9110 section 13.1.2
+ * defines what it means.
  */
 export function writePrecondition(headers: IncomingHttpHeaders): Precondition | undefined {
   const match = headers['if-match']
   const noneMatch = headers['if-none-match']
-  if (noneMatch !== undefined && unquoted(noneMatch) !== '*') {
-    throw new S3Error('NotImplemented', {
-      message: 'On a write, If-None-Match must be "*".',
-      fields: { Header: 'If-None-Match' },
-    })
-  }
   if (match !== undefined && noneMatch !== undefined) {
     throw new S3Error('NotImplemented', {
       message: 'A write has either If-Match or If-None-Match.',
@@ -25,11 +20,10 @@ export function writePrecondition(headers: IncomingHttpHeaders): Precondition | 
   }
   if (match === undefined && noneMatch === undefined) return undefined
   return (current) => {
-    if (noneMatch !== undefined && current)
-      throw new S3Error('PreconditionFailed', { fields: { Condition: 'If-None-Match' } })
+    if (noneMatch !== undefined && current && listsEtag(noneMatch, current.etag)) throw failed('If-None-Match')
     if (match === undefined) return
     if (!current) throw new S3Error('NoSuchKey')
-    if (!listsEtag(match, current.etag)) throw new S3Error('PreconditionFailed', { fields: { Condition: 'If-Match' } })
+    if (!listsEtag(match, current.etag)) throw failed('If-Match')
   }
 }
 

@@ -54,7 +54,12 @@ export const writes: Row[] = [
     ],
   ),
   ['eleven tags', put({ 'x-amz-tagging': Array.from({ length: 11 }, (_, i) => `k${i}=`).join('&') }), '400 BadRequest'],
-  ['If-None-Match with an ETag', put({ 'if-none-match': '"x"' }), '501 NotImplemented', { Header: 'If-None-Match' }],
+  [
+    'If-Match and If-None-Match',
+    put({ 'if-match': '"x"', 'if-none-match': '*' }),
+    '501 NotImplemented',
+    { Header: 'If-None-Match' },
+  ],
   [
     'If-None-Match on a key that is there',
     put({ 'if-none-match': '*' }, 'data', KEY),
