@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version as programVersion } from './package-folder.js'
-import { writePrivateFile } from './private-file.js'
+import { readIfExists, writePrivateFile } from './private-file.js'
 
 /** The file that holds the version, below its folder. */
 export const VERSION_FILE = 'version.json'
@@ -78,14 +77,8 @@ function usableVersion(folder: string, known: number): number {
 }
 
 function read(folder: string): VersionRecord | undefined {
-  let text: string
-  try {
-    text = readFileSync(join(folder, VERSION_FILE), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  return parse(folder, text)
+  const text = readIfExists(join(folder, VERSION_FILE))
+  return text === undefined ? undefined : parse(folder, text)
 }
 
 function parse(folder: string, text: string): VersionRecord {

@@ -12,7 +12,10 @@ export function packageFolder(): string {
   return folder
 }
 
-/** Reads the version of this package. */
+let known: string | undefined
+
+/** The version of this package. */
 export function version(): string {
-  return JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version
+  known ??= JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version as string
+  return known
 }

@@ -5,6 +5,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   statSync,
   writeSync,
@@ -132,4 +133,14 @@ export function restrictMode(path: string): void {
 /** Tightens a SQLite database and its log: https://www.sqlite.org/tempfiles.html */
 function restrictDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) restrictMode(`${file}${suffix}`)
+}
+
+/** The text of a file; undefined if there is none. */
+export function readIfExists(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }

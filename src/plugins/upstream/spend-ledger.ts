@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { PluginState } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
+import { formatDecimal } from '../../common/decimal.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS } from '../../common/time.js'
 
@@ -294,7 +295,6 @@ function dayOf(time: number): string {
  * (https://spec.filecoin.io/systems/filecoin_token/): nothing is ever rounded.
  */
 const DIGITS = 18
-const ONE = 10n ** BigInt(DIGITS)
 
 const DECIMAL = /^(\d{1,24})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/
 
@@ -314,8 +314,7 @@ export function parseAmount(text: string): bigint | undefined {
 
 /** Formats attofil, which must not be negative, in the fewest digits that are exact: `0.000005`. */
 export function formatAmount(attofil: bigint): string {
-  const fraction = (attofil % ONE).toString().padStart(DIGITS, '0').replace(/0+$/, '')
-  return fraction === '' ? `${attofil / ONE}` : `${attofil / ONE}.${fraction}`
+  return formatDecimal(attofil, DIGITS)
 }
 
 /** Schema of an option that caps the fil per day; default 10. */

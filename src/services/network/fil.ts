@@ -1,6 +1,7 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base32 } from 'multiformats/bases/base32'
 import { base58btc } from 'multiformats/bases/base58'
+import { formatDecimal } from '../../common/decimal.js'
 
 /** Amounts in attoFIL, 10^-18 FIL, and their texts. */
 
@@ -19,10 +20,7 @@ export function parseFil(text: string): bigint | undefined {
 
 /** Formats attoFIL as the shortest decimal text in FIL. */
 export function formatFil(attoFil: bigint): string {
-  const digits = attoFil.toString().padStart(DECIMALS + 1, '0')
-  const fraction = digits.slice(-DECIMALS).replace(/0+$/, '')
-  const whole = digits.slice(0, -DECIMALS)
-  return fraction === '' ? whole : `${whole}.${fraction}`
+  return formatDecimal(attoFil, DECIMALS)
 }
 
 /** Price of a piece per epoch at a price per GiB and epoch, rounded up. Prices in attoFIL, size in bytes. */

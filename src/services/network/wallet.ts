@@ -1,10 +1,9 @@
 import { createECDH } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
-import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
+import { makePrivateFolder, readIfExists, writePrivateFile } from '../../common/files/private-file.js'
 import { addressOfKey, addressText } from './fil.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
@@ -60,13 +59,8 @@ function publicKeyOf(secretKey: Uint8Array): Uint8Array {
 }
 
 function read(file: string): Uint8Array | undefined {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  const text = readIfExists(file)
+  if (text === undefined) return undefined
   try {
     const secretKey = Buffer.from(stored.parse(JSON.parse(text)).secretKey, 'hex')
     if (!secp256k1.utils.isValidSecretKey(secretKey)) throw new RangeError('No key of this curve.')

@@ -1,3 +1,4 @@
+import { formatDecimal } from '../../common/decimal.js'
 import type { Database, Writer } from '../database.js'
 import {
   EARNED,
@@ -158,10 +159,7 @@ export function parseAmount(text: string): bigint | undefined {
 
 /** Formats millionths as the shortest decimal text in stable coins. */
 export function formatAmount(amount: bigint): string {
-  const digits = amount.toString().padStart(DECIMALS + 1, '0')
-  const fraction = digits.slice(-DECIMALS).replace(/0+$/, '')
-  const whole = digits.slice(0, -DECIMALS)
-  return fraction === '' ? whole : `${whole}.${fraction}`
+  return formatDecimal(amount, DECIMALS)
 }
 
 /** Digits behind the point of the amounts in which prices are, and of the embedded ledger. */

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { arch, availableParallelism, platform } from 'node:os'
-import { join } from 'node:path'
-import { packageFolder } from '../../common/files/package-folder.js'
+import { version } from '../../common/files/package-folder.js'
 import type { Document, documents } from '../../common/service-documents.js'
 import { NetworkError } from '../network/network.js'
 import { averagePrices } from '../platform/prices.js'
@@ -64,10 +62,6 @@ export function hostInfo(): object {
     // A number of JSON; as a double it is exact to a quarter of a microsecond.
     current_unix_nano: Math.round((performance.timeOrigin + performance.now()) * NANOSECONDS),
   }
-}
-
-function version(): string {
-  return JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version
 }
 
 /** GET /stats/storage: average prices; those of the past are in the mode `signedIn` alone. */

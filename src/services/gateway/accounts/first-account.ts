@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { readIfExists } from '../../../common/files/private-file.js'
 import { type Clock, rfc3339 } from '../../clock.js'
 import { type Database, inTransaction } from '../../database.js'
 import type { GatewayContext } from '../context.js'
@@ -71,13 +72,8 @@ function mustBeFree(accounts: Accounts, { accessKey }: KeyPair): void {
 }
 
 function readFormer(file: string): z.infer<typeof former> | undefined {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  const text = readIfExists(file)
+  if (text === undefined) return undefined
   try {
     return former.parse(JSON.parse(text))
   } catch {

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, platform } from 'node:os'
-import { join } from 'node:path'
 import { z } from 'zod'
-import { packageFolder } from '../../../common/files/package-folder.js'
+import { version } from '../../../common/files/package-folder.js'
 import type { Account } from '../accounts/accounts.js'
 import { isSamePair, type KeyPair, MIN_ACCESS_KEY, MIN_SECRET_KEY } from '../accounts/key-pair.js'
 import type { GatewayContext } from '../context.js'
@@ -81,16 +79,6 @@ function humanize(bytes: number): string {
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3))
   const value = bytes / 1000 ** power
   return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`
-}
-
-let cachedVersion: string | undefined
-
-function version(): string {
-  if (cachedVersion === undefined) {
-    const manifest = readFileSync(join(packageFolder(), 'package.json'), 'utf8')
-    cachedVersion = z.object({ version: z.string() }).parse(JSON.parse(manifest)).version
-  }
-  return cachedVersion
 }
 
 export const login = defineMethod({
