@@ -57,6 +57,24 @@ export function statements<N extends string>(db: Database, sql: Readonly<Record<
   return Object.fromEntries(names.map((name) => [name, db.prepare(sql[name])])) as Record<N, Statement>
 }
 
+/**
+ * Reads rows page by page until there are no more. A page is read when the one before it has been used.
+ * @param name member of a row by which the rows are ordered
+ * @param first value below those of all rows
+ * @param read the next rows above a value
+ */
+export function* pages<V, N extends string, R extends Readonly<Record<N, V>>>(
+  name: N,
+  first: V,
+  read: (after: V) => readonly R[],
+): Generator<readonly R[]> {
+  let page = read(first)
+  for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
+    yield page
+    page = read(last[name])
+  }
+}
+
 /** The database at one moment. */
 export interface Snapshot {
   readonly db: Database

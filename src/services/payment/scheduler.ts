@@ -1,4 +1,4 @@
-import { type Database, statements, type Writer } from '../database.js'
+import { type Database, pages, statements, type Writer } from '../database.js'
 import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
@@ -85,11 +85,9 @@ export class UploadScheduler {
       marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
     }
     if (progress.anyFreeDue(this.#freeSince())) await writer.run(() => progress.endFree(this.#freeSince()))
-    let last = 0
-    for (let due = progress.refundable(last, BATCH); due.length > 0; due = progress.refundable(last, BATCH)) {
+    for (const due of pages('id', 0, (after) => progress.refundable(after, BATCH))) {
       for (const { id, wCid } of due) {
         if (stop.aborted) return
-        last = id
         if (await payments.refund(wCid, seconds())) await writer.run(() => progress.markRefunded(id))
       }
     }

@@ -73,9 +73,7 @@ export class BringBack {
 
   async #toMemory(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): Promise<Buffer> {
     const chunks: Uint8Array[] = []
-    await this.#read(row, copy, signal, async (chunk) => {
-      chunks.push(chunk)
-    })
+    for await (const chunk of this.#read(row, copy, signal)) chunks.push(chunk)
     return Buffer.concat(chunks)
   }
 
@@ -83,9 +81,9 @@ export class BringBack {
     const { blobs } = this.#context
     const file = await blobs.recreate(row.generation)
     try {
-      await this.#read(row, copy, signal, async (chunk) => {
-        if (!file.write(chunk)) await file.ready()
-      })
+      for await (const { buffer, byteOffset, length } of this.#read(row, copy, signal)) {
+        if (!file.write(Buffer.from(buffer, byteOffset, length))) await file.ready()
+      }
       await file.finish()
     } catch (error) {
       await file.abandon()
@@ -94,25 +92,32 @@ export class BringBack {
     }
   }
 
-  /** Passes on the whole body. Throws NetworkError when it is not the body of the object. */
-  async #read(
-    { size, etag }: ObjectRow,
-    { dealCid, minerId, file }: HeldCopy,
-    signal: AbortSignal,
-    take: (chunk: Buffer) => Promise<void>,
-  ): Promise<void> {
-    const md5 = isMd5(etag) ? createHash('md5') : undefined
-    let received = 0
-    for await (const chunk of this.#context.network.retrieve(dealCid, file, signal)) {
-      received += chunk.length
-      if (received > size) break
-      md5?.update(chunk)
-      await take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
-    }
-    if (received !== size || (md5 !== undefined && md5.digest('hex') !== etag)) {
-      throw new NetworkError('NotRetrievable', `Provider ${minerId} delivered other bytes than those of the object.`)
-    }
+  /** Throws NetworkError when it is not the body of the object. */
+  #read(row: ObjectRow, { dealCid, minerId, file }: HeldCopy, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const differs = (): NetworkError =>
+      new NetworkError('NotRetrievable', `Provider ${minerId} delivered other bytes than those of the object.`)
+    return verified(this.#context.network.retrieve(dealCid, file, signal), row, differs)
   }
+}
+
+/**
+ * Passes on the bytes of an object. Throws what `differs` returns before a chunk with which they are too many, and at
+ * the end when they are too few, or their MD5 is not the ETag, if that is an MD5.
+ */
+export async function* verified(
+  chunks: AsyncIterable<Uint8Array>,
+  { size, etag }: Pick<ObjectRow, 'size' | 'etag'>,
+  differs: () => Error,
+): AsyncGenerator<Uint8Array> {
+  const md5 = isMd5(etag) ? createHash('md5') : undefined
+  let received = 0
+  for await (const chunk of chunks) {
+    received += chunk.length
+    if (received > size) break
+    md5?.update(chunk)
+    yield chunk
+  }
+  if (received !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw differs()
 }
 
 /** False for ETags that are no digest of the body, such as those of multipart uploads. */

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { NetworkError } from '../../network/network.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { type LocalBody, openLocalBody } from '../store/local-copies.js'
 import type { ObjectRow } from '../store/objects.js'
-import { firstThatDoes, isMd5 } from './bring-back.js'
+import { firstThatDoes, isMd5, verified } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
 
 type EvictionContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
@@ -90,23 +89,20 @@ async function mustBeActive({ network }: Pick<GatewayCore, 'network'>, { dealCid
 async function mustBeTheSame(
   { network }: Pick<GatewayCore, 'network'>,
   { dealCid, minerId, file }: HeldCopy,
-  { size, etag }: Pick<ObjectRow, 'size' | 'etag'>,
+  row: ObjectRow,
   local: LocalBody | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const md5 = isMd5(etag) ? createHash('md5') : undefined
   const differs = (): NetworkError =>
     new NetworkError(
       'NotRetrievable',
       `Provider ${minerId} delivered other bytes from the deal ${dealCid} than those of the object.`,
     )
   let position = 0
-  for await (const chunk of network.retrieve(dealCid, file, signal)) {
+  for await (const chunk of verified(network.retrieve(dealCid, file, signal), row, differs)) {
     if (local !== undefined && !(await local.read(position, chunk.length)).equals(chunk)) throw differs()
-    md5?.update(chunk)
     position += chunk.length
   }
-  if (position !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw differs()
 }
 
 type VerificationContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds'>

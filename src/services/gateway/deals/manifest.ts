@@ -1,4 +1,4 @@
-import { type Database, statements } from '../../database.js'
+import { type Database, pages, statements } from '../../database.js'
 import type { PackedFile } from '../../network/network.js'
 
 export interface ManifestFile {
@@ -46,11 +46,11 @@ export class Manifest {
     this.#sql.add.run(deal, key, generation, size, etag)
   }
 
-  /** Files whose key is above `after`, in byte order of their keys. */
-  page(deal: number, after: Buffer, limit: number): ManifestFile[] {
-    return this.#sql.page
-      .all(deal, after, limit)
-      .map((row) => ({ ...row, key: Buffer.from(row.key) })) as ManifestFile[]
+  /** The files of a deal, in byte order of their keys. */
+  pages(deal: number, size: number): Generator<readonly ManifestFile[]> {
+    return pages('key', Buffer.alloc(0) as Buffer, (after) =>
+      (this.#sql.page.all(deal, after, size) as ManifestFile[]).map((row) => ({ ...row, key: Buffer.from(row.key) })),
+    )
   }
 
   packed(deal: number, key: Buffer, { path, cid }: PackedFile): void {

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { openSnapshot, type Writer } from '../../database.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
 import { dagNamesInOrder } from '../../network/pack/dag/dag-names.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import { openLocalBody } from '../store/local-copies.js'
-import { isMd5, readFromDeals } from './bring-back.js'
+import { readFromDeals, verified } from './bring-back.js'
 import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
@@ -43,17 +42,12 @@ export class PackingList {
     const { manifest, quirks } = this.#context
     const { id, key, files } = this.#deal
     const names = key.length === 0 ? dagNamesInOrder() : () => []
-    let after: Buffer = Buffer.alloc(0)
-    for (;;) {
-      const page = manifest.page(id, after, PAGE)
+    for (const page of manifest.pages(id, PAGE)) {
       for (const file of page) {
         const path = names(file.key.toString())
         this.#given.set(path.join('/'), file)
         yield { path, size: file.size, content: () => this.#content(file) }
       }
-      const last = page.at(-1)
-      if (last === undefined) break
-      after = last.key
     }
     if (files === 0 && quirks.has('empty-bucket-deals')) yield { path: [], size: 0, content: async function* () {} }
   }
@@ -95,17 +89,11 @@ export class PackingList {
    * Throws GatewayError RetrievalFailed, also at the end when size or MD5 differ from those of the object. `packed`
    * compares the CID.
    */
-  async *#fromDeals({ key, generation, size, etag }: ManifestFile): AsyncGenerator<Uint8Array> {
+  #fromDeals(file: ManifestFile): AsyncGenerator<Uint8Array> {
+    const { key, generation } = file
     const [copy] = this.#context.manifest.copiesOf(generation)
     if (copy !== undefined) this.#expected.set(generation, copy.file.cid)
-    const md5 = isMd5(etag) ? createHash('md5') : undefined
-    let received = 0
-    for await (const chunk of readFromDeals(this.#context, generation, this.#signal)) {
-      received += chunk.length
-      md5?.update(chunk)
-      yield chunk
-    }
-    if (received !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw notThatObject(key)
+    return verified(readFromDeals(this.#context, generation, this.#signal), file, () => notThatObject(key))
   }
 }
 

@@ -1,5 +1,5 @@
 import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
-import { type Database, inTransaction } from '../../database.js'
+import { type Database, inTransaction, pages } from '../../database.js'
 import { columnsOf, FIRST } from '../accounts/accounts.js'
 import type { GatewayCore } from '../core.js'
 import type { EndedDeal } from './deals.js'
@@ -108,13 +108,8 @@ export function keepPruning(context: PruningContext): void {
 
 async function prune(context: PruningContext, signal: AbortSignal): Promise<void> {
   const { deals, network } = context
-  for (let after = 0; ; ) {
-    const ended = deals.ended(network.kind, network.epoch(), after, DEALS_PER_ROUND)
-    for (const deal of ended) await pruneDeal(context, deal, signal)
-    const last = ended.at(-1)
-    if (last === undefined) return
-    after = last.id
-  }
+  const rounds = pages('id', 0, (after) => deals.ended(network.kind, network.epoch(), after, DEALS_PER_ROUND))
+  for (const ended of rounds) for (const deal of ended) await pruneDeal(context, deal, signal)
 }
 
 async function pruneDeal({ deals, manifest, writer }: PruningContext, { id, bucket }: EndedDeal, signal: AbortSignal) {

@@ -89,13 +89,10 @@ async function* write(context: GatewayContext, desk: OfflineDesk, task: OfflineT
 }
 
 async function* keysOf({ manifest }: GatewayContext, { deal }: OfflineCar): AsyncGenerator<string> {
-  let after: Buffer = Buffer.alloc(0)
-  for (let first = true; ; first = false) {
-    const page = manifest.page(deal, after, PAGE)
-    const last = page.at(-1)
-    if (last === undefined) return
-    yield (first ? '' : ',') + page.map(({ key }) => JSON.stringify(key.toString())).join(',')
-    after = last.key
+  let comma = ''
+  for (const page of manifest.pages(deal, PAGE)) {
+    yield comma + page.map(({ key }) => JSON.stringify(key.toString())).join(',')
+    comma = ','
   }
 }
 

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
+import { pages } from '../../database.js'
 import type { HeaderList } from '../../http/errors.js'
 import { JSON_TYPE, reply } from '../../http/reply.js'
 import { parseRange, replyFile } from '../../http/send.js'
@@ -100,14 +101,11 @@ async function sendHistory(
 async function* write({ deals }: GatewayContext, history: History, end: object): AsyncGenerator<string> {
   const [member, name] = history.subject
   yield `{"data":{"${member}":${JSON.stringify(name)},"deals":[`
-  let after = 0
-  for (let first = true; ; first = false) {
-    const page = deals.history(history.bucket, history.key, after, PAGE)
-    const last = page.at(-1)
-    if (last === undefined) break
+  let comma = ''
+  for (const page of pages('id', 0, (after) => deals.history(history.bucket, history.key, after, PAGE))) {
     const envelopes = page.map((deal) => ({ data: recordOf(deal), status: 'success', message: '' }))
-    yield (first ? '' : ',') + envelopes.map((envelope) => JSON.stringify(envelope)).join(',')
-    after = last.id
+    yield comma + envelopes.map((envelope) => JSON.stringify(envelope)).join(',')
+    comma = ','
   }
   yield `]},${JSON.stringify(end).slice(1)}`
 }

@@ -1,5 +1,5 @@
 import { DAY_SECONDS } from '../../../common/time.js'
-import { type Database, statements, type Writer } from '../../database.js'
+import { type Database, pages, statements, type Writer } from '../../database.js'
 import type { DealFile, Network } from '../../network/network.js'
 import type { Wallets } from '../wallets.js'
 import type { ContentStore } from './content-store.js'
@@ -60,9 +60,7 @@ export class Retention {
     this.#sweptAt = epoch
     const old = epoch - epochsOf(UNPAID_DAYS, network)
     for (let removed = BATCH; removed === BATCH; ) removed = await writer.run(() => table.removeUnpaid(old, BATCH))
-    let after = 0
-    for (let next = table.contents(after, BATCH); next.length > 0; next = table.contents(after, BATCH)) {
-      after = (next.at(-1) as Content).id
+    for (const next of pages('id', 0, (after) => table.contents(after, BATCH))) {
       const unneeded = next.filter(({ id }) => !table.isNeeded(id, epoch))
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
@@ -73,16 +71,9 @@ export class Retention {
   async #forgetWallets(): Promise<void> {
     const { wallets, writer, seconds } = this.#deps
     const expired = seconds() - 2 * DAY_SECONDS
-    let last = 0
-    for (
-      let next = wallets.before(expired, last, BATCH);
-      next.length > 0;
-      next = wallets.before(expired, last, BATCH)
-    ) {
-      last = next.at(-1)?.id ?? last
-      const ids = next.map(({ id }) => id)
+    for (const next of pages('id', 0, (after) => wallets.before(expired, after, BATCH))) {
       await writer.run(() => {
-        for (const id of ids) wallets.forgetEmpty(id)
+        for (const { id } of next) wallets.forgetEmpty(id)
       })
     }
   }

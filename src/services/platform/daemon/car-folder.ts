@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Writer } from '../../database.js'
+import { pages, type Writer } from '../../database.js'
 import type { FetchTable, StoredCar } from './fetch-queue.js'
 
 /** What the smallest file takes, bytes. */
@@ -78,12 +78,8 @@ export class CarFolder {
 
   /** Removes the CARs that no provider needs. @param isBusy true for deals whose fetch is in progress */
   async removeSuperfluous(isBusy: (id: number) => boolean): Promise<void> {
-    for (let after = 0; ; ) {
-      const cars = this.#table.superfluousAfter(after, BATCH)
+    for (const cars of pages('id', 0, (after) => this.#table.superfluousAfter(after, BATCH))) {
       for (const car of cars) if (!isBusy(car.id)) await this.remove(car)
-      const last = cars.at(-1)
-      if (last === undefined) return
-      after = last.id
     }
   }
 

@@ -3,6 +3,7 @@ import { Quota } from '../../../../common/quota.js'
 import { ServiceClient } from '../../../../common/service-client.js'
 import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
+import { pages } from '../../../database.js'
 import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
@@ -150,13 +151,7 @@ export class OfflineDesk {
   }
 
   *#open(): Generator<OfflineTask> {
-    for (let after = 0; ; ) {
-      const tasks = this.#context.offlineTasks.open(after, BATCH)
-      yield* tasks
-      const last = tasks.at(-1)
-      if (last === undefined) return
-      after = last.id
-    }
+    for (const tasks of pages('id', 0, (after) => this.#context.offlineTasks.open(after, BATCH))) yield* tasks
   }
 
   /** What fails now is tried again later. */
