@@ -11,6 +11,7 @@ import {
   unknownVariables,
   variableOf,
 } from '../../src/cli/config/config.js'
+import { groupOf } from '../../src/cli/config/options.js'
 import { runCli } from '../support/server/cli.js'
 
 function problemsOf(run: () => unknown): readonly string[] {
@@ -257,5 +258,6 @@ t.test('names', (t) => {
   t.equal(flagOf('gatewayAccessKey'), '--gateway-access-key')
   t.equal(variableOf('gatewayAccessKey'), 'DEALGATE_GATEWAY_ACCESS_KEY')
   t.same([flagOf('plugins'), variableOf('plugins')], ['--plugin', 'DEALGATE_PLUGINS'])
+  t.same(groupOf(readConfig({ env: {} }), 'network'), { epochSeconds: 30, control: false })
   t.end()
 })

@@ -335,6 +335,17 @@ export type Config = { readonly [Name in OptionName]: (typeof options)[Name] ext
 
 export const optionNames = Object.keys(options) as OptionName[]
 
+type Group<Word extends string> = {
+  readonly [Name in OptionName as Name extends `${Word}${infer Rest}` ? Uncapitalize<Rest> : never]: Config[Name]
+}
+
+/** The options whose names begin with a word, by their names without it: `paymentHost` as `host` of `payment`. */
+export function groupOf<Word extends string>(config: Config, word: Word): Group<Word> {
+  const names = optionNames.filter((name) => name.startsWith(word))
+  const short = (name: string): string => name.charAt(word.length).toLowerCase() + name.slice(word.length + 1)
+  return Object.fromEntries(names.map((name) => [short(name), config[name]])) as Group<Word>
+}
+
 /**
  * The name that users give an option, in the config file and, spelled otherwise, as flag and variable. A time is
  * `stateTimeoutMs` for the program and `stateTimeoutSeconds` for users.

@@ -3,14 +3,15 @@ import type { KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { Logger } from '../../common/log.js'
 import { createGatewayPool, type GatewayPool, type GatewayPoolOptions } from '../../gateway/account/create-gateway.js'
-import type { Brand } from '../../gateway/brand.js'
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 import type { PaymentOptions } from '../../services/payment/payment.js'
 import { readWords } from '../../services/payment/words.js'
+import type { ServiceName } from '../../services/services.js'
 import { type LoadingServices, loadServices } from '../../services/start-in-worker.js'
 import { describeError, EXIT_FAILURE, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
+import { groupOf } from '../config/options.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { gatewayTlsOf, workersOf } from './server-options.js'
@@ -82,20 +83,8 @@ export function servicesFolder({ data }: Pick<Config, 'data'>): string {
   return join(data, 'services')
 }
 
-/** How the embedded platform sends its mails, and who fetches CARs. */
-function platformWork(config: Config) {
-  const { platformSmtp: smtp, platformMailFrom: from, platformDaemon: daemon, platformCarNetworks: networks } = config
-  return { mail: { from, ...(smtp !== undefined && { smtp }) }, daemon, cars: { networks } }
-}
-
 function platformOf({ platformUrl }: Config): PlatformInUse | undefined {
   return platformUrl === undefined ? undefined : { url: platformUrl }
-}
-
-/** The task platform elsewhere, whose users get accounts at the embedded gateway. */
-function remotePlatform({ platformUrl: url, platformApiKey: apiKey, platformAccessToken: accessToken }: Config) {
-  const key = apiKey !== undefined && accessToken !== undefined ? { apiKey, accessToken } : {}
-  return url === undefined ? {} : { remotePlatform: { url, ...key } }
 }
 
 /** Starts the embedded services in a worker thread. */
@@ -104,44 +93,29 @@ export async function startEmbedded(
   log: Logger,
   { platform: withPlatform = false, thread = loadServices() }: Obtaining,
 ): Promise<EmbeddedGateway> {
-  const address = { host: config.gatewayHost, port: config.gatewayPort }
-  const platformAddress = { host: config.platformHost, port: config.platformPort }
-  const paymentAddress = { host: config.paymentHost, port: config.paymentPort }
   const { servicesMaxConnections: maxConnections } = config
+  const { url: elsewhere, smtp, mailFrom: from, carNetworks: networks, ...own } = groupOf(config, 'platform')
   const options = {
     data: servicesFolder(config),
     gateway: {
-      ...address,
+      ...groupOf(config, 'gateway'),
       quirks: parseQuirks(config.gatewayQuirks),
-      brand: brandOf(config),
+      brand: groupOf(config, 'brand'),
       region: config.region,
-      accessKey: config.gatewayAccessKey,
-      secretKey: config.gatewaySecretKey,
       limits: { maxConnections, maxCarBytesOfAccount: config.gatewayCarGib * GiB },
-      ...(config.gatewayPublicUrl !== undefined && { publicUrl: config.gatewayPublicUrl }),
     },
-    ...(withPlatform &&
-      config.platformUrl === undefined && {
-        platform: { ...platformAddress, ...platformWork(config), limits: { maxConnections } },
-      }),
-    ...remotePlatform(config),
-    ...(withPlatform && config.paymentUrl === undefined && { payment: { ...paymentAddress, ...paymentWork(config) } }),
-    network: {
-      epochSeconds: config.networkEpochSeconds,
-      control: config.networkControl,
-      ...(config.kuboApi !== undefined && { kubo: config.kuboApi }),
-    },
+    platform:
+      withPlatform && elsewhere === undefined
+        ? { ...own, mail: { smtp, from }, cars: { networks }, limits: { maxConnections } }
+        : undefined,
+    remotePlatform: elsewhere === undefined ? undefined : { ...own, url: elsewhere },
+    payment: withPlatform && config.paymentUrl === undefined ? paymentOf(config) : undefined,
+    network: { ...groupOf(config, 'network'), kubo: config.kuboApi },
     log,
   }
   const services = await thread.start(options, endAtOnce).catch((error) => {
-    switch (error.service) {
-      case 'platform':
-        throw listenFailure(error, platformAddress, { host: '--platform-host', port: '--platform-port' })
-      case 'payment':
-        throw listenFailure(error, paymentAddress, { host: '--payment-host', port: '--payment-port' })
-      default:
-        throw listenFailure(error, address, { host: '--gateway-host', port: '--gateway-port' })
-    }
+    const service: ServiceName = error.service ?? 'gateway'
+    throw listenFailure(error, groupOf(config, service), { host: `--${service}-host`, port: `--${service}-port` })
   })
   const { gateway } = services
   const { url, madeKeys: made } = gateway
@@ -173,11 +147,7 @@ export function poolOf(config: Config, gateway: GatewayInUse, log: Logger): Gate
 
 /** How the gateway is reached, by the options. Throws Failure for certificates that cannot be read. */
 export function gatewayClientOf(config: Config): Pick<GatewayPoolOptions, 'tls' | 'brand' | 'timeoutMs'> {
-  return { tls: gatewayTlsOf(config), brand: brandOf(config), timeoutMs: config.gatewayTimeoutMs }
-}
-
-function brandOf({ brandPath: path, brandHeader: header }: Config): Brand {
-  return { path, header }
+  return { tls: gatewayTlsOf(config), brand: groupOf(config, 'brand'), timeoutMs: config.gatewayTimeoutMs }
 }
 
 /** Provides the state stores that an external gateway knows. A separate check reports an unreachable gateway. */
@@ -199,27 +169,19 @@ export async function withKnownStores<R>(
 }
 
 /** How the embedded storage payment API works, by the options. The rules of the options hold. */
-function paymentWork(
-  config: Config,
-): Pick<
-  PaymentOptions,
-  'publicUrl' | 'ipfsGateway' | 'denylist' | 'mode' | 'networkName' | 'words' | 'mintContract' | 'chain' | 'limits'
-> {
-  const { paymentChainUrl: url, paymentChainId: chainId } = config
-  const { paymentChainContract: contract, paymentChainToken: token, paymentChainRecipient: recipient } = config
-  const { paymentPublicUrl: publicUrl, paymentIpfsUrl: ipfsGateway, paymentDenylist: denylist } = config
-  const common = {
-    mode: config.paymentVariant === 'a' ? ('signedIn' as const) : ('open' as const),
-    networkName: config.paymentNetwork,
-    ...(config.paymentWords !== undefined && { words: readWords(config.paymentWords) }),
-    mintContract: config.paymentMintContract,
-    limits: { freeBytesPerMonth: config.paymentFreeGib * GiB, maxConnections: config.servicesMaxConnections },
-    ...(publicUrl !== undefined && { publicUrl }),
-    ...(ipfsGateway !== undefined && { ipfsGateway }),
-    ...(denylist !== undefined && { denylist }),
+function paymentOf(config: Config): PaymentOptions {
+  const { variant, network: networkName, ipfsUrl: ipfsGateway, words, freeGib, ...own } = groupOf(config, 'payment')
+  const { url, id: chainId, contract, token, recipient, abi: abiFile, ...chain } = groupOf(config, 'paymentChain')
+  return {
+    ...own,
+    mode: variant === 'a' ? 'signedIn' : 'open',
+    networkName,
+    ipfsGateway,
+    words: words === undefined ? undefined : readWords(words),
+    limits: { freeBytesPerMonth: freeGib * GiB, maxConnections: config.servicesMaxConnections },
+    chain:
+      url && chainId && contract && token && recipient
+        ? { ...chain, url, chainId, contract, token, recipient, abiFile }
+        : undefined,
   }
-  if (!(url && chainId && contract && token && recipient)) return common
-  const { paymentChainConfirmations: confirmations, paymentChainStartBlock: startBlock } = config
-  const chain = { url, chainId, contract, token, recipient, confirmations, startBlock, abiFile: config.paymentChainAbi }
-  return { ...common, chain }
 }
