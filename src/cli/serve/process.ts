@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
 import { Worker } from 'node:worker_threads'
-import type { Logger } from '../../common/log.js'
+import { CleanupStack } from '../../common/cleanup-stack.js'
+import { createLogger, type Logger } from '../../common/log.js'
 import { EXIT_FAILURE } from '../command.js'
-import { type Config, variable } from '../config/config.js'
+import { type Config, unknownVariables, variable } from '../config/config.js'
 
 /** Time beyond the grace that closing takes at most, if no other bound is configured, ms. */
 const CLOSING_MS = 20_000
@@ -21,8 +22,32 @@ const WATCHDOG = `
  */
 const SAME_SIGNAL_MS = 500
 
+/**
+ * Runs until a signal. A failed start stops everything.
+ * @param start resolves to the start message; `cleanup` gets what stops what it starts
+ */
+export async function runUntilSignal(
+  config: Config,
+  start: (log: Logger, cleanup: CleanupStack) => Promise<string>,
+): Promise<void> {
+  const signalled = untilSignal()
+  const log = createLogger({ level: config.logLevel, format: config.logFormat })
+  boundStop(signalled, config, log)
+  for (const warning of unknownVariables()) log.warn(warning)
+  const manager = new ServiceManager(log)
+  const cleanup = new CleanupStack()
+  try {
+    process.stdout.write(await start(log, cleanup))
+    await manager.ready()
+    log.info({ signal: await signalled }, 'shutting down')
+    await manager.stopping()
+  } finally {
+    await cleanup.close()
+  }
+}
+
 /** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
-export function untilSignal(): Promise<NodeJS.Signals> {
+function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first = 0
     const onSignal = (signal: NodeJS.Signals) => {
@@ -45,7 +70,7 @@ export function endingMs(config: Pick<Config, 'shutdownDelayMs' | 'shutdownGrace
  * Ends the process and its workers when they still run at the end of the time that a stop may take: a store, a plugin
  * or a log that hangs must not keep the process.
  */
-export function boundStop(
+function boundStop(
   signalled: Promise<unknown>,
   config: Pick<Config, 'stopMs' | 'shutdownDelayMs' | 'shutdownGraceMs'>,
   log: Logger,
@@ -69,7 +94,7 @@ type Notify = (...state: string[]) => Promise<void>
  * absent. Node has no datagram sockets by path, so that `systemd-notify` sends; the unit needs `NotifyAccess=all` for
  * it.
  */
-export class ServiceManager {
+class ServiceManager {
   readonly #notify: Notify | undefined
   #watchdog: NodeJS.Timeout | undefined
 

@@ -1,38 +1,21 @@
 import type { GatewayAccount } from '../../api/identity.js'
-import { CleanupStack } from '../../common/cleanup-stack.js'
-import { createLogger, type Logger } from '../../common/log.js'
-import { type Config, unknownVariables } from '../config/config.js'
+import type { Config } from '../config/config.js'
 import { recordServer } from '../running.js'
 import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './banner.js'
 import { startEmbedded } from './gateway.js'
-import { boundStop, ServiceManager, untilSignal } from './process.js'
+import { runUntilSignal } from './process.js'
 
-export async function servicesUntilSignal(config: Config): Promise<void> {
-  const signalled = untilSignal()
-  const log = createLogger({ level: config.logLevel, format: config.logFormat })
-  boundStop(signalled, config, log)
-  for (const warning of unknownVariables()) log.warn(warning)
-  const manager = new ServiceManager(log)
-  const cleanup = new CleanupStack()
-  try {
-    process.stdout.write(await startServicesAlone(config, log, cleanup))
-    await manager.ready()
-    log.info({ signal: await signalled }, 'shutting down')
-    await manager.stopping()
-  } finally {
-    await cleanup.close()
-  }
-}
-
-/** Starts the embedded services, and resolves to the start message. `cleanup` stops them. */
-export async function startServicesAlone(config: Config, log: Logger, cleanup: CleanupStack): Promise<string> {
-  const services = await startEmbedded(config, log, { platform: true })
-  cleanup.defer(() => services.stop())
-  const { url, made, payment } = services
-  const account = await services.account()
-  cleanup.defer(recordServer(config.data, { gateway: url, platform: services.platform?.url, payment }))
-  const platform = await shownPlatform(services.platform)
-  return readyText({ gateway: url, account, made, platform, payment }, config)
+/** `dealgate services`: starts the embedded services, prints their addresses, and stops on a signal. */
+export function servicesUntilSignal(config: Config): Promise<void> {
+  return runUntilSignal(config, async (log, cleanup) => {
+    const services = await startEmbedded(config, log, { platform: true })
+    cleanup.defer(() => services.stop())
+    const { url, made, payment } = services
+    const account = await services.account()
+    cleanup.defer(recordServer(config.data, { gateway: url, platform: services.platform?.url, payment }))
+    const platform = await shownPlatform(services.platform)
+    return readyText({ gateway: url, account, made, platform, payment }, config)
+  })
 }
 
 interface StartedServices {
