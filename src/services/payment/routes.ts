@@ -8,27 +8,12 @@ import { hostInfo, priceStatistics, systemParams } from './system.js'
 import { recordMint, showUpload, showUploads } from './uploads/show-uploads.js'
 import { upload } from './uploads/upload.js'
 
-const billingRoutes: readonly Route[] = [
-  { method: 'GET', path: '/api/v1/billing', access: 'wallet', answer: showBilling },
-  { method: 'GET', path: '/api/v1/billing/deal/lockpayment/info', access: 'wallet', answer: showPayment },
-  // The order is signed by the wallet itself.
-  { method: 'POST', path: '/api/v1/billing/deal/lockpayment', access: 'public', answer: pay },
-]
-
-const dealRoutes: readonly Route[] = [
-  { method: 'GET', path: '/api/v1/storage/deal/detail/:deal_id', access: 'wallet', answer: showDeal },
-  { method: 'GET', path: '/api/v1/storage/deal/log/:offline_deal_id', access: 'wallet', answer: showLog },
-]
-
-const listingRoutes: readonly Route[] = [
-  { method: 'GET', path: '/api/v1/storage/tasks/deals', access: 'wallet', answer: showUploads },
-]
-
-const mintRoutes: readonly Route[] = [
-  { method: 'POST', path: '/api/v1/storage/mint/info', access: 'wallet', answer: recordMint },
-]
-
-const signInRoutes: readonly Route[] = [
+export const routes: readonly Route[] = [
+  { method: 'GET', path: '/ipfs/*', access: 'public', answer: serveIpfs },
+  { method: 'HEAD', path: '/ipfs/*', access: 'public', answer: serveIpfs },
+  { method: 'OPTIONS', path: '/ipfs/*', access: 'public', answer: serveIpfs },
+  { method: 'GET', path: '/cars/:file', access: 'public', answer: serveCar },
+  { method: 'HEAD', path: '/cars/:file', access: 'public', answer: serveCar },
   { method: 'POST', path: '/api/v1/user/register', access: 'public', only: 'signedIn', answer: rated(register) },
   {
     method: 'POST',
@@ -37,9 +22,6 @@ const signInRoutes: readonly Route[] = [
     only: 'signedIn',
     answer: rated(logInByWalletSignature),
   },
-]
-
-const systemRoutes: readonly Route[] = [
   { method: 'GET', path: '/api/v1/common/system/params', access: 'public', codeless: 'signedIn', answer: systemParams },
   { method: 'GET', path: '/api/v1/common/host/info', access: 'public', codeless: 'signedIn', answer: hostInfo },
   {
@@ -50,28 +32,14 @@ const systemRoutes: readonly Route[] = [
     answer: () => COIN_PRICE,
   },
   { method: 'GET', path: '/stats/storage', access: 'public', answer: priceStatistics },
-]
-
-const uploadRoutes: readonly Route[] = [
   { method: 'POST', path: '/api/v1/storage/ipfs/upload', access: 'wallet', answer: upload },
   { method: 'GET', path: '/api/v1/storage/source_file_upload/:id', access: 'wallet', answer: showUpload },
-]
-
-const contentRoutes: readonly Route[] = [
-  { method: 'GET', path: '/ipfs/*', access: 'public', answer: serveIpfs },
-  { method: 'HEAD', path: '/ipfs/*', access: 'public', answer: serveIpfs },
-  { method: 'OPTIONS', path: '/ipfs/*', access: 'public', answer: serveIpfs },
-  { method: 'GET', path: '/cars/:file', access: 'public', answer: serveCar },
-  { method: 'HEAD', path: '/cars/:file', access: 'public', answer: serveCar },
-]
-
-export const routes: readonly Route[] = [
-  ...contentRoutes,
-  ...signInRoutes,
-  ...systemRoutes,
-  ...uploadRoutes,
-  ...listingRoutes,
-  ...dealRoutes,
-  ...mintRoutes,
-  ...billingRoutes,
+  { method: 'GET', path: '/api/v1/storage/tasks/deals', access: 'wallet', answer: showUploads },
+  { method: 'GET', path: '/api/v1/storage/deal/detail/:deal_id', access: 'wallet', answer: showDeal },
+  { method: 'GET', path: '/api/v1/storage/deal/log/:offline_deal_id', access: 'wallet', answer: showLog },
+  { method: 'POST', path: '/api/v1/storage/mint/info', access: 'wallet', answer: recordMint },
+  { method: 'GET', path: '/api/v1/billing', access: 'wallet', answer: showBilling },
+  { method: 'GET', path: '/api/v1/billing/deal/lockpayment/info', access: 'wallet', answer: showPayment },
+  // The order is signed by the wallet itself.
+  { method: 'POST', path: '/api/v1/billing/deal/lockpayment', access: 'public', answer: pay },
 ]

@@ -18,7 +18,8 @@ function row(
   return { method, path, access, answer, summary }
 }
 
-const apiKeyRoutes: readonly Route[] = [
+export const routes: readonly Route[] = [
+  row('POST', '/auth/login', 'public', logIn, 'returns a JWT, valid for a day, for `email` and `password`'),
   // Who may call depends on the body, so the answer decides it.
   row(
     'POST',
@@ -35,9 +36,19 @@ const apiKeyRoutes: readonly Route[] = [
     revokeKey,
     'removes the key `apikey` with the JWTs that were issued for it',
   ),
-]
-
-const dealRoutes: readonly Route[] = [
+  row('GET', '/miners', 'public', listMiners, 'lists the storage providers'),
+  row('GET', '/miners/:miner_id', 'public', showMiner, 'shows one storage provider'),
+  row('POST', '/miner/info', 'user', updateMiner, 'changes how a provider of the caller bids'),
+  // Programs of providers call these three.
+  row('GET', '/miner/info/:miner_fid', 'public', showBidding, 'shows how a provider bids'),
+  row('POST', '/heartbeat', 'user', heartbeat, 'records that a provider of the caller is there'),
+  row('PUT', '/miners/:miner_id/status', 'user', updateAsk, 'changes what a provider of the caller asks'),
+  row('GET', '/stats/storage', 'public', priceStatistics, 'shows average prices'),
+  row('GET', '/tasks', 'optional', showTasks, 'lists the tasks of the caller, or public ones'),
+  row('GET', '/tasks/:task_uuid', 'optional', showTask, 'shows a task with its bids and a page of its deals'),
+  row('POST', '/tasks', 'user', createTask, 'posts a task'),
+  row('PUT', '/uuid_tasks/:task_uuid', 'user', updateTask, 'names the provider of a task that has none'),
+  row('GET', '/my_miner/tasks', 'user', showProviderTasks, 'lists the tasks that providers of the caller have'),
   row('GET', '/offline_deals/:miner_fid', 'user', listDeals, 'lists the deals of a provider: its owner sees all'),
   row(
     'PUT',
@@ -53,39 +64,4 @@ const dealRoutes: readonly Route[] = [
     updateTaskDeal,
     'the same, for a deal named by its task and its CID',
   ),
-]
-
-const minerRoutes: readonly Route[] = [
-  row('GET', '/miners', 'public', listMiners, 'lists the storage providers'),
-  row('GET', '/miners/:miner_id', 'public', showMiner, 'shows one storage provider'),
-  row('POST', '/miner/info', 'user', updateMiner, 'changes how a provider of the caller bids'),
-  // Programs of providers call these.
-  row('GET', '/miner/info/:miner_fid', 'public', showBidding, 'shows how a provider bids'),
-  row('POST', '/heartbeat', 'user', heartbeat, 'records that a provider of the caller is there'),
-  row('PUT', '/miners/:miner_id/status', 'user', updateAsk, 'changes what a provider of the caller asks'),
-]
-
-const signInRoutes: readonly Route[] = [
-  row('POST', '/auth/login', 'public', logIn, 'returns a JWT, valid for a day, for `email` and `password`'),
-]
-
-const statisticsRoutes: readonly Route[] = [
-  row('GET', '/stats/storage', 'public', priceStatistics, 'shows average prices'),
-]
-
-const taskRoutes: readonly Route[] = [
-  row('GET', '/tasks', 'optional', showTasks, 'lists the tasks of the caller, or public ones'),
-  row('GET', '/tasks/:task_uuid', 'optional', showTask, 'shows a task with its bids and a page of its deals'),
-  row('POST', '/tasks', 'user', createTask, 'posts a task'),
-  row('PUT', '/uuid_tasks/:task_uuid', 'user', updateTask, 'names the provider of a task that has none'),
-  row('GET', '/my_miner/tasks', 'user', showProviderTasks, 'lists the tasks that providers of the caller have'),
-]
-
-export const routes: readonly Route[] = [
-  ...signInRoutes,
-  ...apiKeyRoutes,
-  ...minerRoutes,
-  ...statisticsRoutes,
-  ...taskRoutes,
-  ...dealRoutes,
 ]

@@ -5,16 +5,7 @@ import type { PlatformContext } from '../context.js'
 import type { TaskRow } from '../csv.js'
 import type { UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
-import {
-  addDeals,
-  addDraft,
-  addFile,
-  explaining,
-  type PostResult,
-  refuseBeyondQuota,
-  removeDraft,
-  rowsOf,
-} from './create-task.js'
+import { addDeals, addDraft, addFile, type PostResult, refuseBeyondQuota, removeDraft, rowsOf } from './create-task.js'
 import type { Task } from './task.js'
 import type { DealFacts } from './task-table.js'
 
@@ -46,7 +37,7 @@ async function assignRows(
   rows: AsyncGenerator<TaskRow[], undefined>,
 ): Promise<PostResult> {
   const { task, provider, file } = assignment
-  const first = await explaining(() => rows.next())
+  const first = await rows.next()
   refuseOtherTask(assignment, first.value?.[0])
   const digest = await digestOf(assignment)
   const before = repeated(context, assignment, digest)

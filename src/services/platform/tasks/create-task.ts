@@ -103,7 +103,7 @@ async function postRows(
   request: TaskRequest,
   rows: AsyncGenerator<TaskRow[], undefined>,
 ): Promise<PostResult> {
-  const first = await explaining(() => rows.next())
+  const first = await rows.next()
   const uuid = uuidOf(request, first.value?.[0])
   refuseOtherProvider(request, first.value?.[0])
   const digest = await digestOf(request)
@@ -129,8 +129,13 @@ export async function removeDraft({ market, log }: PlatformContext, draft: numbe
   }
 }
 
+/** Throws HttpError 400 for a CSV that cannot be used. */
 export async function* rowsOf(file: UploadedFile | undefined): AsyncGenerator<TaskRow[], undefined> {
-  if (file !== undefined) yield* readTaskCsv(inChunks(file.content))
+  try {
+    if (file !== undefined) yield* readTaskCsv(inChunks(file.content))
+  } catch (error) {
+    throw error instanceof TaskFileError ? new HttpError(400, error.message) : error
+  }
   return undefined
 }
 
@@ -235,7 +240,7 @@ export async function addDeals(
   rows: AsyncGenerator<TaskRow[], undefined>,
 ): Promise<DealFacts> {
   let facts: DealFacts = { deals: 0, smallest: null, largest: null, sent: 0 }
-  for (let next = first; !next.done; next = await explaining(() => rows.next())) {
+  for (let next = first; !next.done; next = await rows.next()) {
     const added = next.value
     const isSent = ({ dealCid }: TaskRow): boolean =>
       provider !== undefined && dealCid !== undefined && network.offline?.knows(provider.minerId, dealCid) === true
@@ -280,12 +285,4 @@ async function post(
   if (result.task.id !== draft) await removeDraft(context, draft)
   else if (request.provider !== undefined) market.onAssigned()
   return result
-}
-
-export async function explaining<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (error) {
-    throw error instanceof TaskFileError ? new HttpError(400, error.message) : error
-  }
 }
