@@ -3,8 +3,8 @@ import { Name } from './name.js'
 
 /** The shape that accompanies the word of a state, for those who look for one kind in a long table. */
 const SHAPES = [
-  [/complete|active$|ready|works|sealed/i, '●'],
-  [/fail|error|reject|slashed|expired|not found/i, '✕'],
+  [/complete|active$|ready|works|sealed|allowed/i, '●'],
+  [/fail|error|reject|refused|slashed|expired|not found/i, '✕'],
   [/unknown|cancel/i, '?'],
 ]
 

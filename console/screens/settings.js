@@ -11,6 +11,7 @@ import { PairsForm } from '../parts/pairs.js'
 import { Facts } from '../parts/table.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { pathTo } from './objects.js'
+import { Findings, policyFindings, WhoMay } from './policy.js'
 
 /** Documents that configure a bucket, as S3 has them. */
 const DOCUMENTS = [
@@ -19,7 +20,9 @@ const DOCUMENTS = [
     query: 'policy',
     absent: 'NoSuchBucketPolicy',
     json: true,
-    hint: 'JSON. Says who may do what, also without a signature.',
+    check: policyFindings,
+    Below: WhoMay,
+    hint: 'JSON. Says who may do what, also without a signature. It is checked before it is saved.',
   },
   {
     name: 'CORS rules',
@@ -91,7 +94,8 @@ function Document({ bucket, kind }) {
   }
   const document = useLoaded(read, [client, bucket])
   return html`<h2>${kind.name}</h2>
-    <${Loaded} of=${document} show=${({ text }) => html`<${Editor} bucket=${bucket} kind=${kind} saved=${text} reload=${document.reload} />`} />`
+    <${Loaded} of=${document} show=${({ text }) => html`<${Editor} bucket=${bucket} kind=${kind} saved=${text} reload=${document.reload} />`} />
+    ${kind.Below && html`<${kind.Below} bucket=${bucket} />`}`
 }
 
 /** Puts each element on a line. An element without content stays so: a line break would become its text. */
@@ -100,7 +104,7 @@ function pretty(text, { json }) {
   return text.replace(/^<\?xml[^>]*\?>\s*/, '').replace(/>(?=<[^/])/g, '>\n')
 }
 
-function Editor({ bucket, kind: { name, query, json, hint }, saved, reload }) {
+function Editor({ bucket, kind: { name, query, json, hint, check }, saved, reload }) {
   const [text, setText] = useState(saved)
   const [removes, setRemoves] = useState(false)
   useEffect(() => setText(saved), [saved])
@@ -108,7 +112,14 @@ function Editor({ bucket, kind: { name, query, json, hint }, saved, reload }) {
     notify(`${name}: ${what}.`)
     reload()
   }
-  const save = async () => {
+  const [findings, setFindings] = useState([])
+  const save = async (_, signal) => {
+    const found = check ? await check(bucket, text, signal) : []
+    setFindings(found)
+    if (found.length === 0) await store()
+  }
+  const store = async () => {
+    setFindings([])
     await writeDocument(session.value, { bucket }, query, text, json ? 'application/json' : 'application/xml')
     done('saved')
   }
@@ -121,11 +132,15 @@ function Editor({ bucket, kind: { name, query, json, hint }, saved, reload }) {
     spellcheck: false,
     autocomplete: 'off',
     required: true,
-    onInput: (event) => setText(event.target.value),
+    onInput: (event) => {
+      setText(event.target.value)
+      setFindings([])
+    },
   }
   return html`<${Form} action=${save} submit=${`Save ${name}`} disabled=${text === saved}>
       <${Field} label=${`${name}${saved === '' ? ' (there is none)' : ''}`} kind="textarea" hint=${hint} input=${input} />
     <//>
+    ${findings.length > 0 && html`<${Findings} findings=${findings} store=${store} />`}
     ${saved !== '' && html`<button type="button" class="danger" onClick=${() => setRemoves(true)}>Remove ${name}</button>`}
     ${
       removes &&

@@ -1,4 +1,5 @@
 import { isBroad } from '../common/cidr.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import { hasPrototypeKey, repeatedName } from '../common/json.js'
 import type { Condition } from './language/conditions.js'
 import { isOpen, type Lookup, malformed, shown, type Template } from './language/patterns.js'
@@ -28,8 +29,48 @@ export type PolicyOptions = ({ readonly kind: 'bucket'; readonly bucket: string 
 /** Largest policy document, bytes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-policies.html */
 export const MAX_POLICY_BYTES = 20 * 1024
 
+type Read<T> = T | { readonly problem: S3Error }
+
 /** Parses a policy document and checks it completely. Throws S3Error MalformedPolicy. */
 export function parsePolicy(text: string, options: PolicyOptions): Policy {
+  const read = readPolicy(text, options)
+  if ('problem' in read) throw read.problem
+  const statements = read.statements.map((one) => {
+    if ('problem' in one) throw one.problem
+    return one
+  })
+  return { statements, byTags: statements.some((one) => asksFor(one, EXISTING_TAG)) }
+}
+
+/** The same, with the problem of the document or those of its statements. */
+export function readPolicy(
+  text: string,
+  options: PolicyOptions,
+): Read<{ readonly statements: readonly Read<Statement>[] }> {
+  return reading(() => {
+    const { list, variables } = readFrame(text)
+    return {
+      statements: list.map((one, at) =>
+        reading(() => {
+          if (!isObject(one)) throw malformed('Policy has an invalid statement', shown(one))
+          return readStatement(one, { ...options, variables, label: labelOf(at, one.Sid) })
+        }),
+      ),
+    }
+  })
+}
+
+function reading<T>(read: () => T): Read<T> {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof S3Error) return { problem: error }
+    throw error
+  }
+}
+
+/** The document around the statements. Throws MalformedPolicy. */
+function readFrame(text: string): { readonly list: readonly unknown[]; readonly variables: boolean } {
   const bytes = Buffer.byteLength(text)
   if (bytes > MAX_POLICY_BYTES) throw malformed('Policy is too large', `${bytes} bytes of at most ${MAX_POLICY_BYTES}`)
   const json = readJson(text)
@@ -42,12 +83,7 @@ export function parsePolicy(text: string, options: PolicyOptions): Policy {
   if (list === undefined) throw malformed('Missing required field Statement')
   const statements: readonly unknown[] = Array.isArray(list) ? list : [list]
   if (statements.length === 0) throw malformed('Policy has no statement')
-  const variables = Version === '2012-10-17'
-  const read = statements.map((one, at) => {
-    if (!isObject(one)) throw malformed('Policy has an invalid statement', shown(one))
-    return readStatement(one, { ...options, variables, label: labelOf(at, one.Sid) })
-  })
-  return { statements: read, byTags: read.some((one) => asksFor(one, EXISTING_TAG)) }
+  return { list: statements, variables: Version === '2012-10-17' }
 }
 
 const EXISTING_TAG = 's3:existingobjecttag/'

@@ -13,6 +13,7 @@ import { notificationOperations, notifications } from '../s3/notifications/plugi
 import type { WebhookClient } from '../s3/notifications/webhook-client.js'
 import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plugin.js'
 import { selfPlugin } from '../s3/virtual-bucket.js'
+import { accessPlugin } from './access-calls.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
 import { defaultPeriods } from './limits.js'
@@ -25,6 +26,7 @@ import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-server.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { serverPlugin } from './server-plugin.js'
+import type { Simulate } from './simulate.js'
 
 function noGateway(): never {
   throw new Error('there is no gateway: this is a description of the operations')
@@ -38,6 +40,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
   keysPlugin({ keys: undefined, policyProblem: noGateway }),
   accountsPlugin(undefined),
+  accessPlugin({ simulate: noGateway, credentials: noGateway }),
   selfPlugin(() => []),
   stsPlugin({
     sessions: { issue: noGateway },
@@ -69,6 +72,7 @@ interface CorePluginDeps {
   readonly activity: Pick<Activity, 'lastDay'>
   readonly changes: Changes
   readonly policyProblem: PolicyProblem
+  readonly access: Parameters<typeof accessPlugin>[0]
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -86,6 +90,7 @@ function createCorePlugins({
   activity,
   changes,
   policyProblem,
+  access,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
   return [
@@ -95,6 +100,7 @@ function createCorePlugins({
     serverPlugin({ reload: options.reload, activity: () => activity, changes: () => changes }),
     keysPlugin({ keys: options.keys, policyProblem }),
     accountsPlugin(options.accounts),
+    accessPlugin(access),
     selfPlugin(rows, expansions),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
@@ -118,6 +124,8 @@ interface PluginSources {
   readonly activity: Pick<Activity, 'lastDay'>
   readonly changes: Changes
   readonly caches: Caches
+  /** Called once the contexts of requests are there. */
+  readonly simulate: Simulate
 }
 
 export interface OpenedPlugins {
@@ -137,7 +145,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, region, log, scrape, activity, changes, caches } = sources
+  const { options, backends, settings, region, log, scrape, activity, changes, caches, simulate } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -160,6 +168,7 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     activity,
     changes,
     policyProblem,
+    access: { simulate, credentials: (accessKeyId) => credentials(accessKeyId) },
   })
   const plugins: PluginSet = combinePlugins({
     core,

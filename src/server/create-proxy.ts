@@ -38,6 +38,7 @@ import { pluginGauges } from './metrics/metrics-server.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+import { simulator } from './simulate.js'
 import { gatewaySpans } from './tracing.js'
 import { Traffic } from './traffic/traffic.js'
 
@@ -76,7 +77,18 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   cleanup.defer(() => activity.stop())
   activity.start()
   const changes = new Changes(state)
-  const opened = openPlugins({ options, backends, settings: live, region, log, scrape, activity, changes, caches })
+  const opened = openPlugins({
+    options,
+    backends,
+    settings: live,
+    region,
+    log,
+    scrape,
+    activity,
+    changes,
+    caches,
+    simulate: (asked, owner) => simulate(asked, owner),
+  })
   const { plugins } = opened
   const { table } = plugins
   const operations = new Set(table.rows.map(({ operation }) => operation.name))
@@ -97,6 +109,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     caches,
     closing,
   })
+  const simulate = simulator({ contexts, table })
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const parts: Omit<HandleDeps, 'passthrough'> = {

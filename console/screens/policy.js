@@ -1,0 +1,70 @@
+import { sendJson } from '../lib/api.js'
+import { html, useState } from '../lib/html.js'
+import { without } from '../lib/s3.js'
+import { session } from '../lib/session.js'
+import { Field, Form } from '../parts/form.js'
+import { Name } from '../parts/name.js'
+import { State } from '../parts/state.js'
+
+/** What the server finds in a bucket policy that is not saved yet. */
+export async function policyFindings(bucket, text, signal) {
+  const json = { Bucket: bucket, Policy: text }
+  // A key pair that may store the policy need not have the right to have it checked before.
+  const answer = await sendJson(session.value, { path: '/-/access/v1/policy-findings', json, signal }).catch(
+    without('AccessDenied'),
+  )
+  return answer?.Findings ?? []
+}
+
+/** Findings, and the way to save the document all the same if they are only warnings. */
+export function Findings({ findings, store }) {
+  const refused = findings.some(({ Level }) => Level === 'error')
+  return html`<div class="problem" role="alert">
+    <p>${refused ? 'The policy cannot be saved:' : 'The policy is not saved yet:'}</p>
+    <ul>
+      ${findings.map(
+        ({ Level, Statement, Message }) => html`<li>
+          ${Level === 'error' ? 'Error' : 'Warning'}${Statement && ` in statement ${Statement}`}: <${Name} text=${Message} />
+        </li>`,
+      )}
+    </ul>
+    ${!refused && html`<${Form} action=${store} submit="Save it all the same" danger />`}
+  </div>`
+}
+
+const ACTIONS = [
+  's3:GetObject',
+  's3:PutObject',
+  's3:DeleteObject',
+  's3:ListBucket',
+  's3:GetObjectTagging',
+  's3:GetBucketPolicy',
+  's3:PutBucketPolicy',
+  's3:DeleteBucket',
+  'deal:CreateObjectDeal',
+]
+
+/** Asks the server whether a request would be allowed, by the saved policy and everything else that decides. */
+export function WhoMay({ bucket }) {
+  const [answer, setAnswer] = useState()
+  const action = async (values, signal) => {
+    setAnswer(undefined)
+    const text = (name) => values.get(name).trim() || undefined
+    const query = { bucket, key: values.get('key') || undefined, action: text('action'), 'access-key-id': text('id') }
+    setAnswer(await sendJson(session.value, { path: '/-/access/v1/decision', query, signal }))
+  }
+  const plain = { autocomplete: 'off', spellcheck: false }
+  return html`<h3>Who may?</h3>
+    <${Form} action=${action} submit="Ask">
+      <${Field} label="Access key id" hint="Empty: a request without a signature." input=${{ name: 'id', ...plain }} />
+      <${Field} label="Action" input=${{ name: 'action', required: true, list: 'actions', defaultValue: ACTIONS[0], ...plain }} />
+      <datalist id="actions">${ACTIONS.map((name) => html`<option value=${name} />`)}</datalist>
+      <${Field} label="Key" hint="Empty for an action on the bucket." input=${{ name: 'key', ...plain }} />
+    <//>
+    ${
+      answer &&
+      html`<p role="status">
+        <${State} of=${answer.Decision} />: <${Name} text=${answer.Reason} /> (${answer.Principal === '*' ? 'everybody' : html`<${Name} text=${answer.Principal} />`})
+      </p>`
+    }`
+}
