@@ -18,7 +18,8 @@ const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeS
 /** @param time what Date takes */
 export function formatTime(time) {
   const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? '' : dateTime.format(date)
+  // Some languages mark the direction of each part, which would look like a name with hidden characters.
+  return Number.isNaN(date.getTime()) ? '' : dateTime.format(date).replace(/\p{Cf}/gu, '')
 }
 
 export function formatCount(count, word, plural = `${word}s`) {

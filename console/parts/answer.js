@@ -18,7 +18,7 @@ export function Answer({ value, title = 'Answer' }) {
     .filter(([, member]) => !isTable(member))
     .map(([name, member]) => [name, html`<${Value} title=${`${title}: ${name}`} value=${member} />`])
   return html`${facts.length > 0 && html`<${Facts} facts=${facts} />`}
-    ${lists.map(([name, items]) => html`<h3>${name}</h3><${List} title=${`${title}: ${name}`} items=${items} />`)}`
+    ${lists.map(([name, items]) => html`<h3><${Name} text=${name} /></h3><${List} title=${`${title}: ${name}`} items=${items} />`)}`
 }
 
 function isTable(value) {

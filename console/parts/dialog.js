@@ -8,8 +8,13 @@ export function Dialog({ title, onClose, children }) {
   const ref = useRef(null)
   useEffect(() => {
     const dialog = ref.current
+    const before = document.activeElement
     dialog.showModal()
-    return () => dialog.close()
+    return () => {
+      dialog.close()
+      // The browser itself forgets where the focus was if another dialog takes the place of this one.
+      before?.focus()
+    }
   }, [])
   // The event comes later, when another dialog may be open.
   const closed = ({ target }) => target.isConnected && onClose()

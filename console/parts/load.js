@@ -67,9 +67,9 @@ export function Problem({ error, retry }) {
   const denied = error.code === 'AccessDenied'
   return html`<div class="problem" role="alert">
     <p>
-      <strong>${denied ? 'Not allowed' : 'This failed'}: </strong><${Name} text=${error.message} /> (${error.code ?? error.name})
+      <strong>${denied ? 'Not allowed' : 'This failed'}: </strong><${Name} text=${error.message} /> (<${Name} text=${error.code ?? error.name} />)
     </p>
-    ${error.requestId && html`<p class="quiet">Request ${error.requestId}</p>`}
+    ${error.requestId && html`<p class="quiet">Request <${Name} text=${error.requestId} /></p>`}
     ${retry && !denied && html`<button type="button" onClick=${retry}>Try again</button>`}
   </div>`
 }

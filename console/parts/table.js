@@ -1,8 +1,9 @@
 import { html, useState } from '../lib/html.js'
+import { shown } from './name.js'
 
 /**
  * A table whose rows can be sorted by the columns that have `by`.
- * @param columns [{ name, cell(row), by?(row), number? }]: `by` is what is compared
+ * @param columns [{ name, cell(row), by?(row), number? }]: `by` is what is compared; a text in a cell may be of others
  * @param key of a row; @param caption tells what the rows are
  * @param selection { keys: Set, change(keys), label(row) }, for a box before each row
  */
@@ -23,7 +24,7 @@ export function Table({ caption, columns, rows, keyOf, selection, empty = 'There
         ${sorted.map(
           (row) => html`<tr key=${keyOf(row)}>
             ${selection && html`<td class="box"><${Box} label=${`Select ${selection.label(row)}`} checked=${selection.keys.has(keyOf(row))} onChange=${() => selection.change(toggled(selection.keys, keyOf(row)))} /></td>`}
-            ${columns.map(({ cell, number }) => html`<td class=${number ? 'number' : undefined}>${cell(row)}</td>`)}
+            ${columns.map(({ cell, number }) => html`<td class=${number ? 'number' : undefined}>${shown(cell(row))}</td>`)}
           </tr>`,
         )}
       </tbody>
@@ -57,11 +58,11 @@ function toggled(keys, key) {
   return next
 }
 
-/** Facts about one thing, as names with values. @param facts [[name, value]]; values that are undefined are left out */
+/** Facts about one thing. @param facts [[name, value]]: both may be texts of others; undefined values are left out */
 export function Facts({ facts }) {
   return html`<dl class="facts">
     ${facts
       .filter(([, value]) => value !== undefined && value !== '')
-      .map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+      .map(([name, value]) => html`<div><dt>${shown(name)}</dt><dd>${shown(value)}</dd></div>`)}
   </dl>`
 }

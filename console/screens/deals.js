@@ -107,7 +107,8 @@ function Life({ deal }) {
       ['Message', deal.StatusMessage && html`<${Name} text=${deal.StatusMessage} />`],
       [
         'Made by',
-        JobId && html`<a href=${linkTo(['jobs', JobId])}><${Name} text=${JobId} /></a>${Cause ? ` (${Cause})` : ''}`,
+        JobId &&
+          html`<a href=${linkTo(['jobs', JobId])}><${Name} text=${JobId} /></a>${Cause && html` (<${Name} text=${Cause} />)`}`,
       ],
       ['Data CID', DataCid && html`<code><${Name} text=${DataCid} /></code>`],
       ['Piece CID', PieceCid && html`<code><${Name} text=${PieceCid} /></code>`],

@@ -5,6 +5,7 @@ import { session } from '../lib/session.js'
 import { Confirm } from '../parts/dialog.js'
 import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
@@ -69,7 +70,7 @@ function Access({ bucket }) {
       show=${({ isPublic, grants }) =>
         html`<${Facts} facts=${[
           ['Public', isPublic ? 'Yes: its policy or its ACL opens it to everyone' : 'No'],
-          ['Grants of the ACL', grants.map((grant) => html`<div>${grant}</div>`)],
+          ['Grants of the ACL', grants.map((grant) => html`<div><${Name} text=${grant} /></div>`)],
         ]} />`}
     />`
 }

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { type Browser, type ConsoleMessage, type ElementHandle, launch, type Page } from 'puppeteer-core'
+import {
+  type Browser,
+  type ConsoleMessage,
+  type ElementHandle,
+  type HTTPRequest,
+  launch,
+  type Page,
+} from 'puppeteer-core'
 import type { Test } from 'tap'
 import { findClient } from '../support/programs/run.js'
 import type { Dealgate } from '../support/server/dealgate.js'
@@ -137,4 +144,26 @@ export class Tab {
     }
     return found
   }
+}
+
+/** Answers requests whose address matches, but not their preflights, until the returned function is called. */
+export async function intercept(
+  { page }: Tab,
+  address: RegExp,
+  answer: (request: HTTPRequest) => Promise<void>,
+): Promise<() => Promise<void>> {
+  const onRequest = (request: HTTPRequest) =>
+    address.test(request.url()) && request.method() !== 'OPTIONS' ? answer(request) : request.continue()
+  page.on('request', onRequest)
+  await page.setRequestInterception(true)
+  return async () => {
+    await page.setRequestInterception(false)
+    page.off('request', onRequest)
+  }
+}
+
+/** Sends a request of the page to the server. */
+export function forward(request: HTTPRequest): Promise<Response> {
+  const body = request.postData() ?? null
+  return fetch(request.url(), { method: request.method(), headers: request.headers(), body })
 }

@@ -1,9 +1,8 @@
-import type { HTTPRequest } from 'puppeteer-core'
 import t from 'tap'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
-import { startBrowser, Tab } from './browser.js'
+import { forward, intercept, startBrowser, Tab } from './browser.js'
 
 t.test('deals, jobs, calls and the server', async (t) => {
   const browser = await startBrowser(t)
@@ -154,25 +153,3 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.sees('Temporary credentials cannot be made read only')
   t.same(tab.complaints, [])
 })
-
-/** Answers requests whose address matches, but not their preflights, until the returned function is called. */
-async function intercept(
-  { page }: Tab,
-  address: RegExp,
-  answer: (request: HTTPRequest) => Promise<void>,
-): Promise<() => Promise<void>> {
-  const onRequest = (request: HTTPRequest) =>
-    address.test(request.url()) && request.method() !== 'OPTIONS' ? answer(request) : request.continue()
-  page.on('request', onRequest)
-  await page.setRequestInterception(true)
-  return async () => {
-    await page.setRequestInterception(false)
-    page.off('request', onRequest)
-  }
-}
-
-/** Sends a request of the page to the server. */
-function forward(request: HTTPRequest): Promise<Response> {
-  const body = request.postData() ?? null
-  return fetch(request.url(), { method: request.method(), headers: request.headers(), body })
-}
