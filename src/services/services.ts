@@ -7,7 +7,7 @@ import type { GatewayOptions } from './gateway/assemble.js'
 import { type RunningGateway, startGateway } from './gateway/gateway.js'
 import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
-import { type PaymentDeps, type PaymentOptions, type RunningPayment, startPayment } from './payment/payment.js'
+import { type PaymentOptions, type RunningPayment, startPayment } from './payment/payment.js'
 import { type PlatformOptions, type RunningPlatform, startPlatform } from './platform/platform.js'
 
 export interface ServicesOptions {
@@ -94,7 +94,7 @@ async function startOver(
         startPayment(
           join(data, 'payment'),
           options.payment,
-          { network, platform: dealsBy(platform, options.remotePlatform), kubo: options.network?.kubo },
+          { network, platform: users?.login, kubo: options.network?.kubo },
           log,
         ),
       ))
@@ -130,16 +130,6 @@ function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Ser
         throw explained(join(data, 'platform'), error)
       }),
   }
-}
-
-/** Deals for paid uploads are made by tasks of the platform's first user, or of the server's own user elsewhere. */
-function dealsBy(
-  platform: RunningPlatform | undefined,
-  remote: ServicesOptions['remotePlatform'],
-): PaymentDeps['platform'] {
-  if (platform !== undefined) return { url: platform.url, token: () => platform.tokenOfFirstUser() }
-  const { login } = remote === undefined ? {} : new RemotePlatform(remote)
-  return login && { url: login.url, token: () => login.tokenFor(undefined) }
 }
 
 export type ServiceName = 'gateway' | 'platform' | 'payment'

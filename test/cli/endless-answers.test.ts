@@ -39,7 +39,7 @@ t.test('no client takes an answer without an end', async (t) => {
   const { url, open } = await endless(t)
   const { signal } = new AbortController()
   const wallet = { address: `0x${'1'.repeat(40)}`, secretKey: Buffer.alloc(32, 7) }
-  const dealer = new PlatformDealer({ url, token: async () => 'token' }, {} as Network)
+  const dealer = new PlatformDealer({ url, tokenFor: async () => 'token' }, {} as Network)
   await t.rejects(new PaymentApi(url, 'dealgate.testnet', wallet).signIn(), { name: 'Failure' })
   await t.rejects(postForm('task platform', url, [], {}), { message: /more than 33554432 bytes/ })
   await t.rejects(

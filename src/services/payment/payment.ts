@@ -5,6 +5,7 @@ import { close, listen, localUrlOf, portOf, type RunningServer, runningServer } 
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { lazyPacking } from '../network/packing.js'
+import type { PlatformLogin } from '../platform/users.js'
 import { addressesOf } from './addresses.js'
 import { type ChainDeps, type ChainOptions, openChain, requireNoChain } from './chain/open.js'
 import { ContentStore } from './contents/content-store.js'
@@ -17,7 +18,7 @@ import { CarFolder, CarTable } from './dealing/car-folder.js'
 import { DealTable } from './dealing/deal-table.js'
 import { Dealing } from './dealing/dealing.js'
 import { PackedUploads } from './dealing/packed-uploads.js'
-import { type PlatformAccess, PlatformDealer } from './dealing/platform-dealer.js'
+import { PlatformDealer } from './dealing/platform-dealer.js'
 import { EmbeddedPayments } from './embedded-payments.js'
 import { PaymentError } from './errors.js'
 import { Denylist } from './ipfs/denylist.js'
@@ -61,7 +62,7 @@ export interface PaymentDeps {
   /** Stopped by the caller, after the service. */
   readonly network: Network
   /** The task platform by which deals are made for uploads; absent: none are made. */
-  readonly platform?: PlatformAccess | undefined
+  readonly platform?: PlatformLogin | undefined
   /** URL of the RPC of a Kubo node that gets all contents. */
   readonly kubo?: string | undefined
   /** The time, Unix seconds; default that of the system. */

@@ -12,7 +12,7 @@ import { createPlatformServer } from './server.js'
 import { migrate } from './store.js'
 import { SignInAttempts, Tokens } from './tokens.js'
 import { Uploads } from './uploads.js'
-import { FIRST_USER, makeFirstUser, type SignIn, Users } from './users.js'
+import { FIRST_USER, makeFirstUser, type PlatformUsers, type SignIn, Users } from './users.js'
 
 export interface PlatformOptions extends MarketOptions {
   readonly host: string
@@ -32,19 +32,12 @@ export interface PlatformDeps {
   readonly providersWait?: boolean
 }
 
-export interface RunningPlatform extends RunningServer {
+export interface RunningPlatform extends RunningServer, Required<PlatformUsers> {
   /**
    * Makes the first user with a random password, unless there is one: then undefined. The password is not kept: call
    * this when it can be shown.
    */
   makeFirstUser(): Promise<SignIn | undefined>
-  /**
-   * The user that a JWT belongs to, of a sign-in or of an API key; undefined when it is not valid. The id is of no user
-   * of another platform, nor of this one after its data were lost.
-   */
-  userOf(token: string): Promise<{ readonly id: string; readonly name: string; readonly isFirst: boolean } | undefined>
-  /** Acts for users of this platform, who are named as `userOf` does. */
-  readonly login: PlatformLogin
   /**
    * Lets the embedded providers begin: in a start that waits for the servers of their CARs, once these listen.
    * @param own URLs of these servers, from which CARs may come though they are on this machine
@@ -52,15 +45,6 @@ export interface RunningPlatform extends RunningServer {
   startProviders(own: readonly string[]): void
   /** Stops the embedded providers, which go on at the next start: call it before the servers of their CARs stop. */
   stopProviders(): Promise<void>
-  /** A JWT of the first user, valid for a day; undefined while there is none. */
-  tokenOfFirstUser(): Promise<string | undefined>
-}
-
-/** As the gateway's `PlatformLogin`. */
-interface PlatformLogin {
-  readonly url: string
-  /** Undefined when there is no such user. @param user undefined: the first user */
-  tokenFor(user: string | undefined): Promise<string | undefined>
 }
 
 /**
@@ -148,10 +132,6 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
     userOf: async (token) => {
       const { user } = (await tokens.callerOf(token)) ?? {}
       return user && { id: `${context.id}/${user.id}`, name: user.email, isFirst: user.id === FIRST_USER }
-    },
-    tokenOfFirstUser: async () => {
-      const first = context.users.get(FIRST_USER)
-      return first && tokens.ofSignIn(first)
     },
   }
 }

@@ -11,6 +11,33 @@ export interface User {
   readonly passwordChanges: number
 }
 
+/** How the other services act at a task platform for its users. */
+export interface PlatformLogin {
+  /** Base URL of the platform, without a slash at the end. */
+  readonly url: string
+  /**
+   * A JWT of a user; undefined when the platform has no such user.
+   * @param user id of a PlatformUser; undefined for the first user, or elsewhere the one whose API key is configured
+   */
+  tokenFor(user: string | undefined): Promise<string | undefined>
+}
+
+/** A user as the other services know them. */
+export interface PlatformUser {
+  /** Never given to another user, of another platform or after the data were lost. */
+  readonly id: string
+  readonly name: string
+  /** True for the user that the platform makes at its first start. */
+  readonly isFirst: boolean
+}
+
+/** The users of a task platform. A platform at which no service can act for them has no login. */
+export interface PlatformUsers {
+  readonly login?: PlatformLogin
+  /** The user that a JWT of the platform belongs to; undefined when it is not valid. */
+  userOf(token: string): Promise<PlatformUser | undefined>
+}
+
 interface KnownUser extends User {
   readonly password: string
 }

@@ -110,8 +110,7 @@ async function platformOver(t: Test, folder: string, network: EmbeddedNetwork): 
   const platform = await startPlatform(folder, { host: '127.0.0.1', port: 0 }, parts, silentLog)
   t.teardown(() => platform.stop())
   await platform.makeFirstUser()
-  const { url, startProviders } = platform
-  return { url, startProviders, token: () => platform.tokenOfFirstUser() }
+  return { ...platform.login, startProviders: platform.startProviders }
 }
 
 type Calling = Pick<PaymentScene, 'call'>['call']

@@ -1,5 +1,5 @@
 import { type ServiceAnswer, type ServiceCall, ServiceClient } from '../../../common/service-client.js'
-import type { PlatformUser, PlatformUsers } from '../deals/offline/platform-client.js'
+import type { PlatformLogin, PlatformUser, PlatformUsers } from '../../platform/users.js'
 import { GatewayError } from '../errors.js'
 
 export interface RemotePlatformOptions {
@@ -33,7 +33,7 @@ interface OwnToken {
  */
 export class RemotePlatform implements PlatformUsers {
   /** As whom the gateway acts there; absent without an API key. */
-  readonly login?: { readonly url: string; tokenFor(user: string | undefined): Promise<string | undefined> }
+  readonly login?: PlatformLogin
   readonly #url: string
   readonly #client: ServiceClient
   /** Resolves once the platform has refused a wrong token. */

@@ -2,6 +2,7 @@ import { type ServiceCall, ServiceClient } from '../../../common/service-client.
 import { parseFil } from '../../network/fil.js'
 import type { Network, Provider } from '../../network/network.js'
 import { pieceSizeOf } from '../../platform/units.js'
+import type { PlatformLogin } from '../../platform/users.js'
 import type { CarToStore, Dealer, TaskProgress } from './dealing.js'
 
 /** Source of tasks that come from a storage payment API, by the interface of the task platform. */
@@ -15,22 +16,16 @@ interface PlatformAnswer {
   readonly data?: unknown
 }
 
-export interface PlatformAccess {
-  /** Without a final slash. */
-  readonly url: string
-  /** A JWT of the user that posts the tasks; undefined while there is none. */
-  token(): Promise<string | undefined>
-}
-
 /**
  * Brings CARs to storage providers by private tasks on a task platform, each to the cheapest provider that takes it.
+ * The first user posts them.
  */
 export class PlatformDealer implements Dealer {
-  readonly #platform: PlatformAccess
+  readonly #platform: PlatformLogin
   readonly #network: Network
   readonly #client: ServiceClient
 
-  constructor(platform: PlatformAccess, network: Network) {
+  constructor(platform: PlatformLogin, network: Network) {
     this.#platform = platform
     this.#network = network
     this.#client = new ServiceClient({ service: 'task platform', url: platform.url })
@@ -69,7 +64,7 @@ export class PlatformDealer implements Dealer {
 
   /** Undefined while there is no user to post as. */
   async #call(call: ServiceCall): Promise<PlatformAnswer | undefined> {
-    const token = await this.#platform.token()
+    const token = await this.#platform.tokenFor(undefined)
     if (token === undefined) return undefined
     const { status, json } = await this.#client.send({ ...call, token })
     const answer = (json ?? {}) as PlatformAnswer

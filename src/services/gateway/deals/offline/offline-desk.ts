@@ -4,6 +4,7 @@ import { ServiceClient } from '../../../../common/service-client.js'
 import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
 import { pages } from '../../../database.js'
+import type { PlatformLogin } from '../../../platform/users.js'
 import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
@@ -12,7 +13,7 @@ import { dropDeal } from '../deal-maker.js'
 import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
 import { packTask } from './pack-task.js'
-import { PlatformClient, type PlatformLogin } from './platform-client.js'
+import { PlatformClient } from './platform-client.js'
 
 /** Requests that are carried out at the same time, in all and of one account. */
 const SLOTS = { total: 16, perClient: 4 }

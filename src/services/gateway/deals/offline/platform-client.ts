@@ -112,17 +112,6 @@ function messageOf(json: unknown, status: number): string {
   return typeof message === 'string' && message !== '' ? message : `The task platform answers with status ${status}.`
 }
 
-/** How the gateway acts at a task platform for its accounts. */
-export interface PlatformLogin {
-  /** Base URL of the platform, without a slash at the end. */
-  readonly url: string
-  /**
-   * A JWT of the user that an account belongs to; undefined when the platform has no such user.
-   * @param user id of the user; undefined for the first account, which acts as the first user
-   */
-  tokenFor(user: string | undefined): Promise<string | undefined>
-}
-
 /** The storage providers of a network. Throws GatewayError NetworkUnavailable. */
 export async function providersOf(network: Network): Promise<readonly Provider[]> {
   try {
@@ -131,19 +120,4 @@ export async function providersOf(network: Network): Promise<readonly Provider[]
     if (!(error instanceof NetworkError)) throw error
     throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
   }
-}
-
-export interface PlatformUser {
-  /** Never given to another user. */
-  readonly id: string
-  readonly name: string
-  /** True for the user that the platform makes at its first start. */
-  readonly isFirst: boolean
-}
-
-/** The users of a task platform. A platform at which the gateway cannot act for them has no login. */
-export interface PlatformUsers {
-  readonly login?: PlatformLogin
-  /** The user that a JWT of the platform belongs to; undefined when it is not valid. */
-  userOf(token: string): Promise<PlatformUser | undefined>
 }
