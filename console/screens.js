@@ -13,6 +13,7 @@ export const screens = [
   { path: '/providers', file: 'deals', view: 'Providers' },
   { path: '/jobs', nav: 'Jobs', file: 'jobs', view: 'Jobs' },
   { path: '/jobs/:id', file: 'jobs', view: 'Job' },
+  { path: '/schedules', nav: 'Schedules', file: 'schedules', view: 'Schedules' },
   { path: '/overview', nav: 'Overview', file: 'overview', view: 'Overview' },
   { path: '/keys', nav: 'Keys', file: 'keys', view: 'Keys' },
   { path: '/accounts', file: 'accounts', view: 'Accounts' },

@@ -61,7 +61,14 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 interface CorePluginDeps {
   readonly options: Pick<
     ProxyOptions,
-    'gateway' | 'metricsApart' | 'reload' | 'keys' | 'accounts' | 'notificationMaxAgeMs' | 'notificationRetryMs'
+    | 'gateway'
+    | 'metricsApart'
+    | 'reload'
+    | 'keys'
+    | 'accounts'
+    | 'shownOptions'
+    | 'notificationMaxAgeMs'
+    | 'notificationRetryMs'
   >
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
@@ -97,7 +104,12 @@ function createCorePlugins({
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
-    serverPlugin({ reload: options.reload, activity: () => activity, changes: () => changes }),
+    serverPlugin({
+      reload: options.reload,
+      activity: () => activity,
+      changes: () => changes,
+      options: options.shownOptions,
+    }),
     keysPlugin({ keys: options.keys, policyProblem }),
     accountsPlugin(options.accounts),
     accessPlugin(access),

@@ -17,6 +17,7 @@ import type { AuditLog } from './audit.js'
 import type { ConsoleAddress } from './console/console-address.js'
 import type { AccountStore } from './manage/account-calls.js'
 import type { KeyStore } from './manage/key-calls.js'
+import type { ShownOption } from './manage/list-options.js'
 import type { ScrapeFor } from './metrics/metrics-server.js'
 import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
@@ -71,6 +72,8 @@ export interface ProxyOptions {
   keys?: KeyStore
   /** What the calls of `/-/accounts/v1` manage; default NotImplemented. */
   accounts?: AccountStore
+  /** The options in force, without secrets, for `/-/options/v1`; default NotImplemented. */
+  shownOptions?: () => readonly ShownOption[]
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean

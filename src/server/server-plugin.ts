@@ -3,6 +3,7 @@ import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { defineCall } from '../plugins/calls/define-call.js'
 import { type Changes, listChanges } from './manage/changes.js'
+import { listOptions, type ShownOption } from './manage/list-options.js'
 import { requireLastingKey } from './manage/operators.js'
 import { type Activity, activityCall } from './metrics/activity.js'
 
@@ -24,13 +25,14 @@ interface ServerPluginDeps {
   readonly reload: Reload | undefined
   readonly activity: () => Pick<Activity, 'lastDay'>
   readonly changes: () => Changes
+  readonly options?: (() => readonly ShownOption[]) | undefined
 }
 
 /** The calls by which an operator manages the server. */
-export function serverPlugin({ reload, activity, changes }: ServerPluginDeps): Plugin {
+export function serverPlugin({ reload, activity, changes, options }: ServerPluginDeps): Plugin {
   return Object.freeze({
     name: 'server',
-    operations: [reloadCall(reload), activityCall(activity), listChanges(changes)],
+    operations: [reloadCall(reload), activityCall(activity), listChanges(changes), listOptions(options)],
   })
 }
 

@@ -12,6 +12,7 @@ import { createBucketDeal, createObjectDeal, listProviders, quoteBucketDeal, quo
 import { getObjectHistory } from './history.js'
 import { createBucketOfflineDeal, listBucketOfflineDeals } from './offline-deals.js'
 import { retrieveBucket, retrieveObject } from './retrieve.js'
+import { listSchedules } from './schedules.js'
 
 const madeDeal = z.object({
   Bucket: z.string(),
@@ -225,5 +226,6 @@ export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
     listMadeDeals(deps),
     getDeal(deps),
     listProviders(deps),
+    listSchedules(deps),
   ]
 }

@@ -31,6 +31,11 @@ export function latestDue(times: Times, now: number): number | undefined {
     ?.getTime()
 }
 
+/** When the next backup is due, ms since 1970. */
+export function nextDue(times: Times, now: number): number | undefined {
+  return cronOf(times).nextRun(new Date(now))?.getTime()
+}
+
 function cronOf({ Cron: pattern, TimeZone: timezone = 'UTC' }: Times): Cron {
   return new Cron(pattern, { timezone, mode: '5-part', paused: true })
 }

@@ -24,6 +24,7 @@ import { obtainPlugins } from '../built-in-plugins.js'
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { limitOptions } from '../config/option-groups.js'
+import { shownOptions } from '../config/shown-options.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
 import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
@@ -95,6 +96,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
       log,
     ),
     ...(accounts && { accounts }),
+    shownOptions: () => shownOptions(current),
     plugins,
     pluginsChecked: true,
     console: options.console,
