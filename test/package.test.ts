@@ -25,7 +25,7 @@ import { temporaryFolder } from './support/content/folders.js'
 
 const run = promisify(execFile)
 /** What the build of this repository has made of the sources that the package contains. */
-const BUILT = ['dist/app', 'dist/src', 'dist/plugins', 'dist/test/suites']
+const BUILT = ['console/vendor', 'dist/app', 'dist/src', 'dist/plugins', 'dist/test/suites']
 
 /** Tells the calls of the plugin `deal`, and what an endpoint with it answers to one of them without a signature. */
 const PROGRAM = `
@@ -84,6 +84,10 @@ t.test('npm pack is a package that works outside of the repository', async (t) =
   t.match(metadata.component, { name: 'dealgate', version })
   const listed = new Set(components.map(({ name }: { name: string }) => name))
   for (const name of Object.keys(dependencies)) t.ok(listed.has(name), `${name} is in the list of packages`)
+  const vendor = readFileSync(join(installed, 'console/vendor/licenses.txt'), 'utf8')
+  const inVendor = [...vendor.matchAll(/(?:^|-{80}\n\n?)(\S+) \d\S* \(/g)].map(([, name = '']) => name)
+  t.same(inVendor.sort(), ['@preact/signals', '@preact/signals-core', 'htm', 'preact'])
+  for (const name of inVendor) t.ok(listed.has(name), `${name} of the console is in the list of packages`)
   t.notOk(listed.has('tap'), 'the list is that of an installation')
 
   writeFileSync(join(outside, 'main.mjs'), PROGRAM)

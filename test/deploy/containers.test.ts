@@ -155,12 +155,13 @@ t.test(
     })
     let conf = readFileSync(join(COMPOSE, 'nginx.conf'), 'utf8').replaceAll('/tmp/', `${folder}/`)
     for (const n of [1, 2, 3]) {
-      const port = await lastingPort()
-      await start(`proxy-${n}`, { DEALGATE_PORT: String(port) })
-      conf = conf.replace(`proxy-${n}:9000`, `127.0.0.1:${port}`)
+      const [port, pages] = [await lastingPort(), await lastingPort()]
+      await start(`proxy-${n}`, { DEALGATE_PORT: String(port), DEALGATE_CONSOLE_PORT: String(pages) })
+      conf = conf.replace(`proxy-${n}:9000`, `127.0.0.1:${port}`).replace(`proxy-${n}:9001`, `127.0.0.1:${pages}`)
     }
-    const port = await lastingPort()
-    writeFileSync(join(folder, 'nginx.conf'), conf.replace('listen 9000', `listen 127.0.0.1:${port}`))
+    const [port, pages] = [await lastingPort(), await lastingPort()]
+    conf = conf.replace('listen 9000', `listen 127.0.0.1:${port}`).replace('listen 9001', `listen 127.0.0.1:${pages}`)
+    writeFileSync(join(folder, 'nginx.conf'), conf)
     const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-g', 'daemon off;']
     const nginx = spawn(NGINX ?? '', args, { stdio: 'ignore' })
     endsWithUs(nginx)
@@ -179,6 +180,9 @@ t.test(
       (await send(server, { method, target, ...(body && { body }) })).status
     t.equal(await statusOf('PUT', '/photos'), 200)
     t.equal(await statusOf('PUT', '/photos/cat', Buffer.from('a cat')), 200)
-    for (let n = 0; n < 6; n++) t.equal(await statusOf('GET', '/photos/cat'), 200)
+    for (let n = 0; n < 6; n++) {
+      t.equal(await statusOf('GET', '/photos/cat'), 200)
+      t.equal((await fetch(`http://127.0.0.1:${pages}/main.js`)).status, 200, 'the console')
+    }
   },
 )

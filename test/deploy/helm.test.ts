@@ -11,6 +11,7 @@ const NEAR = 'affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecutio
 /** What is off by default. */
 const ALL = [
   ...['ingress.enabled=true', 'ingress.hosts={s3.example.com}', 'ingress.className=nginx', 'metricsPort=9400'],
+  'console.host=console.example.com',
   ...['serviceMonitor.enabled=true', 'serviceMonitor.labels.release=prometheus', 'persistence.existingClaim=store'],
   `${NEAR}.labelSelector.matchLabels.app=gateway`,
   `${NEAR}.topologyKey=kubernetes.io/hostname`,
@@ -73,6 +74,28 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
     endpoints: [{ port: 'metrics', path: '/-/metrics' }],
   })
   const pod = three.find(({ kind }) => kind === 'StatefulSet')?.spec?.template?.spec
+  const ingress = all.find(({ kind }) => kind === 'Ingress')
+  const service = (host: string, name: string) => ({
+    host,
+    http: { paths: [{ backend: { service: { port: { name } } } }] },
+  })
+  t.match(ingress?.spec, { rules: [service('s3.example.com', 's3'), service('console.example.com', 'console')] })
+  const variables = all.find(({ kind }) => kind === 'StatefulSet')?.spec?.template?.spec.containers[0]?.env
+  const variable = (name: string, value: string) => ({ name: `DEALGATE_CONSOLE_${name}`, value })
+  t.match(
+    (variables as { name: string }[]).filter(({ name }) => name.startsWith('DEALGATE_CONSOLE_')),
+    [
+      variable('PORT', '9001'),
+      variable('URL', 'https://console.example.com'),
+      variable('ENDPOINT', 'https://s3.example.com'),
+    ],
+  )
+  t.match(alone.find(({ kind }) => kind === 'Service')?.spec, {
+    ports: [{ name: 's3' }, { name: 'console', port: 9001 }],
+  })
+  const none = kinds(rendered('--set', 'console.port=0'))
+  t.match(JSON.stringify(none), '{"name":"DEALGATE_CONSOLE_PORT","value":"off"}')
+  t.notMatch(JSON.stringify(none), '"name":"console"')
   t.match(pod?.containers[0], {
     livenessProbe: { httpGet: { path: '/-/live' } },
     readinessProbe: { httpGet: { path: '/-/ready' } },
@@ -85,6 +108,7 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
     [['--set', 'ingress.enabled=true'], /needs ingress\.hosts/],
     [['--set', 'serviceMonitor.enabled=true'], /needs metricsPort/],
     [[...THREE, '--set', 'persistence.existingClaim=x'], /needs replicas: 1/],
+    [['--set', 'console.host=c.example'], /needs ingress\.enabled/],
     [['--set', 'config.port=1'], /config\.port is set by the chart/],
   ] as const)
     t.match(run('helm', 'template', 'x', CHART, ...values).stderr, said)

@@ -71,7 +71,7 @@ export async function servesAwsCli(t: Test, node: string, installed: string, hom
     '--port',
     '0',
     '--console-port',
-    'off',
+    '0',
     '--gateway-port',
     '0',
     '--platform-port',
@@ -88,6 +88,7 @@ export async function servesAwsCli(t: Test, node: string, installed: string, hom
   const ended = once(server, 'exit')
   const [line] = await Promise.race([once(createInterface(server.stdout), 'line'), ended])
   const ready = JSON.parse(String(line))
+  await servesConsole(t, ready.console)
   writeFileSync(join(home, 'hello.txt'), 'hello')
   const variables = {
     HOME: home,
@@ -105,4 +106,14 @@ export async function servesAwsCli(t: Test, node: string, installed: string, hom
   }
   server.kill('SIGTERM')
   t.same(await ended, [0, null], 'SIGTERM ends it in order')
+}
+
+/** The page, the file of the packages that was built, and the files of all screens. */
+async function servesConsole(t: Test, address: string): Promise<void> {
+  const status = async (path: string) => (await fetch(`${address}/${path}`)).status
+  const found = await (await fetch(`${address}/screens.js`)).text()
+  const screens = [...new Set([...found.matchAll(/file: '([^']+)'/g)].map(([, file]) => `screens/${file}.js`))]
+  t.ok(screens.length > 10, `${screens.length} screens`)
+  for (const path of ['', 'main.js', 'style.css', 'vendor/vendor.js', 'vendor/licenses.txt', 'config.json', ...screens])
+    t.equal(await status(path), 200, `the console has /${path}`)
 }

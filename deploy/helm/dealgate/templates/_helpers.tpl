@@ -21,7 +21,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq (.Values.config.staging | default "local") "local" }}{{ fail "replicas > 1 needs config.staging, such as gateway: parts of an upload reach any pod" }}{{ end }}
 {{- end }}
 {{- if and .Values.persistence.existingClaim (gt (int .Values.replicas) 1) }}{{ fail "persistence.existingClaim is the data folder of one pod: it needs replicas: 1" }}{{ end }}
-{{- range list "data" "port" "host" "tlsCert" "tlsKey" }}
+{{- if and .Values.console.host (not .Values.console.port) }}{{ fail "console.host needs console.port" }}{{ end }}
+{{- if and .Values.console.host (not (and .Values.ingress.enabled .Values.ingress.hosts)) }}{{ fail "console.host needs ingress.enabled and ingress.hosts" }}{{ end }}
+{{- range list "data" "port" "host" "consolePort" "tlsCert" "tlsKey" }}
 {{- if hasKey $.Values.config . }}{{ fail (printf "config.%s is set by the chart" .) }}{{ end }}
 {{- end }}
 {{- end }}
