@@ -1,6 +1,6 @@
 import { isBroad } from '../common/cidr.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { hasPrototypeKey, repeatedName } from '../common/json.js'
+import { hasPrototypeKey, isRecord, parseObject, repeatedName } from '../common/json.js'
 import type { Condition } from './language/conditions.js'
 import { isOpen, type Lookup, malformed, shown, type Template } from './language/patterns.js'
 import {
@@ -52,7 +52,7 @@ export function readPolicy(
     return {
       statements: list.map((one, at) =>
         reading(() => {
-          if (!isObject(one)) throw malformed('Policy has an invalid statement', shown(one))
+          if (!isRecord(one)) throw malformed('Policy has an invalid statement', shown(one))
           return readStatement(one, { ...options, variables, label: labelOf(at, one.Sid) })
         }),
       ),
@@ -88,23 +88,14 @@ function readFrame(text: string): { readonly list: readonly unknown[]; readonly 
 
 const EXISTING_TAG = 's3:existingobjecttag/'
 
-function readJson(text: string): Record<string, unknown> {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch {
-    json = undefined
-  }
-  if (!isObject(json)) throw malformed("Policies must be valid JSON and the first byte must be '{'")
+function readJson(text: string): Readonly<Record<string, unknown>> {
+  const json = parseObject(text)
+  if (json === undefined) throw malformed("Policies must be valid JSON and the first byte must be '{'")
   // JSON.parse makes it a member like any other, which an object of defaults would hide.
   if (hasPrototypeKey(json)) throw malformed('Unknown field', '__proto__')
   const name = repeatedName(text)
   if (name !== undefined) throw malformed('Duplicate field', `${shown(name)} occurs twice in one object`)
   return json
-}
-
-function isObject(json: unknown): json is Record<string, unknown> {
-  return typeof json === 'object' && json !== null && !Array.isArray(json)
 }
 
 function labelOf(index: number, sid: unknown): string {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { readBounded } from '../common/bounded-text.js'
+import { parseObject } from '../common/json.js'
 import {
   ALGORITHM,
   canonicalRequest,
@@ -53,9 +54,9 @@ export async function callEndpoint(
     throw new Failure(`${url.origin} cannot be reached: ${describeError(error.cause ?? error)}`)
   })
   const answer = await readBounded(response, maxBytes).catch(() => '')
-  if (response.status === 200) return parsed(answer)
+  if (response.status === 200) return parseObject(answer) ?? {}
   const [, reason] = /<Message>([^<]{1,500})<\/Message>/.exec(answer) ?? []
-  const reported = reason ?? parsed(answer).Message ?? `its answer is HTTP ${response.status}`
+  const reported = reason ?? parseObject(answer)?.Message ?? `its answer is HTTP ${response.status}`
   throw new Failure(`${url.origin} refuses ${path}: ${reported}`, { cause: response.status })
 }
 
@@ -84,13 +85,4 @@ function signHeaders({ method, path, query, host, text, signer }: Signable): Rec
   const mark = signature(key, stringToSign(ALGORITHM, timestamp, scope, canonical))
   const credential = `Credential=${signer.accessKeyId}/${scope}`
   return { ...signed, authorization: `${ALGORITHM} ${credential}, SignedHeaders=${signedHeaders}, Signature=${mark}` }
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {}
-  }
 }

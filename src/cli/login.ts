@@ -5,6 +5,7 @@ import { Writable } from 'node:stream'
 import type { GatewayAccount } from '../api/identity.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { makePrivateFolder, writePrivateFile } from '../common/files/private-file.js'
+import { parseObject } from '../common/json.js'
 import { createLogger } from '../common/log.js'
 import { type ServiceAnswer, ServiceClient } from '../common/service-client.js'
 import { parseDocument, type XmlNode } from '../common/xml.js'
@@ -181,21 +182,12 @@ async function prompt(question: string, instead: string, shown: boolean): Promis
 /** Signs in at a task platform. Resolves with the JWT. Throws Failure with the reason of the platform. */
 export async function signIn(platform: string, email: string, password: string): Promise<string> {
   const { status, text } = await postForm('task platform', platform, ['auth', 'login'], { email, password })
-  const answer = objectOf(text)
+  const answer = parseObject(text)
   const token = answer?.auth_token
   if (status === 200 && typeof token === 'string' && token !== '') return token
   const reason =
     typeof answer?.message === 'string' ? answer.message.slice(0, 300) : `It answers with status ${status}.`
   throw new Failure(`The task platform at ${platform} refuses the sign-in: ${reason}`)
-}
-
-function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? { ...value } : undefined
-  } catch {
-    return undefined
-  }
 }
 
 export interface Assumed {

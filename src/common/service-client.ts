@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher, FormData, request } from 'undici'
 import { readBounded } from './bounded-text.js'
 import { S3Error } from './errors/s3-error.js'
+import { parseJson } from './json.js'
 
 type Fields = Iterable<readonly [name: string, value: string]>
 
@@ -197,15 +198,7 @@ export async function readAnswer(
 ): Promise<ServiceAnswer> {
   const text = await readBounded({ body }, maxBytes)
   const retryAfter = headers['retry-after']
-  return { status, text, json: parsed(text), retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return { status, text, json: parseJson(text), retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
 }
 
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']

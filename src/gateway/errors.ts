@@ -1,5 +1,6 @@
 import { codes, type S3Code } from '../common/errors/codes.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { parseObject } from '../common/json.js'
 import { redact } from '../common/log.js'
 import { absences, foreignCodes, isOwnText, ownStatuses, statuses, texts } from './known-failures.js'
 
@@ -177,14 +178,9 @@ function factsOf(failure: Exclude<UpstreamFailure, { kind: 'transport' }>): read
 function plainText(body: string): string {
   const trimmed = body.trim()
   if (trimmed.startsWith('{')) {
-    try {
-      const parsed: unknown = JSON.parse(trimmed)
-      if (typeof parsed === 'object' && parsed !== null && 'message' in parsed && typeof parsed.message === 'string') {
-        return parsed.message.trim()
-      }
-    } catch {
-      return trimmed
-    }
+    const document = parseObject(trimmed)
+    if (document === undefined) return trimmed
+    if (typeof document.message === 'string') return document.message.trim()
   }
   return /<Message>([^<]*)<\/Message>/.exec(trimmed)?.[1] ?? trimmed
 }

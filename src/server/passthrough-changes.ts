@@ -1,5 +1,6 @@
 import type { Gateway } from '../api/gateway.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { parseJson } from '../common/json.js'
 
 /** Calls that only read. Unknown calls may write. */
 const READS = new Set([
@@ -22,12 +23,7 @@ export interface RpcCall {
 }
 
 export function readCall(body: Buffer): RpcCall {
-  let call: unknown
-  try {
-    call = JSON.parse(body.toString('utf8'))
-  } catch {
-    call = undefined
-  }
+  const call = parseJson(body.toString('utf8'))
   const params = member(call, 'params')
   const given = Array.isArray(params) ? params[0] : params
   // Older gateways name the service `Web`: see gateway/calls/rpc.ts.

@@ -1,3 +1,4 @@
+import { parseObject } from '../../common/json.js'
 import { presignQuery } from '../../common/sigv4.js'
 import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
@@ -77,13 +78,9 @@ async function findServer(config: Config, endpointUrl: string | undefined): Prom
 function problemIn(body: string): string | undefined {
   const [, message] = /<Message>([\s\S]*?)<\/Message>/.exec(body) ?? []
   if (message !== undefined) return message
-  try {
-    const { problem, reasons } = JSON.parse(body) as { problem?: unknown; reasons?: unknown }
-    const texts = [problem, ...(Array.isArray(reasons) ? reasons : [])].filter((text) => typeof text === 'string')
-    return texts.length > 0 ? texts.join(' ') : undefined
-  } catch {
-    return undefined
-  }
+  const { problem, reasons } = parseObject(body) ?? {}
+  const texts = [problem, ...(Array.isArray(reasons) ? reasons : [])].filter((text) => typeof text === 'string')
+  return texts.length > 0 ? texts.join(' ') : undefined
 }
 
 function skewOf(date: string | undefined, now: number): number {

@@ -1,9 +1,10 @@
 import { realpathSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
+import type { SignIn } from '../../services/platform/users.js'
 import { type Config, variable } from '../config/config.js'
 import { keysFile, type ObtainedKeys } from '../keys/keys.js'
 import { exportLine, shellWord } from '../running.js'
-import type { PlatformInUse, SignIn } from './gateway.js'
+import type { PlatformInUse } from './gateway.js'
 
 interface Started {
   readonly endpoint: string

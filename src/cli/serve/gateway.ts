@@ -7,6 +7,7 @@ import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
 import type { PaymentOptions } from '../../services/payment/payment.js'
 import { readWords } from '../../services/payment/words.js'
+import type { SignIn } from '../../services/platform/users.js'
 import type { ServiceName } from '../../services/services.js'
 import { type LoadingServices, loadServices } from '../../services/start-in-worker.js'
 import { describeError, EXIT_FAILURE, listenFailure } from '../command.js'
@@ -15,11 +16,6 @@ import { groupOf } from '../config/options.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { gatewayTlsOf, workersOf } from './server-options.js'
-
-export interface SignIn {
-  readonly email: string
-  readonly password: string
-}
 
 export interface PlatformInUse {
   readonly url: string

@@ -1,5 +1,6 @@
 import type { GatewayAccount } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { parseObject } from '../../common/json.js'
 import type { Logger } from '../../common/log.js'
 import type { Rpc } from '../calls/rpc.js'
 import type { RpcCall, RpcResult } from '../calls/rpc-sender.js'
@@ -179,14 +180,8 @@ export function usableUntil(token: string, now: number): number {
 
 function claimsOf(token: string): { exp?: number; iat?: number } | undefined {
   const payload = token.split('.')[1]
-  if (payload === undefined) return undefined
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
-    if (typeof claims !== 'object' || claims === null) return undefined
-    return { ...numeric(claims, 'exp'), ...numeric(claims, 'iat') }
-  } catch {
-    return undefined
-  }
+  const claims = payload === undefined ? undefined : parseObject(Buffer.from(payload, 'base64url').toString('utf8'))
+  return claims && { ...numeric(claims, 'exp'), ...numeric(claims, 'iat') }
 }
 
 function numeric<Name extends string>(claims: object, name: Name): { [K in Name]?: number } {

@@ -1,6 +1,6 @@
 import type { GatewayAccount } from '../../api/identity.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { isRecord } from '../../common/json.js'
+import { isRecord, parseObject } from '../../common/json.js'
 import type { BrandNames } from '../brand.js'
 import { nonsense } from '../errors.js'
 import { getPath, type PathDeps } from './rest-call.js'
@@ -33,10 +33,6 @@ export async function platformKeyPair(
 }
 
 function dataOf(bytes: Buffer | undefined): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const answer: unknown = JSON.parse(bytes?.toString('utf8') ?? '')
-    return isRecord(answer) && isRecord(answer.data) ? answer.data : undefined
-  } catch {
-    return undefined
-  }
+  const data = parseObject(bytes?.toString('utf8') ?? '')?.data
+  return isRecord(data) ? data : undefined
 }

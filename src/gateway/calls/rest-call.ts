@@ -3,7 +3,7 @@ import { Client } from 'undici'
 import type { GatewayAnswer, GatewayCall } from '../../api/gateway.js'
 import { readAtMost } from '../../common/bounded-text.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
-import { isRecord } from '../../common/json.js'
+import { isRecord, parseJson } from '../../common/json.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import type { GatewayClient } from '../client.js'
 import {
@@ -179,7 +179,7 @@ function targetOf(
 function answerTo(call: GatewayCall, { status, bytes }: PathAnswer): GatewayAnswer {
   if (bytes === undefined) throw nonsense(`answered ${call.endpoint} with more than ${MAX_ANSWER_BYTES} bytes`)
   const text = bytes.toString('utf8')
-  const json = parsed(text)
+  const json = parseJson(text)
   return {
     status,
     json,
@@ -192,14 +192,6 @@ function answerTo(call: GatewayCall, { status, bytes }: PathAnswer): GatewayAnsw
 
 function failureOf({ status, text }: Pick<GatewayAnswer, 'status' | 'text'>) {
   return { kind: 'http', status, text, headerCode: undefined } as const
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /**

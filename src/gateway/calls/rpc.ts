@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { isRecord } from '../../common/json.js'
+import { isRecord, parseObject } from '../../common/json.js'
 import { withinDeadline } from '../../common/time.js'
 import { nonsense, ServiceUnknown, timedOut, unavailable } from '../errors.js'
 import { type GatewayWatch, watching } from '../gateway-call.js'
@@ -122,11 +122,7 @@ function resultOf(reply: Readonly<Record<string, unknown>>, call: RpcCall): RpcR
 }
 
 function parseReply(text: string, method: string): Readonly<Record<string, unknown>> {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    if (isRecord(parsed)) return parsed
-  } catch {
-    // The check below reports it like any other invalid reply.
-  }
-  throw nonsense(`answered ${method} with JSON that cannot be read`)
+  const reply = parseObject(text)
+  if (reply === undefined) throw nonsense(`answered ${method} with JSON that cannot be read`)
+  return reply
 }

@@ -1,4 +1,5 @@
 import { S3Error } from '../../common/errors/s3-error.js'
+import { parseObject } from '../../common/json.js'
 
 /** The parameters of a call in the query protocol of AWS: each name once. */
 export class Parameters {
@@ -82,8 +83,8 @@ const JWT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/
  */
 export function readIdentityToken(token: string): TokenClaims {
   const [, header = '', payload = ''] = JWT.exec(token) ?? []
-  const head = objectOf(header)
-  const claims = objectOf(payload)
+  const head = parseObject(Buffer.from(header, 'base64url').toString('utf8'))
+  const claims = parseObject(Buffer.from(payload, 'base64url').toString('utf8'))
   if (typeof head?.alg !== 'string' || head.alg.toLowerCase() === 'none' || !claims) {
     throw stsError('InvalidIdentityToken', 'The web identity token is no signed JWT of the task platform.')
   }
@@ -93,15 +94,6 @@ export function readIdentityToken(token: string): TokenClaims {
     issuer: text(claims.iss),
     audience: text(claims.aud),
     expires: typeof claims.exp === 'number' && Number.isFinite(claims.exp) ? claims.exp * 1000 : undefined,
-  }
-}
-
-function objectOf(part: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Signals } from '../../api/state.js'
+import { parseJson } from '../../common/json.js'
 import { type ClientBounds, type Counted, Due } from './gate.js'
 
 interface Pending {
@@ -85,14 +86,10 @@ function refillMs({ requests, bytes }: ClientBounds): number {
 
 /** Other versions of this program may send something else. */
 function readMessage(text: string): readonly (readonly [client: string, requests: number, bytes: number])[] {
-  try {
-    const read: unknown = JSON.parse(text)
-    if (!Array.isArray(read)) return []
-    return read.filter(
-      (entry): entry is [string, number, number] =>
-        Array.isArray(entry) && typeof entry[0] === 'string' && Number.isFinite(entry[1]) && Number.isFinite(entry[2]),
-    )
-  } catch {
-    return []
-  }
+  const read = parseJson(text)
+  if (!Array.isArray(read)) return []
+  return read.filter(
+    (entry): entry is [string, number, number] =>
+      Array.isArray(entry) && typeof entry[0] === 'string' && Number.isFinite(entry[1]) && Number.isFinite(entry[2]),
+  )
 }

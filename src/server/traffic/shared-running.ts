@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Signals } from '../../api/state.js'
+import { parseJson } from '../../common/json.js'
 import { Due } from './gate.js'
 
 /** Time for which changes are collected, ms. */
@@ -141,19 +142,15 @@ interface Message {
 
 /** Other versions of this program may send something else. */
 function readMessage(text: string): Message {
-  try {
-    const read: unknown = JSON.parse(text)
-    if (!Array.isArray(read)) return NOTHING
-    const [process, message, all] = read
-    if (typeof process !== 'string' || !Number.isSafeInteger(message) || !Array.isArray(all)) return NOTHING
-    const numbers = all.filter(
-      (entry): entry is [string, number] =>
-        Array.isArray(entry) && typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]),
-    )
-    return { process, message, numbers }
-  } catch {
-    return NOTHING
-  }
+  const read = parseJson(text)
+  if (!Array.isArray(read)) return NOTHING
+  const [process, message, all] = read
+  if (typeof process !== 'string' || !Number.isSafeInteger(message) || !Array.isArray(all)) return NOTHING
+  const numbers = all.filter(
+    (entry): entry is [string, number] =>
+      Array.isArray(entry) && typeof entry[0] === 'string' && Number.isSafeInteger(entry[1]),
+  )
+  return { process, message, numbers }
 }
 
 const NOTHING: Message = { process: '', message: 0, numbers: [] }

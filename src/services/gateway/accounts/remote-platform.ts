@@ -1,3 +1,4 @@
+import { isRecord, parseObject } from '../../../common/json.js'
 import { type ServiceAnswer, type ServiceCall, ServiceClient } from '../../../common/service-client.js'
 import type { PlatformLogin, PlatformUser, PlatformUsers } from '../../platform/users.js'
 import { GatewayError } from '../errors.js'
@@ -18,8 +19,6 @@ const ASSUMED_LIFE_MS = 60_000
 const CALL_MS = 20_000
 /** Most bytes of an answer: strangers make the gateway ask. */
 const MAX_ANSWER = 1024 * 1024
-
-type Members = Readonly<Record<string, unknown>>
 
 interface OwnToken {
   readonly token: string
@@ -62,7 +61,7 @@ export class RemotePlatform implements PlatformUsers {
    */
   async userOf(token: string): Promise<PlatformUser | undefined> {
     const [, payload] = JWT.exec(token) ?? []
-    const claims = payload === undefined ? undefined : objectOf(Buffer.from(payload, 'base64url').toString('utf8'))
+    const claims = payload === undefined ? undefined : parseObject(Buffer.from(payload, 'base64url').toString('utf8'))
     if (!claims || !(await this.#accepts(token))) return undefined
     this.#verifies ??= this.#requireRefusal(token).catch((error: unknown) => {
       this.#verifies = undefined
@@ -105,7 +104,8 @@ export class RemotePlatform implements PlatformUsers {
       path: ['user', 'api_keys', 'jwt'],
       body: { kind: 'form', fields: Object.entries(key) },
     })
-    const { jwt } = (membersOf(json)?.data ?? {}) as Members
+    const { data } = isRecord(json) ? json : {}
+    const { jwt } = (data ?? {}) as { readonly jwt?: unknown }
     if (status === 401 || status === 403) throw new GatewayError('PlatformKeyRefused')
     if (status !== 200 || typeof jwt !== 'string') throw new GatewayError('PlatformUnavailable')
     return { token: jwt, until: asked + lifeOf(jwt) * USED_PART }
@@ -121,18 +121,6 @@ export class RemotePlatform implements PlatformUsers {
 }
 
 function lifeOf(jwt: string): number {
-  const { exp, iat } = objectOf(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) ?? {}
+  const { exp, iat } = parseObject(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) ?? {}
   return typeof exp === 'number' && typeof iat === 'number' && exp > iat ? (exp - iat) * 1000 : ASSUMED_LIFE_MS
-}
-
-function objectOf(text: string): Members | undefined {
-  try {
-    return membersOf(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
-
-function membersOf(value: unknown): Members | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
 }

@@ -2,7 +2,7 @@ import { NetworkError } from '../../network/network.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
-import { type LocalBody, openLocalBody } from '../store/local-copies.js'
+import { type LocalBody, openLocalBody, refused } from '../store/local-copies.js'
 import type { ObjectRow } from '../store/objects.js'
 import { firstThatDoes, isMd5, verified } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
@@ -65,10 +65,6 @@ export async function evict(
 interface Compared {
   readonly copy: HeldCopy
   readonly endEpoch: number
-}
-
-function refused(value: string): GatewayError {
-  return new GatewayError('EvictionRefused', { value })
 }
 
 /** Returns the epoch at which the deal ends. Throws NetworkError when it is not active now. */

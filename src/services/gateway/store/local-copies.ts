@@ -81,7 +81,7 @@ export class LocalCopies {
   }
 }
 
-function refused(value: string): GatewayError {
+export function refused(value: string): GatewayError {
   return new GatewayError('EvictionRefused', { value })
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../../../common/json.js'
 import { NetworkError } from '../network.js'
 
 /** Longest quotation of a node's message. */
@@ -32,11 +33,7 @@ export function nodeError(status: number, body: string): Error {
 
 /** Returns the message of Kubo's error JSON; undefined when the text is something else. */
 export function messageOf(text: string): string | undefined {
-  try {
-    return failure.parse(JSON.parse(text)).Message
-  } catch {
-    return undefined
-  }
+  return failure.safeParse(parseJson(text)).data?.Message
 }
 
 /** The error of a call that failed for this cause. */

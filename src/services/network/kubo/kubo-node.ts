@@ -1,5 +1,6 @@
 import type { CID } from 'multiformats/cid'
 import { z } from 'zod'
+import { parseJson } from '../../../common/json.js'
 import { type Car, NetworkError } from '../network.js'
 import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/dag/unixfs.js'
 import { fileForm, type KuboClient } from './kubo-client.js'
@@ -110,7 +111,7 @@ export class KuboNode {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const text = await this.#client.call(command, query, signal)
-    const answer = form.safeParse(parse(text))
+    const answer = form.safeParse(parseJson(text))
     if (answer.success) return answer.data
     throw new NetworkError('Unavailable', `The Kubo node gave an unexpected answer to "${command}".`)
   }
@@ -124,19 +125,11 @@ function rootsOf(answer: string): { readonly cid: string; readonly failure: stri
     .flatMap((line) => {
       const failure = messageOf(line)
       if (failure !== undefined) throw new KuboError(failure)
-      const root = importedRoot.safeParse(parse(line))
+      const root = importedRoot.safeParse(parseJson(line))
       return root.success ? [{ cid: root.data.Root.Cid['/'], failure: root.data.Root.PinErrorMsg ?? '' }] : []
     })
 }
 
 function isNotPinned(error: unknown): boolean {
   return error instanceof KuboError && /\bnot pinned\b/.test(error.message)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,3 +1,5 @@
+import { parseJson } from '../../../common/json.js'
+
 /** Media types of names that web pages and collections of NFTs consist of. */
 const BY_EXTENSION: Readonly<Record<string, string>> = {
   ...{ html: 'text/html; charset=utf-8', htm: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8' },
@@ -86,10 +88,5 @@ function textOf(bytes: Uint8Array, isAll: boolean): string | undefined {
 function isJson(text: string, isAll: boolean): boolean {
   if (!/^\s*[[{]/.test(text)) return false
   if (!isAll) return /^\s*(\{\s*"|\[\s*[[{"\d])/.test(text)
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+  return parseJson(text) !== undefined
 }
