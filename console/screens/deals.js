@@ -6,7 +6,7 @@ import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
 import { Field, Form } from '../parts/form.js'
-import { Loaded, useLoaded } from '../parts/load.js'
+import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
@@ -85,11 +85,15 @@ function Source({ deal }) {
   return html`<a href=${href}><${Name} text=${source(deal)} /></a>`
 }
 
+/** States on the way to a deal that is active; all others stay for long, or for ever. */
+const UNDER_WAY = /Waiting|Check|Proposal|Transfer|Publish|Sealing|Precommit|ClientFunding/
+
 /** One deal, with its task and the payments for its object where they exist. */
 export function Deal({ params: { cid } }) {
   const client = session.value
   const path = `/-/deal/v1/deals/${uriEncode(cid)}`
   const deal = useLoaded((signal) => sendJson(client, { path, query: { expand: 'task,pay' }, signal }), [client, cid])
+  usePolling(UNDER_WAY.test(deal.value?.Status), [deal])
   return html`<${Crumbs} links=${[{ href: linkTo(['deals']), text: 'Deals' }, { href: linkTo(['deals', cid]), text: html`<${Name} text=${cid} />` }]} />
     <${Page} title=${`Deal ${cid}`} heading=${html`Deal <${Name} text=${cid} />`}>
       <div class="buttons"><button type="button" onClick=${deal.reload}>Refresh</button></div>

@@ -7,7 +7,7 @@ import { forward, intercept, startBrowser, Tab } from './browser.js'
 t.test('deals, jobs, calls and the server', async (t) => {
   const browser = await startBrowser(t)
   if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  const server = await startDealgate(t, { args: ['--console-port', '0', '--network-epoch-seconds', '0.02'] })
   const tab = await Tab.open(t, browser, server)
   const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
   await send(server, { method: 'PUT', target: '/photos' })
@@ -67,6 +67,20 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.sees('1 deal')
   await tab.sees('photos/a<b>.txt')
   await accessible('deals')
+  let state: string | undefined = 'StorageDealSealing'
+  const held = await intercept(tab, /\/-\/deal\/v1\/deals\/bafy/, async (request) => {
+    const answer = (await (await forward(request)).json()) as object
+    const headers = { 'access-control-allow-origin': '*' }
+    const body = JSON.stringify({ ...answer, ...(state !== undefined && { Status: state }) })
+    await request.respond({ status: 200, headers, contentType: 'application/json', body })
+  })
+  await tab.page.locator('td a.cid').click()
+  await tab.sees('StorageDealSealing')
+  state = undefined
+  await tab.sees('StorageDealActive')
+  await held()
+  await accessible('a deal that became active')
+  await tab.goTo('#/deals')
   await tab.fill('Bucket', 'none-such')
   await tab.fill('Ends within days', '200')
   await tab.click('button', 'Show')
