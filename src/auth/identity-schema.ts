@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Identity, Right } from '../api/identity.js'
+import { isRecord } from '../common/json.js'
 
 /** Printable ASCII without commas, which separate the components of the Authorization header. */
 const ACCESS_KEY_ID = /^[!-+\--~]{3,128}$/
@@ -38,10 +39,6 @@ const right = exactly({
   ).optional(),
   access: z.enum(['read', 'write', 'readwrite'], { error: 'must be read, write or readwrite' }),
 }) satisfies z.ZodType<Right>
-
-function isDocument(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** Returns what is wrong with a policy of an identity; undefined if nothing is. */
 export type PolicyProblem = (document: unknown) => string | undefined
@@ -83,7 +80,7 @@ export const identitySchema = exactly({
     .optional(),
   // Not z.record, which would drop a member named __proto__ instead of letting the policy be refused.
   policies: z
-    .array(z.custom<Readonly<Record<string, unknown>>>(isDocument, { error: 'must be a policy document' }), {
+    .array(z.custom<Readonly<Record<string, unknown>>>(isRecord, { error: 'must be a policy document' }), {
       error: 'must be a list of policy documents',
     })
     .max(MAX_POLICIES, { error: `can hold at most ${MAX_POLICIES} policies` })

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
 import type { Plugin } from '../api/plugin.js'
+import { isRecord } from '../common/json.js'
 import { Overdue, withinDeadline } from '../common/time.js'
 import { ageProblem, nameProblem, pluginProblems } from './check-plugins.js'
 import { messageOf } from './deadlines.js'
@@ -185,7 +186,7 @@ async function packageJson(folder: string): Promise<PackageJson> {
 }
 
 function exported(exports: unknown, subpath: string): string | undefined {
-  const bySubpath = isObject(exports) && Object.keys(exports).some((key) => key.startsWith('.'))
+  const bySubpath = isRecord(exports) && Object.keys(exports).some((key) => key.startsWith('.'))
   if (bySubpath) return chosen((exports as Record<string, unknown>)[subpath])
   return subpath === '.' ? chosen(exports) : undefined
 }
@@ -194,7 +195,7 @@ function chosen(target: unknown): string | undefined {
   if (typeof target === 'string') return target
   const branches = Array.isArray(target)
     ? target
-    : isObject(target)
+    : isRecord(target)
       ? Object.entries(target)
           .filter(([condition]) => CONDITIONS.includes(condition))
           .map(([, branch]) => branch)
@@ -210,8 +211,4 @@ async function kindOf(path: string): Promise<'file' | 'folder' | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (!found) return undefined
   return found.isDirectory() ? 'folder' : 'file'
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

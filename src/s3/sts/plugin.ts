@@ -9,7 +9,7 @@ import type { Sessions } from '../../auth/signer.js'
 import { networkOf } from '../../common/cidr.js'
 import { ClientRate } from '../../common/client-rate.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { repeatedName } from '../../common/json.js'
+import { parseJson, repeatedName } from '../../common/json.js'
 import type { CacheUse } from '../../common/metrics.js'
 import { element, XML_DECLARATION } from '../../common/xml.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
@@ -199,19 +199,12 @@ function readSeconds(parameters: Parameters, { min, max, byDefault }: Duration):
 function readPolicy(parameters: Parameters, { policyProblem }: StsDeps): Readonly<Record<string, unknown>> | undefined {
   const text = parameters.text('Policy', { min: 1, max: 2048 })
   if (text === undefined) return undefined
-  const document = parsed(text)
+  const document = parseJson(text)
+  if (document === undefined) throw stsError('MalformedPolicyDocument', 'The policy is not valid JSON.')
   const name = repeatedName(text)
   const problem = name === undefined ? policyProblem(document) : `${JSON.stringify(name)} occurs twice in one object.`
   if (problem !== undefined) throw stsError('MalformedPolicyDocument', problem)
   return document as Readonly<Record<string, unknown>>
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw stsError('MalformedPolicyDocument', 'The policy is not valid JSON.')
-  }
 }
 
 function tooLarge(hasPolicy: boolean): S3Error {

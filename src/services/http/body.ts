@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isDeeper } from '../../common/json.js'
+import { isDeeper, isRecord, parseJson } from '../../common/json.js'
 import { HttpError, ReceiveError } from './errors.js'
 import type { Target } from './routes.js'
 
@@ -202,14 +202,9 @@ export function textOf(body: Buffer): string {
  * HttpError 400 for any other body.
  */
 export function jsonFields(body: Buffer): Field[] {
-  const text = textOf(body)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new HttpError(400, 'The body is not JSON.')
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || isDeeper(value, 1)) {
+  const value = parseJson(textOf(body))
+  if (value === undefined) throw new HttpError(400, 'The body is not JSON.')
+  if (!isRecord(value) || isDeeper(value, 1)) {
     throw new HttpError(400, 'The body must be a JSON object of texts, numbers and booleans.')
   }
   return Object.entries(value).flatMap(([name, member]) => (member === null ? [] : [[name, String(member)]]))
