@@ -18,13 +18,16 @@ const STATES = ['Waiting', 'Check', 'Publish', 'Sealing', 'Active', 'Expired', '
   (word) => `StorageDeal${word}`,
 )
 
+const DAY_MS = 86_400_000
+
 /** All deals of this server, the newest first, or those that the address asks for. */
 export function Deals({ query }) {
   const [status, provider, bucket, days] = ['status', 'provider', 'bucket', 'days'].map(
     (name) => query.get(name) || undefined,
   )
-  const [now] = useState(Date.now)
-  const end = days && new Date(now + Number(days) * 86_400_000).toISOString()
+  // Of whole days: a continuation token is valid for the same question alone.
+  const [today] = useState(() => Math.floor(Date.now() / DAY_MS))
+  const end = /^\d{1,5}$/.test(days ?? '') ? new Date((today + 1 + Number(days)) * DAY_MS).toISOString() : undefined
   const asked = { 'max-items': 100, status, 'miner-id': provider, bucket, 'ends-before': end }
   const deals = usePages({ path: '/-/deal/v1/deals', query: asked }, 'Deals')
   const find = async (values) =>

@@ -32,7 +32,10 @@ export const eventDocument = z.object({
   Time: z.string().describe('RFC 3339.'),
   State: z.string().optional().describe('Of the deal, as the network first reported it at that time.'),
   Code: z.string().optional().describe('Error code of a failure.'),
-  Message: z.string().optional().describe('Why it happened. Left out for key pairs with rights of their own.'),
+  Message: z
+    .string()
+    .optional()
+    .describe('Why it happened. Left out for key pairs and sessions with rights of their own.'),
   StorageClass: z.string().optional().describe('The class that the object was stored in or moved to.'),
   DealCid: z.string().optional(),
   DataCid: z.string().optional(),
@@ -101,8 +104,8 @@ export async function historyOfDeal(deps: DealDeps, deal: DealRecord): Promise<r
 
 /** Why something failed may state what is spent, which is not for every key pair that may read the object. */
 function mayKnow({ caller }: Context, by: string): boolean {
-  const { rights, policies, accessKeyId } = caller?.identity ?? {}
-  return (!rights && !policies) || by === accessKeyId
+  const { rights, policies, session, accessKeyId } = caller?.identity ?? {}
+  return (!rights && !policies && !session?.policy) || by === accessKeyId
 }
 
 function stored({ lastModified, archive, stamp }: StoredObject): Told {
@@ -188,10 +191,10 @@ function eventsOfJob({ id, created, updated, failure }: Job, object: StoredObjec
 
 function documents(told: readonly Told[], jobs: ReadonlyMap<string, Job>, present: string | undefined) {
   const sorted = told.toSorted((one, other) => one.time - other.time)
+  const lasts = new Map(sorted.map(({ JobId }, at) => [JobId, at]))
   return sorted.map(({ time, stamp, ...event }, at): EventDocument => {
     const { JobId } = event
-    const isLast = !sorted.some((other, i) => i > at && other.JobId === JobId)
-    const job = JobId !== undefined && isLast ? jobs.get(JobId) : undefined
+    const job = JobId !== undefined && lasts.get(JobId) === at ? jobs.get(JobId) : undefined
     const document = {
       ...event,
       Time: new Date(time).toISOString(),

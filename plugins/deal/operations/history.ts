@@ -1,9 +1,13 @@
 import { defineCall, type Expansion } from 'dealgate'
+import pMap from 'p-map'
 import { z } from 'zod'
 import { visibility } from '../deal-entries.js'
 import type { DealDeps } from '../deps.js'
 import { eventDocument, historyOf, historyOfDeal } from '../object-history.js'
 import { SOURCE } from '../subject.js'
+
+/** Most deals whose history is read at the same time. */
+const MAX_CONCURRENCY = 8
 
 const events = z.array(eventDocument).meta({ element: 'Event' })
 
@@ -34,12 +38,14 @@ export function historyExpansion(deps: DealDeps): Expansion {
     result: z.object({ Events: events }),
     join(deals, context) {
       const maySee = visibility(context)
-      return Promise.all(
-        deals.map(async ({ dealCid }) => {
+      return pMap(
+        deals,
+        async ({ dealCid }) => {
           const deal = await deps.deals.get(dealCid)
           if (!deal || !(await maySee(deal))) return undefined
           return { Events: await historyOfDeal(deps, deal) }
-        }),
+        },
+        { concurrency: MAX_CONCURRENCY },
       )
     },
   }

@@ -6,12 +6,12 @@ import { codes, isCode } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { documentOf, jobDocument } from '../jobs/document.js'
 import { hasEnded } from '../jobs/record.js'
-import { documentReply, factsOfContent, passContent, versionHeader } from './answer-now.js'
+import { documentReply, factsOfContent, noRaw, passContent, versionHeader } from './answer-now.js'
 import { type JobCall, jobAddress } from './call.js'
 import { expansionsOf } from './expand.js'
 import { formatOf } from './format.js'
 import { type CallInput, hashOf, type PreparedCall, readClientToken, readPrefer } from './prepare.js'
-import { invalidArgument, shapeOf } from './shape.js'
+import { shapeOf } from './shape.js'
 
 type Call = JobCall<Resource, Document, Document, Document>
 
@@ -37,7 +37,7 @@ export async function answerJob(
   const format = formatOf(request)
   const preference = readPrefer(request.headers.prefer)
   expansionsOf(call, asked.frame.expand, context)
-  if (asked.frame.raw) throw invalidArgument('raw', 'is not a parameter of this call, whose result holds everything')
+  if (asked.frame.raw) throw noRaw()
   const job = await jobFor(call, asked, request, context)
     .then(({ id }) => context.jobs.wait(id, preference.waitMs, request.signal))
     .catch(async (error: unknown) => {

@@ -3,6 +3,7 @@ import type { Context } from '../../api/context.js'
 import type { Job, NewJob } from '../../api/jobs.js'
 import type { Document } from '../../api/operation.js'
 import type { Reply, ReplyHeaders, Resource, S3Request } from '../../api/request.js'
+import type { S3Error } from '../../common/errors/s3-error.js'
 import { withValidators } from '../../http/reply.js'
 import { type AnsweredCall, jobAddress, rawOf } from './call.js'
 import { expand, expansionsOf, pageRequest, takePage, tokenOf } from './expand.js'
@@ -30,7 +31,10 @@ export async function answerNow(
   const expansions = expansionsOf(call, frame.expand, context)
   const result = await call.answer({ request, body, query, page }, context)
   const status = call.status?.(result) ?? 200
-  if (frame.raw) return rawReply(result, request.plugin)
+  const raw = frame.raw ? rawOf(result) : undefined
+  if (raw !== undefined) return rawReply(raw, request.plugin)
+  // A call that changes something has done it: the answer must not say that it was refused.
+  if (frame.raw && request.method === 'GET') throw noRaw()
   const whole = call.pages === undefined ? result : await paged(result, call.pages)
   const document = await expand(call, expansions, whole, context)
   const headers = { ...versionHeader(request.plugin), ...jobHeaders(call, result, request) }
@@ -57,9 +61,12 @@ function jobHeaders(call: Call, result: Document, request: S3Request): ReplyHead
   return id === undefined ? {} : { 'x-dealgate-job-id': id, location: jobAddress(request, id) }
 }
 
-function rawReply(result: Document, plugin: string): Reply {
-  const raw = rawOf(result)
-  if (raw === undefined) throw invalidArgument('raw', 'is not a parameter of this call, whose result holds everything')
+/** The refusal of `?raw=1` by a call whose result has no answer of a service beside it. */
+export function noRaw(): S3Error {
+  return invalidArgument('raw', 'is not a parameter of this call, whose result holds everything')
+}
+
+function rawReply(raw: unknown, plugin: string): Reply {
   const text = typeof raw === 'string'
   return {
     status: 200,

@@ -103,8 +103,9 @@ function parseJson(text: string): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
-  } catch (cause) {
-    throw new S3Error('InvalidRequest', { message: `The body is not valid JSON: ${(cause as Error).message}`, cause })
+  } catch {
+    // The reason that JSON.parse gives quotes the body, which may have a secret.
+    throw new S3Error('InvalidRequest', { message: 'The body is not valid JSON.' })
   }
   if (isDeeper(value, MAX_DEPTH)) {
     throw new S3Error('InvalidRequest', { message: `The body is nested more than ${MAX_DEPTH} levels deep.` })

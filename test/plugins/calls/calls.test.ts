@@ -80,6 +80,11 @@ t.test('answers in JSON and XML', async (t) => {
   const raw = await send('GET', `${things}/thing-3`, { query: { raw: '1' } })
   t.same(json(raw), { upstream_name: 'thing-3' })
   t.equal(json(await send('GET', things, { query: { raw: '1' } })).Details.ArgumentName, 'raw')
+  const quote = { query: { 'x-test-quote': '', format: 'json', raw: '1' }, body: '{"Count":7}' }
+  t.match(json(await send('POST', '/bucket/k', quote)), { Got: { Count: 7 } }, 'what was done is not refused')
+  const broken = await send('POST', '/bucket/k', { ...quote, body: '{"Secret":"hidden",}' })
+  t.match(broken, { status: 400, body: /not valid JSON/ })
+  t.notMatch(broken.body, 'hidden', 'what a body has is not in the error')
   const bucket = await send('GET', '/bucket', { query: { 'x-test': '' } })
   t.match(
     bucket.body,
