@@ -1,5 +1,6 @@
 import { html, useState } from '../lib/html.js'
 import { Dialog } from './dialog.js'
+import { saveText } from './save.js'
 
 /**
  * A secret that the server has shown this once. With the dialog it leaves the page.
@@ -27,18 +28,8 @@ export function Secret({ title, facts, note, onClose }) {
     </dl>
     <p role="status">${copied}</p>
     <div class="buttons">
-      <button type="button" onClick=${() => save(facts[0][1], text)}>Save as a file</button>
+      <button type="button" onClick=${() => saveText(`${facts[0][1].replace(/[^\w.-]/g, '_')}.env`, text)}>Save as a file</button>
       <button type="button" class="main" onClick=${onClose}>I have stored it</button>
     </div>
   <//>`
-}
-
-/** Offers a text as a download. */
-function save(name, text) {
-  const href = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }))
-  const link = document.createElement('a')
-  link.href = href
-  link.download = `${name.replace(/[^\w.-]/g, '_')}.env`
-  link.click()
-  URL.revokeObjectURL(href)
 }

@@ -147,5 +147,6 @@ export function DealsOf({ bucket, name }) {
     />
     <div class="buttons">
       <a href=${linkTo(['buckets', bucket, 'archive'], { key: name })}>Make a deal</a>
+      <a href=${linkTo(['buckets', bucket, 'pay'], { key: name })}>Upload to IPFS for payment</a>
     </div>`
 }

@@ -4,6 +4,7 @@ import { payExpansion } from './expand.js'
 import { getDealDetail, getOfflineDealLog } from './operations/deals.js'
 import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './operations/lists.js'
 import { getPaymentInfo, recordMint } from './operations/payment.js'
+import { quoteObjectUpload } from './operations/quote.js'
 import { createWalletNonce, createWalletSession } from './operations/sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './operations/system.js'
 import { listObjectUploads, uploadObjectToIpfs, uploadToIpfs } from './operations/upload.js'
@@ -42,6 +43,7 @@ function payOperations(deps: PayDeps): readonly AnyOperation[] {
     getExchangeRate(deps),
     getPriceStatistics(deps),
     uploadObjectToIpfs(deps),
+    quoteObjectUpload(deps),
     listObjectUploads(deps),
     uploadToIpfs(deps),
     listUploads(deps),

@@ -118,7 +118,7 @@ const THOUSANDTHS = 1000n
  * What an upload is expected to cost, attofil: the average price for its size and time, times the factor by which
  * clients pay ahead. Undefined where the service does not tell its prices.
  */
-async function expectedCost(deps: PayDeps, size: number, days: number): Promise<bigint | undefined> {
+export async function expectedCost(deps: PayDeps, size: number, days: number): Promise<bigint | undefined> {
   const [price, factor] = await Promise.all([deps.facts.pricePerYear(), deps.facts.factor()])
   if (price === undefined) return undefined
   const above = price * BigInt(size) * BigInt(days) * BigInt(Math.ceil(factor * Number(THOUSANDTHS)))

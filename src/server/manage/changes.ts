@@ -38,12 +38,14 @@ interface ChangeRecord extends Change {
 /** Plugins whose calls change what the whole server has. */
 const OF_SERVER = new Set(['keys', 'accounts', 'server', 'gateway'])
 
+/** How the names of operations begin that change a bucket, its settings or the ACL of an object. */
+const CHANGES = /^(?:CreateBucket$|Put|Set|Delete)/
+
 /** What an operation changes besides objects and orders; undefined for none of these. */
 export function kindOf({ plugin, operation }: Selected): Kind | undefined {
   if (OF_SERVER.has(plugin)) return 'server'
-  if (operation.call?.job !== undefined) return undefined
-  const makesBucket = operation.name === 'CreateBucket' || operation.name === 'DeleteBucket'
-  return operation.access === 'owner' || makesBucket ? 'buckets' : undefined
+  if (operation.call?.job !== undefined || operation.on.resource === 'service') return undefined
+  return CHANGES.test(operation.name) ? 'buckets' : undefined
 }
 
 /** The last changes, with who made them. Every process on the state writes to the same records, and never over one. */

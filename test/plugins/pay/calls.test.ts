@@ -1,4 +1,5 @@
 import t from 'tap'
+import { parseAmount } from '../../../src/plugins/upstream/spend-ledger.js'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
@@ -23,7 +24,16 @@ t.test('deal, task, payment, unlock and expiry in one document of an object', as
   await proxy.ask('POST', '/photos/b?x-deal=', TERMS)
   const joined = async () => (await proxy.ask('GET', '/photos/a?expand=task,pay&x-deal=')).DealEntry[0]
   t.notOk('Pay' in (await joined()), 'an object that was not uploaded')
+  const quote = () => proxy.ask('POST', '/photos/a?x-pay-quote=', { DurationDays: 180 })
+  const quoted = await quote()
+  t.match(quoted, { Bytes: 10, DurationDays: 180, Currency: 'fil', DailyCap: '10', WithinCap: true })
+  t.ok(Number(quoted.Total) > 0, quoted.Total)
   const { WCid, SourceFileUploadId } = await proxy.ask('POST', '/photos/a?x-pay=', { DurationDays: 180 })
+  const left = parseAmount(quoted.LeftToday) ?? 0n
+  t.equal(parseAmount((await quote()).LeftToday), left - (parseAmount(quoted.Total) ?? 0n), 'it costs what was quoted')
+  await proxy.ask('POST', '/photos?x-deal-config=', { MaxSpendPerDay: '0.000000000000000001' })
+  t.match(await quote(), { DailyCap: '0.000000000000000001', LeftToday: '0', WithinCap: false })
+  await proxy.ask('POST', '/photos?x-deal-config=', {})
   t.match(await joined(), {
     Deal: { DealCid: Deal.DealCid },
     Pay: { SourceFileUploadId, WCid, Status: 'Pending', Payment: { PayAmount: '' }, Deals: [] },

@@ -1,0 +1,112 @@
+import { send, sendJson } from '../lib/api.js'
+import { formatBytes, formatTime } from '../lib/format.js'
+import { html, useState } from '../lib/html.js'
+import { linkTo } from '../lib/router.js'
+import { session } from '../lib/session.js'
+import { Answer } from '../parts/answer.js'
+import { Copied } from '../parts/copy.js'
+import { Loaded, useLoaded } from '../parts/load.js'
+import { Name } from '../parts/name.js'
+import { notifyError } from '../parts/notices.js'
+import { Page } from '../parts/page.js'
+import { PageLinks, usePages } from '../parts/pages.js'
+import { saveText } from '../parts/save.js'
+import { State } from '../parts/state.js'
+import { Table } from '../parts/table.js'
+import { Tabs } from '../parts/tabs.js'
+
+const TABS = [
+  { href: '#/payments', text: 'Payments' },
+  { href: '#/payments/uploads', text: 'Uploads that are paid for' },
+]
+
+/** The payments of the wallet as which the key pair acts. */
+export function Payments() {
+  const bills = usePages({ path: '/-/pay/v1/billing', query: { 'max-items': 100 } }, 'Records')
+  return html`<${Page} title="Payments">
+    <${Tabs} label="Payments" links=${TABS} />
+    <${Buttons} list=${bills} csv="billing.csv" />
+    <${Loaded}
+      of=${bills}
+      show=${({
+        rows,
+        next,
+      }) => html`<${Table} caption="Payments" rows=${rows} keyOf=${({ PayId }) => PayId} columns=${billColumns} empty="This wallet has paid nothing yet." />
+        <${PageLinks} next=${next} />`}
+    />
+    <${Service} />
+  <//>`
+}
+
+/** Uploads of the wallet, with what became of them. */
+export function PaidUploads() {
+  const uploads = usePages({ path: '/-/pay/v1/uploads', query: { 'max-items': 100 } }, 'Uploads')
+  return html`<${Page} title="Uploads that are paid for">
+    <${Tabs} label="Payments" links=${TABS} />
+    <${Buttons} list=${uploads} csv="uploads.csv" />
+    <${Loaded}
+      of=${uploads}
+      show=${({
+        rows,
+        next,
+      }) => html`<${Table} caption="Uploads" rows=${rows} keyOf=${({ SourceFileUploadId }) => SourceFileUploadId} columns=${uploadColumns} empty="This wallet has no upload." />
+        <${PageLinks} next=${next} />`}
+    />
+  <//>`
+}
+
+function Buttons({ list, csv }) {
+  const [saving, setSaving] = useState(false)
+  const save = async () => {
+    setSaving(true)
+    try {
+      const answer = await send(session.value, { path: `/-/pay/v1/${csv}` })
+      saveText(csv, await answer.text())
+    } catch (error) {
+      notifyError(error)
+    }
+    setSaving(false)
+  }
+  return html`<div class="buttons">
+    <button type="button" onClick=${list.reload}>Refresh</button>
+    <button type="button" disabled=${saving} onClick=${save}>Save all as CSV</button>
+    ${['WalletNotLinked', 'UpstreamAuthFailed'].includes(list.error?.code) && html`<a href=${linkTo(['calls', 'pay_CreateWalletNonce_POST'])}>Sign a wallet in</a>`}
+  </div>`
+}
+
+const billColumns = [
+  { name: 'File', by: ({ FileName }) => FileName, cell: ({ FileName }) => html`<${Name} text=${FileName} />` },
+  { name: 'Paid', by: ({ PayAmount }) => Number(PayAmount), number: true, cell: ({ PayAmount }) => PayAmount },
+  { name: 'Unlocked', number: true, cell: ({ UnlockAmount }) => UnlockAmount || 'locked' },
+  {
+    name: 'Coin',
+    by: ({ TokenName }) => TokenName ?? '',
+    cell: ({ TokenName }) => html`<${Name} text=${TokenName} />`,
+  },
+  { name: 'Paid at', by: ({ PayTime }) => PayTime ?? '', cell: ({ PayTime }) => formatTime(PayTime) },
+  {
+    name: 'Deadline',
+    by: ({ DeadlineTime }) => DeadlineTime ?? '',
+    cell: ({ DeadlineTime }) => formatTime(DeadlineTime),
+  },
+  { name: 'Transaction', cell: ({ PayTxHash }) => html`<${Copied} text=${PayTxHash} what="the transaction" />` },
+]
+
+const uploadColumns = [
+  { name: 'File', by: ({ FileName }) => FileName, cell: ({ FileName }) => html`<${Name} text=${FileName} />` },
+  { name: 'Size', by: ({ FileSize }) => FileSize, number: true, cell: ({ FileSize }) => formatBytes(FileSize) },
+  { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${State} of=${Status} />` },
+  { name: 'Days', by: ({ DurationDays }) => DurationDays, number: true, cell: ({ DurationDays }) => DurationDays },
+  { name: 'Deals', number: true, cell: ({ OfflineDeals = [] }) => OfflineDeals.length },
+  { name: 'Content', cell: ({ PayloadCid }) => html`<${Copied} text=${PayloadCid} what="the CID" />` },
+]
+
+/** What the payment service says of itself. */
+function Service() {
+  const client = session.value
+  const facts = useLoaded((signal) => sendJson(client, { path: '/-/pay/v1/system-config', signal }), [client])
+  return html`<details>
+    <summary>The payment service</summary>
+    <${Loaded} of=${facts} show=${(value) => html`<${Answer} value=${value} title="Payment service" />`} />
+  </details>`
+}

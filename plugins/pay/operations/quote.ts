@@ -1,0 +1,63 @@
+import { capOf, defineCall, formatAmount } from 'dealgate'
+import { z } from 'zod'
+import type { PayDeps } from '../deps.js'
+import { requireObject, uploadAliases, uploadRequest } from '../upload/job.js'
+import { expectedCost } from '../upload/post.js'
+import { SOURCE } from './send.js'
+
+const amount = z.string().describe('Decimal, as text: fil.')
+
+/** What the upload of an object would cost, by the arithmetic of the caps that it then has to keep. */
+export function quoteObjectUpload(deps: PayDeps) {
+  return defineCall({
+    name: 'QuoteObjectUpload',
+    source: SOURCE,
+    summary:
+      'Quotes what the upload of an object is expected to cost, and what may still be spent today. Spends nothing.',
+    access: 'owner',
+    on: { method: 'POST', resource: 'object', subresource: 'x-pay-quote' },
+    body: uploadRequest.pick({ DurationDays: true }),
+    aliases: uploadAliases,
+    result: z.object({
+      Bucket: z.string(),
+      Key: z.string(),
+      Bytes: z.int(),
+      DurationDays: z.int(),
+      Total: amount.optional().describe('Decimal, as text: fil. Absent where the service does not tell its prices.'),
+      Currency: z.literal('fil'),
+      DailyCap: amount.optional().describe('Decimal, as text: fil that may be spent today (UTC); absent for no cap.'),
+      LeftToday: amount.optional().describe('Decimal, as text: fil of it that are left.'),
+      WithinCap: z.boolean().describe('Whether the upload is expected to cost no more than is left.'),
+    }),
+    root: 'PayQuote',
+    async answer({ request: { bucket, key }, body: { DurationDays } }, context) {
+      const { size } = await requireObject(context, { bucket, key })
+      const [cost, tightest] = await Promise.all([
+        expectedCost(deps, size, DurationDays),
+        tightestCap(deps, bucket, (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay),
+      ])
+      return {
+        ...{ Bucket: bucket, Key: key, Bytes: size, DurationDays, Currency: 'fil' as const },
+        ...(cost !== undefined && { Total: formatAmount(cost) }),
+        ...(tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }),
+        // An upload without a price is refused where there is a cap.
+        WithinCap: tightest === undefined || (cost !== undefined && cost <= tightest.left),
+      }
+    },
+  })
+}
+
+/** The cap of which least is left; undefined without any. */
+async function tightestCap({ options, ledger }: PayDeps, bucket: string, ofBucket: string | undefined) {
+  const caps = [
+    { cap: capOf(options.maxSpendPerDay), spent: await ledger.spentToday() },
+    { cap: capOf(ofBucket), spent: await ledger.spentToday(bucket) },
+  ]
+  const known = caps.flatMap(({ cap, spent }) =>
+    cap === undefined ? [] : [{ cap, left: cap > spent ? cap - spent : 0n }],
+  )
+  return known.reduce<(typeof known)[number] | undefined>(
+    (least, one) => (least === undefined || one.left < least.left ? one : least),
+    undefined,
+  )
+}

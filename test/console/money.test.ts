@@ -1,0 +1,75 @@
+import t from 'tap'
+import { NETWORK, newKeys } from '../services/payment/payment-client.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
+import { startBrowser, Tab } from './browser.js'
+
+t.test('payments and tasks', async (t) => {
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  const tab = await Tab.open(t, browser, server)
+  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const ask = async (target: string, json: object, more: Record<string, string> = {}) => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json', ...more }
+    const answer = await send(server, { method: 'POST', target, headers, body: Buffer.from(JSON.stringify(json)) })
+    if (answer.status >= 300) throw new Error(answer.body.toString())
+    return JSON.parse(answer.body.toString())
+  }
+  await send(server, { method: 'PUT', target: '/photos' })
+  await send(server, { method: 'PUT', target: '/photos/a%3Cb%3E.txt', body: Buffer.alloc(100_000, 'a') })
+  await tab.signIn()
+
+  await tab.goTo('#/payments')
+  await tab.sees('Sign a wallet in')
+  const { address, sign } = newKeys()
+  const { Nonce } = await ask('/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
+  const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK, Store: true }
+  await ask('/-/pay/v1/wallet/session', session)
+  await tab.click('button', 'Refresh')
+  await tab.sees('This wallet has paid nothing yet')
+  await accessible('payments')
+
+  await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
+  await tab.click('link', 'Upload to IPFS for payment')
+  await tab.fill('Days', '180')
+  await tab.click('button', 'Get a quote')
+  await tab.sees('Left of it')
+  await accessible('a quote of an upload')
+  await tab.click('button', 'Upload…')
+  await tab.sees('What is published cannot be taken back')
+  await accessible('the confirmation of an upload')
+  const tokens: (string | undefined)[] = []
+  tab.page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith('?x-pay='))
+      tokens.push(request.headers()['x-amz-client-token'])
+  })
+  await tab.page.evaluate(`(() => {
+    const button = [...document.querySelectorAll('dialog button')].find(({ textContent }) => textContent.trim() === 'Upload')
+    button.click()
+    button.click()
+  })()`)
+  await tab.sees('pay:UploadObjectToIpfs')
+  await tab.sees('Complete')
+  t.equal(tokens.length, 1, 'a double click costs once')
+  t.match(tokens[0], /^[0-9a-f-]{36}$/)
+  await tab.goTo('#/payments/uploads')
+  await tab.sees('Pending')
+  await accessible('uploads that are paid for')
+  const csv = tab.page.waitForResponse(
+    (response) => response.request().method() === 'GET' && response.url().endsWith('/-/pay/v1/uploads.csv'),
+  )
+  await tab.click('button', 'Save all as CSV')
+  t.match(await (await csv).text(), /\n.*180/)
+
+  await ask('/-/task/v1/session', { Email: 'owner@localhost', Password: server.platformPassword, Store: true })
+  const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.0000000001' }
+  await ask('/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
+  await tab.goTo('#/tasks')
+  await tab.sees('nightly<b>')
+  await accessible('tasks')
+  await tab.click('link', 'nightly<b>')
+  await tab.sees('There is no bid')
+  await accessible('a task')
+  t.same(tab.complaints, [])
+})
