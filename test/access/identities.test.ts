@@ -198,9 +198,8 @@ for (const mode of modes) {
         t.notMatch(answer.body, 'alice')
         t.match((await ask(query, owner)).body, /alice\/[\s\S]*mallory\//)
       }
-      for (const prefix of ['alice/', 'alice/secret', 'b']) {
+      for (const prefix of ['alice/', 'alice/secret', 'b'])
         t.equal((await ask({ 'list-type': '2', prefix })).code, 'AccessDenied', prefix)
-      }
       const startAfter = await ask({ 'list-type': '2', 'start-after': 'a', 'max-keys': '1' })
       t.match(startAfter.body, '<Key>mallory/secret</Key>')
       t.match(startAfter.body, '<IsTruncated>false</IsTruncated>')
@@ -224,9 +223,8 @@ for (const mode of modes) {
       [...buckets.body.matchAll(/<Name>(.*?)</g)].map(([, name]) => name),
       ['mallory-data', 'shared'],
     )
-    for (const path of ['/other', '/alice-data-2', '/shared']) {
+    for (const path of ['/other', '/alice-data-2', '/shared'])
       t.equal((await signedRequest(endpoint, mallory, { method: 'PUT', path })).code, 'AccessDenied', `make ${path}`)
-    }
     t.equal(
       (await signedRequest(endpoint, mallory, { method: 'HEAD', path: '/not-there' })).status,
       403,
@@ -287,9 +285,7 @@ for (const mode of modes) {
       t.equal((await write('GET', path, { query: { tagging: '' } })).code, 'AccessDenied', `tags of ${path}`)
     }
     const listings: Record<string, string>[] = [{}, { 'list-type': '2', prefix: 'in/' }, { versions: '' }]
-    for (const query of listings) {
-      t.equal((await write('GET', '/box', { query })).code, 'AccessDenied', 'a listing')
-    }
+    for (const query of listings) t.equal((await write('GET', '/box', { query })).code, 'AccessDenied', 'a listing')
     const source = { headers: { 'x-amz-copy-source': '/box/in/old' } }
     t.equal((await write('PUT', '/box/in/copy', source)).code, 'AccessDenied', 'a copy reads')
     const begun = await write('POST', '/box/in/parts', { query: { uploads: '' } })
@@ -318,9 +314,8 @@ for (const mode of modes) {
       ['DELETE', '/box'],
       ['PUT', '/bottle'],
     ]
-    for (const [method, path, more] of refused) {
+    for (const [method, path, more] of refused)
       t.equal((await read(method, path, more)).code, 'AccessDenied', `${method} ${path} ${JSON.stringify(more ?? {})}`)
-    }
     t.equal((await own('GET', '/box/out')).body, 'out')
   })
 }

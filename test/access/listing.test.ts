@@ -51,9 +51,8 @@ t.test('a listing shows what a listing of the readable keys alone would show', a
         try {
           const page = await listReadable(holding(keys), rights.prefixes('b', 'read'), 'b', query)
           const expected = model(isWithin(prefixes, query.prefix) ? keys : readable, query)
-          if (JSON.stringify(page) !== JSON.stringify(expected)) {
+          if (JSON.stringify(page) !== JSON.stringify(expected))
             throw new Error(`${JSON.stringify(page)} instead of ${JSON.stringify(expected)}`)
-          }
         } catch (error) {
           if (!(error instanceof S3Error)) throw error
           if (error.code === 'AccessDenied' && model(readable, { ...query, after: '' }).entries.length === 0) return

@@ -139,9 +139,8 @@ t.test('forms of payload', async (t) => {
     ['STREAMING-UNSIGNED-PAYLOAD-TRAILER', { kind: 'chunked', trailer: true, signing: undefined }],
     [EMPTY_SHA256.toUpperCase(), { kind: 'signed', sha256: EMPTY_SHA256.toUpperCase() }],
   ]
-  for (const [contentSha256, payload] of kinds) {
+  for (const [contentSha256, payload] of kinds)
     t.match((await authenticator()(requestHead(signHead(get, { contentSha256 }))))?.payload, payload, contentSha256)
-  }
   const wrong: [string, string][] = [
     ['STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD', 'NotImplemented'],
     ['STREAMING-UNSIGNED-PAYLOAD', 'NotImplemented'],
@@ -200,9 +199,8 @@ t.test('what clients send in other spellings is still verified', async (t) => {
     ],
     ['repeated headers', { ...get, headers: [host, ['x-amz-meta-a', '1'], ['X-Amz-Meta-A', ' 2   3 ']] }],
   ]
-  for (const [name, parts, options] of accepted) {
+  for (const [name, parts, options] of accepted)
     t.ok(await authenticator()(requestHead(signHead(parts, options))), name)
-  }
   // What the decoder of queries takes for a space was not signed as a plus.
   await refused(t, 'literal + as %2B', 'SignatureDoesNotMatch', {
     ...signHead({ ...get, target: '/bucket?prefix=a+b' }, { query: 'prefix=a%2Bb' }),
@@ -284,9 +282,8 @@ t.test('clocks: fifteen minutes either way, to the second', async (t) => {
     const error = await refused(t, `${ms} ms`, 'RequestTimeTooSkewed', signHead(get), { now: example.time + ms })
     t.match(error.fields, { RequestTime: '2013-05-24T00:00:00Z', MaxAllowedSkewMilliseconds: 900_000 })
   }
-  for (const timestamp of ['20130231T000000Z', '20130524T250000Z', '2013-05-24T00:00:00Z', '20130524', '']) {
+  for (const timestamp of ['20130231T000000Z', '20130524T250000Z', '2013-05-24T00:00:00Z', '20130524', ''])
     await refused(t, timestamp, 'AccessDenied', signHead(get, { timestamp, date: '20130524' }))
-  }
 })
 
 function link(changes: Partial<Presign>): HeadOptions {

@@ -25,9 +25,8 @@ async function start(t: Test, mode: Mode) {
     ['/photos/storage/a', 'the object storage/a of photos'],
     ['/storage', ''],
     ['/storage/photos/a', 'the object photos/a of storage'],
-  ] as const) {
+  ] as const)
     t.equal((await signedRequest(plain.endpoint, identity, { method: 'PUT', path, body })).status, 200, path)
-  }
   return endpoint
 }
 

@@ -160,9 +160,7 @@ t.test('a mistake is reported before a request asks', async (t) => {
   const file = join(t.testdir({}), 'credentials.json')
   writeFileSync(file, '[]', { mode: 0o600 })
   let told = () => {}
-  const error = new Promise<void>((resolve) => {
-    told = resolve
-  })
+  const error = new Promise<void>((resolve) => (told = resolve))
   const log = { info: () => {}, warn: () => {}, error: () => told() } as unknown as CredentialsFileOptions['log']
   const followed = openCredentialsFile({ file, log })
   t.teardown(() => followed.close())

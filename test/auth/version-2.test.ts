@@ -26,9 +26,7 @@ function headFor(parts: HeadOptions, hostBucket?: string): RequestHead {
   return { ...head, hostBucket, resource, bucket, key: key.join('/') } as RequestHead
 }
 
-function hmac(toSign: string): string {
-  return signVersion2(example.secretAccessKey, toSign)
-}
+const hmac = (toSign: string): string => signVersion2(example.secretAccessKey, toSign)
 
 type Header = readonly [name: string, value: string]
 const to = (request: string, ...headers: Header[]): HeadOptions => {

@@ -30,9 +30,7 @@ t.test('a command that is killed leaves the account as it was or as it was to be
     })
     endsWithUs(child)
     let stdout = ''
-    child.stdout.on('data', (chunk) => {
-      stdout += chunk
-    })
+    child.stdout.on('data', (chunk) => (stdout += chunk))
     const closed = once(child, 'close')
     await Promise.race([delay(after, undefined, { ref: false }), closed])
     child.kill('SIGKILL')

@@ -75,9 +75,8 @@ t.test('what the commands refuse', async (t) => {
     [2, ['add', 'excess'], /takes no such argument/],
     [1, ['remove', 'nobody'], /no account with the access key nobody/],
     [1, ['rotate', 'nobody'], /no account with the access key nobody/],
-  ] as const) {
+  ] as const)
     t.match(await runCli(['account', ...wrong, '--data', data]), { code, stderr, stdout: '' }, wrong.join(' '))
-  }
   const away = {
     DEALGATE_GATEWAY_URL: 'http://127.0.0.1:1',
     DEALGATE_GATEWAY_ACCESS_KEY: 'abc',

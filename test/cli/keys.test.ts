@@ -25,9 +25,8 @@ t.test('keys that are added and removed count at once, without a restart', async
     ['/photos', ''],
     ['/photos/2024/a', 'a'],
     ['/photos/b', 'b'],
-  ] as const) {
+  ] as const)
     t.equal((await signedRequest(running.endpoint, owner, { method: 'PUT', path, body })).status, 200)
-  }
 
   const reader = await add(data, '--right', 'read:photos/2024/')
   t.equal((await get(reader, '/photos/2024/a')).body, 'a')

@@ -70,9 +70,7 @@ t.test('a reader of the help that leaves early is no failure', async (t) => {
   // Gone before anything is written: what `head` does when it has seen enough.
   child.stdout.destroy()
   let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const [code] = await once(child, 'close')
   t.equal(stderr, '')
   t.equal(code, 0)

@@ -74,9 +74,7 @@ t.test('a log without a terminal is JSON, and text if told so', async (t) => {
     const child = spawn(process.execPath, args, { env: environment(ODD), stdio: 'pipe' })
     endsWithUs(child)
     let log = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      log += text
-    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
     const closed = new Promise((resolve) => child.once('close', resolve))
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       if (text.includes('Stop with Ctrl-C')) child.kill('SIGTERM')

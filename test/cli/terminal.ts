@@ -36,9 +36,7 @@ export function atTerminal(
   endsWithUs(terminal)
   t.teardown(() => killed(terminal))
   let shown = ''
-  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text
-  })
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
   return {
     get shown() {
       return shown

@@ -47,9 +47,7 @@ function piped(t: Test, args: readonly string[]) {
   endsWithUs(child)
   t.teardown(() => killed(child))
   const command = { shown: '', ended: once(child, 'close').then(([code]) => code) }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    command.shown += text
-  })
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (command.shown += text))
   return command
 }
 

@@ -75,9 +75,8 @@ t.test('hosts that are written in other ways', async (t) => {
   t.equal((await send(`photos.${DOMAIN}`, '/key', 'PUT', 'bytes')).status, 200)
   const hosts = [`PHOTOS.${DOMAIN.toUpperCase()}`, `photos.${DOMAIN}.`, `photos.${DOMAIN}:1234`, 'photos.localhost:80']
   for (const host of hosts) t.equal((await send(host, '/key')).body, 'bytes', host)
-  for (const host of [DOMAIN, '127.0.0.1', '[::1]:9000', 'unknown.example', `photos.${DOMAIN}.example`]) {
+  for (const host of [DOMAIN, '127.0.0.1', '[::1]:9000', 'unknown.example', `photos.${DOMAIN}.example`])
     t.equal((await send(host, '/photos/key')).body, 'bytes', host)
-  }
   t.equal((await send(`a.b.${DOMAIN}`, '/key')).code, 'NoSuchBucket')
   t.equal((await send(`a_b.${DOMAIN}`, '/', 'PUT')).code, 'InvalidBucketName')
   const live = (host: string) => sendAsIs(endpoint, { method: 'GET' }, '/-/live', { host })
@@ -98,9 +97,8 @@ t.test('below a mount path of an Express app', async (t) => {
     [`photos.${DOMAIN}`, '/storage', ''],
     [`photos.${DOMAIN}`, '/storage/key', 'first'],
     [DOMAIN, '/storage/photos/key', 'second'],
-  ] as const) {
+  ] as const)
     t.equal((await signedRequest(endpoint, keys, { method: 'PUT', path, host, body })).status, 200, path)
-  }
   t.equal(
     (await signedRequest(endpoint, keys, { method: 'GET', path: '/storage/key', host: `photos.${DOMAIN}` })).body,
     'second',

@@ -177,9 +177,8 @@ t.test('names and values', async (t) => {
   t.equal(parseChecksumAlgorithm('MD4'), undefined)
   t.equal(checksumHeader('CRC32C'), 'x-amz-checksum-crc32c')
   t.ok(isChecksumValue('CRC32', 'AAAAAA=='))
-  for (const bad of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '!AAAAA==', 'AAAAAAAAAAA=', ' AAAAAA==']) {
+  for (const bad of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '!AAAAA==', 'AAAAAAAAAAA=', ' AAAAAA=='])
     t.notOk(isChecksumValue('CRC32', bad), JSON.stringify(bad))
-  }
 })
 
 t.test('lines that a slow disk does not take in time are refused, and the others are written', async (t) => {
@@ -218,9 +217,7 @@ async function fullDisk(t: Test, path: string, room: number): Promise<() => void
   const all = Object.getPrototypeOf(handle) as Pick<FileHandle, 'write'>
   await handle.close()
   const { write } = all
-  const restore = () => {
-    all.write = write
-  }
+  const restore = () => (all.write = write)
   t.teardown(restore)
   let left = room
   all.write = async function (this: FileHandle, bytes: Buffer, from: number) {

@@ -50,9 +50,7 @@ t.test('the command of the unit tells systemd that it is ready, alive and about 
   endsWithUs(receiver)
   t.teardown(() => receiver.kill('SIGKILL'))
   let received = ''
-  receiver.stdout.setEncoding('utf8').on('data', (text: string) => {
-    received += text
-  })
+  receiver.stdout.setEncoding('utf8').on('data', (text: string) => (received += text))
   await until('the socket is there', () => received.includes('bound'))
 
   const unit = 'dealgate.service'
@@ -77,9 +75,7 @@ t.test('the command of the unit tells systemd that it is ready, alive and about 
   endsWithUs(server)
   t.teardown(() => server.kill('SIGKILL'))
   let log = ''
-  server.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text
-  })
+  server.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
   await until('it is ready', () => received.includes('READY=1\nSTATUS=Serving requests'))
   await until('the watchdog is answered', () => received.includes('WATCHDOG=1'))
   const ended = once(server, 'exit')

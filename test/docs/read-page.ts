@@ -67,9 +67,7 @@ function withoutPrompts({ line, lines }: Block): Command[] {
   const commands: Command[] = []
   for (let at = 0; at < lines.length; ) {
     const { text, next } = commandAt(lines, at, line)
-    if (text.trim() !== '' && !COMMENT.test(text)) {
-      commands.push({ line: line + at, text, printed: '', awaited: false })
-    }
+    if (text.trim() !== '' && !COMMENT.test(text)) commands.push({ line: line + at, text, printed: '', awaited: false })
     at = next
   }
   return commands

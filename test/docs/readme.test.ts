@@ -206,9 +206,8 @@ t.match(firstScreen, 'npm install && npm start')
 t.match(firstScreen, 'npm install && npm test')
 t.match(firstScreen, 's3 ls')
 
-for (const document of [...pages, 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']) {
+for (const document of [...pages, 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'])
   t.same(brokenLinks(document), [], `links of ${document} lead somewhere`)
-}
 
 const listed = linkedFrom('docs/README.md')
 t.same(

@@ -112,11 +112,8 @@ async function readEnvironment(file: string): Promise<Record<string, string>> {
 
 function collect(child: ChildProcess): { stdout: string; stderr: string } {
   const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text
-    })
-  }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => (output[name] += text))
   return output
 }
 

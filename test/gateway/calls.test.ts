@@ -71,22 +71,8 @@ t.test('failures of public gateways become S3 codes', async (t) => {
 })
 
 t.test('keys that a gateway of files cannot hold are named with the reason', async (t) => {
-  for (const key of [
-    '',
-    '/a',
-    'a//b',
-    'a//',
-    '.',
-    '..',
-    'a/../b',
-    'a/.',
-    './',
-    'a\\b',
-    'a\0',
-    `a/${'é'.repeat(128)}`,
-  ]) {
+  for (const key of ['', '/a', 'a//b', 'a//', '.', '..', 'a/../b', 'a/.', './', 'a\\b', 'a\0', `a/${'é'.repeat(128)}`])
     t.type(whyUnfit(key), 'string', JSON.stringify(key))
-  }
   for (const key of ['a', 'a/b', 'a/', '...', '.a', 'a..', 'a ?#%+', '😀'.repeat(63)])
     t.equal(whyUnfit(key), undefined, key)
 })

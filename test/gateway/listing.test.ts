@@ -37,9 +37,7 @@ function names(page: ListPage): { names: string[]; truncated: boolean } {
   }
 }
 
-function nameOf(entry: ListEntry): string {
-  return entry.kind === 'prefix' ? entry.prefix : entry.object.key
-}
+const nameOf = (entry: ListEntry): string => (entry.kind === 'prefix' ? entry.prefix : entry.object.key)
 
 async function allPages(client: Gateway, bucket: string, query: ListQuery): Promise<string[]> {
   const found: string[] = []
@@ -231,9 +229,8 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
           await client.upload(bucket, key, 0, { contentType: undefined, headers: {}, metadata: {} }).commit(anyOrder())
           if (key.endsWith('/')) stored.add(`${bucket}/${key}`)
         }
-        for (const query of fc.sample(queryFor(keys), { numRuns: 20, seed: n })) {
+        for (const query of fc.sample(queryFor(keys), { numRuns: 20, seed: n }))
           assert.deepEqual(names(await client.list(bucket, query)), model(keys, query), JSON.stringify({ keys, query }))
-        }
         const all = { prefix: '', delimiter: '', after: '', limit: 3 }
         t.strictSame(await allPages(client, bucket, all), model(keys, { ...all, limit: 1000 }).names)
         for (const key of sorted(keys).reverse()) await client.remove(bucket, key, anyOrder())

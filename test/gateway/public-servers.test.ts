@@ -155,9 +155,8 @@ async function folders(t: Test, server: Dealgate): Promise<void> {
 async function foldersOfOthers(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   const bucket = 'others'
   await other.call('web.MakeBucket', { bucketName: bucket })
-  for (const key of ['made/', 'deep/er/', 'filled/', 'filled/x', 'filled/sub/', 'filled/sub/y']) {
+  for (const key of ['made/', 'deep/er/', 'filled/', 'filled/x', 'filled/sub/', 'filled/sub/y'])
     await other.put(bucket, key, key.endsWith('/') ? Buffer.of() : Buffer.from('x'))
-  }
   for (const key of ['made/', 'deep/er/']) {
     t.equal(await status(server, 'HEAD', bucket, key), 200, key)
     const got = await send(server, { method: 'GET', target: targetOf(bucket, key) })
@@ -202,9 +201,8 @@ async function rootNames(t: Test, server: Dealgate): Promise<void> {
 async function fsJson(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
   const bucket = 'metadata'
   await other.call('web.MakeBucket', { bucketName: bucket })
-  for (const key of ['fs.json', 'empty/', 'z/fs.json']) {
+  for (const key of ['fs.json', 'empty/', 'z/fs.json'])
     await other.put(bucket, key, key.endsWith('/') ? Buffer.of() : Buffer.from('{}'))
-  }
   t.same(await keysIn(server, bucket), ['empty/', 'fs.json', 'z/fs.json'])
   t.same(await keysIn(server, bucket, '&prefix=none/'), [])
   t.equal(await status(server, 'HEAD', bucket), 200)

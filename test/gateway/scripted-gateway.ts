@@ -80,9 +80,8 @@ export async function scriptedGateway(script: Script): Promise<ScriptedGateway> 
     script.rest?.(request, response)
   }
   const server = http.createServer(onRequest)
-  if (script.sendContinue !== undefined && script.sendContinue !== true) {
+  if (script.sendContinue !== undefined && script.sendContinue !== true)
     server.on('checkContinue', typeof script.sendContinue === 'function' ? script.sendContinue : onRequest)
-  }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const pools: { close(): Promise<void> }[] = []
@@ -118,8 +117,6 @@ export const ALL_FEATURES = ['paged-listing', 'object-head', 'exact-remove', 'an
 
 export async function read(download: { consume(sink: (chunk: Buffer) => void): Promise<void> }): Promise<Buffer> {
   const chunks: Buffer[] = []
-  await download.consume((chunk) => {
-    chunks.push(chunk)
-  })
+  await download.consume((chunk) => void chunks.push(chunk))
   return Buffer.concat(chunks)
 }

@@ -203,9 +203,7 @@ t.test('a body that ends early, stalls or is cut fails the consumer', async (t) 
     )
     const download = await client.download('b', 'dir/k')
     let got = ''
-    const consumed = download.consume((chunk) => {
-      got += chunk.toString()
-    })
+    const consumed = download.consume((chunk) => (got += chunk.toString()))
     await t.rejects(consumed, { code: 'ServiceUnavailable' }, name)
     t.equal(got, '01234')
   }

@@ -290,9 +290,7 @@ t.test('lent chunks keep their bytes until they are given back, and bound what i
         at += chunk.length
         most = Math.max(most, out.length)
       }
-      const end = () => {
-        ended = true
-      }
+      const end = () => (ended = true)
       response.read({ data, end, failed: reject }, ahead)
       giveBack()
     })

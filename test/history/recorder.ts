@@ -111,9 +111,7 @@ export class Recorder {
         await sleep(random.below(PAUSE_MS))
       }
     })
-    const done = Promise.all(all).finally(() => {
-      this.#over = true
-    })
+    const done = Promise.all(all).finally(() => (this.#over = true))
     await Promise.all([done, disturb()])
     const [proxy] = this.#proxies as [Endpoint]
     for (let key = 0; key < keys; key++) {

@@ -65,9 +65,8 @@ t.test('where the bucket stands', async (t) => {
   t.throws(() => read('photos.s3.example.com', `/${'a'.repeat(1025)}`, domains), { code: 'KeyTooLongError' })
   const mounted = { originalUrl: '/mount/a?b', baseUrl: '/mount' }
   t.match(read('photos.s3.example.com', '/a?b', domains, mounted), { bucket: 'photos', key: 'a', rawPath: '/mount/a' })
-  for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example']) {
+  for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example'])
     t.throws(() => addressing({ domains: [domain] }), TypeError, domain)
-  }
 })
 
 t.test('headers that a presigner moved into the query', async (t) => {

@@ -105,9 +105,8 @@ t.test('length, emptiness and limits', async (t) => {
   t.same(await open({}).stream(() => void t.fail('no bytes')), { size: 0 })
   t.throws(() => open({}, { ...chunked, signing }), { code: 'MissingContentLength' })
   t.throws(() => open({ 'content-length': '90' }, chunked), { code: 'MissingContentLength' })
-  for (const bad of ['', '-1', '1.5', 'x', '99999999999999999']) {
+  for (const bad of ['', '-1', '1.5', 'x', '99999999999999999'])
     t.throws(() => open({ 'x-amz-decoded-content-length': bad }, chunked), { code: 'MissingContentLength' }, bad)
-  }
   await refused(t, 'declared too large', 'EntityTooLarge', [data], { maxPutBytes: 20 })
   await refused(t, 'too large, undeclared', 'EntityTooLarge', [frame([data])], { maxPutBytes: 20, payload: chunked })
   const twice = open({})
@@ -254,9 +253,8 @@ for (const form of forms) {
       // What stands before an empty line that ends nothing may be complete as well.
       if (code === 'none')
         t.ok(form.name.includes('minio') && whole.subarray(length).toString().trim() === '', `${length}`)
-      else if (!/^(IncompleteBody|InvalidRequest|MalformedTrailerError|SignatureDoesNotMatch)$/.test(code)) {
+      else if (!/^(IncompleteBody|InvalidRequest|MalformedTrailerError|SignatureDoesNotMatch)$/.test(code))
         t.fail(`${length}: ${code}`)
-      }
     }
   })
 
@@ -382,9 +380,8 @@ t.test('signed framing that is wrong', async (t) => {
     ['both gone', /x-amz-checksum-crc32:.*\r\nx-amz-trailer-signature:.*\r\n/, '', 'MalformedTrailerError'],
     ['something behind the signature', /\r\n\r\n$/, '\r\nx-amz-meta-a:1\r\n\r\n', 'MalformedTrailerError'],
   ]
-  for (const [name, from, to, code] of trailerFaults) {
+  for (const [name, from, to, code] of trailerFaults)
     await refused(t, name, code, [bent(withTrailer, from, to)], withTrailer.sent(data))
-  }
   await refused(
     t,
     'a trailer in the form that has none',

@@ -12,9 +12,7 @@ const place = { id: 'ID', resource: '/b/k' }
 /** Has one request answered with `reply`. */
 async function answered(t: Test, reply: Reply, method = 'GET'): Promise<{ response: Response; sent: Sent }> {
   let resolve = (_: Sent) => {}
-  const sent = new Promise<Sent>((settle) => {
-    resolve = settle
-  })
+  const sent = new Promise<Sent>((settle) => (resolve = settle))
   const server = createServer(async (incoming: IncomingMessage, outgoing: ServerResponse) =>
     resolve(await send(incoming, outgoing, reply, place.id, () => place)),
   )

@@ -11,9 +11,7 @@ import { endsWithUs } from '../support/server/child.js'
 import { environment } from '../support/server/cli.js'
 
 /** Programs of Node.js besides the one that runs the tests: DEALGATE_NODES, separated by colons. */
-export function otherNodes(): string[] {
-  return (process.env.DEALGATE_NODES ?? '').split(':').filter(Boolean)
-}
+export const otherNodes = (): string[] => (process.env.DEALGATE_NODES ?? '').split(':').filter(Boolean)
 
 /** The environment of npm and of an installed package: no variable of the npm that runs the tests has a say. */
 export function environmentOfNpm(): NodeJS.ProcessEnv {

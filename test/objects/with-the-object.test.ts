@@ -44,9 +44,7 @@ function holding(state: State) {
   return {
     state: { ...state, objects },
     hold() {
-      held = new Promise((resolve) => {
-        free = resolve
-      })
+      held = new Promise((resolve) => (free = resolve))
     },
     go() {
       free?.()

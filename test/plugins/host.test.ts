@@ -322,9 +322,7 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
         told = request.signal.reason
         late?.()
       })
-      await new Promise<void>((resolve) => {
-        late = resolve
-      })
+      await new Promise<void>((resolve) => (late = resolve))
       await t.rejects(request.body.collect(10), 'the body is no longer there')
       setImmediate(resolve)
       return xml('<TooLate/>')

@@ -13,9 +13,7 @@ const Key = 'key'
 /** Resolves when the test says so. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const opened = new Promise<void>((resolve) => (open = resolve))
   return { opened, open: () => open() }
 }
 

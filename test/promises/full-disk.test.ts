@@ -48,9 +48,8 @@ for (const mode of modes) {
     const server = await startDealgate(t, { mode, data })
     t.equal((await send(server, { method: 'PUT', target: '/full' })).status, 200)
     for (let i = 0; i < 30; i++) t.equal(await statusOf(server, 'PUT', `small-${i}`, bytes(`${i}`, 1000)), 200)
-    for (const key of ['kept', 'large-1', 'large-2']) {
+    for (const key of ['kept', 'large-1', 'large-2'])
       t.equal(await statusOf(server, 'PUT', key, bytes(key, 300_000)), 200)
-    }
     fill(disk)
     await servesButStoresNothing(t, server, [...Array.from({ length: 15 }, (_, i) => `small-${i}`), 'large-1'])
 

@@ -163,9 +163,7 @@ for (const mode of modes) {
     const { between, keys, server } = await scene(t, mode)
     t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
     const late = { deliver: () => {} }
-    const held = new Promise<void>((resolve) => {
-      late.deliver = resolve
-    })
+    const held = new Promise<void>((resolve) => (late.deliver = resolve))
     let first = true
     between.fate = (request) => {
       if (!first || !isUpload('k')(request)) return 'pass'
@@ -226,9 +224,7 @@ for (const mode of modes) {
 /** Has a PUT of the key be given up, and returns how to end its connection. */
 async function stall(between: Between, key: string, put: () => Promise<Answer>): Promise<() => void> {
   let end = () => {}
-  const fate = new Promise<Fate>((resolve) => {
-    end = () => resolve('cut-before')
-  })
+  const fate = new Promise<Fate>((resolve) => (end = () => resolve('cut-before')))
   between.fate = ({ method, path }) => (method === 'PUT' && path.endsWith(`/upload/${BUCKET}/${key}`) ? fate : 'pass')
   const { status } = await put()
   if (status !== 503) throw new Error(`${key} was not given up, but answered ${status}`)

@@ -44,9 +44,8 @@ t.test('files and folders are made for the owner alone, also under a loose umask
   const left = readdirSync(data, { recursive: true, withFileTypes: true })
   for (const entry of left) {
     const folder = entry.name === 'staging' ? entry.parentPath === data : /^(state|spool|gateway)$/.test(entry.name)
-    if (folder || /\.(sqlite|db)|^lock/.test(entry.name)) {
+    if (folder || /\.(sqlite|db)|^lock/.test(entry.name))
       chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644)
-    }
   }
   t.ok(loose(data).length >= 6, loose(data).join())
   await server.start()

@@ -71,9 +71,7 @@ for (const mode of modes)
     const busy = await begin('busy')
     const held = written('busy').length
     let release = () => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const released = new Promise<void>((resolve) => (release = resolve))
     between.fate = async ({ method, path }): Promise<'pass'> => {
       if (method === 'PUT' && path.endsWith('/busy')) await released
       return 'pass'

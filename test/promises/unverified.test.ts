@@ -260,9 +260,7 @@ inEachMode(t, async (t, server) => {
   const created = await send(server, { method: 'PUT', target: `/${BUCKET}` })
   t.equal(created.status, 200)
   // One size is collected and sent in one piece, the other is streamed with its end held back.
-  for (const size of [100 * KiB, 700 * KiB]) {
-    await t.test(`PUT of ${size} bytes`, (t) => puts(t, server, size))
-  }
+  for (const size of [100 * KiB, 700 * KiB]) await t.test(`PUT of ${size} bytes`, (t) => puts(t, server, size))
   await t.test('a part that fails leaves the part before it', (t) => parts(t, server))
   await t.test('right ones are stored', (t) => right(t, server))
   await t.test('bytes beyond the declared length are no part of the object', (t) => excess(t, server))

@@ -35,9 +35,7 @@ async function relayTo(t: { teardown(run: () => unknown): void }, url: string, {
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   let resolve = () => {}
-  const promise = new Promise<void>((done) => {
-    resolve = done
-  })
+  const promise = new Promise<void>((done) => (resolve = done))
   return { promise, resolve }
 }
 

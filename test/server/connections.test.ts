@@ -29,14 +29,8 @@ async function hold(t: Test, port: number, { from = HOST, bytes = '' } = {}): Pr
   t.teardown(() => socket.destroy())
   let closed = false
   let text = ''
-  socket
-    .on('error', () => {})
-    .on('close', () => {
-      closed = true
-    })
-  socket.setEncoding('latin1').on('data', (part: string) => {
-    text += part
-  })
+  socket.on('error', () => {}).on('close', () => (closed = true))
+  socket.setEncoding('latin1').on('data', (part: string) => (text += part))
   await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
   socket.write(bytes)
   return { socket, closed: () => closed, text: () => text }

@@ -13,9 +13,7 @@ export async function inPackets(port: number, pieces: readonly string[], end = f
   subscribe('net.server.socket', note)
   let answer = ''
   const client = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
-  client.setEncoding('latin1').on('data', (text) => {
-    answer += text
-  })
+  client.setEncoding('latin1').on('data', (text) => (answer += text))
   const closed = new Promise<void>((resolve) => client.once('close', () => resolve()))
   client.on('end', () => client.end()).on('error', () => {})
   try {

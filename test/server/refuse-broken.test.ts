@@ -44,9 +44,8 @@ t.test('a HEAD is answered without a body however it is broken, and wherever it 
       }
     }
   }
-  for (const pieces of cuts('HEAD /bucket/key HTTP/1.1\r\nHost: x\r\n')) {
+  for (const pieces of cuts('HEAD /bucket/key HTTP/1.1\r\nHost: x\r\n'))
     t.equal(parted(await inPackets(port, pieces, true)).body, '', 'a client that ends within its headers')
-  }
 })
 
 t.test('everything else is told what is wrong wherever it is known to be no HEAD', async (t) => {

@@ -17,9 +17,7 @@ function raw(port: number, text: string): Promise<string> {
     let answer = ''
     const socket = connect(port, HOST, () => socket.write(text))
     socket.setEncoding('latin1')
-    socket.on('data', (chunk) => {
-      answer += chunk
-    })
+    socket.on('data', (chunk) => (answer += chunk))
     socket.on('end', () => socket.end())
     socket.on('close', () => resolve(answer))
     socket.on('error', (error: NodeJS.ErrnoException) => (answer ? resolve(answer) : reject(error)))
@@ -119,9 +117,7 @@ t.test('a client that stops sending within a body is told so', async (t) => {
   const answer = new Promise<string>((resolve) => {
     let text = ''
     const socket = connect({ port, host: HOST, allowHalfOpen: true })
-    socket.setEncoding('latin1').on('data', (chunk) => {
-      text += chunk
-    })
+    socket.setEncoding('latin1').on('data', (chunk) => (text += chunk))
     socket.on('close', () => resolve(text))
     socket.end('PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbod')
   })
@@ -136,9 +132,7 @@ t.test('a request to change protocols is served without changing them', async (t
 
 function signal() {
   let fire = () => {}
-  const fired = new Promise<void>((resolve) => {
-    fire = resolve
-  })
+  const fired = new Promise<void>((resolve) => (fire = resolve))
   return { fire, fired }
 }
 
@@ -153,9 +147,7 @@ t.test('close lets running requests end, and ends their connections', async (t) 
   })
   const pipelined = connect(serving.port, HOST)
   let answers = ''
-  pipelined.setEncoding('latin1').on('data', (chunk) => {
-    answers += chunk
-  })
+  pipelined.setEncoding('latin1').on('data', (chunk) => (answers += chunk))
   pipelined.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
   await slow.fired
   const closed = serving.close(60_000)

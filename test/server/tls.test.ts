@@ -36,9 +36,7 @@ function read(url: string, ca: string, agent: Agent): Promise<string> {
   return new Promise((resolve, reject) => {
     get(url, { ca, agent }, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part
-      })
+      response.setEncoding('utf8').on('data', (part: string) => (text += part))
       response.on('end', () => resolve(text)).on('error', reject)
     }).on('error', reject)
   })

@@ -163,9 +163,7 @@ export class Client {
     return new Promise((resolve, reject) => {
       const socket = connect(Number(port), hostname, () => (end ? socket.end(bytes) : socket.write(bytes)))
       let text = ''
-      socket.on('data', (chunk) => {
-        text += chunk.toString('latin1')
-      })
+      socket.on('data', (chunk) => (text += chunk.toString('latin1')))
       socket.on('error', reject)
       socket.on('close', () => resolve(text))
     })

@@ -46,9 +46,7 @@ function order(client: DealClient, token: string): Promise<Envelope> {
 t.test('a crash after any step loses nothing, makes nothing twice and leaves nothing over', async (t) => {
   const images = await record(t)
   t.comment(`${images.length} crashes`)
-  for (const [index, image] of images.entries()) {
-    await t.test(`${index}: ${image.step}`, (t) => check(t, image))
-  }
+  for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
 })
 
 /** Does all there is to do with deals, one thing after the other. */

@@ -78,9 +78,8 @@ async function generations(client: DealClient): Promise<Record<string, string>> 
 t.test('a deal that fails leaves nothing', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  for (let index = 0; index < 600; index += 50) {
+  for (let index = 0; index < 600; index += 50)
     await Promise.all(Array.from({ length: 50 }, (_, more) => client.put('bucket', `${index + more}`, 'x')))
-  }
   network.beforeDone = async () => {
     throw new NetworkError('TermsRefused', 'Too cheap.')
   }
@@ -346,9 +345,8 @@ t.test('requests of one and the same kind at once', async (t) => {
   }
   await Promise.all(keys.map((key) => client.retrieve('bucket', key)))
   t.ok(most <= 8, `${most} at once`)
-  for (const [index, key] of keys.entries()) {
+  for (const [index, key] of keys.entries())
     t.ok((await client.gateway.get('bucket', key)).body.equals(bodies[index] ?? Buffer.alloc(0)))
-  }
 })
 
 t.test('bytes that a pending deal keeps count for the quota', async (t) => {

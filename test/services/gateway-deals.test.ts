@@ -105,9 +105,8 @@ t.test('deals of buckets', async (t) => {
 
   await client.advance(UNTIL_ACTIVE)
   const { objects } = await client.gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
-  for (const { name, generation } of objects) {
+  for (const { name, generation } of objects)
     t.match(await client.evict('bucket', name, generation), { status: 'success', data: { file_name: name } })
-  }
   t.equal(await client.used(), 0)
   for (const [key, body] of bodies) {
     t.match(await client.retrieve('bucket', key), { status: 'success', message: 'The object has been brought back.' })
@@ -135,12 +134,10 @@ t.test('the body of the request', async (t) => {
   await fails(Buffer.from([0x7b, 0xff]).toString('latin1'), /must be a JSON object/)
   await fails({ ...terms, Duration: 518400 }, /member Duration must be a text/)
   await fails('{"MinerId":"\\ud800"}', /not well-formed/)
-  for (const Price of ['', '-1', '1e3', 'free', '0x1', '1.', `0.${'1'.repeat(19)}`]) {
+  for (const Price of ['', '-1', '1e3', 'free', '0x1', '1.', `0.${'1'.repeat(19)}`])
     await fails({ ...terms, Price }, /^Price must be a decimal number/)
-  }
-  for (const Duration of ['', '0', '-1', '1.5', '1e5', '9'.repeat(10)]) {
+  for (const Duration of ['', '0', '-1', '1.5', '1e5', '9'.repeat(10)])
     await fails({ ...terms, Duration }, /^Duration must be a whole number/)
-  }
   await fails({ ...terms, VerifiedDeal: '1' }, /^VerifiedDeal must be/)
   await fails({ ...terms, FastRetrieval: 'yes' }, /^FastRetrieval must be/)
   await fails({ ...terms, FastRetrival: 'false' }, /contradict/)
@@ -222,9 +219,8 @@ t.test('a client token', async (t) => {
     client.deals('bucket', {}, 'a token'),
     client.deal('bucket', 'key', { Price: '3' }, 'a token'),
     client.deal('bucket', 'key', { FastRetrieval: 'false' }, 'a token'),
-  ]) {
+  ])
     t.match(await different, { http: 409, status: 'fail', data: empty, message: /belongs to another deal/ })
-  }
   await client.gateway.call('RemoveObject', { bucketName: 'bucket', objects: ['key'] })
   t.same(await client.deal('bucket', 'key', {}, 'a token'), first, 'the object has gone, the deal has not')
   t.match(await client.deal('bucket', 'key', {}, 'another token'), { http: 404 })
@@ -292,9 +288,8 @@ t.test('control of the network', async (t) => {
     { Fault: 'offline', On: 'true', MinerId: 't09999' },
     { Fault: 'toString', On: 'true', MinerId: 't01000' },
     { Fault: 'offline', On: 'maybe', MinerId: 't01000' },
-  ]) {
+  ])
     t.match(await client.ask('network/control', body), { http: 400, status: 'fail', message: /\w/ })
-  }
   const services = await start(temporaryFolder(t))
   t.teardown(() => services.stop())
   const plain = await connectTo(services)

@@ -204,9 +204,8 @@ t.test('epochs and their marks are kept, replaced, and told apart', async (t) =>
     [{ epoch: 'd', over: ['b', 'c', 'never'], keep: true, mark: 1 }, [false, true, 0]],
     [{ epoch: 'c' }, [false, true, Number.MAX_SAFE_INTEGER], 'a store with it is older'],
     [{ epoch: 'd' }, [true, false, 1]],
-  ] as const) {
+  ] as const)
     t.same(await state(params), expected, `${JSON.stringify(params)} ${what ?? ''}`)
-  }
   for (const params of [
     { keep: true },
     { epoch: 'd', over: ['d'], keep: true },

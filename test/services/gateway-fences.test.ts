@@ -156,9 +156,7 @@ t.test('an order that is told late', async (t) => {
     socket.write('x'.repeat(size - 1))
     return async () => {
       let answer = ''
-      socket.setEncoding('latin1').on('data', (chunk) => {
-        answer += chunk
-      })
+      socket.setEncoding('latin1').on('data', (chunk) => (answer += chunk))
       socket.write('x')
       await once(socket, 'close')
       return Number(answer.slice(9, 12))

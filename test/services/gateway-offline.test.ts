@@ -72,9 +72,8 @@ t.test('a bucket becomes a task whose CARs a provider stores', async (t) => {
   for (const { file_source_url } of deals) t.equal((await fetch(file_source_url)).status, 404)
   t.equal((await client.history('bucket')).data.deals.length, 3, 'they are deals of the bucket')
 
-  for (const [key, generation] of generations) {
+  for (const [key, generation] of generations)
     t.match(await client.evict('bucket', key, generation), { http: 200, status: 'success' }, `${key} is given up`)
-  }
   t.equal(await client.used(), 0)
   for (const [n, key] of [...generations.keys()].entries()) {
     t.match(await client.retrieve('bucket', key), { status: 'success' })

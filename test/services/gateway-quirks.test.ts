@@ -145,9 +145,8 @@ t.test('root-name-listings', async (t) => {
     ['', ['f/', 'k1', 'k10']],
     ['f/', ['f/x', 'f/y']],
     ['f/x', ['f/x']],
-  ] as const) {
+  ] as const)
     t.same(await client.names('bucket', { prefix }), names, prefix)
-  }
 })
 
 t.test('fs-json-listings', async (t) => {
@@ -186,9 +185,8 @@ t.test('unsorted-listing', async (t) => {
   await fill(client, 'a/x', 'b', 'c/x', 'd')
   t.same(await client.names('bucket'), ['b', 'd', 'a/', 'c/'])
   const keys = Array.from({ length: 1001 }, (_, index) => `k${1000 + index}`)
-  for (let at = 0; at < keys.length; at += 100) {
+  for (let at = 0; at < keys.length; at += 100)
     await Promise.all(keys.slice(at, at + 100).map((key) => client.put('bucket', key, '')))
-  }
   await client.put('bucket', 'z/x', '')
   await client.put('bucket', 'zz', '')
   const names = await client.names('bucket')
@@ -376,26 +374,23 @@ t.test('telling-log-ins', async (t) => {
     ['owner', 'very-wrong', 'Authentication failed, check your access credentials'],
     ['ow', 'very-secret', 'access key must be minimum 3 or more characters long'],
     ['owner', 'short', 'secret key must be minimum 8 or more characters long'],
-  ]) {
+  ])
     t.match(await new Client(url, 'gateway').failure('Login', { username, password }), { message })
-  }
 })
 
 t.test('expired-401', async (t) => {
   const client = await quirky(t, 'expired-401')
   client.token = 'stale'
-  for (const target of ['/gateway/webrpc', '/gateway/upload/bucket/key', '/gateway/nothing', '/bucket/key']) {
+  for (const target of ['/gateway/webrpc', '/gateway/upload/bucket/key', '/gateway/nothing', '/bucket/key'])
     t.match(await client.send(target, { headers: client.headers() }), { status: 401, text: '' }, target)
-  }
 })
 
 t.test('strict-keys', async (t) => {
   const client = await quirky(t, 'strict-keys')
   const put = (key: string, body = 'x') => client.put('bucket', key, body)
   const noSuchKey = { status: 404, text: 'The specified key does not exist.' }
-  for (const key of ['a/../b', '..', 'a/./b', './a']) {
+  for (const key of ['a/../b', '..', 'a/./b', './a'])
     t.match(await put(key), { status: 400, text: /<Code>XMinioInvalidResourceName<\/Code>/ }, key)
-  }
   for (const key of ['/a', 'a//b', 'a\\b', `a/${'x'.repeat(256)}`, 'folder/']) t.match(await put(key), noSuchKey, key)
   for (const key of [`a/${'x'.repeat(255)}`, 'a..b', '.hidden']) t.equal((await put(key)).status, 200, key)
 

@@ -13,12 +13,10 @@ t.test('the protocol', async (t) => {
     return text === '' ? '' : JSON.parse(text)
   }
   const call = { jsonrpc: '2.0', method: 'web.ListBuckets' }
-  for (const id of ['1', '', 7, 1.5]) {
+  for (const id of ['1', '', 7, 1.5])
     t.match(await send({ ...call, id }), { jsonrpc: '2.0', id, result: { buckets: [] } })
-  }
-  for (const params of [undefined, null, '', {}, [], [{}], [{}, 'more']]) {
+  for (const params of [undefined, null, '', {}, [], [{}], [{}, 'more']])
     t.match(await send({ ...call, id: 1, params }), { result: { buckets: [] } })
-  }
   t.equal(await send(call), '', 'no id, no answer')
   t.equal(await send({ ...call, id: null }), '')
   t.equal(await send({ ...call, method: 'web.No' }), '')
@@ -96,9 +94,8 @@ t.test('who may call', async (t) => {
     'SetBucketPolicy',
     'CreateURLToken',
   ]
-  for (const method of [...methods, 'PresignedGet', 'SetAuth', 'StorageInfo', 'ServerInfo', 'StateEpoch']) {
+  for (const method of [...methods, 'PresignedGet', 'SetAuth', 'StorageInfo', 'ServerInfo', 'StateEpoch'])
     t.match(await stranger.failure(method), { message: 'JWT token missing', data: { code: 'AccessDenied' } }, method)
-  }
   const login = decodeJwt(client.token as string)
   t.match(login, { accessKey: 'owner' })
   t.equal((login.exp as number) - (login.iat as number), 24 * 60 * 60)
@@ -142,9 +139,8 @@ t.test('changing the keys', async (t) => {
     [change({ newAccessKey: 'ab' }), 'access key must be minimum 3 or more characters long'],
     [change({ newSecretKey: 'short' }), 'secret key must be minimum 8 or more characters long'],
     [change({ newAccessKey: 'a/b c' }), 'Invalid arguments specified'],
-  ] as const) {
+  ] as const)
     t.equal((await client.failure('SetAuth', params)).message, message)
-  }
   const result = await client.call('SetAuth', change({}))
   t.match(result, { token: /./, uiVersion: /./, peerErrMsgs: null })
   t.equal((await client.rpcRaw('{}')).status, 401, 'the old token is dead')
@@ -174,9 +170,8 @@ t.test('changing the keys', async (t) => {
   const fourth = await start(data, configured)
   t.same(await fourth.gateway.credentials(), next, 'a rotated one stands until another is configured')
   await fourth.stop()
-  for (const wrong of [{ accessKey: 'only' }, { secretKey: 'only-secret' }, { accessKey: 'ab', secretKey: 'x' }]) {
+  for (const wrong of [{ accessKey: 'only' }, { secretKey: 'only-secret' }, { accessKey: 'ab', secretKey: 'x' }])
     await t.rejects(start(data, wrong), { name: 'RangeError' })
-  }
 })
 
 t.test('buckets', async (t) => {
@@ -281,9 +276,8 @@ t.test('listing a level, a page, everything', async (t) => {
   const client = await startGateway(t)
   const bucketName = 'bucket'
   await client.call('MakeBucket', { bucketName })
-  for (const key of ['a', 'a/1', 'a/2/x', 'b', 'c/', 'c/1', 'd//x', 'e-1', 'e-2', '\u{10000}', '\uffff']) {
+  for (const key of ['a', 'a/1', 'a/2/x', 'b', 'c/', 'c/1', 'd//x', 'e-1', 'e-2', '\u{10000}', '\uffff'])
     await client.put(bucketName, key, 'x', { 'content-type': 'a/b' })
-  }
   const level = await client.call('ListObjects', { bucketName, prefix: '' })
   t.equal(level.writable, true)
   t.notOk('isTruncated' in level, 'nothing beyond the specification unless asked for')
@@ -317,18 +311,16 @@ t.test('listing a level, a page, everything', async (t) => {
   const last = await client.call('ListObjects', { bucketName, prefix: '', maxKeys: 2, marker: 'e-2' })
   t.equal(last.isTruncated, false)
   t.notOk('nextMarker' in last)
-  for (const maxKeys of [0, 1001, -1, 1.5, '5']) {
+  for (const maxKeys of [0, 1001, -1, 1.5, '5'])
     t.equal((await client.failure('ListObjects', { bucketName, maxKeys })).code, -32600, `maxKeys ${maxKeys}`)
-  }
 })
 
 t.test('a level of many pages is one reply', async (t) => {
   const client = await startGateway(t)
   await client.call('MakeBucket', { bucketName: 'bucket' })
   const keys = Array.from({ length: 2500 }, (_, index) => `key ${String(index).padStart(5, '0')}`)
-  for (let at = 0; at < keys.length; at += 100) {
+  for (let at = 0; at < keys.length; at += 100)
     await Promise.all(keys.slice(at, at + 100).map((key) => client.put('bucket', key, '')))
-  }
   t.same(await client.names('bucket'), keys)
   await client.call('RemoveObject', { bucketName: 'bucket', objects: keys })
   t.same(await client.names('bucket'), [])

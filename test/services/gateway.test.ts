@@ -66,9 +66,8 @@ t.test('log-in', async (t) => {
     ['ow', 'x'],
     ['owner', ''],
     ['', ''],
-  ] as const) {
+  ] as const)
     t.same(await anybody.failure('Login', { username, password }), refused, 'which key is wrong is not said')
-  }
   const login = await anybody.call('Login', { USERNAME: 'owner', PassWord: 'very-secret' })
   t.ok(login.token && login.uiVersion)
 })
@@ -332,9 +331,8 @@ t.test('deals, their tokens and their wallet belong to the account', async (t) =
     ['deal', await theirs.deal('mine', 'key', {}, 'a-token')],
     ['deals', await theirs.deals('mine', {}, 'b-token')],
     ['retrieve', await theirs.retrieve('mine', 'key')],
-  ] as const) {
+  ] as const)
     t.match(refused, { status: 'fail', message: FORBIDDEN }, what)
-  }
   const first = await mine.deal('mine', 'key', {}, 'token')
   const second = await theirs.deal('theirs', 'key', {}, 'token')
   t.equal(second.status, 'success', 'the same token of another account')

@@ -143,12 +143,8 @@ export class Gate {
   open!: () => void
 
   constructor() {
-    this.#open = new Promise((resolve) => {
-      this.open = resolve
-    })
-    this.#reached = new Promise((resolve) => {
-      this.#reach = resolve
-    })
+    this.#open = new Promise((resolve) => (this.open = resolve))
+    this.#reached = new Promise((resolve) => (this.#reach = resolve))
   }
 
   /** Waits until it is open. */

@@ -39,9 +39,7 @@ t.test('FileWriter gathers small chunks and pushes back', async (t) => {
   const pressure = writer.write(Buffer.alloc(64 * KiB))
   t.ok(pressure, 'then the writer must wait')
   let through = false
-  void pressure?.then(() => {
-    through = true
-  })
+  void pressure?.then(() => (through = true))
   await new Promise(setImmediate)
   t.equal(through, false)
   pending.shift()?.()
@@ -64,9 +62,7 @@ t.test('FileWriter goes on after a short write', async (t) => {
   const bytes = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251))
   for (let i = 0; i < bytes.length; i += 7) writer.write(bytes.subarray(i, i + 7))
   let done = false
-  const flushed = writer.flush(false).then(() => {
-    done = true
-  })
+  const flushed = writer.flush(false).then(() => (done = true))
   while (!done) {
     pending.shift()?.()
     await new Promise(setImmediate)

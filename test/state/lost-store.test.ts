@@ -315,12 +315,8 @@ t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
   const server = await redis.start()
   t.teardown(() => server.stop())
   const { gateway, start, deals } = await startScene(t)
-  const isUp = () => {
-    gateway.fate = () => 'pass'
-  }
-  const isDown = () => {
-    gateway.fate = () => 'cut-before'
-  }
+  const isUp = () => (gateway.fate = () => 'pass')
+  const isDown = () => (gateway.fate = () => 'cut-before')
   isDown()
   const one = await start('one', server.url)
   t.match(await one.makeDeal('token'), { status: 503 })

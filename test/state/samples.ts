@@ -58,8 +58,6 @@ export function partRecord(partNumber: number, size: number, file: string): Part
 
 export async function readPart(state: State, uploadId: string, part: PartRecord): Promise<Buffer> {
   const chunks: Buffer[] = []
-  await state.uploads.readPart(uploadId, part, (chunk) => {
-    chunks.push(chunk)
-  })
+  await state.uploads.readPart(uploadId, part, (chunk) => void chunks.push(chunk))
   return Buffer.concat(chunks)
 }

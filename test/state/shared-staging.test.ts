@@ -153,9 +153,8 @@ for (const { kind, mode, place } of cases) {
           ['DELETE', `/${bucket}/${object}`],
           ['PUT', `/${bucket}/other`],
           ['DELETE', `/${bucket}`],
-        ] as const) {
+        ] as const)
           t.match(await one.send(method, path), { status: 404, code: 'NoSuchBucket' }, `${method} ${path}`)
-        }
         t.match(await one.send('PUT', `/${bucket}`), { status: 409, code: 'BucketAlreadyExists' })
         const copy = { headers: { 'x-amz-copy-source': `/${bucket}/${object}` } }
         t.match(await one.send('PUT', '/shared/stolen', copy), { status: 404 })

@@ -415,9 +415,8 @@ t.test('opening', async (t) => {
   const again = await openState({ data, log })
   t.same(readdirSync(join(data, 'spool')), [])
   t.same(await again.objects.get('b', 'k'), objectRecord('b', 'k'))
-  for (const file of readdirSync(join(data, 'state'))) {
+  for (const file of readdirSync(join(data, 'state')))
     t.equal(statSync(join(data, 'state', file)).mode & 0o777, 0o600, file)
-  }
   t.equal(statSync(join(data, 'state')).mode & 0o777, 0o700)
   await again.close()
 })

@@ -39,9 +39,7 @@ export function stopMonotonicClock(t: { teardown(run: () => unknown): void }): v
   const { now } = performance
   const stopped = performance.now()
   performance.now = () => stopped
-  t.teardown(() => {
-    performance.now = now
-  })
+  t.teardown(() => (performance.now = now))
 }
 
 /**

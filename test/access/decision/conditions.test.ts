@@ -130,9 +130,8 @@ t.test('one of two tags whose keys differ in case alone is enough for a Deny', (
     ['StringEquals', ['open', 'other'], 'none'],
     ['StringNotEquals', ['open', 'secret'], 'deny'],
     ['StringNotEquals', ['secret', 'secret'], 'none'],
-  ] as const) {
+  ] as const)
     t.equal(denied({ [operator]: { 's3:ExistingObjectTag/Class': 'secret' } }, values), effect, `${operator} ${values}`)
-  }
   t.end()
 })
 

@@ -58,9 +58,7 @@ function questionOf({ account, user, action, resource, context }: SlowQuestion):
 t.test('decisions equal those of the slow evaluator', (t) => {
   const random = new Random(SEED)
   const tally: Record<string, number> = { allow: 0, 'explicit deny': 0, 'implicit deny': 0, public: 0, refused: 0 }
-  const count = (name: string) => {
-    tally[name] = (tally[name] ?? 0) + 1
-  }
+  const count = (name: string) => (tally[name] = (tally[name] ?? 0) + 1)
   const accepted = (kind: 'bucket' | 'identity'): string => {
     for (;;) {
       const text = randomPolicy(random, kind)
@@ -92,9 +90,8 @@ t.test('decisions equal those of the slow evaluator', (t) => {
   }
   t.same(different, [], `with DEALGATE_FUZZ_SEED=${SEED}`)
   t.comment(`seed ${SEED}: ${JSON.stringify(tally)}`)
-  for (const name of ['allow', 'explicit deny', 'implicit deny', 'public']) {
+  for (const name of ['allow', 'explicit deny', 'implicit deny', 'public'])
     t.ok((tally[name] ?? 0) > WORLDS / 50, `${name} occurs: ${tally[name]} times`)
-  }
   t.end()
 })
 

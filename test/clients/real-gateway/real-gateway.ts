@@ -75,9 +75,8 @@ async function untilReadable(user: GatewayUser, child: ChildProcess, log: readon
       await user.call('web.ListBuckets', {})
       return
     } catch (error) {
-      if (child.exitCode !== null || Date.now() > deadline) {
+      if (child.exitCode !== null || Date.now() > deadline)
         throw new Error(`the real gateway did not start:\n${log.join('')}`, { cause: error })
-      }
     }
     await sleep(50)
   }

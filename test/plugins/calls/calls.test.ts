@@ -203,9 +203,7 @@ t.test('bodies', async (t) => {
     ['<!DOCTYPE x [<!ENTITY e "f01">]><x><MinerId>&e;</MinerId></x>', 'MalformedXML'],
     [`{"MinerId":"${'x'.repeat(1024 * 1024)}"}`, 'EntityTooLarge'],
   ]
-  for (const [body, code, type] of refused) {
-    t.equal(await got(body, type), code.trim(), body.toString().slice(0, 60))
-  }
+  for (const [body, code, type] of refused) t.equal(await got(body, type), code.trim(), body.toString().slice(0, 60))
   const put = await send('PUT', `${things}/new`, { body: JSON.stringify(whole) })
   t.same(json(put).Got, whole, 'PUT below /-/')
 })
@@ -254,9 +252,8 @@ t.test('parameters and pages', async (t) => {
     [{ 'continuation-token': 'nonsense' }, 'continuation-token'],
     [{ 'continuation-token': token, 'min-size': '2' }, 'continuation-token'],
   ]
-  for (const [query, name] of refused) {
+  for (const [query, name] of refused)
     t.match(await list(query), { Code: 'InvalidArgument', Details: { ArgumentName: name } }, JSON.stringify(query))
-  }
   t.match(json(await send('GET', `${things}/thing-1`, { query: { 'continuation-token': token } })), {
     Details: { ArgumentName: 'continuation-token' },
   })
@@ -299,9 +296,8 @@ t.test('jobs', async (t) => {
     status: 409,
     headers: { 'x-amzn-errortype': 'IdempotencyParameterMismatch' },
   })
-  for (const bad of [{ 'x-amz-client-token': 'x'.repeat(65) }, { ...token, 'idempotency-key': 'two' }]) {
+  for (const bad of [{ 'x-amz-client-token': 'x'.repeat(65) }, { ...token, 'idempotency-key': 'two' }])
     t.match(json(await make({ How: 'soon', N: 6 }, bad)), { Code: 'InvalidArgument' })
-  }
 
   const failed = await make({ How: 'badly' })
   t.match(failed, { status: 409, headers: { 'x-dealgate-job-id': /^j-/, 'x-amzn-errortype': 'DealRejected' } })

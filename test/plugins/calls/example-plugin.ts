@@ -78,9 +78,7 @@ export function examplePlugin(asked: unknown[] = []): Plugin {
     aliases: { Anzahl: 'Count', Miner_Name: 'MinerId' },
     result: z.object({ Got: body }),
     root: 'ThingQuote',
-    async answer({ body }) {
-      return { Got: body }
-    },
+    answer: async ({ body }) => ({ Got: body }),
   })
 
   const replace = defineCall({

@@ -32,9 +32,7 @@ async function ask(proxy: ArchiveProxy, method: string, target: string, body?: o
 /** Lets so many objects be brought back, and holds the others back until it is called. Needs a proxy with a hop. */
 function holdRetrievals({ between }: ArchiveProxy, free = 0): () => void {
   let letGo = () => {}
-  const held = new Promise<void>((resolve) => {
-    letGo = resolve
-  })
+  const held = new Promise<void>((resolve) => (letGo = resolve))
   let asked = 0
   if (!between) throw new Error('there is no hop')
   between.fate = async ({ path, headers }): Promise<Fate> => {

@@ -190,10 +190,7 @@ for (const tokens of [false, true]) {
   together(`${kind}: a restart while the gateway is at it`, async (t) => {
     const { deals, proxy, data } = await start(t, tokens)
     let answer = () => {}
-    deals.beforeAnswer = () =>
-      new Promise((resolve) => {
-        answer = resolve
-      })
+    deals.beforeAnswer = () => new Promise((resolve) => (answer = resolve))
     const job = await ask(proxy)
     await until('the gateway is at it', () => deals.made.length === 1)
     await proxy.close()
@@ -426,9 +423,7 @@ t.test('a deal that is found while an operator runs its job again is not paid fo
   await until('nobody knows', async () => (await jobs.get(id))?.status === 'Unknown')
   const { fate } = deals.gateway
   let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const opened = new Promise<void>((resolve) => (open = resolve))
   const asked = new Promise<void>((resolve) => {
     deals.gateway.fate = async (request): Promise<Fate> => {
       if (!request.path.startsWith('/gateway/retrieve')) return fate(request)

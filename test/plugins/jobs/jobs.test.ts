@@ -62,9 +62,7 @@ const settled = (jobs: OwnJobs, { id }: Job, ms = 60_000) => jobs.wait(id, ms)
 /** Something to be let go on from outside. */
 function gate() {
   let open = () => {}
-  const passed = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const passed = new Promise<void>((resolve) => (open = resolve))
   return { passed, open }
 }
 
@@ -477,9 +475,7 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
     run(job) {
       if (job.input === 'quick' || running) return Promise.resolve('ran')
       running = job
-      return new Promise((resolve) => {
-        end = resolve
-      })
+      return new Promise((resolve) => (end = resolve))
     },
   }
   const { jobs, lines } = await open(t, temporaryFolder(t), [kind])
@@ -550,9 +546,7 @@ t.test('a run that says nothing is logged, and goes on', async (t) => {
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',
     async run() {
-      await new Promise<void>((resolve) => {
-        end = resolve
-      })
+      await new Promise<void>((resolve) => (end = resolve))
       return 'done'
     },
   }
@@ -589,9 +583,7 @@ t.test('one that was put off is cancelled at once, also where another server may
 
 t.test('what a run throws that has lost its job says nothing of it', async (t) => {
   const { now } = Date
-  t.teardown(() => {
-    Date.now = now
-  })
+  t.teardown(() => (Date.now = now))
   let runs = 0
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',

@@ -298,9 +298,8 @@ inEachVariant(
         body: 'x',
         headers: { 'content-type': 'multipart/form-data; x' },
       }),
-    })) {
+    }))
       t.match(answer, { status: 400, body: /InvalidArgument|MalformedPOSTRequest|MaxPostPreDataLengthExceeded/ }, name)
-    }
     t.equal((await ask('GET', `/-/pay/v1/uploads?wallet-address=${keys.address}`)).TotalRecordCount, 3)
     t.match(await ask('GET', '/-/jobs/v1'), { Jobs: { length: 3 } }, 'nothing is left of what was refused')
   },

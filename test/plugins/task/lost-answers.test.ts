@@ -29,9 +29,7 @@ async function start(t: Test, task: object = {}) {
     return { status, json: JSON.parse(body) }
   }
   const posts = () => platform.requests.filter(({ method, target }) => method === 'POST' && target === '/tasks')
-  const later = (seconds: number) => {
-    time += seconds * 1000
-  }
+  const later = (seconds: number) => (time += seconds * 1000)
   return { platform, proxy, on, order, posts, job: proxy.job, later }
 }
 

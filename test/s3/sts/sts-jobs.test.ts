@@ -52,9 +52,7 @@ function probe(gate: Promise<void>) {
 
 t.test('a job may do no more than the session that ordered it, also after a restart', async (t) => {
   let open = () => {}
-  const gate = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const gate = new Promise<void>((resolve) => (open = resolve))
   const scene = await startSts(t, { plugins: [probe(gate)] })
   const token = await scene.newUser('jobs@example.com')
   const all = await scene.assume(token)

@@ -201,9 +201,7 @@ t.test('a session dies with the keys of its account', async (t) => {
   const token = await scene.newUser('five@example.com')
   const s3 = scene.s3(await scene.assume(token))
   const { now } = performance
-  t.teardown(() => {
-    performance.now = now
-  })
+  t.teardown(() => (performance.now = now))
   await list(s3)
   const book = openAccountBook(join(scene.folder, 'services'))
   t.teardown(() => book.close())
@@ -278,8 +276,6 @@ t.test('many requests for credentials', async (t) => {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const bad = (n: number) => `${part({ alg: 'HS256' })}.${part({ sub: String(n) })}.c2lnbmF0dXJl`
   const codes = new Set<string | undefined>()
-  for (let n = 0; n < 200 && !codes.has('Throttling'); n++) {
-    codes.add((await scene.sts(assumeParameters(bad(n)))).code)
-  }
+  for (let n = 0; n < 200 && !codes.has('Throttling'); n++) codes.add((await scene.sts(assumeParameters(bad(n)))).code)
   t.same([...codes], ['InvalidIdentityToken', 'Throttling'])
 })

@@ -20,9 +20,7 @@ const reading = (path: string, members?: () => AsyncIterable<Record<string, stri
     on: { method: 'GET', resource: 'service', path },
     result: z.object({ Id: z.string().optional() }),
     ...(members && { members }),
-    async answer({ request }) {
-      return { Id: request.params.Id }
-    },
+    answer: async ({ request }) => ({ Id: request.params.Id }),
   })
 const rows = [
   reading('/-/one/v1/things'),

@@ -269,13 +269,9 @@ t.test('a web page of the gateway is refused with the reason, whatever is asked 
 
 t.test('a client that goes away ends the call', async (t) => {
   let arrived = () => {}
-  const waiting = new Promise<void>((resolve) => {
-    arrived = resolve
-  })
+  const waiting = new Promise<void>((resolve) => (arrived = resolve))
   let ended = () => {}
-  const gone = new Promise<void>((resolve) => {
-    ended = resolve
-  })
+  const gone = new Promise<void>((resolve) => (ended = resolve))
   const { port } = await start(t, (_, outgoing) => {
     outgoing.once('close', ended)
     arrived()

@@ -62,13 +62,11 @@ t.test('a deal is packed, signed, handed over, kept and delivered', async (t) =>
   t.same(await network.find('a deal'), made)
   const epoch = network.epoch()
   t.same(await network.status(made.dealCid), { ...made, state: 'StorageDealPublish', message: '', epoch })
-  for (const [path, bytes] of Object.entries(all)) {
+  for (const [path, bytes] of Object.entries(all))
     t.ok((await bytesOf(network, made.dealCid, packedFile(asked, path))).equals(bytes), path)
-  }
   const file = packedFile(asked, 'a/one')
-  for (const size of [file.size - 1, file.size + 1]) {
+  for (const size of [file.size - 1, file.size + 1])
     await t.rejects(bytesOf(network, made.dealCid, { ...file, size }), notRetrievable, 'not the file that was packed')
-  }
   await t.rejects(
     bytesOf(network, made.dealCid, { ...file, cid: made.dataCid.replace('bafybei', 'bafkrei') }),
     notRetrievable,
@@ -174,9 +172,8 @@ t.test('epochs follow the clock, also through a life of another pace', async (t)
   await network.stop()
   network = await open(t, folder, { virtual: true, now })
   t.equal(network.epoch(), epoch + 7)
-  for (const epochSeconds of [0, -1, 86_401, Number.NaN]) {
+  for (const epochSeconds of [0, -1, 86_401, Number.NaN])
     await t.rejects(open(t, temporaryFolder(t), { epochSeconds }), RangeError, `epochs of ${epochSeconds} s`)
-  }
 })
 
 t.test('a provider rejects what is not to its terms, after it was asked', async (t) => {

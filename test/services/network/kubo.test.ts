@@ -163,9 +163,8 @@ t.test('what the node may not be asked for', async (t) => {
     ['no duration', { terms: { ...terms, duration: 0 } }, 'TermsRefused', /duration/],
     ['more than there is room', { bytesTotal: 2 ** 33 + 1 }, 'TermsRefused', /has room for pieces of 8589934592 bytes/],
   ]
-  for (const [what, more, code, message] of cases) {
+  for (const [what, more, code, message] of cases)
     await t.rejects(network.deal(ask(more).request), { name: 'NetworkError', code, message }, what)
-  }
   kubo.space = { RepoSize: 0, StorageMax: MiB }
   await t.rejects(
     network.deal(ask({ bytesTotal: 1 }).request),
@@ -175,9 +174,8 @@ t.test('what the node may not be asked for', async (t) => {
   await t.rejects(network.deal(ask({ reference: '' }).request), RangeError)
   t.notOk(kubo.calls.includes('dag/import'))
   t.same(readdirSync(join(network.folder, 'staging')), [])
-  for (const url of ['/ip4/127.0.0.1/tcp/5001', 'ftp://kubo', 'http://%@kubo', '']) {
+  for (const url of ['/ip4/127.0.0.1/tcp/5001', 'ftp://kubo', 'http://%@kubo', ''])
     await t.rejects(open(t, kubo, { url }), RangeError, `no URL: ${url}`)
-  }
 })
 
 t.test('an import that comes to nothing leaves nothing', async (t) => {
@@ -466,9 +464,8 @@ t.test('a gateway over a Kubo node backs a bucket up, gives its copies up and br
   const { data } = await client.deals('bucket', here)
   t.ok(kubo.pinned.has(data.dataCid))
   t.match(await client.deal('bucket', 'a', here), { status: 'success', data: { minerId: PEER_ID } })
-  for (const [key, generation] of generations) {
+  for (const [key, generation] of generations)
     t.match(await client.evict('bucket', key, generation), { status: 'success' }, `${key} is given up`)
-  }
   t.equal(await client.used(), 0)
   for (const [key, body] of bodies) {
     t.match(await client.retrieve('bucket', key), { status: 'success', message: 'The object has been brought back.' })

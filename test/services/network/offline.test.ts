@@ -165,12 +165,10 @@ t.test('addresses are Filecoin’s', (t) => {
   )
   t.equal(addressText(addressOfKey(publicKey)), 't15ihq5ibzwki2b4ep2f46avlkrqzhpqgtga7pdrq')
   t.same([...addressOfMiner('t01024')], [0, 0x80, 0x08])
-  for (const minerId of ['t00', 't01', 't0127', 't0128', 't01000', 't09223372036854775807']) {
+  for (const minerId of ['t00', 't01', 't0127', 't0128', 't01000', 't09223372036854775807'])
     t.equal(addressText(addressOfMiner(minerId)), minerId)
-  }
-  for (const wrong of ['', 't0', 't001', 'f01000', 't1000', 't0-1', 't09223372036854775808', 't01000 ']) {
+  for (const wrong of ['', 't0', 't001', 'f01000', 't1000', 't0-1', 't09223372036854775808', 't01000 '])
     t.throws(() => addressOfMiner(wrong), RangeError, JSON.stringify(wrong))
-  }
   for (const wrong of [[], [0], [1, 2, 3], [3, ...publicKey]]) t.throws(() => addressText(Uint8Array.from(wrong)))
   t.end()
 })
@@ -181,9 +179,8 @@ t.test('amounts', (t) => {
   t.equal(parseFil('12.000000000000000001'), 12_000_000_000_000_000_001n)
   for (const wrong of ['', '.5', '5.', '-1', '1e-6', '0x1', '1,5', '0.0000000000000000001', '12345678901'])
     t.equal(parseFil(wrong), undefined, JSON.stringify(wrong))
-  for (const text of ['0', '1', '0.000005', '10', '12.000000000000000001']) {
+  for (const text of ['0', '1', '0.000005', '10', '12.000000000000000001'])
     t.equal(formatFil(parseFil(text) ?? -1n), text)
-  }
   t.equal(priceOfPiece(500_000_000n, 2 ** 30), 500_000_000n)
   t.equal(priceOfPiece(500_000_000n, 2 ** 35), 16_000_000_000n)
   t.equal(priceOfPiece(500_000_000n, 128), 60n, 'rounded up')

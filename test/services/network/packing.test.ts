@@ -156,9 +156,8 @@ t.test('folders keep their nesting, and large ones are sharded', async (t) => {
   for (const [what, folder, cid] of OF_FOLDERS) {
     const { car, packed } = await packAll(newCar(t), filesOf(folder))
     t.equal(car.dataCid, cid, what)
-    for (const { path, size, cid } of packed.filter((_, at) => at % 100 < 5)) {
+    for (const { path, size, cid } of packed.filter((_, at) => at % 100 < 5))
       assert.equal((await collect(readFromCar(car.file, cid))).length, size, path.join('/'))
-    }
     for await (const { cid, bytes } of (await CarReader.fromBytes(readFileSync(car.file))).blocks()) {
       if (cid.code === dagPb.code) assert.ok(bytes.length <= 256 * 1024, `no node is larger: ${bytes.length}`)
     }
@@ -388,15 +387,8 @@ t.test('what a CAR cannot give', async (t) => {
 
 t.test('names for keys', async (t) => {
   const never = (): boolean => false
-  for (const key of [
-    'a',
-    'a/b/c.txt',
-    'ünder/名前 ^ \\/x~folder-1',
-    '-/...',
-    `${'x'.repeat(255)}/${'é'.repeat(127)}`,
-  ]) {
+  for (const key of ['a', 'a/b/c.txt', 'ünder/名前 ^ \\/x~folder-1', '-/...', `${'x'.repeat(255)}/${'é'.repeat(127)}`])
     t.same(dagNames(key, never), key.split('/'), `${key} stays as it is`)
-  }
   t.match(dagNames('', never), [/^~file-[0-9a-f]{64}$/])
   t.match(dagNames('/a//', never), [/^~folder-/, 'a', /^~folder-/, /^~file-/])
   t.match(dagNames('../.', never), [/^\.\.~folder-/, /^\.~file-/])

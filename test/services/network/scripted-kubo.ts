@@ -68,9 +68,8 @@ export class ScriptedKubo {
     const command = /^\/api\/v0\/(.+)$/.exec(pathname)?.[1]
     if (command === undefined) return void response.writeHead(404).end('404 page not found\n')
     if (request.method !== 'POST') return void response.writeHead(405).end('405 - Method Not Allowed\n')
-    if (request.headers.origin !== undefined || /Mozilla/.test(request.headers['user-agent'] ?? '')) {
+    if (request.headers.origin !== undefined || /Mozilla/.test(request.headers['user-agent'] ?? ''))
       return void response.writeHead(403).end('403 - Forbidden\n')
-    }
     this.calls.push(command)
     const call = { command, query, request }
     const proceed = (): Promise<void> => this.#answer(call, response)
@@ -138,9 +137,8 @@ export class ScriptedKubo {
       if (query.get('pin-roots') === 'true') this.pinned.add(root.toString())
       response.write(`${JSON.stringify({ Root: { Cid: { '/': root.toString() }, PinErrorMsg: '' } })}\n`)
     }
-    if (query.get('stats') === 'true') {
+    if (query.get('stats') === 'true')
       response.write(`${JSON.stringify({ Stats: { BlockCount: this.blocks.size, BlockBytesCount: car.length } })}\n`)
-    }
     response.end()
   }
 
@@ -169,9 +167,8 @@ export function stream(response: ServerResponse, content: Iterable<Uint8Array>):
   let begun = false
   try {
     for (const chunk of content) {
-      if (!begun) {
+      if (!begun)
         response.writeHead(200, { 'content-type': 'text/plain', 'x-stream-output': '1', trailer: 'X-Stream-Error' })
-      }
       begun = true
       response.write(chunk)
     }

@@ -30,9 +30,8 @@ export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
   const [members, signature] = clientDealProposal.parse(dagCbor.decode(block))
   const [piece, pieceSize, verifiedDeal, client, provider, label, startEpoch, endEpoch, ...amounts] = members
   const signer = signature[0] === SECP256K1 ? signerOf(dagCbor.encode(members), signature.subarray(1)) : undefined
-  if (signer === undefined || Buffer.compare(signer, client) !== 0) {
+  if (signer === undefined || Buffer.compare(signer, client) !== 0)
     throw new Error(`The proposal ${dealCid} is not signed by its client.`)
-  }
   const pieceCid = CID.asCID(piece)
   if (pieceCid === null) throw new Error(`The proposal ${dealCid} has no piece CID.`)
   const [storagePricePerEpoch, providerCollateral, clientCollateral] = amounts

@@ -137,9 +137,8 @@ async function clientOf(scene: PaymentScene, variant: 'a' | 'b'): Promise<Client
     post,
     async upload(name, content, type = '0') {
       const form = new FormData()
-      for (const [part, value] of Object.entries({ duration: '525', file_type: type, wallet_address: keys.address })) {
+      for (const [part, value] of Object.entries({ duration: '525', file_type: type, wallet_address: keys.address }))
         form.append(part, value)
-      }
       form.append('file', new Blob([content]), name)
       const { json } = await post('/storage/ipfs/upload', form)
       const { source_file_upload_id: id, w_cid: wCid } = json.data
@@ -324,12 +323,10 @@ t.test('pages and orders of lists', async (t) => {
   const bills = (query: string) => list('/billing', query, 'billing')
   const newest = [...names].reverse()
   for (const one of [uploads, bills]) {
-    for (const query of ['', '&page_size=x', '&page_size=-1', '&page_size=0', '&page_number=0', '&page_number=x']) {
+    for (const query of ['', '&page_size=x', '&page_size=-1', '&page_size=0', '&page_number=0', '&page_number=x'])
       t.same(await one(query), { names: newest, total: 4 }, query)
-    }
-    for (const query of ['&order_by=nothing', '&is_ascend=Y', '&is_ascend=n', '&is_ascend=1']) {
+    for (const query of ['&order_by=nothing', '&is_ascend=Y', '&is_ascend=n', '&is_ascend=1'])
       t.same(await one(query), { names: newest, total: 4 }, query)
-    }
     t.same(await one('&is_ascend=y'), { names, total: 4 })
     t.same(await one('&is_ascend=y&page_size=3&page_number=2'), { names: ['c.txt'], total: 4 })
     t.same(await one('&page_size=3&page_number=3'), { names: [], total: 4 }, 'a page past the end is empty')
@@ -340,9 +337,8 @@ t.test('pages and orders of lists', async (t) => {
   }
   t.same((await uploads('&order_by=file_size&is_ascend=y')).names, ['c.txt', 'a%.txt', 'A_1.txt', 'b.txt'])
   t.same((await bills('&order_by=pay_amount&is_ascend=y')).names, ['c.txt', 'b.txt', 'A_1.txt', 'a%.txt'], 'as numbers')
-  for (const order of ['unlock_amount', 'pay_at', 'unlock_at', 'deadline']) {
+  for (const order of ['unlock_amount', 'pay_at', 'unlock_at', 'deadline'])
     t.same((await bills(`&order_by=${order}&is_ascend=y`)).names, names, order)
-  }
   const { json } = await client.get(`/billing?wallet_address=${client.keys.address}`)
   t.same((await bills(`&tx_hash=${json.data.billing[1].pay_tx_hash}`)).names, ['a%.txt'])
   const stranger = `wallet_address=${newKeys().address}`

@@ -193,9 +193,8 @@ t.test(
     const chain = new ScriptedChain()
     const folder = temporaryFolder(t)
     const service = openFolder(folder, chain)
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 3; i++)
       chain.mine(Array.from({ length: 50 }, () => ({ kind: 'lock', wCid: 'a', amount: BigInt(PRICE - 1) }) as const))
-    }
     chain.mine([{ kind: 'lock', wCid: 'a', amount: BigInt(PRICE) }])
     for (let i = 0; i < CONFIRMATIONS; i++) chain.mine([])
     await service.read()

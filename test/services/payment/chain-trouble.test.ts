@@ -100,9 +100,8 @@ t.test('the ABI is read from a file', async (t) => {
       /id of the event LockPayment is indexed/,
     ],
     [`[${' '.repeat(2 ** 20)}]`, /more than 1048576 bytes/],
-  ] as const) {
+  ] as const)
     t.throws(() => read(bad), says)
-  }
   const node = await EvmNode.start(t)
   const contract = await PaymentContract.deploy(node)
   read([lock])

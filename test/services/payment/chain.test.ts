@@ -117,9 +117,8 @@ t.test('without a deal in time, the payment comes back by the contract', async (
   const scene = await startChainScene(t, { withPlatform: true })
   const { node, contract, payment } = scene
   const wallet = await walletOn(scene)
-  for (const { minerId } of await payment.network.providers()) {
+  for (const { minerId } of await payment.network.providers())
     await payment.network.changeProvider?.(minerId, { offlineDealAvailable: false })
-  }
   const { id, wCid } = await wallet.upload('a.txt')
   await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
   await node.mineEmpty(2)
@@ -156,9 +155,8 @@ t.test('a payment that is wrong does not count, and its upload tells why', async
     await contract.refund(order.id)
   }
   // Of no wallet, and with text that is no w_cid.
-  for (const name of ['', `${wCid} `, wCid.toUpperCase(), 'x'.repeat(10_000)]) {
+  for (const name of ['', `${wCid} `, wCid.toUpperCase(), 'x'.repeat(10_000)])
     await contract.lock(other.secretKey, { id: name, amount: PAID })
-  }
   // A contract of a stranger, which reports payments that it does not hold.
   const stranger = await PaymentContract.deploy(node)
   await stranger.fund(wallet.secretKey, COINS)

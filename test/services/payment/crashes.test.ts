@@ -147,9 +147,8 @@ t.test('a crash after any step from the upload to its deal: paid once, unlocked 
 
 t.test('a crash after any step from the upload to its refund: the balance is whole', async (t) => {
   const noProvider = async ({ network }: PaymentScene): Promise<void> => {
-    for (const { minerId } of await network.providers()) {
+    for (const { minerId } of await network.providers())
       await network.changeProvider?.(minerId, { offlineDealAvailable: false })
-    }
   }
   await afterEachCrash(t, 'Refunded', noProvider, (t, scene) => {
     t.match(locksOf(scene), [{ unlocked: 0, refunded: Number(AMOUNT) }])

@@ -76,9 +76,7 @@ t.test('a provider that fails with a CAR is not the only one', async (t) => {
     asked.add(task)
     return asked.values().next().value === task ? undefined : size.call(this, task)
   }
-  t.teardown(() => {
-    carFolder.size = size
-  })
+  t.teardown(() => (carFolder.size = size))
   await client.pay('a.txt', 'a'.repeat(300_000), 400_000n)
   const [row] = await pass(scene, client, 'Success')
   t.equal(asked.size, 2)
@@ -90,9 +88,8 @@ t.test('a provider that fails with a CAR is not the only one', async (t) => {
 t.test('without a deal in time, the payment comes back', async (t) => {
   const scene = await startPaymentScene(t, {}, { withPlatform: true })
   const client = await payerOf(scene)
-  for (const { minerId } of await scene.network.providers()) {
+  for (const { minerId } of await scene.network.providers())
     await scene.network.changeProvider?.(minerId, { offlineDealAvailable: false })
-  }
   await client.pay('a.txt', 'a', 500_000n)
   await pass(scene, client, 'Processing', LOCK_EPOCHS - 100)
   await pass(scene, client, 'Refunded', 50)

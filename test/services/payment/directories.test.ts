@@ -78,9 +78,8 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     const part = await get(`${root}/large`, { range: 'bytes=262140-262150' })
     t.equal(part.status, 206)
     t.ok(Buffer.from(await part.arrayBuffer()).equals(Buffer.from(LARGE.subarray(262_140, 262_151))))
-    for (const absent of ['nothing', 'data/nothing', 'large/nothing', 'many/nothing']) {
+    for (const absent of ['nothing', 'data/nothing', 'large/nothing', 'many/nothing'])
       t.equal((await get(`${root}/${absent}`, {}, 'HEAD')).status, 404, absent)
-    }
     t.equal((await get(`${root}/%FF`)).status, 400)
     t.equal((await get(`${root}/%zz`)).status, 404)
   })
@@ -107,14 +106,12 @@ t.test('a directory, by the cases of the specification of path gateways', async 
       ['large', 'application/octet-stream'],
       ['large?filename=a.PNG', 'image/png'],
       ['data/one.json?format=json', 'application/json'],
-    ] as const) {
+    ] as const)
       t.equal((await get(`${root}/${path}`, {}, 'HEAD')).headers.get('content-type'), type, path)
-    }
     const json = await get(`${root}/data/plain`, { accept: 'application/json' })
     t.equal(await json.text(), FILES['data/plain'])
-    for (const format of ['json', 'cbor', 'dag-json', 'dag-cbor']) {
+    for (const format of ['json', 'cbor', 'dag-json', 'dag-cbor'])
       t.equal((await get(`${root}/data/words?format=${format}`)).status, 406, format)
-    }
     t.equal((await get(`${root}/?format=json`)).status, 406)
     t.equal((await get(`${root}/data/words`, { accept: 'application/vnd.ipld.dag-json' })).status, 406)
     t.equal((await get(`${root}?format=ipns-record`)).status, 400)

@@ -88,9 +88,8 @@ t.test('the address of the gateway of a node', async (t) => {
     ['/dns4/ipfs.example.org/tcp/80', 'http://ipfs.example.org:80'],
     ['/ip4/127.0.0.1/tcp/0', undefined],
     ['/unix/x', undefined],
-  ] as const) {
+  ] as const)
     t.equal(gatewayUrl(address, rpc), url, address)
-  }
 })
 
 const kubo = spawnSync('ipfs', ['version', '--number']).stdout?.toString().trim()

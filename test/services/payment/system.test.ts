@@ -121,9 +121,8 @@ t.test('a part of each month is free', async (t) => {
     ['Pending', 1],
     ['Success', 0],
     ['Other', 3],
-  ] as const) {
+  ] as const)
     t.match(await payer.get(`/storage/tasks/deals?status=${status}`), { total_record_count: count }, status)
-  }
   t.match(await payer.get(`/storage/source_file_upload/${free.source_file_upload_id}`), {
     is_free: true,
     pay_amount: '0',
@@ -203,9 +202,8 @@ t.test('a signature of EIP-191 has the address of its wallet', (t) => {
   t.equal(keys.sign(nonce), signature, 'signatures are those of RFC 6979')
   t.equal(checksummed(keys.address), address)
   t.equal(parseAddress(address.toUpperCase().replace('0X', '0x')), keys.address)
-  for (const wrong of ['', '0x', address.slice(0, -1), `${address}0`, address.slice(2), `0x${'g'.repeat(40)}`]) {
+  for (const wrong of ['', '0x', address.slice(0, -1), `${address}0`, address.slice(2), `0x${'g'.repeat(40)}`])
     t.equal(parseAddress(wrong), undefined)
-  }
   t.end()
 })
 
@@ -216,9 +214,8 @@ t.test('what is no signature has no address', (t) => {
   t.equal(signerOfText(nonce, `${rs}00`), signer, 'some wallets send 0 for 27')
   t.not(signerOfText(nonce, `${rs}1c`), signer)
   for (const v of ['02', '1a', '1d', 'ff']) t.equal(signerOfText(nonce, rs + v), undefined)
-  for (const wrong of ['', '0x', rs, `${signature}00`, signature.slice(2), `0x${'0'.repeat(130)}`]) {
+  for (const wrong of ['', '0x', rs, `${signature}00`, signature.slice(2), `0x${'0'.repeat(130)}`])
     t.equal(signerOfText(nonce, wrong), undefined)
-  }
   const s = BigInt(`0x${rs.slice(66)}`)
   const high = (secp256k1.Point.CURVE().n - s).toString(16).padStart(64, '0')
   t.equal(signerOfText(nonce, `${rs.slice(0, 66)}${high}1c`), undefined, 'a signature with a high s')
@@ -279,9 +276,8 @@ t.test('a nonce is good once, for its wallet, for a while', async (t) => {
   const late = await nonceFor(again.call, keys)
   clock.ahead += 301
   t.match(await logIn(again.call, keys, late), refused, 'expired')
-  for (const forged of ['1', VECTOR.nonce, `0${late}`, `-${late}`, '9'.repeat(61), 'x', `${late}0`]) {
+  for (const forged of ['1', VECTOR.nonce, `0${late}`, `-${late}`, '9'.repeat(61), 'x', `${late}0`])
     t.equal((await logIn(again.call, keys, forged)).status, 401)
-  }
 })
 
 t.test('of many uses of a nonce at the same time one succeeds', async (t) => {

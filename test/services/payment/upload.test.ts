@@ -95,9 +95,8 @@ t.test('bad uploads store nothing', async (t) => {
     [400, 10003, formOf(wallet, { file_type: '2' })],
     [413, 413, formOf(wallet, { file: 'x'.repeat(1001) })],
   ]
-  for (const [status, code, body] of failures) {
+  for (const [status, code, body] of failures)
     t.match(await scene.call('POST', UPLOAD, { body }), { status, json: { status: 'error', code } })
-  }
   const headers = { 'content-type': 'multipart/form-data; boundary=x' }
   t.match(await scene.call('POST', UPLOAD, { body: '--x\r\nContent-Disposition: form', headers }), { status: 400 })
   t.same(names(scene, 'contents'), [])

@@ -119,9 +119,8 @@ t.test('values out of bounds are refused', async (t) => {
     'offline_deal_available=2',
     'sort_by=miner_id',
     'order=up',
-  ]) {
+  ])
     t.match(await call('GET', `/miners?${query}`), { status: 400, json: { status: 'fail', message: /must be/ } }, query)
-  }
 })
 
 t.test('the owner of a provider says how it bids', async (t) => {
@@ -223,9 +222,8 @@ t.test('what programs of providers call: their configuration, heartbeats and ask
     [400, /max_piece_size must be a whole number/, { max_piece_size: '9000000000 PiB' }],
     [400, /smallest piece must not be larger/, { ...wanted, min_piece_size: '128 GiB' }],
   ] as const
-  for (const [status, message, body] of refused) {
+  for (const [status, message, body] of refused)
     t.match(await ask({ verified_price: '1', ...body }), { status, json: { status: 'fail', message } }, String(message))
-  }
   t.match(await ask(wanted, stranger), { status: 403, json: { message: /is not yours/ } })
   t.match(await ask(wanted, token, 't09999'), { status: 404, json: { message: 'Miner Not found' } })
   const again = await scene.restart()

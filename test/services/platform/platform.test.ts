@@ -78,9 +78,8 @@ t.test('the three encodings of a body mean the same', async (t) => {
   const { call, made = { email: '', password: '' } } = await startScene(t)
   const parts = new FormData()
   for (const [name, value] of Object.entries(made)) parts.set(name, value)
-  for (const body of [{ ...made }, new URLSearchParams({ ...made }), parts]) {
+  for (const body of [{ ...made }, new URLSearchParams({ ...made }), parts])
     t.match(await call('POST', '/auth/login', { body }), { status: 200, json: { status: 'success' } })
-  }
 })
 
 t.test('each endpoint has a row, of the interface and for API keys', async (t) => {
@@ -109,9 +108,7 @@ t.test('each endpoint has a row, of the interface and for API keys', async (t) =
 
 const local = { host: '127.0.0.1', port: 0 }
 
-function startBoth(data: string): Promise<Services> {
-  return startServices({ data, gateway: local, platform: local })
-}
+const startBoth = (data: string): Promise<Services> => startServices({ data, gateway: local, platform: local })
 
 async function tokenOf(services: Services, user: object): Promise<string> {
   const { json } = await send(services.platform?.url ?? '', 'POST', '/auth/login', { body: user })
@@ -207,9 +204,8 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   const { token: urlToken } = await client.call('CreateURLToken')
   t.equal((await client.send(`/gateway/download/theirs/a%20b?token=${urlToken}`)).text, 'text', 'the last step')
 
-  for (const bad of [undefined, 'x', client.token]) {
+  for (const bad of [undefined, 'x', client.token])
     t.match(await keyPair(services, bad), { status: 401, json: { data: null, status: 'fail', message: String } })
-  }
   t.equal((await client.send('/gateway', { method: 'POST' })).status, 405)
   await services.stop()
   services = await startBoth(data)
@@ -256,9 +252,7 @@ t.test('an empty body is a form without fields, whatever its type', async (t) =>
 t.test('uploads take turns', async (t) => {
   const uploads = new Uploads({ ...platformLimits, concurrentUploads: 1, uploadsOfUser: 2, uploadsWaiting: 2 })
   let end = () => {}
-  const ended = new Promise<void>((resolve) => {
-    end = resolve
-  })
+  const ended = new Promise<void>((resolve) => (end = resolve))
   let running = 0
   const run = (user: number) =>
     uploads.run(user, async () => {

@@ -175,9 +175,7 @@ t.test('guessers elsewhere do not lock out an address that has signed in', async
 t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
   const attempts = new SignInAttempts(silentLog, () => 0)
   let open = (): void => {}
-  const gate = new Promise<void>((resolve) => {
-    open = resolve
-  })
+  const gate = new Promise<void>((resolve) => (open = resolve))
   const all = Array.from({ length: 110 }, (_, n) =>
     attempts.attempt(far(`a${n}`), `${n}`, async () => gate.then(() => 'user')),
   )
@@ -274,7 +272,6 @@ t.test('who may issue', async (t) => {
     [401, /^api_key Not found$/, { body: { apikey: 'x', access_token } }],
     [401, /^Please provide a valid api token\.$/, { body: { apikey, access_token: other.access_token } }],
   ] as const
-  for (const [status, message, sent] of refused) {
+  for (const [status, message, sent] of refused)
     t.match(await call('POST', PATH, sent), { status, json: { status: 'fail', message } }, String(message))
-  }
 })

@@ -40,9 +40,7 @@ export function ask(server: Endpoint, asked: Asked, vouching: Vouching = 'signed
     request.on('error', reject)
     request.on('response', (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-      })
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       response.on('error', reject)
       response.on('end', () =>
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text, code: codeOf(text) }),

@@ -12,9 +12,7 @@ export function bytes(seed: string, size: number): Buffer {
   return createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(size))
 }
 
-export function sha256(data: Uint8Array | string): string {
-  return createHash('sha256').update(data).digest('hex')
-}
+export const sha256 = (data: Uint8Array | string): string => createHash('sha256').update(data).digest('hex')
 
 export function md5(data: Uint8Array | string): string {
   return createHash('md5').update(data).digest('hex')

@@ -36,11 +36,8 @@ export async function piped(
   const child = spawn(process.execPath, [...CLI, ...args], { env: environment(env), stdio: 'pipe' })
   endsWithUs(child)
   const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text
-    })
-  }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => (output[name] += text))
   child.stdin.end(input)
   const [code] = await once(child, 'close')
   return { code, ...output }
@@ -177,11 +174,8 @@ class Run {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     endsWithUs(this.child)
-    for (const name of ['stdout', 'stderr'] as const) {
-      this.child[name]?.setEncoding('utf8').on('data', (text: string) => {
-        this.output[name] += text
-      })
-    }
+    for (const name of ['stdout', 'stderr'] as const)
+      this.child[name]?.setEncoding('utf8').on('data', (text: string) => (this.output[name] += text))
     this.finished = once(this.child, 'close').then(([code, signal]) => ({ code, signal, ...this.output }))
   }
 

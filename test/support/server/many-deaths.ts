@@ -87,6 +87,4 @@ export function rows(server: Dealgate, file: string, what: string): number {
 }
 
 /** The day, UTC, to which money counts. */
-export function today(): number {
-  return Math.floor(Date.now() / DAY_MS)
-}
+export const today = (): number => Math.floor(Date.now() / DAY_MS)

@@ -8,11 +8,7 @@ export type Mode = 'full' | 'legacy'
 export const modes: readonly Mode[] = ['full', 'legacy']
 
 /** The quirks of a mode, for a gateway in this process. */
-export function quirksOf(mode: Mode): typeof legacy {
-  return mode === 'legacy' ? legacy : []
-}
+export const quirksOf = (mode: Mode): typeof legacy => (mode === 'legacy' ? legacy : [])
 
 /** The value of `--gateway-quirks` for a mode. */
-export function quirksOption(mode: Mode): string {
-  return mode === 'legacy' ? 'legacy' : 'none'
-}
+export const quirksOption = (mode: Mode): string => (mode === 'legacy' ? 'legacy' : 'none')

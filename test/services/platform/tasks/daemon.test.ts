@@ -162,9 +162,8 @@ async function record(t: Test, { scene, client, provider }: TaskScene): Promise<
     const last = images.at(-1)
     if (folder !== undefined) images.push({ folder, step, ...known })
     // The same files: they must hold what the client knew before, and what it knows now.
-    else if (last !== undefined) {
+    else if (last !== undefined)
       images[images.length - 1] = { ...last, ...known, deal: last.deal.filter((status) => deal.includes(status)) }
-    }
   }
   const post = async (uuid: string): Promise<void> => {
     answered.set(uuid, undefined)

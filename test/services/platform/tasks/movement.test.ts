@@ -165,9 +165,8 @@ t.test('prices are exact', (t) => {
   t.equal(parsePrice('0E-18'), 0n)
   t.equal(parsePrice('1.000000000000000001'), 10n ** 18n + 1n)
   t.equal(parsePrice('1E9'), 10n ** 27n)
-  for (const text of ['', '-1', '.5', '1e', '1E-19', '1E10', '1,5', 'NaN', '0x1', '1E-99', ' 1']) {
+  for (const text of ['', '-1', '.5', '1e', '1E-19', '1E10', '1,5', 'NaN', '0x1', '1E-99', ' 1'])
     t.equal(parsePrice(text), undefined, text)
-  }
   t.ok(sortable(parsePrice('9') as bigint) < sortable(parsePrice('10') as bigint))
   t.end()
 })
@@ -199,9 +198,8 @@ t.test('a user has so many open deals', async (t) => {
   t.match(await send(1), { status: 409 })
   t.equal((await send(3, { uuid })).status, 200, 'a repeated request is no further task')
   const { deal } = (await get('/offline_deals/t01000', client)).json.data
-  for (const [n, status] of ['DealActive', 'ImportFailed'].entries()) {
+  for (const [n, status] of ['DealActive', 'ImportFailed'].entries())
     await put(`/my_miner/deals/${deal[n].id}`, { status })
-  }
   t.match(await send(3), { status: 409 })
   t.equal((await send(2)).status, 200, 'deals that are active or given up are not open')
   await post({ ...PUBLIC, task_name: 'without deals' }, null)
@@ -221,9 +219,8 @@ t.test('no provider bids where none is looked for, or on a task without deals', 
   await scene.network.control.advance(BIDS)
   for (const uuid of [none, empty, emptyForADay]) t.match(await task(uuid), { bid_count: 0 })
   await scene.network.control.advance(EPOCHS_PER_DAY)
-  for (const uuid of [none, emptyForADay]) {
+  for (const uuid of [none, emptyForADay])
     t.match(await task(uuid), { bid_count: 0, task: { status: 'ActionRequired', miner_id: null } })
-  }
   t.match(await task(empty), { bid_count: 0, task: { status: 'Created', miner_id: null } })
 })
 

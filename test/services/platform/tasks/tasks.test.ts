@@ -334,9 +334,8 @@ t.test('a public task without a bid mode waits for its poster, who names the pro
     [400, /column miner_id/, formOf({ miner_fid: 't01001' }, own)],
     [400, /Row 3, column md5/, formOf(MINER, `${sentBy(uuid)}${uuid},t01000,,${URL_OF_CAR},x,1\n`)],
   ]
-  for (const [status, message, form, token, id] of refused) {
+  for (const [status, message, form, token, id] of refused)
     t.match(await put(form, token, id), { status, json: { status: 'fail', message } }, String(message))
-  }
   t.same(await task(uuid), before, 'nothing has changed')
 
   const done = await put(formOf(MINER, own))
