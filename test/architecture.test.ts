@@ -140,7 +140,6 @@ const MAX_LINES = 400
 const MAX_COLUMNS = 120
 /** Most entries in `src/`. */
 const MAX_ROOMS = 15
-
 const files = sources('src', 'plugins', 'test/suites')
 const examples = sources('examples')
 

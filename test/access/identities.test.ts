@@ -225,11 +225,7 @@ for (const mode of modes) {
     )
     for (const path of ['/other', '/alice-data-2', '/shared'])
       t.equal((await signedRequest(endpoint, mallory, { method: 'PUT', path })).code, 'AccessDenied', `make ${path}`)
-    t.equal(
-      (await signedRequest(endpoint, mallory, { method: 'HEAD', path: '/not-there' })).status,
-      403,
-      'nor is it said',
-    )
+    t.equal((await signedRequest(endpoint, mallory, { method: 'HEAD', path: '/not-there' })).status, 403, 'not said')
     for (const key of ['mallory/../alice/secret', './alice/secret', 'mallory/..\\alice/secret']) {
       const path = `/shared/${key}`
       t.ok((await signedRequest(endpoint, mallory, { method: 'GET', path })).status >= 400, path)

@@ -46,7 +46,6 @@ const DECIDED_BY_GATEWAY = [
  * the key pair which began it sees.
  */
 const OF_THE_CALLER_ALONE = ['CreateBucket', 'ShareObject', 'UploadPart', 'UploadPartCopy', 'AbortMultipartUpload']
-
 const terms = { MinerId: 'f01000', Price: '0.0001', Duration: 518400 }
 const dealBodies: Readonly<Record<string, object>> = {
   CreateObjectDeal: terms,
@@ -146,11 +145,7 @@ for (const mode of modes)
       Metadata: { 'deal-terms': 'mine' },
       StorageClass: 'GLACIER',
     }
-    t.equal(
-      await codeOf(foreign, new CopyObjectCommand(inPlace) as unknown as Sent),
-      'AccessDenied',
-      'a copy onto itself',
-    )
+    t.equal(await codeOf(foreign, new CopyObjectCommand(inPlace) as unknown as Sent), 'AccessDenied', 'onto itself')
     t.equal(contentOf(data), before, 'nothing has changed')
 
     t.equal(
@@ -170,11 +165,7 @@ for (const mode of modes)
 
     const tagged = { Bucket: 'full', Key: 'pub/b', Body: 'x', Tagging: 'archive=yes' }
     for (const sent of [new PutObjectCommand(tagged), new CreateMultipartUploadCommand(tagged)])
-      t.equal(
-        await codeOf(foreign, sent as unknown as Sent),
-        'AccessDenied',
-        'with tags, by which the owner’s rules act',
-      )
+      t.equal(await codeOf(foreign, sent as unknown as Sent), 'AccessDenied', 'tags, by which the owner’s rules act')
     t.test('a copy does not tell the tags of a foreign object', async (t) => {
       await foreign.createBucket({ Bucket: 'copies' })
       const copy = { Bucket: 'copies', Key: 'copy', CopySource: encodeURI(`full/${full.key}`) }

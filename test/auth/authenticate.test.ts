@@ -211,8 +211,7 @@ t.test('Date stands in for x-amz-date', async (t) => {
   const parts = signHead({ ...get, headers: [host, ['Date', 'Fri, 24 May 2013 00:00:00 GMT']] })
   t.ok(await authenticator()(requestHead(parts)), 'beside it')
   const dateOnly = altered(parts, 'x-amz-date', undefined)
-  const error = await refusal(authenticator()(requestHead(dateOnly)))
-  t.match(error.message, /did not arrive: x-amz-date/)
+  t.match((await refusal(authenticator()(requestHead(dateOnly)))).message, /did not arrive: x-amz-date/)
   for (const date of ['yesterday', '24 May 2013', '2013-05-24T00:00:00Z']) {
     const unsigned = altered(altered(edited(';x-amz-date', ''), 'x-amz-date', undefined), 'Date', date)
     await refused(t, date, 'AccessDenied', unsigned, { says: /x-amz-date/ })
@@ -382,8 +381,7 @@ t.test('a body whose hash is signed and not sent (curl --aws-sigv4)', async (t) 
     )
   }
   const good = read(body)
-  const caller = await authenticator()(requestHead(signed), good)
-  t.same(caller?.payload, { kind: 'buffered', bytes: body })
+  t.same((await authenticator()(requestHead(signed), good))?.payload, { kind: 'buffered', bytes: body })
   t.equal(good.times(), 1)
   t.equal(
     (await refusal(authenticator()(requestHead(signed), read(Buffer.from('other'))))).code,

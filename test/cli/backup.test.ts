@@ -149,8 +149,7 @@ t.test('a backup under load has every write that was acknowledged before it, and
   const complete = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
   const target = targetOf(BUCKET, 'joined', `uploadId=${upload}`)
   t.equal((await send(again, { method: 'POST', target, body: Buffer.from(complete) })).status, 200)
-  const joined = await send(again, { method: 'GET', target: targetOf(BUCKET, 'joined') })
-  t.ok(joined.body.equals(bytes('joined 1', LARGE)))
+  t.ok((await send(again, { method: 'GET', target: targetOf(BUCKET, 'joined') })).body.equals(bytes('joined 1', LARGE)))
   await put(again, 'later', 1, LARGE)
 })
 
@@ -161,10 +160,8 @@ t.test('backups share files, are kept in number, and show damage', async (t) => 
   for (const key of ['one', 'two']) await put(server, key, 1, LARGE)
   const first = await made(server.data, folder)
   await put(server, 'two', 2, LARGE)
-  const second = await made(server.data, folder)
-  t.equal(second.linked, 1)
-  const third = await made(server.data, folder, '--keep', '2')
-  t.equal(third.removed, 1)
+  t.equal((await made(server.data, folder)).linked, 1)
+  t.equal((await made(server.data, folder, '--keep', '2')).removed, 1)
   t.same(readdirSync(folder).filter((name) => name !== 'lock').length, 2)
   t.throws(() => statSync(first.backup))
 

@@ -54,11 +54,7 @@ t.test('a flag wins over a variable, that over the file, that over the default',
   const env = { DEALGATE_PORT: '2', DEALGATE_HOST: 'env', DEALGATE_REGION: 'env', DEALGATE_DATA: '' }
   const config = readConfig({ flags: { config: file, port: '3', host: 'flag' }, env })
   t.match(config, { port: 3, host: 'flag', region: 'env', data: '/file', uploadExpiryMs: 0, gatewayPort: 9100 })
-  t.equal(
-    readConfig({ env: { ...env, DEALGATE_CONFIG: file } }).data,
-    '/file',
-    'the file may be named by the environment',
-  )
+  t.equal(readConfig({ env: { ...env, DEALGATE_CONFIG: file } }).data, '/file', 'the environment may name the file')
   t.end()
 })
 

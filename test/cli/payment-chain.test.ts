@@ -26,8 +26,7 @@ t.test('the embedded services follow a chain by their options', async (t) => {
   // biome-ignore lint/suspicious/noExplicitAny: a JSON answer that the test looks into
   const ask = async (path: string, form?: FormData): Promise<any> =>
     (await fetch(`${services.line.payment}/api/v1${path}`, form ? { method: 'POST', body: form } : {})).json()
-  const params = await ask('/common/system/params')
-  t.equal(params.data.PAYMENT_CONTRACT_ADDRESS.toLowerCase(), contract.address)
+  t.equal((await ask('/common/system/params')).data.PAYMENT_CONTRACT_ADDRESS.toLowerCase(), contract.address)
   const form = new FormData()
   form.append('duration', '180')
   form.append('wallet_address', contract.addressOf(secretKey))

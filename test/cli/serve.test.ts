@@ -30,11 +30,7 @@ t.test('a first start makes a key pair, later ones keep it and the objects, also
     .filter(Boolean)
     .map((text) => JSON.parse(text))
     .find((entry) => entry.access?.operation === 'GetObject')
-  t.match(
-    line,
-    { access: { bucket: 'kept', status: 200, bytesOut: 5, requestId: String } },
-    'one line of JSON a request',
-  )
+  t.match(line, { access: { bucket: 'kept', status: 200, bytesOut: 5, requestId: String } }, 'a line of JSON a request')
   t.notMatch(stderr, second.secretKey)
 })
 

@@ -80,8 +80,7 @@ t.test('keys from the options are used and not kept', async (t) => {
     args: ['--access-key', 'mine'],
     env: { DEALGATE_SECRET_KEY: 'my-own-secret' },
   })
-  t.equal(running.accessKey, 'mine')
-  t.equal(running.secretKey, 'my-own-secret')
+  t.hasStrict(running, { accessKey: 'mine', secretKey: 'my-own-secret' })
   t.throws(() => readFileSync(join(data, 'keys.json')), { code: 'ENOENT' })
   const { stdout, stderr } = await running.stop()
   t.notMatch(stdout + stderr, 'my-own-secret', 'a secret of the environment is not printed')

@@ -43,8 +43,7 @@ t.test('users of the task platform, without a restart', async (t) => {
   const told = await runCli(['account', 'api-keys', user.email, '--revoke', 'all', '--data', data])
   t.match(told.stdout, /Revoked: 1\n[\s\S]*key pair of the account at the gateway stays valid.*dealgate account rotate/)
   t.match(first.stdout, /stays valid.*dealgate account rotate/)
-  const issued = await send(platform, 'POST', '/user/api_keys/jwt', { body: { apikey, access_token } })
-  t.equal(issued.status, 401)
+  t.equal((await send(platform, 'POST', '/user/api_keys/jwt', { body: { apikey, access_token } })).status, 401)
 
   const both = ['account', 'add', '--email', 'x@example.com', '--name', 'x', ...at]
   t.match(await runCli(both), { code: 2, stderr: /--email goes with --password alone/ })

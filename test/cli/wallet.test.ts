@@ -96,8 +96,7 @@ t.test('from a wallet to a paid upload', async (t) => {
     const { code, stdout, stderr } = await (input === undefined ? runCli(all) : piped(input, all))
     return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
   }
-  const unknown = await wallet(['pay', '1', '--yes', '--password', PASSWORD])
-  t.match(unknown, { code: 1, stderr: /There is no wallet/ })
+  t.match(await wallet(['pay', '1', '--yes', '--password', PASSWORD]), { code: 1, stderr: /There is no wallet/ })
   t.match(await wallet(['balance']), { code: 1, stderr: /There is no wallet .* dealgate wallet create/ })
   t.match(await wallet(['create']), { code: 2, stderr: /--password is required/ })
   t.match(await wallet(['create', '--password', 'short']), { code: 2, stderr: /at least 8/ })

@@ -172,11 +172,7 @@ async function anonymousPrefix(t: Test, target: Target): Promise<void> {
 
   await target.s3.deleteBucketPolicy({ Bucket: bucket })
   await target.s3.putBucketPolicy({ Bucket: bucket, Policy: policyOf('readwrite', bucket, 'pub/') })
-  t.equal(
-    (await unsigned(`${url}?prefix=pub/sub/`)).status,
-    403,
-    'an empty list for who may write there is no leave to list',
-  )
+  t.equal((await unsigned(`${url}?prefix=pub/sub/`)).status, 403, 'an empty list is no leave to list for who may write')
   await target.s3.deleteBucketPolicy({ Bucket: bucket })
   const blocks = { BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true }
   await target.s3.putPublicAccessBlock({ Bucket: bucket, PublicAccessBlockConfiguration: blocks })

@@ -108,7 +108,7 @@ if (version) {
     t.equal(
       await aws.s3Code('cp', '--recursive', 's3://archive', path('all')),
       2,
-      'what is cold is passed over, with a warning',
+      'cold objects are skipped and warned of',
     )
     t.ok((await readFile(path('all/near'))).equals(small), 'what is not, comes')
 

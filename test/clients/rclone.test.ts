@@ -90,11 +90,7 @@ async function folders(t: Test, rclone: Rclone): Promise<void> {
   await rm(join(local, 'a.txt'))
   await writeFile(join(local, 'a/c/d.bin'), bytes('changed', 5))
   await rclone.run('sync', local, remote)
-  t.match(
-    await rclone.run('lsl', `${remote}/a`),
-    /2010-01-01 .* b\.txt/,
-    'a new time alone is set by a copy onto itself',
-  )
+  t.match(await rclone.run('lsl', `${remote}/a`), /2010-01-01 .* b\.txt/, 'a copy onto itself changes a new time alone')
   await rclone.run('sync', remote, back)
   t.same(await hashTree(back), await hashTree(local), 'sync there and back')
   await rclone.run('check', '--download', local, remote)
@@ -131,11 +127,7 @@ async function single(t: Test, rclone: Rclone): Promise<void> {
   await writeFile(file, 'meta')
   await chmod(file, 0o644)
   await rclone.run('copyto', '--metadata', file, 'dg:rclone-single/meta')
-  t.match(
-    await rclone.run('lsjson', '--stat', '--metadata', 'dg:rclone-single/meta'),
-    /"mode":\s*"100644"/,
-    '--metadata goes along',
-  )
+  t.match(await rclone.run('lsjson', '--stat', '--metadata', 'dg:rclone-single/meta'), /"mode":\s*"100644"/, 'metadata')
   await rclone.run('deletefile', 'dg:rclone-single/meta')
   t.match(await rclone.run('link', '--expire', '1h', 'dg:rclone-single/small'), 'X-Amz-Signature=')
   const response = await fetch((await rclone.run('link', 'dg:rclone-single/small')).trim())

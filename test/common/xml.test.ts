@@ -33,8 +33,7 @@ t.test('parseXml: what may stand around the root, and what text may hold', async
   t.equal(await text('<A>\t&#13;\u0085\u{1F600}</A>'), '\t\r\u0085\u{1F600}')
   t.equal(await text('\ufeff<A>1</A>'), '1')
   t.equal(await text('<A>a\u0001b\u001f\uffff</A>'), 'a\u0001b\u001f\uffff', 'botocore writes what keys hold as it is')
-  const comments = await parse(`<A/>${'<!-- -->'.repeat(200_000)}`)
-  t.equal(comments.children.size, 0)
+  t.equal((await parse(`<A/>${'<!-- -->'.repeat(200_000)}`)).children.size, 0)
 })
 
 t.test('parseXml: names from the client cannot reach a prototype', async (t) => {

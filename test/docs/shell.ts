@@ -13,7 +13,6 @@ export interface Ended {
 
 /** How long a command, or the start of a server, may take before the test gives up, ms. */
 const PATIENCE_MS = 120_000
-
 const RUN = 'cd "$PWD" && set -a && eval "$1"; code=$?; env -0 >"$2"; exit $code'
 
 /** Writes a program `dealgate` for a reader. */

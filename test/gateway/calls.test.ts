@@ -30,16 +30,11 @@ async function start(t: Test, script: Script): Promise<ScriptedGateway> {
 t.test('brand words are in every name on the wire', async (t) => {
   const neutral = brandNames(neutralBrand)
   t.equal(neutral.uploadPath('b', 'a b/ü?#%+/..//'), '/gateway/upload/b/a%20b/%C3%BC%3F%23%25%2B/..//')
-  t.equal(
-    neutral.downloadPath('b/c', 'd'),
-    '/gateway/download/b%2Fc/d',
-    'a bucket is one segment, whatever it is called',
-  )
+  t.equal(neutral.downloadPath('b/c', 'd'), '/gateway/download/b%2Fc/d', 'a bucket is one segment, whatever its name')
   t.equal(neutral.header('error-code'), 'x-cloud-error-code')
   t.equal(neutral.member('Features'), 'GatewayFeatures')
   const other = brandNames({ path: 'minio', header: 'amz' })
-  t.equal(other.rpcPath, '/minio/webrpc')
-  t.equal(other.metaPrefix, 'x-amz-meta-')
+  t.hasStrict(other, { rpcPath: '/minio/webrpc', metaPrefix: 'x-amz-meta-' })
   t.equal(other.query('Signature'), 'X-Amz-Signature')
   t.equal(other.member('Version'), 'MinioVersion')
   t.equal(encodePath("!'()*~-_."), '%21%27%28%29%2A~-_.')
@@ -91,8 +86,7 @@ t.test('a token is used for as long as it says, by whichever clock', async (t) =
 t.test('calls that come together log in once', async (t) => {
   const gateway = await start(t, { rpc: { 'web.ListBuckets': () => ({ buckets: null }) } })
   const client = gateway.client()
-  const answers = await Promise.all(Array.from({ length: 20 }, () => client.listBuckets()))
-  t.strictSame(answers[7], [])
+  t.strictSame((await Promise.all(Array.from({ length: 20 }, () => client.listBuckets())))[7], [])
   t.equal(gateway.count('web.Login'), 1)
   t.match(gateway.calls[0]?.params, { username: 'access', password: 'secret-key' })
   t.ok(gateway.calls.every(({ headers }) => /Mozilla/.test(headers['user-agent'] ?? '')))

@@ -81,8 +81,11 @@ t.test('bodies of writes in doubt are not kept', async (t) => {
   // The server between has read some of each, up to 64 KiB.
   const grown = (await bytesInUse()) - before - writes * 64 * KiB
   t.ok(grown < 16 * MiB, `${Math.round(grown / MiB)} MiB are kept of ${(writes * body.length) / MiB}`)
-  const leaks = warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')
-  t.same(leaks, [], 'many writes in doubt are no leak')
+  t.same(
+    warnings.filter(({ name }) => name === 'MaxListenersExceededWarning'),
+    [],
+    'many writes in doubt are no leak',
+  )
 })
 
 /** Of buffers that something refers to. */

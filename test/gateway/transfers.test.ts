@@ -203,7 +203,9 @@ t.test('a body that ends early, stalls or is cut fails the consumer', async (t) 
     )
     const download = await client.download('b', 'dir/k')
     let got = ''
-    const consumed = download.consume((chunk) => (got += chunk.toString()))
+    const consumed = download.consume((chunk) => {
+      got += chunk.toString()
+    })
     await t.rejects(consumed, { code: 'ServiceUnavailable' }, name)
     t.equal(got, '01234')
   }
@@ -496,11 +498,7 @@ t.test('early refusals stop the writer', async (t) => {
     t,
     full((request, response) => request.once('data', () => response.writeHead(200, FACTS).end())),
   )
-  await t.rejects(
-    send(early.client, Buffer.alloc(64 * MiB)),
-    { code: 'InternalError' },
-    'success before the end is none',
-  )
+  await t.rejects(send(early.client, Buffer.alloc(64 * MiB)), { code: 'InternalError' }, 'success too early is none')
 })
 
 t.test('uploads that break', async (t) => {

@@ -34,7 +34,6 @@ async function use(gateway: Gateway, name: keyof Gateway, bucket: string): Promi
 
 /** What grantedGateway writes out. */
 const OWN: readonly (keyof Gateway)[] = ['list', 'stat', 'download', 'upload']
-
 const ofBuckets = names.filter((name) => gatewayMethods[name].on !== 'gateway')
 
 t.test('every method of the gateway is listed, and wrapped', async (t) => {

@@ -11,7 +11,6 @@ const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 0)
 const SEED = Number(process.env.DEALGATE_HISTORY_SEED ?? Math.floor(Math.random() * 1e6))
 /** Those of `npm test`, which has little time. */
 const SAMPLE = ['redis', 'no fences']
-
 const skip = withoutChecker()
 
 const written = [

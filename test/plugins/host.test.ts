@@ -212,9 +212,7 @@ t.test('selection: no operation at all', async (t) => {
 })
 
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
-
 const never = () => new Promise<never>(() => {})
-
 const PATIENCE_MS = 100
 
 const listed = {

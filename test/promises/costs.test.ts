@@ -113,8 +113,7 @@ for (const mode of modes) {
       const expected = on.path?.startsWith('/-/jobs/') ? 404 : name.startsWith('CreateBucketOfService') ? 200 : 403
       t.equal(refused, expected, `${name}: signed, without rights`)
       // The signature of a form is in its fields.
-      const anonymous = await headOf(owner, on.method, target, headers)
-      t.equal(anonymous, name === 'PostObject' ? 100 : 403, `${name}: anonymous`)
+      t.equal(await headOf(owner, on.method, target, headers), name === 'PostObject' ? 100 : 403, `${name}: anonymous`)
       t.ok(between.requests.length - known <= 4, `${name}: ${between.requests.length - known} calls to the gateway`)
     }
     t.equal(between.count('PUT', '/'), 1, 'nothing but the object of the owner was sent to the gateway')

@@ -116,11 +116,7 @@ async function whole(t: Test, server: Dealgate): Promise<void> {
   t.equal(small.pages, Math.ceil(expected.length / 17), 'each full')
   const one = await page(server, { 'list-type': '2', prefix: expected[0] ?? '', 'max-keys': '1' })
   t.same(one.etags, [`&quot;${md5(Buffer.from(expected[0] ?? ''))}&quot;`])
-  t.same(
-    (await page(server, { 'list-type': '2', 'max-keys': '1000' })).names,
-    expected.slice(0, 1000),
-    'in order on the page itself',
-  )
+  t.same((await page(server, { 'list-type': '2', 'max-keys': '1000' })).names, expected.slice(0, 1000), 'in order')
 }
 
 async function grouped(t: Test, server: Dealgate): Promise<void> {
@@ -193,13 +189,8 @@ async function tokens(t: Test, server: Dealgate): Promise<void> {
   // What the page before ended with may be gone by now.
   const [first = '', second = '', third = '', fourth = ''] = model(KEYS[server.mode], '', '')
   for (const key of [second, third]) await send(server, { method: 'DELETE', target: targetOf(BUCKET, key) })
-  const got = await page(server, { 'list-type': '2', 'max-keys': '1', 'continuation-token': next })
-  t.same(got.names, [fourth])
-  t.same(
-    (await page(server, { 'list-type': '2', 'max-keys': '2' })).names,
-    [first, fourth],
-    'a listing sees what was deleted',
-  )
+  t.same((await page(server, { 'list-type': '2', 'max-keys': '1', 'continuation-token': next })).names, [fourth])
+  t.same((await page(server, { 'list-type': '2', 'max-keys': '2' })).names, [first, fourth], 'deleted keys are seen')
   await send(server, { method: 'PUT', target: targetOf(BUCKET, second), body: Buffer.from(second) })
   t.same((await page(server, { 'list-type': '2', 'max-keys': '2' })).names, [first, second], 'and what was put')
 }

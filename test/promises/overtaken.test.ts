@@ -285,8 +285,7 @@ t.test('legacy: the gateway shows the account nothing any more', async (t) => {
   t.match(await put(), { status: 503, code: 'SlowDown' }, 'the key is in doubt')
   for (const until = Date.now() + 2 * PATIENCE_MS; refused < 4 && Date.now() < until; ) await sleep(100)
   t.match(await put(), { status: 503, code: 'SlowDown' }, 'as long as that may be mended')
-  const answer = await persist(put)
-  t.equal(answer.status, 200, 'and then the key is free')
+  t.equal((await persist(put)).status, 200, 'and then the key is free')
   t.ok(refused >= 5, `the gateway was asked ${refused} times`)
   between.fate = () => 'pass'
   t.equal((await persist(() => request('GET', 'key'))).status, 200)

@@ -9,7 +9,6 @@ import { send, targetOf } from '../support/sign/send.js'
 
 const BUCKET = 'unconfirmed'
 const PAGE: Fate = { status: 200, type: 'text/html', body: '<!doctype html><title>Login</title>' }
-
 const isDownload = ({ path }: Passed) => path.includes(`/download/${BUCKET}/`)
 const isListing = ({ body }: Passed) => body.includes('web.ListObjects')
 

@@ -20,7 +20,6 @@ const of = ({ bucket, key }: Target) => ({ Bucket: bucket, Key: key })
 const onBucket = (more: object = {}): Call => ({ input: (target) => ({ ...at(target), ...more }) })
 const onObject = (more: object = {}): Call => ({ input: (target) => ({ ...of(target), ...more }) })
 const refusedWith = (answers: string, call: Call = onBucket()): Call => ({ ...call, answers })
-
 const retainUntil = new Date('2040-01-01')
 const destination = { Bucket: 'arn:aws:s3:::elsewhere' }
 const everybodyReads = (bucket: string) =>

@@ -148,11 +148,7 @@ t.test('stopping lets what runs finish', async (t) => {
   t.ok(stored > 0)
   const again = await start(data)
   t.teardown(() => again.stop())
-  t.equal(
-    (await (await connectTo(again)).names('bucket')).length,
-    stored,
-    'neither more nor less than was acknowledged',
-  )
+  t.equal((await (await connectTo(again)).names('bucket')).length, stored, 'exactly what was acknowledged')
 })
 
 t.test('what is wrong with the folder is said', async (t) => {

@@ -63,11 +63,7 @@ t.test('a write that comes after a later one changes nothing', async (t) => {
       status: 409,
       headers: { 'x-cloud-error-code': 'WriteOvertaken', 'x-cloud-fence': String(second) },
     })
-    t.equal(
-      (await put(client, key, body('other'), { fence: second, writeId: 'other' })).status,
-      409,
-      'nor an equal one',
-    )
+    t.equal((await put(client, key, body('other'), { fence: second, writeId: 'other' })).status, 409, 'an equal one')
     t.match(await client.failure('RemoveObject', { bucketName, objects: [key], fence: first, writeId: 'r1' }), {
       data: { code: 'WriteOvertaken', fence: second },
     })
@@ -303,9 +299,6 @@ t.test('what is kept of removed keys is bounded, and forgets nothing that matter
   new Buckets(db).add('c', bucket.created, 2)
   const other = new Buckets(db).find('c') as NonNullable<ReturnType<Buckets['find']>>
   for (let i = 1; i <= 3000; i++) fences.remember(other, Buffer.from(`k${i}`), { fence: 2 * base + i, writeId: 'w' })
-  t.ok(
-    fences.ofRemoved(bucket, Buffer.from('new')).fence < base + 3000,
-    'removals of one account do not refuse the writes of another',
-  )
+  t.ok(fences.ofRemoved(bucket, Buffer.from('new')).fence < base + 3000, 'accounts refuse no writes of each other')
   t.same(fences.ofRemoved(bucket, Buffer.from('k3000')), { fence: base + 3000, writeId: 'w' })
 })

@@ -46,7 +46,6 @@ const OTHERS = [
 
 /** The same without an order of writes. */
 const UNORDERED = OTHERS.filter((feature) => feature !== 'write-fences')
-
 const isConsolePage = { status: 200, headers: { 'content-type': /^text\/html/ } }
 
 t.test('names', async (t) => {

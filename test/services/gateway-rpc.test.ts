@@ -112,8 +112,7 @@ t.test('who may call', async (t) => {
     `${(client.token as string).slice(0, -4)}AAAA`,
   ]) {
     stranger.token = forged
-    const answer = await stranger.rpcRaw('{}')
-    t.match(answer, { status: 401, text: /Authentication failed/ })
+    t.match(await stranger.rpcRaw('{}'), { status: 401, text: /Authentication failed/ })
   }
   const basic = await client.send('/gateway/webrpc', { headers: { authorization: 'Basic b3duZXI6eA==' } })
   t.match(basic, { status: 400, text: /<Code>InvalidRequest<\/Code>/ })
@@ -232,11 +231,7 @@ t.test('buckets', async (t) => {
   t.not(deleted, stored, 'a bucket is not deleted under an upload that was acknowledged')
   if (deleted) {
     await client.call('MakeBucket', { bucketName: 'zzz' })
-    t.same(
-      (await client.call('ListAllBucketPolicies', { bucketName: 'zzz' })).policies,
-      [],
-      'its policies went with it',
-    )
+    t.same((await client.call('ListAllBucketPolicies', { bucketName: 'zzz' })).policies, [], 'its policies went')
   }
 })
 
@@ -245,8 +240,7 @@ t.test('information', async (t) => {
   await client.call('MakeBucket', { bucketName: 'bucket' })
   await client.put('bucket', 'a', Buffer.alloc(1000))
   await client.put('bucket', 'a', Buffer.alloc(20_000))
-  const up = await client.put('bucket', 'b', Buffer.alloc(5))
-  t.ok(up.headers['x-amz-generation'], 'header names are of the brand')
+  t.ok((await client.put('bucket', 'b', Buffer.alloc(5))).headers['x-amz-generation'], 'header names are of the brand')
   await client.call('RemoveObject', { bucketName: 'bucket', objects: ['b'] })
   const { storageInfo } = await client.call('StorageInfo')
   t.match(storageInfo, { Used: 20_000, Backend: { Type: 1, OnlineDisks: 0, Sets: null } })
@@ -300,11 +294,7 @@ t.test('listing a level, a page, everything', async (t) => {
   t.same(await list({ prefix: 'e', delimiter: '-' }), ['e-'])
   t.same(await list({ prefix: 'zz' }), [])
   t.same(await list({ marker: 'b' }), ['c/', 'd/', 'e-1', 'e-2', '\uffff', '\u{10000}'])
-  t.same(
-    await list({ marker: 'c/' }),
-    ['d/', 'e-1', 'e-2', '\uffff', '\u{10000}'],
-    'a prefix as marker passes all beneath it',
-  )
+  t.same(await list({ marker: 'c/' }), ['d/', 'e-1', 'e-2', '\uffff', '\u{10000}'], 'a prefix marker passes all below')
   t.same(await list({ marker: 'c/', delimiter: '' }), ['c/1', 'd//x', 'e-1', 'e-2', '\uffff', '\u{10000}'])
   const page = await client.call('ListObjects', { bucketName, prefix: '', maxKeys: 2 })
   t.match(page, { objects: [{ name: 'a' }, { name: 'a/' }], isTruncated: true, nextMarker: 'a/' })

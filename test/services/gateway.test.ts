@@ -73,9 +73,7 @@ t.test('log-in', async (t) => {
 })
 
 const keys = { accessKey: 'owner', secretKey: 'very-secret' }
-
 const right = { username: 'owner', password: 'very-secret' }
-
 const wrong = { username: 'owner', password: 'very-wrong' }
 
 /**
@@ -94,9 +92,7 @@ async function startLoggingIn(t: Test, options: Partial<GatewayOptions> = {}) {
 }
 
 const isRefused = { error: { message: /^Authentication failed/ } }
-
 const mustWait = { error: { message: /^Too many log-ins with wrong keys/ } }
-
 const isLetIn = { result: { token: /./ } }
 
 for (const [mode, quirks] of [
@@ -186,7 +182,6 @@ t.test('who a client is', (t) => {
 })
 
 const FORBIDDEN = 'Do not have enough permissions to access this resource'
-
 const WRONG = 'Authentication failed, check your access credentials'
 
 for (const [mode, quirks] of [

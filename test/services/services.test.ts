@@ -93,8 +93,7 @@ t.test('the storage payment API makes its deals there', async (t) => {
   form.append('file', new Blob(['content']), 'file')
   const { w_cid } = (await call('POST', '/storage/ipfs/upload', form)).json.data
   const signature = keys.sign(paymentOrderText(w_cid, 1_000_000n, NETWORK))
-  const paid = await call('POST', '/billing/deal/lockpayment', { w_cid, pay_amount: '1000000', signature })
-  t.equal(paid.status, 200)
+  t.equal((await call('POST', '/billing/deal/lockpayment', { w_cid, pay_amount: '1000000', signature })).status, 200)
   await call('GET', `/storage/tasks/deals?wallet_address=${keys.address}`)
   await until('the task is posted', async () => {
     const { json } = await scene.call('GET', '/tasks?limit=10&offset=0', { token: owner })

@@ -92,8 +92,7 @@ for (const { kind, mode, place } of cases) {
         ['1', '2'],
       )
       const complete = { query: { uploadId }, body: listOf(tags) }
-      const done = await three.send('POST', '/shared/k', complete)
-      t.match(done, { status: 200, body: /CompleteMultipartUploadResult/ })
+      t.match(await three.send('POST', '/shared/k', complete), { status: 200, body: /CompleteMultipartUploadResult/ })
       t.ok((await one.send('GET', '/shared/k')).body === `${first}copied`)
       t.match(await two.send('POST', '/shared/k', complete), { status: 200 }, 'each repeats the answer')
       await until('no part is left', async () => (await stagedObjects(several)).length === 0)

@@ -5,7 +5,6 @@ import { signedRequest, type Wanted } from '../../support/sign/signed-request.js
 import { startWorld } from './world.js'
 
 const limited = { accessKeyId: 'limited-foreigner', secretAccessKey: 'secret-of-the-limited' }
-
 const byPolicy = { accessKeyId: 'by-policy', secretAccessKey: 'secret-of-the-one-with-policies' }
 const ON_DOTS = {
   Version: '2012-10-17',

@@ -99,16 +99,8 @@ t.test('ACLs', (t) => {
   const open = { ...ACLS, bucketAcl: acl('public-read', 'bucket'), objectAcl: acl('public-read', 'object') }
   t.equal(outcome(get(anonymous), open), 'allow')
   t.equal(outcome(ask(anonymous, 's3:ListBucket'), open), 'allow')
-  t.equal(
-    outcome(get(anonymous), { ...open, objectAcl: acl('private', 'object') }),
-    'implicit deny',
-    'an object has its own',
-  )
-  t.equal(
-    outcome(get(anonymous), { ...open, objectAcl: undefined }),
-    'implicit deny',
-    'and a missing one gives nothing',
-  )
+  t.equal(outcome(get(anonymous), { ...open, objectAcl: acl('private', 'object') }), 'implicit deny', 'has its own')
+  t.equal(outcome(get(anonymous), { ...open, objectAcl: undefined }), 'implicit deny', 'a missing one gives nothing')
   t.equal(outcome(get(anonymous), { ...open, ownership: 'BucketOwnerEnforced' }), 'implicit deny')
   t.equal(outcome(get(partner), { ...open, block: { ignorePublicAcls: true } }), 'implicit deny')
   t.equal(outcome(get(carol), { ...open, identityPolicies: [] }), 'implicit deny', 'other accounts need both sides')
@@ -122,11 +114,7 @@ t.test('an object of another account', (t) => {
   t.equal(outcome(ask(partner, 's3:PutObjectAcl', 'k'), theirs), 'allow')
   t.equal(outcome(get(carol), { ...theirs, identityPolicies: [] }), 'implicit deny')
   t.equal(outcome(ask(partner, 's3:DeleteObject', 'k'), theirs), 'implicit deny', 'deleting needs WRITE on the bucket')
-  t.equal(
-    outcome(ask(partner, 'deal:CreateObjectDeal', 'k'), theirs),
-    'implicit deny',
-    'plugins serve the bucket owner',
-  )
+  t.equal(outcome(ask(partner, 'deal:CreateObjectDeal', 'k'), theirs), 'implicit deny', 'plugins serve the owner only')
   t.equal(outcome(get(owner), theirs), 'implicit deny', 'the owner of the bucket does not read it')
   t.equal(outcome(ask(owner, 's3:DeleteObject', 'k'), theirs), 'allow', 'but deletes it')
   t.equal(outcome(get(anonymous), { ...theirs, policy: toAll }), 'implicit deny', 'nor gives it to others')

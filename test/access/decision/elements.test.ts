@@ -56,11 +56,7 @@ t.test('NotPrincipal', (t) => {
   const named = { ...user(PARTNER, 'carol'), root: true }
   t.equal(effectOf(ask(named, 's3:GetObject', 'k'), exempt), 'none', 'unless one stands for the account')
   t.same(effects('Deny', { AWS: [carol, root(PARTNER)] }), ['deny', 'none', 'none', 'deny', 'deny'])
-  t.same(
-    effects('Allow', { AWS: root(PARTNER) }),
-    ['allow', 'none', 'none', 'none', 'allow'],
-    'an Allow leaves all out',
-  )
+  t.same(effects('Allow', { AWS: root(PARTNER) }), ['allow', 'none', 'none', 'none', 'allow'], 'all are left out')
   t.same(effects('Allow', { AWS: carol }), ['allow', 'allow', 'none', 'allow', 'allow'])
   t.same(effects('Allow', '*'), ['none', 'none', 'none', 'none', 'none'])
   t.end()

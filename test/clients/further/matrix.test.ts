@@ -10,7 +10,6 @@ import { send } from '../../support/sign/send.js'
 // Clients that the other tests do not use, at their defaults: a short round each. `.ci/run` installs them.
 
 const CLIENTS = resolve('.ci/clients/bin')
-
 const server = await startDealgate(t)
 // restic removes what its prune finds: at a gateway without the embedded one's features, too.
 const legacy = await startDealgate(t, { mode: 'legacy' })

@@ -16,7 +16,6 @@ const PROGRAM = fileURLToPath(new URL('../../../../.ci/real-gateway/minio', impo
 
 /** How long the gateway may take until it can be read, ms. */
 const PATIENCE_MS = 60_000
-
 const ACCOUNT = { accessKey: 'realaccess', secretKey: 'real-gateway-secret' }
 
 /** Options of dealgate for a gateway with the words of MinIO. */

@@ -24,7 +24,6 @@ const reader = {
 }
 
 const maker = { ...reader, accessKeyId: 'maker', actions: ['test:CreateThing', 'test:List*'] }
-
 const things = '/-/test/v1/things'
 
 async function start(t: Test) {
@@ -86,11 +85,7 @@ t.test('answers in JSON and XML', async (t) => {
   t.match(broken, { status: 400, body: /not valid JSON/ })
   t.notMatch(broken.body, 'hidden', 'what a body has is not in the error')
   const bucket = await send('GET', '/bucket', { query: { 'x-test': '' } })
-  t.match(
-    bucket.body,
-    '<ListBucketThingsResult xmlns="urn:dealgate:test:1"><Bucket>bucket</Bucket>',
-    'XML on S3 resources',
-  )
+  t.match(bucket.body, '<ListBucketThingsResult xmlns="urn:dealgate:test:1"><Bucket>bucket</Bucket>', 'XML on buckets')
 })
 
 t.test('errors are in the form of the answer', async (t) => {
@@ -310,11 +305,7 @@ t.test('jobs', async (t) => {
   const unknown = await make({ How: 'nobody knows' }, { ...lost, prefer: 'wait=0' })
   t.equal(unknown.status, 202, 'nor when it is asked for again')
   t.equal(json(unknown).Status, 'Unknown')
-  t.match(
-    json(await make({ How: 'soon' }, {}, 'nothing')),
-    { Code: 'NoSuchKey' },
-    'what can be seen at once is told at once',
-  )
+  t.match(json(await make({ How: 'soon' }, {}, 'nothing')), { Code: 'NoSuchKey' }, 'what is seen at once is told then')
 
   const xml = await send('POST', '/bucket/own/key', {
     query: { 'x-test': '' },
@@ -357,7 +348,6 @@ const item = z.object({
 })
 
 const result = z.object({ Items: z.array(item) })
-
 const items = ['a', 'b,c', '"d"\r\n', '=1+1', 'ü'].map((Name, i) => ({ Name, Size: i, Tags: ['x'], Note: null }))
 
 t.test('a row of names and a row for each item', async (t) => {

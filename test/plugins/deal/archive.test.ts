@@ -27,7 +27,6 @@ import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'
 import { owner } from './proxy.js'
 
 const terms = { ...stated, verifiedDeal: false, fastRetrieval: true }
-
 const at = (Key: string) => ({ Bucket: BUCKET, Key })
 
 const rejects = (t: Test, send: Promise<unknown>, name: string, status: number) =>
@@ -212,8 +211,10 @@ t.test('a copy is given up once a deal holds it, asked back, and goes again', as
     const renewed = new Date(midnight.getTime() + 2 * DAY_MS).toUTCString()
     t.equal((await proxy.head('a')).Restore, `ongoing-request="false", expiry-date="${renewed}"`)
     t.equal((await proxy.copy('a'))?.due, Date.parse(renewed))
-    const names = proxy.events.map(({ name, key }) => `${name} ${key}`)
-    t.same(names, ['ObjectRestore:Post a', 'ObjectRestore:Completed a'])
+    t.same(
+      proxy.events.map(({ name, key }) => `${name} ${key}`),
+      ['ObjectRestore:Post a', 'ObjectRestore:Completed a'],
+    )
     t.match(proxy.events[1], { until: midnight.getTime(), storageClass: 'GLACIER', size: 14 })
   })
 

@@ -178,7 +178,6 @@ t.test('a bucket is retrieved, and the job goes on after a restart', { buffered:
 
 /** More than the smallest piece that t01001 takes. */
 const BODY = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
-
 const OTHER = 't01001'
 
 /** The deals of an object as the gateway remembers them, the oldest first. */

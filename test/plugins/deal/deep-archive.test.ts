@@ -21,11 +21,8 @@ import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEm
 t.jobs = 3
 
 const DEEP = 'deep'
-
 const verified = { eviction: 'verified' } as const
-
 const BODY = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
-
 const offlineTerms = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 518_400 }
 
 /** A proxy before the embedded services, whose clock the test moves. */

@@ -65,7 +65,6 @@ function together(name: string, body: (t: Test) => Promise<void>): void {
 }
 
 const terms = { minerId: 'f01000', price: '0.000005', duration: 1000, verifiedDeal: false, fastRetrieval: true }
-
 const asks = { f01000: terms, f02000: { ...terms, minerId: 'f02000' } } as const
 
 function ask({ host }: DealProxy, key = 'a.txt', more: object = {}): Promise<Job> {
@@ -197,8 +196,7 @@ for (const tokens of [false, true]) {
     answer()
     deals.beforeAnswer = async () => {}
     const later = await startDealProxy(t, deals.gateway, { data })
-    const done = await ended(later, job)
-    t.match(done, { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
+    t.match(await ended(later, job), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
     t.equal(deals.made.length, 1)
   })
 
@@ -345,7 +343,6 @@ together('a job that an earlier version has requested its deal for keeps the tok
 })
 
 const input: ObjectDealInput = { bucket: 'fakes', key: 'a', terms, cause: 'lifecycle' }
-
 const COST = 5_000_000_000_000_000n
 
 async function startReserving(t: Test, tokens = false) {

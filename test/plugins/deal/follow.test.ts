@@ -13,7 +13,6 @@ import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
 const DAY = 86_400_000
-
 const terms = { minerId: 'f01000', price: '0.000005', duration: 2880 * 100, verifiedDeal: false, fastRetrieval: true }
 
 t.jobs = 8

@@ -84,9 +84,7 @@ function spent({ proxy }: Scene): Promise<bigint> {
 }
 
 const isDeal = ({ method, path }: Passed) => method === 'POST' && path.startsWith('/gateway/deal/')
-
 const page = '<!doctype html><html><body>Please wait while your browser is checked.</body></html>'
-
 const html = (status: number, body = page) => ({ after: { status, type: 'text/html', body } })
 
 /** What the hop answers to a deal that it has passed on and the gateway has made. */
@@ -244,9 +242,7 @@ async function beginInVain({ host }: DealProxy, deals: ScriptedDeals, { id }: Jo
 
 /** Between two looks at what became of a deal the pauses are long. */
 const endedJob = ({ host }: DealProxy, { id }: Job): Promise<Job> => host.own.jobs.wait(id, 120_000)
-
 const archiveOf = async ({ host }: DealProxy) => (await host.own.store.head('fakes', 'a')).archive
-
 const unavailable: Fate = { status: 503, body: 'down for maintenance' }
 
 for (const [tokens, cause, down] of [
@@ -266,7 +262,7 @@ for (const [tokens, cause, down] of [
       t.equal(
         await openSpending({ state: proxy.host.state, now: Date.now }).spentToday(),
         0n,
-        'nothing is spent on what waits',
+        'what waits spends nothing',
       )
       await proxy.close()
       const later = await startDealProxy(t, deals.gateway, { data })

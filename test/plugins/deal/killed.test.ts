@@ -18,9 +18,7 @@ t.setTimeout(1_800_000 + ROUNDS * 90_000)
 
 /** Deals or orders under way when the server is killed. */
 const AT_ONCE = 2
-
 const BUCKET = 'killed'
-
 const TERMS = { MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518_400 }
 
 interface Deal {
@@ -67,7 +65,6 @@ t.test(`killed at ${ROUNDS} random moments during deals: each deal is made exact
 
 /** Objects of a backup: more than are backed up at once. */
 const OBJECTS = 6
-
 const OPERATION = 'deal:RunSchedule'
 
 /** Due once a year: at no time while the test runs. */

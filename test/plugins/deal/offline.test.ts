@@ -253,8 +253,7 @@ together('a refusal within a success is a refusal, and costs nothing', async (t)
   offline.refusal = undefined
   t.equal((await offline.order(terms)).status, 200)
   t.notOk('Max_Piece_Bytes' in (offline.posted[0]?.body ?? {}), 'public gateways know no such member')
-  const listed = await offline.call('GET', 'x-deal-offline')
-  t.match(listed.json.OfflineDeal, [{ TaskStatus: 'Recorded', Deals: [] }])
+  t.match((await offline.call('GET', 'x-deal-offline')).json.OfflineDeal, [{ TaskStatus: 'Recorded', Deals: [] }])
 })
 
 together('what it may cost at most counts against the caps', async (t) => {

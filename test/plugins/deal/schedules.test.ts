@@ -155,8 +155,7 @@ together('a schedule that cannot work is refused when it is set, and nothing cha
     const { status, code: said, body } = await backups.configure(schedules)
     t.match({ status, said, body }, { status: 400, said: code, body: says }, JSON.stringify(schedules).slice(0, 100))
   }
-  const none = await backups.configure([nightly], { Terms: undefined })
-  t.match(none, { status: 400, code: 'DealTermsRequired' })
+  t.match(await backups.configure([nightly], { Terms: undefined }), { status: 400, code: 'DealTermsRequired' })
   const read = await signedRequest(backups.proxy.endpoint, owner, {
     method: 'GET',
     path: `/${BUCKET}`,

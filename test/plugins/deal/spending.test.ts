@@ -12,9 +12,7 @@ import { farFromMidnight } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy, startEmbedded } from './proxy.js'
 
 const DAY = 86_400_000
-
 const NOON = Date.UTC(2026, 10, 21, 12)
-
 const none = { all: undefined, bucket: undefined }
 
 async function open(t: Test): Promise<State> {

@@ -144,9 +144,7 @@ const BODY = 'x'.repeat(200_000)
 
 /** A piece of 256 KiB; t01000 asks 0.0000005 fil per GiB and epoch. */
 const ASKED = '0.000000000122070313'
-
 const fair = { MinerId: 't01000', Price: '0.000000001', DurationEpochs: 518_400 }
-
 const dear = { ...fair, Price: '0.00000001' }
 
 /** 51.84 fil. */
@@ -217,11 +215,7 @@ t.test('so it has where the bucket, the object or the options state it', async (
   t.equal(await ask(server, '/photos/a'), 'DealPriceTooHigh')
   await configure([{ ...dear, Price: '0.000000011', ConfirmPrice: true }])
   t.equal(await ask(server, '/photos/a'), '0.000000011')
-  t.equal(
-    await ask(server, '/photos/a', { Price: dear.Price }),
-    'DealPriceTooHigh',
-    'another price is confirmed by none',
-  )
+  t.equal(await ask(server, '/photos/a', { Price: dear.Price }), 'DealPriceTooHigh', 'another price confirms none')
   await configure([])
 
   const store = (key: string, terms: string) =>

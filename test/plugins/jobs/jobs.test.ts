@@ -289,11 +289,7 @@ t.test('a request with the same signature settles, runs or cancels a job once, a
   await until('it ran again', () => runs === 3)
   await isUnknown(jobs)
   t.match(await jobs.resolve(id, no, 'signed-2'), { status: 'Unknown' }, 'its money stays reserved')
-  t.match(
-    await jobs.resolve(id, no, 'signed-4'),
-    { status: 'Unknown' },
-    'a request that was refused does not count later',
-  )
+  t.match(await jobs.resolve(id, no, 'signed-4'), { status: 'Unknown' }, 'a refused request does not count later')
   const often = Array.from({ length: 101 }, (_, n) => () => jobs.cancel(id, `often-${n}`).catch(({ code }) => code))
   const codes: unknown[] = []
   for (const cancel of often) codes.push(await cancel())
@@ -440,8 +436,7 @@ t.test('listed newest first, and removed when they are old', async (t) => {
 
   now += 8 * 24 * 60 * 60 * 1000
   const again = asked({ accessKeyId: 'you', token: '0' })
-  const late = await jobs.create(again)
-  t.equal(late.id, made[0]?.id, 'until it is removed a token holds')
+  t.equal((await jobs.create(again)).id, made[0]?.id, 'until it is removed a token holds')
   const fresh = await jobs.create(asked({ input: 'good', token: 'fresh' }))
   await settled(jobs, fresh)
   await jobs.stop()

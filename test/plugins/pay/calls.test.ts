@@ -112,11 +112,7 @@ t.test('variant A: sign-in, and what needs it', async (t) => {
   await link(proxy, keys)
   t.match(await ask('GET', '/-/pay/v1/uploads'), { Uploads: [], TotalRecordCount: 0, IsTruncated: false })
   t.equal(await refused('GET', '/-/pay/v1/uploads', undefined, ANY), 'WalletNotLinked', 'a session is of one key pair')
-  t.equal(
-    await refused('GET', `/-/pay/v1/uploads?wallet-address=${newKeys().address}`),
-    'AccessDenied',
-    'another wallet',
-  )
+  t.equal(await refused('GET', `/-/pay/v1/uploads?wallet-address=${newKeys().address}`), 'AccessDenied', 'other wallet')
 
   const bearer = (token: string, path: string) =>
     unsignedRequest(proxy.endpoint, { method: 'GET', path, headers: { authorization: `Bearer ${token}` } })

@@ -11,7 +11,6 @@ import type { Scripted } from '../task/recorded-platform.js'
 import { link, startPayment, startPayProxy, startScripted, UPLOAD, WALLET } from './scene.js'
 
 const DETAIL = 'GET /api/v1/storage/deal/detail/0'
-
 const CID = 'QmWfVY9y3xjsixTgbd9AorQxH7VtMpzfx2HaWtsoUYecaX'
 
 const W_CID = `12345678-1234-4234-8234-123456789012${CID}`
@@ -211,8 +210,7 @@ t.test('after a loss of the store, what the service lists of today counts agains
     ofUs({ source_file_upload_id: 7, ...large, upload_at: now() - 86_400 }),
   )
   later(10)
-  const refused = await order()
-  t.match(refused.json, { Code: 'SpendCapReached', Message: /15\b.* are spent/ })
+  t.match((await order()).json, { Code: 'SpendCapReached', Message: /15\b.* are spent/ })
   t.equal(posts().length, 0)
 })
 

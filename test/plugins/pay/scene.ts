@@ -116,7 +116,6 @@ export async function link(proxy: TaskProxy, { address, sign }: Keys, keys?: Par
 export const WALLET = `0x${'ab'.repeat(20)}`
 
 export const UPLOAD = '/api/v1/storage/ipfs/upload'
-
 const LIST = 'GET /api/v1/storage/tasks/deals'
 
 /** A proxy before a payment service whose every answer the test decides. */

@@ -111,8 +111,7 @@ t.test('an object of several blocks, and one without bytes', async (t) => {
   await proxy.send('PUT', '/photos/large', { body: bytes.toString('latin1') })
   await proxy.send('PUT', '/photos/empty', { body: '' })
   const large = await proxy.ask('POST', '/photos/large?x-pay=', { DurationDays: 180 })
-  const content = Buffer.from(await (await fetch(large.IpfsUrl)).arrayBuffer())
-  t.ok(content.equals(bytes))
+  t.ok(Buffer.from(await (await fetch(large.IpfsUrl)).arrayBuffer()).equals(bytes))
   const empty = await proxy.ask('POST', '/photos/empty?x-pay=', { DurationDays: 180, FileType: '1' })
   t.match(empty, { FileSize: 0, PayloadCid: 'QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH' })
 })
@@ -145,10 +144,7 @@ t.test('PUT with x-amz-meta-pay-duration', async (t) => {
   t.match((await proxy.send('HEAD', '/photos/hello.txt')).headers, { 'x-amz-meta-pay-cid': HELLO_CID })
 
   t.equal((await proxy.send('PUT', '/photos/poor.txt', { body: 'hello', headers, keys: writer })).status, 200)
-  t.notOk(
-    'x-amz-meta-pay-job' in (await proxy.send('HEAD', '/photos/poor.txt')).headers,
-    'who may write may not upload',
-  )
+  t.notOk('x-amz-meta-pay-job' in (await proxy.send('HEAD', '/photos/poor.txt')).headers, 'a writer may not upload')
   await proxy.send('PUT', '/photos/bad.txt', { body: 'hello', headers: { 'x-amz-meta-pay-duration': 'long' } })
   t.match((await proxy.send('HEAD', '/photos/bad.txt')).headers, { 'x-amz-meta-pay-job': /must be a number of days/ })
   t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 1 })
@@ -215,8 +211,7 @@ inEachVariant('a file, in each variant', async (t, variant, { keys, proxy }) => 
   t.match(await post(TARGET, {}, 'hello', guest), { status: 403, body: /AccessDenied/ })
   t.match(await post('/-/pay/v1/uploads?file-name=x'), { status: 400, body: /duration-days/ })
   t.match(await post(TARGET.replace('180', '3')), { status: 400, body: /InvalidArgument/ }, 'the service has bounds')
-  const unsigned = await unsignedRequest(proxy.endpoint, { method: 'POST', path: '/-/pay/v1/uploads', body: 'x' })
-  t.equal(unsigned.status, 403)
+  t.equal((await unsignedRequest(proxy.endpoint, { method: 'POST', path: '/-/pay/v1/uploads', body: 'x' })).status, 403)
   const token = { 'x-amz-client-token': 'one' }
   const made = JSON.parse((await post(TARGET, token)).body)
   t.match(made, {

@@ -313,11 +313,7 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
   const xml = await proxy.send('GET', `/-/task/v1/tasks/${UUID}?format=xml`)
   t.match(xml.body, '<GetTaskResult xmlns="urn:dealgate:task:1"><Task>')
   t.match(xml.body, '<Tags><Tag>eu</Tag><Tag>backup</Tag></Tags>')
-  t.equal(
-    await refused('GET', `/-/task/v1/tasks/${UUID}`, undefined, guest),
-    'NoSuchTask',
-    'private tasks are their own',
-  )
+  t.equal(await refused('GET', `/-/task/v1/tasks/${UUID}`, undefined, guest), 'NoSuchTask', 'private tasks stay so')
   t.equal(await refused('GET', '/-/task/v1/tasks/none'), 'NoSuchTask')
   t.match(await ask('GET', '/-/task/v1/my-provider/tasks'), { Tasks: [{ TaskName: 'nightly' }] })
   const { Deals } = await ask('GET', '/-/task/v1/providers/t01000/offline-deals?deal-status=Created')

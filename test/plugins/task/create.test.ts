@@ -11,7 +11,6 @@ import { startRecordedPlatform } from './recorded-platform.js'
 import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, type TaskProxy } from './scene.js'
 
 const TASKS = '/-/task/v1/tasks'
-
 const PRIVATE = { TaskName: 'nightly', IsPublic: false, MinerId: 't01000', MaxPrice: '0.0000000001' }
 
 let orders = 0

@@ -71,8 +71,7 @@ for (const [what, answer] of [
     const uuid = /name="uuid"\r\n\r\n([^\r]*)/.exec(posts()[0]?.body ?? '')?.[1] ?? ''
     const task = { task_id: 5, task_name: 'nightly', task_file_name: 'x.csv' }
     platform.answers.set(`GET /tasks/${uuid}`, [[200, { status: 'success', data: { task, bid: [], deal: [] } }]])
-    const done = await job(json.JobId, 'Complete')
-    t.match(done.Result, { TaskUuid: uuid, Filename: 'x.csv' })
+    t.match((await job(json.JobId, 'Complete')).Result, { TaskUuid: uuid, Filename: 'x.csv' })
     t.equal(posts().length, 1)
   })
 }

@@ -70,8 +70,7 @@ for (const mode of modes) {
       { ID: 'dated', Filter: { Prefix: 'dated/' }, Status: 'Enabled', Expiration: { Date: new Date('2020-01-01') } },
     ]
     const before = server.lines.length
-    const answer = await setRules(s3, Rules)
-    t.equal(answer.TransitionDefaultMinimumObjectSize, 'all_storage_classes_128K')
+    t.equal((await setRules(s3, Rules)).TransitionDefaultMinimumObjectSize, 'all_storage_classes_128K')
     const shown = await s3.getBucketLifecycleConfiguration({ Bucket })
     t.same(shown.Rules, Rules)
     t.equal(shown.TransitionDefaultMinimumObjectSize, 'all_storage_classes_128K')
@@ -178,11 +177,7 @@ t.test('rules of another account work with the rights of that account, and spend
   for (const Key of ['old/a', 'kept']) await s3.putObject({ Bucket, Key, Body: 'x' })
   const rule: LifecycleRule = { ID: 'x', Filter: { Prefix: 'old/' }, Status: 'Enabled' }
   const Expiration = { Date: new Date('2020-01-01') }
-  await t.rejects(
-    setRules(server.s3, [{ ...rule, Expiration }]),
-    { name: 'AccessDenied' },
-    'the server does not own it',
-  )
+  await t.rejects(setRules(server.s3, [{ ...rule, Expiration }]), { name: 'AccessDenied' }, 'not the server’s')
   await setRules(s3, [{ ...rule, Expiration }])
   await until('the object is gone', async () => (await keys(s3)).join() === 'kept')
   t.match((await s3.getBucketLifecycleConfiguration({ Bucket })).Rules, [{ ID: 'x' }])

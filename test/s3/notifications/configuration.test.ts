@@ -161,8 +161,7 @@ t.test('the message of an event', (t) => {
   t.equal(expired.eventVersion, '2.3')
   t.equal(expired.userIdentity.principalId, 's3.amazonaws.com')
   t.same(Object.keys(expired.s3.object), ['key', 'sequencer'])
-  const anonymous = JSON.parse(eventMessage({ ...event, origin }, facts)).Records[0]
-  t.equal(anonymous.userIdentity.principalId, 'Anonymous')
+  t.equal(JSON.parse(eventMessage({ ...event, origin }, facts)).Records[0].userIdentity.principalId, 'Anonymous')
   const until = Date.UTC(2030, 0, 5)
   const moved = (name: ObjectEvent['name']) =>
     JSON.parse(eventMessage({ ...event, name, storageClass: 'GLACIER', until }, facts)).Records[0]

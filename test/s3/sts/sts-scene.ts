@@ -18,7 +18,6 @@ export const ROLE = 'arn:aws:iam::000000000000:role/platform-user'
 
 /** Of the users that a test adds. */
 export const PASSWORD = 'a password of theirs'
-
 const OWNER = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 
 export interface Credentials {

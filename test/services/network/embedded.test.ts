@@ -11,7 +11,6 @@ import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged,
 import { verifyProposal } from './verify-proposal.js'
 
 const commit = createCommit()
-
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
 t.test('a deal is packed, signed, handed over, kept and delivered', async (t) => {
@@ -251,8 +250,7 @@ t.test('the faults of a provider', async (t) => {
   await set('offline', false)
 
   await set('slow', true)
-  const slow = await network.deal(ask('slow'))
-  t.equal(slow.startEpoch, network.epoch() + 100)
+  t.equal((await network.deal(ask('slow'))).startEpoch, network.epoch() + 100)
   const abort = new AbortController()
   const slowly = network.retrieve(dealCid, file, abort.signal)[Symbol.asyncIterator]()
   const next = slowly.next()

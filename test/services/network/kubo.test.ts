@@ -19,7 +19,6 @@ import { fail, json, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from 
 import { verifyProposal } from './verify-proposal.js'
 
 const commit = createCommit()
-
 const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
 
 /** Enough for a deal that is only made: the large file has two chunks. */
@@ -169,7 +168,7 @@ t.test('what the node may not be asked for', async (t) => {
   await t.rejects(
     network.deal(ask({ bytesTotal: 1 }).request),
     { code: 'TermsRefused' },
-    'the piece counts, whatever was said',
+    'the piece counts, not the word',
   )
   await t.rejects(network.deal(ask({ reference: '' }).request), RangeError)
   t.notOk(kubo.calls.includes('dag/import'))

@@ -34,9 +34,7 @@ import {
 import { signerOf, tokenAmount, verifyProposal } from './verify-proposal.js'
 
 const offline = { ...provider, offlineDealAvailable: true }
-
 const other = { ...offline, minerId: 't02001' }
-
 const providers = [offline, other]
 
 interface Scene {

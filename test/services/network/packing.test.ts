@@ -19,7 +19,6 @@ import {
 import { bytes, MiB } from '../../support/content/content.js'
 
 const commit = createCommit()
-
 const readFromCar = createReadFromCar()
 
 /** Content in pieces of sizes that have nothing to do with chunks. */
@@ -54,7 +53,6 @@ async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 const newCar = (t: Test): string => join(t.testdir(), 'deal.car')
-
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
 interface Folder {

@@ -12,7 +12,6 @@ const SECP256K1 = 1
 
 /** Length of r and s together, bytes. */
 const RS = 64
-
 const bytes = z.instanceof(Uint8Array)
 const size = z.int().nonnegative()
 const clientDealProposal = z.tuple([

@@ -10,11 +10,8 @@ import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './paym
 
 /** The suite looks at a sample of the crashes; `npm run stress` at all. */
 const MOST = process.env.DEALGATE_STRESS_ROUNDS === undefined ? 5 : Number.POSITIVE_INFINITY
-
 const CONTENT = 'content '.repeat(50_000)
-
 const AMOUNT = 400_000n
-
 const LOCK_EPOCHS = 6 * 2880
 
 t.setTimeout(3_600_000)
@@ -72,8 +69,7 @@ async function goOn(t: Test, { keys, port }: Ran, image: Image, status: string):
   const list = async (): Promise<Row[]> => ((await client.get('/storage/tasks/deals')) as Row).source_file_upload
   let wCid = image.wCid
   if (wCid === undefined) {
-    const left = await list()
-    t.ok(left.length <= 1)
+    t.ok((await list()).length <= 1)
     wCid = String((await client.upload('file', CONTENT)).json.data.w_cid)
   }
   const paid = await client.order(wCid, AMOUNT)

@@ -37,8 +37,7 @@ t.test('paid uploads become a deal, which is paid, and the rest comes back', asy
   t.equal(await balance(scene, client), COINS - unlocked[0] - unlocked[1], 'the rest is back')
   await sumOfLedger(t, scene)
   await until('the CAR is removed', () => readdirSync(join(scene.folder, 'cars')).length === 0)
-  const third = await client.pay('c.txt', 'a'.repeat(300_000), 100_000n)
-  t.ok(third > second)
+  t.ok((await client.pay('c.txt', 'a'.repeat(300_000), 100_000n)) > second)
   const again = await scene.restart()
   const later = await payerOf(again, client.keys)
   t.equal((await pass(again, later, 'Success')).length, 3, 'deals go on after a restart')
@@ -102,9 +101,7 @@ t.test('without a deal in time, the payment comes back', async (t) => {
 })
 
 const DAY_EPOCHS = 2880
-
 const contents = (scene: PaymentScene): string[] => readdirSync(join(scene.folder, 'contents')).sort()
-
 const ipfs = (scene: PaymentScene, cid: string, path = '') => fetch(`${scene.payment.url}/ipfs/${cid}${path}`)
 
 /** A content of blocks that all differ. */
@@ -158,10 +155,7 @@ t.test('copies that a provider has, too, make room, and come back on demand', as
   const [file = ''] = contents(scene)
   const cid = file.replace('.car', '')
   t.equal((await payer.upload('second', differing(700_000, 5))).status, 200)
-  t.notOk(
-    contents(scene).includes(file),
-    'the copy of the first is given up: 600 kB and twice 700 kB, while they are packed, are too much',
-  )
+  t.notOk(contents(scene).includes(file), '600 kB and twice 700 kB, while they are packed, give up the first copy')
   t.match(await payer.get('/storage/tasks/deals?is_ascend=y'), { source_file_upload: [{ pin_status: 'UnPinned' }] })
   await scene.network.control.advance(9 * DAY_EPOCHS)
   await payer.get('/storage/tasks/deals')

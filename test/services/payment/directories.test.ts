@@ -13,7 +13,6 @@ import { pass, payerOf } from './payer.js'
 import { newKeys, startPaymentScene } from './payment-client.js'
 
 const HTML = '<!doctype html><title>Site</title>'
-
 const LARGE = new Uint8Array(300_000).map((_, n) => (n * 7) % 251)
 
 /** More entries than one block of a directory has. */
@@ -202,7 +201,6 @@ t.test('a directory goes to a provider and comes back', async (t) => {
 })
 
 const LEVELS = 30
-
 const DIGITS = Array.from({ length: 256 }, (_, n) => n.toString(16).toUpperCase().padStart(2, '0'))
 
 t.test('a directory whose paths lead to nothing is given up', async (t) => {

@@ -36,7 +36,6 @@ const OF_KUBO: readonly (readonly [length: number, cid: string])[] = [
 
 /** `npm run stress` also uploads 1 GiB. */
 const LARGEST = [1024 * MIB, 'QmXVHQmroucWDRsYgrthy5RPqtVSGu92zsaUhv7U2BBqZB'] as const
-
 const VECTORS = process.env.DEALGATE_STRESS_ROUNDS === undefined ? OF_KUBO : [...OF_KUBO, LARGEST]
 
 /** Chunks that all differ. */

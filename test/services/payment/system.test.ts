@@ -155,8 +155,7 @@ t.test('free uploads without a deal end, and uploads of NFTs and of variant b ar
   form.append('file_type', '1')
   form.append('file', new Blob(['nft']), 'nft')
   const token = await scene.signIn(payer.keys)
-  const nft = await scene.call('POST', '/api/v1/storage/ipfs/upload', { body: form, token })
-  t.equal(nft.json.data.status, 'Pending')
+  t.equal((await scene.call('POST', '/api/v1/storage/ipfs/upload', { body: form, token })).json.data.status, 'Pending')
   await pass(scene, payer, 'Refunded', 1000)
   await sumOfLedger(t, scene)
 
@@ -182,8 +181,7 @@ t.test('uploads at the same time share what is free', async (t) => {
   const scene = await startPaymentScene(t, { limits: { freeBytesPerMonth: 1000, uploadsPerWallet: 16 } })
   const payer = await payerOf(scene)
   const all = await Promise.all(Array.from({ length: 8 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(300))))
-  const states = all.map(({ json }) => json.data.status)
-  t.equal(states.filter((status) => status === 'Free').length, 3)
+  t.equal(all.map(({ json }) => json.data.status).filter((status) => status === 'Free').length, 3)
 })
 
 const VECTOR = {

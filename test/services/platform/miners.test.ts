@@ -59,8 +59,7 @@ t.test('the providers of the network, member by member', async (t) => {
   })
   await network.control.setFault('t01004', 'offline', true)
   t.equal((await call('GET', '/miners/t01004')).json.data.miner.status, 'Offline')
-  const none = await call('GET', '/miners/t09999')
-  t.match(none, { status: 404, json: { status: 'fail', message: 'Miner Not found' } })
+  t.match(await call('GET', '/miners/t09999'), { status: 404, json: { status: 'fail', message: 'Miner Not found' } })
   t.equal((await call('GET', '/miners', { token: 'stale' })).status, 200, 'a stale token does no harm')
 })
 

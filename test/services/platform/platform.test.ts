@@ -107,7 +107,6 @@ t.test('each endpoint has a row, of the interface and for API keys', async (t) =
 })
 
 const local = { host: '127.0.0.1', port: 0 }
-
 const startBoth = (data: string): Promise<Services> => startServices({ data, gateway: local, platform: local })
 
 async function tokenOf(services: Services, user: object): Promise<string> {
@@ -199,8 +198,7 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   client.token = (await client.call('Login', { username, password })).token
   t.same((await client.call('ListBuckets')).buckets, [])
   await client.call('MakeBucket', { bucketName: 'theirs' })
-  const uploaded = await client.put('theirs', 'a b', 'text')
-  t.equal(uploaded.status, 200)
+  t.equal((await client.put('theirs', 'a b', 'text')).status, 200)
   const { token: urlToken } = await client.call('CreateURLToken')
   t.equal((await client.send(`/gateway/download/theirs/a%20b?token=${urlToken}`)).text, 'text', 'the last step')
 

@@ -8,7 +8,6 @@ import type { Bench, Running } from './server.js'
 import { type CheckResult, result, type Subject } from './subject.js'
 
 const DEADLINE_MS = 200
-
 const hang = () => new Promise<never>(() => {})
 
 /** Ways to go wrong that no server may suffer from. */

@@ -25,9 +25,7 @@ import { formOf, PRIVATE, PUBLIC, startTasks, type TaskScene, tasksOf } from '..
 import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './daemon-scene.js'
 
 const servers = { allowed: blocks('127.0.0.1'), own: [] }
-
 const asking: FetchOptions = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
-
 const wanted = (url: string): WantedCar => ({ url, md5: null, size: 1000, most: 1000, reserve: () => true })
 
 t.test('a URL that no request can be made of fails its deal and no other', async (t) => {
@@ -156,7 +154,6 @@ t.test('a CAR that never finds room, and one whose size the server names', async
 
 /** Epochs in which a provider seals what it has imported. */
 const UNTIL_ACTIVE = 252
-
 const MINER = 't01000'
 
 interface Scene extends TaskScene {
@@ -318,11 +315,8 @@ t.test('a crash after any step of an import', async (t) => {
 })
 
 const NONE = { allowed: [], own: [] }
-
 const ALL = { allowed: blocks('0.0.0.0/0', '::/0'), own: [] }
-
 const URL_OF_CAR = new URL('http://cars.example:9300/a.car')
-
 const here = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []))
 
 t.test('addresses from which a CAR may come', (t) => {

@@ -136,9 +136,7 @@ interface Image {
 }
 
 const OWN = 'aaaaaaaa-0000-4000-8000-000000000000'
-
 const OPEN = 'bbbbbbbb-0000-4000-8000-000000000000'
-
 const forms: Readonly<Record<string, Readonly<Record<string, string>>>> = { [OWN]: PRIVATE, [OPEN]: PUBLIC }
 
 t.test('a crash after any step of a task or a bid does nothing twice and nothing by half', async (t) => {

@@ -5,7 +5,6 @@ import { csvOf, formOf, PRIVATE, PUBLIC, startTasks, type TaskScene } from './ta
 
 /** Epochs after which providers have bid, and after which the best bid has won. */
 const BIDS = 2
-
 const DECISION = 20
 
 /** The clock of the scene: epochs of 30 seconds. */

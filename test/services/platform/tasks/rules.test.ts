@@ -11,7 +11,6 @@ import { Fields } from '../../../../src/services/platform/fields.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
 
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
-
 const PUBLIC = { task_name: 'holidays', is_public: '1', bid_mode: '1' }
 
 function terms(form: Record<string, string>) {
@@ -115,15 +114,10 @@ t.test('terms that are refused, with the field in the message', (t) => {
 })
 
 const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
-
 const URL = 'http://127.0.0.1:9000/car/1.car'
-
 const MD5 = '5d41402abc4b2a76b9719d911017c592'
-
 const PAYLOAD = 'bafkreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
-
 const DEAL = 'bafyreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
-
 const PIECE = 'baga6ea4seaqaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
 
 async function* inPieces(text: string | Buffer, size = 7): AsyncGenerator<Buffer> {

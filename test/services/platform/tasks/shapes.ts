@@ -40,7 +40,6 @@ const task = {
 }
 
 export const summary = { ...task, bid_count: 'integer', deal_count: 'integer', successful_deal_count: 'integer' }
-
 const counts = { total_items: 'integer', total_task_count: 'integer' }
 export const list: Shape = { status: 'success', data: { task: [summary], ...counts }, ...counts }
 

@@ -302,7 +302,6 @@ t.test('as many deals as a task may have', async (t) => {
 
 /** As clients older than bid modes post a task: none of them is named. */
 const OPEN = { task_name: 'by hand', is_public: '1', type: 'verified', miner_id: '' }
-
 const MINER = { miner_fid: 't01000' }
 
 /** The CSV of such a client, once it has sent its deals. */
