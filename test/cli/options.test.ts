@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { flagOf, optionNames, options, variableOf } from '../../src/cli/config/config.js'
+import { banner } from '../../src/cli/serve/banner.js'
 import { CLI, runCli, startCli } from '../support/server/cli.js'
 
 t.test('--version and --help', async (t) => {
@@ -127,4 +128,36 @@ t.test('presign: bad arguments and absent keys', async (t) => {
   for (const name of ['s3://bucket/key', '--expires', '--method', '--endpoint-url']) t.match(bad.stderr, name)
   t.match(await runCli(['presign']), { code: 2 }, 'no URL')
   t.match(await runCli(['presign', 's3://b/k', '--data', data]), { code: 1, stderr: /no key pair in .* by --data/ })
+})
+
+const started = {
+  endpoint: 'http://127.0.0.1:9000',
+  region: 'us-east-1',
+  keys: { accessKey: 'DGKEY', secretKey: "it's $ecret", made: true },
+  gateway: 'http://127.0.0.1:9100',
+  embedded: true,
+  platform: undefined,
+  payment: undefined,
+}
+
+t.test('the text has what it takes to begin, safe to paste into a shell', async (t) => {
+  const config = { print: 'text', data: '/data', secretKey: undefined } as const
+  const text = banner(started, config)
+  t.match(text, 'http://127.0.0.1:9100 (embedded)')
+  t.match(text, /^ {2}eval "\$\(.+ keys env --data \/data\)"$/m)
+  t.match(text, 'aws --endpoint-url http://127.0.0.1:9000 s3 ls')
+  t.match(text, 'rclone config create dealgate s3 provider=Other endpoint=http://127.0.0.1:9000')
+  const madeUser = { email: 'owner@localhost', password: 'made-just-now' }
+  const url = 'http://127.0.0.1:9200'
+  const whole = banner({ ...started, platform: { url, madeUser }, payment: 'http://127.0.0.1:9300' }, config)
+  t.match(whole, /platform {4}http.*\n {2}e-mail {6}owner@localhost\n {2}password/)
+  t.match(whole, '\n  payment     http://127.0.0.1:9300\n')
+
+  const later = { ...started, keys: { ...started.keys, made: false } }
+  const kept = banner(later, config)
+  t.match(kept, 'secret key  (kept in /data/keys.json)')
+  const configured = banner(later, { ...config, secretKey: started.keys.secretKey })
+  t.match(configured, 'secret key  (as configured)')
+  t.match(configured, "AWS_SECRET_ACCESS_KEY='<secret key>'", 'only the options of this start have it')
+  for (const text of [kept, configured]) t.notMatch(text, '$ecret')
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { createClient, type RedisClientType } from '@keyv/redis'
@@ -12,6 +12,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
+import { atTerminal, withoutTerminal as skip, untilShown } from './terminal.js'
 
 // A stop ends, whatever hangs.
 
@@ -133,3 +134,25 @@ t.test('the stop of a plugin in a worker never ends', async (t) => {
     })
   }
 })
+
+t.test('SIGHUP in a terminal reloads, and the end of the terminal ends the server', { skip }, async (t) => {
+  const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+  const terminal = atTerminal(t, ['serve', ...ports, '--data', join(temporaryFolder(t), 'data')])
+  await untilShown(terminal, 'Stop with Ctrl-C')
+  const { pid } = terminal
+  t.teardown(() => isRunning(pid) && process.kill(pid, 'SIGKILL'))
+  process.kill(pid, 'SIGHUP')
+  await untilShown(terminal, 'reloaded the configuration')
+  t.ok(isRunning(pid))
+  terminal.close()
+  await until('the server has ended', () => !isRunning(pid))
+})
+
+/** False also for a process that has ended, and that its parent has not asked about. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,6 +1,17 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '@keyv/redis'
+import pg from 'pg'
 import t, { type Test } from 'tap'
+import { createLogger } from '../../src/common/log.js'
+import { openState } from '../../src/state/open-state.js'
+import { createBucketSettings } from '../../src/state/records/bucket-settings.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { Between, type Fate } from '../support/gateway/between.js'
+import { creationTimesOf } from '../support/gateway/creation-times.js'
+import { until } from '../support/waiting.js'
+import { startHanging } from './hanging.js'
 import { postgres, redis } from './servers.js'
 import { lostLocks, type OneOfSeveral, startSeveral } from './several-proxies.js'
 
@@ -146,4 +157,145 @@ for (const kind of [redis, postgres]) {
       t.equal(left.body.match(/<Key>/g)?.length, 24 - removals)
     })
   })
+}
+
+const log = createLogger({ level: 'silent' })
+const tags = (value: string) => [{ key: 'team', value }]
+
+/** Where the first subscription is cut. */
+const SUBSCRIBES = { redis: 'subscribe', postgres: 'LISTEN' }
+
+/** Ends the connections that wait for signals. */
+const cuts = {
+  async redis(url: string) {
+    const client = createClient({ url })
+    await client.connect()
+    await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
+    await client.close()
+  },
+  async postgres(url: string) {
+    const client = new pg.Client(url)
+    await client.connect()
+    const listens = "query LIKE 'LISTEN%' OR query = 'SELECT 1'"
+    await client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (${listens})`,
+    )
+    await client.end()
+  },
+}
+
+async function hears(t: Test, value: string, get: () => Promise<unknown>): Promise<void> {
+  await until(`the other proxy sees ${value}`, async () => JSON.stringify(await get()).includes(`"${value}"`))
+  t.pass(`the other proxy sees ${value}`)
+}
+
+for (const kind of [redis, postgres]) {
+  t.test(`changes of settings are told to the other proxies: ${kind.name}`, { skip: kind.skip }, async (t) => {
+    const server = await kind.start()
+    t.teardown(() => server.stop())
+    const between = await startHanging(t, server.url)
+    const folder = temporaryFolder(t)
+    const here = await openState({ data: `${folder}/here`, url: server.url, log })
+    t.teardown(() => here.close())
+    between.cutAt(SUBSCRIBES[kind.name])
+    const there = await openState({ data: `${folder}/there`, url: between.url, log, timeoutMs: 500 })
+    t.teardown(() => there.close())
+    const writer = createBucketSettings(here, creationTimesOf())
+    // Its time stands still, so that nothing remembered grows old: only a signal makes it read again.
+    const reader = createBucketSettings(there, creationTimesOf(), () => 0)
+    const get = () => reader.get('photos', 'tagging').catch(() => 'fails')
+
+    // Until the subscription is there, and with it the end of all that is remembered.
+    await writer.set('photos', 'tagging', tags('first'))
+    await hears(t, 'first', get)
+    for (const value of ['second', 'third']) {
+      await writer.set('photos', 'tagging', tags(value))
+      await hears(t, value, get)
+    }
+
+    await cuts[kind.name](server.url)
+    await writer.set('photos', 'tagging', tags('while it was cut'))
+    await hears(t, 'while it was cut', get)
+    await writer.set('photos', 'tagging', tags('after'))
+    await hears(t, 'after', get)
+
+    between.hang()
+    await writer.set('photos', 'tagging', tags('while it hung'))
+    between.go()
+    await hears(t, 'while it hung', get)
+  })
+}
+
+// Multipart uploads of which requests come to another proxy than the one that stages the parts.
+
+const part = (etag: string, number = 1) => `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`
+
+async function begin(proxy: OneOfSeveral, key: string): Promise<string> {
+  const begun = await proxy.send('POST', `/shared/${key}`, { query: { uploads: '' } })
+  return /<UploadId>(.*?)<\/UploadId>/.exec(begun.body)?.[1] ?? ''
+}
+
+for (const kind of [redis, postgres]) {
+  for (const mode of ['full', 'legacy'] as const) {
+    t.test(`${kind.name}, ${mode}`, { skip: kind.skip }, async (t) => {
+      const server = await kind.start()
+      t.teardown(() => server.stop())
+      const several = await startSeveral(t, server.url, mode)
+      const one = await several.start('one')
+      const two = await several.start('two')
+      await one.send('PUT', '/shared')
+      await one.send('PUT', '/shared/source', { body: 'copied' })
+
+      await t.test('the other proxy refuses parts and keeps those that were acknowledged', async (t) => {
+        const uploadId = await begin(one, 'k')
+        const first = await one.send('PUT', '/shared/k', { query: { uploadId, partNumber: '1' }, body: 'first' })
+        t.equal(first.status, 200)
+        const etag = String(first.headers.etag)
+        const complete = {
+          query: { uploadId },
+          body: `<CompleteMultipartUpload>${part(etag)}</CompleteMultipartUpload>`,
+        }
+        const refusals = [
+          await two.send('PUT', '/shared/k', { query: { uploadId, partNumber: '1' }, body: 'other' }),
+          await two.send('PUT', '/shared/k', { query: { uploadId, partNumber: '2' }, body: 'second' }),
+          await two.send('PUT', '/shared/k', {
+            query: { uploadId, partNumber: '1' },
+            headers: { 'x-amz-copy-source': '/shared/source' },
+          }),
+          await two.send('POST', '/shared/k', complete),
+        ]
+        for (const refused of refusals) {
+          t.match(refused, { status: 503, code: 'ServiceUnavailable', headers: { connection: 'close' } })
+          t.match(refused.body, /kept by another server.*must reach the same server/)
+        }
+        const listed = await two.send('GET', '/shared/k', { query: { uploadId } })
+        t.match(listed, { status: 200, body: /<PartNumber>1<\/PartNumber>/ })
+        t.notMatch(listed.body, /<PartNumber>2<\/PartNumber>/)
+        await two.state.uploads.sweep(Date.now() + 60_000)
+        t.equal((await one.send('POST', '/shared/k', complete)).status, 200)
+        t.equal((await two.send('GET', '/shared/k')).body, 'first')
+        t.match(await two.send('POST', '/shared/k', complete), { status: 200 }, 'either one repeats the answer')
+      })
+
+      await t.test('an upload that is aborted at the other proxy has ended at both', async (t) => {
+        const uploadId = await begin(one, 'gone')
+        await one.send('PUT', '/shared/gone', { query: { uploadId, partNumber: '1' }, body: 'x' })
+        t.equal((await two.send('DELETE', '/shared/gone', { query: { uploadId } })).status, 204)
+        for (const proxy of [one, two]) {
+          const refused = await proxy.send('PUT', '/shared/gone', { query: { uploadId, partNumber: '2' }, body: 'x' })
+          t.match(refused, { status: 404, code: 'NoSuchUpload' })
+        }
+        t.ok(existsSync(join(one.data, 'staging', uploadId)), 'its bytes wait for the sweep of the proxy that has them')
+      })
+
+      await t.test('a proxy goes on with its uploads after a restart', async (t) => {
+        const uploadId = await begin(two, 'again')
+        const { headers } = await two.send('PUT', '/shared/again', { query: { uploadId, partNumber: '1' }, body: 'x' })
+        await two.close()
+        const again = await several.start('two')
+        const body = `<CompleteMultipartUpload>${part(String(headers.etag))}</CompleteMultipartUpload>`
+        t.match(await again.send('POST', '/shared/again', { query: { uploadId }, body }), { status: 200 })
+      })
+    })
+  }
 }
