@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSyn
 import { join } from 'node:path'
 import t from 'tap'
 import { changeSection, readSection } from '../../src/cli/aws-profile.js'
-import { Client } from '../services/gateway-client.js'
+import { Client } from '../services/gateway/client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { awsVersions } from '../support/programs/aws-cli.js'
 import { run } from '../support/programs/run.js'

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { answerBrokenRequest } from '../../src/server/refuse-broken.js'
 import { type Handler, serve } from '../../src/server/serve.js'
-import { startGateway } from '../services/gateway-client.js'
+import { startGateway } from '../services/gateway/client.js'
 import { listen } from '../support/server/listen.js'
 import { inPackets, parted } from './in-packets.js'
 

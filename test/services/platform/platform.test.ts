@@ -13,7 +13,7 @@ import { migrate } from '../../../src/services/platform/store.js'
 import { Uploads } from '../../../src/services/platform/uploads.js'
 import { Users } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { Client } from '../gateway-client.js'
+import { Client } from '../gateway/client.js'
 import { type Call, send, startScene } from './platform-client.js'
 
 t.test('each answer is JSON with a status', async (t) => {

@@ -1,0 +1,107 @@
+import { PutObjectCommand } from '@aws-sdk/client-s3'
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
+import t from 'tap'
+import { type AuditEntry, type AuditLog, isAudited } from '../../src/server/audit.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { send } from '../support/sign/send.js'
+
+t.test('changes of access and settings are recorded before they are answered', async (t) => {
+  const entries: AuditEntry[] = []
+  const { s3, endpoint, proxy } = await startInProcess(t, 'full', {
+    audit: { write: async (entry) => void entries.push(entry) },
+    identities: [
+      { accessKeyId: 'test-key', secretAccessKey: 'test-secret' },
+      { accessKeyId: 'limited', secretAccessKey: 'limited-secret', rights: [{ bucket: 'other', access: 'read' }] },
+    ],
+  })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  t.equal((await send(owner, { method: 'PUT', target: '/audited' })).status, 200)
+  await s3.send(new PutObjectCommand({ Bucket: 'audited', Key: 'a', Body: 'a' }))
+  await send(owner, { method: 'GET', target: '/audited/a' })
+  const acl = { 'x-amz-acl': 'public-read' }
+  const shared = await send(owner, { method: 'PUT', target: '/audited/b', body: Buffer.from('b'), headers: acl })
+  t.match(shared, { status: 400, code: 'AccessControlListNotSupported' })
+  const body = Buffer.from('<Tagging><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tagging>')
+  const tagged = await send(owner, { method: 'PUT', target: '/audited?tagging=', body })
+  t.ok(tagged.status < 300)
+  const stranger = { ...owner, accessKey: 'limited', secretKey: 'limited-secret' }
+  t.equal((await send(stranger, { method: 'PUT', target: '/audited?policy=', body })).status, 403)
+  t.same(
+    entries.map(({ action, accessKeyId, bucket, outcome, status }) => [action, accessKeyId, bucket, outcome, status]),
+    [
+      ['CreateBucket', 'test-key', 'audited', 'ok', 200],
+      ['PutObject', 'test-key', 'audited', 'AccessControlListNotSupported', 400],
+      ['PutBucketTagging', 'test-key', 'audited', 'ok', tagged.status],
+      ['PutBucketPolicy', 'limited', 'audited', 'AccessDenied', 403],
+    ],
+  )
+  t.match(entries[2], {
+    requestId: String(tagged.headers['x-amz-request-id']),
+    remote: /127\.0\.0\.1/,
+    time: /^20.*Z$/,
+  })
+  t.notMatch(JSON.stringify(entries), /secret|signature/i)
+
+  const audited = proxy.operations.filter((row) => isAudited(row as never)).map(({ operation }) => operation.name)
+  for (const name of ['PutBucketPolicy', 'PutObjectAcl', 'DeleteBucketLifecycle', 'RotateCredentials', 'DeleteBucket'])
+    t.ok(audited.includes(name), name)
+  for (const name of ['GetObject', 'PutObject', 'ListJobs', 'UploadPart']) t.notOk(audited.includes(name), name)
+})
+
+t.test('forms that give access are recorded with their signer', async (t) => {
+  const entries: AuditEntry[] = []
+  const { s3, endpoint } = await startInProcess(t, 'full', {
+    audit: { write: async (entry) => void entries.push(entry) },
+  })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  await send(owner, { method: 'PUT', target: '/forms' })
+  const post = async (Fields: Record<string, string>, change: (form: FormData) => void = () => {}) => {
+    const { url, fields } = await createPresignedPost(s3, { Bucket: 'forms', Key: 'in/f', Fields })
+    const body = new FormData()
+    for (const [name, value] of Object.entries(fields)) body.append(name, value)
+    change(body)
+    body.append('file', new Blob(['by form']), 'f')
+    return (await fetch(url, { method: 'POST', body })).status
+  }
+  t.equal(await post({}), 204)
+  t.equal(await post({ acl: 'public-read' }), 400)
+  t.equal(await post({ acl: 'public-read' }, (form) => form.set('X-Amz-Signature', '0'.repeat(64))), 403)
+  t.same(
+    entries.map(({ action, accessKeyId, bucket, key, outcome }) => [action, accessKeyId, bucket, key, outcome]),
+    [
+      ['CreateBucket', 'test-key', 'forms', undefined, 'ok'],
+      ['PostObject', 'test-key', 'forms', 'in/f', 'AccessControlListNotSupported'],
+    ],
+  )
+})
+
+t.test('the refusal of an unsigned request waits for no disk', async (t) => {
+  const written: [action: string, durable: boolean | undefined][] = []
+  const audit: AuditLog = {
+    write: async ({ action }, writing) => void written.push([action, writing?.durable]),
+  }
+  const { endpoint } = await startInProcess(t, 'full', { audit })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  await send(owner, { method: 'PUT', target: '/signed' })
+  t.equal((await fetch(`${endpoint}/signed?policy`, { method: 'PUT', body: '{}' })).status, 403)
+  t.equal((await fetch(`${endpoint}/unsigned`, { method: 'PUT' })).status, 403)
+  t.equal((await send(owner, { method: 'DELETE', target: '/none' })).status, 404)
+  t.same(written, [
+    ['CreateBucket', true],
+    ['PutBucketPolicy', false],
+    ['CreateBucket', false],
+    ['DeleteBucket', true],
+  ])
+})
+
+t.test('a request is answered even if the audit log cannot be written, and the log has its entry', async (t) => {
+  const audit = { write: () => Promise.reject(new Error('disk full')) }
+  const { endpoint, lines } = await startInProcess(t, 'full', { audit })
+  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  t.equal((await send(owner, { method: 'PUT', target: '/unwritten' })).status, 200)
+  t.ok(
+    lines.some(
+      ({ msg, audit }) => msg === 'the audit log cannot be written' && JSON.stringify(audit).includes('CreateBucket'),
+    ),
+  )
+})

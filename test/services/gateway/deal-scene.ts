@@ -1,0 +1,82 @@
+import { cpSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
+import type { Test } from 'tap'
+import { type RunningGateway, startGateway } from '../../../src/services/gateway/gateway.js'
+import type { QuirkName } from '../../../src/services/index.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { ScriptedNetwork } from '../scripted-network.js'
+import { connectTo } from './client.js'
+import { DealClient } from './deal-client.js'
+
+const log = { info: () => {}, warn: () => {}, error: () => {} }
+
+/** A gateway over a network that does what the test says. */
+export class Scene {
+  readonly network: ScriptedNetwork
+  readonly folder: string
+  readonly running: RunningGateway
+  readonly client: DealClient
+
+  private constructor(network: ScriptedNetwork, folder: string, running: RunningGateway, client: DealClient) {
+    this.network = network
+    this.folder = folder
+    this.running = running
+    this.client = client
+  }
+
+  /** A gateway over the folder, by default a new one with a bucket. */
+  static async start(
+    t: Test,
+    network = new ScriptedNetwork(),
+    folder?: string,
+    quirks: QuirkName[] = [],
+  ): Promise<Scene> {
+    const data = folder ?? join(temporaryFolder(t), 'gateway')
+    const limits = { stopMs: 100, reconcileMs: 50 }
+    const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks }, { network }, log)
+    t.teardown(() => running.stop().catch(() => {}))
+    const client = new DealClient(await connectTo({ gateway: running }))
+    if (folder === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
+    return new Scene(network, data, running, client)
+  }
+
+  /** Another gateway over what the disk holds now, as after `kill -9`. */
+  afterCrash(t: Test, network = this.network): Promise<Scene> {
+    const copy = join(temporaryFolder(t), 'gateway')
+    mkdirSync(copy)
+    cpSync(this.folder, copy, { recursive: true, filter: (source) => !source.endsWith('-shm') })
+    return Scene.start(t, network, copy)
+  }
+
+  files(): string[] {
+    const names = readdirSync(join(this.folder, 'objects'), { recursive: true, encoding: 'utf8' })
+    return names.filter((name) => name.includes('/'))
+  }
+
+  count(sql: string): number {
+    const db = new DatabaseSync(join(this.folder, 'index.db'), { readOnly: true })
+    try {
+      return db.prepare(`SELECT count(*) AS count FROM ${sql}`).get().count
+    } finally {
+      db.close()
+    }
+  }
+
+  remove(...objects: string[]): Promise<unknown> {
+    return this.client.gateway.call('RemoveObject', { bucketName: 'bucket', objects })
+  }
+
+  /** What was packed under the reference that was asked for last. */
+  lastBodies(): Buffer[] {
+    return [...([...this.network.deals.values()].at(-1)?.bodies.values() ?? [])]
+  }
+
+  async cold(key: string, body: Buffer | string): Promise<string> {
+    const generation = await this.client.put('bucket', key, body)
+    await this.client.deal('bucket', key)
+    const evicted = await this.client.evict('bucket', key, generation)
+    if (evicted.status !== 'success') throw new Error(evicted.message)
+    return generation
+  }
+}

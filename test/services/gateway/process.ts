@@ -1,0 +1,30 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type ServicesLog, startServices } from '../../../src/services/index.js'
+
+const ignored = () => {}
+const log: ServicesLog = {
+  info: ignored,
+  warn: ignored,
+  // An unexpected error: the answer says only that it happened.
+  error: (fields, message) => console.error(message, fields),
+}
+
+/** Runs the services over the folder given, and prints where and with which keys. */
+const [data = ''] = process.argv.slice(2)
+const { gateway } = await startServices({
+  data,
+  gateway: { host: '127.0.0.1', port: 0 },
+  network: { control: true },
+  log,
+})
+const credentials = await gateway.credentials()
+// What nothing refers to is gone by now; the lock of the folder must not be among it.
+setFlagsFromString('--expose-gc')
+for (let round = 0; round < 3; round++) {
+  await delay(1)
+  runInNewContext('gc')()
+}
+await delay(1)
+process.stdout.write(`${JSON.stringify({ url: gateway.url, credentials })}\n`)

@@ -1,0 +1,567 @@
+import t, { type Test } from 'tap'
+import type { KeyPair } from '../../../src/services/gateway/accounts/key-pair.js'
+import { legacy, parseQuirks, type QuirkName, quirkNames } from '../../../src/services/index.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { send } from '../../support/sign/send.js'
+import { Client, MOZILLA, start, startGateway } from './client.js'
+import { twoAccounts } from './two-accounts.js'
+
+const FORBIDDEN = 'Do not have enough permissions to access this resource'
+
+async function quirky(t: Test, ...quirks: QuirkName[]): Promise<Client> {
+  const client = await startGateway(t, { quirks })
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  return client
+}
+
+async function startGatewayAlone(t: Test, quirk: QuirkName): Promise<{ url: string }> {
+  const services = await start(temporaryFolder(t), { quirks: [quirk] })
+  t.teardown(() => services.stop())
+  return { url: services.gateway.url }
+}
+
+async function features(client: Client): Promise<string[] | undefined> {
+  return (await client.call('ServerInfo')).GatewayFeatures
+}
+
+async function fill(client: Client, ...keys: string[]): Promise<void> {
+  for (const key of keys) t.equal((await client.put('bucket', key, key.endsWith('/') ? '' : 'x')).status, 200)
+}
+
+/** Features that most quirks leave alone. */
+const OTHERS = [
+  'deal-tokens',
+  'deal-status',
+  'deal-providers',
+  'deal-eviction',
+  'deal-verification',
+  'deal-list',
+  'fixed-creation-date',
+  'write-fences',
+  'state-epoch',
+  'upload-quota',
+  'object-records',
+]
+
+/** The same without an order of writes. */
+const UNORDERED = OTHERS.filter((feature) => feature !== 'write-fences')
+const isConsolePage = { status: 200, headers: { 'content-type': /^text\/html/ } }
+
+t.test('names', async (t) => {
+  t.same(parseQuirks('none'), [])
+  t.same(parseQuirks('legacy'), legacy)
+  const special = [
+    'capital-service-word',
+    'erasure-folders',
+    'root-name-listings',
+    'line-feed-keys',
+    'folder-clash-texts',
+    'fs3-texts',
+  ]
+  t.same(new Set([...legacy, ...special]), new Set(quirkNames), 'legacy is all that go together')
+  t.same(parseQuirks('legacy,erasure-folders'), [...legacy, 'erasure-folders'])
+  t.same(parseQuirks('no-head, null-arrays'), ['no-head', 'null-arrays'])
+  t.throws(() => parseQuirks('no-head,nonsense'), { name: 'RangeError', message: /"nonsense".*no-head/ })
+})
+
+t.test('one-level-listing', async (t) => {
+  const client = await quirky(t, 'one-level-listing')
+  await fill(client, 'a/x', 'b', 'c')
+  const level = await client.call('ListObjects', { bucketName: 'bucket', marker: 'b', maxKeys: 1, delimiter: '' })
+  t.same(
+    level.objects.map(({ name }: { name: string }) => name),
+    ['a/', 'b', 'c'],
+  )
+  t.notOk('isTruncated' in level)
+  t.same(await features(client), ['object-head', 'exact-remove', 'any-key', ...OTHERS])
+})
+
+t.test('no-text-params', async (t) => {
+  const answer = async (client: Client) => {
+    const { text } = await client.rpcRaw(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'web.ListBuckets', params: '' }),
+    )
+    return JSON.parse(text)
+  }
+  t.match(await answer(await startGateway(t, { quirks: [] })), { result: { buckets: [] } })
+  t.match(await answer(await startGateway(t, { quirks: ['no-text-params'] })), { error: { code: -32600 } })
+})
+
+t.test('capital-service-word', async (t) => {
+  const client = await startGateway(t, { quirks: [] })
+  const service = async (quirk: boolean, method: string) => {
+    const { url } = quirk ? await startGatewayAlone(t, 'capital-service-word') : client
+    const answer = await new Client(url, 'gateway').rpcRaw(JSON.stringify({ jsonrpc: '2.0', id: 1, method }))
+    return JSON.parse(answer.text).error.message
+  }
+  t.match(await service(false, 'Web.ListBuckets'), `rpc: can't find service "Web.ListBuckets"`)
+  t.match(await service(true, 'web.ListBuckets'), `rpc: can't find service "web.ListBuckets"`)
+  t.match(await service(true, 'Web.Nonsense'), `rpc: can't find method "Web.Nonsense"`)
+  t.match(await service(true, 'Web.ListBuckets'), 'JWT token missing')
+})
+
+t.test('folder-prefixes', async (t) => {
+  const client = await quirky(t, 'folder-prefixes')
+  await fill(client, 'empty/', 'filled/', 'filled/x', 'n/e/')
+  const level = await client.call('ListObjects', { bucketName: 'bucket', prefix: '' })
+  t.match(
+    level.objects,
+    ['empty/', 'filled/', 'n/'].map((name) => ({ name, isPrefix: true })),
+    'a prefix only',
+  )
+  t.same(await client.names('bucket', { prefix: 'empty/' }), [])
+  t.equal((await client.get('bucket', 'empty/')).status, 200)
+  t.equal((await client.get('bucket', 'filled/')).status, 404)
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['empty/', 'n/e/'] })
+  t.same(await client.names('bucket', { delimiter: '' }), ['empty/', 'filled/', 'filled/x', 'n/e/'], 'left alone')
+  await fill(client, 'n/e/x')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['filled/x', 'n/e/x'] })
+  t.same(await client.names('bucket', { delimiter: '' }), ['empty/'], 'gone with the last object beneath')
+  t.same(await features(client), ['object-head', ...UNORDERED])
+})
+
+t.test('erasure-folders', async (t) => {
+  const client = await quirky(t, 'erasure-folders', 'recursive-remove')
+  await fill(client, 'empty/', 'filled/', 'filled/x')
+  t.same(await client.names('bucket'), ['empty/', 'filled/'])
+  t.same(await client.names('bucket', { prefix: 'filled/' }), ['filled/', 'filled/x'], 'at the head of its own level')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['filled/x'] })
+  t.same(await client.names('bucket', { prefix: 'filled/' }), ['filled/'], 'stays without what was beneath it')
+  await fill(client, 'filled/x')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['filled__XLDIR__'] })
+  t.same(await client.names('bucket', { prefix: 'filled/' }), ['filled/x'], 'removed by its name on the drives')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['empty/'] })
+  t.same(await client.names('bucket'), ['filled/'], 'or with all beneath it')
+})
+
+t.test('root-name-listings', async (t) => {
+  const client = await quirky(t, 'root-name-listings')
+  await fill(client, 'k1', 'k10', 'f/x', 'f/y')
+  t.same(await client.names('bucket', { prefix: 'k1' }), ['k1/', 'k10/'])
+  t.same(await client.names('bucket', { prefix: 'f' }), [])
+  for (const [prefix, names] of [
+    ['', ['f/', 'k1', 'k10']],
+    ['f/', ['f/x', 'f/y']],
+    ['f/x', ['f/x']],
+  ] as const)
+    t.same(await client.names('bucket', { prefix }), names, prefix)
+})
+
+t.test('fs-json-listings', async (t) => {
+  const client = await quirky(t, 'fs-json-listings')
+  const list = (prefix: string) => client.failure('ListObjects', { bucketName: 'bucket', prefix })
+  t.same(await client.names('bucket', { prefix: 'none/' }), [])
+  await fill(client, 'fs.json', 'a/x')
+  t.match(await list('none/'), { message: 'Object exists on : bucket as directory none/' })
+  t.same(await client.names('bucket', { prefix: 'a/' }), ['a/x'])
+})
+
+t.test('raw-disposition', async (t) => {
+  const client = await quirky(t, 'raw-disposition')
+  await fill(client, 'bell\u0007', 'bell\u0007/x')
+  await t.rejects(client.get('bucket', 'bell\u0007'), { code: 'HPE_INVALID_HEADER_TOKEN' })
+  t.equal((await client.get('bucket', 'bell\u0007/x')).text, 'x')
+  const target = `/gateway/download/bucket/bell%07?token=${client.token}&response-content-disposition=attachment`
+  t.match(await client.send(target, { headers: client.headers() }), { status: 200, text: 'x' })
+})
+
+t.test('line-feed-keys', async (t) => {
+  const client = await quirky(t, 'line-feed-keys')
+  t.match(await client.put('bucket', 'line\nfeed', 'x'), { status: 400, text: /<Code>MalformedXML</ })
+  t.match(await client.put('bucket', 'return\r', 'x'), { status: 200 })
+})
+
+t.test('folder-clash-texts', async (t) => {
+  const client = await quirky(t, 'folder-clash-texts', 'strict-keys')
+  await fill(client, 'a', 'd/x')
+  t.match(await client.put('bucket', 'a/b', 'x'), { status: 500, text: 'Parent is object bucket/a' })
+  t.match(await client.put('bucket', 'd', 'x'), { status: 500, text: 'Prefix access is denied: bucket/d' })
+})
+
+t.test('unsorted-listing', async (t) => {
+  const client = await quirky(t, 'unsorted-listing')
+  await fill(client, 'a/x', 'b', 'c/x', 'd')
+  t.same(await client.names('bucket'), ['b', 'd', 'a/', 'c/'])
+  const keys = Array.from({ length: 1001 }, (_, index) => `k${1000 + index}`)
+  for (let at = 0; at < keys.length; at += 100)
+    await Promise.all(keys.slice(at, at + 100).map((key) => client.put('bucket', key, '')))
+  await client.put('bucket', 'z/x', '')
+  await client.put('bucket', 'zz', '')
+  const names = await client.names('bucket')
+  t.same(names.slice(997, 1001), ['k1995', 'a/', 'c/', 'k1996'], 'in every thousand')
+  t.same(names.slice(-2), ['zz', 'z/'])
+  t.same(await features(client), ['object-head', 'exact-remove', 'any-key', ...OTHERS])
+})
+
+t.test('null-arrays', async (t) => {
+  const client = await startGateway(t, { quirks: ['null-arrays'] })
+  t.equal((await client.call('ListBuckets')).buckets, null)
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  t.match(await client.call('ListObjects', { bucketName: 'bucket' }), { objects: null, writable: true })
+  t.match(await client.call('ListObjects', { bucketName: 'bucket', maxKeys: 5 }), { objects: null })
+  t.equal((await client.call('ListAllBucketPolicies', { bucketName: 'bucket' })).policies, null)
+})
+
+t.test('year-one-prefixes', async (t) => {
+  const client = await quirky(t, 'year-one-prefixes')
+  await fill(client, 'a/x', 'b')
+  const { objects } = await client.call('ListObjects', { bucketName: 'bucket' })
+  t.same(objects[0], { name: 'a/', lastModified: '0001-01-01T00:00:00Z', size: 0, contentType: '' })
+  t.same(Object.keys(objects[1]).sort(), ['contentType', 'lastModified', 'name', 'size'])
+})
+
+t.test('code-zero-errors', async (t) => {
+  const client = await quirky(t, 'code-zero-errors')
+  t.same(await client.failure('DeleteBucket', { bucketName: 'missing' }), {
+    code: 0,
+    message: 'The specified bucket missing does not exist.',
+    data: null,
+  })
+  const keys = { currentAccessKey: 'a', currentSecretKey: 'b', newAccessKey: 'new', newSecretKey: 'new-secret' }
+  t.same(await client.failure('SetAuth', keys), {
+    code: -32000,
+    message: 'Current access key or secret key is incorrect',
+    data: null,
+  })
+  const missing = await client.get('bucket', 'missing')
+  t.match(missing, { status: 404, text: 'The specified key does not exist.' })
+  t.notOk('x-cloud-error-code' in missing.headers)
+})
+
+t.test('fs3-texts', async (t) => {
+  const client = await quirky(t, 'fs3-texts')
+  const got = await client.get('bucket', 'none')
+  t.equal(got.status, 404)
+  const message = 'The specified object does not exist.'
+  t.same(JSON.parse(got.body.toString()), { data: {}, status: 'fail', message })
+  const denied = await client.failure('Login', { username: 'nobody-here', password: 'not-the-password' })
+  t.equal(denied.message, 'Authentication failed, check your FS3 credentials')
+})
+
+t.test('missing-bucket-texts', async (t) => {
+  const client = await quirky(t, 'missing-bucket-texts')
+  const bucketName = 'missing'
+  t.equal(
+    (await client.failure('DeleteBucket', { bucketName })).message,
+    'The specified bucket missing does not exist.',
+  )
+  t.equal((await client.failure('ListObjects', { bucketName })).message, 'Bucket not found: missing')
+  t.equal(
+    (await client.failure('ListAllBucketPolicies', { bucketName })).message,
+    'The specified bucket does not exist',
+  )
+})
+
+t.test('ignore-range', async (t) => {
+  const client = await quirky(t, 'ignore-range')
+  const { headers } = await client.put('bucket', 'key', 'whole')
+  for (const asked of [
+    { range: 'bytes=0-0' },
+    { 'if-none-match': headers.etag as string },
+    { 'if-match': '"x"' },
+  ] as Record<string, string>[]) {
+    t.match(await client.get('bucket', 'key', asked), {
+      status: 200,
+      text: 'whole',
+      headers: { 'accept-ranges': 'bytes' },
+    })
+  }
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
+})
+
+t.test('a path that only begins like one of the gateway is none', async (t) => {
+  for (const quirks of [[], ['no-head']] as const) {
+    const client = await startGateway(t, { quirks: [...quirks] })
+    for (const method of ['GET', 'HEAD'])
+      t.equal((await client.send('/gateway/downloadX/bucket/a', { method })).status, 404, `${method} ${quirks}`)
+  }
+})
+
+t.test('no-head', async (t) => {
+  const client = await quirky(t, 'no-head')
+  await fill(client, 'key')
+  t.match(await client.head('bucket', 'key'), isConsolePage)
+  t.match(await client.head('bucket', 'missing'), isConsolePage)
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
+})
+
+t.test('no-upload-etag', async (t) => {
+  const client = await quirky(t, 'no-upload-etag')
+  const up = await client.put('bucket', 'key', 'x', { 'x-cloud-etag': 'mine-1' })
+  t.same(Object.keys(up.headers).sort(), ['connection', 'content-length', 'date'])
+  const { headers } = await client.get('bucket', 'key')
+  t.equal(headers.etag, '"9dd4e461268c8034f5c8564e155c67a6"', 'one given is ignored')
+  t.notOk(Object.keys(headers).some((name) => name.startsWith('x-cloud-')))
+  t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
+})
+
+t.test('random-etags', async (t) => {
+  const client = await quirky(t, 'random-etags')
+  const etags = new Set<unknown>()
+  for (let turn = 0; turn < 3; turn++) {
+    await fill(client, 'key')
+    const { headers } = await client.get('bucket', 'key')
+    t.match(headers.etag, /^"[0-9a-f]{32}-1"$/)
+    t.equal((await client.get('bucket', 'key')).headers.etag, headers.etag)
+    etags.add(headers.etag)
+  }
+  t.equal(etags.size, 3)
+  t.same(await features(client), ['exact-remove', 'any-key', ...UNORDERED])
+})
+
+t.test('forced-disposition', async (t) => {
+  const client = await quirky(t, 'forced-disposition')
+  await client.put('bucket', 'a/na"me', 'x', { 'content-disposition': 'inline', 'cache-control': 'public' })
+  t.match((await client.get('bucket', 'a/na"me')).headers, {
+    'content-disposition': 'attachment; filename="na\\"me"',
+    'cache-control': 'no-store',
+  })
+  const override = `token=${client.token}&response-content-disposition=inline`
+  const overridden = await client.send(`/gateway/download/bucket/a/na%22me?${override}`)
+  t.equal(overridden.headers['content-disposition'], 'inline')
+})
+
+t.test('html-without-token', async (t) => {
+  const client = await quirky(t, 'html-without-token')
+  await fill(client, 'key')
+  const target = '/gateway/download/bucket/key'
+  t.match(await client.send(target, { headers: client.headers() }), isConsolePage)
+  t.match(await client.send('/gateway/anything'), isConsolePage)
+  t.match(await client.send('/gateway/upload/bucket/key', { headers: client.headers() }), isConsolePage, 'wrong method')
+  t.match(await client.send(`${target}?token=`), { status: 403 })
+  t.match(await client.send(`${target}?token=${client.token}`), { status: 200, text: 'x' })
+})
+
+t.test('require-mozilla', async (t) => {
+  const client = await quirky(t, 'require-mozilla')
+  await fill(client, 'key')
+  for (const headers of [{}, { 'user-agent': 'aws-cli' }] as Record<string, string>[]) {
+    t.match(await client.send('/gateway/webrpc', { method: 'POST', headers }), { status: 403, text: /AccessDenied/ })
+    const refused = await client.send(`/gateway/download/bucket/key?token=${client.token}`, { headers })
+    t.match(refused, { status: 403, text: /<Code>AllAccessDisabled<\/Code>/ })
+  }
+  t.equal((await client.get('bucket', 'key', { 'user-agent': MOZILLA })).status, 200)
+})
+
+t.test('recursive-remove', async (t) => {
+  const client = await quirky(t, 'recursive-remove')
+  const keys = ['a', 'd/', 'd/1', 'd/e/2', 'dd', 'z']
+  const remove = async (...objects: string[]): Promise<string[]> => {
+    await fill(client, ...keys)
+    await client.call('RemoveObject', { bucketName: 'bucket', objects })
+    return client.names('bucket', { delimiter: '' })
+  }
+  t.same(await remove('d/'), ['a', 'dd', 'z'], 'all beneath a prefix')
+  t.same(await remove('a', 'd/', 'z'), ['dd', 'z'], 'a prefix ends the list')
+  t.same(await remove('a', 'missing', 'z'), ['d/', 'd/1', 'd/e/2', 'dd', 'z'], 'so does a missing key')
+  t.same(await remove(''), [], 'the empty name is the whole bucket')
+  t.same(await features(client), ['paged-listing', 'object-head', 'any-key', ...UNORDERED], 'and has no order')
+})
+
+t.test('short-url-tokens', async (t) => {
+  const client = await quirky(t, 'short-url-tokens')
+  const { token } = await client.call('CreateURLToken')
+  const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
+  t.equal(exp - iat, 60)
+})
+
+t.test('telling-log-ins', async (t) => {
+  const { url } = await startGateway(t, { quirks: ['telling-log-ins'], accessKey: 'owner', secretKey: 'very-secret' })
+  for (const [username, password, message] of [
+    ['other', 'very-secret', 'The access key ID you provided does not exist in our records'],
+    ['owner', 'very-wrong', 'Authentication failed, check your access credentials'],
+    ['ow', 'very-secret', 'access key must be minimum 3 or more characters long'],
+    ['owner', 'short', 'secret key must be minimum 8 or more characters long'],
+  ])
+    t.match(await new Client(url, 'gateway').failure('Login', { username, password }), { message })
+})
+
+t.test('expired-401', async (t) => {
+  const client = await quirky(t, 'expired-401')
+  client.token = 'stale'
+  for (const target of ['/gateway/webrpc', '/gateway/upload/bucket/key', '/gateway/nothing', '/bucket/key'])
+    t.match(await client.send(target, { headers: client.headers() }), { status: 401, text: '' }, target)
+})
+
+t.test('strict-keys', async (t) => {
+  const client = await quirky(t, 'strict-keys')
+  const put = (key: string, body = 'x') => client.put('bucket', key, body)
+  const noSuchKey = { status: 404, text: 'The specified key does not exist.' }
+  for (const key of ['a/../b', '..', 'a/./b', './a'])
+    t.match(await put(key), { status: 400, text: /<Code>XMinioInvalidResourceName<\/Code>/ }, key)
+  for (const key of ['/a', 'a//b', 'a\\b', `a/${'x'.repeat(256)}`, 'folder/']) t.match(await put(key), noSuchKey, key)
+  for (const key of [`a/${'x'.repeat(255)}`, 'a..b', '.hidden']) t.equal((await put(key)).status, 200, key)
+
+  await put('file')
+  t.equal((await put('file/below')).status, 400, 'beneath an object')
+  t.equal((await put('file/', '')).status, 400)
+  await put('dir/file')
+  const isDirectory = { status: 409, text: 'Object name already exists as a directory.' }
+  t.match(await put('dir'), isDirectory)
+  t.equal((await put('dir/file')).status, 200, 'again')
+  t.match(await client.get('bucket', 'dir'), noSuchKey)
+
+  t.equal((await put('empty/', '')).status, 200, 'a directory object')
+  t.match(await put('empty'), isDirectory)
+  await put('filled/', '')
+  await put('filled/x')
+  const level = await client.call('ListObjects', { bucketName: 'bucket', prefix: '' })
+  const entry = (name: string) => level.objects.find((object: { name: string }) => object.name === name)
+  t.match(entry('empty/'), { size: 0, contentType: /octet-stream/, etag: /./ }, 'an empty one is an object')
+  t.match(entry('filled/'), { contentType: '', isPrefix: true }, 'one with something in it a prefix')
+  t.same(await client.names('bucket', { prefix: 'filled/' }), ['filled/x'], 'and is not in itself')
+  t.same(await client.names('bucket', { prefix: 'empty/' }), [])
+  await put('upper/', '')
+  await put('upper/a/b/', '')
+  await put('upper/a/b/x')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['filled/x', 'upper/a/b/x'] })
+  const left = await client.call('ListObjects', { bucketName: 'bucket', prefix: '' })
+  const names = left.objects.map((object: { name: string }) => object.name)
+  t.notOk(names.includes('filled/') || names.includes('upper/'), 'folders go with the last thing in them')
+  t.ok(names.includes('empty/'))
+  t.same(await client.names('bucket', { prefix: '/' }), [])
+  t.match(await client.failure('ListObjects', { bucketName: 'bucket', prefix: 'a//b' }), {
+    message: 'Object name invalid: bucket#a//b',
+  })
+  const { url } = await client.call('PresignedGet', { host: 'h', bucket: 'bucket', object: 'a//b/' })
+  t.match(url, /^h\/bucket\/a\/b\?/, 'paths in links are cleaned')
+  t.same(await features(client), ['paged-listing', 'object-head', 'exact-remove', ...OTHERS])
+})
+
+t.test('small-metadata', async (t) => {
+  const client = await quirky(t, 'small-metadata')
+  const name = 'x-cloud-meta-a'
+  t.equal((await client.put('bucket', 'key', '', { [name]: 'x'.repeat(2048 - name.length) })).status, 200)
+  const refused = {
+    status: 400,
+    headers: { 'content-type': 'application/xml' },
+    text: /Your metadata headers exceed the maximum allowed metadata size\./,
+  }
+  t.match(await client.put('bucket', 'key', '', { [name]: 'x'.repeat(2049 - name.length) }), refused)
+  t.match(await client.put('bucket', 'key', '', { 'x-other': 'x'.repeat(8192) }), refused)
+})
+
+t.test('query-metadata', async (t) => {
+  for (const on of [true, false]) {
+    const client = await quirky(t, ...(on ? (['query-metadata'] as const) : []))
+    await client.send('/gateway/upload/bucket/key?x-cloud-meta-a=from%20query&content-type=a/b', {
+      method: 'PUT',
+      headers: { ...client.headers(), 'content-length': 0 },
+    })
+    const { headers } = await client.get('bucket', 'key')
+    t.equal(headers['x-cloud-meta-a'], on ? 'from query' : undefined)
+    t.equal(headers['content-type'], on ? 'a/b' : 'application/octet-stream')
+  }
+})
+
+t.test('moving-creation-date', async (t) => {
+  const client = await quirky(t, 'moving-creation-date')
+  const date = async (): Promise<string> => (await client.call('ListBuckets')).buckets[0].creationDate
+  let last = await date()
+  const moves = async (): Promise<boolean> => {
+    const now = await date()
+    const moved = now > last
+    last = now
+    return moved
+  }
+  await fill(client, 'a')
+  t.ok(await moves(), 'a key at the root')
+  await fill(client, 'd/a')
+  t.ok(await moves(), 'the first key in a folder')
+  await fill(client, 'd/b')
+  t.notOk(await moves(), 'a second one')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['d/a'] })
+  t.notOk(await moves(), 'one of two gone')
+  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['d/b'] })
+  t.ok(await moves(), 'the folder gone')
+  t.notOk((await features(client))?.includes('fixed-creation-date'))
+})
+
+t.test('taken-names', async (t) => {
+  for (const [quirks, code, text] of [
+    [[], 'BucketAlreadyExists', /^The requested bucket name is not available/],
+    [['taken-names'], 'BucketAlreadyOwnedByYou', /you already own it/],
+  ] as const) {
+    const { owner, other, keys } = await twoAccounts(t, { quirks })
+    await owner.call('MakeBucket', { bucketName: 'mine' })
+    await owner.put('mine', 'key', 'x')
+    t.match(await other.failure('MakeBucket', { bucketName: 'mine' }), { message: text, data: { code } })
+    t.match(await owner.failure('MakeBucket', { bucketName: 'mine' }), { data: { code: 'BucketAlreadyOwnedByYou' } })
+    t.same((await other.call('ListBuckets')).buckets, [], 'it is not named among its own')
+    t.match(await other.failure('DeleteBucket', { bucketName: 'mine' }), { data: { code: 'AccessDenied' } })
+    t.match(await other.get('mine', 'key'), { status: 403, text: FORBIDDEN }, 'nothing else changes')
+    t.same(await features(other), await features(await startGateway(t, { quirks: [] })))
+
+    for (const region of ['us-east-1', 'eu-west-1']) {
+      const created = await createAs(t, owner.url, { keys, region })
+      t.match(await created('mine'), { status: 409, code: 'BucketAlreadyExists' }, `${region}: the proxy knows better`)
+      t.equal((await created(`own-${region}`)).status, 200)
+      const again = { 'us-east-1': { status: 200 }, 'eu-west-1': { status: 409, code: 'BucketAlreadyOwnedByYou' } }
+      t.match(await created(`own-${region}`), again[region as keyof typeof again], `${region}: a bucket of its own`)
+    }
+  }
+})
+
+/** CreateBucket by a proxy that acts as this account. */
+async function createAs(t: Test, url: string, { keys, region }: { keys: KeyPair; region: string }) {
+  const identity = { accessKeyId: 's3-key', secretAccessKey: 's3-secret' }
+  const gateway = { url, account: keys }
+  const { endpoint } = await startInProcess(t, 'full', { gateway, identities: [identity], region })
+  const owner = { endpoint, region, accessKey: identity.accessKeyId, secretKey: identity.secretAccessKey }
+  const body = Buffer.from(
+    `<CreateBucketConfiguration><LocationConstraint>${region}</LocationConstraint></CreateBucketConfiguration>`,
+  )
+  return (bucket: string) =>
+    send(owner, { method: 'PUT', target: `/${bucket}`, ...(region !== 'us-east-1' && { body }) })
+}
+
+t.test('foreign-auth-failures', async (t) => {
+  for (const [quirks, text] of [
+    [[], FORBIDDEN],
+    [['foreign-auth-failures'], 'Authentication failed, check your access credentials'],
+  ] as const) {
+    const { owner, other, anyone } = await twoAccounts(t, { quirks })
+    await owner.call('MakeBucket', { bucketName: 'mine' })
+    await owner.put('mine', 'private/key', 'x')
+    await owner.call('SetBucketPolicy', { bucketName: 'mine', prefix: 'open/', policy: 'readwrite' })
+    t.match(await other.put('mine', 'private/key', 'y'), { status: 403, text })
+    t.match(await other.get('mine', 'private/key'), { status: 403, text })
+    t.match(await other.head('mine', 'private/key'), { status: 403 })
+    t.match(await anyone.get('mine', 'private/key'), { status: 403, text: /^Authentication failed/ })
+    for (const [method, params] of [
+      ['ListObjects', { bucketName: 'mine', prefix: 'private/' }],
+      ['RemoveObject', { bucketName: 'mine', objects: ['private/key'] }],
+    ] as const)
+      t.match(await other.failure(method, params), { message: FORBIDDEN }, `${method}: calls are refused as without it`)
+    t.equal((await other.put('mine', 'open/key', 'z')).status, 200, 'what the bucket allows is not refused')
+    t.equal((await other.get('mine', 'open/key')).text, 'z')
+    t.equal((await owner.get('mine', 'private/key')).text, 'x')
+    t.equal((await other.call('ListBuckets')).buckets.length, 0, 'the session is good')
+    t.same(await features(other), await features(await startGateway(t, { quirks: [] })))
+  }
+})
+
+t.test('all of them', async (t) => {
+  const client = await startGateway(t, { quirks: legacy })
+  t.equal(await features(client), undefined, 'a gateway that never heard of features')
+  const bucketName = 'bucket'
+  await client.call('MakeBucket', { bucketName })
+  await fill(client, 'a', 'dir/b')
+  t.same(await client.names(bucketName), ['a', 'dir/'])
+  const { status, headers, text } = await client.get(bucketName, 'dir/b', { range: 'bytes=5-' })
+  t.match([status, text, headers['content-disposition']], [200, 'x', 'attachment; filename="b"'])
+  t.same(await client.failure('MakeBucket', { bucketName }), {
+    code: 0,
+    message: 'Your previous request to create the named bucket succeeded and you already own it.',
+    data: null,
+  })
+  const stranger = new Client(client.url, 'gateway')
+  t.same(await stranger.failure('ListObjects', { bucketName }), {
+    code: 0,
+    message: 'Authentication failed, check your access credentials',
+    data: null,
+  })
+  await client.call('RemoveObject', { bucketName, objects: ['dir/'] })
+  t.same(await client.names(bucketName), ['a'])
+})

@@ -1,0 +1,210 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { openDatabase, Writer } from '../../../../src/services/database.js'
+import { silentLog } from '../../../../src/services/log.js'
+import type { ChainEvent } from '../../../../src/services/payment/chain/abi.js'
+import { ChainTable } from '../../../../src/services/payment/chain/chain-table.js'
+import { ChainEffects } from '../../../../src/services/payment/chain/effects.js'
+import { ChainFollower } from '../../../../src/services/payment/chain/follower.js'
+import type { ChainNode } from '../../../../src/services/payment/chain/node.js'
+import { LockTable } from '../../../../src/services/payment/ledger.js'
+import { migrate } from '../../../../src/services/payment/store.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
+import { afterEachStep, CrashImages } from '../../crash-images.js'
+
+t.setTimeout(300_000)
+
+const WALLET = `0x${'a'.repeat(40)}`
+const TOKEN = `0x${'b'.repeat(40)}`
+const RECIPIENT = `0x${'c'.repeat(40)}`
+const WEEK = 7 * 86_400
+const PRICE = 10
+const CONFIRMATIONS = 2
+const UPLOADS = ['a', 'b', 'c']
+
+type Told = Pick<ChainEvent, 'kind' | 'wCid' | 'amount'>
+
+interface Block {
+  readonly hash: string
+  readonly events: readonly Told[]
+}
+
+/** A chain in memory. It tells any events, also those that no contract would. */
+class ScriptedChain implements ChainNode {
+  locked = async (): Promise<undefined> => undefined
+
+  readonly blocks: Block[] = [{ hash: 'genesis', events: [] }]
+  #mined = 0
+
+  mine(events: readonly Told[]): void {
+    this.blocks.push({ hash: `block ${this.#mined++}`, events })
+  }
+
+  /** Takes blocks away. Returns their events. */
+  drop(depth: number): Told[] {
+    return this.blocks.splice(Math.max(1, this.blocks.length - depth)).flatMap(({ events }) => events)
+  }
+
+  chainId = async () => 1
+  head = async () => this.blocks.length - 1
+  coin = async () => ({ decimals: 6, symbol: 'TEST' })
+  sender = async () => WALLET
+  block = async (number: number) => {
+    const block = this.blocks[number]
+    return block && { number, hash: block.hash, timestamp: number }
+  }
+  events = async (from: number, to: number) =>
+    this.blocks.flatMap(({ hash: blockHash, events }, block) =>
+      block < from || block > to ? [] : events.map((told, index) => eventOf(told, { block, blockHash, index })),
+    )
+}
+
+function eventOf(told: Told, place: { block: number; blockHash: string; index: number }): ChainEvent {
+  const base = { ...told, ...place, hash: `${place.blockHash} ${place.index}`, token: TOKEN }
+  if (told.kind !== 'lock') return { ...base, kind: told.kind }
+  return { ...base, kind: 'lock', recipient: RECIPIENT, owner: undefined, deadline: BigInt(place.block + WEEK) }
+}
+
+/** A data folder that follows a chain. */
+function openFolder(folder: string, chain: ChainNode) {
+  const db = openDatabase(join(folder, 'payment.db'), '', migrate)
+  const writer = new Writer(db)
+  const table = new ChainTable(db)
+  const locks = new LockTable(db)
+  const effects = new ChainEffects({ db, table, locks, token: TOKEN, recipient: RECIPIENT, epochAt: (time) => time })
+  const follower = new ChainFollower({
+    ...{ node: chain, table, effects, writer, log: silentLog, chainId: 1, confirmations: CONFIRMATIONS },
+    ...{ startBlock: 1, pollMs: 1, stop: new AbortController().signal },
+  })
+  if (table.state() === undefined) {
+    db.exec("INSERT INTO contents (cid, size, car_size) VALUES ('cid', 1, 1)")
+    const add = db.prepare(
+      `INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created)
+        VALUES (?, ?, 1, 'x', 'x', 1, 0, 180, ?, 0)`,
+    )
+    for (const wCid of UPLOADS) add.run(wCid, WALLET, PRICE)
+    table.begin({ chainId: 1, contract: TOKEN, token: TOKEN })
+  }
+  return {
+    /** Reads the chain to its confirmed end. */
+    async read(): Promise<void> {
+      while (await follower.read());
+    },
+    /** What is known of payments, without the numbers that tell the order of rows. */
+    state(): unknown {
+      const all = (query: string) => db.prepare(query).all()
+      return {
+        uploads: all('SELECT w_cid, status, car FROM uploads ORDER BY id'),
+        locks: all(
+          `SELECT w_cid, wallet, amount, hash, paid_at, deadline, deadline_epoch, unlocked, unlocked_at, refunded, is_open
+            FROM locks ORDER BY w_cid`,
+        ),
+        logs: all('SELECT * FROM chain_logs ORDER BY block, position'),
+        last: table.state()?.lastBlock,
+      }
+    },
+    close() {
+      writer.close()
+      db.close()
+    },
+  }
+}
+
+const told: fc.Arbitrary<Told> = fc.record({
+  kind: fc.constantFrom('lock', 'lock', 'unlock', 'refund'),
+  wCid: fc.constantFrom(...UPLOADS, 'unknown'),
+  amount: fc.bigInt({ min: 0n, max: 30n }),
+})
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ mine: fc.array(fc.array(told, { maxLength: 3 }), { minLength: 1, maxLength: 4 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ drop: fc.integer({ min: 1, max: 12 }), again: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.constant('read' as const) },
+)
+
+t.test('whatever reorganisations came, the end is that of reading the last chain alone', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
+      const chain = new ScriptedChain()
+      const followed = openFolder(temporaryFolder(t), chain)
+      const fresh = openFolder(temporaryFolder(t), chain)
+      try {
+        for (const one of steps) {
+          if (one === 'read') await followed.read()
+          else if ('mine' in one) for (const events of one.mine) chain.mine(events)
+          else {
+            const events = chain.drop(one.drop)
+            if (one.again) chain.mine(events)
+          }
+        }
+        for (let n = 0; n < 20; n++) chain.mine([])
+        await followed.read()
+        await fresh.read()
+        t.same(followed.state(), fresh.state())
+      } finally {
+        followed.close()
+        fresh.close()
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+t.test('a crash after any step loses nothing and repeats nothing', async (t) => {
+  const chain = new ScriptedChain()
+  const folder = temporaryFolder(t)
+  const crashes = new CrashImages(folder, temporaryFolder(t))
+  const images: string[] = []
+  const first = openFolder(folder, chain)
+  t.teardown(() => first.close())
+  const look = (): void => {
+    const image = crashes.take()
+    if (image !== undefined) images.push(image)
+  }
+  await afterEachStep(look, async () => {
+    const lock = (wCid: string): Told => ({ kind: 'lock', wCid, amount: 20n })
+    chain.mine([lock('a'), lock('b')])
+    chain.mine([{ kind: 'unlock', wCid: 'a', amount: 5n }])
+    for (let n = 0; n < 2; n++) chain.mine([])
+    await first.read()
+    chain.mine([{ kind: 'refund', wCid: 'a', amount: 15n }, lock('c')])
+    for (let n = 0; n < 2; n++) chain.mine([])
+    await first.read()
+    chain.drop(6)
+    chain.mine([lock('b'), { kind: 'refund', wCid: 'b', amount: 20n }])
+    for (let n = 0; n < 8; n++) chain.mine([])
+    await first.read()
+  })
+  t.ok(images.length >= 4, `${images.length} images`)
+  for (const image of images) {
+    const again = openFolder(image, chain)
+    await again.read()
+    t.same(again.state(), first.state())
+    again.close()
+  }
+})
+
+t.test(
+  'of payments that do not count, an upload keeps the first hundred, and a good one counts after them',
+  async (t) => {
+    const chain = new ScriptedChain()
+    const folder = temporaryFolder(t)
+    const service = openFolder(folder, chain)
+    for (let i = 0; i < 3; i++)
+      chain.mine(Array.from({ length: 50 }, () => ({ kind: 'lock', wCid: 'a', amount: BigInt(PRICE - 1) }) as const))
+    chain.mine([{ kind: 'lock', wCid: 'a', amount: BigInt(PRICE) }])
+    for (let i = 0; i < CONFIRMATIONS; i++) chain.mine([])
+    await service.read()
+    service.close()
+    const db = openDatabase(join(folder, 'payment.db'), '', migrate)
+    const rows = db.prepare('SELECT outcome, count(*) AS count FROM chain_logs GROUP BY outcome ORDER BY 1').all()
+    db.close()
+    t.same(rows, [
+      { outcome: 'counted', count: 1 },
+      { outcome: 'underpaid', count: 100 },
+    ])
+  },
+)
