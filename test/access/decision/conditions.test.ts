@@ -120,11 +120,10 @@ t.test('what cannot be told does not open a Deny', (t) => {
 })
 
 t.test('one of two tags whose keys differ in case alone is enough for a Deny', (t) => {
-  const denied = (Condition: object, values: readonly string[]) =>
-    effectOf(
-      ask(anonymous, 's3:GetObject', 'k', { 's3:ExistingObjectTag/class': values }),
-      deny('s3:GetObject', `${ARN}/*`, { Condition }),
-    )
+  const denied = (Condition: object, values: readonly string[]) => {
+    const question = ask(anonymous, 's3:GetObject', 'k', { 's3:ExistingObjectTag/class': values })
+    return effectOf(question, deny('s3:GetObject', `${ARN}/*`, { Condition }))
+  }
   for (const [operator, values, effect] of [
     ['StringEquals', ['open', 'secret'], 'deny'],
     ['StringEquals', ['open', 'other'], 'none'],
@@ -136,12 +135,10 @@ t.test('one of two tags whose keys differ in case alone is enough for a Deny', (
 })
 
 t.test('all operators and keys of a statement must hold', (t) => {
-  const Condition = {
-    StringEquals: { 'aws:Referer': 'a', 'aws:UserAgent': 'b' },
-    Bool: { 'aws:SecureTransport': 'true' },
-  }
+  const strings = { 'aws:Referer': 'a', 'aws:UserAgent': 'b' }
+  const Condition = { StringEquals: strings, Bool: { 'aws:SecureTransport': 'true' } }
   const statement = allow('s3:GetObject', `${ARN}/*`, { Condition })
-  const all = { 'aws:Referer': 'a', 'aws:UserAgent': 'b', 'aws:SecureTransport': 'true' }
+  const all = { ...strings, 'aws:SecureTransport': 'true' }
   const effect = (values: Values) => effectOf(ask(anonymous, 's3:GetObject', 'k', values), statement)
   t.equal(effect(all), 'allow')
   for (const key of Object.keys(all)) t.equal(effect({ ...all, [key]: 'c' }), 'none', key)

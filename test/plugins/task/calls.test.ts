@@ -33,26 +33,18 @@ t.test('the wire forms of a deployment', async (t) => {
   const last = () => platform.requests.at(-1)
 
   on('POST /auth/login', [200, { auth_token: jwtOf('1'), message: 'welcome', status: 'Success' }])
-  t.match(await ask('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'pässword', Store: true }), {
-    Stored: true,
-  })
-  t.match(last(), {
-    target: '/api/v2/auth/login',
-    type: 'application/json',
-    body: '{"email":"a@b.c","password":"pässword"}',
-  })
+  const login = { Email: 'a@b.c', Password: 'pässword', Store: true }
+  t.match(await ask('POST', '/-/task/v1/session', login), { Stored: true })
+  const body = '{"email":"a@b.c","password":"pässword"}'
+  t.match(last(), { target: '/api/v2/auth/login', type: 'application/json', body })
 
-  on('GET /miners', [
-    200,
-    { status: 'success', data: { miners: [{ miner_id: 'f01', offline_deal_available: 1, score: 'x' }] } },
-  ])
+  const sent = { miners: [{ miner_id: 'f01', offline_deal_available: 1, score: 'x' }] }
+  on('GET /miners', [200, { status: 'success', data: sent }])
   t.match(await ask('GET', '/-/task/v1/providers?offline-deal-available=true&order=ascending&max-items=20'), {
     Providers: [{ MinerId: 'f01', OfflineDealAvailable: true, Score: 0, ContactInfo: '' }],
   })
-  t.match(last(), {
-    target: '/api/v2/miners?limit=20&offset=0&offline_deal_available=1&order=ascending',
-    authorization: undefined,
-  })
+  const target = '/api/v2/miners?limit=20&offset=0&offline_deal_available=1&order=ascending'
+  t.match(last(), { target, authorization: undefined })
   on('GET /miners', [200, { status: 'SUCCESS', data: [{ miner_id: 'f02' }] }])
   t.match(await ask('GET', '/-/task/v1/providers'), { Providers: [{ MinerId: 'f02' }] })
   on('GET /miners', [200, { status: 'success', data: { miner: null } }])
@@ -60,33 +52,23 @@ t.test('the wire forms of a deployment', async (t) => {
   on('GET /miners/f03', [200, { status: 'fail', message: 'Miner Not found' }])
   t.equal(await refused('GET', '/-/task/v1/providers/f03'), 'NoSuchProvider')
 
-  on('GET /my_miner/tasks', [
-    200,
-    { status: 'success', data: [{ task_id: 7, task_name: 'n', is_public: 1, tags: 'a, b', created_on: '1613713470' }] },
-  ])
+  const task = { task_id: 7, task_name: 'n', is_public: 1, tags: 'a, b', created_on: '1613713470' }
+  on('GET /my_miner/tasks', [200, { status: 'success', data: [task] }])
   t.match(await ask('GET', '/-/task/v1/my-provider/tasks'), {
     Tasks: [{ TaskId: 7, IsPublic: true, Tags: ['a', 'b'], CreatedAt: '2021-02-19T05:44:30Z', MinerId: null }],
   })
   t.match(last(), { authorization: /^Bearer ey/ })
   on('GET /tasks', [200, { status: 'success', data: { task: [] }, total_items: 0, total_task_count: 5 }])
-  t.match(await ask('GET', '/-/task/v1/tasks?has-miner=false&tags=a,b'), {
-    Tasks: [],
-    TotalItems: 0,
-    TotalTaskCount: 5,
-  })
+  const unassigned = await ask('GET', '/-/task/v1/tasks?has-miner=false&tags=a,b')
+  t.match(unassigned, { Tasks: [], TotalItems: 0, TotalTaskCount: 5 })
   t.match(last(), { authorization: undefined, target: /has_miner=0&tags=a%2Cb&limit=100&offset=0$/ })
 
   on('GET /offline_deals/f01', [200, { status: 'success', data: { deals: [deal] } }])
-  t.match(await ask('GET', '/-/task/v1/providers/f01/offline-deals'), {
-    Deals: [{ Id: 12, MinerId: null, DealCid: 'bafy' }],
-  })
+  const ofProvider = await ask('GET', '/-/task/v1/providers/f01/offline-deals')
+  t.match(ofProvider, { Deals: [{ Id: 12, MinerId: null, DealCid: 'bafy' }] })
   on('PUT /my_miner/deals/12', [200, { status: 'Success', data: { deal, message: 'updated' } }])
-  t.match(
-    await ask('PUT', '/-/task/v1/my-provider/deals/12', { Status: 'Waiting', Note: 'a b&c', Extra: { x: '1' } }),
-    {
-      Message: 'updated',
-    },
-  )
+  const change = { Status: 'Waiting', Note: 'a b&c', Extra: { x: '1' } }
+  t.match(await ask('PUT', '/-/task/v1/my-provider/deals/12', change), { Message: 'updated' })
   t.match(last(), { method: 'PUT', type: 'application/x-www-form-urlencoded', body: 'x=1&status=Waiting&note=a+b%26c' })
   on('PUT /my_miner/tasks/u/deals/c', [200, { status: 'success', message: 'ok' }])
   t.match(await ask('POST', '/-/task/v1/my-provider/tasks/u/deals/c', { Status: 'DealActive' }), { Message: 'ok' })
@@ -129,9 +111,8 @@ t.test('a token that is refused is replaced once, and a log-in that is refused i
   const empty = [200, { status: 'success', data: { task: [] } }] as const
   const denied = [401, { status: 'fail', message: 'Please provide a valid api token.' }] as const
   on('POST /user/api_keys/jwt', [200, { status: 'success', data: { jwt: jwtOf('first') } }])
-  t.match(await ask('POST', '/-/task/v1/api-keys/jwt', { ApiKey: 'k', AccessToken: 's', Store: true }), {
-    Stored: true,
-  })
+  const given = { ApiKey: 'k', AccessToken: 's', Store: true }
+  t.match(await ask('POST', '/-/task/v1/api-keys/jwt', given), { Stored: true })
   t.match(platform.requests.at(-1), { body: '{"apikey":"k","access_token":"s"}', authorization: undefined })
 
   on('GET /tasks', empty)
@@ -176,9 +157,8 @@ t.test('an outage forgets no log-in, and guesses are limited', async (t) => {
 })
 
 t.test('names and pages of another deployment, a platform that is away, and none', async (t) => {
-  const { platform, proxy, on } = await start(t, {
-    task: { names: { Email: 'username' }, offsets: 'pages', pageSize: 2 },
-  })
+  const other = { names: { Email: 'username' }, offsets: 'pages' as const, pageSize: 2 }
+  const { platform, proxy, on } = await start(t, { task: other })
   on('POST /auth/login', [200, { auth_token: jwtOf('1'), status: 'success' }])
   await proxy.ask('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'p' })
   t.equal(platform.requests.at(-1)?.body, '{"username":"a@b.c","password":"p"}')
@@ -187,10 +167,8 @@ t.test('names and pages of another deployment, a platform that is away, and none
   on('GET /miners', page('f01', 'f02'), page('f03'))
   const first = await proxy.ask('GET', '/-/task/v1/providers')
   t.match(first, { IsTruncated: true })
-  t.match(await proxy.ask('GET', `/-/task/v1/providers?continuation-token=${first.NextContinuationToken}`), {
-    Providers: [{ MinerId: 'f03' }],
-    IsTruncated: false,
-  })
+  const second = await proxy.ask('GET', `/-/task/v1/providers?continuation-token=${first.NextContinuationToken}`)
+  t.match(second, { Providers: [{ MinerId: 'f03' }], IsTruncated: false })
   t.match(platform.requests.at(-1)?.target, 'limit=2&offset=1')
   t.equal(await proxy.refused('GET', '/-/task/v1/providers?continuation-token=AAAA'), 'InvalidArgument')
 
@@ -221,14 +199,8 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
   t.notOk('AuthToken' in stored)
 
   const key = await ask('POST', '/-/task/v1/api-keys', { KeyName: 'ci' })
-  t.match(key, {
-    ApiKey: String,
-    AccessToken: String,
-    Jwt: /^ey/,
-    KeyName: 'ci',
-    Status: 'Created',
-    CreatedOn: /^\d+$/,
-  })
+  t.match(key, { ApiKey: String, AccessToken: String, Jwt: /^ey/ })
+  t.match(key, { KeyName: 'ci', Status: 'Created', CreatedOn: /^\d+$/ })
   const { ApiKey, AccessToken } = key
   t.match(await ask('POST', '/-/task/v1/api-keys/jwt', { ApiKey, AccessToken }), { ApiKey, Jwt: /^ey/ })
   t.equal(await refused('POST', '/-/task/v1/api-keys/jwt', { ApiKey, AccessToken: 'wrong' }), 'UpstreamAuthFailed')
@@ -237,15 +209,8 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
   const { Providers, IsTruncated } = await ask('GET', '/-/task/v1/providers')
   t.equal(IsTruncated, false)
   t.ok(Providers.length > 2)
-  t.match(Providers[0], {
-    MinerId: /^t0/,
-    Location: String,
-    Price: String,
-    OfflineDealAvailable: Boolean,
-    Score: Number,
-    Status: 'Active',
-    UpdatedAt: /Z$/,
-  })
+  t.match(Providers[0], { MinerId: /^t0/, Location: String, Price: String, OfflineDealAvailable: Boolean })
+  t.match(Providers[0], { Score: Number, Status: 'Active', UpdatedAt: /Z$/ })
   const ids = []
   let token = ''
   do {
@@ -347,9 +312,8 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
     t.match(await bearer('GET', '/-/deal/v1/deals'), { status: 403 })
     t.match(await bearer('POST', '/-/task/v1/session'), { status: 403 })
     const own = { 'x-dealgate-platform-authorization': jwt.authorization }
-    t.match(JSON.parse((await proxy.send('GET', '/-/task/v1/my-tasks', { keys: guest, headers: own })).body), {
-      TotalItems: 2,
-    })
+    const mine = await proxy.send('GET', '/-/task/v1/my-tasks', { keys: guest, headers: own })
+    t.match(JSON.parse(mine.body), { TotalItems: 2 })
   })
 
   t.test('secrets are neither in the log nor in clear in the files', async (t) => {
@@ -367,11 +331,8 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
     t.notOk(bytesBelow(proxy.data).includes(Password))
     await again.close()
     const replaced = { accessKeyId: 'owner', secretAccessKey: 'another-secret-key' }
-    const other = await startTaskProxy(t, gateway, {
-      platformUrl: platform.url,
-      data: proxy.data,
-      proxy: { identities: [replaced] },
-    })
+    const options = { platformUrl: platform.url, data: proxy.data, proxy: { identities: [replaced] } }
+    const other = await startTaskProxy(t, gateway, options)
     const code = await other.refused('GET', '/-/task/v1/my-tasks', undefined, replaced)
     t.equal(code, 'PlatformIdentityRequired', 'another key pair of the same id does not inherit it')
   })
@@ -382,13 +343,9 @@ t.test('a stored log-in of temporary credentials ends with the secret key of the
   const email = 'kept@example.com'
   const token = await scene.newUser(email)
   const call = async (keys: Credentials, method: string, path: string, body?: object) => {
-    const answer = await signedRequest(scene.endpoint, keys, {
-      method,
-      path,
-      query: { format: 'json' },
-      headers: { 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    })
+    const json = { query: { format: 'json' }, headers: { 'content-type': 'application/json' } }
+    const wanted = { method, path, ...json, ...(body && { body: JSON.stringify(body) }) }
+    const answer = await signedRequest(scene.endpoint, keys, wanted)
     const { Code } = JSON.parse(answer.body)
     return Code ?? answer.status
   }
@@ -412,13 +369,8 @@ t.test('a stored log-in of temporary credentials ends with the secret key of the
 t.test('unsigned requests with tokens are limited by address', async (t) => {
   stopMonotonicClock(t)
   const scene = await startSts(t, { plugins: [task({})] })
-  const ask = (authorization: string) =>
-    unsignedRequest(scene.endpoint, {
-      method: 'GET',
-      path: '/-/task/v1/my-tasks',
-      query: { format: 'json' },
-      headers: { authorization },
-    })
+  const wanted = { method: 'GET', path: '/-/task/v1/my-tasks', query: { format: 'json' } }
+  const ask = (authorization: string) => unsignedRequest(scene.endpoint, { ...wanted, headers: { authorization } })
   const token = await scene.owner()
   t.equal((await ask(`Bearer ${token}`)).status, 200)
   const answers: string[] = []

@@ -27,58 +27,26 @@ t.test('what is accepted', async (t) => {
     t.ok(id.length > 0 && enabled)
     return rest
   }
-  t.same(await one(rule(days(1))), { filter: { form: 'filter' }, expiration: { days: 1 } })
-  t.same(await one(rule(days(' 30 '), '<Prefix>logs/</Prefix>')), {
-    filter: { form: 'prefix', prefix: 'logs/' },
-    expiration: { days: 30 },
+  const accepts = async (filter: string, read: LifecycleFilter, written: number | string = 1) =>
+    t.same(await one(rule(days(written), filter)), { filter: read, expiration: { days: Number(written) } })
+  await accepts('<Filter/>', { form: 'filter' })
+  await accepts('<Prefix>logs/</Prefix>', { form: 'prefix', prefix: 'logs/' }, ' 30 ')
+  await accepts('<Filter><Prefix> </Prefix></Filter>', { form: 'filter', prefix: ' ' })
+  const tags = [{ key: 'a', value: '' }]
+  await accepts('<Filter><Tag><Key>a</Key><Value/></Tag></Filter>', { form: 'filter', tags })
+  const both = '<Tag><Key>a</Key><Value>1</Value></Tag><Tag><Key>b</Key><Value>2</Value></Tag>'
+  await accepts(`<Filter><And><Prefix>p</Prefix>${both}${sized(0, 9)}</And></Filter>`, {
+    form: 'and',
+    prefix: 'p',
+    tags: ['a1', 'b2'].map(([key = '', value = '']) => ({ key, value })),
+    greaterThan: 0,
+    lessThan: 9,
   })
-  t.same(await one(rule(days(1), '<Filter><Prefix> </Prefix></Filter>')), {
-    filter: { form: 'filter', prefix: ' ' },
-    expiration: { days: 1 },
-  })
-  t.same(await one(rule(days(1), '<Filter><Tag><Key>a</Key><Value/></Tag></Filter>')), {
-    filter: { form: 'filter', tags: [{ key: 'a', value: '' }] },
-    expiration: { days: 1 },
-  })
-  t.same(
-    await one(
-      rule(
-        days(1),
-        '<Filter><And><Prefix>p</Prefix><Tag><Key>a</Key><Value>1</Value></Tag><Tag><Key>b</Key><Value>2</Value></Tag><ObjectSizeGreaterThan>0</ObjectSizeGreaterThan><ObjectSizeLessThan>9</ObjectSizeLessThan></And></Filter>',
-      ),
-    ),
-    {
-      filter: {
-        form: 'and',
-        prefix: 'p',
-        tags: [
-          { key: 'a', value: '1' },
-          { key: 'b', value: '2' },
-        ],
-        greaterThan: 0,
-        lessThan: 9,
-      },
-      expiration: { days: 1 },
-    },
-  )
-  for (const date of [
-    '2030-01-02',
-    '2030-01-02T00:00:00Z',
-    '2030-01-02T00:00:00.000Z',
-    '2030-01-02T00:00:00',
-    '2030-01-02T02:00:00+02:00',
-  ])
-    t.same(
-      (await one(rule(`<Expiration><Date>${date}</Date></Expiration>`))).expiration,
-      { date: Date.UTC(2030, 0, 2) },
-      date,
-    )
+  const midnight = '2030-01-02T00:00:00'
+  for (const date of ['2030-01-02', `${midnight}Z`, `${midnight}.000Z`, midnight, '2030-01-02T02:00:00+02:00'])
+    t.same((await one(expiring(`<Date>${date}</Date>`))).expiration, { date: Date.UTC(2030, 0, 2) }, date)
   t.same((await one(rule(abort))).abortDays, 7)
-  t.same(
-    (await one(rule('<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>')))
-      .expiration,
-    { expiredMarkers: true },
-  )
+  t.same((await one(expiring(markers))).expiration, { expiredMarkers: true })
   const atOnce = '<Transition><Days>0</Days><StorageClass>GLACIER</StorageClass></Transition>'
   t.same((await one(rule(atOnce), ['GLACIER'])).transitions, [{ days: 0, storageClass: 'GLACIER' }])
   t.equal((await read(Array.from({ length: 1000 }, () => rule(days(1))).join(''))).length, 1000)
@@ -89,6 +57,7 @@ const TAG = '<Tag><Key>a</Key><Value/></Tag>'
 const expiring = (content: string) => rule(`<Expiration>${content}</Expiration>`)
 const markers = '<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>'
 const transition = '<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'
+const versions = '<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>'
 const sized = (over: number, under: number) =>
   `<ObjectSizeGreaterThan>${over}</ObjectSizeGreaterThan><ObjectSizeLessThan>${under}</ObjectSizeLessThan>`
 
@@ -136,11 +105,7 @@ t.test('what is refused, and how', async (t) => {
     ],
     InvalidTag: [['a bad tag', filtered(TAG.replace('>a<', '>a!<'))]],
     NotImplemented: [
-      [
-        'versions that expire',
-        rule('<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>'),
-        /NoncurrentVersionExpiration/,
-      ],
+      ['versions that expire', rule(versions), /NoncurrentVersionExpiration/],
       ['versions that move', rule(`${days(1)}<NoncurrentVersionTransition/>`), /NoncurrentVersionTransition/],
     ],
     InvalidStorageClass: [['a class that no plugin offers', rule(transition), /GLACIER/]],
@@ -151,49 +116,32 @@ t.test('what is refused, and how', async (t) => {
 })
 
 const text = fc.string({ unit: fc.constantFrom(...'ab/ &<ä文𝒳'), maxLength: 8 })
-const tag = fc.record(
-  { key: fc.constantFrom('a', 'b', 'c'), value: fc.constantFrom('', '1', '2') },
-  { noNullPrototype: true },
-)
+/** Records of the usual prototype. */
+const record = <T>(model: { [name in keyof T]: fc.Arbitrary<T[name]> }) => fc.record(model, { noNullPrototype: true })
+const tag = record({ key: fc.constantFrom('a', 'b', 'c'), value: fc.constantFrom('', '1', '2') })
 const tags = fc.uniqueArray(tag, { maxLength: 3, selector: ({ key }) => key })
-const filter: fc.Arbitrary<LifecycleFilter> = fc
-  .record(
-    { prefix: text, tags, greaterThan: fc.nat(50), more: fc.integer({ min: 1, max: 50 }) },
-    { noNullPrototype: true },
-  )
-  .map(({ prefix, tags: some, greaterThan, more }) => ({
-    form: 'and',
-    prefix,
+const filter = record({ prefix: text, tags, greaterThan: fc.nat(50), more: fc.integer({ min: 1, max: 50 }) }).map(
+  ({ tags: some, greaterThan, more, ...rest }): LifecycleFilter => ({
+    ...{ form: 'and', ...rest, greaterThan, lessThan: greaterThan + more },
     ...(some.length > 0 && { tags: some }),
-    greaterThan,
-    lessThan: greaterThan + more,
-  }))
-const when = fc.oneof(
-  fc.record({ days: fc.integer({ min: 1, max: 400 }) }, { noNullPrototype: true }),
-  fc.record({ date: fc.integer({ min: 0, max: 30_000 }).map((day) => day * DAY_MS) }, { noNullPrototype: true }),
+  }),
 )
+const when = fc.oneof(
+  record({ days: fc.integer({ min: 1, max: 400 }) }),
+  record({ date: fc.integer({ min: 0, max: 30_000 }).map((day) => day * DAY_MS) }),
+)
+const settings = fc.array(record({ enabled: fc.boolean(), filter, expiration: when }), { minLength: 1, maxLength: 5 })
 
 t.test('what is kept is what was given', async (t) => {
   await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.record({ enabled: fc.boolean(), filter, expiration: when }, { noNullPrototype: true }), {
-        minLength: 1,
-        maxLength: 5,
-      }),
-      async (some) => {
-        const rules: LifecycleRule[] = some.map((each, i) => ({ id: `rule <${i}>`, ...each }))
-        const bytes = Buffer.from(configurationDocument({ rules }))
-        deepEqual(await readConfiguration(bytes, () => false), rules)
-      },
-    ),
+    fc.asyncProperty(settings, async (some) => {
+      const rules: LifecycleRule[] = some.map((each, i) => ({ id: `rule <${i}>`, ...each }))
+      deepEqual(await readConfiguration(Buffer.from(configurationDocument({ rules })), () => false), rules)
+    }),
     { numRuns: 200 },
   )
-  for (const filter of [
-    '<Filter></Filter>',
-    '<Prefix>a</Prefix>',
-    '<Prefix></Prefix>',
-    '<Filter><Prefix>a</Prefix></Filter>',
-  ]) {
+  const prefix = '<Prefix>a</Prefix>'
+  for (const filter of ['<Filter></Filter>', prefix, '<Prefix></Prefix>', `<Filter>${prefix}</Filter>`]) {
     const given = `<Rule><ID>x</ID>${filter}<Status>Disabled</Status><Transition><Date>2030-01-01T00:00:00.000Z</Date><StorageClass>DEEP</StorageClass></Transition>${days(3)}${abort}</Rule>`
     const rules = await read(given, ['DEEP'])
     t.match(configurationDocument({ rules }), given, 'shown in the form in which it was written')
@@ -252,23 +200,15 @@ t.test('the soonest of several rules counts', (t) => {
 
 t.test('transitions: the last one that is due, of objects that are large enough', (t) => {
   const made = Date.UTC(2030, 0, 1, 12)
-  const rules: LifecycleRule[] = [
-    {
-      id: 'r',
-      enabled: true,
-      filter: { form: 'filter' },
-      transitions: [
-        { days: 30, storageClass: 'GLACIER' },
-        { days: 90, storageClass: 'DEEP' },
-      ],
-    },
+  const transitions = [
+    { days: 30, storageClass: 'GLACIER' },
+    { days: 90, storageClass: 'DEEP' },
   ]
-  const of = (size: number, day: number, minimumTransitionSize = 'all_storage_classes_128K' as const, used = rules) =>
-    transitionOf(
-      { rules: used, minimumTransitionSize },
-      { key: 'k', size, tags: [], lastModified: made },
-      made + day * DAY_MS,
-    )
+  const rules: LifecycleRule[] = [{ id: 'r', enabled: true, filter: { form: 'filter' }, transitions }]
+  const of = (size: number, day: number, minimumTransitionSize = 'all_storage_classes_128K' as const, used = rules) => {
+    const candidate = { key: 'k', size, tags: [], lastModified: made }
+    return transitionOf({ rules: used, minimumTransitionSize }, candidate, made + day * DAY_MS)
+  }
   t.equal(of(200_000, 29), undefined)
   t.equal(of(200_000, 31), 'GLACIER')
   t.equal(of(200_000, 91), 'DEEP')

@@ -27,12 +27,8 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
 
 t.test('malformed requests', async (t) => {
   const started: InProcess = await startInProcess(t, 'full', { identities: [keys] })
-  const server: Endpoint = {
-    endpoint: started.endpoint,
-    accessKey: keys.accessKeyId,
-    secretKey: keys.secretAccessKey,
-    region: 'us-east-1',
-  }
+  const { accessKeyId: accessKey, secretAccessKey: secretKey } = keys
+  const server: Endpoint = { endpoint: started.endpoint, accessKey, secretKey, region: 'us-east-1' }
   const made = async (method: string, target: string, text?: string) => {
     const answer = await send(server, { method, target, ...(text !== undefined && { body: Buffer.from(text) }) })
     t.equal(answer.status, 200, `${method} ${target}`)

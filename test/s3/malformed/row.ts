@@ -29,15 +29,13 @@ export const invalid = (ArgumentName: string, ArgumentValue?: string): [string, 
   { ArgumentName, ...(ArgumentValue !== undefined && { ArgumentValue }) },
 ]
 export const md5 = (text: string) => createHash('md5').update(text).digest('base64')
-export const put = (headers: Record<string, string>, body = 'data', target = '/rows/new'): Ask => ({
-  method: 'PUT',
-  target,
-  headers,
-  body,
-})
-export const document = (method: string, target: string, body: string): Ask => ({
-  method,
-  target,
-  body,
-  headers: { 'content-md5': md5(body) },
-})
+export const put = (headers: Record<string, string>, body = 'data', target = '/rows/new'): Ask => {
+  return { method: 'PUT', target, headers, body }
+}
+export const document = (method: string, target: string, body: string): Ask => {
+  return { method, target, body, headers: { 'content-md5': md5(body) } }
+}
+/** The answer to an unmet condition. */
+export const unmet = (Condition: string | RegExp): [string, Members] => ['412 PreconditionFailed', { Condition }]
+/** A row about one header or parameter, by the name of which it is called. */
+export const wrong = (name: string, ask: Ask, value?: string): Row => [name, ask, ...invalid(name, value)]

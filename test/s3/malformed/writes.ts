@@ -1,15 +1,11 @@
-import { invalid, KEY, md5, put, type Row } from './row.js'
+import { invalid, KEY, md5, put, type Row, unmet } from './row.js'
 
 const CHECKSUMS = ['crc32', 'crc32c', 'crc64nvme', 'sha1', 'sha256']
+const tooLarge = (most: number) => ({ Size: String(most + 1), MaxSizeAllowed: String(most) })
 export const writes: Row[] = [
-  ...['x', 'AAAA', 'not base64!', '"1B2M2Y8AsgTpgAmY7PhCfg=="', '1B2M2Y8AsgTpgAmY7PhCfg'].map(
-    (value): Row => [
-      `Content-MD5: ${value}`,
-      put({ 'content-md5': value }),
-      '400 InvalidDigest',
-      { 'Content-MD5': value },
-    ],
-  ),
+  ...['x', 'AAAA', 'not base64!', '"1B2M2Y8AsgTpgAmY7PhCfg=="', '1B2M2Y8AsgTpgAmY7PhCfg'].map((value): Row => {
+    return [`Content-MD5: ${value}`, put({ 'content-md5': value }), '400 InvalidDigest', { 'Content-MD5': value }]
+  }),
   [
     'another Content-MD5',
     put({ 'content-md5': md5('other') }),
@@ -21,19 +17,10 @@ export const writes: Row[] = [
     [`empty x-amz-checksum-${name}`, put({ [`x-amz-checksum-${name}`]: '' }), '400 InvalidRequest'],
   ]),
   ['another checksum', put({ 'x-amz-checksum-crc32': 'AAAAAA==' }), '400 BadDigest'],
-  [
-    'two checksums',
-    put({ 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-crc32c': 'AAAAAA==' }),
-    '400 InvalidRequest',
-  ],
+  ['two', put({ 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-crc32c': 'AAAAAA==' }), '400 InvalidRequest'],
   ['x-amz-sdk-checksum-algorithm', put({ 'x-amz-sdk-checksum-algorithm': 'ROT13' }), '400 InvalidRequest'],
   ['an algorithm without checksum', put({ 'x-amz-sdk-checksum-algorithm': 'CRC32' }), '400 InvalidRequest'],
-  [
-    'a storage class',
-    put({ 'x-amz-storage-class': 'LUKEWARM' }),
-    '400 InvalidStorageClass',
-    { StorageClassRequested: 'LUKEWARM' },
-  ],
+  ['a class', put({ 'x-amz-storage-class': 'WARM' }), '400 InvalidStorageClass', { StorageClassRequested: 'WARM' }],
   ['an empty storage class', put({ 'x-amz-storage-class': '' }), '400 InvalidStorageClass'],
   ...['a=1&a=2', '%GG=1', 'a=%ff'].map(
     (tags): Row => [`x-amz-tagging: ${tags}`, put({ 'x-amz-tagging': tags }), ...invalid('x-amz-tagging', tags)],
@@ -45,46 +32,16 @@ export const writes: Row[] = [
     [`${'k'.repeat(129)}=1`, 'k'.repeat(129)],
     [`k=${'v'.repeat(257)}`, 'k'],
     ['k=a%3Bb', 'k'],
-  ].map(
-    ([tags = '', TagKey = '']): Row => [
-      `x-amz-tagging: ${tags.slice(0, 20)}`,
-      put({ 'x-amz-tagging': tags }),
-      '400 InvalidTag',
-      { TagKey },
-    ],
-  ),
+  ].map(([tags = '', TagKey = '']): Row => {
+    return [`x-amz-tagging: ${tags.slice(0, 20)}`, put({ 'x-amz-tagging': tags }), '400 InvalidTag', { TagKey }]
+  }),
   ['eleven tags', put({ 'x-amz-tagging': Array.from({ length: 11 }, (_, i) => `k${i}=`).join('&') }), '400 BadRequest'],
-  [
-    'If-Match and If-None-Match',
-    put({ 'if-match': '"x"', 'if-none-match': '*' }),
-    '501 NotImplemented',
-    { Header: 'If-None-Match' },
-  ],
-  [
-    'If-None-Match on a key that is there',
-    put({ 'if-none-match': '*' }, 'data', KEY),
-    '412 PreconditionFailed',
-    { Condition: 'If-None-Match' },
-  ],
-  [
-    'If-Match of another ETag',
-    put({ 'if-match': '"x"' }, 'data', KEY),
-    '412 PreconditionFailed',
-    { Condition: 'If-Match' },
-  ],
+  ['both', put({ 'if-match': '"x"', 'if-none-match': '*' }), '501 NotImplemented', { Header: 'If-None-Match' }],
+  ['If-None-Match on a key that is there', put({ 'if-none-match': '*' }, 'data', KEY), ...unmet('If-None-Match')],
+  ['If-Match of another ETag', put({ 'if-match': '"x"' }, 'data', KEY), ...unmet('If-Match')],
   ['If-Match without object', put({ 'if-match': '"x"' }), '404 NoSuchKey'],
-  [
-    'metadata of 2049 bytes',
-    put({ 'x-amz-meta-a': 'v'.repeat(2048) }),
-    '400 MetadataTooLarge',
-    { Size: '2049', MaxSizeAllowed: '2048' },
-  ],
-  [
-    'a key of 1025 bytes',
-    put({}, 'data', `/rows/${'k'.repeat(1025)}`),
-    '400 KeyTooLongError',
-    { Size: '1025', MaxSizeAllowed: '1024' },
-  ],
+  ['metadata of 2049 bytes', put({ 'x-amz-meta-a': 'v'.repeat(2048) }), '400 MetadataTooLarge', tooLarge(2048)],
+  ['a key of 1025 bytes', put({}, 'data', `/rows/${'k'.repeat(1025)}`), '400 KeyTooLongError', tooLarge(1024)],
   ['a redirect to no place', put({ 'x-amz-website-redirect-location': 'x' }), '400 InvalidRedirectLocation'],
   ['a key that is no UTF-8', put({}, 'data', '/rows/%ff'), '400 InvalidURI'],
   ...[

@@ -3,27 +3,15 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { decodeJwt, SignJWT } from 'jose'
 import t from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
-import { check, type Shape } from '../platform/tasks/shapes.js'
+import { check, each, type Shape } from '../platform/tasks/shapes.js'
 import { balance, withBook } from './payer.js'
 import { type Keys, NETWORK, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 const offlineDeal: Shape = {
-  id: 'integer',
-  car_file_id: 'integer',
-  deal_cid: 'string',
-  miner_id: 'integer',
+  ...each('integer', 'id car_file_id miner_id start_epoch sender_wallet_id deal_id unlock_at create_at update_at'),
+  ...each('string', 'deal_cid status on_chain_status miner_fid'),
+  ...each('string|null', 'note tx_hash_unlock'),
   verified: 'boolean',
-  start_epoch: 'integer',
-  sender_wallet_id: 'integer',
-  deal_id: 'integer',
-  status: 'string',
-  note: 'string|null',
-  on_chain_status: 'string',
-  tx_hash_unlock: 'string|null',
-  unlock_at: 'integer',
-  create_at: 'integer',
-  update_at: 'integer',
-  miner_fid: 'string',
 }
 
 const success = (data: Shape): Shape => ({ status: 'success', code: 'integer', data })
@@ -31,18 +19,8 @@ const success = (data: Shape): Shape => ({ status: 'success', code: 'integer', d
 const uploads = success({
   source_file_upload: [
     {
-      source_file_upload_id: 'integer',
-      car_file_id: 'integer',
-      file_name: 'string',
-      file_size: 'integer',
-      upload_at: 'integer',
-      duration: 'integer',
-      pin_status: 'string',
-      payload_cid: 'string',
-      status: 'string',
-      token_id: 'string',
-      mint_address: 'string',
-      nft_tx_hash: 'string',
+      ...each('integer', 'source_file_upload_id car_file_id file_size upload_at duration'),
+      ...each('string', 'file_name pin_status payload_cid status token_id mint_address nft_tx_hash'),
       offline_deal: [offlineDeal],
       // Beyond the interface: docs/payment.md.
       idempotency_key: 'string',
@@ -54,62 +32,35 @@ const uploads = success({
 const detail = success({
   dao_threshold: 'integer',
   source_file_upload_deal: {
-    ...Object.fromEntries(
-      'deal_cid message_cid piece_cid signature signature_type piece_size_format client client_collateral_format provider provider_tag provider_collateral_format network_name ipfs_url file_name w_cid'
-        .split(' ')
-        .map((name) => [name, 'string']),
-    ),
-    ...Object.fromEntries(
-      'deal_id height start_height end_height created_at locked_at verified_provider status'
-        .split(' ')
-        .map((name) => [name, 'integer']),
-    ),
-    verified_deal: 'boolean',
-    unlocked: 'boolean',
-    storage_price_per_epoch: 'number',
-    storage_price: 'number',
+    ...each('string', 'deal_cid message_cid piece_cid signature signature_type piece_size_format client w_cid'),
+    ...each('string', 'client_collateral_format provider provider_tag provider_collateral_format network_name'),
+    ...each('string', 'ipfs_url file_name'),
+    ...each('integer', 'deal_id height start_height end_height created_at locked_at verified_provider status'),
+    ...each('boolean', 'verified_deal unlocked'),
+    ...each('number', 'storage_price_per_epoch storage_price'),
     locked_fee: 'digits',
   },
 })
 
 const log = success({
   offline_deal_log: [
-    {
-      id: 'integer',
-      offline_deal_id: 'integer',
-      on_chain_status: 'string',
-      on_chain_message: 'string',
-      create_at: 'integer',
-    },
+    { ...each('integer', 'id offline_deal_id create_at'), ...each('string', 'on_chain_status on_chain_message') },
   ],
 })
 
-const payment = success({ w_cid: 'string', pay_amount: 'string', pay_tx_hash: 'string', token_address: 'string' })
+const payment = success(each('string', 'w_cid pay_amount pay_tx_hash token_address'))
 
 const mint = success({
-  id: 'integer',
-  source_file_upload_id: 'integer',
-  nft_tx_hash: 'string',
-  mint_address: 'string',
-  token_id: 'string',
-  create_at: 'integer',
-  update_at: 'integer',
+  ...each('integer', 'id source_file_upload_id create_at update_at'),
+  ...each('string', 'nft_tx_hash mint_address token_id'),
 })
 
 const billing = success({
   billing: [
     {
-      pay_id: 'integer',
-      pay_tx_hash: 'string',
+      ...each('integer', 'pay_id pay_at unlock_at deadline'),
+      ...each('string', 'pay_tx_hash unlock_amount file_name payload_cid network_name token_name'),
       pay_amount: 'digits',
-      unlock_amount: 'string',
-      file_name: 'string',
-      payload_cid: 'string',
-      pay_at: 'integer',
-      unlock_at: 'integer',
-      deadline: 'integer',
-      network_name: 'string',
-      token_name: 'string',
     },
   ],
   total_record_count: 'integer',
@@ -342,10 +293,8 @@ t.test('pages and orders of lists', async (t) => {
   const { json } = await client.get(`/billing?wallet_address=${client.keys.address}`)
   t.same((await bills(`&tx_hash=${json.data.billing[1].pay_tx_hash}`)).names, ['a%.txt'])
   const stranger = `wallet_address=${newKeys().address}`
-  t.same((await client.get(`/storage/tasks/deals?${stranger}`)).json.data, {
-    source_file_upload: [],
-    total_record_count: 0,
-  })
+  const { data: none } = (await client.get(`/storage/tasks/deals?${stranger}`)).json
+  t.same(none, { source_file_upload: [], total_record_count: 0 })
 })
 
 t.test('bad input', async (t) => {
@@ -390,11 +339,6 @@ t.test('bad input', async (t) => {
     [400, 10002, '/billing/deal/lockpayment', { ...order, pay_amount: '1'.repeat(19) }],
     [401, 401, '/billing/deal/lockpayment', order],
   ]
-  for (const [status, code, path, body] of posts) {
-    t.match(
-      await client.post(path, body),
-      { status, json: { status: 'error', code } },
-      `${path} ${JSON.stringify(body)}`,
-    )
-  }
+  for (const [status, code, path, body] of posts)
+    t.match(await client.post(path, body), { status, json: { status: 'error', code } }, JSON.stringify(body))
 })

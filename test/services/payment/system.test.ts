@@ -7,7 +7,7 @@ import { recoverMessageAddress, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openDatabase } from '../../../src/services/database.js'
 import { checksummed, parseAddress, signerOfText } from '../../../src/services/payment/addresses.js'
-import { check, type Shape } from '../platform/tasks/shapes.js'
+import { check, each, type Shape } from '../platform/tasks/shapes.js'
 import { balance, COINS, pass, payerOf, type Row, sumOfLedger } from './payer.js'
 import { logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
 
@@ -17,51 +17,33 @@ const config: Readonly<Record<'a' | 'b', Shape>> = {
   a: {
     status: 'success',
     data: {
-      chain_name: 'string',
-      payment_contract_address: 'string',
-      dao_contract_address: 'string',
-      dex_address: 'string',
-      mint_contract_address: 'string',
-      payment_recipient_address: 'string',
-      stable_address: 'string',
-      stable_wrapped_pool_contract: 'string',
-      dao_threshold: 'integer',
-      storage_coin_price: 'integer',
-      gas_limit: 'integer',
-      lock_time: 'integer',
+      ...each('string', 'chain_name payment_contract_address dao_contract_address dex_address stable_address'),
+      ...each('string', 'mint_contract_address payment_recipient_address stable_wrapped_pool_contract'),
+      ...each('integer', 'dao_threshold storage_coin_price gas_limit lock_time'),
       pay_multiply_factor: 'number',
     },
   },
   b: success({
-    CHAIN_NAME: 'string',
-    GAS_LIMIT: 'integer',
-    LOCK_TIME: 'integer',
-    MINT_CONTRACT_ADDRESS: 'string',
-    PAYMENT_CONTRACT_ADDRESS: 'string',
-    PAYMENT_RECIPIENT_ADDRESS: 'string',
-    STABLE_ADDRESS: 'string',
+    ...each(
+      'string',
+      'CHAIN_NAME MINT_CONTRACT_ADDRESS PAYMENT_CONTRACT_ADDRESS PAYMENT_RECIPIENT_ADDRESS STABLE_ADDRESS',
+    ),
+    ...each('integer', 'GAS_LIMIT LOCK_TIME'),
     PAY_MULTIPLY_FACTOR: 'number',
   }),
 }
 
 const host: Shape = {
-  version: 'string',
-  operating_system: 'string',
-  architecture: 'string',
-  cpu_number: 'integer',
-  current_unix_nano: 'integer',
+  ...each('string', 'version operating_system architecture'),
+  ...each('integer', 'cpu_number current_unix_nano'),
 }
 
-const prices = {
-  average_cost_push_message: 'string',
-  average_data_cost_sealing_1TB: 'string',
-  average_gas_cost_sealing_1TB: 'string',
-  average_min_piece_size: 'string',
-  average_price_per_GB_per_year: 'string',
-  average_verified_price_per_GB_per_year: 'string',
-}
+const prices = each(
+  'string',
+  'average_cost_push_message average_data_cost_sealing_1TB average_gas_cost_sealing_1TB average_min_piece_size average_price_per_GB_per_year average_verified_price_per_GB_per_year',
+)
 
-const historical = { historical_average_price_regular: 'string', historical_average_price_verified: 'string' }
+const historical = each('string', 'historical_average_price_regular historical_average_price_verified')
 
 for (const variant of ['a', 'b'] as const) {
   t.test(`variant ${variant}: what the service says of itself`, async (t) => {
@@ -77,16 +59,12 @@ for (const variant of ['a', 'b'] as const) {
     const addresses = Object.entries<string>(known).filter(([name]) => /address|contract/i.test(name))
     t.ok(addresses.length >= 4)
     for (const [name, address] of addresses) t.match(address, /^0x[0-9a-fA-F]{40}$/, name)
-    const machine = await data(
-      '/api/v1/common/host/info',
-      variant === 'a' ? { status: 'success', data: host } : success(host),
-    )
+    const ofHost = variant === 'a' ? { status: 'success', data: host } : success(host)
+    const machine = await data('/api/v1/common/host/info', ofHost)
     t.match(machine, { operating_system: platform(), architecture: arch() })
     t.ok(Math.abs(machine.current_unix_nano / 1e6 - Date.now()) < 60_000, 'nanoseconds since 1970')
-    t.equal(
-      await data('/api/v1/billing/price/storagecoin', { status: 'success', code: 'string', data: 'integer' }),
-      known.storage_coin_price ?? 500_000_000,
-    )
+    const price = { status: 'success', code: 'string', data: 'integer' }
+    t.equal(await data('/api/v1/billing/price/storagecoin', price), known.storage_coin_price ?? 500_000_000)
     const average = await data('/stats/storage', success(variant === 'a' ? { ...prices, ...historical } : prices))
     for (const [name, text] of Object.entries<string>(average)) t.match(text, /^\d+(\.\d+)? \S+$/, name)
     const again = await scene.restart()

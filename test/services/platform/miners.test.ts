@@ -2,18 +2,12 @@ import t from 'tap'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import { ask, terms } from '../network/embedded-network.js'
 import { startScene } from './platform-client.js'
+import { each } from './tasks/shapes.js'
 
 const record = {
-  contact_info: 'string',
-  location: 'string',
-  max_piece_size: 'string',
-  min_piece_size: 'string',
-  miner_id: 'string',
+  ...each('string', 'contact_info location max_piece_size min_piece_size miner_id price status update_time_str'),
   offline_deal_available: 'boolean',
-  price: 'string',
   score: 'number',
-  status: 'string',
-  update_time_str: 'string',
   verified_price: 'string',
 }
 
@@ -34,29 +28,23 @@ t.test('the providers of the network, member by member', async (t) => {
     t.same(typesOf(miner), { ...record, adjusted_power: 'string' })
     t.match(miner.update_time_str, /^\d{10}$/, 'Unix seconds')
   }
-  t.same(
-    ids(json),
-    catalogue.map(({ minerId }) => minerId),
-  )
+  const known = catalogue.map(({ minerId }) => minerId)
+  t.same(ids(json), known)
   const one = await call('GET', '/miners/t01004')
   t.equal(one.status, 200)
   t.same(typesOf(one.json.data.miner), record)
-  t.match(one.json, {
-    status: 'success',
-    data: {
-      miner: {
-        location: 'South America',
-        price: '0.000002',
-        verified_price: '0.0000002',
-        min_piece_size: '128B',
-        max_piece_size: '512MiB',
-        offline_deal_available: false,
-        score: 78,
-        status: 'Active',
-        contact_info: 'contato@pampas-storage.example',
-      },
-    },
-  })
+  const miner = {
+    location: 'South America',
+    price: '0.000002',
+    verified_price: '0.0000002',
+    min_piece_size: '128B',
+    max_piece_size: '512MiB',
+    offline_deal_available: false,
+    score: 78,
+    status: 'Active',
+    contact_info: 'contato@pampas-storage.example',
+  }
+  t.match(one.json, { status: 'success', data: { miner } })
   await network.control.setFault('t01004', 'offline', true)
   t.equal((await call('GET', '/miners/t01004')).json.data.miner.status, 'Offline')
   t.match(await call('GET', '/miners/t09999'), { status: 404, json: { status: 'fail', message: 'Miner Not found' } })
@@ -104,21 +92,9 @@ t.test('filters, sorting and pages', async (t) => {
 
 t.test('values out of bounds are refused', async (t) => {
   const { call } = await startScene(t)
-  for (const query of [
-    'limit=0',
-    'limit=-1',
-    'limit=1001',
-    'limit=1e3',
-    'limit=99999999999999999999',
-    'offset=-1',
-    'offset=x',
-    'offset=1000000001',
-    'location=Atlantis',
-    'status=x',
-    'offline_deal_available=2',
-    'sort_by=miner_id',
-    'order=up',
-  ])
+  const limits = ['limit=0', 'limit=-1', 'limit=1001', 'limit=1e3', 'limit=99999999999999999999']
+  const others = ['location=Atlantis', 'status=x', 'offline_deal_available=2', 'sort_by=miner_id', 'order=up']
+  for (const query of [...limits, 'offset=-1', 'offset=x', 'offset=1000000001', ...others])
     t.match(await call('GET', `/miners?${query}`), { status: 400, json: { status: 'fail', message: /must be/ } }, query)
 })
 

@@ -8,35 +8,25 @@ export type Shape = string | readonly [Shape] | { readonly [member: string]: Sha
 
 const TYPES = ['string', 'digits', 'decimal', 'integer', 'number', 'boolean', 'null']
 
+/** Members of one type, by their names. */
+export const each = (type: string, names: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.split(' ').map((name) => [name, type]))
+
 const provider: Shape = {
-  contact_info: 'string',
-  location: 'string',
-  max_piece_size: 'string',
-  min_piece_size: 'string',
-  miner_id: 'string',
+  ...each('string', 'contact_info location max_piece_size min_piece_size miner_id verified_price status'),
   offline_deal_available: 'boolean',
   price: 'decimal',
-  verified_price: 'string',
   score: 'integer',
-  status: 'string',
   update_time_str: 'digits',
 }
 
 const task = {
   created_on: 'digits',
-  description: 'string',
+  ...each('string', 'description status task_file_name task_name uuid'),
+  ...each('integer', 'is_public task_id'),
+  ...each('decimal|null', 'max_price min_price'),
+  ...each('string|null', 'miner_id tags type'),
   expire_days: 'integer|null',
-  is_public: 'integer',
-  max_price: 'decimal|null',
-  min_price: 'decimal|null',
-  miner_id: 'string|null',
-  status: 'string',
-  tags: 'string|null',
-  task_file_name: 'string',
-  task_id: 'integer',
-  task_name: 'string',
-  type: 'string|null',
-  uuid: 'string',
 }
 
 export const summary = { ...task, bid_count: 'integer', deal_count: 'integer', successful_deal_count: 'integer' }
@@ -44,53 +34,36 @@ const counts = { total_items: 'integer', total_task_count: 'integer' }
 export const list: Shape = { status: 'success', data: { task: [summary], ...counts }, ...counts }
 
 export const deal = {
-  created_at: 'digits',
-  deal_cid: 'string|null',
-  file_path: 'string|null',
-  file_source_url: 'string',
-  id: 'integer',
-  md5_origin: 'string|null',
-  miner_id: 'integer|null',
-  note: 'string|null',
-  start_epoch: 'integer|null',
-  status: 'string',
-  task_id: 'integer',
-  updated_at: 'digits',
-  user_id: 'integer',
+  ...each('digits', 'created_at updated_at'),
+  ...each('string|null', 'deal_cid file_path md5_origin note'),
+  ...each('string', 'file_source_url status'),
+  ...each('integer', 'id task_id user_id'),
+  ...each('integer|null', 'miner_id start_epoch'),
 }
 
 export const bid: Shape = {
-  bid_id: 'integer',
-  contact_info: 'string',
+  ...each('integer', 'bid_id expire_days task_id'),
+  ...each('string', 'contact_info min_piece_size proposal status username'),
   created_on: 'digits',
-  expire_days: 'integer',
-  min_piece_size: 'string',
   price: 'decimal',
-  proposal: 'string',
-  status: 'string',
+  won_on: 'digits|null',
   platform_user_info: {
-    headline: 'string|null',
+    ...each('string|null', 'headline summary'),
     miners: [provider],
     registered_on: 'digits',
     status: 'string',
-    summary: 'string|null',
   },
-  task_id: 'integer',
-  username: 'string',
-  won_on: 'digits|null',
 }
 
 /** Of a task without a provider. */
 export const detail = {
-  average_bid: 'decimal',
+  ...each('decimal', 'average_bid deal_complete_rate'),
+  ...each('integer', 'bid_count total_deal_count'),
   bid: [bid],
-  bid_count: 'integer',
   deal: [deal],
-  deal_complete_rate: 'decimal',
   miner: 'null',
   poster: { complete_task_count: 'integer', contact_info: 'string', member_since: 'digits' },
   task,
-  total_deal_count: 'integer',
 } satisfies Shape
 
 export const assignedDetail: Shape = { ...detail, miner: provider }
