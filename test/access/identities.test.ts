@@ -11,22 +11,14 @@ import { presignedRequest, signedRequest, type TextAnswer, type Wanted } from '.
 /** Two identities on one account, who try every operation that there is against each other. */
 
 const owner: Identity = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
-const alice: Identity = {
-  accessKeyId: 'alice',
-  secretAccessKey: 'alice-secret',
-  rights: [
-    { bucket: 'alice-data', access: 'readwrite' },
-    { bucket: 'shared', prefix: 'alice/', access: 'readwrite' },
-  ],
-}
-const mallory: Identity = {
-  accessKeyId: 'mallory',
-  secretAccessKey: 'mallory-secret',
-  rights: [
-    { bucket: 'mallory-data', access: 'readwrite' },
-    { bucket: 'shared', prefix: 'mallory/', access: 'readwrite' },
-  ],
-}
+const readwrite = (bucket: string, prefix?: string) =>
+  ({ bucket, ...(prefix !== undefined && { prefix }), access: 'readwrite' }) as const
+const limitedTo = (name: string): Identity => ({
+  ...{ accessKeyId: name, secretAccessKey: `${name}-secret` },
+  rights: [readwrite(`${name}-data`), readwrite('shared', `${name}/`)],
+})
+const alice = limitedTo('alice')
+const mallory = limitedTo('mallory')
 const BUCKETS = ['alice-data', 'mallory-data', 'shared']
 
 /**
@@ -49,15 +41,8 @@ const headers: Readonly<Record<string, Record<string, string>>> = {
  * his.
  */
 const OPEN_TO_PARTS = new Set([
-  'HeadBucket',
-  'GetBucketLocation',
-  'GetBucketVersioning',
-  'GetBucketOwnershipControls',
-  'ListObjects',
-  'ListObjectsV2',
-  'ListObjectVersions',
-  'ListMultipartUploads',
-  'DeleteObjects',
+  ...['HeadBucket', 'GetBucketLocation', 'GetBucketVersioning', 'GetBucketOwnershipControls', 'DeleteObjects'],
+  ...['ListObjects', 'ListObjectsV2', 'ListObjectVersions', 'ListMultipartUploads'],
 ])
 
 interface Target {
@@ -88,25 +73,19 @@ async function prepare({ endpoint }: InProcess): Promise<Target[]> {
     if (status !== 200) throw new Error(`PUT ${path}: ${status}`)
   }
   for (const bucket of BUCKETS) await put(`/${bucket}`, '')
-  for (const [name, identity] of [
-    ['alice', alice],
-    ['mallory', mallory],
-  ] as const) {
+  for (const name of ['alice', 'mallory']) {
     await put(`/${name}-data/secret`, `the secret of ${name}`)
-    await put(`/shared/${name}/secret`, `the shared secret of ${identity.accessKeyId}`)
+    await put(`/shared/${name}/secret`, `the shared secret of ${name}`)
   }
   const targets: Target[] = []
   for (const [bucket, key] of [
     ['alice-data', 'secret'],
     ['shared', 'alice/secret'],
   ] as const) {
-    const begun = await signedRequest(endpoint, alice, {
-      method: 'POST',
-      path: `/${bucket}/${key}`,
-      query: { uploads: '' },
-    })
+    const path = `/${bucket}/${key}`
+    const begun = await signedRequest(endpoint, alice, { method: 'POST', path, query: { uploads: '' } })
     const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
-    const part = { method: 'PUT', path: `/${bucket}/${key}`, query: { uploadId, partNumber: '1' }, body: 'a part' }
+    const part = { method: 'PUT', path, query: { uploadId, partNumber: '1' }, body: 'a part' }
     const { status } = await signedRequest(endpoint, alice, part)
     if (status !== 200) throw new Error(`UploadPart: ${status}`)
     targets.push({ bucket, key, uploadId })
@@ -122,12 +101,8 @@ async function everything({ endpoint, proxy }: InProcess, targets: readonly Targ
     const { status, headers, body } = await signedRequest(endpoint, identity, wanted)
     const { etag, 'last-modified': modified } = headers
     const text = body.replace(/<(RequestId|HostId)>.*?<\/\1>/g, '')
-    seen[`${identity.accessKeyId} ${name} ${wanted.path} ${JSON.stringify(wanted.query)}`] = JSON.stringify([
-      status,
-      etag,
-      modified,
-      text,
-    ])
+    const place = `${identity.accessKeyId} ${name} ${wanted.path} ${JSON.stringify(wanted.query)}`
+    seen[place] = JSON.stringify([status, etag, modified, text])
   }
   for (const { operation } of looks) {
     if (operation.on.resource === 'service') {

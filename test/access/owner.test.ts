@@ -33,14 +33,8 @@ const foreigner = { accessKeyId: 'foreigner', secretAccessKey: 'secret-of-the-fo
  * Operations that are refused to an account that may not write, by the gateway or by its rules, before anything
  * changes.
  */
-const DECIDED_BY_GATEWAY = [
-  'PutObject',
-  'DeleteObject',
-  'DeleteObjects',
-  'CopyObject',
-  'CreateMultipartUpload',
-  'CompleteMultipartUpload',
-]
+const OF_OBJECTS = ['PutObject', 'DeleteObject', 'DeleteObjects', 'CopyObject']
+const DECIDED_BY_GATEWAY = [...OF_OBJECTS, 'CreateMultipartUpload', 'CompleteMultipartUpload']
 /**
  * Operations that change nothing of a foreign bucket: a link that the gateway signs, and parts of an upload that only
  * the key pair which began it sees.
@@ -56,12 +50,7 @@ const dealBodies: Readonly<Record<string, object>> = {
 }
 
 /** The answer to a request of the foreign account for an operation on the bucket of another. Undefined for success. */
-async function tryOut(
-  { name, on, call }: AnyOperation,
-  target: Target,
-  client: S3,
-  endpoint: string,
-): Promise<string | undefined> {
+async function tryOut({ name, on, call }: AnyOperation, target: Target, client: S3, endpoint: string) {
   if (call) {
     const path = on.resource === 'object' ? `/${target.bucket}/${target.key}` : `/${target.bucket}`
     const query = Object.fromEntries((on.query ?? []).map((word) => [word, '']))
@@ -92,23 +81,17 @@ async function codeOf(client: S3, sent: Sent): Promise<string | undefined> {
 for (const mode of modes)
   t.test(`${mode}: an account that can list and read a bucket of another account changes nothing of it`, async (t) => {
     const data = t.testdir()
+    const quirks = quirksOf(mode)
     const services = await startServices({
       data: join(data, 'services'),
-      gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
+      gateway: { host: '127.0.0.1', port: 0, quirks },
     })
     t.teardown(() => services.stop())
     const hop = await SecondAccount.start(t, { url: services.gateway.url, ...(await services.gateway.credentials()) })
-    const { endpoint, proxy } = await startDealProxy(t, hop, {
-      data,
-      identities: [owner, { ...foreigner, account: hop.account }],
-    })
-    const clientFor = (keys: typeof owner) =>
-      clientOf(t, {
-        endpoint,
-        region: 'us-east-1',
-        accessKey: keys.accessKeyId,
-        secretKey: keys.secretAccessKey,
-      } as Parameters<typeof clientOf>[1])
+    const identities = [owner, { ...foreigner, account: hop.account }]
+    const { endpoint, proxy } = await startDealProxy(t, hop, { data, identities })
+    const clientFor = ({ accessKeyId: accessKey, secretAccessKey: secretKey }: typeof owner) =>
+      clientOf(t, { endpoint, region: 'us-east-1', accessKey, secretKey } as Parameters<typeof clientOf>[1])
     const own = clientFor(owner)
     const foreign = clientFor(foreigner)
     const full = await furnish(own, 'full')
@@ -138,21 +121,14 @@ for (const mode of modes)
     t.equal(contentOf(data), before, 'nothing has changed')
 
     const inPlace: CopyObjectCommandInput = {
-      Bucket: 'full',
-      Key: full.key,
-      CopySource: encodeURI(`full/${full.key}`),
-      MetadataDirective: 'REPLACE',
-      Metadata: { 'deal-terms': 'mine' },
-      StorageClass: 'GLACIER',
+      ...{ Bucket: 'full', Key: full.key, CopySource: encodeURI(`full/${full.key}`) },
+      ...{ MetadataDirective: 'REPLACE', Metadata: { 'deal-terms': 'mine' }, StorageClass: 'GLACIER' },
     }
     t.equal(await codeOf(foreign, new CopyObjectCommand(inPlace) as unknown as Sent), 'AccessDenied', 'onto itself')
     t.equal(contentOf(data), before, 'nothing has changed')
 
-    t.equal(
-      await codeOf(foreign, new PutObjectCommand({ Bucket: 'full', Key: 'pub/a', Body: 'x' }) as unknown as Sent),
-      undefined,
-      'it may write where everybody may',
-    )
+    const open = new PutObjectCommand({ Bucket: 'full', Key: 'pub/a', Body: 'x' }) as unknown as Sent
+    t.equal(await codeOf(foreign, open), undefined, 'it may write where everybody may')
     const begun = (Key: string) =>
       codeOf(foreign, new CreateMultipartUploadCommand({ Bucket: 'full', Key }) as unknown as Sent)
     t.equal(await begun('pub/b'), 'AccessDenied', 'no rule of the bucket says so: no part is kept')
@@ -181,13 +157,10 @@ for (const mode of modes)
         .map(({ name }) => name)
       for (const name of Object.keys(calls).filter((name) => names.includes(name)))
         t.equal(await codeOf(foreign, command(name, theirs)), calls[name]?.answers, name)
-      const configured = await signedRequest(endpoint, foreigner, {
-        method: 'POST',
-        path: '/theirs',
-        query: { 'x-deal-config': '' },
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(dealBodies.SetBucketDealConfiguration),
-      })
+      const body = JSON.stringify(dealBodies.SetBucketDealConfiguration)
+      const wanted = { method: 'POST', path: '/theirs', query: { 'x-deal-config': '' }, body }
+      const headers = { 'content-type': 'application/json' }
+      const configured = await signedRequest(endpoint, foreigner, { ...wanted, headers })
       t.equal(configured.status, 200, configured.body)
     })
 
@@ -207,10 +180,8 @@ function changesOf(bucket: string, stamp: string, id: string, { settings, store,
     ...{ uploadId: `${id}-${id}`, bucket, key: 'key', initiated: 0, accessKeyId: '', headers: {}, metadata: {} },
     contentType: undefined,
   }
-  const described = {
-    ...{ bucket, key: 'key', stamp, event },
-    attributes: { contentType: 'a/b', headers: {}, metadata: {} },
-  }
+  const attributes = { contentType: 'a/b', headers: {}, metadata: {} }
+  const described = { bucket, key: 'key', stamp, event, attributes }
   const ofStore: Readonly<Record<string, () => Promise<unknown>>> = {
     'settings.set': () => settings.set(bucket, 'tagging', [{ key: 'a', value: 'b' }]),
     'settings.delete': () => settings.delete(bucket, 'tagging'),
@@ -249,15 +220,10 @@ for (const access of ['signed', 'owner'] as const)
         const { stamp } = await context.store.head(bucket, 'key')
         const changes = (of: Context) => changesOf(bucket, stamp, id, of)
         const byName = (kind: 'ofStore' | 'ofState', of: Context) => outcomes(changes(of)[kind])
-        return {
-          status: 200,
-          headers: {},
-          body: JSON.stringify({
-            store: await byName('ofStore', context),
-            state: await byName('ofState', context),
-            anonymous: await byName('ofState', context.as(undefined)),
-          }),
-        }
+        const store = await byName('ofStore', context)
+        const state = await byName('ofState', context)
+        const anonymous = await byName('ofState', context.as(undefined))
+        return { status: 200, headers: {}, body: JSON.stringify({ store, state, anonymous }) }
       },
     })
     const { endpoint } = await startInProcess(t, 'full', {
@@ -288,11 +254,10 @@ for (const access of ['signed', 'owner'] as const)
 
 async function outcomes(works: Readonly<Record<string, () => Promise<unknown>>>): Promise<Record<string, string>> {
   const told: Record<string, string> = {}
-  for (const [name, work] of Object.entries(works))
-    told[name] = await work().then(
-      () => 'done',
-      (error) => (error instanceof S3Error ? error.code : String(error)),
-    )
+  for (const [name, work] of Object.entries(works)) {
+    const [{ status, reason }] = (await Promise.allSettled([work()])) as [{ status: string; reason?: unknown }]
+    told[name] = status === 'fulfilled' ? 'done' : reason instanceof S3Error ? reason.code : String(reason)
+  }
   return told
 }
 
@@ -304,50 +269,30 @@ t.test('every row declares who may ask for it, and no server starts with one tha
     t.ok(ACCESSES.includes(access), `${plugin}:${name}`)
     if (/^(PUT|POST)$/.test(on.method) && on.resource !== 'service' && !call) t.ok(needs, `${plugin}:${name}`)
   }
-  t.same(
-    proxy.operations.filter(({ operation }) => operation.keeps).map(({ operation }) => operation.name),
-    [
-      'CreateBucket',
-      'CreateMultipartUpload',
-      'UploadPart',
-      'UploadPartCopy',
-      'CompleteMultipartUpload',
-      'AbortMultipartUpload',
-    ],
-    'those that change uploads without asking for the owner',
-  )
+  const keeping = proxy.operations.filter(({ operation }) => operation.keeps).map(({ operation }) => operation.name)
+  const ofUploads = ['CreateMultipartUpload', 'UploadPart', 'UploadPartCopy', 'CompleteMultipartUpload']
+  const those = ['CreateBucket', ...ofUploads, 'AbortMultipartUpload']
+  t.same(keeping, those, 'those that change uploads without asking for the owner')
 
-  const silent = {
-    name: 'Change',
-    action: 'silent:Change',
-    source: 'this test',
-    run: async () => ({ status: 200, headers: {} }),
-  }
+  const run = async () => ({ status: 200, headers: {} })
+  const silent = { name: 'Change', action: 'silent:Change', source: 'this test', run }
+  const posted = { method: 'POST', resource: 'bucket', query: ['x-silent'] }
+  const told = { method: 'GET', resource: 'service', path: '/-/silent/v1/a' }
   const call = {
     ...{ name: 'Ask', source: 'this test', summary: 'Asks for it.', result: z.object({}), answer: async () => ({}) },
     on: { method: 'GET', resource: 'object', subresource: 'x-silent' },
   }
   const wrong: [operation: object, problem: RegExp][] = [
+    [{ ...silent, on: posted }, /the plugin "silent": operation Change must declare its `access`/],
     [
-      { ...silent, on: { method: 'POST', resource: 'bucket', query: ['x-silent'] } },
-      /the plugin "silent": operation Change must declare its `access`/,
+      { ...silent, access: 'signed', on: posted },
+      /"silent": operation Change takes a body and must declare in `needs`/,
     ],
-    [
-      { ...silent, access: 'signed', on: { method: 'POST', resource: 'bucket', query: ['x-silent'] } },
-      /the plugin "silent": operation Change takes a body and must declare in `needs`/,
-    ],
-    [
-      { ...silent, on: { method: 'GET', resource: 'service', path: '/-/silent/v1/a' } },
-      /the plugin "silent": operation Change must declare its `access`/,
-    ],
+    [{ ...silent, on: told }, /the plugin "silent": operation Change must declare its `access`/],
     [defineCall(call as never), /the plugin "silent": operation Ask must declare its `access`/],
   ]
-  for (const [operation, problem] of wrong)
-    await t.rejects(
-      startInProcess(t, 'full', {
-        identities: [owner],
-        plugins: [{ name: 'silent', operations: [operation as AnyOperation] }],
-      }),
-      problem,
-    )
+  for (const [operation, problem] of wrong) {
+    const plugins = [{ name: 'silent', operations: [operation as AnyOperation] }]
+    await t.rejects(startInProcess(t, 'full', { identities: [owner], plugins }), problem)
+  }
 })

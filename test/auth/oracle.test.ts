@@ -50,30 +50,15 @@ const authenticate = createAuthenticator({
 })
 
 const text = fc.string({ unit: 'binary', maxLength: 20 })
-const awkward = fc.constantFrom(
-  'a b',
-  "!'()*",
-  '+',
-  '%',
-  '%2F',
-  '&=?#',
-  '//',
-  '..',
-  'é',
-  '😀',
-  '~',
-  'A-Z_0.9',
-  '\u0000',
-)
+const ODD = ['a b', "!'()*", '+', '%', '%2F', '&=?#', '//', '..', 'é', '😀', '~', 'A-Z_0.9', '\u0000']
+const awkward = fc.constantFrom(...ODD)
 const key = fc
   .array(fc.oneof(text, awkward), { minLength: 1, maxLength: 4 })
   .map((parts) => `/bucket/${parts.join('')}`)
 // The other signer keeps parameters in a plain object, in which "__proto__" is not one.
 const name = fc.oneof(text, awkward).filter((n) => n !== '' && n !== '__proto__' && !/^x-amz-/i.test(n))
-const query = fc.dictionary(name, fc.oneof(text, awkward, fc.array(text, { minLength: 1, maxLength: 3 })), {
-  maxKeys: 4,
-  noNullPrototype: true,
-})
+const value = fc.oneof(text, awkward, fc.array(text, { minLength: 1, maxLength: 3 }))
+const query = fc.dictionary(name, value, { maxKeys: 4, noNullPrototype: true })
 const headerName = fc.constantFrom('x-amz-meta-a', 'x-amz-acl', 'content-type', 'range', 'x-amz-meta-b', 'content-md5')
 const headerValue = fc
   .array(fc.constantFrom('a', 'B', ' ', '  ', ',', '"', 'é', '/', '='), { maxLength: 8 })

@@ -28,22 +28,29 @@ async function start(t: Test, script: Script, options: Partial<GatewayPoolOption
   return { gateway, client: gateway.client({ timeoutMs: 60_000, idleMs: 60_000, ...options }) }
 }
 
+type Rest = NonNullable<Script['rest']>
+type Answer = (response: ServerResponse) => unknown
+const bytes = (text: string, headers: object = {}): Answer => {
+  return (r) => r.writeHead(200, { ...HEADERS, 'content-length': text.length, ...headers }).end(text)
+}
+/** Answers every request of REST alike. */
+const always =
+  (answer: Answer): Rest =>
+  (_, response) =>
+    void answer(response)
+
 /** A legacy gateway that lists one object, or what `listed` says at the n-th question. */
-function legacy(rest: NonNullable<Script['rest']>, listed: (n: number) => object | null = () => LISTED): Script {
+function legacy(rest: Rest, listed: (n: number) => object | null = () => LISTED): Script {
   let n = 0
-  return {
-    rest,
-    rpc: {
-      'web.ListObjects': () => {
-        const entry = listed(n++)
-        return { objects: entry && [entry], writable: true }
-      },
-    },
+  const listing = () => {
+    const entry = listed(n++)
+    return { objects: entry && [entry], writable: true }
   }
+  return { rest, rpc: { 'web.ListObjects': listing } }
 }
 
 /** A gateway with every feature that holds one object of ten bytes, and that paths reach as they are sent. */
-function full(rest: NonNullable<Script['rest']>): Script {
+function full(rest: Rest): Script {
   return {
     rest: (request, response) => {
       if ((request.url?.length ?? 0) < 1024) return rest(request, response)
@@ -61,22 +68,15 @@ const FACTS = {
 }
 
 t.test("a legacy download is checked, cut to its range, and shows only what is the object's own", async (t) => {
-  const { client, gateway } = await start(
-    t,
-    legacy((_, response) => {
-      response.writeHead(200, {
-        ...HEADERS,
-        'content-length': 10,
-        'content-disposition': 'attachment; filename="k"',
-        'cache-control': 'no-store',
-        'content-language': 'de',
-        'x-cloud-meta-colour': 'red',
-        'x-cloud-meta-dealgate-rev': 'r1',
-        etag: '"00000000000000000000000000000000-1"',
-      })
-      response.end('0123456789')
-    }),
-  )
+  const headers = {
+    'content-disposition': 'attachment; filename="k"',
+    'cache-control': 'no-store',
+    'content-language': 'de',
+    'x-cloud-meta-colour': 'red',
+    'x-cloud-meta-dealgate-rev': 'r1',
+    etag: '"00000000000000000000000000000000-1"',
+  }
+  const { client, gateway } = await start(t, legacy(always(bytes('0123456789', headers))))
   const whole = await client.download('b', 'dir/k')
   t.equal((await read(whole)).toString(), '0123456789')
   t.strictSame(whole.object, {
@@ -103,30 +103,21 @@ t.test("a legacy download is checked, cut to its range, and shows only what is t
   const refused = { code: 'InvalidRange', fields: { ActualObjectSize: 10 } }
   await t.rejects(client.download('b', 'dir/k', { first: 10 }), refused)
   await t.rejects(client.download('b', 'dir/k', { suffix: 0 }), refused)
-  t.ok(
-    gateway.transfers.every(({ request }) => /^\/gateway\/download\/b\/dir\/k\?token=url-1$/.test(request.url ?? '')),
-  )
-  t.ok(gateway.transfers.every(({ request }) => /Mozilla/.test(request.headers['user-agent'] ?? '')))
+  for (const { request } of gateway.transfers) {
+    t.match(request.url, /^\/gateway\/download\/b\/dir\/k\?token=url-1$/)
+    t.match(request.headers['user-agent'], /Mozilla/)
+  }
 })
 
 t.test('what is not the listed object never reaches the sink', async (t) => {
-  const wrong: [string, (response: ServerResponse) => void][] = [
+  const wrong: [string, Answer][] = [
     ['the console page', (r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<html>0123</html>')],
-    ['another size', (r) => r.writeHead(200, { ...HEADERS, 'content-length': 9 }).end('012345678')],
-    [
-      'another time',
-      (r) =>
-        r
-          .writeHead(200, { ...HEADERS, 'last-modified': 'Thu, 01 Jan 2026 00:00:01 GMT', 'content-length': 10 })
-          .end('0123456789'),
-    ],
+    ['another size', bytes('012345678')],
+    ['another time', bytes('0123456789', { 'last-modified': 'Thu, 01 Jan 2026 00:00:01 GMT' })],
     ['a part', (r) => r.writeHead(206, { ...HEADERS, 'content-length': 10 }).end('0123456789')],
   ]
   for (const [name, answer] of wrong) {
-    const { client, gateway } = await start(
-      t,
-      legacy((_, response) => answer(response)),
-    )
+    const { client, gateway } = await start(t, legacy(always(answer)))
     await t.rejects(client.download('b', 'dir/k'), { code: 'ServiceUnavailable' }, name)
     t.equal(gateway.transfers.length, 3, 'looked at anew three times')
   }
@@ -134,73 +125,45 @@ t.test('what is not the listed object never reaches the sink', async (t) => {
 
 t.test('an object that is overwritten between listing and download is looked at anew', async (t) => {
   const later = { ...LISTED, lastModified: '2026-01-01T00:00:09.5Z', size: 3 }
-  const { client } = await start(
-    t,
-    legacy(
-      (_, r) =>
-        r
-          .writeHead(200, { ...HEADERS, 'last-modified': 'Thu, 01 Jan 2026 00:00:09 GMT', 'content-length': 3 })
-          .end('new'),
-      (n) => (n === 0 ? LISTED : later),
-    ),
-  )
+  const newer = bytes('new', { 'last-modified': 'Thu, 01 Jan 2026 00:00:09 GMT' })
+  const after = (entry: object | null) => (n: number) => (n === 0 ? LISTED : entry)
+  const { client } = await start(t, legacy(always(newer), after(later)))
   const download = await client.download('b', 'dir/k')
   t.equal((await read(download)).toString(), 'new')
   t.equal(download.object.stamp, '2026-01-01T00:00:09.5Z/3')
 
   // Within one second the headers cannot tell: the listing is asked again.
   const twin = { ...LISTED, lastModified: '2026-01-01T00:00:00.999Z' }
-  const same = await start(
-    t,
-    legacy(
-      (_, r) =>
-        r.writeHead(200, { ...HEADERS, date: 'Thu, 01 Jan 2026 00:00:01 GMT', 'content-length': 10 }).end('twin-bytes'),
-      (n) => (n === 0 ? LISTED : twin),
-    ),
-  )
+  const atSecond = (second: number) => always(bytes('twin-bytes', { date: `Thu, 01 Jan 2026 00:00:0${second} GMT` }))
+  const same = await start(t, legacy(atSecond(1), after(twin)))
   const second = await same.client.download('b', 'dir/k')
   t.equal(second.object.stamp, '2026-01-01T00:00:00.999Z/10')
   second.discard()
 
   // Nor can they when the listing took long: what counts is how young the object was when it was listed.
-  const slow = await start(
-    t,
-    legacy(
-      (_, r) =>
-        r.writeHead(200, { ...HEADERS, date: 'Thu, 01 Jan 2026 00:00:02 GMT', 'content-length': 10 }).end('twin-bytes'),
-      (n) => {
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
-        return n === 0 ? LISTED : twin
-      },
-    ),
-  )
+  const slowly = (n: number) => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+    return after(twin)(n)
+  }
+  const slow = await start(t, legacy(atSecond(2), slowly))
   const third = await slow.client.download('b', 'dir/k')
   t.equal(third.object.stamp, '2026-01-01T00:00:00.999Z/10')
   third.discard()
 
-  const gone = await start(
-    t,
-    legacy(
-      (_, r) => r.writeHead(404).end('The specified key does not exist.'),
-      (n) => (n === 0 ? LISTED : null),
-    ),
-  )
+  const absent: Answer = (r) => r.writeHead(404).end('The specified key does not exist.')
+  const gone = await start(t, legacy(always(absent), after(null)))
   await t.rejects(gone.client.download('b', 'dir/k'), { code: 'NoSuchKey', fields: { Key: 'dir/k' } })
 })
 
 t.test('a body that ends early, stalls or is cut fails the consumer', async (t) => {
   const head = { ...HEADERS, 'content-length': 10 }
-  const endings: [string, (response: ServerResponse) => void][] = [
+  const endings: [string, Answer][] = [
     ['cut', (r) => r.writeHead(200, head).write('01234', () => setImmediate(() => r.destroy()))],
     ['stalled', (r) => r.writeHead(200, head).write('01234')],
     ['chunked and short', (r) => r.writeHead(200, HEADERS).end('01234')],
   ]
   for (const [name, answer] of endings) {
-    const { client } = await start(
-      t,
-      legacy((_, response) => answer(response)),
-      { idleMs: 1000 },
-    )
+    const { client } = await start(t, legacy(always(answer)), { idleMs: 1000 })
     const download = await client.download('b', 'dir/k')
     let got = ''
     const consumed = download.consume((chunk) => {
@@ -213,15 +176,10 @@ t.test('a body that ends early, stalls or is cut fails the consumer', async (t) 
 
 t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) => {
   const body = Buffer.from(Uint8Array.from({ length: 3 * MiB }, (_, i) => (i * 2654435761) >>> 24))
+  const whole: Answer = (r) => r.writeHead(200, { ...HEADERS, 'content-length': body.length }).end(body)
   const { client, gateway } = await start(
     t,
-    legacy(
-      (_, response) => {
-        response.writeHead(200, { ...HEADERS, 'content-length': body.length })
-        response.end(body)
-      },
-      () => ({ ...LISTED, size: body.length }),
-    ),
+    legacy(always(whole), () => ({ ...LISTED, size: body.length })),
   )
   const hasty = gateway.client({ timeoutMs: 60_000, idleMs: 1000 })
   const spans = [{ first: 0 }, { first: 1, last: 2 * MiB }, { first: 700_000, last: 700_000 }, { suffix: 70_000 }]
@@ -249,17 +207,13 @@ t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) 
   }
 
   const failing = await client.download('b', 'dir/k')
-  await t.rejects(
-    failing.lend((_, done) => setImmediate(done, new Error('client gone'))),
-    { message: 'client gone' },
-  )
+  const lost = failing.lend((_, done) => setImmediate(done, new Error('client gone')))
+  await t.rejects(lost, { message: 'client gone' })
   const throwing = await client.download('b', 'dir/k')
-  await t.rejects(
-    throwing.lend(() => {
-      throw new Error('no sink')
-    }),
-    { message: 'no sink' },
-  )
+  const sink = () => {
+    throw new Error('no sink')
+  }
+  await t.rejects(throwing.lend(sink), { message: 'no sink' })
   const left = await client.download('b', 'dir/k', { first: 0, last: 9 })
   const waiting = left.lend(() => {})
   setTimeout(() => left.discard(), 10)
@@ -306,24 +260,19 @@ t.test('a full gateway needs one call, and its ranges are its own', async (t) =>
   t.match(await client.stat('b', 'k'), { stamp: '7', size: 10 })
   t.equal(gateway.count('web.ListObjects'), 0)
   await client.download('b', '/../a//b c/?#%+é').then((download) => download.discard())
-  t.match(
-    gateway.transfers.at(-1)?.request.url,
-    /^\/gateway\/download\/b\/\/\.\.\/a\/\/b%20c\/%3F%23%25%2B%C3%A9\?token=/,
-  )
+  const { url } = gateway.transfers.at(-1)?.request ?? {}
+  t.match(url, /^\/gateway\/download\/b\/\/\.\.\/a\/\/b%20c\/%3F%23%25%2B%C3%A9\?token=/)
 })
 
 t.test('a full gateway that lies about a range is found out', async (t) => {
-  const answers: ((r: ServerResponse) => void)[] = [
+  const answers: Answer[] = [
     (r) => r.writeHead(206, { ...FACTS, 'content-length': 3, 'content-range': 'bytes 5-7/10' }).end('567'),
     (r) => r.writeHead(206, { ...FACTS, 'content-length': 4, 'content-range': 'bytes 2-4/10' }).end('2345'),
     (r) => r.writeHead(206, { ...FACTS, 'content-length': 3 }).end('234'),
     (r) => r.writeHead(416).end(),
   ]
   for (const answer of answers) {
-    const { client } = await start(
-      t,
-      full((_, response) => answer(response)),
-    )
+    const { client } = await start(t, full(always(answer)))
     await t.rejects(client.download('b', 'k', { first: 2, last: 4 }), { code: 'InternalError' })
   }
   const ignoring = await start(

@@ -1,4 +1,4 @@
-import { deepEqual, equal } from 'node:assert/strict'
+import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
@@ -66,19 +66,13 @@ async function receive(body: RequestBody, more: { type?: string; declared?: obje
     }
     const pieces: Buffer[] = []
     const source = new FileSource(stream, file, { ...NOTHING, ...more.declared }, more.size ?? ANY)
-    const facts = await source.stream(
-      async (chunk) => {
-        await new Promise(setImmediate)
-        pieces.push(chunk)
-      },
-      { md5: true },
-    )
-    return {
-      fields: Object.fromEntries(stream.fields.entries()),
-      filename: file.filename,
-      file: Buffer.concat(pieces),
-      facts,
+    const take = async (chunk: Buffer) => {
+      await new Promise(setImmediate)
+      pieces.push(chunk)
     }
+    const facts = await source.stream(take, { md5: true })
+    const fields = Object.fromEntries(stream.fields.entries())
+    return { fields, filename: file.filename, file: Buffer.concat(pieces), facts }
   } catch (error) {
     stream.stop(error as Error)
     throw error
@@ -94,13 +88,10 @@ t.test('a form is read the same however it is split', async () => {
   const text = fc
     .string({ unit: fc.constantFrom('a', '-', '\r', '\n', 'é', '😀', '"', BOUNDARY), maxLength: 12 })
     .filter((value) => !value.includes(`--${BOUNDARY}`))
+  const name = fc.stringMatching(/^[a-z][a-z-]{0,10}$/).filter((name) => name !== 'file')
   await fc.assert(
     fc.asyncProperty(
-      fc.dictionary(
-        fc.stringMatching(/^[a-z][a-z-]{0,10}$/).filter((name) => name !== 'file'),
-        text,
-        { maxKeys: 5, noNullPrototype: true },
-      ),
+      fc.dictionary(name, text, { maxKeys: 5, noNullPrototype: true }),
       fc.uint8Array({ maxLength: 3000 }).map((bytes) => Buffer.from(bytes)),
       fc.array(fc.nat(), { maxLength: 20 }),
       fc.boolean(),
@@ -108,11 +99,9 @@ t.test('a form is read the same however it is split', async () => {
         const parts: Part[] = Object.entries(fields).map(([name, value]) => ({ name, value }))
         parts.push({ name: 'file', value: content, filename: 'fi lé.txt' })
         if (trailing) parts.push({ name: 'late', value: 'ignored' })
-        const got = await receive(bodyOf(cut(form(parts), at)))
-        deepEqual(got.fields, fields)
-        equal(got.filename, 'fi lé.txt')
-        deepEqual(got.file, content)
-        deepEqual(got.facts?.md5, createHash('md5').update(content).digest())
+        const { facts, ...got } = await receive(bodyOf(cut(form(parts), at)))
+        deepEqual(got, { fields, filename: 'fi lé.txt', file: content })
+        deepEqual(facts?.md5, createHash('md5').update(content).digest())
       },
     ),
     { numRuns: 300 },
@@ -126,11 +115,8 @@ t.test('a form that is cut anywhere, or whose connection breaks, gives no file',
   ])
   // The last boundary needs no line end.
   for (let length = 0; length < whole.length - 2; length++) {
-    const error = await receive(bodyOf([whole.subarray(0, length)])).then(
-      () => undefined,
-      (thrown: S3Error) => thrown,
-    )
-    equal(error?.code, 'MalformedPOSTRequest', `cut at ${length}`)
+    const received = receive(bodyOf([whole.subarray(0, length)]))
+    await rejects(received, { code: 'MalformedPOSTRequest' }, `cut at ${length}`)
     const lost = new S3Error('IncompleteBody')
     const broken = receive(bodyOf(cut(whole.subarray(0, length), [length / 2]), lost))
     equal(await broken.catch((thrown) => thrown), lost, `broken at ${length}`)
@@ -138,10 +124,8 @@ t.test('a form that is cut anywhere, or whose connection breaks, gives no file',
 })
 
 t.test('the client waits while the form is looked at, and is let go when it is refused', async (t) => {
-  const pieces = cut(
-    form([{ name: 'file', value: Buffer.alloc(100_000), filename: 'f' }]),
-    [50, 200, 500, 5000, 50_000],
-  )
+  const whole = form([{ name: 'file', value: Buffer.alloc(100_000), filename: 'f' }])
+  const pieces = cut(whole, [50, 200, 500, 5000, 50_000])
   const body = bodyOf(pieces)
   const stream = new FormStream(body, TYPE)
   t.ok(await stream.file)
@@ -154,13 +138,11 @@ t.test('the client waits while the form is looked at, and is let go when it is r
 
 t.test('forms that are refused', async (t) => {
   const file: Part = { name: 'file', value: 'x', filename: 'f' }
+  const many = Array.from({ length: 30 }, (_, i) => ({ name: `a${i}`, value: 'x'.repeat(1000) }))
   const refused: [string, readonly Part[]][] = [
     ['MaxPostPreDataLengthExceededError', [{ name: 'a', value: 'x'.repeat(21_000) }, file]],
     ['MaxPostPreDataLengthExceededError', [{ name: 'a', value: 'x'.repeat(2_000_000) }, file]],
-    [
-      'MaxPostPreDataLengthExceededError',
-      Array.from({ length: 30 }, (_, i) => ({ name: `a${i}`, value: 'x'.repeat(1000) })),
-    ],
+    ['MaxPostPreDataLengthExceededError', many],
     ['MaxPostPreDataLengthExceededError', [file, { name: 'late', value: 'x'.repeat(2_000_000) }]],
     ['InvalidArgument', [{ name: 'key', value: 'a' }, { name: 'KEY', value: 'a' }, file]],
     ['InvalidArgument', [{ name: 'key', value: Buffer.from([0x61, 0xff]) }, file]],
@@ -168,28 +150,17 @@ t.test('forms that are refused', async (t) => {
     ['InvalidArgument', [file, { ...file }]],
     ['EntityTooLarge', [{ name: 'file', value: 'x'.repeat(1_048_577) }]],
   ]
+  const everyPiece = Array.from({ length: 40 }, (_, i) => i * 65_536)
   for (const [code, parts] of refused) {
-    const pieces = cut(
-      form(parts),
-      Array.from({ length: 40 }, (_, i) => i * 65_536),
-    )
-    await t.rejects(
-      receive(bodyOf(pieces)),
-      { code },
-      `${code} ${parts
-        .map(({ name }) => name)
-        .join()
-        .slice(0, 40)}`,
-    )
+    const names = parts.map(({ name }) => name).join()
+    await t.rejects(receive(bodyOf(cut(form(parts), everyPiece))), { code }, `${code} ${names.slice(0, 40)}`)
   }
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', undefined])
     t.throws(() => new FormStream(bodyOf([]), type), { code: 'PreconditionFailed' })
   t.throws(() => new FormStream(bodyOf([]), 'multipart/form-data'), { code: 'MalformedPOSTRequest' })
   t.equal((await receive(bodyOf([form([{ name: 'key', value: 'k' }])]))).file, undefined, 'no file')
-  t.match(await receive(bodyOf([form([{ name: 'file', value: 'as text' }])])), {
-    file: Buffer.from('as text'),
-    filename: '',
-  })
+  const asText = await receive(bodyOf([form([{ name: 'file', value: 'as text' }])]))
+  t.match(asText, { file: Buffer.from('as text'), filename: '' })
 })
 
 t.test('fields', async (t) => {
@@ -226,31 +197,16 @@ const expiration = '2030-01-01T00:00:00.000Z'
 const NOW = Date.parse('2029-12-31T00:00:00Z')
 
 t.test('policy documents that are none', async (t) => {
+  const conditions = [
+    [{}, [[]], ['eq'], [null], [['eq', 'key', 'a']], [['like', '$key', 'a']], [['eq', '$key']], [['eq', '$key', {}]]],
+    [[{}], [{ key: null }], [['content-length-range', 1]], [['content-length-range', -1, 5]]],
+    [[['content-length-range', 5, 1]], [['content-length-range', 0, 'x']]],
+  ].flat()
   for (const bad of [
-    '',
-    '[]',
-    'null',
-    '{',
-    { conditions: [] },
-    { expiration },
-    { EXPIRATION: expiration, conditions: [] },
-    { expiration: '2030-01-01', conditions: [] },
-    { expiration: '2030-13-01T00:00:00Z', conditions: [] },
-    { expiration: 5, conditions: [] },
-    { expiration, conditions: {} },
-    { expiration, conditions: [{}] },
-    { expiration, conditions: [[]] },
-    { expiration, conditions: ['eq'] },
-    { expiration, conditions: [null] },
-    { expiration, conditions: [['eq', 'key', 'a']] },
-    { expiration, conditions: [['like', '$key', 'a']] },
-    { expiration, conditions: [['eq', '$key']] },
-    { expiration, conditions: [['eq', '$key', {}]] },
-    { expiration, conditions: [{ key: null }] },
-    { expiration, conditions: [['content-length-range', 1]] },
-    { expiration, conditions: [['content-length-range', -1, 5]] },
-    { expiration, conditions: [['content-length-range', 5, 1]] },
-    { expiration, conditions: [['content-length-range', 0, 'x']] },
+    ...['', '[]', 'null', '{'],
+    ...[{ conditions: [] }, { expiration }, { EXPIRATION: expiration, conditions: [] }],
+    ...['2030-01-01', '2030-13-01T00:00:00Z', 5].map((expiration) => ({ expiration, conditions: [] })),
+    ...conditions.map((conditions) => ({ expiration, conditions })),
   ])
     t.throws(() => readPolicy(encode(bad)), { code: 'InvalidPolicyDocument' }, JSON.stringify(bad))
   const deep = `{"expiration":"2030-01-01T00:00:00Z","conditions":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
@@ -270,10 +226,8 @@ t.test('what a policy lets a form do', async (t) => {
     checkPolicy(readPolicy(encode({ expiration, conditions })), new Map(Object.entries(fields)), now)
   const allowed: [unknown[], Record<string, string>][] = [
     [[{ bucket: 'b' }, ['eq', '$key', 'k']], { bucket: 'b', key: 'k', policy: 'p', file: 'f', 'x-amz-signature': 's' }],
-    [
-      [{ BUCKET: 'b' }, ['STARTS-WITH', '$Key', 'u/']],
-      { bucket: 'b', key: 'u/k', 'x-ignore-me': 'x', 'x-cloud-signature': 's' },
-    ],
+    [[{ BUCKET: 'b' }, ['STARTS-WITH', '$Key', 'u/']], { bucket: 'b', key: 'u/k', 'x-ignore-me': 'x' }],
+    [[['STARTS-WITH', '$Key', 'u/']], { key: 'u/k', 'x-cloud-signature': 's' }],
     [[['starts-with', '$key', '']], { key: 'anything' }],
     [[['starts-with', '$key', '']], {}],
     [[['starts-with', '$Content-Type', 'image/']], { 'content-type': 'image/png, image/gif' }],
@@ -290,33 +244,16 @@ t.test('what a policy lets a form do', async (t) => {
     [[['starts-with', '$key', 'u/']], { key: 'v/u/' }],
     [[['starts-with', '$x-amz-meta-a', 'x']], {}],
     [[['starts-with', '$Content-Type', 'image/']], { 'content-type': 'image/png, text/html' }],
-    [
-      [
-        ['starts-with', '$key', 'a'],
-        ['starts-with', '$key', 'ab'],
-      ],
-      { key: 'ac' },
-    ],
+    [['a', 'ab'].map((beginning) => ['starts-with', '$key', beginning]), { key: 'ac' }],
   ]
   for (const [conditions, fields] of refused)
     t.throws(() => check(conditions, fields), { code: 'AccessDenied' }, JSON.stringify([conditions, fields]))
   t.throws(() => check([], {}, Date.parse(expiration) + 1), { code: 'AccessDenied', message: /expired/ })
-  const sized = readPolicy(
-    encode({
-      expiration,
-      conditions: [
-        ['content-length-range', 1, '9'],
-        ['content-length-range', 0, 5],
-      ],
-    }),
-  )
-  t.same(sized.size, { min: 1, max: 5 })
-  t.same(
-    readPolicy(
-      Buffer.from(`{"expiration":"${expiration}","conditions":[["eq","\\$key","\\$a\\\\"]]}`).toString('base64'),
-    ).conditions,
-    [{ kind: 'eq', field: 'key', value: '$a\\' }],
-  )
+  const ranges = [1, '9', 0, 5]
+  const conditions = [ranges.slice(0, 2), ranges.slice(2)].map((range) => ['content-length-range', ...range])
+  t.same(readPolicy(encode({ expiration, conditions })).size, { min: 1, max: 5 })
+  const escaped = `{"expiration":"${expiration}","conditions":[["eq","\\$key","\\$a\\\\"]]}`
+  t.same(readPolicy(encode(escaped)).conditions, [{ kind: 'eq', field: 'key', value: '$a\\' }])
 })
 
 t.test('signatures of policies', async (t) => {
@@ -327,24 +264,15 @@ t.test('signatures of policies', async (t) => {
     const scope = credentialScope('20291230', 'us-east-1', 's3')
     const policy = encode({ expiration, conditions: [] })
     const key = signingKey(identity.secretAccessKey, '20291230', 'us-east-1', 's3')
-    return new Map(
-      Object.entries({
-        policy,
-        [`x-${brand}-algorithm`]: 'AWS4-HMAC-SHA256',
-        [`x-${brand}-credential`]: `AKID/${scope}`,
-        [`x-${brand}-date`]: timestamp,
-        [`x-${brand}-signature`]: signature(key, policy),
-        ...more,
-      }).filter(([, value]) => value !== ''),
-    )
+    const fields = {
+      ...{ policy, [`x-${brand}-algorithm`]: 'AWS4-HMAC-SHA256', [`x-${brand}-credential`]: `AKID/${scope}` },
+      ...{ [`x-${brand}-date`]: timestamp, [`x-${brand}-signature`]: signature(key, policy), ...more },
+    }
+    return new Map(Object.entries<string>(fields).filter(([, value]) => value !== ''))
   }
+  const options = { credentials: (id: string) => (id === 'AKID' ? identity : undefined), region: 'us-east-1' }
   const at = (now: number, sessionToken?: 'ignore') =>
-    createFormAuthenticator({
-      credentials: (id) => (id === 'AKID' ? identity : undefined),
-      region: 'us-east-1',
-      now: () => now,
-      sessionToken,
-    })
+    createFormAuthenticator({ ...options, now: () => now, sessionToken })
   const authenticate = at(time + 1000)
   t.equal(await authenticate(new Map()), undefined)
   t.equal((await authenticate(sign()))?.identity, identity)
@@ -377,12 +305,9 @@ t.test('signatures of version 2', async (t) => {
   const identity = { accessKeyId: 'AKID', secretAccessKey: 'secret-of-akid' }
   const policy = encode({ expiration, conditions: [] })
   const form = { awsaccesskeyid: 'AKID', policy, signature: signVersion2(identity.secretAccessKey, policy) }
+  const options = { credentials: (id: string) => (id === 'AKID' ? identity : undefined), region: 'us-east-1' }
   const authenticate = (more: Record<string, string>, signatureV2 = true) =>
-    createFormAuthenticator({
-      credentials: (id) => (id === 'AKID' ? identity : undefined),
-      region: 'us-east-1',
-      signatureV2,
-    })(new Map(Object.entries({ ...form, ...more })))
+    createFormAuthenticator({ ...options, signatureV2 })(new Map(Object.entries({ ...form, ...more })))
   t.match(await authenticate({}), { identity, signatureVersion: 'AWS', authType: 'POST' })
   await t.rejects(authenticate({ signature: 'c2ln' }), { code: 'SignatureDoesNotMatch' })
   await t.rejects(authenticate({ awsaccesskeyid: 'OTHER' }), { code: 'InvalidAccessKeyId' })

@@ -11,6 +11,7 @@ import { describeForAws } from '../../../src/plugins/describe/aws-model.js'
 import { describeCalls } from '../../../src/plugins/describe/openapi.js'
 import { routeText } from '../../../src/plugins/table.js'
 import { commands } from '../../s3/s3-calls.js'
+import { each } from '../../services/platform/tasks/shapes.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { type Mode, modes } from '../../support/server/modes.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
@@ -51,21 +52,9 @@ t.test('a strict linter finds nothing wrong with the OpenAPI document', async (t
 
 /** What a count, a flag and an amount of money are, wherever they stand. */
 const TYPES: Readonly<Record<string, string>> = {
-  DurationEpochs: 'integer',
-  Score: 'integer',
-  PieceSize: 'integer',
-  StartEpoch: 'integer',
-  EndEpoch: 'integer',
-  Days: 'integer',
-  RenewBeforeDays: 'integer',
-  VerifiedDeal: 'boolean',
-  FastRetrieval: 'boolean',
-  ConfirmPrice: 'boolean',
-  Force: 'boolean',
-  Price: 'string',
-  VerifiedPrice: 'string',
-  PricePerGibEpoch: 'string',
-  MaxSpendPerDay: 'string',
+  ...each('integer', 'DurationEpochs Score PieceSize StartEpoch EndEpoch Days RenewBeforeDays'),
+  ...each('boolean', 'VerifiedDeal FastRetrieval ConfirmPrice Force'),
+  ...each('string', 'Price VerifiedPrice PricePerGibEpoch MaxSpendPerDay'),
 }
 
 const AWS_TYPES: Readonly<Record<string, string>> = { integer: 'long', boolean: 'boolean', string: 'string' }
@@ -124,17 +113,11 @@ const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
   PostObject: 'the form upload of S3, which browsers send',
   SecurityTokenService: 'the calls of STS, which clients make at the endpoint that they use for STS',
   PreflightBucket: 'a preflight of CORS, which browsers send',
-  PreflightObject: 'a preflight of CORS, which browsers send',
-  ListObjectsOfService: 'ListObjects of the bucket `-`',
-  ListObjectsOfServiceRoot: 'ListObjects of the bucket `-`',
-  ListObjectsV2OfService: 'ListObjectsV2 of the bucket `-`',
-  ListObjectsV2OfServiceRoot: 'ListObjectsV2 of the bucket `-`',
-  HeadBucketOfService: 'HeadBucket of the bucket `-`',
-  HeadBucketOfServiceRoot: 'HeadBucket of the bucket `-`',
-  GetBucketLocationOfService: 'GetBucketLocation of the bucket `-`',
-  GetBucketLocationOfServiceRoot: 'GetBucketLocation of the bucket `-`',
-  CreateBucketOfService: 'CreateBucket of the bucket `-`',
-  CreateBucketOfServiceRoot: 'CreateBucket of the bucket `-`',
+  ...Object.fromEntries(
+    ['ListObjects', 'ListObjectsV2', 'HeadBucket', 'GetBucketLocation', 'CreateBucket'].flatMap((name) =>
+      ['Service', 'ServiceRoot'].map((place) => [`${name}Of${place}`, `${name} of the bucket \`-\``]),
+    ),
+  ),
   GetMetrics: 'the metrics, in the text formats of Prometheus',
 }
 
@@ -152,36 +135,25 @@ interface Operation {
 
 for (const mode of modes)
   t.test(`${mode}: every endpoint is an operation of S3, or in all three descriptions`, async (t) => {
-    const { endpoint, proxy } = await startInProcess(t, mode, {
-      identities: [owner],
-      plugins: [deal({})],
-    })
+    const { endpoint, proxy } = await startInProcess(t, mode, { identities: [owner], plugins: [deal({})] })
     // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
     const read = async (path: string): Promise<any> => {
       const { status, body } = await signedRequest(endpoint, owner, { method: 'GET', path })
       t.equal(status, 200, path)
       return JSON.parse(body)
     }
-    const expected = proxy.operations.filter(
-      ({ operation: { name } }) => !commands.has(name) && !(name in S3_BESIDE_THE_SDK),
-    )
+    const known = (name: string) => commands.has(name) || name in S3_BESIDE_THE_SDK
+    const expected = proxy.operations.filter(({ operation: { name } }) => !known(name))
     t.ok(expected.length > 20)
     for (const { plugin, operation } of expected)
       t.ok(operation.call, `${plugin}: ${routeText(operation)} is a declared call`)
     const names = new Set(proxy.operations.map(({ operation: { name } }) => name))
-    t.same(
-      Object.keys(S3_BESIDE_THE_SDK).filter((name) => !names.has(name)),
-      [],
-      'each exception is there',
-    )
+    for (const name of Object.keys(S3_BESIDE_THE_SDK)) t.ok(names.has(name), `the exception ${name} is there`)
 
     const wanted = expected.map(({ operation: { on } }) => `${on.method} ${routeOf(on)}`).sort()
     const { Operations } = await read('/-/capabilities')
-    t.same(
-      Operations.map(({ Method, Route }: Record<string, string>) => `${Method} ${Route}`).sort(),
-      wanted,
-      'capabilities',
-    )
+    const capabilities: string[] = Operations.map(({ Method, Route }: Record<string, string>) => `${Method} ${Route}`)
+    t.same(capabilities.sort(), wanted, 'capabilities')
     const { paths } = await read('/-/openapi.json')
     const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/#(.+)$/, '?$1=')}`),
@@ -196,16 +168,10 @@ for (const mode of modes)
     const { Plugins } = await read('/-/plugins/v1')
     const listed = Plugins.flatMap(({ Calls }: { Calls: string[] }) => Calls)
     const { pagination } = await read('/-/aws-paginators.json')
-    t.same(
-      Object.keys(pagination).sort(),
-      Object.keys(operations)
-        .filter((name) => name.startsWith('List'))
-        .sort(),
-      'every list comes in pages',
-    )
-    for (const [name, { input_token, limit_key, output_token, more_results, result_key }] of Object.entries<
-      Record<string, string>
-    >(pagination)) {
+    const lists = Object.keys(operations).filter((name) => name.startsWith('List'))
+    t.same(Object.keys(pagination).sort(), lists.sort(), 'every list comes in pages')
+    const pages = Object.entries<Record<string, string>>(pagination)
+    for (const [name, { input_token, limit_key, output_token, more_results, result_key }] of pages) {
       const { input, output } = operations[name]
       for (const [shape, members] of [
         [input.shape, [input_token, limit_key]],
@@ -239,15 +205,12 @@ t.test('no operation is kept out of the table', async (t) => {
   const plugins = [deal({}), task({ platformUrl: 'http://127.0.0.1:9' }), pay({})]
   const { proxy } = await startInProcess(t, 'full', { identities: [owner], plugins })
   const inTable = new Set(proxy.operations.map(({ operation: { name } }) => name))
+  const declaration = /\bdefine(?:Operation|Call)(?:<[^>]*>)?\(\{\s*(?:\.\.\.\w+,\s*)*name: '(\w+)'/g
   const declared = ['src', 'plugins'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       // What `plugin new` writes is a plugin of the user's.
       .filter((file) => file.endsWith('.ts') && !file.endsWith('plugin-new.ts'))
-      .flatMap((file) => [
-        ...readFileSync(join(folder, file), 'utf8').matchAll(
-          /\bdefine(?:Operation|Call)(?:<[^>]*>)?\(\{\s*(?:\.\.\.\w+,\s*)*name: '(\w+)'/g,
-        ),
-      ])
+      .flatMap((file) => [...readFileSync(join(folder, file), 'utf8').matchAll(declaration)])
       .map(([, name = '']) => name),
   )
   t.ok(declared.length > 60)
@@ -267,10 +230,7 @@ t.test('a document that has a form in JSON alone', async (t) => {
     t.equal((await signedRequest(endpoint, owner, { method: 'HEAD', path })).status, 200, `HEAD ${path}`)
   }
   const model = JSON.parse((await ask('/-/aws-model.json', { plugin: 'jobs' })).body)
-  t.ok(
-    Object.keys(model.operations).every((name) => /Job/.test(name)),
-    'the model of one plugin',
-  )
+  for (const name of Object.keys(model.operations)) t.match(name, /Job/, 'the model of one plugin')
   t.match(await ask('/-/aws-model.json', { plugin: 'absent' }), { status: 400, body: /"ArgumentName":"plugin"/ })
 })
 
@@ -374,12 +334,8 @@ t.test('a schema that refers to itself stands among the components', async (t) =
   t.same(await lint(document), [])
   const answer = document.paths['/-/park/v1/tree'].get.responses[200].content['application/json'].schema
   const name = /^#\/components\/schemas\/(\w+)$/.exec(answer.$ref)?.[1] ?? ''
-  t.match(document.components.schemas[name], {
-    type: 'object',
-    properties: {
-      Children: { type: 'array', xml: { wrapped: true }, items: { $ref: answer.$ref, xml: { name: 'Child' } } },
-    },
-  })
+  const Children = { type: 'array', xml: { wrapped: true }, items: { $ref: answer.$ref, xml: { name: 'Child' } } }
+  t.match(document.components.schemas[name], { type: 'object', properties: { Children } })
 })
 
 t.test('the linter finds what is wrong', async (t) => {

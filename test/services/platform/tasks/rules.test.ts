@@ -34,40 +34,19 @@ t.test('the terms of a task', (t) => {
     sourceId: null,
     duration: 1_512_000,
   })
-  t.match(
-    terms({
-      ...PUBLIC,
-      description: 'two\nlines',
-      type: 'Verified',
-      min_price: '0E-18',
-      max_price: '0.000000000000000001',
-      tags: 'eu, backup,,eu',
-      expire_days: '4',
-      fast_retrieval: 'false',
-      source_id: '3',
-      duration: '518400',
-    }),
-    {
-      description: 'two\nlines',
-      type: 'verified',
-      minPrice: 0n,
-      maxPrice: 1n,
-      tags: ['eu', 'backup'],
-      expireDays: 4,
-      fastRetrieval: false,
-      sourceId: 3,
-      duration: 518_400,
-      bidMode: 'auto',
-    },
-  )
+  const given = {
+    ...{ description: 'two\nlines', type: 'Verified', min_price: '0E-18', max_price: '0.000000000000000001' },
+    ...{ tags: 'eu, backup,,eu', expire_days: '4', fast_retrieval: 'false', source_id: '3', duration: '518400' },
+  }
+  t.match(terms({ ...PUBLIC, ...given }), {
+    ...{ description: 'two\nlines', type: 'verified', minPrice: 0n, maxPrice: 1n, tags: ['eu', 'backup'] },
+    ...{ expireDays: 4, fastRetrieval: false, sourceId: 3, duration: 518_400, bidMode: 'auto' },
+  })
   t.match(terms({ ...PRIVATE, verified_type: 'verified', expired_days: '7' }), { type: 'verified', expireDays: 7 })
   t.match(terms({ Task_Name: 'a', Is_Public: '1', Auto_bid: '0' }), { bidMode: 'manual' }, "the interface's words")
   t.match(terms({ task_name: 'a', is_public: '1' }), { bidMode: 'manual' }, 'clients older than bid modes')
   t.match(terms({ ...PRIVATE, type: 'regular', verified_type: 'regular' }), { type: 'regular' })
-  t.equal(
-    readUuid(new Fields([['uuid', 'A1A1A1A1-0000-4000-8000-000000000000']])),
-    'a1a1a1a1-0000-4000-8000-000000000000',
-  )
+  t.equal(readUuid(new Fields([['uuid', UUID.toUpperCase()]])), UUID)
   t.throws(() => readUuid(new Fields([['uuid', '1']])), /uuid must be a UUID/)
   t.end()
 })
@@ -132,20 +111,16 @@ async function read(text: string | Buffer, size?: number): Promise<TaskRow[]> {
 }
 
 async function refusal(text: string | Buffer): Promise<string> {
-  return read(text).then(
-    () => '',
-    (error: Error) => {
-      if (!(error instanceof TaskFileError)) throw error
-      return error.message
-    },
-  )
+  const [result] = await Promise.allSettled([read(text)])
+  if (result.status === 'fulfilled') return ''
+  if (!(result.reason instanceof TaskFileError)) throw result.reason
+  return result.reason.message
 }
 
 t.test('the columns of every known client', async (t) => {
   const python = `uuid,miner_id,deal_cid,file_source_url,md5,start_epoch\n${UUID},t01000,${DEAL},${URL},${MD5},12\n`
-  t.same(await read(python), [
-    { uuid: UUID, minerId: 't01000', dealCid: DEAL, fileSourceUrl: URL, md5: MD5, startEpoch: 12 },
-  ])
+  const row = { uuid: UUID, minerId: 't01000', dealCid: DEAL, fileSourceUrl: URL, md5: MD5, startEpoch: 12 }
+  t.same(await read(python), [row])
   const gateway = `uuid,miner_id,deal_cid,payload_cid,file_source_url,md5,start_epoch\r\n${UUID},,,${PAYLOAD},${URL},,\r\n`
   t.same(await read(gateway), [{ uuid: UUID, payloadCid: PAYLOAD, fileSourceUrl: URL }])
   const go =
@@ -171,9 +146,8 @@ t.test('any order, case and line end; other columns, blank lines, a byte order m
   t.same(await read(`MD5, File_Source_URL ,speed\n${MD5.toUpperCase()}, ${URL} ,9\n`), expected, 'no uuid')
   t.same(await read(`\ufefffile_source_url,md5_origin\r\n${URL},${MD5}`), expected, 'no line end at the end')
   t.same(await read(`file_source_url,md5\n\n${URL},${MD5}\r\n\r\n`), expected)
-  t.same(await read(`file_source_url,source_file_name\n${URL},"Zürich €.txt"\n`, 1), [
-    { fileSourceUrl: URL, sourceFileName: 'Zürich €.txt' },
-  ])
+  const named = await read(`file_source_url,source_file_name\n${URL},"Zürich €.txt"\n`, 1)
+  t.same(named, [{ fileSourceUrl: URL, sourceFileName: 'Zürich €.txt' }])
 })
 
 t.test('errors name the row and the column', async (t) => {
