@@ -37,11 +37,8 @@ async function receive(pieces: readonly Buffer[], sent: Sent = {}): Promise<{ by
   // Only a framed body of unknown length may leave the length of the data open.
   const sized: Headers = framed ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(length) }
   const headers = { ...sized, ...sent.headers }
-  const head = requestHead({
-    method: sent.method ?? 'PUT',
-    target: sent.target ?? '/bucket/key',
-    headers: Object.entries(headers),
-  })
+  const { method = 'PUT', target = '/bucket/key' } = sent
+  const head = requestHead({ method, target, headers: Object.entries(headers) })
   const limits = { ...defaultLimits, maxPutBytes: sent.maxPutBytes ?? defaultLimits.maxPutBytes }
   const body = openBody(incoming, head, sent.payload ?? { kind: 'unsigned' }, limits)
   const out: Buffer[] = []
@@ -83,13 +80,10 @@ t.test('a plain body and what is known of it', async (t) => {
 })
 
 t.test('length, emptiness and limits', async (t) => {
-  const open = (headers: Headers, payload: PayloadMode = { kind: 'unsigned' }) =>
-    openBody(
-      new IncomingMessage(new Socket()),
-      requestHead({ method: 'PUT', target: '/b/k', headers: Object.entries(headers) }),
-      payload,
-      defaultLimits,
-    )
+  const open = (headers: Headers, payload: PayloadMode = { kind: 'unsigned' }) => {
+    const head = requestHead({ method: 'PUT', target: '/b/k', headers: Object.entries(headers) })
+    return openBody(new IncomingMessage(new Socket()), head, payload, defaultLimits)
+  }
   const chunked: PayloadMode = { kind: 'chunked', signing: undefined, trailer: true }
   t.match(open({}), { length: 0, empty: true, declaredChecksum: undefined })
   t.match(open({ 'content-length': '0' }), { length: 0, empty: true })

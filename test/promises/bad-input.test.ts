@@ -17,11 +17,8 @@ inEachMode(t, async (t, server) => {
   const tests = server.mode === 'full' ? { documents, targets, queries, headers, framing } : { targets }
   for (const [name, test] of Object.entries(tests)) {
     await t.test(name, (t) => test(t, server))
-    t.same(
-      (await send(server, { method: 'GET', target: targetOf(BUCKET, 'kept') })).body,
-      kept,
-      `all is well after ${name}`,
-    )
+    const { body } = await send(server, { method: 'GET', target: targetOf(BUCKET, 'kept') })
+    t.same(body, kept, `all is well after ${name}`)
   }
   t.ok(server.running && server.pid === pid, 'the same process serves on')
   t.notMatch(server.log, /"level":60|unhandled/i)
@@ -41,11 +38,7 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
       '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><Delete><Object><Key>&e;</Key></Object></Delete>',
     ),
     'a bomb of entities': Buffer.from(`${bomb}<Delete><Object><Key>&h;</Key></Object></Delete>`),
-    'invalid UTF-8': Buffer.concat([
-      Buffer.from('<Delete><Object><Key>'),
-      Buffer.of(0xff, 0xfe),
-      Buffer.from('</Key></Object></Delete>'),
-    ]),
+    'invalid UTF-8': Buffer.from('<Delete><Object><Key>\xff\xfe</Key></Object></Delete>', 'latin1'),
     'a thousand levels': Buffer.from('<Delete>'.repeat(1000)),
     'names of objects’ own': Buffer.from('<__proto__><constructor/></__proto__>'),
     'two roots': Buffer.from('<Delete></Delete><Delete></Delete>'),
@@ -71,11 +64,8 @@ async function documents(t: Test, server: Dealgate): Promise<void> {
   }
   t.equal((await send(server, { method: 'HEAD', target: '/bad-input-bucket' })).status, 404)
   const many = Buffer.from(`<Delete>${'<Object><Key>x</Key></Object>'.repeat(1001)}</Delete>`)
-  t.equal(
-    (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: many, headers: contentMd5(many) })).code,
-    'MalformedXML',
-    '1001 keys',
-  )
+  const removal = { method: 'POST', target: `/${BUCKET}?delete`, body: many, headers: contentMd5(many) }
+  t.equal((await send(server, removal)).code, 'MalformedXML', '1001 keys')
   t.equal((await send(server, { method: 'POST', target: `/${BUCKET}?delete` })).code, 'MissingRequestBodyError')
   await publicAccessBlocks(t, server)
 }
@@ -89,12 +79,8 @@ async function publicAccessBlocks(t: Test, server: Dealgate): Promise<void> {
   }
   const [on, off] = ['true', 'false'].map((word) => `<BlockPublicPolicy>${word}</BlockPublicPolicy>`)
   t.equal((await put(`${on}`)).status, 200)
-  for (const content of [
-    'true',
-    `${off}${on}`,
-    `<Blocks>${on}</Blocks>`,
-    '<BlockPublicPolicy><on/></BlockPublicPolicy>',
-  ])
+  const element = '<BlockPublicPolicy><on/></BlockPublicPolicy>'
+  for (const content of ['true', `${off}${on}`, `<Blocks>${on}</Blocks>`, element])
     t.equal((await put(content)).code, 'MalformedXML', content)
   t.match((await send(server, { method: 'GET', target })).body.toString(), on)
 }
@@ -117,19 +103,8 @@ async function targets(t: Test, server: Dealgate): Promise<void> {
     ['/-/nothing?format=xml', /^(MethodNotAllowed|NoSuchKey|NotImplemented)$/],
   ]
   for (const [target, code] of cases) t.match((await send(server, { method: 'GET', target })).code, code, target)
-  const odd = [
-    '..',
-    '../..',
-    'a/../../kept',
-    './kept',
-    'a//b',
-    '/kept',
-    'nul\0',
-    'con',
-    'a\\..\\b',
-    '.dealgate',
-    'kept/',
-  ]
+  const dots = ['..', '../..', 'a/../../kept', './kept', 'a//b', '/kept', 'a\\..\\b']
+  const odd = [...dots, 'nul\0', 'con', '.dealgate', 'kept/']
   for (const key of odd) {
     const target = targetOf(BUCKET, key)
     t.equal((await send(server, { method: 'GET', target })).code, 'NoSuchKey', `${JSON.stringify(key)} is no other key`)
@@ -144,32 +119,25 @@ async function targets(t: Test, server: Dealgate): Promise<void> {
     }
   }
   const whole = (await send(server, { method: 'GET', target: `/${BUCKET}?list-type=2` })).body.toString()
-  t.same(
-    [...whole.matchAll(/<Key>([^<]*)</g)].map(([, key]) => key),
-    ['kept'],
-  )
+  t.equal(whole.match(/<Key>/g)?.length, 1)
+  t.match(whole, '<Key>kept<')
 }
 
 async function queries(t: Test, server: Dealgate): Promise<void> {
   const lists = ['max-keys=-1', 'max-keys=x', 'max-keys=1e9', 'max-keys=99999999999', 'encoding-type=base64']
   for (const query of lists) {
-    t.equal(
-      (await send(server, { method: 'GET', target: `/${BUCKET}?list-type=2&${query}` })).code,
-      'InvalidArgument',
-      query,
-    )
+    const { code } = await send(server, { method: 'GET', target: `/${BUCKET}?list-type=2&${query}` })
+    t.equal(code, 'InvalidArgument', query)
   }
   const object = targetOf(BUCKET, 'kept')
   for (const query of ['partNumber=0', 'partNumber=x', 'partNumber=', 'partNumber=10001', 'versionId=x'])
     t.equal((await send(server, { method: 'GET', target: `${object}?${query}` })).code, 'InvalidArgument', query)
   for (const uploadId of ['', '..', '%00', 'x'.repeat(3000), '../../keys.json']) {
-    const query = `partNumber=1&uploadId=${encodeURIComponent(uploadId)}`
-    const answer = await send(server, { method: 'PUT', target: `${object}?${query}`, body: Buffer.from('x') })
+    const upload = `uploadId=${encodeURIComponent(uploadId)}`
+    const target = `${object}?partNumber=1&${upload}`
+    const answer = await send(server, { method: 'PUT', target, body: Buffer.from('x') })
     t.equal(answer.code, 'NoSuchUpload', JSON.stringify(uploadId.slice(0, 20)))
-    t.equal(
-      (await send(server, { method: 'DELETE', target: `${object}?uploadId=${encodeURIComponent(uploadId)}` })).code,
-      'NoSuchUpload',
-    )
+    t.equal((await send(server, { method: 'DELETE', target: `${object}?${upload}` })).code, 'NoSuchUpload')
   }
   const created = await send(server, { method: 'POST', target: `${object}?uploads` })
   const id = /<UploadId>([^<]+)</.exec(created.body.toString())?.[1]
@@ -200,12 +168,8 @@ async function headers(t: Test, server: Dealgate): Promise<void> {
   for (const range of ['bytes=5-1', 'bytes=x-y', 'lines=1-2', 'bytes=0-1,3-4', 'bytes=-', 'bytes'])
     t.equal((await send(server, { method: 'GET', target, headers: { range } })).status, 200, `${range} is ignored`)
   for (const range of ['bytes=99999999-', 'bytes=-0', 'bytes=10240-10250']) {
-    const answer = await send(server, { method: 'GET', target, headers: { range } })
-    t.match(
-      [answer.status, answer.code, answer.headers['content-range']],
-      [416, 'InvalidRange', `bytes */${10 * KiB}`],
-      range,
-    )
+    const { status, code, headers } = await send(server, { method: 'GET', target, headers: { range } })
+    t.match([status, code, headers['content-range']], [416, 'InvalidRange', `bytes */${10 * KiB}`], range)
   }
   const dates = { 'if-modified-since': 'yesterday', 'if-unmodified-since': 'Thu, 99 Foo' }
   t.equal((await send(server, { method: 'GET', target, headers: dates })).status, 200, 'unreadable dates count not')
@@ -250,16 +214,9 @@ async function framing(t: Test, server: Dealgate): Promise<void> {
   })
   t.match(text, /^HTTP\/1\.1 400 [\s\S]*EntityTooLarge/, '6 GiB are refused before they are sent')
   const waiting = { 'content-length': '1000', expect: '100-continue' }
-  const refused = sign(
-    {
-      ...server,
-      endpoint: server.endpoint,
-      region: server.region,
-      accessKey: server.accessKey,
-      secretKey: 'wrong-secret',
-    },
-    { method: 'PUT', target, headers: waiting },
-  )
+  const { endpoint, region, accessKey } = server
+  const wrong = { endpoint, region, accessKey, secretKey: 'wrong-secret' }
+  const refused = sign(wrong, { method: 'PUT', target, headers: waiting })
   const { text: early } = await exchange(server, (socket) => socket.write(headText('PUT', target, refused.headers)))
   t.match(early, /^HTTP\/1\.1 403 /, 'who waits for 100-continue is refused without sending')
   const lengthless = sign(server, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })

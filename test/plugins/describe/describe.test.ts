@@ -113,6 +113,7 @@ const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
   PostObject: 'the form upload of S3, which browsers send',
   SecurityTokenService: 'the calls of STS, which clients make at the endpoint that they use for STS',
   PreflightBucket: 'a preflight of CORS, which browsers send',
+  PreflightObject: 'a preflight of CORS, which browsers send',
   ...Object.fromEntries(
     ['ListObjects', 'ListObjectsV2', 'HeadBucket', 'GetBucketLocation', 'CreateBucket'].flatMap((name) =>
       ['Service', 'ServiceRoot'].map((place) => [`${name}Of${place}`, `${name} of the bucket \`-\``]),

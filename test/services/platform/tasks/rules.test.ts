@@ -10,6 +10,7 @@ import {
 import { Fields } from '../../../../src/services/platform/fields.js'
 import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
 
+const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
 const PUBLIC = { task_name: 'holidays', is_public: '1', bid_mode: '1' }
 
@@ -92,7 +93,6 @@ t.test('terms that are refused, with the field in the message', (t) => {
   t.end()
 })
 
-const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
 const URL = 'http://127.0.0.1:9000/car/1.car'
 const MD5 = '5d41402abc4b2a76b9719d911017c592'
 const PAYLOAD = 'bafkreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
