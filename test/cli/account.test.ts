@@ -4,7 +4,6 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { Client } from '../services/gateway/client.js'
 import type { Endpoint } from '../suites/sign.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
@@ -13,6 +12,7 @@ import { CLI, environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 import { signedRequest } from '../support/sign/signed-request.js'
+import { account, keysFor, logsIn, type Pair } from './account-commands.js'
 
 t.test('accounts that are added, rotated and removed count at once, without a restart', async (t) => {
   const data = join(temporaryFolder(t), 'data')
@@ -166,34 +166,6 @@ t.test('a command that is killed leaves the account as it was or as it was to be
   t.match(readFileSync(join(data, 'credentials.json'), 'utf8'), last.secretKey)
   t.equal((await signedRequest(running.endpoint, tenant, { method: 'PUT', path: '/theirs' })).status, 200)
 })
-
-/** The key pair of an account of the gateway. */
-export interface Pair {
-  readonly accessKey: string
-  readonly secretKey: string
-}
-
-/** Runs `dealgate account ...`, which must succeed. */
-export async function account<T = Pair>(data: string, ...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await runCli(['account', ...args, '--data', data, '--print', 'json'])
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout)
-}
-
-/** Makes a key pair of S3 that acts as an account. */
-export async function keysFor(data: string, { accessKey, secretKey }: Pair) {
-  const args = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
-  const { stdout } = await runCli(['keys', 'add', '--data', data, '--print', 'json', ...args])
-  return JSON.parse(stdout) as { accessKeyId: string; secretAccessKey: string }
-}
-
-/** Whether the gateway accepts the key pair. */
-export async function logsIn(url: string, { accessKey, secretKey }: Pair): Promise<boolean> {
-  const answer = await new Client(url, 'gateway')
-    .call('Login', { username: accessKey, password: secretKey })
-    .catch(() => {})
-  return answer !== undefined
-}
 
 // Quotas of accounts at the embedded gateway.
 
