@@ -12,6 +12,7 @@ import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
 import { Facts } from '../parts/table.js'
+import { Acl } from './acl.js'
 import { DealsOf } from './deals.js'
 import { LifeOf } from './life.js'
 import { CopyObjects, DeleteObjects, downloadLink, downloadObject } from './object-actions.js'
@@ -58,6 +59,7 @@ function Known({ bucket, name, folder }) {
         <${Attributes} facts=${facts} />
         <${Link} bucket=${bucket} name=${name} />
         <${Tags} bucket=${bucket} name=${name} />
+        <${Acl} place=${{ bucket, key: name }} />
         <${DealsOf} bucket=${bucket} name=${name} />
         <${LifeOf} bucket=${bucket} name=${name} facts=${facts} changed=${object.reload} />
         <${Preview} bucket=${bucket} name=${name} size=${facts.size} />`}

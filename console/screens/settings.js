@@ -1,18 +1,19 @@
-import { send, sendXml } from '../lib/api.js'
+import { send } from '../lib/api.js'
 import { html, useEffect, useState } from '../lib/html.js'
 import { readTags, without, writeDocument, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { Confirm } from '../parts/dialog.js'
 import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
-import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
-import { Facts } from '../parts/table.js'
+import { BucketSize } from './bucket-size.js'
 import { BucketTabs } from './bucket-tabs.js'
+import { DealDefaults } from './deal-defaults.js'
 import { pathTo } from './objects.js'
 import { Findings, policyFindings, WhoMay } from './policy.js'
+import { PublicAccess } from './public-access.js'
 
 /** Documents that configure a bucket, as S3 has them. */
 const DOCUMENTS = [
@@ -37,42 +38,32 @@ const DOCUMENTS = [
     absent: 'NoSuchLifecycleConfiguration',
     hint: 'XML. When objects expire or change their storage class.',
   },
+  {
+    name: 'Notifications',
+    query: 'notification',
+    // An empty document stands for none.
+    none: '<NotificationConfiguration/>',
+    isNone: (text) => !/<\w+Configuration>/.test(text),
+    hint: 'XML. Which events are sent to which webhook of the server, such as arn:dealgate:webhook:::name.',
+  },
+  {
+    name: 'Ownership of objects',
+    query: 'ownershipControls',
+    absent: 'OwnershipControlsNotFoundError',
+    hint: 'XML. BucketOwnerEnforced switches ACLs off; ObjectWriter, which is so without a document, and BucketOwnerPreferred switch them on.',
+  },
 ]
 
 export function Settings({ params: { bucket } }) {
   return html`<${Crumbs} links=${pathTo(bucket, '')} />
     <${Page} title=${`Settings of ${bucket}`}>
       <${BucketTabs} bucket=${bucket} />
-      <${Access} bucket=${bucket} />
+      <${BucketSize} bucket=${bucket} />
+      <${PublicAccess} bucket=${bucket} />
       <${Tags} bucket=${bucket} />
+      <${DealDefaults} bucket=${bucket} />
       ${DOCUMENTS.map((kind) => html`<${Document} key=${kind.query} bucket=${bucket} kind=${kind} />`)}
     <//>`
-}
-
-/** Whether the bucket is public, and to whom the ACL grants what. */
-function Access({ bucket }) {
-  const client = session.value
-  const read = async (signal) => {
-    const status = await sendXml(client, { bucket, query: { policyStatus: '' }, signal })
-    const acl = await sendXml(client, { bucket, query: { acl: '' }, signal })
-    const grants = acl.child('AccessControlList')?.all('Grant') ?? []
-    return {
-      isPublic: status.get('IsPublic')?.toLowerCase() === 'true',
-      grants: grants.map(
-        (grant) => `${grant.get('Permission')}: ${grant.get('Grantee', 'URI') ?? grant.get('Grantee', 'ID') ?? ''}`,
-      ),
-    }
-  }
-  const access = useLoaded(read, [client, bucket])
-  return html`<h2>Access</h2>
-    <${Loaded}
-      of=${access}
-      show=${({ isPublic, grants }) =>
-        html`<${Facts} facts=${[
-          ['Public', isPublic ? 'Yes: its policy or its ACL opens it to everyone' : 'No'],
-          ['Grants of the ACL', grants.map((grant) => html`<div><${Name} text=${grant} /></div>`)],
-        ]} />`}
-    />`
 }
 
 function Tags({ bucket }) {
@@ -91,7 +82,8 @@ function Document({ bucket, kind }) {
   const client = session.value
   const read = async (signal) => {
     const answer = await send(client, { bucket, query: { [kind.query]: '' }, signal }).catch(without(kind.absent))
-    return { text: answer === undefined ? '' : pretty(await answer.text(), kind) }
+    const text = answer === undefined ? '' : pretty(await answer.text(), kind)
+    return { text: kind.isNone?.(text) ? '' : text }
   }
   const document = useLoaded(read, [client, bucket])
   return html`<h2>${kind.name}</h2>
@@ -105,7 +97,7 @@ function pretty(text, { json }) {
   return text.replace(/^<\?xml[^>]*\?>\s*/, '').replace(/>(?=<[^/])/g, '>\n')
 }
 
-function Editor({ bucket, kind: { name, query, json, hint, check }, saved, reload }) {
+function Editor({ bucket, kind: { name, query, json, hint, check, none }, saved, reload }) {
   const [text, setText] = useState(saved)
   const [removes, setRemoves] = useState(false)
   useEffect(() => setText(saved), [saved])
@@ -125,7 +117,8 @@ function Editor({ bucket, kind: { name, query, json, hint, check }, saved, reloa
     done('saved')
   }
   const remove = async () => {
-    await send(session.value, { method: 'DELETE', bucket, query: { [query]: '' } })
+    if (none === undefined) await send(session.value, { method: 'DELETE', bucket, query: { [query]: '' } })
+    else await writeDocument(session.value, { bucket }, query, none)
     done('removed')
   }
   const input = {
