@@ -26,6 +26,7 @@ export type * from './api/settings.js'
 export type { Archive, Records } from './api/state.js'
 export type { Store, StoredObject, StoreEntry } from './api/store.js'
 export type { CredentialsFile, CredentialsFileOptions } from './auth/credentials-file.js'
+export { networkOf } from './common/cidr.js'
 export { codes, type S3Code } from './common/errors/codes.js'
 export {
   type ErrorCode,

@@ -17,8 +17,8 @@ export class ApiError extends Error {
 }
 
 /**
- * What the endpoint is asked with: its address and a signer.
- * @typedef {{ endpoint: string, signer: import('./signer.js').Signer }} Client
+ * What the endpoint is asked with: its address and a signer, which only a sign-in lacks.
+ * @typedef {{ endpoint: string, signer?: import('./signer.js').Signer }} Client
  */
 
 /**
@@ -56,7 +56,10 @@ async function sendOnce(client, request) {
   const body = typeof request.body === 'string' ? encoder.encode(request.body) : request.body
   const url = urlOf(client, request)
   const hash = body === undefined ? EMPTY_HASH : await sha256(body)
-  const headers = await client.signer.sign({ method, url, headers: request.headers, hash, service })
+  // A client without a signer is signing in.
+  const headers = client.signer
+    ? await client.signer.sign({ method, url, headers: request.headers, hash, service })
+    : request.headers
   // No cookie goes out, and none would count. A redirect is no answer of an S3 endpoint.
   const options = { credentials: 'omit', cache: 'no-store', redirect: 'error', referrerPolicy: 'no-referrer' }
   let response

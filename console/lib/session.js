@@ -55,6 +55,20 @@ export async function signIn(pair, { readOnly = false, stay = false } = {}) {
   await open(got)
 }
 
+/** Signs in a user of the task platform, whose password is exchanged for a session at once. Throws ApiError. */
+export async function signInUser({ email, password }, { readOnly = false, stay = false } = {}) {
+  const client = { endpoint: endpointOf(config) }
+  const login = { path: '/-/task/v1/sign-in', json: { Email: email, Password: password } }
+  const { AuthToken: token } = await sendJson(client, login)
+  let got = await assumed(client, token)
+  if (readOnly) {
+    const signer = await Signer.of({ ...got, region: config.region })
+    got = { ...(await assumed(client, token, await readOnlyPolicy({ ...client, signer }))), readOnly }
+  }
+  if (stay) sessionStorage.setItem(KEPT, JSON.stringify(got))
+  await open(got)
+}
+
 /** Uses the session that this tab has kept, if there is one. */
 export async function resume() {
   try {
@@ -109,14 +123,28 @@ async function exchanged(client, readOnly) {
     DurationSeconds: SESSION_SECONDS,
     ...(readOnly && { Policy: JSON.stringify(await readOnlyPolicy(client)) }),
   })
-  const credentials = answer.child('GetSessionTokenResult').child('Credentials')
+  return { ...credentialsOf(answer, 'GetSessionTokenResult'), readOnly, pairId: client.signer.accessKeyId }
+}
+
+async function assumed(client, token, policy) {
+  const answer = await sts(client, {
+    Action: 'AssumeRoleWithWebIdentity',
+    RoleArn: 'arn:aws:iam::000000000000:role/platform-user',
+    RoleSessionName: 'console',
+    WebIdentityToken: token,
+    DurationSeconds: SESSION_SECONDS,
+    ...(policy && { Policy: JSON.stringify(policy) }),
+  })
+  return { ...credentialsOf(answer, 'AssumeRoleWithWebIdentityResult'), readOnly: false }
+}
+
+function credentialsOf(answer, result) {
+  const credentials = answer.child(result).child('Credentials')
   return {
     accessKeyId: credentials.get('AccessKeyId'),
     secretAccessKey: credentials.get('SecretAccessKey'),
     sessionToken: credentials.get('SessionToken'),
     expires: Date.parse(credentials.get('Expiration')),
-    readOnly,
-    pairId: client.signer.accessKeyId,
   }
 }
 

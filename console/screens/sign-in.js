@@ -1,5 +1,5 @@
 import { html } from '../lib/html.js'
-import { endpointOf, signedOutBecause, signIn } from '../lib/session.js'
+import { endpointOf, signedOutBecause, signIn, signInUser } from '../lib/session.js'
 import { Check, Field, Form } from '../parts/form.js'
 
 /** The form for the key pair, or why there can be none. */
@@ -7,7 +7,7 @@ export function SignIn({ config }) {
   return html`<main id="main" class="narrow">
     <h1>Sign in to dealgate</h1>
     ${signedOutBecause.value && html`<p class="problem" role="status">${signedOutBecause.value}</p>`}
-    ${globalThis.isSecureContext ? html`<${KeyPair} config=${config} />` : html`<${Insecure} />`}
+    ${globalThis.isSecureContext ? html`<${KeyPair} config=${config} /><${User} />` : html`<${Insecure} />`}
   </main>`
 }
 
@@ -40,6 +40,24 @@ function KeyPair({ config }) {
       12 hours, and is then forgotten. dealgate prints it when it starts for the first time and keeps it in
       <code> keys.json</code> of its data folder.
     </p>`
+}
+
+/** For users of the task platform, who have no key pair. */
+function User() {
+  const action = (values) =>
+    signInUser(
+      { email: values.get('email').trim(), password: values.get('password') },
+      { readOnly: values.has('read-only'), stay: values.has('stay') },
+    )
+  return html`<details>
+    <summary>I am a user of the task platform</summary>
+    <${Form} action=${action} submit="Sign in by e-mail">
+      <${Field} label="E-mail address" input=${{ name: 'email', type: 'email', required: true, autocomplete: 'email' }} />
+      <${Field} label="Password" hint="Is used once, to get a session." input=${{ name: 'password', type: 'password', required: true, autocomplete: 'current-password' }} />
+      <${Check} label="Only read" input=${{ name: 'read-only' }} />
+      <${Check} label="Stay signed in here" hint="Keeps the session, not the password, until the tab is closed." input=${{ name: 'stay' }} />
+    <//>
+  </details>`
 }
 
 /** Browsers have the functions that make signatures only on https and on this machine. */

@@ -6,7 +6,7 @@ import { offersOf } from './offers.js'
 import { listBucketTasks } from './operations/bucket-tasks.js'
 import { listProviderDeals, updateMyDeal, updateMyProvider, updateTaskDealStatus } from './operations/my-provider.js'
 import { getPriceStatistics, getProvider, listProviders } from './operations/providers.js'
-import { createApiKey, createJwt, createPlatformSession } from './operations/sessions.js'
+import { createApiKey, createJwt, createPlatformSession, signInUser } from './operations/sessions.js'
 import { createTask, getTask, listMyProviderTasks, listMyTasks, listPublicTasks } from './operations/tasks.js'
 import { taskOptions } from './options.js'
 
@@ -30,6 +30,7 @@ export default definePlugin({
 function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
   return [
     createPlatformSession(deps),
+    signInUser(deps),
     createApiKey(deps),
     createJwt(deps),
     listProviders(deps),

@@ -36,11 +36,20 @@ const token = z.string().min(1)
 /** Of calls whose body is the log-in. */
 const unknown: Partial<Refusals> = { missing: () => new TokenRefused('The task platform does not know this log-in.') }
 
-/** Signs in. Throws TokenRefused for a wrong password, AnswerLost and S3Error. */
-export async function signIn(client: ServiceClient, names: Names, { email, password }: Required<Login>['signIn']) {
+/**
+ * Signs in. Throws TokenRefused for a wrong password, AnswerLost and S3Error.
+ * @param address of a client without a key pair, whom the platform limits itself
+ */
+export async function signIn(
+  client: ServiceClient,
+  names: Names,
+  { email, password }: Required<Login>['signIn'],
+  address?: string,
+) {
   const answer = await client.send({
     method: 'POST',
     path: ['auth', 'login'],
+    client: address,
     body: { kind: 'json', value: Object.fromEntries(spelled({ Email: email, Password: password }, names)) },
   })
   const { auth_token, message } = platform.successOf(answer, unknown)

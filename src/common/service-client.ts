@@ -26,6 +26,8 @@ export interface ServiceCall {
   readonly query?: Readonly<Record<string, string | number | undefined>>
   /** JWT. */
   readonly token?: string | undefined
+  /** Address of the client on whose behalf the call is made, for a service that limits clients. */
+  readonly client?: string | undefined
   readonly body?: ServiceBody
   /** Default that of the client. */
   readonly timeoutMs?: number
@@ -118,7 +120,11 @@ export class ServiceClient {
         // The signal ends a call that is late.
         headersTimeout: 0,
         bodyTimeout: 0,
-        headers: { ...this.headersOf(call.token), ...(type !== undefined && { 'content-type': type }) },
+        headers: {
+          ...this.headersOf(call.token),
+          ...(type !== undefined && { 'content-type': type }),
+          ...(call.client !== undefined && { 'x-forwarded-for': call.client }),
+        },
         ...(body !== undefined && { body }),
       })
       return await readAnswer(answer.statusCode, answer.headers, answer.body, this.#options.maxBytes)

@@ -1,4 +1,14 @@
-import { actorOf, defineCall, type Identity, repeatable, requireToken, signedIdentity, unrepeatable } from 'dealgate'
+import { createHash } from 'node:crypto'
+import {
+  actorOf,
+  defineCall,
+  type Identity,
+  networkOf,
+  repeatable,
+  requireToken,
+  signedIdentity,
+  unrepeatable,
+} from 'dealgate'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { acting, issueJwt, issueKey, type Login, signIn, TOKEN } from '../sign-in.js'
@@ -29,13 +39,40 @@ export function createPlatformSession(deps: TaskDeps) {
       const login = { email: Email, password: Password }
       const { token, message } = await attempt(
         deps,
-        identity,
+        identity.accessKeyId,
         () => signIn(deps.client, deps.options.names, login),
         'The task platform refuses this e-mail address and password.',
       )
       if (!Store) return { AuthToken: token, Message: message, Stored: false }
       await keep(deps, identity, { signIn: login })
       return { Message: message, Stored: true }
+    },
+  })
+}
+
+/** For programs that have no key pair yet, such as a page for browsers: the token becomes temporary credentials. */
+export function signInUser(deps: TaskDeps) {
+  return defineCall({
+    name: 'SignIn',
+    source: SOURCE,
+    summary: 'Exchanges the e-mail address and password of a user of the task platform for a JWT, without a signature.',
+    access: 'public',
+    ownRules: true,
+    on: { method: 'POST', resource: 'service', path: '/-/task/v1/sign-in' },
+    body: z.strictObject({ Email: secret, Password: secret }),
+    result: z.object({ AuthToken: z.string().describe('JWT, for AssumeRoleWithWebIdentity.') }),
+    async answer({ request, body: { Email, Password } }) {
+      const network = networkOf(request.remoteAddress)
+      const login = { email: Email, password: Password }
+      const user = `${network} ${createHash('sha256').update(Email.trim().toLowerCase()).digest('hex')}`
+      // A network that has a password of its own does not get more attempts at those of others.
+      const { token } = await attempt(
+        deps,
+        user,
+        () => deps.attempts.run(network, () => signIn(deps.client, deps.options.names, login, request.remoteAddress)),
+        'The task platform refuses this e-mail address and password.',
+      )
+      return { AuthToken: token }
     },
   })
 }
@@ -96,7 +133,7 @@ export function createJwt(deps: TaskDeps) {
       const login = { apikey: ApiKey, accessToken: AccessToken }
       const jwt = await attempt(
         deps,
-        identity,
+        identity.accessKeyId,
         () => issueJwt(deps.client, deps.options.names, login),
         'The task platform refuses this API key and its secret.',
       )
@@ -107,14 +144,9 @@ export function createJwt(deps: TaskDeps) {
   })
 }
 
-/** Runs a sign-in, which may be repeated. A refused one is UpstreamAuthFailed with this message. */
-function attempt<T>(
-  { attempts }: TaskDeps,
-  { accessKeyId }: Identity,
-  run: () => Promise<T>,
-  refused: string,
-): Promise<T> {
-  return requireToken(() => attempts.run(accessKeyId, run), refused).catch((error) => {
+/** Runs a sign-in of a key pair or network. A refused one is UpstreamAuthFailed with this message. */
+function attempt<T>({ attempts }: TaskDeps, who: string, run: () => Promise<T>, refused: string): Promise<T> {
+  return requireToken(() => attempts.run(who, run), refused).catch((error) => {
     throw repeatable(error)
   })
 }

@@ -384,3 +384,46 @@ t.test('unsigned requests with tokens are limited by address', async (t) => {
   const signed = await signedRequest(scene.endpoint, keys, { method: 'GET', path: '/-/jobs/v1' })
   t.equal(signed.status, 200, 'signed requests are not counted')
 })
+
+t.test('a sign-in without a key pair', async (t) => {
+  const { platform, proxy, on } = await start(t)
+  const signIn = async (body: object | string) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const init = { method: 'POST', body: text, headers: { 'content-type': 'application/json' } }
+    const answer = await fetch(`${proxy.endpoint}/-/task/v1/sign-in`, init)
+    const { RequestId: _, HostId: __, ...json } = (await answer.json()) as Readonly<Record<string, string>>
+    return { status: answer.status, retryAfter: answer.headers.get('retry-after'), json }
+  }
+  on('POST /auth/login', [200, { auth_token: jwtOf('1'), message: 'welcome', status: 'Success' }])
+  t.match(await signIn({ Email: 'a@b.c', Password: 'pässword' }), { status: 200, json: { AuthToken: /^ey/ } })
+  t.match(platform.requests.at(-1), { body: '{"email":"a@b.c","password":"pässword"}', forwarded: '127.0.0.1' })
+  for (const body of [
+    {},
+    { Email: 'a' },
+    { Email: 'a', Password: '' },
+    { Email: 'a', Password: 'p', Store: true },
+    '{',
+  ])
+    t.match(await signIn(body), { status: 400 }, JSON.stringify(body))
+
+  on('POST /auth/login', [401, { status: 'fail', message: 'wrong password' }])
+  const wrong = await signIn({ Email: 'a@b.c', Password: '1' })
+  on('POST /auth/login', [404, { status: 'fail', message: 'no such user' }])
+  t.same(await signIn({ Email: 'unknown@b.c', Password: '1' }), wrong, 'no answer tells whether a user exists')
+  t.match(wrong, { status: 403, json: { Code: 'UpstreamAuthFailed' } })
+  t.match(await signIn({ Email: 'A@b.c ', Password: '1' }), { status: 403 })
+
+  t.comment('a password of its own does not buy a client further guesses')
+  on('POST /auth/login', [200, { auth_token: jwtOf('1'), status: 'Success' }])
+  t.match(await signIn({ Email: 'own@b.c', Password: 'own' }), { status: 200 })
+  on('POST /auth/login', [401, { status: 'fail' }])
+  const codes = []
+  for (let n = 0; n < 4; n++) codes.push((await signIn({ Email: 'a@b.c', Password: `${n}` })).json.Code)
+  t.same(codes, ['UpstreamAuthFailed', 'UpstreamAuthFailed', 'UpstreamAuthFailed', 'SlowDown'])
+  const asked = platform.requests.length
+  const right = await signIn({ Email: 'a@b.c', Password: 'pässword' })
+  t.match(right, { status: 503, retryAfter: /^\d+$/, json: { Code: 'SlowDown' } })
+  for (let n = 0; n < 3; n++) await signIn({ Email: `${n}@b.c`, Password: 'p' })
+  t.match(await signIn({ Email: 'another@b.c', Password: 'p' }), { json: { Code: 'SlowDown' } }, 'nor do other users')
+  t.equal(platform.requests.length, asked + 2)
+})

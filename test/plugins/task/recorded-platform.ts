@@ -9,6 +9,8 @@ export interface Recorded {
   readonly authorization: string | undefined
   readonly type: string
   readonly body: string
+  /** X-Forwarded-For, where it was sent. */
+  readonly forwarded?: string
 }
 
 /** Status and body; a string is sent as it is. `lost`: the connection ends without an answer. */
@@ -42,6 +44,7 @@ export async function startRecordedPlatform(t: Test): Promise<RecordedPlatform> 
       authorization: headers.authorization,
       type: headers['content-type'] ?? '',
       body,
+      ...(headers['x-forwarded-for'] !== undefined && { forwarded: String(headers['x-forwarded-for']) }),
     })
     const route = `${method} ${url.split('?')[0]}`
     await waits.get(route)
