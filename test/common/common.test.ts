@@ -163,10 +163,8 @@ t.test('combining handles parts beyond 4 GiB', async (t) => {
   for (const algorithm of ['CRC32', 'CRC32C', 'CRC64NVME'] as const) {
     const head = { value: checksumOf(algorithm, Buffer.from('head')), size: 4 }
     const zero = { value: algorithm === 'CRC64NVME' ? 'AAAAAAAAAAA=' : 'AAAAAA==', size: 3 * 2 ** 33 }
-    t.equal(
-      combineChecksums(algorithm, [head, zero, zero]),
-      combineChecksums(algorithm, [head, { ...zero, size: zero.size * 2 }]),
-    )
+    const twice = { ...zero, size: zero.size * 2 }
+    t.equal(combineChecksums(algorithm, [head, zero, zero]), combineChecksums(algorithm, [head, twice]))
   }
   t.equal(combineChecksums('CRC64NVME', [{ value, size: 4 }]), value)
 })
@@ -186,10 +184,8 @@ t.test('lines that a slow disk does not take in time are refused, and the others
   const file = await LineFile.open({ path, maxWaitingBytes: 100 })
   const lines = Array.from({ length: 10 }, (_, n) => `${n} ${'x'.repeat(30)}`)
   const outcomes = await Promise.allSettled(lines.map((line) => file.write(line)))
-  t.same(
-    outcomes.map(({ status }) => status),
-    [...Array(3).fill('fulfilled'), ...Array(7).fill('rejected')],
-  )
+  const statuses = outcomes.map(({ status }) => status)
+  t.same(statuses, [...Array(3).fill('fulfilled'), ...Array(7).fill('rejected')])
   t.match(outcomes[9], { reason: { message: /too many lines wait/ } })
   await file.write(`a line ${'of any size '.repeat(20)}`)
   await file.close()

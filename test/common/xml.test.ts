@@ -18,10 +18,8 @@ t.test('references to characters that XML 1.0 does not have', async (t) => {
 
 t.test('parseXml: repeated children, namespaces, prefixes and entities', async (t) => {
   const root = await parse('<?xml version="1.0"?><s3:A xmlns:s3="urn:x"><s3:B>1</s3:B><B>2 &amp; &#x1F600;</B></s3:A>')
-  t.same(
-    root.children.get('B')?.map((node) => node.text),
-    ['1', '2 & \u{1F600}'],
-  )
+  const texts = root.children.get('B')?.map((node) => node.text)
+  t.same(texts, ['1', '2 & \u{1F600}'])
   t.equal(childText(root, 'B'), '1')
   t.equal(childText(root, 'C'), undefined)
 })

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
@@ -49,11 +49,8 @@ t.test('failures of public gateways become S3 codes', async (t) => {
   t.notMatch(unknown.message, /\/var/)
   t.equal(translate({ kind: 'rpc', text: 'whatever', dataCode: 'BucketNotEmpty' }, {}).code, 'BucketNotEmpty')
   const refusedKeys = { text: 'The access key ID you provided does not exist in our records', dataCode: 'AccessDenied' }
-  t.match(
-    translate({ kind: 'rpc', ...refusedKeys }, {}).message,
-    /does not accept the account that this server uses/,
-    'the text says more than the code',
-  )
+  const { message } = translate({ kind: 'rpc', ...refusedKeys }, {})
+  t.match(message, /does not accept the account that this server uses/, 'the text says more than the code')
   const http = (status: number, text = '', headerCode?: string) =>
     translate({ kind: 'http', status, text, headerCode }, {}).code
   t.equal(http(404, '<html>nginx</html>'), 'InternalError', 'a foreign 404 is no missing object')
@@ -90,9 +87,8 @@ t.test('calls that come together log in once', async (t) => {
   t.equal(gateway.count('web.Login'), 1)
   t.match(gateway.calls[0]?.params, { username: 'access', password: 'secret-key' })
   t.ok(gateway.calls.every(({ headers }) => /Mozilla/.test(headers['user-agent'] ?? '')))
-  t.ok(
-    gateway.calls.every(({ headers, method }) => method === 'web.Login' || headers.authorization === 'Bearer login-1'),
-  )
+  const isBearer = ({ headers }: { headers: IncomingHttpHeaders }) => headers.authorization === 'Bearer login-1'
+  t.ok(gateway.calls.every((call) => call.method === 'web.Login' || isBearer(call)))
 })
 
 t.test('a session that has ended is renewed once, by 401 or by text', async (t) => {
@@ -140,7 +136,7 @@ t.test('a wrong gateway key pair is said to be that', async (t) => {
 })
 
 t.test('what is no answer of this interface is an error', async (t) => {
-  let answer: (response: import('node:http').ServerResponse) => void = () => {}
+  let answer: (response: ServerResponse) => void = () => {}
   const gateway = await start(t, {
     before({ method }, response) {
       if (method === 'web.Login') return false

@@ -33,6 +33,7 @@ type Answer = (response: ServerResponse) => unknown
 const bytes = (text: string, headers: object = {}): Answer => {
   return (r) => r.writeHead(200, { ...HEADERS, 'content-length': text.length, ...headers }).end(text)
 }
+const NEVER: Rest = () => {}
 /** Answers every request of REST alike. */
 const always =
   (answer: Answer): Rest =>
@@ -277,7 +278,7 @@ t.test('a full gateway that lies about a range is found out', async (t) => {
   }
   const ignoring = await start(
     t,
-    full((_, r) => r.writeHead(200, { ...FACTS, 'content-length': 10 }).end('0123456789')),
+    full(always((r) => r.writeHead(200, { ...FACTS, 'content-length': 10 }).end('0123456789'))),
   )
   const download = await ignoring.client.download('b', 'k', { first: 2, last: 4 })
   t.equal((await read(download)).toString(), '234', 'an ignored range is cut here')
@@ -290,11 +291,7 @@ t.test('a download is asked for again when the connection was lost before the an
     full((_, r) => (n++ === 0 ? r.destroy() : r.writeHead(200, { ...FACTS, 'content-length': 10 }).end('0123456789'))),
   )
   t.equal((await read(await client.download('b', 'k'))).length, 10)
-  const silent = await start(
-    t,
-    full(() => {}),
-    { timeoutMs: 100 },
-  )
+  const silent = await start(t, full(NEVER), { timeoutMs: 100 })
   await t.rejects(silent.client.download('b', 'k'), { code: 'ServiceUnavailable', message: /too long/ })
 })
 
@@ -443,30 +440,19 @@ t.test('early refusals stop the writer', async (t) => {
     }),
   )
   await t.rejects(send(midway.client, Buffer.alloc(64 * MiB)), { code: 'ServiceUnavailable', message: /space/ })
-  const early = await start(
-    t,
-    full((request, response) => request.once('data', () => response.writeHead(200, FACTS).end())),
-  )
+  const hasty: Rest = (request, response) => request.once('data', () => response.writeHead(200, FACTS).end())
+  const early = await start(t, full(hasty))
   await t.rejects(send(early.client, Buffer.alloc(64 * MiB)), { code: 'InternalError' }, 'success too early is none')
 })
 
 t.test('uploads that break', async (t) => {
-  const cut = await start(
-    t,
-    full((request) => request.once('data', () => request.destroy())),
-  )
+  const cutting: Rest = (request) => request.once('data', () => request.destroy())
+  const cut = await start(t, full(cutting))
   await t.rejects(send(cut.client, Buffer.alloc(16 * MiB)), { code: 'ServiceUnavailable' })
-  const stalled = await start(
-    t,
-    full((request) => request.pause()),
-    { idleMs: 100 },
-  )
+  const pausing: Rest = (request) => request.pause()
+  const stalled = await start(t, full(pausing), { idleMs: 100 })
   await t.rejects(send(stalled.client, Buffer.alloc(64 * MiB)), { code: 'ServiceUnavailable' })
-  const mute = await start(
-    t,
-    full(() => {}),
-    { timeoutMs: 100 },
-  )
+  const mute = await start(t, full(NEVER), { timeoutMs: 100 })
   await t.rejects(send(mute.client, Buffer.alloc(10)), { code: 'ServiceUnavailable' })
   await t.rejects(send(mute.client, Buffer.alloc(300_000)), { code: 'ServiceUnavailable' })
 })

@@ -80,10 +80,8 @@ t.test('periodic work: one server at a time, again after a failure, ended by the
     })
   })
   await until('it runs again after its failure', () => runs === 2)
-  t.match(
-    lines.find(({ msg }) => msg?.startsWith('periodic work failed')),
-    { work: 'work', plugin: 'timed' },
-  )
+  const failed = lines.find(({ msg }) => msg?.startsWith('periodic work failed'))
+  t.match(failed, { work: 'work', plugin: 'timed' })
   const other = definePlugin({
     name: 'timed',
     create: () => ({
@@ -385,14 +383,11 @@ t.test(
     })
     t.same(lent, ['a', 'b'], 'a slow client')
 
-    const stuck = await run(
-      faultyPlugin(async () => ({ status: 200, headers: {}, body: { download: { ...download, lend: never } } })),
-    )
+    const answer = { status: 200, headers: {}, body: { download: { ...download, lend: never } } }
+    const stuck = await run(faultyPlugin(async () => answer))
     lent.length = 0
-    await t.rejects(
-      (stuck.body as { download: typeof download }).download.lend(() => {}),
-      { name: 'Overdue' },
-    )
+    const lending = (stuck.body as { download: typeof download }).download.lend(() => {})
+    await t.rejects(lending, { name: 'Overdue' })
     t.same(lent, ['discarded'], 'a download that hangs is given up')
   },
 )
@@ -451,10 +446,8 @@ t.test('names for the virtual bucket that never come, or are none, are told by t
   ]
   for (const [members, logged] of wrong) {
     const call = { ...listed, members } as typeof listed
-    const [operation] = containPlugin(
-      { name: 'p', operations: [defineCall(call)] },
-      { pluginDeadlineMs: 50 },
-    ).operations
+    const plugin = { name: 'p', operations: [defineCall(call)] }
+    const [operation] = containPlugin(plugin, { pluginDeadlineMs: 50 }).operations
     const asked = (async () => {
       for await (const _ of operation?.call?.members?.({} as never) ?? []) t.fail('a name came')
     })()

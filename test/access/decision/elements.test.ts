@@ -121,14 +121,9 @@ t.test('Resource and NotResource', (t) => {
   const all = allow('s3:*', [ARN, ALL])
   t.equal(effectOf(ask(anonymous, 's3:ListBucket'), all), 'allow')
   t.equal(effectOf(ask(anonymous, 's3:ListBucket'), allow('s3:*', ALL)), 'none', 'the bucket is not one of its objects')
-  t.equal(
-    effectOf(ask(anonymous, 's3:GetObject', 'k'), {
-      ...allow('s3:GetObject', undefined),
-      NotResource: `${ARN}/\${aws:userid}`,
-    }),
-    'none',
-    'all but an unknown resource is not allowed',
-  )
+  const allButUnknown = { ...allow('s3:GetObject', undefined), NotResource: `${ARN}/\${aws:userid}` }
+  const effect = effectOf(ask(anonymous, 's3:GetObject', 'k'), allButUnknown)
+  t.equal(effect, 'none', 'all but an unknown resource is not allowed')
   t.end()
 })
 

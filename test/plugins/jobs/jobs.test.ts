@@ -344,10 +344,8 @@ t.test('tried again, and stopped in between', async (t) => {
   const first = await open(t, data, [kind], { now })
   const job = await first.jobs.create(asked())
   await until('it waits', () => runs === 2)
-  await until(
-    'that is on record',
-    async () => (await first.jobs.get(job.id))?.progress.phase === 'Waiting for the gateway',
-  )
+  const waits = async () => (await first.jobs.get(job.id))?.progress.phase === 'Waiting for the gateway'
+  await until('that is on record', waits)
   await first.stop()
   ahead = 3_600_000
   const { jobs } = await open(t, data, [kind], { now })
@@ -416,24 +414,15 @@ t.test('listed newest first, and removed when they are old', async (t) => {
       .filter((_, i) => fits(i))
       .map(({ id }) => id)
       .reverse()
-  t.same(
-    ids(await jobs.list({ limit: 1000, accessKeyId: 'you' })),
-    where((i) => i % 4 === 0),
-  )
-  t.same(
-    ids(await jobs.list({ limit: 1000, plugin: 'other' })),
-    where((i) => i % 2 === 1),
-  )
-  t.same(
-    ids(await jobs.list({ limit: 1000, status: 'Failed' })),
-    where((i) => i % 10 === 0),
-  )
+  const fourth = where((i) => i % 4 === 0)
+  t.same(ids(await jobs.list({ limit: 1000, accessKeyId: 'you' })), fourth)
+  const odd = where((i) => i % 2 === 1)
+  t.same(ids(await jobs.list({ limit: 1000, plugin: 'other' })), odd)
+  const tenth = where((i) => i % 10 === 0)
+  t.same(ids(await jobs.list({ limit: 1000, status: 'Failed' })), tenth)
   t.same(ids(await jobs.list({ limit: 1000, status: 'Active' })), [])
-  t.same(
-    ids(await jobs.list({ limit: 2, matches: ({ token }) => Number(token) < 50 })),
-    where((i) => i < 50).slice(0, 2),
-  )
-
+  const early = await jobs.list({ limit: 2, matches: ({ token }) => Number(token) < 50 })
+  t.same(ids(early), where((i) => i < 50).slice(0, 2))
   now += 8 * 24 * 60 * 60 * 1000
   const again = asked({ accessKeyId: 'you', token: '0' })
   t.equal((await jobs.create(again)).id, made[0]?.id, 'until it is removed a token holds')
@@ -480,10 +469,8 @@ t.test('a run that does not end when it is cancelled gives its place up, and cou
   await jobs.cancel(hanging.id)
   t.match(await jobs.wait(hanging.id, 60_000), { status: 'Cancelled' })
   t.match(await jobs.wait(next.id, 60_000), { status: 'Complete', result: 'ran' })
-  t.match(
-    lines.find(({ msg }) => msg.includes('is abandoned')),
-    { level: 40, job: hanging.id, operation: 'test:Work', why: 'cancelled' },
-  )
+  const line = lines.find(({ msg }) => msg.includes('is abandoned'))
+  t.match(line, { level: 40, job: hanging.id, operation: 'test:Work', why: 'cancelled' })
   t.equal(running?.owned(), false)
   await t.rejects(running?.commit() ?? never(), { name: 'AbortError' })
   await t.rejects(running?.uncommit() ?? never(), { name: 'AbortError' })
