@@ -42,14 +42,8 @@ async function mountBucket(t: Test, s3fs: string, server: Dealgate, bucket: stri
   await run(
     'curl',
     [
-      '-sSf',
-      '-X',
-      'PUT',
-      '--aws-sigv4',
-      `aws:amz:${server.region}:s3`,
-      '-u',
-      `${server.accessKey}:${server.secretKey}`,
-      `${server.endpoint}/${bucket}`,
+      ...['-sSf', '-X', 'PUT', '--aws-sigv4', `aws:amz:${server.region}:s3`, '-u'],
+      ...[`${server.accessKey}:${server.secretKey}`, `${server.endpoint}/${bucket}`],
     ],
     { env: aws },
   )

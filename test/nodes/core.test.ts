@@ -7,14 +7,8 @@ import { otherNodes } from './installed-package.js'
  * operations, signatures, state and HTTP. A few seconds for each version; the whole suite runs on one.
  */
 const CORE = [
-  's3/common',
-  's3/get-object',
-  's3/copy-object',
-  'objects/complete-multipart-upload',
-  's3/post-object',
-  'auth/authenticate',
-  'server/embedding',
-  'state/bucket-settings',
+  ...['s3/common', 's3/get-object', 's3/copy-object', 'objects/complete-multipart-upload', 's3/post-object'],
+  ...['auth/authenticate', 'server/embedding', 'state/bucket-settings'],
 ]
 
 const nodes = otherNodes()

@@ -215,14 +215,8 @@ t.test('what is not passed on', async (t) => {
     t.equal((await ask(port, path, asked)).status, status, `${asked?.method ?? 'GET'} ${path}`)
 
   for (const path of [
-    'upload/b/k',
-    'download/b/k?token=t',
-    'zip?token=t',
-    '%75pload/b/k',
-    'Download/b/k',
-    '/upload/b',
-    './upload/b',
-    'x/../upload/b',
+    ...['upload/b/k', 'download/b/k?token=t', 'zip?token=t', '%75pload/b/k', 'Download/b/k', '/upload/b'],
+    ...['./upload/b', 'x/../upload/b'],
   ])
     await refused(501, `/gateway/${path}`)
   await refused(501, '/gateway/upload/b/k', { method: 'PUT', body: 'content' })

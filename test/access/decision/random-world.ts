@@ -12,20 +12,9 @@ const ACCOUNTS = [OWNER, OTHER, THIRD]
 const arn = (account: string, name: string) => `arn:aws:iam::${account}:user/${name}`
 const USERS = [arn(OWNER, 'alice'), arn(OWNER, 'bob'), arn(OTHER, 'carol')]
 const ACTIONS = [
-  's3:GetObject',
-  's3:PutObject',
-  's3:DeleteObject',
-  's3:ListBucket',
-  's3:GetObjectAcl',
-  's3:PutObjectAcl',
-  's3:GetObjectTagging',
-  's3:GetBucketPolicy',
-  's3:PutBucketPolicy',
-  's3:PutBucketAcl',
-  's3:GetBucketAcl',
-  's3:AbortMultipartUpload',
-  's3:ListBucketMultipartUploads',
-  'deal:CreateObjectDeal',
+  ...['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:ListBucket', 's3:GetObjectAcl', 's3:PutObjectAcl'],
+  ...['s3:GetObjectTagging', 's3:GetBucketPolicy', 's3:PutBucketPolicy', 's3:PutBucketAcl', 's3:GetBucketAcl'],
+  ...['s3:AbortMultipartUpload', 's3:ListBucketMultipartUploads', 'deal:CreateObjectDeal'],
 ]
 const ACTION_PATTERNS = [
   ...ACTIONS,
@@ -40,19 +29,8 @@ const ACTION_PATTERNS = [
 ]
 const KEYS = ['a.txt', 'home/alice/x', 'home/bob/x', 'home/*/x', 'dir/?', '$odd', 'ünï😀', 'a/b/c']
 const RESOURCES = [
-  '',
-  '/*',
-  '/a.txt',
-  '/?.txt',
-  '/home/${aws:username}/*',
-  "/home/${aws:username, 'alice'}/*",
-  '/home/${*}/x',
-  '/dir/${?}',
-  '/${$}odd',
-  '/*/x',
-  '/a*c',
-  '/ünï?',
-  '/${s3:prefix}*',
+  ...['', '/*', '/a.txt', '/?.txt', '/home/${aws:username}/*', "/home/${aws:username, 'alice'}/*", '/home/${*}/x'],
+  ...['/dir/${?}', '/${$}odd', '/*/x', '/a*c', '/ünï?', '/${s3:prefix}*'],
 ]
 const WHOLE_RESOURCES = ['*', 'arn:aws:s3:::*', 'arn:aws:s3:::b*/home/*', 'arn:aws:s3:::b?t/*']
 

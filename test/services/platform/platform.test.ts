@@ -84,25 +84,13 @@ t.test('the three encodings of a body mean the same', async (t) => {
 
 t.test('each endpoint has a row, of the interface and for API keys', async (t) => {
   t.same(routes.map(({ method, path, access }) => `${method} ${path} ${access}`).sort(), [
-    'GET /miner/info/:miner_fid public',
-    'GET /miners public',
-    'GET /miners/:miner_id public',
-    'GET /my_miner/tasks user',
-    'GET /offline_deals/:miner_fid user',
-    'GET /stats/storage public',
-    'GET /tasks optional',
-    'GET /tasks/:task_uuid optional',
-    'GET /user/api_keys signed-in',
-    'POST /auth/login public',
-    'POST /heartbeat user',
-    'POST /miner/info user',
-    'POST /tasks user',
-    'POST /user/api_keys/jwt public',
-    'POST /user/api_keys/revoke signed-in',
-    'PUT /miners/:miner_id/status user',
-    'PUT /my_miner/deals/:deal user',
-    'PUT /my_miner/tasks/:task_uuid/deals/:deal_cid user',
-    'PUT /uuid_tasks/:task_uuid user',
+    ...['GET /miner/info/:miner_fid public', 'GET /miners public', 'GET /miners/:miner_id public'],
+    ...['GET /my_miner/tasks user', 'GET /offline_deals/:miner_fid user', 'GET /stats/storage public'],
+    ...['GET /tasks optional', 'GET /tasks/:task_uuid optional', 'GET /user/api_keys signed-in'],
+    ...['POST /auth/login public', 'POST /heartbeat user', 'POST /miner/info user', 'POST /tasks user'],
+    ...['POST /user/api_keys/jwt public', 'POST /user/api_keys/revoke signed-in'],
+    ...['PUT /miners/:miner_id/status user', 'PUT /my_miner/deals/:deal user'],
+    ...['PUT /my_miner/tasks/:task_uuid/deals/:deal_cid user', 'PUT /uuid_tasks/:task_uuid user'],
   ])
 })
 

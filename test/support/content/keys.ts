@@ -7,23 +7,11 @@ export interface OddKey {
 
 /** Keys that are also paths of files, so that clients which copy folders can carry them. */
 export const fileKeys: readonly string[] = [
-  'with space.txt',
-  ' leading and trailing space ',
-  'two  spaces/in a folder/x',
-  'plus+plus',
-  'percent%41%2F%zz%',
-  'amp&ersand=equals?question#hash',
-  `quotes'"brackets()[]{}<>`,
-  'tilde~star*bang!at@dollar$caret^comma,semi;colon:pipe|back`tick',
-  'dot.and.dots..in...names',
-  '.hidden/.folder',
-  'umlaut-äöü-ß/naïve',
-  'astral-😀𝒳𠜎/🏴‍☠️',
-  'combining-é-Å',
-  'composed-é-Å',
-  '日本語/한국어/עברית/العربية',
-  'deep/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p',
-  'UPPER/lower/Upper',
+  ...['with space.txt', ' leading and trailing space ', 'two  spaces/in a folder/x', 'plus+plus'],
+  ...['percent%41%2F%zz%', 'amp&ersand=equals?question#hash', `quotes'"brackets()[]{}<>`],
+  ...['tilde~star*bang!at@dollar$caret^comma,semi;colon:pipe|back`tick', 'dot.and.dots..in...names'],
+  ...['.hidden/.folder', 'umlaut-äöü-ß/naïve', 'astral-😀𝒳𠜎/🏴‍☠️', 'combining-é-Å', 'composed-é-Å'],
+  ...['日本語/한국어/עברית/العربية', 'deep/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p', 'UPPER/lower/Upper'],
 ]
 
 /** Keys that no file can have, or that only some clients can write. */
