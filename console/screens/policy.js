@@ -2,6 +2,7 @@ import { sendJson } from '../lib/api.js'
 import { html, useState } from '../lib/html.js'
 import { without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
+import { uriEncode } from '../lib/signer.js'
 import { Field, Form } from '../parts/form.js'
 import { Name } from '../parts/name.js'
 import { State } from '../parts/state.js'
@@ -50,8 +51,8 @@ export function WhoMay({ bucket }) {
   const action = async (values, signal) => {
     setAnswer(undefined)
     const text = (name) => values.get(name).trim() || undefined
-    const query = { bucket, key: values.get('key') || undefined, action: text('action'), 'access-key-id': text('id') }
-    setAnswer(await sendJson(session.value, { path: '/-/access/v1/decision', query, signal }))
+    const query = { key: values.get('key') || undefined, action: text('action'), 'access-key-id': text('id') }
+    setAnswer(await sendJson(session.value, { path: `/-/access/v1/decisions/${uriEncode(bucket)}`, query, signal }))
   }
   const plain = { autocomplete: 'off', spellcheck: false }
   return html`<h3>Who may?</h3>

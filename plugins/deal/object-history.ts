@@ -5,6 +5,7 @@ import type { DealDeps } from './deps.js'
 import { type DealRecord, endBegins, isFinal, statesOf } from './records/deal-records.js'
 import type { ObjectEvent } from './records/object-events.js'
 import { payingAccount } from './subject.js'
+import { reportedAmount } from './terms/terms.js'
 
 /** What can happen to an object on its way through deals. */
 const EVENTS = [
@@ -41,7 +42,7 @@ export const eventDocument = z.object({
   DataCid: z.string().optional(),
   PieceCid: z.string().optional(),
   MinerId: z.string().optional(),
-  Price: z.string().optional().describe('Decimal, as text: fil per epoch for the whole piece.'),
+  Price: reportedAmount.optional().describe('Decimal, as text: fil per epoch for the whole piece.'),
   Cause: z.enum(['call', 'class', 'lifecycle', 'schedule']).optional(),
   RenewsDealCid: z.string().optional().describe('The deal that this one follows.'),
   TaskUuid: z.string().optional(),

@@ -31,9 +31,8 @@ function getDecision(deps: AccessCallsDeps) {
     source,
     summary: 'Returns whether a key pair, or an unsigned request, may use an action on a bucket or object, and why.',
     access: 'signed',
-    on: { method: 'GET', resource: 'service', path: '/-/access/v1/decision' },
+    on: { method: 'GET', resource: 'service', path: '/-/access/v1/decisions/{Bucket}' },
     query: z.strictObject({
-      bucket: z.string().min(1),
       key: z.string().min(1).optional().describe('Absent for an action on the bucket.'),
       action: z.string().min(1).max(200).describe('Such as s3:GetObject.'),
       'access-key-id': z
@@ -49,7 +48,8 @@ function getDecision(deps: AccessCallsDeps) {
       Principal: z.string().describe('The ARN of the key pair, or *.'),
     }),
     async answer({ request, query }, context) {
-      const { bucket, key, action } = query
+      const bucket = request.params.Bucket ?? ''
+      const { key, action } = query
       await requireReader(deps, request, context, bucket)
       const identity = await identityOf(deps, query['access-key-id'], context)
       const asked = { identity, action, bucket, key, from: request }

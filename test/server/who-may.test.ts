@@ -42,7 +42,9 @@ t.test('who may', async (t) => {
     t.equal(Math.floor(answer.status / 100), 2, `${method} ${target} ${answer.body}`)
   }
   const decision = async (keys: Keys, query: Record<string, string>) => {
-    const { status, body } = await call(keys, 'GET', `/-/access/v1/decision?${new URLSearchParams(query)}`)
+    const { bucket, ...asked } = query
+    const path = `/-/access/v1/decisions/${bucket}?${new URLSearchParams(asked)}`
+    const { status, body } = await call(keys, 'GET', path)
     const { Decision = '', Reason = '', ...others } = JSON.parse(body) as Readonly<Record<string, string>>
     return { ...others, status, Decision, Reason }
   }
@@ -63,7 +65,7 @@ t.test('who may', async (t) => {
     ['s3:GetBucketPolicy', 'GET', '', '?policy='],
     ['s3:PutBucketPolicy', 'PUT', '', '?policy='],
     ['deal:CreateObjectDeal', 'POST', 'in/a', '?x-deal='],
-    ['deal:GetObjectHistory', 'GET', 'in/a', '?x-deal-history='],
+    ['deal:ListObjectHistory', 'GET', 'in/a', '?x-deal-history='],
   ] as const
 
   /** What the server says of each request, and what it does: what it allows may fail for another reason. */
@@ -133,7 +135,7 @@ t.test('who may', async (t) => {
   const allowed = { status: 200, Decision: 'Allowed' }
   t.match(await decision(root, { ...out, key: 'a\u202e"<x>\n%2F' }), allowed)
   t.match(await decision(root, { ...out, key: 'a/../b' }), { Decision: 'Refused', Reason: /path element/ })
-  t.equal((await fetch(`${endpoint}/-/access/v1/decision?bucket=${BUCKET}&action=s3:GetObject`)).status, 403)
+  t.equal((await fetch(`${endpoint}/-/access/v1/decisions/${BUCKET}?action=s3:GetObject`)).status, 403)
 
   t.comment('the linter')
   const findings = async (Policy: string, keys = root) => {

@@ -9,7 +9,7 @@ import type { DealRecord, LiveState } from '../records/deal-records.js'
 import { requireBucket, SOURCE } from '../subject.js'
 import { getBucketDealConfiguration, setBucketDealConfiguration } from './configuration.js'
 import { createBucketDeal, createObjectDeal, listProviders, quoteBucketDeal, quoteObjectDeal } from './create-deals.js'
-import { getObjectHistory } from './history.js'
+import { listObjectHistory } from './history.js'
 import { createBucketOfflineDeal, listBucketOfflineDeals } from './offline-deals.js'
 import { retrieveBucket, retrieveObject } from './retrieve.js'
 import { listSchedules } from './schedules.js'
@@ -215,7 +215,7 @@ export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
     createBucketOfflineDeal(),
     listObjectDeals(deps),
     listBucketDeals(deps),
-    getObjectHistory(deps),
+    listObjectHistory(deps),
     listBucketOfflineDeals(deps),
     retrieveObject(deps),
     retrieveBucket(),

@@ -12,9 +12,9 @@ const MAX_CONCURRENCY = 8
 const events = z.array(eventDocument).meta({ element: 'Event' })
 
 /** Also for an object that is no longer there: its deals may be. */
-export function getObjectHistory(deps: DealDeps) {
+export function listObjectHistory(deps: DealDeps) {
   return defineCall({
-    name: 'GetObjectHistory',
+    name: 'ListObjectHistory',
     source: SOURCE,
     summary: 'Lists what happened to an object, oldest first: stored, deals and their states, evicted, restored.',
     access: 'owner',
