@@ -57,6 +57,10 @@ async function problemsOf(attempt: Promise<unknown> | (() => unknown)): Promise<
 }
 
 t.test('modules are found as their folder would import them', async (t) => {
+  const exports = {
+    '.': { types: './a.d.ts', require: './a.cjs', import: { deno: './d.js', default: './a.mjs' } },
+    './sub': ['./sub.js'],
+  }
   const folder = t.testdir({
     'plain.js': '',
     main: { 'package.json': '{"main": "lib"}', lib: { 'index.js': '' } },
@@ -65,18 +69,7 @@ t.test('modules are found as their folder would import them', async (t) => {
     broken: { 'package.json': '{' },
     node_modules: {
       string: { 'package.json': '{"exports": "./a.mjs"}', 'a.mjs': '' },
-      '@scope': {
-        dual: {
-          'package.json': JSON.stringify({
-            exports: {
-              '.': { types: './a.d.ts', require: './a.cjs', import: { deno: './d.js', default: './a.mjs' } },
-              './sub': ['./sub.js'],
-            },
-          }),
-          'a.mjs': '',
-          'sub.js': '',
-        },
-      },
+      '@scope': { dual: { 'package.json': JSON.stringify({ exports }), 'a.mjs': '', 'sub.js': '' } },
       old: { 'package.json': '{"main": "main"}', 'main.js': '', lib: { 'b.js': '' } },
     },
     below: { deep: {} },
@@ -103,7 +96,6 @@ t.test('modules are found as their folder would import them', async (t) => {
 })
 
 t.test('what cannot be loaded or made is told by name, all together', async (t) => {
-  const file = (text: string) => text
   const folder = t.testdir({
     'good.js': greeter('good'),
     'syntax.js': 'export default {',
@@ -114,15 +106,9 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
     'old.js': `export default Object.assign(() => {}, { definition: {}, [Symbol.for('dealgate.plugin')]: 99 })`,
     'reserved.js': greeter('jobs'),
     'name.js': greeter('Not-a-Name'),
-    'create.js': file(
-      `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'create', create() { throw new Error('no such wallet') } })`,
-    ),
-    'async.js': file(
-      `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'async', async create() { return { operations: [] } } })`,
-    ),
-    'plain.js': file(
-      `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'plain', create: () => ({ operations: [] }) })`,
-    ),
+    'create.js': `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'create', create() { throw new Error('no such wallet') } })`,
+    'async.js': `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'async', async create() { return { operations: [] } } })`,
+    'plain.js': `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'plain', create: () => ({ operations: [] }) })`,
     'forgot-on.js': forgetful('forgot-on', 'result: z.object({}), access: "signed", answer: async () => ({})'),
     'forgot-result.js': forgetful('forgot-result', `${ROUTE}, answer: async () => ({})`),
     'forgot-answer.js': forgetful('forgot-answer', `${ROUTE}, result: z.object({})`),
@@ -183,15 +169,9 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
   t.equal((await problemsOf(load(...uses))).length, wrong.length, 'all at once')
   t.match(await problemsOf(load('./good.js', './good.js')), [/two plugins named "good"/])
   const all = await load('along', { use: './good.js', options: { word: 'Hi' } }, './plain.js', './cjs.cjs')
-  t.same(
-    all.map(({ plugin, source }) => [plugin.name, source === 'built-in' ? source : source.slice(folder.length + 1)]),
-    [
-      ['along', 'built-in'],
-      ['good', 'good.js'],
-      ['plain', 'plain.js'],
-      ['cjs', 'cjs.cjs'],
-    ],
-  )
+  const from = (source: string) => (source === 'built-in' ? source : source.slice(folder.length + 1))
+  const loaded = all.map(({ plugin, source }) => `${plugin.name}: ${from(source)}`)
+  t.same(loaded, ['along: built-in', 'good: good.js', 'plain: plain.js', 'cjs: cjs.cjs'])
 })
 
 t.test('plugins that are malformed, reach beyond what is theirs, or collide', async (t) => {
