@@ -12,6 +12,7 @@ import { PageLinks } from '../parts/pages.js'
 import { Table } from '../parts/table.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object-actions.js'
+import { RestoreObjects } from './restore-objects.js'
 import { UploadButtons } from './upload-buttons.js'
 
 /** Rows of a page: so many are there at once, and can be read. */
@@ -63,6 +64,7 @@ export function Objects({ params: { bucket }, query }) {
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: DeleteObjects })}>Delete…</button>
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: CopyObjects })}>Copy or move…</button>
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: TagObjects })}>Tag…</button>
+              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: RestoreObjects })}>Restore…</button>
               <button type="button" onClick=${page.reload}>Refresh</button>
             </div>
             <p class="quiet" role="status">${describe(folders, objects, shown, selected)}</p>
