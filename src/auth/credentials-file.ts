@@ -9,15 +9,19 @@ import { identitySchema, type PolicyProblem, placeOf, policyProblems } from './i
 
 const MAX_BYTES = 16 * 1024 * 1024
 
-export interface CredentialsFileOptions {
-  readonly file: string
-  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** Treat a missing file as an empty list instead of an error. */
-  readonly optional?: boolean
+/** What the content of a file is checked against. */
+export interface CredentialsChecks {
   /** The owner's access key id. A file that contains it is refused. */
   readonly owner?: string
   /** Checks the policies of identities; a policy that this refuses makes the file invalid. */
   readonly policyProblem?: PolicyProblem
+}
+
+export interface CredentialsFileOptions extends CredentialsChecks {
+  readonly file: string
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** Treat a missing file as an empty list instead of an error. */
+  readonly optional?: boolean
 }
 
 /** The current key pairs of a file. */
@@ -50,10 +54,8 @@ export function openCredentialsFile(options: CredentialsFileOptions): Credential
     const opened = openSync(file, 'r')
     try {
       const { mode, size } = fstatSync(opened)
-      if (size > MAX_BYTES) throw new CredentialsError([`has ${size} bytes; the maximum is ${MAX_BYTES}`])
-      const list = parseCredentials(readFileSync(opened, 'utf8'), options.policyProblem)
-      const owner = list.findIndex(({ accessKeyId }) => accessKeyId === options.owner)
-      if (owner >= 0) throw new CredentialsError([`[${owner}].accessKeyId is that of the owner`])
+      requireSize(size)
+      const list = parseCredentials(readFileSync(opened, 'utf8'), options)
       const readers = othersWhoCanRead(mode)
       if (readers !== undefined) log.warn({ file }, `${readers} can read the credentials file: chmod 600 ${file}`)
       identities = new Map(list.map((identity) => [identity.accessKeyId, identity]))
@@ -121,11 +123,12 @@ export class CredentialsError extends Error {
 
 const listSchema = z.array(identitySchema, { error: 'must be a list of key pairs' })
 
-/**
- * Parses the JSON of a credentials file. Throws CredentialsError.
- * @param policyProblem checks the policies of identities
- */
-export function parseCredentials(text: string, policyProblem: PolicyProblem = () => undefined): readonly Identity[] {
+/** Parses the JSON of a credentials file. Throws CredentialsError. */
+export function parseCredentials(
+  text: string,
+  { owner, policyProblem = () => undefined }: CredentialsChecks = {},
+): readonly Identity[] {
+  requireSize(Buffer.byteLength(text))
   const list = parseJson(text)
   // JSON.parse takes the last one, which may give more rights than the first.
   const name = repeatedName(text)
@@ -136,12 +139,19 @@ export function parseCredentials(text: string, policyProblem: PolicyProblem = ()
   }
   const problems = [
     ...repeats(result.data),
+    ...result.data.flatMap(({ accessKeyId }, i) =>
+      accessKeyId === owner ? [`[${i}].accessKeyId is that of the owner`] : [],
+    ),
     ...result.data.flatMap((identity, i) =>
       policyProblems(identity, policyProblem).map((problem) => `[${i}]${problem}`),
     ),
   ]
   if (problems.length > 0) throw new CredentialsError(problems)
   return result.data.map((identity) => Object.freeze(identity))
+}
+
+function requireSize(bytes: number): void {
+  if (bytes > MAX_BYTES) throw new CredentialsError([`has ${bytes} bytes; the maximum is ${MAX_BYTES}`])
 }
 
 /** Formats the JSON that parseCredentials reads. */

@@ -1,7 +1,7 @@
 import { canonicalId } from '../auth/credentials.js'
 import { Failure } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
-import { giveSecret, keysActingAs, shownAccount, withinAccounts } from './keys/accounts.js'
+import { giveSecret, keysActingAs, requireUnused, shownAccount, withinAccounts } from './keys/accounts.js'
 import { credentialsPath } from './keys/credentials-file.js'
 import { columns, SecretReader } from './keys/key-commands.js'
 import type { Changed } from './running.js'
@@ -19,6 +19,7 @@ export async function addAccount(config: Config, own: AccountFlags): Promise<Cha
   const pair = await readPair(own)
   const name = own.name ?? ''
   if (!/^[^\p{Cc}]{0,128}$/u.test(name)) throw new ConfigError(['--name must have at most 128 characters on one line'])
+  if (pair) await requireUnused(credentialsPath(config), pair.accessKey)
   const account = withinAccounts(config, { create: true }, (book) => book.add(name, pair))
   const { accessKey, secretKey } = account
   const id = canonicalId({ account })

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Identity } from '../../src/api/identity.js'
+import { changeCredentials } from '../../src/cli/keys/credentials-file.js'
 import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
@@ -129,4 +131,43 @@ t.test('a credentials file that is named must be there and right', async (t) => 
   const bad = ['--credentials-file', join(t.testdirName, 'bad.json')]
   const doctor = await runCli(['doctor', '--data', data, '--port', '0', ...bad])
   t.match(doctor, { code: 1, stdout: /^WRONG {2}credentials file: /m })
+})
+
+t.test('a change keeps what an editor writes meanwhile, and writes nothing that a server would refuse', async (t) => {
+  const file = join(t.testdir({}), 'credentials.json')
+  const pair = (accessKeyId: string, more: object = {}) => ({ accessKeyId, secretAccessKey: 'secret-key', ...more })
+  const write = (...pairs: object[]) => writeFileSync(file, JSON.stringify(pairs), { mode: 0o600 })
+  const ids = () => JSON.parse(readFileSync(file, 'utf8')).map(({ accessKeyId }: Identity) => accessKeyId)
+  write(pair('one'))
+  let edits = 0
+  await changeCredentials(file, (present) => {
+    if (edits++ === 0) write(pair('one'), pair('by-hand'))
+    return [...present, pair('two')]
+  })
+  t.same(ids(), ['one', 'by-hand', 'two'])
+  const everytime = changeCredentials(file, (present) => {
+    write(pair('one'), pair(`by-hand-${edits++}`))
+    return present
+  })
+  await t.rejects(everytime, { message: /being changed by hand/, cause: { code: 'ServiceUnavailable' } })
+
+  write(pair('one'), pair('wrong', { policies: [{ Version: '2012-10-17', Statement: [{ Effect: 'Permit' }] }] }))
+  const removed = changeCredentials(file, (present) => present.slice(1))
+  await t.rejects(removed, { message: /stays as it is.*\[0\]\.policies\[0\]/s, cause: { code: 'InvalidRequest' } })
+  t.same(ids(), ['one', 'wrong'], 'a server keeps the key pairs that it read before, and so does the file')
+  write(pair('one'), pair('owner'))
+  await t.rejects(
+    changeCredentials(file, (present) => present, { owner: 'owner' }),
+    /that of the owner/,
+  )
+  const large = Array.from({ length: 17 }, (_, i) =>
+    pair(`large-${i}`, {
+      rights: Array.from({ length: 1000 }, () => ({ bucket: '*', prefix: 'x'.repeat(1000), access: 'read' as const })),
+    }),
+  )
+  await t.rejects(
+    changeCredentials(file, () => large),
+    /the maximum is/,
+  )
+  t.same(ids(), ['one', 'owner'])
 })

@@ -1,5 +1,7 @@
-import type { GatewayAccount } from '../../api/identity.js'
+import type { GatewayAccount, Identity } from '../../api/identity.js'
 import { canonicalId, OWN_ID } from '../../auth/credentials.js'
+import type { CredentialsChecks } from '../../auth/credentials-file.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import {
   type AccountBook,
   hasAccounts,
@@ -12,14 +14,13 @@ import { servicesFolder } from '../serve/gateway.js'
 import { changeCredentials, readCredentials } from './credentials-file.js'
 
 /**
- * Opens the accounts of the embedded gateway for `use`. Throws Failure.
+ * Opens the accounts of the embedded gateway. Throws Failure.
  * @param create the data folder, where it does not exist
  */
-export function withinAccounts<T>(
+export function openAccounts(
   config: Pick<Config, 'gatewayUrl' | 'data'>,
   { create }: { create: boolean },
-  use: (book: AccountBook) => T,
-): T {
+): AccountBook {
   if (config.gatewayUrl !== undefined) {
     throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
   }
@@ -27,14 +28,41 @@ export function withinAccounts<T>(
   if (!create && !hasAccounts(folder)) {
     throw new Failure(`The data folder ${config.data} has no embedded gateway yet: start one, or add an account.`)
   }
-  const book = openAccountBook(folder)
+  return openAccountBook(folder)
+}
+
+/** Opens the accounts for `use`, and closes them. Throws Failure. */
+export function withinAccounts<T>(
+  config: Pick<Config, 'gatewayUrl' | 'data'>,
+  how: { create: boolean },
+  use: (book: AccountBook) => T,
+): T {
+  const book = openAccounts(config, how)
   try {
-    return use(book)
-  } catch (error) {
-    throw error instanceof RangeError ? new Failure(error.message, { cause: error }) : error
+    return withFailures(() => use(book))
   } finally {
     book.close()
   }
+}
+
+/** Throws a Failure for what the accounts refuse. */
+export function withFailures<T>(use: () => T): T {
+  try {
+    return use()
+  } catch (error) {
+    throw error instanceof RangeError ? new Failure(error.message, { cause: error }) : error
+  }
+}
+
+/**
+ * Throws Failure while key pairs name the access key: they are left from a removed account, and would get the secret of
+ * the new one when it is rotated.
+ */
+export async function requireUnused(file: string, accessKey: string): Promise<void> {
+  const users = await keysActingAs(file, accessKey)
+  if (users.length === 0) return
+  const message = `Key pairs act as an account with this access key: remove them first (${users.join(', ')}).`
+  throw new Failure(message, { cause: new S3Error('EntityAlreadyExists', { message }) })
 }
 
 /** The access key ids of the key pairs that act as an account. */
@@ -44,12 +72,12 @@ export async function keysActingAs(file: string, accessKey: string): Promise<str
 }
 
 /** Gives the key pairs of the file that act as the account its secret. Resolves with their access key ids. */
-export async function giveSecret(file: string, account: GatewayAccount): Promise<string[]> {
+export async function giveSecret(file: string, account: GatewayAccount, checks?: CredentialsChecks): Promise<string[]> {
   const users = await keysActingAs(file, account.accessKey)
   if (users.length > 0) {
-    await changeCredentials(file, (all) =>
-      all.map((identity) => (identity.account?.accessKey === account.accessKey ? { ...identity, account } : identity)),
-    )
+    const given = (identity: Identity) =>
+      identity.account?.accessKey === account.accessKey ? { ...identity, account } : identity
+    await changeCredentials(file, (all) => all.map(given), checks)
   }
   return users
 }

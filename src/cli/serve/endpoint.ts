@@ -28,7 +28,7 @@ import { shownOptions } from '../config/shown-options.js'
 import type { KeptAccountKeys } from '../keys/account-keys.js'
 import type { ObtainedKeys } from '../keys/keys.js'
 import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
-import { accountStore, keyStore } from './managed.js'
+import { openManaged } from './managed.js'
 import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
 import { certificatesOf, useCertificates } from './server-options.js'
@@ -69,9 +69,9 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   const plugins = (await obtainPlugins(config)).map(({ plugin }) => plugin)
-  const identities = new Identities(log, (document) =>
-    identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins])),
-  )
+  const policyProblem = (document: unknown) =>
+    identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins]))
+  const identities = new Identities(log, policyProblem)
   const keys = await identities.open(config)
   cleanup.defer(() => identities.close())
   const accountKeys = accountKeysOf(config)
@@ -81,7 +81,12 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   cleanup.defer(() => gateway.stop())
   const logFiles = await openLogFiles({ config, log, cleanup })
   let current = config
-  const accounts = accountStore(() => current, log)
+  const managed = openManaged({
+    config: () => current,
+    checks: () => ({ owner: identities.owner, policyProblem }),
+    log,
+  })
+  cleanup.defer(() => managed.close())
   const proxy = await createProxy({
     ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys }, log),
     ...(worker && { worker }),
@@ -90,12 +95,8 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     ...(scrape && { scrape }),
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => options.reload(requestId),
-    keys: keyStore(
-      () => current,
-      () => identities.owner,
-      log,
-    ),
-    ...(accounts && { accounts }),
+    keys: managed.keys,
+    ...(managed.accounts && { accounts: managed.accounts }),
     shownOptions: () => shownOptions(current),
     plugins,
     pluginsChecked: true,

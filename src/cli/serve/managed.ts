@@ -1,7 +1,9 @@
+import type { CredentialsChecks } from '../../auth/credentials-file.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { AccountStore } from '../../server/manage/account-calls.js'
 import type { KeyStore } from '../../server/manage/key-calls.js'
+import type { AccountBook } from '../../services/gateway/accounts/account-book.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
@@ -10,76 +12,126 @@ import { generateKeys } from '../keys/keys.js'
 /** Loads what opens the database of the gateway when it is needed. */
 const accounts = () => import('../keys/accounts.js')
 
-/**
- * The key pairs in the credentials file, which every process of the server follows.
- * @param config the one in force
- * @param owner access key id of the owner
- */
-export function keyStore(config: () => Config, owner: () => string, log: Logger): KeyStore {
+interface ManagedOptions {
+  /** The one in force. */
+  readonly config: () => Config
+  /** Those by which the server follows the credentials file, with the owner in force. */
+  readonly checks: () => CredentialsChecks & { readonly owner: string }
+  readonly log: Logger
+}
+
+/** What an operator manages by calls. */
+export interface Managed {
+  /** The key pairs in the credentials file, which every process of the server follows. */
+  readonly keys: KeyStore
+  /** The accounts of the embedded gateway, in its data folder, which it follows; undefined with another gateway. */
+  readonly accounts: AccountStore | undefined
+  close(): void
+}
+
+export function openManaged(options: ManagedOptions): Managed {
+  const book = new OpenedAccounts(options)
+  const embedded = options.config().gatewayUrl === undefined
   return {
-    owner,
+    keys: keyStore(options, book),
+    accounts: embedded ? accountStore(options, book) : undefined,
+    close: () => book.close(),
+  }
+}
+
+/** The accounts of the embedded gateway, whose database is opened once. */
+class OpenedAccounts {
+  readonly #options: ManagedOptions
+  #book: AccountBook | undefined
+
+  constructor(options: ManagedOptions) {
+    this.#options = options
+  }
+
+  async use<T>(work: (book: AccountBook) => T): Promise<T> {
+    const { openAccounts, withFailures } = await accounts()
+    const { config, log } = this.#options
+    return inWords(log, async () => {
+      this.#book ??= openAccounts(config(), { create: false })
+      const book = this.#book
+      return withFailures(() => work(book))
+    })
+  }
+
+  close(): void {
+    this.#book?.close()
+    this.#book = undefined
+  }
+}
+
+function keyStore({ config, checks, log }: ManagedOptions, book: OpenedAccounts): KeyStore {
+  return {
+    owner: () => checks().owner,
     all: () => inWords(log, () => readCredentials(credentialsPath(config()))),
     change: (edit) =>
       inWords(log, async () => {
         let outcome: { readonly of: ReturnType<typeof edit>[1] } | undefined
-        await changeCredentials(credentialsPath(config()), (present) => {
+        const change = (present: Parameters<typeof edit>[0]) => {
           const [next, of] = edit(present)
           outcome = { of }
           return next
-        })
+        }
+        await changeCredentials(credentialsPath(config()), change, checks())
         if (outcome === undefined) throw new Error('the credentials file was changed without its edit')
         return outcome.of
       }),
     async accountSecret(accessKey) {
       if (config().gatewayUrl !== undefined) return undefined
-      const { withinAccounts } = await accounts()
-      const all = await inWords(log, async () => withinAccounts(config(), { create: false }, (book) => book.all()))
+      const all = await book.use((accounts) => accounts.all())
       return all.find((account) => account.isIamUser && account.accessKey === accessKey)?.secretKey
     },
   }
 }
 
-/** The accounts of the embedded gateway, in its data folder, which it follows; undefined with another gateway. */
-export function accountStore(config: () => Config, log: Logger): AccountStore | undefined {
-  if (config().gatewayUrl !== undefined) return undefined
+function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccounts): AccountStore {
   const file = () => credentialsPath(config())
+  const isThere = async (accessKey: string) =>
+    (await book.use((accounts) => accounts.all())).some((account) => account.accessKey === accessKey)
+  async function requireThere(accessKey: string): Promise<void> {
+    if (await isThere(accessKey)) return
+    throw new S3Error('NoSuchEntity', { message: 'There is no account with this access key.' })
+  }
   return {
     async all() {
-      const { shownAccount, withinAccounts } = await accounts()
-      return inWords(log, async () =>
-        withinAccounts(config(), { create: false }, (book) => book.all()).map(shownAccount),
-      )
+      const { shownAccount } = await accounts()
+      return book.use((accounts) => accounts.all().map(shownAccount))
     },
     async add(accessKey, name) {
-      const { withinAccounts } = await accounts()
+      if (await isThere(accessKey)) {
+        throw new S3Error('EntityAlreadyExists', { message: 'There is an account with this access key already.' })
+      }
+      const { requireUnused } = await accounts()
+      await inWords(log, () => requireUnused(file(), accessKey))
       const pair = { accessKey, secretKey: generateKeys().secretKey }
-      return inWords(
-        log,
-        async () => withinAccounts(config(), { create: false }, (book) => book.add(name, pair)).secretKey,
-      )
+      return book.use((accounts) => accounts.add(name, pair).secretKey)
     },
     async rotate(accessKey) {
-      const { giveSecret, withinAccounts } = await accounts()
-      return inWords(log, async () => {
-        const { secretKey } = withinAccounts(config(), { create: false }, (book) => book.rotate(accessKey).after)
-        // The account has its new secret, which no later answer has.
-        const keys = await giveSecret(file(), { accessKey, secretKey }).catch((err) => {
-          log.error(
-            { err, account: accessKey },
-            'the credentials file has the former secret of an account: rotate again',
-          )
-          return []
+      if (config().state !== undefined) {
+        throw new S3Error('NotImplemented', {
+          message: 'Several servers share the state of this one and log in with the same keys: change them by hand.',
         })
-        return { secretKey, keys }
+      }
+      await requireThere(accessKey)
+      const { giveSecret } = await accounts()
+      const { secretKey } = await book.use((accounts) => accounts.rotate(accessKey).after)
+      // The account has its new secret, which no later answer has.
+      const keys = await giveSecret(file(), { accessKey, secretKey }, checks()).catch((err) => {
+        log.error({ err, account: accessKey }, 'the credentials file has the former secret of an account: rotate again')
+        return []
       })
+      return { secretKey, keys }
     },
     async remove(accessKey) {
-      const { keysActingAs, withinAccounts } = await accounts()
-      return inWords(log, async () => {
-        const keys = await keysActingAs(file(), accessKey)
-        withinAccounts(config(), { create: false }, (book) => book.remove(accessKey))
-        return keys
-      })
+      await requireThere(accessKey)
+      const { keysActingAs } = await accounts()
+      const keys = await inWords(log, () => keysActingAs(file(), accessKey))
+      await book.use((accounts) => accounts.remove(accessKey))
+      return keys
     },
   }
 }
@@ -90,6 +142,7 @@ async function inWords<T>(log: Logger, work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (!(error instanceof Failure)) throw error
+    if (error.cause instanceof S3Error) throw error.cause
     if (error.cause instanceof RangeError) throw new S3Error('InvalidRequest', { message: error.message })
     log.error({ reason: error.message }, 'key pairs or accounts cannot be read or changed')
     throw new S3Error('InvalidRequest', {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { account, logsIn } from '../../cli/account-commands.js'
@@ -98,7 +98,32 @@ t.test('key pairs', async (t) => {
   t.equal(together.length, 12, 'concurrent changes all count')
   t.equal((await call('GET', '/-/keys/v1')).Keys.length, 13)
   await refusals(t, server)
+  await wrongFile(t, server)
 })
+
+/** A file that was edited by hand, and has a policy that the server does not accept. */
+async function wrongFile(t: Test, server: Dealgate): Promise<void> {
+  const { request, call, add } = callsOf(server)
+  const file = join(server.data, 'credentials.json')
+  const stays = await add('stays', { Rights: [{ Bucket: 'photos', Access: 'read' }] })
+  const before = readFileSync(file, 'utf8')
+  const wrong = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: 'deal:NoSuchCall', Resource: '*' }] }
+  const text = JSON.stringify([
+    ...JSON.parse(before),
+    { ...JSON.parse(before)[0], accessKeyId: 'by-hand', policies: [wrong] },
+  ])
+  writeFileSync(file, text)
+  for (const what of ['remove', 'rotate']) {
+    const answer = await call('POST', `/-/keys/v1/stays/${what}`)
+    t.match(answer, { status: 400, Code: 'InvalidRequest', Message: /policies\[0\].*NoSuchCall/ }, what)
+  }
+  t.equal(readFileSync(file, 'utf8'), text, 'nothing has changed')
+  const status = async () => (await request(stays, { method: 'GET', target: '/photos/a/1' })).status
+  t.equal(await status(), 200)
+  writeFileSync(file, before)
+  t.match(await call('POST', '/-/keys/v1/stays/remove'), { status: 200 })
+  t.equal(await status(), 403)
+}
 
 async function refusals(t: Test, server: Dealgate): Promise<void> {
   const { owner, request, call, add } = callsOf(server)
@@ -154,6 +179,7 @@ t.test('accounts, and who changed what', async (t) => {
   const { SecretKey } = await call('POST', '/-/accounts/v1/tenant', { Name: 'Tenant <b>' })
   const gateway = (secretKey: string) => logsIn(server.gateway, { accessKey: 'tenant', secretKey })
   t.ok(await gateway(SecretKey))
+  t.match(await call('POST', '/-/accounts/v1/tenant'), { status: 409, Code: 'EntityAlreadyExists', Message: /already/ })
   const tenant = await add('tenant-key', { AccountAccessKey: 'tenant' })
   for (let i = 0; i < 8; i++)
     t.equal((await request(tenant, { method: 'GET', target: '/' })).status, 200, 'every worker knows it')
@@ -178,7 +204,13 @@ t.test('accounts, and who changed what', async (t) => {
   )
   t.notMatch(JSON.stringify(listed), next)
   t.match(await call('POST', '/-/accounts/v1/tenant/remove'), { status: 200, Keys: ['tenant-key'] })
-  t.match(await call('POST', '/-/accounts/v1/tenant/remove'), { status: 400 })
+  t.match(await call('POST', '/-/accounts/v1/tenant/remove'), { status: 404, Code: 'NoSuchEntity' })
+  t.match(await call('POST', '/-/accounts/v1/tenant/rotate'), { status: 404, Code: 'NoSuchEntity' })
+  t.match(
+    await call('POST', '/-/accounts/v1/tenant'),
+    { status: 409, Code: 'EntityAlreadyExists', Message: /tenant-key/ },
+    'its key pairs would become those of another account',
+  )
   t.match(await call('POST', '/-/reload'), { status: 200 })
 
   const changes = async (query = '', who = owner) => call('GET', `/-/changes/v1${query}`, undefined, who)
