@@ -66,7 +66,7 @@ function OptionList({ options }) {
 }
 
 const optionColumns = [
-  { name: 'Option', by: ({ Option }) => Option, cell: ({ Option }) => html`<code>${Option}</code>` },
+  { name: 'Option', by: ({ Option }) => Option, cell: ({ Option }) => html`<code><${Name} text=${Option} /></code>` },
   {
     name: 'Value',
     cell: ({ Value, Secret, IsSet }) => {
