@@ -54,6 +54,7 @@ export function rightsIn(values) {
   const text = values.get('policies').trim()
   const policies = text === '' ? [] : [JSON.parse(text)].flat()
   return {
+    ...(values.has('all') && { All: true }),
     ...(!values.has('all') && {
       Rights: values.getAll('bucket').map((bucket, i) => ({
         Bucket: bucket.trim(),

@@ -80,7 +80,7 @@ export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add
     await audit
       ?.write(entry, { durable })
       .catch((err) => log.error({ err, requestId: id, audit: entry }, 'the audit log cannot be written'))
-    const kind = failure === undefined && isAudited(selected) ? kindOf(selected) : undefined
+    const kind = failure === undefined && isAudited(selected) ? kindOf(selected, caller) : undefined
     if (kind === undefined) return
     await changes
       .add(kind, entry)

@@ -21,6 +21,7 @@ import type { LiveSettings } from './live.js'
 import { accountsPlugin } from './manage/account-calls.js'
 import type { Changes } from './manage/changes.js'
 import { keysPlugin } from './manage/key-calls.js'
+import { admission } from './manage/operators.js'
 import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-server.js'
@@ -38,8 +39,8 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
-  keysPlugin({ keys: undefined, policyProblem: noGateway }),
-  accountsPlugin(undefined),
+  keysPlugin({ keys: undefined, policyProblem: noGateway, admit: noGateway }),
+  accountsPlugin(undefined, noGateway),
   accessPlugin({ simulate: noGateway, credentials: noGateway }),
   selfPlugin(() => []),
   stsPlugin({
@@ -100,6 +101,7 @@ function createCorePlugins({
   access,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
+  const admit = admission(backends.state)
   return [
     s3Plugin,
     jobsPlugin,
@@ -110,8 +112,8 @@ function createCorePlugins({
       changes: () => changes,
       options: options.shownOptions,
     }),
-    keysPlugin({ keys: options.keys, policyProblem }),
-    accountsPlugin(options.accounts),
+    keysPlugin({ keys: options.keys, policyProblem, admit }),
+    accountsPlugin(options.accounts, admit),
     accessPlugin(access),
     selfPlugin(rows, expansions),
     stsPlugin(sts),

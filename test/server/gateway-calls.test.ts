@@ -33,8 +33,8 @@ const addKeys = (data: string, { accessKey, secretKey }: Pair, ...more: string[]
 
 const ROTATE = '/-/gateway/v1/credentials/rotate'
 
-function call(endpoint: string, keys: Keys, method: string, path: string, body = '') {
-  return signedRequest(endpoint, keys, { method, path, body, headers: { 'content-type': 'application/json' } })
+function call(endpoint: string, keys: Keys, method: string, path: string, body = '', query = {}) {
+  return signedRequest(endpoint, keys, { method, path, body, query, headers: { 'content-type': 'application/json' } })
 }
 
 async function logsIn(url: string, { accessKey, secretKey }: Pair): Promise<boolean> {
@@ -102,6 +102,12 @@ t.test('two accounts: what the gateway says to each, and new keys for one of the
   const first = firstAccount(data)
   const own = await call(endpoint, owner, 'POST', ROTATE, '{"NewAccessKey":"renamed","NewSecretKey":"chosen-secret"}')
   t.same(JSON.parse(own.body), { AccessKey: 'renamed' })
+  const changes = async (of: string) =>
+    JSON.parse((await call(endpoint, owner, 'GET', `/-/changes/v1`, '', { of })).body).Changes.map(
+      ({ AccessKeyId }: Record<string, string>) => AccessKeyId,
+    )
+  t.same(await changes('server'), [owner.accessKeyId], 'tenants cannot fill the list of the owner')
+  t.same(await changes('accounts'), [tenant.accessKeyId])
   t.same(firstAccount(data), { accessKey: 'renamed', secretKey: 'chosen-secret' })
   t.notOk(await logsIn(gateway, first))
   t.equal((await call(endpoint, owner, 'PUT', '/mine')).status, 200)

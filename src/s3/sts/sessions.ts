@@ -225,6 +225,11 @@ function isSessionId(accessKeyId: string): boolean {
   return ID.test(accessKeyId)
 }
 
+/** True for names that sessions have, and no key pair can have beside them. */
+export function isNameOfSession(accessKeyId: string): boolean {
+  return isSessionId(accessKeyId) || accessKeyId.startsWith(PREFIX)
+}
+
 /** A random access key id of temporary credentials, 85 bits. */
 function newSessionId(): string {
   return `DGS${[...randomBytes(17)].map((byte) => ALPHABET[byte % ALPHABET.length]).join('')}`

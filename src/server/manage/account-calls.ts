@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Plugin } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
-import { requireOwnAccount, requireWholeKey } from './operators.js'
+import { type Admit, requireOwnAccount } from './operators.js'
 
 /** An account of the gateway. */
 export interface KeptAccount {
@@ -38,14 +38,19 @@ const secret = z.string().describe('Shown in this answer only.')
 const keyIds = z.array(z.string()).meta({ element: 'Key' })
 
 /** The calls by which an operator manages the accounts of the embedded gateway. */
-export function accountsPlugin(accounts: AccountStore | undefined): Plugin {
+export function accountsPlugin(accounts: AccountStore | undefined, admit: Admit): Plugin {
   const store = (): AccountStore => {
     if (accounts) return accounts
     throw new S3Error('NotImplemented', { message: 'The accounts of this gateway are managed there.' })
   }
   return Object.freeze({
     name: 'accounts',
-    operations: [listAccounts(store), addAccount(store), rotateAccount(store), removeAccount(store)],
+    operations: [
+      listAccounts(store),
+      addAccount(store, admit),
+      rotateAccount(store, admit),
+      removeAccount(store, admit),
+    ],
   })
 }
 
@@ -87,7 +92,7 @@ function listAccounts(store: Store) {
   })
 }
 
-function addAccount(store: Store) {
+function addAccount(store: Store, admit: Admit) {
   return defineCall({
     name: 'AddAccount',
     source,
@@ -103,14 +108,14 @@ function addAccount(store: Store) {
     }),
     result: z.object({ AccessKey: account.AccessKey, SecretKey: secret }),
     async answer({ request, body }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const accessKey = request.params.AccessKey ?? ''
       return { AccessKey: accessKey, SecretKey: await store().add(accessKey, body.Name ?? '') }
     },
   })
 }
 
-function rotateAccount(store: Store) {
+function rotateAccount(store: Store, admit: Admit) {
   return defineCall({
     name: 'RotateAccount',
     source,
@@ -123,7 +128,7 @@ function rotateAccount(store: Store) {
       Keys: keyIds.describe('Key pairs that act as the account, and got the secret.'),
     }),
     async answer({ request }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const accessKey = request.params.AccessKey ?? ''
       const { secretKey, keys } = await store().rotate(accessKey)
       return { AccessKey: accessKey, SecretKey: secretKey, Keys: [...keys] }
@@ -131,7 +136,7 @@ function rotateAccount(store: Store) {
   })
 }
 
-function removeAccount(store: Store) {
+function removeAccount(store: Store, admit: Admit) {
   return defineCall({
     name: 'RemoveAccount',
     source,
@@ -143,7 +148,7 @@ function removeAccount(store: Store) {
       Keys: keyIds.describe('Key pairs that acted as the account: they stay, and no longer work.'),
     }),
     async answer({ request }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const accessKey = request.params.AccessKey ?? ''
       return { AccessKey: accessKey, Keys: [...(await store().remove(accessKey))] }
     },

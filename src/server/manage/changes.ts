@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Caller } from '../../api/identity.js'
 import type { Records, State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { PageOf } from '../../plugins/calls/call.js'
@@ -9,11 +10,12 @@ import { requireOwnAccount } from './operators.js'
 /** Most changes of a kind that are kept; the oldest make room. */
 const MOST = 5000
 
-const kinds = ['server', 'buckets'] as const
+const kinds = ['server', 'buckets', 'accounts'] as const
 
 /**
- * Changes of keys, accounts and the configuration, which only the owner's account can make, and those of buckets. They
- * are kept apart: a tenant who changes its bucket all the time must not remove the traces of others.
+ * Changes of keys, accounts and the configuration, which only the owner's account can make; those of buckets; and
+ * those that other accounts make of their keys at the gateway. They are kept apart: a tenant who changes its bucket or
+ * its keys all the time must not remove the traces of the owner.
  */
 type Kind = (typeof kinds)[number]
 
@@ -42,9 +44,9 @@ const OF_SERVER = new Set(['keys', 'accounts', 'server', 'gateway'])
 const CHANGES = /^(?:CreateBucket$|Put|Set|Delete)/
 
 /** What an operation changes besides objects and orders; undefined for none of these. */
-export function kindOf({ plugin, operation }: Selected): Kind | undefined {
-  if (OF_SERVER.has(plugin)) return 'server'
-  if (operation.call?.job !== undefined || operation.on.resource === 'service') return undefined
+export function kindOf({ plugin, operation }: Selected, caller: Caller | undefined): Kind | undefined {
+  if (OF_SERVER.has(plugin)) return caller?.identity.account === undefined ? 'server' : 'accounts'
+  if (operation.call?.job !== undefined || operation.on.resource !== 'bucket') return undefined
   return CHANGES.test(operation.name) ? 'buckets' : undefined
 }
 
@@ -100,7 +102,9 @@ export function listChanges(changes: () => Changes) {
       of: z
         .enum(kinds)
         .optional()
-        .describe('`server`: keys, accounts and the configuration (default); `buckets`: buckets and their settings.'),
+        .describe(
+          '`server`: keys, accounts and the configuration (default); `buckets`: buckets and their settings; `accounts`: what other accounts than that of the server have changed of their own keys.',
+        ),
     }),
     pages: 'Changes',
     result: z.object({

@@ -4,8 +4,10 @@ import type { Identity } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../auth/identity-schema.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { repeatedName } from '../../common/json.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
-import { requireOwnAccount, requireWholeKey } from './operators.js'
+import { isNameOfSession } from '../../s3/sts/sessions.js'
+import { type Admit, requireOwnAccount } from './operators.js'
 
 /** The key pairs of a server that its owner adds to its own. */
 export interface KeyStore {
@@ -25,6 +27,7 @@ interface KeyCallsDeps {
   /** Undefined where a program keeps the key pairs that this server accepts. */
   readonly keys: KeyStore | undefined
   readonly policyProblem: PolicyProblem
+  readonly admit: Admit
 }
 
 const source = 'docs/identities.md#calls'
@@ -51,6 +54,14 @@ const mayDo = {
     .meta({ element: 'Policy' })
     .optional()
     .describe('Policy documents as JSON text: the key pair may do only what they allow, too.'),
+}
+
+const asks = {
+  ...mayDo,
+  All: z
+    .boolean()
+    .optional()
+    .describe('Needed, as true, without `Rights` and `Policies`: the key pair may do all that its account may.'),
 }
 
 const keyFacts = {
@@ -89,7 +100,7 @@ function listKeys({ keys }: KeyCallsDeps) {
   })
 }
 
-function addKey({ keys, policyProblem }: KeyCallsDeps) {
+function addKey({ keys, policyProblem, admit }: KeyCallsDeps) {
   return defineCall({
     name: 'AddKey',
     source,
@@ -105,13 +116,19 @@ function addKey({ keys, policyProblem }: KeyCallsDeps) {
         .string()
         .optional()
         .describe('Needed for the account of a gateway whose accounts this server does not keep.'),
-      ...mayDo,
+      ...asks,
     }),
     result: z.object({ ...keyFacts, SecretAccessKey: secret }),
     async answer({ request, body }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const store = known(keys)
       const accessKeyId = request.params.AccessKeyId ?? ''
+      if (isNameOfSession(accessKeyId)) {
+        throw new S3Error('InvalidArgument', {
+          message: 'Sessions have such names: choose another access key id.',
+          fields: { ArgumentName: 'AccessKeyId', ArgumentValue: accessKeyId },
+        })
+      }
       const account = await accountOf(store, body)
       const given = { accessKeyId, secretAccessKey: newSecret(), ...(account && { account }), ...asked(body) }
       const identity = checked(given, policyProblem)
@@ -126,17 +143,17 @@ function addKey({ keys, policyProblem }: KeyCallsDeps) {
   })
 }
 
-function setKeyRights({ keys, policyProblem }: KeyCallsDeps) {
+function setKeyRights({ keys, policyProblem, admit }: KeyCallsDeps) {
   return defineCall({
     name: 'SetKeyRights',
     source,
     summary: 'Replaces all rights, actions and policies of a key pair.',
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/rights' },
-    body: z.strictObject(mayDo),
+    body: z.strictObject(asks),
     result: z.object(keyFacts),
     async answer({ request, body }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const changed = await changeOne(known(keys), request.params.AccessKeyId ?? '', (identity) => {
         const { accessKeyId, secretAccessKey, account } = identity
         return checked({ accessKeyId, secretAccessKey, ...(account && { account }), ...asked(body) }, policyProblem)
@@ -146,7 +163,7 @@ function setKeyRights({ keys, policyProblem }: KeyCallsDeps) {
   })
 }
 
-function rotateKey({ keys }: KeyCallsDeps) {
+function rotateKey({ keys, admit }: KeyCallsDeps) {
   return defineCall({
     name: 'RotateKey',
     source,
@@ -155,7 +172,7 @@ function rotateKey({ keys }: KeyCallsDeps) {
     on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/rotate' },
     result: z.object({ AccessKeyId: z.string(), SecretAccessKey: secret }),
     async answer({ request }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const { accessKeyId, secretAccessKey } = await changeOne(
         known(keys),
         request.params.AccessKeyId ?? '',
@@ -166,7 +183,7 @@ function rotateKey({ keys }: KeyCallsDeps) {
   })
 }
 
-function removeKey({ keys }: KeyCallsDeps) {
+function removeKey({ keys, admit }: KeyCallsDeps) {
   return defineCall({
     name: 'RemoveKey',
     source,
@@ -175,7 +192,7 @@ function removeKey({ keys }: KeyCallsDeps) {
     on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/remove' },
     result: z.object({ AccessKeyId: z.string() }),
     async answer({ request }, { caller }) {
-      requireWholeKey(caller)
+      await admit(caller)
       const { accessKeyId } = await changeOne(known(keys), request.params.AccessKeyId ?? '', () => undefined)
       return { AccessKeyId: accessKeyId }
     },
@@ -211,10 +228,22 @@ interface Asked {
   readonly Rights?: readonly z.output<typeof right>[] | undefined
   readonly Actions?: readonly string[] | undefined
   readonly Policies?: readonly string[] | undefined
+  readonly All?: boolean | undefined
 }
 
-/** As the schema of identities has it, which checks it. */
-function asked({ Rights, Actions, Policies }: Asked): object {
+/**
+ * As the schema of identities has it, which checks it. What is missing must not give all rights: a client that sends no
+ * body, or null, may have meant to limit the key pair. Throws InvalidArgument.
+ */
+function asked({ Rights, Actions, Policies, All }: Asked): object {
+  const isLimited = Rights !== undefined || (Policies !== undefined && Policies.length > 0)
+  if ((!isLimited && All !== true) || (Rights !== undefined && All === true)) {
+    throw new S3Error('InvalidArgument', {
+      message:
+        'Send Rights or Policies, or All as true for all that the account may; All and Rights exclude each other.',
+      fields: { ArgumentName: 'Rights' },
+    })
+  }
   return {
     ...(Rights && {
       rights: Rights.map(({ Bucket, Prefix, Access }) => ({
@@ -229,14 +258,18 @@ function asked({ Rights, Actions, Policies }: Asked): object {
 }
 
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new S3Error('InvalidArgument', {
-      message: 'A policy is not JSON.',
-      fields: { ArgumentName: 'Policies' },
-    })
+  const refuse = (message: string): never => {
+    throw new S3Error('InvalidArgument', { message, fields: { ArgumentName: 'Policies' } })
   }
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {
+    refuse('A policy is not JSON.')
+  }
+  // JSON.parse takes the last one, which may allow what the first one denies.
+  const name = repeatedName(text)
+  return name === undefined ? document : refuse(`A policy has the member ${JSON.stringify(name)} twice in one object.`)
 }
 
 /** Throws InvalidArgument. */

@@ -2,9 +2,10 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { account, logsIn } from '../../cli/account-commands.js'
+import { sha256 } from '../../support/content/content.js'
 import { runCli } from '../../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
-import { type Sending, send, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
+import { answerTo, open, presigned, type Sending, send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
 
 interface Pair {
   readonly accessKey: string
@@ -17,13 +18,16 @@ function callsOf(server: Dealgate) {
   const as = ({ accessKey, secretKey }: Pair) => ({ endpoint, region, accessKey, secretKey })
   const owner = { accessKey: server.accessKey, secretKey: server.secretKey }
   const request = (who: Pair, sending: Sending) => send(as(who), sending)
+  let calls = 0
   async function call(method: string, path: string, json?: object, who: Pair = owner) {
     const headers = { accept: 'application/json', 'content-type': 'application/json' }
     const body = method === 'GET' ? undefined : Buffer.from(JSON.stringify(json ?? {}))
-    const answer = await send(as(who), { method, target: path, headers, ...(body && { body }) })
+    // Two equal requests of one second have the same signature, which counts once.
+    const target = `${path}${path.includes('?') ? '&' : '?'}x-call=${++calls}`
+    const answer = await send(as(who), { method, target, headers, ...(body && { body }) })
     return { ...JSON.parse(answer.body.toString()), status: answer.status }
   }
-  async function add(id: string, json: object = {}): Promise<Pair> {
+  async function add(id: string, json: object = { All: true }): Promise<Pair> {
     const { status, SecretAccessKey } = await call('POST', `/-/keys/v1/${id}`, json)
     if (status !== 200) throw new Error(`${id} was not added`)
     return { accessKey: id, secretKey: SecretAccessKey }
@@ -57,8 +61,8 @@ t.test('key pairs', async (t) => {
   t.equal(statSync(join(server.data, 'credentials.json')).mode & 0o777, 0o600)
   const read = async (target: string, who = reader) => (await request(who, { method: 'GET', target })).status
   t.same([await read('/photos/a/1'), await read('/photos/b/1')], [200, 403])
-  t.match(await call('POST', '/-/keys/v1/reader'), { status: 409, Code: 'EntityAlreadyExists' })
-  t.match(await call('POST', `/-/keys/v1/${owner.accessKey}`), { status: 409 })
+  t.match(await call('POST', '/-/keys/v1/reader', { All: true }), { status: 409, Code: 'EntityAlreadyExists' })
+  t.match(await call('POST', `/-/keys/v1/${owner.accessKey}`, { All: true }), { status: 409 })
 
   const changed = await call('POST', '/-/keys/v1/reader/rights', {
     Rights: [{ Bucket: 'photos', Access: 'readwrite' }],
@@ -81,25 +85,65 @@ t.test('key pairs', async (t) => {
 
   const policy = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: 's3:GetObject', Resource: '*' }] }
   for (const [id, json] of [
-    ['a,b', {}],
-    ['ab', {}],
+    ['a,b', { All: true }],
+    ['ab', { All: true }],
+    ['DGSABCDEFGHIJKLMNOPQ', { All: true }],
+    ['platform/tenant', { All: true }],
+    ['wrong', {}],
+    ['wrong', { Rights: null }],
+    ['wrong', { Policies: [] }],
+    ['wrong', { All: false }],
+    ['wrong', { Actions: ['deal:ListDeals'], All: true }],
+    ['wrong', { Rights: [], All: true }],
+    [
+      'wrong',
+      {
+        Policies: [
+          '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Effect":"Allow","Action":"*","Resource":"*"}]}',
+        ],
+      },
+    ],
     ['wrong', { Rights: [{ Bucket: 'UPPER', Access: 'read' }] }],
     ['wrong', { Actions: ['deal:ListDeals'] }],
     ['wrong', { Rights: [], Actions: ['Deal'] }],
     ['wrong', { Policies: ['{'] }],
     ['wrong', { Policies: [JSON.stringify({ ...policy, Statement: [{ Effect: 'Permit' }] })] }],
-    ['wrong', { AccountAccessKey: 'absent' }],
-    ['wrong', { SecretAccessKey: 'chosen-by-the-client' }],
+    ['wrong', { AccountAccessKey: 'absent', All: true }],
+    ['wrong', { SecretAccessKey: 'chosen-by-the-client', All: true }],
   ] as const)
     t.match(await call('POST', `/-/keys/v1/${encodeURIComponent(id)}`, json), { status: 400 }, JSON.stringify(json))
   const narrow = await add('narrow', { Policies: [JSON.stringify(policy)] })
+  for (const json of [{}, { Rights: null }, { Policies: [] }])
+    t.match(await call('POST', '/-/keys/v1/narrow/rights', json), { status: 400, Code: 'InvalidArgument' })
   t.same([await read('/photos/a/1', narrow), await read('/photos', narrow)], [200, 403])
   const together = await Promise.all(Array.from({ length: 12 }, (_, i) => add(`key-${i}`, { Rights: [] })))
   t.equal(together.length, 12, 'concurrent changes all count')
   t.equal((await call('GET', '/-/keys/v1')).Keys.length, 13)
   await refusals(t, server)
   await wrongFile(t, server)
+  await repeated(t, server)
 })
+
+/** A captured request that is sent again. */
+async function repeated(t: Test, server: Dealgate): Promise<void> {
+  const { call } = callsOf(server)
+  const method = 'POST'
+  const target = '/-/keys/v1/captured'
+  const body = Buffer.from('{"All":true}')
+  const { headers } = sign(server, { method, target, payloadHash: sha256(body) })
+  const sent = () => {
+    const request = open(server, method, target, { ...headers, 'content-length': String(body.length) }, false)
+    const answer = answerTo(request)
+    request.end(body)
+    return answer
+  }
+  t.equal((await sent()).status, 200)
+  t.equal((await call('POST', `${target}/remove`)).status, 200)
+  t.match(await sent(), { status: 409 })
+  t.notMatch(JSON.stringify(await call('GET', '/-/keys/v1')), /captured/, 'it stays removed')
+  const link = presigned(server, 'POST', '/-/keys/v1/stays/rotate')
+  t.equal((await fetch(link, { method: 'POST' })).status, 403)
+}
 
 /** A file that was edited by hand, and has a policy that the server does not accept. */
 async function wrongFile(t: Test, server: Dealgate): Promise<void> {
@@ -137,7 +181,7 @@ async function refusals(t: Test, server: Dealgate): Promise<void> {
       await add('limited', { Rights: [{ Bucket: '*', Access: 'readwrite' }], Actions: ['*'] }),
     ],
     ['a policy that allows everything', await add('by-policy', { Policies: [JSON.stringify(policy)] })],
-    ['another account', await add('tenant', { AccountAccessKey: tenant.accessKey })],
+    ['another account', await add('tenant', { AccountAccessKey: tenant.accessKey, All: true })],
   ]
   const before = await call('GET', '/-/keys/v1')
   for (const [who, pair, headers = {}] of callers) {
@@ -180,7 +224,7 @@ t.test('accounts, and who changed what', async (t) => {
   const gateway = (secretKey: string) => logsIn(server.gateway, { accessKey: 'tenant', secretKey })
   t.ok(await gateway(SecretKey))
   t.match(await call('POST', '/-/accounts/v1/tenant'), { status: 409, Code: 'EntityAlreadyExists', Message: /already/ })
-  const tenant = await add('tenant-key', { AccountAccessKey: 'tenant' })
+  const tenant = await add('tenant-key', { AccountAccessKey: 'tenant', All: true })
   for (let i = 0; i < 8; i++)
     t.equal((await request(tenant, { method: 'GET', target: '/' })).status, 200, 'every worker knows it')
   t.equal((await request(tenant, { method: 'PUT', target: '/of-tenant' })).status, 200)
@@ -189,6 +233,12 @@ t.test('accounts, and who changed what', async (t) => {
     Code: 'InvalidRequest',
     Message: /bucket/,
   })
+  const own = await request(tenant, {
+    method: 'POST',
+    target: '/-/gateway/v1/credentials/rotate',
+    body: Buffer.from('{}'),
+  })
+  t.equal(own.status, 501, 'with workers')
   const { status, SecretKey: next, Keys } = await call('POST', '/-/accounts/v1/tenant/rotate')
   t.same([status, Keys], [200, ['tenant-key']])
   t.same([await gateway(SecretKey), await gateway(next)], [false, true])
