@@ -5,7 +5,7 @@ import type { Reply, RequestHead } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
 import type { Selected } from '../plugins/table.js'
-import { type Changes, kindOf } from './manage/changes.js'
+import { type Changes, detailsOf, kindOf } from './manage/changes.js'
 
 /** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */
 const CONTENT = new Set([
@@ -73,6 +73,7 @@ export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add
       bucket: head.bucket,
       key: key === undefined ? undefined : redact(key),
       resource: selected.params.AccessKeyId ?? selected.params.AccessKey,
+      changed: failure ? undefined : detailsOf(caller),
       outcome: failure?.code ?? (isLate(reply) ? 'begun' : 'ok'),
       status: reply.status,
     }
@@ -116,7 +117,7 @@ export interface AuditEntry {
   readonly resource?: string | undefined
   /** What a command has spent, in coins. */
   readonly amount?: string | undefined
-  /** Options that a reload has changed. */
+  /** Options that a reload has changed, or what a key pair may do: `read:photos`. */
   readonly changed?: readonly string[] | undefined
   /** `ok`, `begun` for an answer that comes later, the S3 error code, or `failed` for a command. */
   readonly outcome: string

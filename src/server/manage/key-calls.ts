@@ -7,6 +7,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { repeatedName } from '../../common/json.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { isNameOfSession } from '../../s3/sts/sessions.js'
+import { noteDetails } from './changes.js'
 import { type Admit, requireOwnAccount } from './operators.js'
 
 /** The key pairs of a server that its owner adds to its own. */
@@ -138,6 +139,7 @@ function addKey({ keys, policyProblem, admit }: KeyCallsDeps) {
         }
         return [[...present, identity], undefined]
       })
+      noteDetails(caller, mayWords(identity))
       return { ...shown(identity), SecretAccessKey: identity.secretAccessKey }
     },
   })
@@ -154,10 +156,13 @@ function setKeyRights({ keys, policyProblem, admit }: KeyCallsDeps) {
     result: z.object(keyFacts),
     async answer({ request, body }, { caller }) {
       await admit(caller)
+      let before: readonly string[] = []
       const changed = await changeOne(known(keys), request.params.AccessKeyId ?? '', (identity) => {
+        before = mayWords(identity)
         const { accessKeyId, secretAccessKey, account } = identity
         return checked({ accessKeyId, secretAccessKey, ...(account && { account }), ...asked(body) }, policyProblem)
       })
+      noteDetails(caller, [...before, '→', ...mayWords(changed)])
       return shown(changed)
     },
   })
@@ -309,6 +314,20 @@ function shown({ accessKeyId, account, rights, actions, policies }: Identity) {
     ...(actions && { Actions: [...actions] }),
     ...(policies && { Policies: policies.map((policy) => JSON.stringify(policy)) }),
   }
+}
+
+/** Most words about a key pair that a list of changes has. */
+const MOST_WORDS = 20
+
+/** What a key pair may do, in short: buckets and actions. */
+function mayWords({ rights, actions = [], policies = [] }: Identity): string[] {
+  const words = [
+    ...(rights ? rights.map(({ access, bucket }) => `${access}:${bucket}`) : ['all']),
+    ...actions,
+    ...(policies.length > 0 ? [`policies:${policies.length}`] : []),
+  ]
+  if (words.length === 0) return ['none']
+  return words.length > MOST_WORDS ? [...words.slice(0, MOST_WORDS), '…'] : words
 }
 
 /** 160 random bits, in digits that are safe in shells, files and URLs. */

@@ -284,6 +284,12 @@ t.test('accounts, and who changed what', async (t) => {
   ])
   for (const secret of [SecretKey, next, tenant.secretKey, server.secretKey])
     t.notMatch(JSON.stringify([first, rest]), secret)
+  t.equal(first.Changes[3].Details, 'all')
+  await call('POST', '/-/keys/v1/tenant-key/rights', {
+    Rights: [{ Bucket: 'photos', Access: 'read' }],
+    Actions: ['pay:*'],
+  })
+  t.match((await changes()).Changes[0], { Action: 'SetKeyRights', Details: 'all → read:photos pay:*' })
   t.match(await changes('?continuation-token=no'), { status: 400 })
   t.match(await changes('', await add('reader', { Rights: [{ Bucket: '*', Access: 'read' }] })), { status: 403 })
   await runCli(['keys', 'remove', 'reader', '--data', server.data])
