@@ -11,13 +11,14 @@ import { ManagedTabs } from '../parts/tabs.js'
 
 /** Who changed keys, accounts, the configuration or buckets. */
 export function Changes({ query }) {
-  const of = query.get('of') === 'buckets' ? 'buckets' : 'server'
+  const of = ['buckets', 'accounts'].includes(query.get('of')) ? query.get('of') : 'server'
   const changes = usePages({ path: '/-/changes/v1', query: { of, 'max-items': 100 } }, 'Changes')
   return html`<${Page} title="Who changed what">
     <${ManagedTabs} />
     <${Field} label="Changes of" kind="select" input=${{ value: of, onChange: (event) => goTo(['changes'], { of: event.target.value }) }}>
       <option value="server">keys, accounts and the configuration</option>
       <option value="buckets">buckets and their settings</option>
+      <option value="accounts">other accounts, of their own keys</option>
     <//>
     <div class="buttons"><button type="button" onClick=${changes.reload}>Refresh</button></div>
     <${Loaded}
