@@ -7,6 +7,7 @@ import { Name } from './parts/name.js'
 import { Notices } from './parts/notices.js'
 import { Page } from './parts/page.js'
 import { SignIn } from './screens/sign-in.js'
+import * as uploads from './screens/uploads.js'
 import { screens } from './screens.js'
 import { Footer } from './uploads/footer.js'
 
@@ -18,8 +19,8 @@ const NOT_LOADED = {
     'The server of the console did not send a file of this screen. It may be down, or may have been updated: then load the page again.',
 }
 
-/** Files of screens that were loaded. */
-const loaded = new Map()
+/** Files of screens that were loaded. Uploads outlive a server that is away, and so does their screen. */
+const loaded = new Map([['uploads', uploads]])
 
 const app = document.getElementById('app')
 const config = await untilRead()
