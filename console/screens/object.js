@@ -125,8 +125,16 @@ function Link({ bucket, name }) {
     ${
       link &&
       html`<${Field} label=${`Link, valid until ${formatTime(link.until)}`} input=${{ value: link.url, readOnly: true, onFocus: (event) => event.target.select() }} />
-        <button type="button" onClick=${() => copyText(link.url, 'the link')}>Copy link</button>`
+        <button type="button" onClick=${() => copyText(link.url, 'the link')}>Copy link</button>
+        <${LinkCode} link=${link} />`
     }`
+}
+
+/** The link for the camera of a telephone. What makes the code is loaded for the first link. */
+function LinkCode({ link: { url, until } }) {
+  const part = useLoaded(() => import('../parts/qr.js'), [])
+  const title = `QR code of the link, valid until ${formatTime(until)}`
+  return html`<${Loaded} of=${part} show=${({ QrCode }) => html`<${QrCode} text=${url} title=${title} />`} />`
 }
 
 function Tags({ bucket, name }) {

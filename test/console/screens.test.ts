@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import type { HTTPRequest } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -36,7 +37,10 @@ t.test('buckets and objects', async (t) => {
   await tab.sees('There is no deal for this object')
   await tab.click('button', 'Show a preview')
   await tab.sees('"a": 1')
+  await tab.click('button', 'Make a link')
+  await tab.untilTrue(`document.querySelector('svg.qr path')`, 'there is no QR code')
   await accessible('an object')
+  await linked(t, tab)
   await tab.page.evaluate('history.back()')
 
   await tab.click('checkbox', "Select it's <b>.txt")
@@ -99,6 +103,16 @@ t.test('buckets and objects', async (t) => {
   t.equal((await send(server, { method: 'HEAD', target: '/photos' })).status, 200)
   t.same(tab.complaints, [])
 })
+
+/** The link works, and its code is that of the link. */
+async function linked(t: Test, { page }: Tab): Promise<void> {
+  const shown = `[document.querySelector('input[readonly]').value, document.querySelector('svg.qr path').getAttribute('d'), document.querySelector('svg.qr title').textContent]`
+  const [url, path, title] = (await page.evaluate(shown)) as [string, string, string]
+  t.equal(await (await fetch(url)).text(), '{"a":1}')
+  const { qrCode, qrPath } = await import(pathToFileURL('console/parts/qr.js').href)
+  t.equal(path, qrPath(qrCode(url)))
+  t.match(title, /^QR code of the link, valid until .*\d/)
+}
 
 /** The file of a screen that does not come is asked for again. */
 async function lost(t: Test, tab: Tab): Promise<void> {
