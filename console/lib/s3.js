@@ -69,6 +69,25 @@ export async function headObject(client, bucket, key, signal) {
   }
 }
 
+/** The sizes of the parts that an object was uploaded in; undefined if it was not. */
+export async function readPartSizes(client, bucket, key, signal) {
+  const sizes = []
+  for (let marker = 0; ; ) {
+    const headers = {
+      'x-amz-object-attributes': 'ObjectParts',
+      'x-amz-max-parts': '1000',
+      'x-amz-part-number-marker': String(marker),
+    }
+    const root = await sendXml(client, { bucket, key, query: { attributes: '' }, headers, signal })
+    const parts = root.child('ObjectParts')
+    if (parts === undefined) return undefined
+    sizes.push(...parts.all('Part').map((part) => Number(part.get('Size'))))
+    const next = Number(parts.get('NextPartNumberMarker'))
+    if (parts.get('IsTruncated') !== 'true' || !(next > marker)) return sizes
+    marker = next
+  }
+}
+
 /** Deletes up to 1000 keys. @returns [{ key, code, message }] of those that could not be deleted */
 export async function deleteObjects(client, bucket, keys, signal) {
   const failed = []

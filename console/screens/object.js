@@ -1,7 +1,7 @@
-import { formatBytes, formatTime } from '../lib/format.js'
+import { formatBytes, formatCount, formatTime } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { goTo } from '../lib/router.js'
-import { headObject, readTags, writeTags } from '../lib/s3.js'
+import { headObject, readPartSizes, readTags, without, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { isReachable } from '../lib/signer.js'
 import { copyText } from '../parts/copy.js'
@@ -38,7 +38,12 @@ export function ObjectScreen({ params: { bucket }, query }) {
 
 function Known({ bucket, name, folder }) {
   const client = session.value
-  const object = useLoaded((signal) => headObject(client, bucket, name, signal), [client, bucket, name])
+  const read = async (signal) => {
+    const facts = await headObject(client, bucket, name, signal)
+    // A key pair may have the right to read the object alone.
+    return { ...facts, parts: await readPartSizes(client, bucket, name, signal).catch(without('AccessDenied')) }
+  }
+  const object = useLoaded(read, [client, bucket, name])
   const [dialog, setDialog] = useState()
   const done = () => goTo(['buckets', bucket, 'objects'], { prefix: folder })
   const chosen = {
@@ -76,8 +81,11 @@ const FURTHER = [
   'x-amz-restore',
 ]
 
+const OF = { FULL_OBJECT: ' of the whole object', COMPOSITE: ' of the checksums of its parts' }
+
 function Attributes({ facts }) {
-  const { size, type, modified, etag, storageClass, metadata, checksums, headers } = facts
+  const { size, type, modified, etag, storageClass, metadata, checksums, headers, parts } = facts
+  const of = OF[headers.get('x-amz-checksum-type')] ?? ''
   const further = FURTHER.filter((header) => headers.has(header)).map((header) => [
     header,
     html`<${Name} text=${headers.get(header)} />`,
@@ -90,7 +98,8 @@ function Attributes({ facts }) {
         ['Modified', formatTime(modified)],
         ['Storage class', storageClass],
         ['ETag', html`<code>${etag}</code>`],
-        ...checksums.map(([name, value]) => [`Checksum ${name}`, html`<code>${value}</code>`]),
+        ...checksums.map(([name, value]) => [`Checksum ${name}`, html`<code>${value}</code>${of}`]),
+        ['Parts', parts && describeParts(parts)],
         ...further,
       ]}
     />
@@ -99,6 +108,19 @@ function Attributes({ facts }) {
       html`<h2>Metadata</h2>
         <${Facts} facts=${metadata.map(([name, value]) => [name, html`<${Name} text=${value} />`])} />`
     }`
+}
+
+/** Sizes beyond this number are left out: the parts of most uploads have one size, but the last. */
+const MOST_SIZES = 4
+
+function describeParts(sizes) {
+  const runs = []
+  for (const size of sizes) {
+    if (runs.at(-1)?.size === size) runs.at(-1).count++
+    else runs.push({ size, count: 1 })
+  }
+  const texts = runs.slice(0, MOST_SIZES).map(({ size, count }) => `${count.toLocaleString()} of ${formatBytes(size)}`)
+  return `${formatCount(sizes.length, 'part')}: ${texts.join(', ')}${runs.length > MOST_SIZES ? ', …' : ''}`
 }
 
 const TIMES = [

@@ -1,7 +1,8 @@
 import { pathToFileURL } from 'node:url'
 import type { HTTPRequest } from 'puppeteer-core'
 import t, { type Test } from 'tap'
-import { startDealgate } from '../support/server/dealgate.js'
+import { sha256 } from '../support/content/content.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { startBrowser, Tab } from './browser.js'
 
@@ -93,6 +94,7 @@ t.test('buckets and objects', async (t) => {
   await tab.sees('Bucket policy: removed')
   t.equal((await send(server, { method: 'GET', target: '/photos?policy' })).code, 'NoSuchBucketPolicy')
 
+  await inParts(t, tab, server)
   await lost(t, tab)
 
   await tab.goTo('#/buckets')
@@ -112,6 +114,28 @@ async function linked(t: Test, { page }: Tab): Promise<void> {
   const { qrCode, qrPath } = await import(pathToFileURL('console/parts/qr.js').href)
   t.equal(path, qrPath(qrCode(url)))
   t.match(title, /^QR code of the link, valid until .*\d/)
+}
+
+/** Checksums with what they are of, and parts with their sizes. */
+async function inParts(t: Test, tab: Tab, server: Dealgate): Promise<void> {
+  const call = (method: string, query: string, body = Buffer.alloc(0), headers = {}) =>
+    send(server, { method, target: `/photos/parts?${query}`, body, headers })
+  const begun = await call('POST', 'uploads', Buffer.alloc(0), { 'x-amz-checksum-algorithm': 'SHA256' })
+  const id = /<UploadId>([^<]+)/.exec(begun.body.toString())?.[1] ?? ''
+  let parts = ''
+  for (const [i, mebibytes] of [5, 5, 6, 1].entries()) {
+    const content = Buffer.alloc(mebibytes * 2 ** 20)
+    const checksum = Buffer.from(sha256(content), 'hex').toString('base64')
+    const part = await call('PUT', `partNumber=${i + 1}&uploadId=${id}`, content, { 'x-amz-checksum-sha256': checksum })
+    parts += `<Part><PartNumber>${i + 1}</PartNumber><ETag>${part.headers.etag}</ETag><ChecksumSHA256>${checksum}</ChecksumSHA256></Part>`
+  }
+  const document = Buffer.from(`<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`)
+  t.equal((await call('POST', `uploadId=${id}`, document)).status, 200)
+  await tab.goTo('#/buckets/photos/object?key=parts')
+  await tab.sees('4 parts: 2 of 5.0 MiB, 1 of 6.0 MiB, 1 of 1.0 MiB')
+  await tab.sees('-4 of the checksums of its parts')
+  await tab.sees('Save tags')
+  t.same(await tab.accessibility(), [], 'an object that was uploaded in parts breaks no rule of axe')
 }
 
 /** The file of a screen that does not come is asked for again. */
