@@ -99,6 +99,7 @@ export {
   timesOfToken,
 } from './plugins/upstream/sign-in.js'
 export {
+  type CapToday,
   capOf,
   type ExceededCap,
   type Expense,

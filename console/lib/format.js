@@ -26,6 +26,18 @@ export function formatCount(count, word, plural = `${word}s`) {
   return `${count.toLocaleString()} ${count === 1 ? word : plural}`
 }
 
+/** An amount of money, which has up to 18 digits after the point, in its smallest unit; what is added must not be rounded. */
+export function parseAmount(text) {
+  const [, whole, part = ''] = /^(\d+)(?:\.(\d{1,18}))?$/.exec(text) ?? []
+  if (whole === undefined) throw new Error(`${text} is no amount.`)
+  return BigInt(whole + part.padEnd(18, '0'))
+}
+
+export function formatAmount(amount) {
+  const digits = String(amount).padStart(19, '0')
+  return `${digits.slice(0, -18)}.${digits.slice(-18)}`.replace(/\.?0+$/, '')
+}
+
 /** Characters that are invisible, or change the order of those around them: they could disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\u115f\u1160\u3164\uffa0]/u
 

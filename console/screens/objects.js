@@ -10,6 +10,7 @@ import { Name } from '../parts/name.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks } from '../parts/pages.js'
 import { Table } from '../parts/table.js'
+import { ArchiveObjects } from './archive-objects.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object-actions.js'
 import { RestoreObjects } from './restore-objects.js'
@@ -64,6 +65,7 @@ export function Objects({ params: { bucket }, query }) {
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: DeleteObjects })}>Delete…</button>
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: CopyObjects })}>Copy or move…</button>
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: TagObjects })}>Tag…</button>
+              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: ArchiveObjects })}>Archive…</button>
               <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: RestoreObjects })}>Restore…</button>
               <button type="button" onClick=${page.reload}>Refresh</button>
             </div>

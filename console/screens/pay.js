@@ -9,6 +9,7 @@ import { Field, Form } from '../parts/form.js'
 import { Name } from '../parts/name.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { Facts } from '../parts/table.js'
+import { capFacts } from './archive.js'
 
 /** The upload of one object to the content-addressed network. Its quote ends when the address names another object. */
 export function PayScreen({ params: { bucket }, query }) {
@@ -50,8 +51,7 @@ function Quote({ quote: { Bytes, DurationDays, Total, Currency, DailyCap, LeftTo
         ['Object', formatBytes(Bytes)],
         ['Days', DurationDays],
         ['Expected price', price],
-        ['Cap of the day', DailyCap === undefined ? 'none' : `${DailyCap} ${Currency}`],
-        ['Left of it', LeftToday && `${LeftToday} ${Currency}`],
+        ...capFacts(DailyCap, LeftToday, Currency),
       ]}
     />
     ${!WithinCap && html`<p class="problem" role="status">The upload would exceed what may be spent today.</p>`}`

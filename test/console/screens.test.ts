@@ -36,6 +36,7 @@ t.test('buckets and objects', async (t) => {
   // What comes later moves the button.
   await tab.sees('Save tags')
   await tab.sees('There is no deal for this object')
+  await tab.untilTrue(`document.querySelector('.life') !== null`, 'there is no history')
   await tab.click('button', 'Show a preview')
   await tab.sees('"a": 1')
   await tab.click('button', 'Make a link')

@@ -43,6 +43,8 @@ export const dealQuote = z.object({
   PricePerGibEpoch: amount.optional().describe('Decimal, as text: fil.'),
   Total: amount.optional().describe('Decimal, as text: fil for the whole duration.'),
   Currency: z.literal('fil'),
+  DailyCap: amount.optional().describe('Decimal, as text: fil that may be spent today (UTC); absent for no cap.'),
+  LeftToday: amount.optional().describe('Decimal, as text: fil of it that are left.'),
   Candidates: z
     .array(candidate)
     .meta({ element: 'Provider' })
@@ -75,6 +77,7 @@ export async function quoteDeal(
   const chosen = money.minerId === undefined ? offers[0] : offers.find(({ id }) => id === money.minerId)
   const price = money.price ?? chosen?.price
   const total = price === undefined || money.duration === undefined ? undefined : price * BigInt(money.duration)
+  const tightest = await deps.spending.tightest(subject.bucket, await deps.capsFor(context, subject.bucket))
   const perGib = money.price === undefined ? chosen?.ask : divideUp(money.price * GIB, BigInt(pieceSize))
   return {
     Bytes: bytes,
@@ -86,6 +89,7 @@ export async function quoteDeal(
     ...(perGib !== undefined && { PricePerGibEpoch: formatAmount(perGib) }),
     ...(total !== undefined && { Total: formatAmount(total) }),
     Currency: 'fil',
+    ...(tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }),
     Candidates: offers.map(({ document }) => document),
     Warnings: await warningsFor(deps, context, { subject, money, together, pieceSize, cold, providers, total }),
   }

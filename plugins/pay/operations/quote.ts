@@ -32,9 +32,10 @@ export function quoteObjectUpload(deps: PayDeps) {
     root: 'PayQuote',
     async answer({ request: { bucket, key }, body: { DurationDays } }, context) {
       const { size } = await requireObject(context, { bucket, key })
+      const ofBucket = (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
       const [cost, tightest] = await Promise.all([
         expectedCost(deps, size, DurationDays),
-        tightestCap(deps, bucket, (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay),
+        deps.ledger.tightest(bucket, { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket) }),
       ])
       return {
         ...{ Bucket: bucket, Key: key, Bytes: size, DurationDays, Currency: 'fil' as const },
@@ -45,19 +46,4 @@ export function quoteObjectUpload(deps: PayDeps) {
       }
     },
   })
-}
-
-/** The cap of which least is left; undefined without any. */
-async function tightestCap({ options, ledger }: PayDeps, bucket: string, ofBucket: string | undefined) {
-  const caps = [
-    { cap: capOf(options.maxSpendPerDay), spent: await ledger.spentToday() },
-    { cap: capOf(ofBucket), spent: await ledger.spentToday(bucket) },
-  ]
-  const known = caps.flatMap(({ cap, spent }) =>
-    cap === undefined ? [] : [{ cap, left: cap > spent ? cap - spent : 0n }],
-  )
-  return known.reduce<(typeof known)[number] | undefined>(
-    (least, one) => (least === undefined || one.left < least.left ? one : least),
-    undefined,
-  )
 }

@@ -36,6 +36,11 @@ export interface SpendCaps {
   readonly bucket: bigint | undefined
 }
 
+export interface CapToday {
+  readonly cap: bigint
+  readonly left: bigint
+}
+
 interface Entry {
   readonly jobId: string
   readonly day: string
@@ -171,6 +176,19 @@ export class SpendLedger {
   async spentToday(bucket?: string): Promise<bigint> {
     const spent = sumsOf(await this.#days.get(this.#today()))
     return bucket === undefined ? spent.total : spent.bucket(bucket)
+  }
+
+  /** The cap of which least is left today; undefined without any. */
+  async tightest(bucket: string, caps: SpendCaps): Promise<CapToday | undefined> {
+    const spent = sumsOf(await this.#days.get(this.#today()))
+    const known = [
+      { cap: caps.all, spent: spent.total },
+      { cap: caps.bucket, spent: spent.bucket(bucket) },
+    ].flatMap(({ cap, spent }) => (cap === undefined ? [] : [{ cap, left: cap > spent ? cap - spent : 0n }]))
+    return known.reduce<CapToday | undefined>(
+      (least, one) => (least === undefined || one.left < least.left ? one : least),
+      undefined,
+    )
   }
 
   /**

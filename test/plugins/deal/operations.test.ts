@@ -313,6 +313,7 @@ for (const mode of ['full', 'legacy'] as const) {
     const server = await start(t, mode)
     const quote = await ask(server, 'POST', '/photos?x-deal-quote=', { DurationEpochs: 518400 })
     t.match(quote, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
+    t.notOk('DailyCap' in quote, 'there is no cap')
     if (mode === 'legacy') {
       t.same(quote.Candidates, [])
       t.match(quote.Warnings, [/does not list its storage providers/])

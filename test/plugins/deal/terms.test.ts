@@ -203,6 +203,10 @@ t.test('a price far above the ask has to be confirmed', async (t) => {
   t.match(await quote(dear), [/more than 10 times that: the deal is refused without ConfirmPrice/])
   t.same(await quote({ ...dear, ConfirmPrice: true }), [])
   t.same(await quote(fair), [])
+  const { body } = await send(server, 'POST', '/photos/a?x-deal-quote=&format=json', fair)
+  const { DailyCap, LeftToday } = JSON.parse(body)
+  t.equal(DailyCap, '10')
+  t.ok(Number(LeftToday) < 10, `of which ${LeftToday} are left`)
 })
 
 t.test('so it has where the bucket, the object or the options state it', async (t) => {

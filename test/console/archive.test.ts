@@ -1,0 +1,126 @@
+import t from 'tap'
+import { startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
+import { forward, intercept, startBrowser, Tab } from './browser.js'
+
+const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
+
+t.test('deals for selected objects', async (t) => {
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const server = await startDealgate(t, { args: ['--console-port', '0', '--network-epoch-seconds', '0.02'] })
+  const tab = await Tab.open(t, browser, server)
+  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const listed = async (target: string) =>
+    JSON.parse((await send(server, { method: 'GET', target, headers: JSON_HEADERS })).body.toString())
+  const limit = (cap?: string) => {
+    const body = Buffer.from(JSON.stringify(cap === undefined ? {} : { MaxSpendPerDay: cap }))
+    return send(server, { method: 'POST', target: '/photos?x-deal-config=', headers: JSON_HEADERS, body })
+  }
+  await send(server, { method: 'PUT', target: '/photos' })
+  for (const key of ['a%3Cb%3E.txt', 'folder/c', 'folder/d', 'other'])
+    await send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.alloc(1000, 'a') })
+  await tab.signIn()
+
+  const open = async () => {
+    await tab.goTo('#/buckets')
+    await tab.goTo('#/buckets/photos/objects')
+    await tab.click('checkbox', 'Select a<b>.txt')
+    await tab.click('checkbox', 'Select folder/')
+    await tab.click('button', 'Archive…')
+    await tab.sees('Get quotes')
+  }
+  await limit('0.000000000000000001')
+  await open()
+  await accessible('the terms of deals')
+  await tab.click('button', 'Get quotes')
+  await tab.sees('for 3 deals')
+  await tab.page.select('dialog select', 't01000')
+  await tab.sees('The deals would exceed what may be spent today')
+  t.equal(await tab.page.evaluate(`document.querySelector('dialog button.danger').disabled`), true)
+  await accessible('deals that may not be paid')
+  await tab.page.keyboard.press('Escape')
+
+  await limit()
+  await open()
+  await tab.click('button', 'Get quotes')
+  await tab.sees('for 3 deals')
+  await tab.page.select('dialog select', 't01000')
+  await tab.untilTrue(`!document.querySelector('dialog button.danger').textContent.includes('Pay 0 fil')`)
+  const facts = await tab.page.evaluate(`document.querySelector('dialog .facts').innerText`)
+  const price = Number(/Price\s+([\d.]+) fil/.exec(String(facts))?.[1])
+  const { Total } = JSON.parse(
+    (
+      await send(server, {
+        method: 'POST',
+        target: '/photos/other?x-deal-quote=',
+        headers: JSON_HEADERS,
+        body: Buffer.from(JSON.stringify({ MinerId: 't01000', DurationEpochs: 518_400 })),
+      })
+    ).body.toString(),
+  )
+  t.match(facts, /Objects\s+3\s+Size\s+2\.9 KiB/)
+  t.match(facts, /Cap of the day\s+10 fil\s+Left of it\s+10 fil/)
+  t.ok(Math.abs(price - 3 * Number(Total)) < 1e-12, `${price} is three times ${Total}`)
+  await tab.sees('for 180 days')
+  await accessible('quotes of deals')
+
+  const tokens: [path: string, token: string | undefined][] = []
+  let lost = 0
+  const resumed = await intercept(tab, /\?x-deal=$/, async (request) => {
+    const path = new URL(request.url()).pathname
+    tokens.push([path, request.headers()['x-amz-client-token']])
+    const answer = await forward(request)
+    if (path.endsWith('/c') && lost++ === 0) return request.abort()
+    const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' }
+    return request.respond({
+      status: answer.status,
+      headers,
+      contentType: 'application/json',
+      body: await answer.text(),
+    })
+  })
+  await tab.page.evaluate(`(() => {
+    const button = document.querySelector('dialog button.danger')
+    button.click()
+    button.click()
+  })()`)
+  await tab.sees('No answer came')
+  await tab.sees('2 deals made')
+  await tab.sees('for 1 deal')
+  await accessible('a deal that failed among others')
+  t.equal(tokens.length, 3, 'a double click orders each deal once')
+  t.equal(new Set(tokens.map(([, token]) => token)).size, 3, 'each with a token of its own')
+  await tab.page.locator('dialog button.danger').click()
+  await tab.untilTrue(`document.querySelector('dialog') === null`, 'the dialog does not close')
+  await tab.sees('3 deals made')
+  await resumed()
+  t.equal(tokens.length, 4, 'only what had failed is ordered again')
+  const ofC = tokens.filter(([path]) => path.endsWith('/c')).map(([, token]) => token)
+  t.equal(ofC[0], ofC[1], 'by the same token')
+  const { Deals } = await listed('/-/deal/v1/deals')
+  t.same(
+    Deals.map(({ Key }: { Key: string }) => Key).sort(),
+    ['a<b>.txt', 'folder/c', 'folder/d'],
+    'the server made each deal once',
+  )
+
+  t.comment('a job that fails tells why at its object, and is ordered anew')
+  await tab.goTo('#/buckets')
+  await tab.goTo('#/buckets/photos/objects')
+  await tab.click('checkbox', 'Select other')
+  await tab.click('button', 'Archive…')
+  await tab.click('button', 'Get quotes')
+  await tab.sees('for 1 deal')
+  await tab.page.select('dialog select', 't01000')
+  await tab.untilTrue(`!document.querySelector('dialog button.danger').textContent.includes('Pay 0 fil')`)
+  await limit('0.000000000000000001')
+  await tab.page.locator('dialog button.danger').click()
+  await tab.sees('(SpendCapReached)')
+  await accessible('a job that failed')
+  await limit()
+  await tab.page.locator('dialog button.danger').click()
+  await tab.sees('1 deal made')
+  t.equal((await listed('/-/deal/v1/deals')).Deals.length, 4)
+  t.same(tab.complaints, [])
+})
