@@ -87,9 +87,9 @@ export class Tab {
     await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
   }
 
-  /** Clicks what has this role and this name for screen readers. */
+  /** Clicks what has this role and this name for screen readers, also if what loads later moves it meanwhile. */
   async click(role: keyof typeof ROLES, name: string): Promise<void> {
-    await (await this.#find(ROLES[role], name)).click()
+    await (await this.#find(ROLES[role], name)).evaluate((element) => (element as { click(): void }).click())
   }
 
   /** Replaces the text of the input with this label. */
