@@ -8,7 +8,7 @@ import type { Selected } from '../../plugins/table.js'
 import { requireOwnAccount } from './operators.js'
 
 /** Most changes of a kind that are kept; the oldest make room. */
-const MOST = 5000
+const MAX_CHANGES = 5000
 
 const kinds = ['server', 'buckets', 'accounts'] as const
 
@@ -40,7 +40,7 @@ interface ChangeRecord extends Change {
 /** Plugins whose calls change what the whole server has. */
 const OF_SERVER = new Set(['keys', 'accounts', 'server', 'gateway'])
 
-/** How the names of operations begin that change a bucket, its settings or the ACL of an object. */
+/** How the names of operations begin that change a bucket or its settings. */
 const CHANGES = /^(?:CreateBucket$|Put|Set|Delete)/
 
 /** What an operation changes besides objects and orders; undefined for none of these. */
@@ -84,7 +84,7 @@ export class Changes {
    */
   async page(kind: Kind, limit: number, from: number | undefined): Promise<PageOf<ChangeRecord>> {
     const last = (await this.#numbers.get(kind))?.last ?? 0
-    const oldest = Math.max(1, last - MOST + 1)
+    const oldest = Math.max(1, last - MAX_CHANGES + 1)
     const found: ChangeRecord[] = []
     let number = Math.min(from ?? last, last)
     for (; number >= oldest && found.length < limit; number--) {
@@ -98,7 +98,7 @@ export class Changes {
 
 /** The place of a change, which a later one takes. */
 function placeOf(kind: Kind, number: number): string {
-  return `${kind}-${number % MOST}`
+  return `${kind}-${number % MAX_CHANGES}`
 }
 
 /** @param changes called when a client asks */
@@ -128,7 +128,7 @@ export function listChanges(changes: () => Changes) {
             Session: z.string().optional().describe('Name of the session, for temporary credentials.'),
             Address: z.string().optional().describe('Address of the client.'),
             RequestId: z.string().optional(),
-            Resource: z.string().optional().describe('What was changed: a key pair, an account, a bucket or object.'),
+            Resource: z.string().optional().describe('What was changed: a key pair, an account, a bucket.'),
             Details: z.string().optional(),
           }),
         )

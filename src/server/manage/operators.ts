@@ -30,7 +30,7 @@ function requireWholeKey(caller: Caller | undefined): void {
 const REMEMBER_MS = 60 * 60_000
 
 /** Most signatures of one key pair that are remembered: their record is read and written as a whole. */
-const MOST_SIGNATURES = 2000
+const MAX_SIGNATURES = 2000
 
 interface Signatures {
   /** Hashes of signatures, with the times of their requests, ms since 1970. */
@@ -57,7 +57,7 @@ export function admission(state: Pick<State, 'records'>): Admit {
     await records.change(hashOf(caller.identity.accessKeyId), (present) => {
       const seen = (present?.seen ?? []).filter((one) => one.at > at - REMEMBER_MS)
       if (seen.some((one) => one.hash === hash)) throw repeated()
-      if (seen.length >= MOST_SIGNATURES) throw slowDown('Too many changes within an hour: try again later.')
+      if (seen.length >= MAX_SIGNATURES) throw slowDown('Too many changes within an hour: try again later.')
       return { seen: [...seen, { hash, at }] }
     })
   }
