@@ -1,15 +1,17 @@
 // Reads and writes the documents of S3. DOMParser cannot: Trusted Types forbid it, and it refuses the control characters
 // that keys may contain.
 
-const TOKEN = /<\?[^>]*\?>|<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<(\/?)([^\s/>]+)[^>]*?(\/?)>|([^<]+)/g
+const TOKEN = /<\?[^>]*\?>|<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<(\/?)([^\s/>]+)([^>]*?)(\/?)>|([^<]+)/g
 const NAMED = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-/** An element of a document. */
-class Element {
-  constructor(name) {
+/** An element of a document. As a string it is written again, with all that was read. */
+export class Element {
+  /** @param content text, or elements; @param attributes as they are written, with a space before each */
+  constructor(name, content = '', attributes = '') {
     this.name = name
-    this.children = []
-    this.text = ''
+    this.attributes = attributes
+    this.children = Array.isArray(content) ? content : []
+    this.text = Array.isArray(content) ? '' : content
   }
 
   /** The first child of this name; undefined if there is none. */
@@ -25,13 +27,26 @@ class Element {
   get(...names) {
     return names.reduce((element, name) => element?.child(name), this)?.text
   }
+
+  /** Puts others in the place of all children of this name. @param contents elements, or texts of new ones */
+  replace(name, contents) {
+    const made = contents.map((content) => (content instanceof Element ? content : new Element(name, content)))
+    const at = this.children.findIndex((child) => child.name === name)
+    const others = this.children.filter((child) => child.name !== name)
+    this.children = others.toSpliced(at === -1 ? others.length : at, 0, ...made)
+  }
+
+  toString() {
+    const content = this.children.length > 0 ? this.children.join('') : escaped(this.text)
+    return `<${this.name}${this.attributes}>${content}</${this.name}>`
+  }
 }
 
 /** Parses a document without a DTD. Throws SyntaxError for what is no document. */
 export function parseXml(text) {
   const root = new Element('')
   const open = [root]
-  for (const [, data, closes, name, alone, characters] of text.matchAll(TOKEN)) {
+  for (const [, data, closes, name, attributes, alone, characters] of text.matchAll(TOKEN)) {
     const current = open.at(-1)
     if (data !== undefined) current.text += data
     else if (characters !== undefined) current.text += unescaped(characters)
@@ -39,7 +54,7 @@ export function parseXml(text) {
       if (current.name !== localName(name)) throw new SyntaxError('the answer is no XML document')
       open.pop()
     } else if (name !== undefined) {
-      const element = new Element(localName(name))
+      const element = new Element(localName(name), '', attributes)
       current.children.push(element)
       if (!alone) open.push(element)
     }

@@ -8,6 +8,8 @@ import { Loaded, useLoaded } from '../parts/load.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
+import { Rules } from '../parts/rules.js'
+import { corsRules, lifecycleRules, notificationRules } from './bucket-rules.js'
 import { BucketSize } from './bucket-size.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { DealDefaults } from './deal-defaults.js'
@@ -29,18 +31,21 @@ const DOCUMENTS = [
   {
     name: 'CORS rules',
     query: 'cors',
+    rules: corsRules,
     absent: 'NoSuchCORSConfiguration',
     hint: 'XML. Pages of which origins may read the answers of this bucket. The console needs no rule.',
   },
   {
     name: 'Lifecycle rules',
     query: 'lifecycle',
+    rules: lifecycleRules,
     absent: 'NoSuchLifecycleConfiguration',
     hint: 'XML. When objects expire or change their storage class.',
   },
   {
     name: 'Notifications',
     query: 'notification',
+    rules: notificationRules,
     // An empty document stands for none.
     none: '<NotificationConfiguration/>',
     isNone: (text) => !/<\w+Configuration>/.test(text),
@@ -78,16 +83,43 @@ function Tags({ bucket }) {
     <${Loaded} of=${tags} show=${(pairs) => html`<${PairsForm} pairs=${pairs} word="tag" save=${save} />`} />`
 }
 
+/** A header that belongs to the rules of a lifecycle: a document that is stored without it changes it. */
+const SMALLEST = 'x-amz-transition-default-minimum-object-size'
+
 function Document({ bucket, kind }) {
+  const { name, query, rules } = kind
   const client = session.value
   const read = async (signal) => {
-    const answer = await send(client, { bucket, query: { [kind.query]: '' }, signal }).catch(without(kind.absent))
+    const answer = await send(client, { bucket, query: { [query]: '' }, signal }).catch(without(kind.absent))
     const text = answer === undefined ? '' : pretty(await answer.text(), kind)
-    return { text: kind.isNone?.(text) ? '' : text }
+    return { text: kind.isNone?.(text) ? '' : text, smallest: answer?.headers.get(SMALLEST) }
   }
   const document = useLoaded(read, [client, bucket])
-  return html`<h2>${kind.name}</h2>
-    <${Loaded} of=${document} show=${({ text }) => html`<${Editor} bucket=${bucket} kind=${kind} saved=${text} reload=${document.reload} />`} />
+  const done = (what) => {
+    notify(`${name}: ${what}.`)
+    document.reload()
+  }
+  /** An empty text removes the document. */
+  const store = async (text) => {
+    const place = { bucket, headers: document.value.smallest && { [SMALLEST]: document.value.smallest } }
+    if (text !== '') await writeDocument(client, place, query, text, kind.json ? 'application/json' : 'application/xml')
+    else if (kind.none) await writeDocument(client, place, query, kind.none)
+    else await send(client, { method: 'DELETE', bucket, query: { [query]: '' } })
+    done(text === '' ? 'removed' : 'saved')
+  }
+  /** Stores a document that is made from another one. */
+  const replace = async (text, saved) => {
+    if ((await read()).text !== saved) {
+      document.reload()
+      throw new Error('Another program has changed the rules meanwhile. Close this, and look at them again.')
+    }
+    await store(text)
+  }
+  const editor = ({ text }) => html`<${Editor} bucket=${bucket} kind=${kind} saved=${text} store=${store} />`
+  const both = (value) => html`<${Rules} kind=${rules} saved=${value.text} store=${replace} />
+    <details><summary>Edit ${name} as text</summary>${editor(value)}</details>`
+  return html`<h2>${name}</h2>
+    <${Loaded} of=${document} show=${rules ? both : editor} />
     ${kind.Below && html`<${kind.Below} bucket=${bucket} />`}`
 }
 
@@ -97,29 +129,19 @@ function pretty(text, { json }) {
   return text.replace(/^<\?xml[^>]*\?>\s*/, '').replace(/>(?=<[^/])/g, '>\n')
 }
 
-function Editor({ bucket, kind: { name, query, json, hint, check, none }, saved, reload }) {
+function Editor({ bucket, kind: { name, hint, check }, saved, store }) {
   const [text, setText] = useState(saved)
   const [removes, setRemoves] = useState(false)
   useEffect(() => setText(saved), [saved])
-  const done = (what) => {
-    notify(`${name}: ${what}.`)
-    reload()
-  }
   const [findings, setFindings] = useState([])
   const save = async (_, signal) => {
     const found = check ? await check(bucket, text, signal) : []
     setFindings(found)
-    if (found.length === 0) await store()
+    if (found.length === 0) await store(text)
   }
-  const store = async () => {
+  const storeAnyway = async () => {
     setFindings([])
-    await writeDocument(session.value, { bucket }, query, text, json ? 'application/json' : 'application/xml')
-    done('saved')
-  }
-  const remove = async () => {
-    if (none === undefined) await send(session.value, { method: 'DELETE', bucket, query: { [query]: '' } })
-    else await writeDocument(session.value, { bucket }, query, none)
-    done('removed')
+    await store(text)
   }
   const input = {
     value: text,
@@ -134,11 +156,11 @@ function Editor({ bucket, kind: { name, query, json, hint, check, none }, saved,
   return html`<${Form} action=${save} submit=${`Save ${name}`} disabled=${text === saved}>
       <${Field} label=${`${name}${saved === '' ? ' (there is none)' : ''}`} kind="textarea" hint=${hint} input=${input} />
     <//>
-    ${findings.length > 0 && html`<${Findings} findings=${findings} store=${store} />`}
+    ${findings.length > 0 && html`<${Findings} findings=${findings} store=${storeAnyway} />`}
     ${saved !== '' && html`<button type="button" class="danger" onClick=${() => setRemoves(true)}>Remove ${name}</button>`}
     ${
       removes &&
-      html`<${Confirm} title=${`Remove ${name}`} submit="Remove" action=${remove} onClose=${() => setRemoves(false)}>
+      html`<${Confirm} title=${`Remove ${name}`} submit="Remove" action=${() => store('')} onClose=${() => setRemoves(false)}>
         <p>To undo this, save the text again: copy it first.</p>
         <pre tabindex="0" role="region" aria-label="What is removed">${saved}</pre>
       <//>`

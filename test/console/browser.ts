@@ -39,7 +39,7 @@ const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violat
   console.error('policy', violatedDirective, blockedURI, sample))`
 
 /** Roles by which a tab finds what it clicks. */
-const ROLES = { button: 'button', link: 'a[href]', checkbox: 'input[type=checkbox]' }
+const ROLES = { button: 'button', link: 'a[href]', checkbox: 'input[type=checkbox]', summary: 'summary' }
 
 /** A tab of its own, without the cookies and storage of others. */
 export class Tab {
@@ -101,6 +101,14 @@ export class Tab {
     await this.page.keyboard.up('Control')
     if (text === '') await this.page.keyboard.press('Backspace')
     else await input.type(text)
+  }
+
+  /** Chooses a value of the list with this label. */
+  async choose(label: string, value: string): Promise<void> {
+    await (await this.#find('select', label)).evaluate((select, value) => {
+      Object.assign(select, { value })
+      ;(select as EventTarget).dispatchEvent(new Event('change', { bubbles: true }))
+    }, value)
   }
 
   /** Waits until the page shows a text. */

@@ -1,8 +1,8 @@
-import t from 'tap'
-import { startDealgate } from '../support/server/dealgate.js'
+import t, { type Test } from 'tap'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
-import { startBrowser, Tab } from './browser.js'
+import { forward, intercept, startBrowser, Tab } from './browser.js'
 
 t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   const browser = await startBrowser(t)
@@ -62,20 +62,7 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await tab.click('button', 'Save defaults')
   await tab.sees('This failed')
 
-  const topic = '<Topic>arn:dealgate:webhook:::hook</Topic><Event>s3:ObjectCreated:*</Event>'
-  const rule = `<TopicConfiguration><Id>all</Id>${topic}</TopicConfiguration>`
-  const document = `<NotificationConfiguration>${rule}</NotificationConfiguration>`
-  await tab.fill('Notifications (there is none)', document.replace(':::hook', ':::none'))
-  await tab.click('button', 'Save Notifications')
-  await tab.sees('InvalidArgument')
-  await tab.fill('Notifications (there is none)', document)
-  await tab.click('button', 'Save Notifications')
-  await tab.sees('Notifications: saved')
-  t.match(await read('/photos?notification'), /webhook:::hook/)
-  await tab.click('button', 'Remove Notifications')
-  await tab.click('button', 'Remove')
-  await tab.sees('Notifications: removed')
-  t.notMatch(await read('/photos?notification'), /webhook:::hook/)
+  await rules(t, tab, server)
 
   await tab.goTo('#/buckets/photos/object?key=a.txt')
   await tab.click('button', 'Add grant')
@@ -85,3 +72,110 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await accessible('an object with an ACL')
   t.same(tab.complaints, [])
 })
+
+/** The rules of a bucket by their forms, which keep what they do not know. */
+async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
+  const read = async (query: string) =>
+    (await send(server, { method: 'GET', target: `/photos?${query}` })).body.toString()
+  const write = async (query: string, text: string, headers = {}) => {
+    const put = await send(server, { method: 'PUT', target: `/photos?${query}`, headers, body: Buffer.from(text) })
+    t.equal(put.status, 200)
+  }
+  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+
+  await tab.click('button', 'Add notification')
+  await tab.fill('Sent to', 'arn:dealgate:webhook:::none')
+  await tab.fill('Keys that begin with', 'in/')
+  await tab.click('checkbox', 's3:ObjectCreated:*')
+  await accessible('a new notification')
+  await tab.click('button', 'Save')
+  await tab.sees('InvalidArgument')
+  await tab.fill('Sent to', 'arn:dealgate:webhook:::hook')
+  await tab.click('button', 'Save')
+  await tab.sees('Notifications: saved')
+  await tab.sees('in/*')
+  t.match(await read('notification'), /webhook:::hook<.*s3:ObjectCreated:\*.*<Name>Prefix<.Name><Value>in\/</)
+  await tab.click('button', 'Remove notification 1')
+  await tab.click('button', 'Remove')
+  await tab.sees('Notifications: removed')
+  t.notMatch(await read('notification'), /webhook:::hook/)
+
+  const rule = '<AllowedMethod>GET</AllowedMethod><AllowedOrigin>https://one.example</AllowedOrigin>'
+  await tab.click('summary', 'Edit CORS rules as text')
+  await tab.fill('CORS rules (there is none)', `<CORSConfiguration><CORSRule>${rule}</CORSRule></CORSConfiguration>`)
+  await tab.click('button', 'Save CORS rules')
+  await tab.sees('CORS rules: saved')
+  await tab.click('button', 'Change CORS rule 1')
+  await tab.fill('Origins', 'https://one.example\nhttps://two.example')
+  await tab.click('checkbox', 'PUT')
+  await write('cors', `<CORSConfiguration><CORSRule><ID>other</ID>${rule}</CORSRule></CORSConfiguration>`)
+  await tab.click('button', 'Save')
+  await tab.sees('Another program has changed the rules meanwhile')
+  await tab.click('button', 'Cancel')
+  await tab.click('button', 'Change CORS rule 1')
+  await tab.fill('Origins', 'https://one.example\nhttps://two.example')
+  await tab.click('checkbox', 'PUT')
+  await tab.click('button', 'Save')
+  await tab.sees('https://one.example, https://two.example')
+  t.match(await read('cors'), />other<.*>GET<.*>PUT<.*one.example.*two.example/)
+  await tab.click('button', 'Remove CORS rule 1')
+  await tab.click('button', 'Remove')
+  await tab.sees('CORS rules: removed')
+  t.match(await read('cors'), /NoSuchCORSConfiguration/)
+
+  const filter = '<Filter><And><Prefix>logs/</Prefix><Tag><Key>a</Key><Value>b</Value></Tag></And></Filter>'
+  const expiration = '<Expiration><Days>30</Days></Expiration>'
+  const document = `<LifecycleConfiguration><Rule><ID>x</ID>${filter}<Status>Enabled</Status>${expiration}</Rule></LifecycleConfiguration>`
+  const smallest = { 'x-amz-transition-default-minimum-object-size': 'varies_by_storage_class' }
+  await write('lifecycle', document, smallest)
+  await tab.page.reload()
+  await tab.signIn()
+  await tab.goTo('#/buckets/photos/settings')
+  await tab.sees('logs/*, a=b')
+  await tab.sees('Delete objects: Days after its creation 30')
+  const sent: string[] = []
+  const unknown = '<NoncurrentVersionExpiration><Days>1</Days></NoncurrentVersionExpiration>'
+  const stop = await intercept(tab, /[?&]lifecycle=/, async (request) => {
+    if (request.method() === 'PUT') sent.push(request.postData() ?? '')
+    const answer = request.method() === 'PUT' ? undefined : await forward(request)
+    const body = (await answer?.text())
+      ?.replace('</And>', '<Odd u="1">2</Odd></And>')
+      .replace('</Rule>', `${unknown}</Rule>`)
+    const headers = { 'access-control-allow-origin': '*' }
+    await request.respond({ status: 200, headers, ...(body && { body, contentType: 'application/xml' }) })
+  })
+  await tab.goTo('#/buckets')
+  await tab.goTo('#/buckets/photos/settings')
+  await tab.click('button', 'Change lifecycle rule 1')
+  await tab.fill('Keys that begin with', '')
+  await tab.click('button', 'Save')
+  await tab.sees('Lifecycle rules: saved')
+  await tab.goTo('#/buckets')
+  await tab.sees('1 bucket')
+  await stop()
+  const and = '<Filter><And><Tag><Key>a</Key><Value>b</Value></Tag><Odd u="1">2</Odd></And></Filter>'
+  t.match(sent[0], `<ID>x</ID>${and}<Status>Enabled</Status>${expiration}${unknown}</Rule>`, 'what no form knows stays')
+
+  await tab.goTo('#/buckets/photos/settings')
+  await tab.click('button', 'Change lifecycle rule 1')
+  await tab.click('button', 'Add action')
+  await tab.choose('Action 2', 'Transition GLACIER')
+  await tab.fill('Time of action 2', '3')
+  await tab.fill('More bytes than', '1000')
+  await accessible('a lifecycle rule')
+  await tab.click('button', 'Save')
+  await tab.sees('Move objects to GLACIER: Days after its creation 3')
+  await tab.click('button', 'Add lifecycle rule')
+  await tab.choose('Action 1', 'AbortIncompleteMultipartUpload')
+  await tab.fill('Time of action 1', '7')
+  await tab.click('button', 'Save')
+  await tab.sees('End unfinished uploads: Days after its begin 7')
+  const stored = await send(server, { method: 'GET', target: '/photos?lifecycle' })
+  const last = '<ObjectSizeGreaterThan>1000</ObjectSizeGreaterThan></And></Filter><Status>Enabled</Status>'
+  const actions = [
+    `<Transition><Days>3</Days><StorageClass>GLACIER</StorageClass></Transition>${expiration}`,
+    'DaysAfterInitiation>7<',
+  ]
+  for (const part of [last, ...actions]) t.match(stored.body.toString(), part)
+  t.match(stored.headers, smallest, 'a header of the rules stays')
+}
