@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
 import { sdkFor } from '../support/programs/sdk.js'
@@ -103,28 +102,6 @@ inEachMode(t, async (t, server) => {
     t.equal((await ask('PUT', '/shown?acl=', { 'x-amz-acl': 'private' })).status, 200)
     t.equal(await isPublic(), 'false')
     t.same(await codeOf('GET', '/absent?policyStatus='), [404, 'NoSuchBucket'])
-  })
-
-  t.test('texts and members of errors', async (t) => {
-    const text = async (...args: Parameters<typeof ask>) => (await ask(...args)).body.toString()
-    t.equal((await ask('PUT', '/box/met', {}, 'x')).status, 200)
-    const unmet = await text('PUT', '/box/met', { 'if-none-match': '*' }, 'y')
-    t.match(unmet, '<Message>At least one of the pre-conditions you specified did not hold</Message>')
-    const reserved = await text('PUT', '/box/k', { 'x-amz-tagging': 'aws:a=b' }, 'x')
-    t.match(reserved, '<Message>Your TagKey cannot be prefixed with aws:</Message>')
-    const located =
-      '<CreateBucketConfiguration><LocationConstraint>eu-central-1</LocationConstraint></CreateBucketConfiguration>'
-    const place = await text('PUT', '/elsewhere', {}, located)
-    t.match(place, 'the region specific endpoint this request was sent to.</Message>')
-    t.match(place, `<Region>${server.region}</Region>`)
-    const wrong = createHash('md5').update('other').digest()
-    const ofObject = await text('PUT', '/box/k', { 'content-md5': wrong.toString('base64') }, 'x')
-    t.match(ofObject, `<ExpectedDigest>${wrong.toString('hex')}</ExpectedDigest>`, 'hex for an object')
-    const ofDocument = await text('POST', '/box?delete=', { 'content-md5': wrong.toString('base64') }, '<Delete/>')
-    t.match(ofDocument, `<ExpectedDigest>${wrong.toString('base64')}</ExpectedDigest>`, 'base64 for a document')
-    const sum = await text('PUT', '/box/k', { 'x-amz-checksum-crc32': 'AAAAAA==' }, 'x')
-    t.match(sum, '<Message>The CRC32 you specified did not match the calculated checksum.</Message>')
-    t.notMatch(sum, 'Digest>', 'the right checksum is not told')
   })
 
   t.test('errors of bodies have the texts of S3, and the reason', async (t) => {
@@ -239,20 +216,6 @@ inEachMode(t, async (t, server) => {
     t.match((await unsigned(stated, inChunks(chunks))).text, /^HTTP\/1.1 200 /)
     const sending = { method: 'PUT', target: '/open/k', payloadHash: 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }
     t.equal((await send(server, { ...sending, body: Buffer.from(chunks) })).status, 411, 'signed, of known length')
-  })
-
-  t.test('multipart calls on a bucket that is absent', async (t) => {
-    for (const [method, query] of [
-      ['PUT', 'partNumber=1&uploadId=none'],
-      ['GET', 'uploadId=none'],
-      ['DELETE', 'uploadId=none'],
-    ] as const) {
-      t.same(await codeOf(method, `/absent/key?${query}`), [404, 'NoSuchBucket'], method)
-      t.same(await codeOf(method, `/box/key?${query}`), [404, 'NoSuchUpload'], method)
-    }
-    const parts =
-      '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>a</ETag></Part></CompleteMultipartUpload>'
-    t.match((await ask('POST', '/absent/key?uploadId=none', {}, parts)).body.toString(), '<Code>NoSuchBucket</Code>')
   })
 
   t.test('a listing in any order is one in order, and has no folders', async (t) => {

@@ -42,6 +42,14 @@ export const multipart: Row[] = [
     ['AbortMultipartUpload', { method: 'DELETE', target: '/rows/upload?uploadId=absent' }],
     ['the upload of another key', { target: '/rows/other?uploadId={upload}' }],
   ].map(([what, ask]): Row => [`${what}`, ask as Row[1], '404 NoSuchUpload', { UploadId: /./ }]),
+  ...['', '..', '%00', 'x'.repeat(3000), '..%2F..%2Fkeys.json'].flatMap((id): Row[] => {
+    const target = `/rows/key?partNumber=1&uploadId=${id}`
+    const what = `the upload ${id.slice(0, 20)}`
+    return [
+      [what, { method: 'PUT', target, body: 'x' }, '404 NoSuchUpload'],
+      [`${what} aborted`, { method: 'DELETE', target: target.replace('partNumber=1&', '') }, '404 NoSuchUpload'],
+    ]
+  }),
   ['no parts', parts(), '400 MalformedXML'],
   ['no document', complete(''), '400 InvalidRequest'],
   ['not XML', complete('parts'), '400 MalformedXML'],

@@ -2,16 +2,13 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { checksumAlgorithms, checksumHeader, createChecksum } from '../../../src/common/checksums/checksums.js'
 import { prepareXxHash } from '../../../src/common/checksums/xxhash.js'
-import { bytes, KiB, MiB } from '../../support/content/content.js'
+import { bytes, MiB } from '../../support/content/content.js'
 import { startDealgate } from '../../support/server/dealgate.js'
-import { signedChunks, unsignedChunks } from '../../support/sign/chunks.js'
-import { answerTo, open, type Sending, send, sign, targetOf } from '../../support/sign/send.js'
+import { type Sending, send, targetOf } from '../../support/sign/send.js'
 
 await prepareXxHash()
 
 const B = 'checksum-algorithms'
-const STREAMING_TRAILER = 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER'
-
 /** Values of other implementations: OpenSSL, and the xxHash library as its README and its command line print them. */
 const OF_ABC = {
   SHA512: createHash('sha512').update('abc').digest('base64'),
@@ -30,8 +27,6 @@ t.test('full', async (t) => {
   t.equal((await ask('PUT', `/${B}`)).status, 200)
   const abc = Buffer.from('abc')
   const large = bytes('large', 5 * MiB)
-  // Several chunks.
-  const streamed = bytes('streamed', 300 * KiB)
 
   for (const name of NEW) {
     const header = checksumHeader(name)
@@ -52,34 +47,6 @@ t.test('full', async (t) => {
         headers: { 'x-amz-object-attributes': 'Checksum' },
       })
       t.match(attributes.body.toString(), `<Checksum${name}>${OF_ABC[name]}</Checksum${name}>`)
-    })
-
-    await t.test(`${name} in a trailer, signed and unsigned`, async (t) => {
-      const upload = async (value: string, payloadHash: string) => {
-        const headers = {
-          'content-encoding': 'aws-chunked',
-          'x-amz-decoded-content-length': String(streamed.length),
-          'x-amz-trailer': header,
-        }
-        const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
-        const trailer = [`${header}:${value}`]
-        const body =
-          payloadHash === STREAMING_TRAILER
-            ? signedChunks(signed, streamed, { trailer })
-            : unsignedChunks(streamed, { trailer })
-        const request = open(server, 'PUT', target, { ...signed.headers, 'content-length': String(body.length) })
-        const answer = answerTo(request)
-        request.end(body)
-        return answer
-      }
-      const right = sumOf(name, streamed)
-      for (const form of ['STREAMING-UNSIGNED-PAYLOAD-TRAILER', STREAMING_TRAILER]) {
-        t.match(await upload(OF_ABC[name], form), { status: 400, code: 'BadDigest' }, form)
-        t.match(await upload(right, form), { status: 200, headers: { [header]: right } }, form)
-      }
-      const got = await ask('GET', target, enabled)
-      t.ok(got.body.equals(streamed))
-      t.equal(got.headers[header], right)
     })
 
     await t.test(`${name} of parts is composite`, async (t) => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Services, type ServicesLog, startServices, startServicesInWorker } from '../../../src/services/index.js'
+import { startServices, startServicesInWorker } from '../../../src/services/index.js'
 import { md5 } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
@@ -97,40 +97,6 @@ t.test('one instance at a time', async (t) => {
   const again = await start(data)
   await again.stop()
 })
-
-t.test('in a thread of its own', async (t) => {
-  const data = temporaryFolder(t)
-  const lines: string[] = []
-  const log: ServicesLog = { info: (_, text) => lines.push(text), warn: () => {}, error: () => {} }
-  const options = { data, log, gateway: { host: '127.0.0.1', port: 0, quirks: ['no-head'] as const } }
-  const first: Services = await startServicesInWorker(options)
-  t.same(first.gateway.quirks, ['no-head'])
-  t.equal(new URL(first.gateway.url).port, String(first.gateway.port))
-  const client = await connectTo(first)
-  await client.call('MakeBucket', { bucketName: 'bucket' })
-  await client.put('bucket', 'key', Buffer.alloc(100_000, 'x'))
-  const { accessKey: currentAccessKey, secretKey: currentSecretKey } = await first.gateway.credentials()
-  await client.call('SetAuth', {
-    currentAccessKey,
-    currentSecretKey,
-    newAccessKey: 'other',
-    newSecretKey: 'other-secret',
-  })
-  t.same(await first.gateway.credentials(), { accessKey: 'other', secretKey: 'other-secret' }, 'the current pair')
-  await first.stop()
-  await t.rejects(first.gateway.credentials(), /stopped/)
-  await t.rejects(client.call('ListBuckets'))
-
-  mkdirSync(join(data, 'gateway', 'objects', '00'), { recursive: true })
-  writeFileSync(join(data, 'gateway', 'objects', '00', 'orphan00'), '')
-  const second = await startServicesInWorker(options)
-  const reader = await connectTo(second)
-  t.equal((await reader.get('bucket', 'key')).body.length, 100_000)
-  await until('a line is logged', () => lines.length > 0)
-  t.match(lines, ['Removed files of interrupted uploads.'], 'its log comes over')
-  await second.stop()
-})
-
 t.test('stopping lets what runs finish', async (t) => {
   const data = temporaryFolder(t)
   const services = await start(data)

@@ -1,10 +1,9 @@
 import t, { type Test } from 'tap'
 import type { KeyPair } from '../../../src/services/gateway/accounts/key-pair.js'
 import { legacy, parseQuirks, type QuirkName, quirkNames } from '../../../src/services/index.js'
-import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'
-import { Client, MOZILLA, start, startGateway } from './client.js'
+import { Client, MOZILLA, startGateway } from './client.js'
 import { twoAccounts } from './two-accounts.js'
 
 const FORBIDDEN = 'Do not have enough permissions to access this resource'
@@ -14,13 +13,6 @@ async function quirky(t: Test, ...quirks: QuirkName[]): Promise<Client> {
   await client.call('MakeBucket', { bucketName: 'bucket' })
   return client
 }
-
-async function startGatewayAlone(t: Test, quirk: QuirkName): Promise<{ url: string }> {
-  const services = await start(temporaryFolder(t), { quirks: [quirk] })
-  t.teardown(() => services.stop())
-  return { url: services.gateway.url }
-}
-
 async function features(client: Client): Promise<string[] | undefined> {
   return (await client.call('ServerInfo')).GatewayFeatures
 }
@@ -78,20 +70,6 @@ t.test('no-text-params', async (t) => {
   t.match(await answer(await startGateway(t, { quirks: [] })), { result: { buckets: [] } })
   t.match(await answer(await startGateway(t, { quirks: ['no-text-params'] })), { error: { code: -32600 } })
 })
-
-t.test('capital-service-word', async (t) => {
-  const client = await startGateway(t, { quirks: [] })
-  const service = async (quirk: boolean, method: string) => {
-    const { url } = quirk ? await startGatewayAlone(t, 'capital-service-word') : client
-    const answer = await new Client(url, 'gateway').rpcRaw(JSON.stringify({ jsonrpc: '2.0', id: 1, method }))
-    return JSON.parse(answer.text).error.message
-  }
-  t.match(await service(false, 'Web.ListBuckets'), `rpc: can't find service "Web.ListBuckets"`)
-  t.match(await service(true, 'web.ListBuckets'), `rpc: can't find service "web.ListBuckets"`)
-  t.match(await service(true, 'Web.Nonsense'), `rpc: can't find method "Web.Nonsense"`)
-  t.match(await service(true, 'Web.ListBuckets'), 'JWT token missing')
-})
-
 t.test('folder-prefixes', async (t) => {
   const client = await quirky(t, 'folder-prefixes')
   await fill(client, 'empty/', 'filled/', 'filled/x', 'n/e/')
@@ -156,13 +134,6 @@ t.test('raw-disposition', async (t) => {
   const target = `/gateway/download/bucket/bell%07?token=${client.token}&response-content-disposition=attachment`
   t.match(await client.send(target, { headers: client.headers() }), { status: 200, text: 'x' })
 })
-
-t.test('line-feed-keys', async (t) => {
-  const client = await quirky(t, 'line-feed-keys')
-  t.match(await client.put('bucket', 'line\nfeed', 'x'), { status: 400, text: /<Code>MalformedXML</ })
-  t.match(await client.put('bucket', 'return\r', 'x'), { status: 200 })
-})
-
 t.test('folder-clash-texts', async (t) => {
   const client = await quirky(t, 'folder-clash-texts', 'strict-keys')
   await fill(client, 'a', 'd/x')
@@ -260,15 +231,6 @@ t.test('ignore-range', async (t) => {
   }
   t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
-
-t.test('a path that only begins like one of the gateway is none', async (t) => {
-  for (const quirks of [[], ['no-head']] as const) {
-    const client = await startGateway(t, { quirks: [...quirks] })
-    for (const method of ['GET', 'HEAD'])
-      t.equal((await client.send('/gateway/downloadX/bucket/a', { method })).status, 404, `${method} ${quirks}`)
-  }
-})
-
 t.test('no-head', async (t) => {
   const client = await quirky(t, 'no-head')
   await fill(client, 'key')

@@ -190,33 +190,6 @@ t.test('buckets', async (t) => {
   }
 })
 
-t.test('information', async (t) => {
-  const client = await startGateway(t, { region: 'eu', brand: { path: 'minio', header: 'amz' } })
-  await client.call('MakeBucket', { bucketName: 'bucket' })
-  await client.put('bucket', 'a', Buffer.alloc(1000))
-  await client.put('bucket', 'a', Buffer.alloc(20_000))
-  t.ok((await client.put('bucket', 'b', Buffer.alloc(5))).headers['x-amz-generation'], 'header names are of the brand')
-  await client.call('RemoveObject', { bucketName: 'bucket', objects: ['b'] })
-  const { storageInfo } = await client.call('StorageInfo')
-  t.match(storageInfo, { Used: 20_000, Backend: { Type: 1, OnlineDisks: 0, Sets: null } })
-  t.ok(storageInfo.Total > storageInfo.Available && storageInfo.Available > 0)
-  t.match(await client.call('ServerInfo'), {
-    MinioVersion: /^\d+\.\d+\.\d+/,
-    MinioMemory: /^Used: .+ \| Allocated: .+ \| Used-Heap: .+ \| Allocated-Heap: .+B$/,
-    MinioPlatform: /^Host: .+ \| OS: .+ \| Arch: .+$/,
-    MinioRuntime: /^Version: node .+ \| CPUs: \d+$/,
-    MinioGlobalInfo: { isXL: false, isEnvRegion: true, serverRegion: 'eu' },
-    MinioUserInfo: { isIAMUser: false },
-    MinioFeatures: [
-      ...['paged-listing', 'object-head', 'exact-remove', 'any-key'],
-      ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'deal-list'],
-      ...['fixed-creation-date', 'write-fences', 'state-epoch', 'upload-quota', 'object-records'],
-    ],
-    uiVersion: /^\d{4}-/,
-  })
-  await t.rejects(start(temporaryFolder(t), { brand: { path: 'a/b', header: 'x' } }), { name: 'RangeError' })
-})
-
 t.test('listing a level, a page, everything', async (t) => {
   const client = await startGateway(t)
   const bucketName = 'bucket'
@@ -254,15 +227,4 @@ t.test('listing a level, a page, everything', async (t) => {
   t.notOk('nextMarker' in last)
   for (const maxKeys of [0, 1001, -1, 1.5, '5'])
     t.equal((await client.failure('ListObjects', { bucketName, maxKeys })).code, -32600, `maxKeys ${maxKeys}`)
-})
-
-t.test('a level of many pages is one reply', async (t) => {
-  const client = await startGateway(t)
-  await client.call('MakeBucket', { bucketName: 'bucket' })
-  const keys = Array.from({ length: 2500 }, (_, index) => `key ${String(index).padStart(5, '0')}`)
-  for (let at = 0; at < keys.length; at += 100)
-    await Promise.all(keys.slice(at, at + 100).map((key) => client.put('bucket', key, '')))
-  t.same(await client.names('bucket'), keys)
-  await client.call('RemoveObject', { bucketName: 'bucket', objects: keys })
-  t.same(await client.names('bucket'), [])
 })

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Fault } from '../../../src/services/network/embedded/control.js'
-import type { DealProgress, DealTerms, Pack } from '../../../src/services/network/network.js'
+import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
@@ -276,74 +275,6 @@ t.test('the faults of a provider', async (t) => {
   await t.rejects(network.control.setFault('t09999', 'offline', true), { code: 'NoSuchProvider' })
   await t.rejects(set('tired' as Fault, true), RangeError)
 })
-
-t.test('one reference is one deal', async (t) => {
-  const folder = temporaryFolder(t)
-  const network = await open(t, folder)
-  const first = ask('same')
-  const second = ask('same')
-  const [one, two] = await Promise.all([network.deal(first), network.deal(second)])
-  t.same(two, one, 'at the same time')
-  t.equal(second.packed.size, 0, 'nothing was packed for the second')
-  t.same(await network.deal(ask('same')), one, 'later')
-  t.same(cars(folder).length, 1)
-
-  const failing = ask('retried', undefined, { onFile: () => Promise.reject(new Error('not now')) })
-  const [failed, retried] = await Promise.allSettled([network.deal(failing), network.deal(ask('retried'))])
-  t.match(failed, { status: 'rejected', reason: { message: 'not now' } })
-  t.match(retried, { status: 'fulfilled' }, 'the second has its own try when the first failed')
-
-  const content1 = { file: content('twice', 3000) }
-  const again = await network.deal(ask('twice 1', content1))
-  const other = await network.deal(ask('twice 2', content1))
-  t.equal(other.dataCid, again.dataCid)
-  t.not(other.dealCid, again.dealCid, 'the same content on the same terms is another deal')
-  t.equal(cars(folder).length, 4)
-})
-
-t.test('a bounded number of deals is packed at a time, in order', async (t) => {
-  const folder = temporaryFolder(t)
-  let packing = 0
-  let most = 0
-  const order: string[] = []
-  const gates = new Map<string, () => void>()
-  const held: Pack = async (files, options) => {
-    packing++
-    most = Math.max(most, packing)
-    const car = await pack(files, options)
-    await new Promise<void>((resolve) => gates.set(order.at(-1) ?? '', resolve))
-    packing--
-    return car
-  }
-  const network = await open(t, folder, { pack: held })
-  const abort = new AbortController()
-  const deal = (reference: string, signal?: AbortSignal) =>
-    network.deal(ask(reference, undefined, { onFile: () => void order.push(reference), ...(signal && { signal }) }))
-  const release = async (reference: string): Promise<void> => {
-    while (!gates.has(reference)) await delay(1)
-    gates.get(reference)?.()
-  }
-  const a = deal('a')
-  while (!gates.has('a')) await delay(1)
-  const b = deal('b')
-  const c = deal('c', abort.signal)
-  const sameAsA = deal('a', abort.signal)
-  const d = deal('d')
-  while (!gates.has('b')) await delay(1)
-  abort.abort(new Error('no longer'))
-  await t.rejects(c, /no longer/, 'one that waits for its turn')
-  await t.rejects(sameAsA, /no longer/, 'one that waits for another of its reference')
-  await t.rejects(deal('e', abort.signal), /no longer/, 'one that comes too late')
-  await release('a')
-  await a
-  await release('d')
-  await release('b')
-  await Promise.all([b, d])
-  t.equal(most, 2)
-  t.same(order, ['a', 'b', 'd'])
-  t.equal(await network.find('c'), undefined)
-})
-
 t.test('what fails leaves nothing', async (t) => {
   const folder = temporaryFolder(t)
   let failure: 'pack' | 'commit' | 'offline' | 'none' = 'pack'

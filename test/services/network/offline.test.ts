@@ -105,23 +105,6 @@ t.test('an offline deal is the same deal as an online one', async (t) => {
   t.equal((await later.status(made.dealCid)).state, 'StorageDealActive')
   t.equal(await later.offline.import(made.dealCid, car), active, 'a repeated import does nothing')
 })
-
-t.test('proposals that a provider refuses leave nothing', async (t) => {
-  const s = await scene(t)
-  const refusals: [object, RegExp][] = [
-    [{ minerId: 't09' }, /no storage provider/],
-    [{ price: '0' }, /below/],
-    [{ duration: 1 }, /duration/],
-    [{ price: 'x' }, /decimal/],
-    [{ verifiedDeal: true }, /no verified deals/],
-  ]
-  for (const [more, message] of refusals) await t.rejects(propose(s, 'refused', more), { message })
-  await s.network.changeProvider?.(offline.minerId, { offlineDealAvailable: false })
-  await t.rejects(propose(s, 'refused'), { code: 'TermsRefused', message: /no offline deals/ })
-  t.equal(await s.network.find('refused'), undefined)
-  await t.rejects(s.network.offline.import('baf', s.car), { code: 'NoSuchDeal' })
-})
-
 t.test('a provider imports nothing but the data of the deal, and in time', async (t) => {
   const s = await scene(t)
   const { network, car, folder } = s

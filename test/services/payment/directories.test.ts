@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync } from 'node:fs'
-import { request } from 'node:http'
-import { join } from 'node:path'
 import { CarReader } from '@ipld/car'
 import * as cbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import { sha256 } from 'multiformats/hashes/sha2'
 import t from 'tap'
-import { until } from '../../support/waiting.js'
 import { type Block, CAR_TYPE, carOf, Dag, directoryCar, type Link } from './directory-car.js'
 import { pass, payerOf } from './payer.js'
-import { newKeys, startPaymentScene } from './payment-client.js'
+import { startPaymentScene } from './payment-client.js'
 
 const HTML = '<!doctype html><title>Site</title>'
 const LARGE = new Uint8Array(300_000).map((_, n) => (n * 7) % 251)
@@ -94,26 +90,6 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     })
     t.equal(response.headers.get('x-ipfs-roots')?.split(',').length, 2)
     t.equal((await get(`${root}/site/`, { 'if-none-match': response.headers.get('etag') ?? '' })).status, 304)
-  })
-
-  await t.test('knows the types of files', async (t) => {
-    for (const [path, type] of [
-      ['data/one.json', 'application/json'],
-      ['data/plain', 'application/json'],
-      ['data/words', 'text/plain; charset=utf-8'],
-      ['site/style.css', 'text/css; charset=utf-8'],
-      ['large', 'application/octet-stream'],
-      ['large?filename=a.PNG', 'image/png'],
-      ['data/one.json?format=json', 'application/json'],
-    ] as const)
-      t.equal((await get(`${root}/${path}`, {}, 'HEAD')).headers.get('content-type'), type, path)
-    const json = await get(`${root}/data/plain`, { accept: 'application/json' })
-    t.equal(await json.text(), FILES['data/plain'])
-    for (const format of ['json', 'cbor', 'dag-json', 'dag-cbor'])
-      t.equal((await get(`${root}/data/words?format=${format}`)).status, 406, format)
-    t.equal((await get(`${root}/?format=json`)).status, 406)
-    t.equal((await get(`${root}/data/words`, { accept: 'application/vnd.ipld.dag-json' })).status, 406)
-    t.equal((await get(`${root}?format=ipns-record`)).status, 400)
   })
 
   await t.test('sends blocks and CARs of paths', async (t) => {
@@ -296,34 +272,6 @@ t.test('a CAR with duplicates of a directory that repeats itself at many levels 
   t.ok(bytes < limits.maxArchiveBytes / 2, `${bytes} bytes: broken off by the number of its blocks`)
   t.ok((await size(`${many}?format=car`)) < 10_000, 'each block once')
 })
-
-t.test('the blocks of a directory are left when its client leaves', async (t) => {
-  const scene = await startPaymentScene(t)
-  const token = await scene.signIn(newKeys())
-  const dag = new Dag()
-  const folders: Link[] = []
-  for (let n = 0; n < 80; n++) {
-    const files = await Promise.all(DIGITS.map(async (name): Promise<Link> => [name, await dag.leaf(`${n} ${name}`)]))
-    folders.push([String(n).padStart(2, '0'), await dag.node('directory', files)])
-  }
-  const car = await dag.car(await dag.node('directory', folders))
-  const head = `--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\nContent-Type: ${CAR_TYPE}\r\n\r\n`
-  const terms = '--x\r\nContent-Disposition: form-data; name="duration"\r\n\r\n525\r\n'
-  const body = Buffer.concat([Buffer.from(terms + head), car, Buffer.from('\r\n--x--\r\n')])
-  const headers = { 'content-type': 'multipart/form-data; boundary=x', authorization: `Bearer ${token}` }
-  const upload = request(`${scene.payment.url}/api/v1/storage/ipfs/upload`, { method: 'POST', headers })
-  upload.on('error', () => {})
-  upload.end(body)
-  const staging = join(scene.folder, 'staging')
-  const files = () => readdirSync(staging, { recursive: true, encoding: 'utf8' })
-  await until('its blocks are copied', () =>
-    files().some((name) => /content\.car(\.\w+)?$/.test(name) && !name.endsWith('.received')),
-  )
-  upload.destroy()
-  await until('the upload has ended', () => files().length === 0)
-  t.same(readdirSync(join(scene.folder, 'contents')), [], 'nothing is kept of it')
-})
-
 t.test('a path has a bounded number of names', async (t) => {
   const scene = await startPaymentScene(t)
   const payer = await payerOf(scene)

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readlinkSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
 import { get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -8,9 +7,7 @@ import type { Worker } from 'node:worker_threads'
 import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
 import type { MultipartForm } from '../../../src/services/http/form.js'
-import { PackThread } from '../../../src/services/network/pack/index.js'
 import { uploadForm } from '../../../src/services/payment/uploads/upload.js'
-import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { CAR_TYPE, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
@@ -185,33 +182,6 @@ t.test('CARs are packed and read in one thread of their own', async (t) => {
   t.equal(threads.length, 2)
   t.match((await payer.upload('d.car', 'no CAR', CAR_TYPE)).json, { status: 'error' }, 'an error of the thread')
 })
-
-/** Copying it takes long enough to be left. */
-const large = directoryCar(t, files(8000))
-
-t.test('a CAR is left when its reader leaves', async (t) => {
-  const { car, cid } = await large
-  const file = join(temporaryFolder(t), 'd.car')
-  await writeFile(file, car)
-  const thread = new PackThread()
-  const isOpen = () =>
-    readdirSync('/proc/self/fd').some((fd) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`) === file
-      } catch {
-        return false
-      }
-    })
-  const linux = process.platform === 'linux'
-  let batches = 0
-  for await (const batch of thread.car(file, CID.parse(cid), { scope: 'all', duplicates: false })) {
-    t.ok(batch.length < 256 * 1024, 'a batch, and not the whole')
-    if (linux) t.ok(isOpen())
-    if (++batches === 2) break
-  }
-  if (linux) t.notOk(isOpen(), 'the thread has stopped reading')
-})
-
 t.test('one machine gets a bounded number of CARs at a time', async (t) => {
   const scene = await startPaymentScene(t)
   const payer = await payerOf(scene)

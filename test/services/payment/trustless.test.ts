@@ -1,8 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CarReader } from '@ipld/car'
 import { CID } from 'multiformats/cid'
-import { identity } from 'multiformats/hashes/identity'
 import t from 'tap'
 import { createPublicClient, encodeFunctionData, http, parseUnits, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -16,53 +14,6 @@ import { PaymentContract } from './chain/payment-contract.js'
 import { CAR_TYPE, Dag, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
 import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
-
-const CHUNK = 262_144
-
-t.test('the gateway of contents, as the conformance cases of IPFS gateways ask', async (t) => {
-  const scene = await startPaymentScene(t)
-  // Four leaves, of which the first and the third are the same.
-  const leaf = (seed: number, bytes = CHUNK): Buffer => Buffer.alloc(bytes, `leaf ${seed} `)
-  const content = Buffer.concat([leaf(1), leaf(2), leaf(1), leaf(3, 100)])
-  const { json } = await (await payerOf(scene)).upload('file', new Uint8Array(content))
-  const cid: string = json.data.payload_cid
-  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
-    fetch(`${scene.payment.url}/ipfs/${path}`, { method, headers })
-  /** The blocks of a CAR, by the numbers of the leaves; 0 is the root. */
-  const blocks = async (response: Response): Promise<number[]> => {
-    t.equal(response.status, 200)
-    const car = await CarReader.fromBytes(new Uint8Array(await response.arrayBuffer()))
-    const found: number[] = []
-    for await (const { cid: one, bytes } of car.blocks()) {
-      const text = Buffer.from(bytes).toString('latin1')
-      found.push(String(one) === cid ? 0 : Number(/leaf (\d)/.exec(text)?.[1]))
-    }
-    return found
-  }
-  const car = (query = '', accept?: string) =>
-    get(`${cid}?format=car${query}`, accept === undefined ? {} : { accept: `application/vnd.ipld.car; ${accept}` })
-
-  await t.test('duplicates and order', async (t) => {
-    t.same(await blocks(await car()), [0, 1, 2, 3])
-    for (const response of [await car('&car-dups=y'), await car('', 'version=1; order=dfs; dups=y')]) {
-      t.match(response.headers.get('content-type'), /order=dfs; dups=y$/)
-      t.same(await blocks(response), [0, 1, 2, 1, 3])
-    }
-    t.match((await car('', 'order=unk; dups=n')).headers.get('content-type'), /order=dfs; dups=n$/)
-    for (const query of ['&car-version=2', '&car-dups=x', '&car-order=bfs', '&entity-bytes=1', '&entity-bytes=a:b'])
-      t.equal((await car(query)).status, 400, query)
-  })
-
-  await t.test('CIDs that contain their content', async (t) => {
-    const hello = CID.createV1(0x55, identity.digest(Buffer.from('hello'))).toString()
-    const response = await get('bafkqabtimvwgy3yk/')
-    t.equal(await response.text(), 'hello\n')
-    t.equal(await (await get(`${hello}?format=raw`)).text(), 'hello')
-    t.equal(await (await get(hello, { range: 'bytes=1-2' })).text(), 'el')
-    const virtual = await get(hello, { accept: 'application/vnd.ipld.car; dups=y' })
-    t.same(await blocks(virtual), [], 'such a block is never in a CAR')
-  })
-})
 
 /** Words of the deployments that js-mcs-sdk 2.5.1 is for. */
 const words = readWords('filecoin,usdc,metamask')

@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { CarReader } from '@ipld/car'
-import type { CID } from 'multiformats/cid'
 import t from 'tap'
 import { until } from '../../support/waiting.js'
 import { check, type Shape } from '../platform/tasks/shapes.js'
@@ -168,31 +165,6 @@ t.test('the gateway of contents', async (t) => {
   const cid: string = json.data.payload_cid
   const get = (path: string) => fetch(`${scene.payment.url}/ipfs/${path}`)
   const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
-
-  await t.test('blocks and CARs can be verified', async (t) => {
-    const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-    const digest = (one: CID) => Buffer.from(one.multihash.digest).toString('hex')
-    const response = await get(`${cid}?format=car`)
-    const car = await CarReader.fromBytes(await bytesOf(response))
-    t.same((await car.getRoots()).map(String), [cid])
-    const cids: CID[] = []
-    for await (const block of car.blocks()) {
-      t.equal(sha256(block.bytes), digest(block.cid))
-      cids.push(block.cid)
-    }
-    t.equal(cids.length, 4, 'a root and three leaves')
-    t.equal(String(cids[0]), cid, 'the root comes first')
-    const leaf = await get(String(cids[1]))
-    t.ok((await bytesOf(leaf)).equals(content.subarray(0, 262_144)), 'a leaf is a content, too')
-    t.equal(sha256(await bytesOf(await get(`${cids[2]}?format=raw`))), digest(cids[2] as CID))
-  })
-
-  await t.test('an empty content', async (t) => {
-    await scene.call('POST', UPLOAD, { body: formOf(newKeys().address, { file: new Uint8Array() }) })
-    const response = await get('QmbFMke1KXqnYyBBWxB74N4c5SBnJMVAiMNRcGu6x1AwQH')
-    t.equal(response.status, 200)
-    t.equal((await bytesOf(response)).length, 0)
-  })
 
   await t.test('damaged blocks are not sent', async (t) => {
     const file = join(scene.folder, 'contents', `${cid}.car`)

@@ -74,14 +74,6 @@ function many(count: number): string {
   return Array.from({ length: count }, (_, n) => `field${n}=x`).join('&')
 }
 
-t.test('the three encodings of a body mean the same', async (t) => {
-  const { call, made = { email: '', password: '' } } = await startScene(t)
-  const parts = new FormData()
-  for (const [name, value] of Object.entries(made)) parts.set(name, value)
-  for (const body of [{ ...made }, new URLSearchParams({ ...made }), parts])
-    t.match(await call('POST', '/auth/login', { body }), { status: 200, json: { status: 'success' } })
-})
-
 t.test('each endpoint has a row, of the interface and for API keys', async (t) => {
   t.same(routes.map(({ method, path, access }) => `${method} ${path} ${access}`).sort(), [
     ...['GET /miner/info/:miner_fid public', 'GET /miners public', 'GET /miners/:miner_id public'],
@@ -225,14 +217,6 @@ t.test('what stands in the way of a start', async (t) => {
   const services = await startBoth(data)
   await t.rejects(startBoth(data), { code: 'DATA_IN_USE' }, 'one instance at a time')
   await services.stop()
-})
-
-t.test('an empty body is a form without fields, whatever its type', async (t) => {
-  const { call } = await startScene(t)
-  for (const headers of [multipart, { 'content-type': 'application/x-www-form-urlencoded' }]) {
-    const answer = await call('POST', '/auth/login', { body: '', headers })
-    t.match(answer, { status: 400, json: { message: /email is missing/ } }, headers['content-type'])
-  }
 })
 
 t.test('uploads take turns', async (t) => {

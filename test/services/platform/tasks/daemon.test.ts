@@ -24,27 +24,6 @@ function settled({ task }: TaskScene, uuid: string): Promise<{ status: string; n
   })
 }
 
-t.test('a provider fetches the CAR of its deal and verifies it', async (t) => {
-  const url = await carServer(t, wholeCar)
-  const tasks = await startTasks(t, { daemon: 'embedded' })
-  const uuid = await tasks.post(PRIVATE, csvOfUrls(url))
-  const [deal] = await settled(tasks, uuid)
-  t.match(deal, { status: 'Downloaded', note: '', file_path: /^t01000\/\d+\.car$/ })
-  t.ok(readFileSync(join(tasks.scene.folder, 'platform', 'cars', deal?.file_path ?? '')).equals(CAR))
-  await tasks.scene.network.control.advance(1)
-  t.match((await tasks.task(uuid)).deal, [{ status: 'ReadyForImport' }])
-})
-
-t.test('the provider of a public task begins when its bid has won', async (t) => {
-  const url = await carServer(t, wholeCar)
-  const tasks = await startTasks(t, { daemon: 'embedded' })
-  const uuid = await tasks.post(PUBLIC, csvOfUrls(url))
-  await tasks.scene.network.control.advance(19)
-  t.match((await tasks.task(uuid)).deal, [{ status: 'Created' }])
-  await tasks.scene.network.control.advance(1)
-  t.match(await settled(tasks, uuid), [{ status: 'Downloaded' }])
-})
-
 t.test('failures have a note, and leave no file', async (t) => {
   const url = await carServer(t, ({ url }, response) => {
     if (url === '/missing') response.writeHead(404).end('no')

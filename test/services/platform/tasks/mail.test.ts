@@ -8,7 +8,7 @@ import { startCli } from '../../../support/server/cli.js'
 import { until } from '../../../support/waiting.js'
 import { send } from '../platform-client.js'
 import { mailServer } from './mail-server.js'
-import { CSV, formOf, PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
+import { CSV, formOf, PRIVATE, startTasks, type TaskScene } from './task-scene.js'
 
 function mailsOf({ scene }: TaskScene): string[] {
   const outbox = join(scene.folder, 'platform', 'outbox')
@@ -36,28 +36,6 @@ t.test('the provider of a private task gets a mail, as a file', async (t) => {
   t.notMatch(mail, /(?<!\r)\n/, 'each line ends as the format asks')
   await tasks.scene.restart()
   t.equal(mailsOf(tasks).length, 1)
-})
-
-t.test('a public task sends its mail when a bid wins', async (t) => {
-  const tasks = await startTasks(t)
-  const uuid = await tasks.post(PUBLIC)
-  await tasks.scene.network.control.advance(2)
-  await tasks.task(uuid)
-  t.same(mailsOf(tasks), [])
-  await tasks.scene.network.control.advance(20)
-  await tasks.task(uuid)
-  const mails = await until('the mail is written', () => (mailsOf(tasks).length > 0 ? mailsOf(tasks) : undefined))
-  t.match(mails, [/^Task: /m])
-})
-
-t.test('by SMTP', async (t) => {
-  const { url, mails } = await mailServer(t)
-  const tasks = await startTasks(t, { mail: { smtp: url, from: 'platform@example.com' } })
-  const uuid = await tasks.post()
-  await until('the mail arrives', () => mails.length === 1)
-  t.match(mails[0], /^From: platform@example\.com\r\nTo: deals@meridian\.example\r$/m)
-  t.match(mails[0], new RegExp(uuid))
-  t.same(mailsOf(tasks), [])
 })
 
 t.test('a mail server that refuses fails no task, and gets the mail later', async (t) => {
