@@ -1,7 +1,8 @@
 import { send, sendJson } from '../lib/api.js'
-import { formatTime } from '../lib/format.js'
+import { formatCount, formatTime } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
+import { without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { element } from '../lib/xml.js'
 import { Copied } from '../parts/copy.js'
@@ -34,6 +35,14 @@ const WORDS = {
   RestoreFailed: 'The restore failed',
   RestoreProlonged: 'The restored copy stays longer',
   Restored: 'Restored',
+  UploadRequested: 'An upload to IPFS was requested',
+  UploadFailed: 'The upload to IPFS failed',
+  Uploaded: 'Uploaded to IPFS, and now',
+  PaymentLocked: 'The payment was locked',
+  UploadDealMade: 'The payment service made a deal',
+  UploadDealState: 'The deal of the payment service was reported as',
+  PaymentUnlocked: 'The provider was paid',
+  PaymentRefunded: 'The payment went back to the wallet',
 }
 
 /** After these, another deal mends it. */
@@ -43,10 +52,9 @@ const LOST_STATES = /Expired|Slashed|Error|Failing|Reject|NotFound/
 /** What happened to an object, and what mends it. @param facts of HEAD; @param changed is called after a restore */
 export function LifeOf({ bucket, name, facts, changed }) {
   const client = session.value
-  const request = { bucket, key: name, query: { 'x-deal-history': '', 'max-items': PAGE } }
-  const history = useLoaded((signal) => sendJson(client, { ...request, signal }), [client, bucket, name, facts])
+  const history = useLoaded((signal) => readHistory(client, bucket, name, signal), [client, bucket, name, facts])
   const [restores, setRestores] = useState(false)
-  const events = history.value?.History ?? []
+  const events = history.value?.events ?? []
   usePolling(
     events.some(({ JobStatus }) => RUNNING.has(JobStatus)),
     [history],
@@ -54,18 +62,45 @@ export function LifeOf({ bucket, name, facts, changed }) {
   return html`<h2>History</h2>
     <${Loaded}
       of=${history}
-      show=${({ History }) =>
-        History.length === 0
+      show=${({ events, unknown }) => html`${
+        events.length === 0
           ? html`<p class="quiet">Nothing is known of this object.</p>`
           : html`<ol class="life" aria-label="History of this object">
-              ${History.map((event) => html`<${Happened} event=${event} reload=${history.reload} />`)}
-            </ol>`}
+              ${events.map((event) => html`<${Happened} event=${event} unpaid=${isUnpaid(event, events)} reload=${history.reload} />`)}
+            </ol>`
+      }
+      ${unknown && html`<p class="quiet">What was paid cannot be read now: <${Name} text=${unknown.message} /></p>`}`}
     />
     <div class="buttons">
+      <button type="button" onClick=${history.reload}>Refresh</button>
       ${isCold(facts) && html`<button type="button" onClick=${() => setRestores(true)}>Restore…</button>`}
+      ${needsUpload(events) && html`<a href=${linkTo(['buckets', bucket, 'pay'], { key: name })}>Upload to IPFS again</a>`}
       ${needsDeal(events) && html`<a href=${linkTo(['buckets', bucket, 'archive'], { key: name })}>Make another deal</a>`}
     </div>
     ${restores && html`<${Restore} bucket=${bucket} name=${name} done=${changed} onClose=${() => setRestores(false)} />`}`
+}
+
+/** What the plugins for deals and for payments tell, in one order. A service of payments may be away. */
+async function readHistory(client, bucket, key, signal) {
+  const read = (call) => sendJson(client, { bucket, key, query: { [call]: '', 'max-items': PAGE }, signal })
+  const [deals, payments] = await Promise.all([
+    read('x-deal-history').catch(without('NotImplemented')),
+    read('x-pay-history').catch((unknown) => ({ History: [], ...(unknown.code !== 'NotImplemented' && { unknown }) })),
+  ])
+  const all = [...(deals?.History ?? []), ...payments.History]
+  const events = all.sort((one, other) => Date.parse(one.Time) - Date.parse(other.Time) || 0)
+  return { events, unknown: payments.unknown }
+}
+
+/** True for an upload that waits for its payment. */
+function isUnpaid({ Event, State: state, SourceFileUploadId: id }, events) {
+  const isPaid = () => events.some((other) => other.Event === 'PaymentLocked' && other.SourceFileUploadId === id)
+  return Event === 'Uploaded' && state === 'Pending' && !isPaid()
+}
+
+function needsUpload(events) {
+  const last = events.findLast(({ Event, EarlierVersion }) => /^(Upload|Payment)/.test(Event) && !EarlierVersion)
+  return ['UploadFailed', 'PaymentRefunded'].includes(last?.Event)
 }
 
 function isCold({ storageClass, headers }) {
@@ -78,18 +113,22 @@ function needsDeal(events) {
   return last !== undefined && (LOST.includes(last.Event) || LOST_STATES.test(last.State ?? ''))
 }
 
-function Happened({ event, reload }) {
+function Happened({ event, unpaid, reload }) {
   const { Event, Time, State: state, StorageClass, MinerId, Price, Until, Code, Message, JobId, JobStatus } = event
+  const { DurationDays: days, Amount, TokenName } = event
   return html`<li class=${event.EarlierVersion ? 'quiet' : undefined}>
     <time datetime=${Time}>${formatTime(Time)}</time>
     <div>
       <strong>${WORDS[Event] ?? html`<${Name} text=${Event} />`}</strong>
       ${state && html` <${State} of=${state} />`} ${event.EarlierVersion && ' (of the object that this one replaced)'}
       ${StorageClass && html` in the class <${Name} text=${StorageClass} />`}
-      ${MinerId && html` with <${Name} text=${MinerId} /> for <${Name} text=${Price} /> per epoch`}
+      ${days && ` for ${formatCount(days, 'day')}`}
+      ${Amount && html` (<${Name} text=${Amount} /> smallest units of <${Name} text=${TokenName} />)`}
+      ${MinerId && html` with <${Name} text=${MinerId} />`} ${Price && html` for <${Name} text=${Price} /> per epoch`}
       ${Until && ` until ${formatTime(Until)}`}
       ${(Code || Message) && html`<p><${Name} text=${Message ?? ''} /> ${Code && html`(<${Name} text=${Code} />)`}</p>`}
-      ${Event === 'DealMade' && html`<${Identifiers} event=${event} />`}
+      ${unpaid && html`<p>The wallet has not paid yet: <${Copied} text=${`dealgate wallet pay ${event.SourceFileUploadId} --password -`} what="the command" /></p>`}
+      ${['DealMade', 'UploadDealMade', 'Uploaded', 'PaymentLocked'].includes(Event) && html`<${Identifiers} event=${event} />`}
       ${
         JobId &&
         html`<p>
@@ -102,9 +141,17 @@ function Happened({ event, reload }) {
   </li>`
 }
 
-function Identifiers({ event: { DealCid, DataCid, PieceCid, RenewsDealCid } }) {
+function Identifiers({ event }) {
+  const { Event, DealCid, DataCid = event.PayloadCid, PieceCid, RenewsDealCid, SourceFileUploadId, TxHash } = event
+  // Deals of the payment service are in no list of this server.
+  const deal =
+    Event === 'DealMade'
+      ? html`<a href=${linkTo(['deals', DealCid])} class="cid"><${Name} text=${DealCid} /></a>`
+      : html`<${Copied} text=${DealCid} what="the deal" />`
   return html`<dl class="facts">
-    <div><dt>Deal</dt><dd><a href=${linkTo(['deals', DealCid])} class="cid"><${Name} text=${DealCid} /></a></dd></div>
+    ${DealCid && html`<div><dt>Deal</dt><dd>${deal}</dd></div>`}
+    ${SourceFileUploadId && html`<div><dt>Upload</dt><dd>${SourceFileUploadId}</dd></div>`}
+    ${TxHash && html`<div><dt>Transaction</dt><dd><${Copied} text=${TxHash} what="the transaction" /></dd></div>`}
     ${DataCid && html`<div><dt>CID</dt><dd><${Copied} text=${DataCid} what="the CID" /></dd></div>`}
     ${PieceCid && html`<div><dt>Piece CID</dt><dd><${Copied} text=${PieceCid} what="the piece CID" /></dd></div>`}
     ${RenewsDealCid && html`<div><dt>Renews</dt><dd><a href=${linkTo(['deals', RenewsDealCid])} class="cid"><${Name} text=${RenewsDealCid} /></a></dd></div>`}

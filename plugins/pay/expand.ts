@@ -119,7 +119,8 @@ async function dealOf(
   return { ...deal, Unlocked, Height, StartHeight, EndHeight }
 }
 
-async function billOf(
+/** The payment of an upload as billing lists it. */
+export async function billOf(
   deps: PayDeps,
   context: Context,
   request: ClientRequest,

@@ -2,6 +2,7 @@ import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendG
 import { PayDeps } from './deps.js'
 import { payExpansion } from './expand.js'
 import { getDealDetail, getOfflineDealLog } from './operations/deals.js'
+import { listObjectPayHistory } from './operations/history.js'
 import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './operations/lists.js'
 import { getPaymentInfo, recordMint } from './operations/payment.js'
 import { quoteObjectUpload } from './operations/quote.js'
@@ -45,6 +46,7 @@ function payOperations(deps: PayDeps): readonly AnyOperation[] {
     uploadObjectToIpfs(deps),
     quoteObjectUpload(deps),
     listObjectUploads(deps),
+    listObjectPayHistory(deps),
     uploadToIpfs(deps),
     listUploads(deps),
     getDealDetail(deps),

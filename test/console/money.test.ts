@@ -1,4 +1,7 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { paymentOrderText } from '../../src/services/payment/billing.js'
+import { openWalletBook } from '../../src/services/payment/store.js'
 import { NETWORK, newKeys } from '../services/payment/payment-client.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
@@ -10,9 +13,10 @@ t.test('payments and tasks', async (t) => {
   const server = await startDealgate(t, { args: ['--console-port', '0'] })
   const tab = await Tab.open(t, browser, server)
   const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
-  const ask = async (target: string, json: object, more: Record<string, string> = {}) => {
-    const headers = { 'content-type': 'application/json', accept: 'application/json', ...more }
-    const answer = await send(server, { method: 'POST', target, headers, body: Buffer.from(JSON.stringify(json)) })
+  const ask = async (method: string, target: string, json?: object, more: Record<string, string> = {}) => {
+    const headers = { ...(json && { 'content-type': 'application/json' }), accept: 'application/json', ...more }
+    const body = json && { body: Buffer.from(JSON.stringify(json)) }
+    const answer = await send(server, { method, target, headers, ...body })
     if (answer.status >= 300) throw new Error(answer.body.toString())
     return JSON.parse(answer.body.toString())
   }
@@ -23,9 +27,17 @@ t.test('payments and tasks', async (t) => {
   await tab.goTo('#/payments')
   await tab.sees('Sign a wallet in')
   const { address, sign } = newKeys()
-  const { Nonce } = await ask('/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
+  const { Nonce } = await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
+  const pay = async (wCid: string) => {
+    const book = openWalletBook(join(server.data, 'services'))
+    await book.fund(address, 1_000_000n)
+    book.close()
+    const order = { w_cid: wCid, pay_amount: '500000', signature: sign(paymentOrderText(wCid, 500_000n, NETWORK)) }
+    const request = { method: 'POST', body: JSON.stringify(order) }
+    t.equal((await fetch(`${server.payment}/api/v1/billing/deal/lockpayment`, request)).status, 200)
+  }
   const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK, Store: true }
-  await ask('/-/pay/v1/wallet/session', session)
+  await ask('POST', '/-/pay/v1/wallet/session', session)
   await tab.click('button', 'Refresh')
   await tab.sees('This wallet has paid nothing yet')
   await accessible('payments')
@@ -53,8 +65,24 @@ t.test('payments and tasks', async (t) => {
   await tab.sees('Complete')
   t.equal(tokens.length, 1, 'a double click costs once')
   t.match(tokens[0], /^[0-9a-f-]{36}$/)
+  await send(server, {
+    method: 'POST',
+    target: '/photos/a%3Cb%3E.txt?x-pay=',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{"DurationDays":3}'),
+  })
+  await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
+  await tab.sees('The upload to IPFS failed')
+  await tab.sees('Retry…')
+  await tab.sees('Upload to IPFS again')
+  await tab.sees('The wallet has not paid yet: dealgate wallet pay 1')
+  await accessible('an object with payments')
+  const [upload] = (await ask('GET', '/photos/a%3Cb%3E.txt?x-pay=')).Uploads
+  await pay(upload.WCid)
+  await tab.click('button', 'Refresh')
+  await tab.sees('500000 smallest units of')
   await tab.goTo('#/payments/uploads')
-  await tab.sees('Pending')
+  await tab.sees('Processing')
   await accessible('uploads that are paid for')
   const csv = tab.page.waitForResponse(
     (response) => response.request().method() === 'GET' && response.url().endsWith('/-/pay/v1/uploads.csv'),
@@ -62,9 +90,9 @@ t.test('payments and tasks', async (t) => {
   await tab.click('button', 'Save all as CSV')
   t.match(await (await csv).text(), /\n.*180/)
 
-  await ask('/-/task/v1/session', { Email: 'owner@localhost', Password: server.platformPassword, Store: true })
+  await ask('POST', '/-/task/v1/session', { Email: 'owner@localhost', Password: server.platformPassword, Store: true })
   const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.0000000001' }
-  await ask('/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
+  await ask('POST', '/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
   await tab.goTo('#/tasks')
   await tab.sees('nightly<b>')
   await accessible('tasks')

@@ -41,6 +41,7 @@ export function uploadObjects(deps: PayDeps): JobKind<UploadInput, UploadResult>
 
 async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
   const { id } = job.job
+  await deps.made.requested(job.input, id)
   const known = await deps.made.objectOf(id)
   if (known) return tell(deps, job, known)
   // Either the process died before the end was sent, or an operator retries a job whose outcome is unknown.

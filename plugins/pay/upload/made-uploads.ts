@@ -44,7 +44,7 @@ export interface UploadAttempt {
   readonly sent: number
 }
 
-/** Ids of the jobs that uploaded an object, the oldest first. */
+/** Ids of the jobs for uploads of an object, the oldest first; also of those that failed. */
 interface OfObject {
   readonly jobIds: readonly string[]
 }
@@ -83,11 +83,12 @@ export class MadeUploads {
   async remember(upload: MadeUpload | MadeFile): Promise<void> {
     const { jobId, uploadId } = upload
     await this.#byNumber.set(String(uploadId), jobId)
-    if ('bucket' in upload) await this.#rememberObject(upload)
+    if ('bucket' in upload) await this.requested(upload, jobId)
     await this.#made.set(jobId, upload)
   }
 
-  async #rememberObject({ bucket, key, jobId }: MadeUpload): Promise<void> {
+  /** Records that a job is to upload an object; may be repeated. */
+  async requested({ bucket, key }: Pick<MadeUpload, 'bucket' | 'key'>, jobId: string): Promise<void> {
     await this.#ofObject.change(keyOf(bucket, key), (known) => {
       const jobIds = known?.jobIds ?? []
       return jobIds.includes(jobId) && known ? known : { jobIds: [...jobIds, jobId].slice(-MAX_OF_OBJECT) }
@@ -99,9 +100,14 @@ export class MadeUploads {
    * @param creationTime of the bucket, where the gateway tells it
    */
   async ofObject(bucket: string, key: string, creationTime: string | undefined): Promise<readonly MadeUpload[]> {
-    const { jobIds } = (await this.#ofObject.get(keyOf(bucket, key))) ?? { jobIds: [] }
+    const jobIds = await this.jobIdsOf(bucket, key)
     const uploads = await Promise.all([...jobIds].reverse().map((jobId) => this.objectOf(jobId)))
     return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === creationTime)
+  }
+
+  /** Ids of the jobs for uploads of a key, the oldest first. */
+  async jobIdsOf(bucket: string, key: string): Promise<readonly string[]> {
+    return (await this.#ofObject.get(keyOf(bucket, key)))?.jobIds ?? []
   }
 
   /** All uploads, in no order. */

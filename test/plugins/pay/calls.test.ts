@@ -73,11 +73,25 @@ t.test('deal, task, payment, unlock and expiry in one document of an object', as
   const log = await proxy.ask('GET', `/-/pay/v1/offline-deals/${entry.Pay.Deals[0].Id}/log`)
   t.match(log.Entries, [{ OnChainStatus: /^StorageDeal/, CreateTime: /Z$/ }])
 
+  const happened = async (key: string, by?: typeof reader) =>
+    (await proxy.ask('GET', `/photos/${key}?x-pay-history=`, undefined, by)).History
+  t.same(await happened('b'), [])
+  const events = await happened('a')
+  t.match(events[0], { Event: 'UploadRequested', JobId: /^j-/, DurationDays: 180 })
+  const one = (name: string) => events.find(({ Event }: { readonly Event: string }) => Event === name)
+  t.match(one('Uploaded'), { SourceFileUploadId, State: 'Success', PayloadCid: /^Qm/ })
+  t.match(one('PaymentLocked'), { Amount: '500000', TokenName: String, TxHash: String, Until: /Z$/ })
+  t.match(one('UploadDealMade'), { MinerId: /^t0/, DealCid: /^ba/ })
+  t.match(one('UploadDealState'), { State: /^StorageDeal/ })
+  t.match(one('PaymentUnlocked'), { Amount: /^\d+$/, TxHash: String })
+  t.match(await happened('a', reader), [{ Event: 'UploadRequested' }, { State: 'Unseen' }], 'without the wallet')
+
   const { DealEntry } = await proxy.ask('GET', '/photos/a?expand=pay&x-deal=', undefined, reader)
   t.match(DealEntry[0].Pay, { Status: 'Unseen', Deals: [] }, 'a key pair without the wallet sees no payment')
   t.notOk('Payment' in DealEntry[0].Pay)
   await proxy.send('PUT', '/photos/a', { body: 'replaced' })
   t.notOk('Pay' in (await joined()), 'the upload was of another object')
+  t.match((await happened('a'))[0], { EarlierVersion: true })
 })
 
 const ANY = { ...guest, accessKeyId: 'any', actions: ['pay:*'] }

@@ -94,6 +94,11 @@ inEachVariant('an object, in each variant', async (t, variant, { scene, keys, pr
       },
     ],
   })
+  const { History } = await ask('GET', '/photos/a/hello.txt?x-pay-history=')
+  t.match(History.slice(0, 2), [
+    { Event: 'UploadRequested' },
+    { Event: 'UploadFailed', Code: 'InvalidArgument', JobStatus: 'Failed' },
+  ])
   await scene.payFor(keys, made.WCid)
   await send('PUT', '/photos/a/hello.txt', { body: 'other' })
   t.match(await ask('GET', target), { Uploads: [{}, { Current: false, Status: 'Processing' }] })
