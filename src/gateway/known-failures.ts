@@ -159,6 +159,8 @@ export const texts: readonly TextRow[] = [
 export const foreignCodes: Readonly<Record<string, readonly [S3Code, string?]>> = {
   AllAccessDisabled: ['AccessDenied', NOT_ALLOWED],
   WebTokenMissing: ['AccessDenied', ACCOUNT_REFUSED],
+  BodyChanged: ['InternalError', DAMAGED],
+  BodyLost: ['InternalError', DAMAGED],
   Busy: ['ServiceUnavailable'],
   NoSuchBucketLifecycle: ['NoSuchLifecycleConfiguration'],
   XMinioAdminBucketQuotaExceeded: ['QuotaExceeded', BUCKET_QUOTA],

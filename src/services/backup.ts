@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backup, DatabaseSync } from '@photostructure/sqlite'
 import { type Database, openSnapshot, type Snapshot } from './database.js'
+import { columnsOf } from './gateway/accounts/accounts.js'
 
 /** Longest wait for the lock of one database while others are held, ms: a server waits for those for 5 s. */
 const BUSY_MS = 250
@@ -113,16 +114,17 @@ export interface BodyFile {
  * there are
  */
 export function* bodyFiles(index: Database, since?: number): Iterable<BodyFile> {
-  // Names begin with the time in nanoseconds, and `object_files` sorts by them.
+  // Generations begin with the time in nanoseconds, and `object_files` sorts by them.
   const first = since === undefined ? '' : (BigInt(Math.floor(since)) * 1_000_000n).toString(16).padStart(16, '0')
-  const objects = index.prepare('SELECT generation, size FROM objects WHERE body_at = 0 AND generation > ?')
-  for (const { generation, size } of objects.iterate(first))
-    yield { path: pathOf(generation as string), size: Number(size) }
+  // An earlier version has named all files by their generations.
+  const column = columnsOf(index, 'objects').includes('body_name') ? 'coalesce(body_name, generation)' : 'generation'
+  const objects = index.prepare(`SELECT ${column} AS name, size FROM objects WHERE body_at = 0 AND generation > ?`)
+  for (const { name, size } of objects.iterate(first)) yield { path: pathOf(name as string), size: Number(size) }
   if (since !== undefined) return
-  for (const { generation } of index.prepare('SELECT generation FROM retained WHERE body_at = 0').iterate())
-    yield { path: pathOf(generation as string), size: undefined }
+  for (const { name } of index.prepare(`SELECT ${column} AS name FROM retained WHERE body_at = 0`).iterate())
+    yield { path: pathOf(name as string), size: undefined }
 }
 
-function pathOf(generation: string): string {
-  return join(BODIES, generation.slice(-2), generation)
+function pathOf(name: string): string {
+  return join(BODIES, name.slice(-2), name)
 }

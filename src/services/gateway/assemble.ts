@@ -6,6 +6,7 @@ import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
+import { FolderBodies } from '../store/folder-bodies.js'
 import { LogInAttempts, Tokens } from './access.js'
 import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
 import { openFirstAccount } from './accounts/first-account.js'
@@ -22,7 +23,6 @@ import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
 import { dealSchema, migrateDeals } from './deals/schema.js'
 import { type GatewayLimits, gatewayLimits } from './limits.js'
 import { type Feature, featuresOf, type QuirkName } from './quirks.js'
-import { Blobs } from './store/blobs.js'
 import { Buckets, Policies } from './store/buckets.js'
 import { Fences, StoreIds } from './store/fences.js'
 import { Holds } from './store/holds.js'
@@ -57,8 +57,8 @@ export function assemble(
   const buckets = new Buckets(db)
   const objects = new Objects(db)
   const rules = new KeyRules(quirks, buckets, objects)
-  const blobs = new Blobs(join(folder, 'objects'), clock, log)
-  const holds = withReserve(reserve, () => new Holds(db, writer, objects, blobs))
+  const bodies = new FolderBodies(join(folder, 'objects'), log)
+  const holds = withReserve(reserve, () => new Holds(db, writer, objects, bodies))
   if (!reserve.hold() || reserve.isTight()) {
     log.warn(
       { folder },
@@ -93,13 +93,13 @@ export function assemble(
     policies: new Policies(db),
     storeIds: new StoreIds(db),
     objects,
-    store: new ObjectChanges(writer, buckets, objects, blobs, clock, rules, holds, fences, quotas),
+    store: new ObjectChanges(writer, buckets, objects, bodies, clock, rules, holds, fences, quotas),
     quotas,
     lateOrders: new LateOrders(),
-    blobs,
+    bodies,
     rules,
     holds,
-    copies: new LocalCopies(writer, buckets, objects, blobs, holds),
+    copies: new LocalCopies(writer, buckets, objects, bodies, holds),
     network,
     control,
     deals: new Deals(db),

@@ -5,6 +5,7 @@ import type { ServicesLog } from '../log.js'
 import type { NetworkControl } from '../network/embedded/control.js'
 import type { Network } from '../network/network.js'
 import type { PlatformUsers } from '../platform/users.js'
+import type { Bodies } from '../store/bodies.js'
 import type { LogInAttempts, Tokens } from './access.js'
 import type { Accounts, Quotas } from './accounts/accounts.js'
 import type { Names } from './brand.js'
@@ -14,7 +15,6 @@ import type { CarFiles } from './deals/offline/car-files.js'
 import type { OfflineTasks } from './deals/offline/offline-tasks.js'
 import type { GatewayLimits } from './limits.js'
 import type { Feature, QuirkName } from './quirks.js'
-import type { Blobs } from './store/blobs.js'
 import type { Buckets, Policies } from './store/buckets.js'
 import type { StoreIds } from './store/fences.js'
 import type { Holds } from './store/holds.js'
@@ -52,7 +52,7 @@ export interface GatewayCore {
   readonly objects: Objects
   readonly store: ObjectChanges
   readonly lateOrders: LateOrders
-  readonly blobs: Blobs
+  readonly bodies: Bodies
   readonly rules: KeyRules
   readonly holds: Holds
   readonly copies: LocalCopies

@@ -303,6 +303,13 @@ export const errorTable = {
   PlatformKeyRefused: row(-32093, 503, 'ServiceUnavailable', 'The task platform refuses the API key of this gateway.'),
 
   QuotaExceeded: row(-32094, 403, 'QuotaExceeded', ({ value }) => String(value)),
+  BodyLost: row(-32095, 500, 'BodyLost', 'The bytes of the object are lost: its gateway has them no more.'),
+  BodyChanged: row(
+    -32096,
+    500,
+    'BodyChanged',
+    'The bytes of the object are not those that were stored: they have changed where the gateway keeps them.',
+  ),
   StorageFull: row(
     -32060,
     507,

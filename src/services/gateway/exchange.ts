@@ -5,6 +5,7 @@ import { type HttpExchange, readBody } from '../http/body.js'
 import { type HeaderList, HttpError, ReceiveError } from '../http/errors.js'
 import { reply } from '../http/reply.js'
 import { stream } from '../http/send.js'
+import { BodyError } from '../store/bodies.js'
 import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
 import { GatewayError } from './errors.js'
@@ -43,6 +44,10 @@ export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange
   if (error instanceof GatewayError) return error
   if (error instanceof ReceiveError) return new GatewayError(error.kind)
   if (error instanceof HttpError && error.status === 413) return new GatewayError('EntityTooLarge')
+  if (error instanceof BodyError) {
+    context.log.error({ err: error }, 'The body of an object could not be read.')
+    return new GatewayError(error.kind === 'lost' ? 'BodyLost' : 'BodyChanged', {}, error)
+  }
   if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
   context.log.error({ err: error }, 'A request failed.')
   return new GatewayError('Internal', {}, error)

@@ -73,18 +73,18 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
       await close(server, context.limits.stopMs)
       await context.tasks.stop()
       context.writer.close()
-      await context.blobs.close()
+      await context.bodies.close()
       await sweeping
       db.close()
     },
   }
 }
 
-async function sweep({ blobs, objects, holds, log }: GatewayContext): Promise<void> {
+async function sweep({ bodies, objects, holds, log }: GatewayContext): Promise<void> {
   try {
-    const removed = await blobs.sweep((generation) => objects.hasFile(generation) || holds.isRetained(generation))
-    if (removed > 0) log.info({ removed }, 'Removed files of interrupted uploads.')
+    const removed = await bodies.sweep((name) => objects.namesBody(name) || holds.namesBody(name))
+    if (removed > 0) log.info({ removed }, 'Removed bodies of interrupted uploads.')
   } catch (error) {
-    log.warn({ err: error }, 'Could not remove all files of interrupted uploads.')
+    log.warn({ err: error }, 'Could not remove all bodies of interrupted uploads.')
   }
 }

@@ -32,25 +32,36 @@ export function parseRange(header: string | undefined, size: number): Span | 'un
   return first >= size ? 'unsatisfiable' : { first, last }
 }
 
+/** Bytes to be sent: an open file, or what a stream gives of it. */
+export type Content =
+  | { readonly fd: number }
+  | { readonly fd?: undefined; stream(first: number, last: number): Promise<AsyncIterable<Uint8Array>> }
+
 /**
- * Answers with a file or a range of it; a HEAD, and a file that is undefined, with the head alone.
- * @param size of the file, bytes
+ * Answers with the content or a range of it; a HEAD, and content that is undefined, with the head alone. Throws before
+ * the head when a stream does not begin.
+ * @param size of the content, bytes
  * @param idleMs the response is destroyed when the client reads nothing for so long
+ * @param failed gets the error of a stream behind the head
  */
-export async function replyFile(
+export async function replyContent(
   { request, response }: Pick<HttpExchange, 'request' | 'response'>,
-  fd: number | undefined,
+  content: Content | undefined,
   size: number,
   span: Span | undefined,
   headers: HeaderList,
   idleMs: number,
+  failed?: (error: unknown) => void,
 ): Promise<void> {
   const { first, last } = span ?? { first: 0, last: size - 1 }
+  const sent = request.method === 'HEAD' ? undefined : content
+  const chunks = sent?.fd === undefined ? await sent?.stream(first, last) : undefined
   const range = span === undefined ? [] : ['Content-Range', `bytes ${first}-${last}/${size}`]
   // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
   response.writeHead(span === undefined ? 200 : 206, [...headers, ...range, 'Content-Length', last - first + 1])
-  if (request.method === 'HEAD' || fd === undefined) response.end()
-  else await sendFile(fd, first, last, response, idleMs)
+  if (chunks !== undefined) await stream(chunks, response, idleMs, failed)
+  else if (sent?.fd === undefined) response.end()
+  else await sendFile(sent.fd, first, last, response, idleMs)
 }
 
 /**

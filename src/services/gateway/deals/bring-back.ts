@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { abortableLimit } from '../../failure-counts.js'
 import { NetworkError } from '../../network/network.js'
+import { nameAgain, type StoredBody } from '../../store/bodies.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
@@ -9,7 +10,7 @@ import type { HeldCopy } from './manifest.js'
 
 type RestoreContext = Pick<
   GatewayCore,
-  'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'copies' | 'limits' | 'tasks'
+  'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'copies' | 'limits' | 'tasks'
 >
 
 /** Most objects restored at the same time. */
@@ -66,8 +67,8 @@ export class BringBack {
   async #bringBack(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined, signal: AbortSignal): Promise<void> {
     const { copies, limits } = this.#context
     const small = row.size <= limits.inlineBytes
-    const read = (copy: HeldCopy) => (small ? this.#toMemory(row, copy, signal) : this.#toFile(row, copy, signal))
-    const body = await firstThatDoes<Buffer | undefined>(this.#context, row.generation, read, dealCid)
+    const read = (copy: HeldCopy) => (small ? this.#toMemory(row, copy, signal) : this.#toStore(row, copy, signal))
+    const body = await firstThatDoes<Buffer | StoredBody>(this.#context, row.generation, read, dealCid)
     await copies.bringBack(bucket, row.key, row.generation, body)
   }
 
@@ -77,17 +78,15 @@ export class BringBack {
     return Buffer.concat(chunks)
   }
 
-  async #toFile(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): Promise<undefined> {
-    const { blobs } = this.#context
-    const file = await blobs.recreate(row.generation)
+  async #toStore(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): Promise<StoredBody> {
+    const body = await this.#context.bodies.create(nameAgain(row.generation), row.size)
     try {
       for await (const { buffer, byteOffset, length } of this.#read(row, copy, signal)) {
-        if (!file.write(Buffer.from(buffer, byteOffset, length))) await file.ready()
+        if (!body.write(Buffer.from(buffer, byteOffset, length))) await body.ready()
       }
-      await file.finish()
+      return await body.finish()
     } catch (error) {
-      await file.abandon()
-      blobs.discard(row.generation)
+      await body.abandon()
       throw error
     }
   }

@@ -5,6 +5,7 @@ import { FIRST } from '../accounts/accounts.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { Hold } from '../store/holds.js'
+import { newGeneration } from '../store/objects.js'
 import { INDEX_FILE } from '../store/schema.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 import type { ManifestFile } from './manifest.js'
@@ -18,7 +19,7 @@ export type DealMakerContext = Pick<
   | 'log'
   | 'buckets'
   | 'objects'
-  | 'blobs'
+  | 'bodies'
   | 'holds'
   | 'writer'
   | 'quirks'
@@ -102,12 +103,12 @@ class DealHold implements Hold {
   }
 }
 
-function begin({ writer, deals, blobs, buckets, clock, network }: DealMakerContext, ask: DealAsk): Promise<DealRow> {
+function begin({ writer, deals, buckets, clock, network }: DealMakerContext, ask: DealAsk): Promise<DealRow> {
   return writer.run(() => {
     const bucket = buckets.find(ask.bucketName)
     // The bucket may have been deleted since, and made again by another account.
     if (bucket?.owner !== ask.account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
-    return deals.mustFind(deals.add(ask, bucket.id, blobs.newGeneration(), network.kind, rfc3339(clock.now())))
+    return deals.mustFind(deals.add(ask, bucket.id, newGeneration(clock), network.kind, rfc3339(clock.now())))
   })
 }
 

@@ -1,13 +1,14 @@
 import { NetworkError } from '../../network/network.js'
+import { type OpenBody, PieceReader } from '../../store/bodies.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
-import { type LocalBody, openLocalBody, refused } from '../store/local-copies.js'
+import { openLocalBody, refused } from '../store/local-copies.js'
 import type { ObjectRow } from '../store/objects.js'
 import { firstThatDoes, isMd5, verified } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
 
-type EvictionContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'copies'>
+type EvictionContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'holds' | 'copies'>
 
 interface Evicted {
   /** The copy in a deal that was compared with the evicted local copy. */
@@ -86,7 +87,7 @@ async function mustBeTheSame(
   { network }: Pick<GatewayCore, 'network'>,
   { dealCid, minerId, file }: HeldCopy,
   row: ObjectRow,
-  local: LocalBody | undefined,
+  local: OpenBody | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const differs = (): NetworkError =>
@@ -94,14 +95,17 @@ async function mustBeTheSame(
       'NotRetrievable',
       `Provider ${minerId} delivered other bytes from the deal ${dealCid} than those of the object.`,
     )
-  let position = 0
-  for await (const chunk of verified(network.retrieve(dealCid, file, signal), row, differs)) {
-    if (local !== undefined && !(await local.read(position, chunk.length)).equals(chunk)) throw differs()
-    position += chunk.length
+  const here = local && new PieceReader(await local.stream(0, row.size - 1))
+  try {
+    for await (const chunk of verified(network.retrieve(dealCid, file, signal), row, differs)) {
+      if (here !== undefined && !(await here.next(chunk.length)).equals(chunk)) throw differs()
+    }
+  } finally {
+    await here?.close()
   }
 }
 
-type VerificationContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds'>
+type VerificationContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'holds'>
 
 /**
  * Retrieves all of an object from one deal and compares it with the local copy. Without a local copy, it compares with

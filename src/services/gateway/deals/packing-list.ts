@@ -10,13 +10,11 @@ import type { Manifest, ManifestFile } from './manifest.js'
 
 type PackingContext = Pick<
   GatewayCore,
-  'manifest' | 'network' | 'log' | 'objects' | 'blobs' | 'holds' | 'writer' | 'quirks'
+  'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'holds' | 'writer' | 'quirks'
 >
 
 /** Files fetched from the manifest per query, and written to it per transaction. */
 const PAGE = 500
-
-const CHUNK = 512 * 1024
 
 /** Feeds the files of a deal to the packer, and records the result of each in the manifest. */
 export class PackingList {
@@ -73,13 +71,8 @@ export class PackingList {
       return
     }
     try {
-      // Each chunk has its own memory, because the packer may keep some chunks while it asks for the next.
-      for (let position = 0; position < size; ) {
-        const chunk = await body.read(position, Math.min(CHUNK, size - position))
-        if (chunk.length === 0) return
-        position += chunk.length
-        yield chunk
-      }
+      // The packer may keep some chunks while it asks for the next.
+      yield* await body.stream(0, size - 1)
     } finally {
       await body.close()
     }

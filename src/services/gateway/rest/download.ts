@@ -1,13 +1,14 @@
-import type { FileHandle } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
 import { reply } from '../../http/reply.js'
-import { parseRange, replyFile } from '../../http/send.js'
+import { parseRange, replyContent } from '../../http/send.js'
+import { BodyError, type OpenBody } from '../../store/bodies.js'
 import { bodyRefusalOf, type Identity, isAllowed, owns } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import {
+  asGatewayError,
   decode,
   type GatewayExchange,
   isOwnPath,
@@ -19,7 +20,7 @@ import {
 import { isShareLink, verifyShareLink } from '../share-link.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustFindBucket } from '../store/key-rules.js'
-import type { ObjectRow } from '../store/objects.js'
+import { type ObjectRow, storedBodyOf } from '../store/objects.js'
 import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader } from './object-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
@@ -69,7 +70,10 @@ async function sendObject(exchange: GatewayExchange, bucket: BucketRow, key: Buf
       const { first, last } = range ?? { first: 0, last: row.size - 1 }
       const of = range === undefined ? [] : ['Content-Range', `bytes ${first}-${last}/${row.size}`]
       reply(exchange, range === undefined ? 200 : 206, [...headers, ...of], body.subarray(first, last + 1))
-    } else await replyFile(exchange, body?.fd, row.size, range, headers, context.limits.downloadIdleMs)
+    } else {
+      const failed = (error: unknown) => asGatewayError(error, exchange)
+      await replyContent(exchange, body, row.size, range, headers, context.limits.downloadIdleMs, failed)
+    }
   } finally {
     if (body !== undefined && !Buffer.isBuffer(body)) await body.close()
   }
@@ -80,10 +84,10 @@ interface Opened {
   /** What the owner of the bucket may see of the record. */
   readonly record: HeaderList
   /** Absent for HEAD. */
-  readonly body?: Buffer | FileHandle
+  readonly body?: Buffer | OpenBody
 }
 
-/** An overwrite may remove the file between the index lookup and the opening of the file: then look again. */
+/** An overwrite may remove the body between the index lookup and its opening: then look again. */
 async function openObject(exchange: GatewayExchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
   const { context, request } = exchange
   let missing: string | undefined
@@ -98,13 +102,10 @@ async function openObject(exchange: GatewayExchange, bucket: BucketRow, key: Buf
       if (body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
       return { row, record, body }
     }
-    try {
-      return { row, record, body: await context.blobs.open(row.generation) }
-    } catch (error) {
-      const gone = (error as NodeJS.ErrnoException).code === 'ENOENT'
-      if (!gone || missing === row.generation) throw error
-      missing = row.generation
-    }
+    const body = await context.bodies.open(storedBodyOf(row))
+    if (body !== undefined) return { row, record, body }
+    if (missing === row.bodyName) throw new BodyError('lost', `The body ${row.bodyName} is lost.`)
+    missing = row.bodyName
   }
 }
 

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { pages } from '../../database.js'
 import type { HeaderList } from '../../http/errors.js'
 import { JSON_TYPE, reply } from '../../http/reply.js'
-import { parseRange, replyFile } from '../../http/send.js'
+import { parseRange, replyContent } from '../../http/send.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
@@ -144,5 +144,5 @@ async function send(exchange: GatewayExchange, file: FileHandle, size: number, e
   const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined
   const headers: HeaderList = ['Content-Type', 'application/vnd.ipld.car', 'Accept-Ranges', 'bytes', 'ETag', etag]
   if (range === 'unsatisfiable') return reply(exchange, 416, [...headers, 'Content-Range', `bytes */${size}`])
-  await replyFile(exchange, file.fd, size, range, headers, context.limits.downloadIdleMs)
+  await replyContent(exchange, file, size, range, headers, context.limits.downloadIdleMs)
 }

@@ -10,7 +10,7 @@ import { GatewayError } from '../errors.js'
 import { type GatewayExchange, hasGone, readWriteOrder, replyXmlError } from '../exchange.js'
 import { mustFindBucket } from '../store/key-rules.js'
 import type { Draft } from '../store/object-changes.js'
-import type { ObjectRow } from '../store/objects.js'
+import { newGeneration, type ObjectRow } from '../store/objects.js'
 import { parsePlace } from './download.js'
 import { type Attributes, readAttributes, readRecord } from './object-headers.js'
 
@@ -44,7 +44,7 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
   try {
     exchange.body.open()
     const etag = etagToKeep(context, attributes)
-    const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToFile
+    const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToStore
     const body = await store(exchange, length, etag)
     const { contentType, headers } = attributes
     const order = () => (asked && 'lateFor' in asked ? late?.take() : asked)
@@ -94,27 +94,26 @@ async function receiveToMemory({ context, request }: GatewayExchange, length: nu
   const sink = { write: (chunk: Buffer) => chunks.push(chunk) > 0, ready: () => Promise.resolve() }
   await receive(request, length, sink, context.limits.uploadIdleMs)
   const body = Buffer.concat(chunks)
-  return { generation: context.blobs.newGeneration(), body, etag: etag ?? hash('md5', body) }
+  return { generation: newGeneration(context.clock), body, etag: etag ?? hash('md5', body) }
 }
 
-async function receiveToFile({ context, request }: GatewayExchange, length: number, etag?: string): Promise<Body> {
-  const file = await context.blobs.create()
+async function receiveToStore({ context, request }: GatewayExchange, length: number, etag?: string): Promise<Body> {
+  const generation = newGeneration(context.clock)
+  const body = await context.bodies.create(generation, length)
   // MD5 is the most expensive part of an upload; it is skipped when it is not needed.
   const md5 = etag === undefined ? createHash('md5') : undefined
   const sink = {
     write(chunk: Buffer): boolean {
       md5?.update(chunk)
-      return file.write(chunk)
+      return body.write(chunk)
     },
-    ready: () => file.ready(),
+    ready: () => body.ready(),
   }
   try {
     await receive(request, length, sink, context.limits.uploadIdleMs)
-    await file.finish()
+    return { generation, body: await body.finish(), etag: etag ?? (md5 as Hash).digest('hex') }
   } catch (error) {
-    await file.abandon()
-    context.blobs.discard(file.generation)
+    await body.abandon()
     throw error
   }
-  return { generation: file.generation, etag: etag ?? (md5 as Hash).digest('hex') }
 }

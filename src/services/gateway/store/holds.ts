@@ -1,12 +1,14 @@
 import { type Database, statements, type Writer } from '../../database.js'
-import type { Blobs } from './blobs.js'
-import type { Freed, Objects } from './objects.js'
+import { type Bodies, generationOf, type StoredBody } from '../../store/bodies.js'
+import { type Freed, type Objects, storedBodyOf } from './objects.js'
 
 export interface Hold {
   covers(generation: string): boolean
 }
 
 const RELEASE_BATCH = 500
+
+type RetainedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
 
 /**
  * Bodies that a pending deal reads. They are kept until the deal is made, even when their objects are overwritten or
@@ -15,22 +17,23 @@ const RELEASE_BATCH = 500
 export class Holds {
   readonly #writer: Writer
   readonly #objects: Objects
-  readonly #blobs: Blobs
+  readonly #bodies: Bodies
   readonly #held = new Map<number, Set<Hold>>()
   readonly #sql
 
-  constructor(db: Database, writer: Writer, objects: Objects, blobs: Blobs) {
+  constructor(db: Database, writer: Writer, objects: Objects, bodies: Bodies) {
     this.#writer = writer
     this.#objects = objects
-    this.#blobs = blobs
+    this.#bodies = bodies
     this.#sql = statements(db, {
       retain:
-        'INSERT INTO retained (generation, bucket, body_at, account, bytes) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4)',
-      isRetained: 'SELECT 1 FROM retained WHERE generation = ?',
-      page: 'SELECT generation, body_at AS bodyAt FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
+        'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5)',
+      retained:
+        'SELECT coalesce(body_name, generation) AS name, bytes AS size FROM retained WHERE generation = ? AND body_at = 0',
+      page: 'SELECT generation, body_at AS bodyAt, coalesce(body_name, generation) AS bodyName, bytes AS size FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
       forget: 'DELETE FROM retained WHERE generation = ?',
     })
-    // Bodies that an earlier process retained. Their files have no row any more, so the sweep removes them.
+    // Bodies that an earlier process retained. They have no row any more, so the sweep removes them.
     db.exec('DELETE FROM bodies WHERE generation IN (SELECT generation FROM retained); DELETE FROM retained')
   }
 
@@ -44,19 +47,23 @@ export class Holds {
     return false
   }
 
-  /** True when the body of an overwritten or removed object is kept. */
-  isRetained(generation: string): boolean {
-    return this.#sql.isRetained.get(generation) !== undefined
+  /** The body of an overwritten or removed object that is kept, unless it is in the index. */
+  retained(generation: string): StoredBody | undefined {
+    return this.#sql.retained.get(generation)
+  }
+
+  namesBody(name: string): boolean {
+    return this.retained(generationOf(name))?.name === name
   }
 
   /**
    * Decides, inside the transaction that removes the row of a body, whether the body is removed too. Returns true when
-   * it is: the caller then discards its file once the transaction is committed.
+   * it is: the caller then discards it from `Bodies` once the transaction is committed.
    */
-  letGo(bucket: number, { generation, bodyAt, size }: Freed): boolean {
+  letGo(bucket: number, { generation, bodyAt, size, bodyName }: Freed): boolean {
     if (bodyAt === 'network') return false
     if (this.covers(bucket, generation)) {
-      this.#sql.retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size)
+      this.#sql.retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size, bodyName)
       return false
     }
     if (bodyAt === 'index') this.#objects.removeBody(generation)
@@ -79,16 +86,16 @@ export class Holds {
 
   /** Returns the last generation examined, or undefined when there are no more. */
   async #releaseBatch(bucket: number, after: string): Promise<string | undefined> {
-    const { rows, files } = await this.#writer.run(() => {
-      const rows = this.#sql.page.all(bucket, after, RELEASE_BATCH) as { generation: string; bodyAt: number }[]
+    const { rows, stored } = await this.#writer.run(() => {
+      const rows = this.#sql.page.all(bucket, after, RELEASE_BATCH) as RetainedRow[]
       const free = rows.filter(({ generation }) => !this.covers(bucket, generation))
       for (const { generation, bodyAt } of free) {
         this.#sql.forget.run(generation)
         if (bodyAt === 1) this.#objects.removeBody(generation)
       }
-      return { rows, files: free.filter(({ bodyAt }) => bodyAt === 0) }
+      return { rows, stored: free.filter(({ bodyAt }) => bodyAt === 0) }
     })
-    for (const { generation } of files) this.#blobs.discard(generation)
+    for (const row of stored) this.#bodies.discard(storedBodyOf(row))
     return rows.length < RELEASE_BATCH ? undefined : rows.at(-1)?.generation
   }
 }

@@ -1,10 +1,9 @@
-import { read } from 'node:fs'
 import type { Writer } from '../../database.js'
+import { type Bodies, bodyInMemory, type OpenBody, type StoredBody } from '../../store/bodies.js'
 import { GatewayError } from '../errors.js'
-import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
 import type { Holds } from './holds.js'
-import type { ObjectRow, Objects } from './objects.js'
+import { type ObjectRow, type Objects, storedBodyOf } from './objects.js'
 
 /**
  * Evicts and restores the bodies of objects whose rows stay. Each change is one transaction and durable once the
@@ -14,14 +13,14 @@ export class LocalCopies {
   readonly #writer: Writer
   readonly #buckets: Buckets
   readonly #objects: Objects
-  readonly #blobs: Blobs
+  readonly #bodies: Bodies
   readonly #holds: Holds
 
-  constructor(writer: Writer, buckets: Buckets, objects: Objects, blobs: Blobs, holds: Holds) {
+  constructor(writer: Writer, buckets: Buckets, objects: Objects, bodies: Bodies, holds: Holds) {
     this.#writer = writer
     this.#buckets = buckets
     this.#objects = objects
-    this.#blobs = blobs
+    this.#bodies = bodies
     this.#holds = holds
   }
 
@@ -49,33 +48,33 @@ export class LocalCopies {
     const row = await this.#writer.run(() => {
       const row = this.mustBeHere(bucket, key, generation)
       lastLook()
-      this.#objects.move(bucket.id, row, 'network')
+      this.#objects.move(bucket.id, row, undefined)
       if (row.bodyAt === 'index') this.#objects.removeBody(generation)
       this.#buckets.count(bucket.id, 0, -row.size)
       return row
     })
-    if (row.bodyAt === 'file') this.#blobs.discard(generation)
+    if (row.bodyAt === 'file') this.#bodies.discard(storedBodyOf(row))
   }
 
   /**
    * Restores the local body of an object. Resolves with false, and discards the body, when the object has been
    * overwritten or removed since.
-   * @param body absent when the body is already on the disk, in the file named by the generation
    */
-  async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | undefined): Promise<boolean> {
-    const inline = body !== undefined
+  async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | StoredBody): Promise<boolean> {
     let back = false
     try {
       back = await this.#writer.run(() => {
         const row = this.#objects.find(bucket.id, key)
         if (row?.generation !== generation || row.bodyAt !== 'network') return false
-        this.#objects.move(bucket.id, row, inline ? 'index' : 'file', body)
+        this.#objects.move(bucket.id, row, body)
         this.#buckets.count(bucket.id, 0, row.size)
         return true
       })
     } finally {
-      if (!inline && back) this.#blobs.committed(generation)
-      else if (!inline) this.#blobs.discard(generation)
+      if (!Buffer.isBuffer(body)) {
+        if (back) this.#bodies.committed(body)
+        else this.#bodies.discard(body)
+      }
     }
     return back
   }
@@ -85,55 +84,13 @@ export function refused(value: string): GatewayError {
   return new GatewayError('EvictionRefused', { value })
 }
 
-/** An open local body. It can be read to its end even when its object is overwritten or removed meanwhile. */
-export interface LocalBody {
-  /** Reads up to `length` bytes; fewer only at the end of the body, and none after it. */
-  read(position: number, length: number): Promise<Buffer>
-  close(): Promise<void>
-}
-
-/** Returns undefined when the body of this generation is not complete on this disk. */
+/** Resolves with undefined when the body of this generation is not here. */
 export async function openLocalBody(
-  { objects, blobs, holds }: { readonly objects: Objects; readonly blobs: Blobs; readonly holds: Holds },
+  { objects, bodies, holds }: { readonly objects: Objects; readonly bodies: Bodies; readonly holds: Holds },
   generation: string,
-): Promise<LocalBody | undefined> {
+): Promise<OpenBody | undefined> {
   const inline = objects.inlineBody(generation)
-  if (inline !== undefined) {
-    return {
-      read: async (position, length) => inline.subarray(position, position + length),
-      close: async () => {},
-    }
-  }
-  try {
-    const handle = await blobs.open(generation)
-    // The file of a body that is being restored, or whose restore a crash interrupted, has its final name already. It
-    // counts once the index names it.
-    if (!objects.hasFile(generation) && !holds.isRetained(generation)) {
-      await handle.close()
-      return undefined
-    }
-    return { read: (position, length) => readAt(handle.fd, position, length), close: () => handle.close() }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-async function readAt(fd: number, position: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length)
-  let filled = 0
-  while (filled < length) {
-    const bytes = await readInto(fd, buffer, filled, position + filled)
-    if (bytes === 0) break
-    filled += bytes
-  }
-  return buffer.subarray(0, filled)
-}
-
-function readInto(fd: number, buffer: Buffer, offset: number, position: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    read(fd, buffer, offset, buffer.length - offset, position, (error, bytes) =>
-      error === null ? resolve(bytes) : reject(error),
-    )
-  })
+  if (inline !== undefined) return bodyInMemory(inline)
+  const stored = objects.storedBody(generation) ?? holds.retained(generation)
+  return stored && bodies.open(stored)
 }

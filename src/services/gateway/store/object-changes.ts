@@ -1,13 +1,13 @@
 import { type Clock, rfc3339 } from '../../clock.js'
 import type { Writer } from '../../database.js'
+import type { Bodies, StoredBody } from '../../store/bodies.js'
 import type { Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
-import type { Blobs } from './blobs.js'
 import type { BucketRow, Buckets } from './buckets.js'
 import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
-import { bytesHere, type Freed, type ObjectRow, type Objects } from './objects.js'
+import { bytesHere, type Freed, type ObjectRow, type Objects, storedBodyOf } from './objects.js'
 import { above, justAfter } from './scan.js'
 
 /** An object whose body has arrived completely. */
@@ -18,8 +18,8 @@ export interface Draft {
   readonly contentType: string
   readonly headers: Readonly<Record<string, string>>
   readonly generation: string
-  /** Absent when the body is already on the disk, in the file named by `generation`. */
-  readonly body?: Buffer
+  /** The bytes, for the index, or where they are stored. */
+  readonly body: Buffer | StoredBody
   /** What the client keeps with the object. */
   readonly record?: string | undefined
   /**
@@ -39,8 +39,8 @@ interface KeptRecord {
   readonly fence: number
 }
 
-/** Names of files without an object, to be discarded once the change is committed. */
-type Files = readonly string[]
+/** Bodies without an object, to be discarded once the change is committed. */
+type Stored = readonly StoredBody[]
 
 type WriteKind = 'upload' | 'removal'
 
@@ -54,7 +54,7 @@ export class ObjectChanges {
   readonly #writer: Writer
   readonly #buckets: Buckets
   readonly #objects: Objects
-  readonly #blobs: Blobs
+  readonly #bodies: Bodies
   readonly #clock: Clock
   readonly #rules: KeyRules
   readonly #holds: Holds
@@ -65,7 +65,7 @@ export class ObjectChanges {
     writer: Writer,
     buckets: Buckets,
     objects: Objects,
-    blobs: Blobs,
+    bodies: Bodies,
     clock: Clock,
     rules: KeyRules,
     holds: Holds,
@@ -76,7 +76,7 @@ export class ObjectChanges {
     this.#writer = writer
     this.#buckets = buckets
     this.#objects = objects
-    this.#blobs = blobs
+    this.#bodies = bodies
     this.#clock = clock
     this.#rules = rules
     this.#holds = holds
@@ -104,21 +104,21 @@ export class ObjectChanges {
   }
 
   /**
-   * Stores the object, replacing one of the same key; repeating a draft changes nothing. On failure the file of the
+   * Stores the object, replacing one of the same key; repeating a draft changes nothing. On failure the body of the
    * draft is discarded. Throws GatewayError Overtaken, OtherGeneration, WriteIdReused or QuotaExceeded.
    */
   async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
-    const inline = draft.body !== undefined
+    const stored = Buffer.isBuffer(draft.body) ? undefined : draft.body
     try {
-      const { row, files } = await this.#writer.run(() => this.#put(bucket, draft), { mayUseReserve: false })
-      if (!inline) {
-        if (row.generation === draft.generation) this.#blobs.committed(draft.generation)
-        else this.#blobs.discard(draft.generation)
+      const { row, freed } = await this.#writer.run(() => this.#put(bucket, draft), { mayUseReserve: false })
+      if (stored !== undefined) {
+        if (row.generation === draft.generation) this.#bodies.committed(stored)
+        else this.#bodies.discard(stored)
       }
-      this.#discard(files)
+      this.#discard(freed)
       return row
     } catch (error) {
-      if (!inline) this.#blobs.discard(draft.generation)
+      if (stored !== undefined) this.#bodies.discard(stored)
       throw error
     }
   }
@@ -171,30 +171,32 @@ export class ObjectChanges {
     }
   }
 
-  #put(bucket: BucketRow, draft: Draft): { row: ObjectRow; files: Files } {
+  #put(bucket: BucketRow, draft: Draft): { row: ObjectRow; freed: Stored } {
     this.#mustStillBe(bucket)
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
     const write = this.#admit(bucket, draft.key, draft.order(), 'upload')
-    if (write === 'repeated') return { row: this.#same(bucket, draft), files: [] }
+    if (write === 'repeated') return { row: this.#same(bucket, draft), freed: [] }
     this.#rules.mayPut(bucket, draft.key, draft.size)
     this.mustHaveRoom(bucket, draft.key, draft.size)
     const freed = this.#objects.remove(bucket.id, draft.key)
     const { body, record, order: _, abandoned: __, ...rest } = draft
+    const inline = Buffer.isBuffer(body)
     const row: ObjectRow = {
       ...rest,
       ...write,
       modified: rfc3339(this.#clock.now()),
-      bodyAt: body === undefined ? 'file' : 'index',
+      bodyAt: inline ? 'index' : 'file',
+      bodyName: inline ? draft.generation : body.name,
     }
     if (freed === undefined) this.#fences?.forget(bucket.id, draft.key)
     if (freed === undefined) this.#rules.entryChanged(bucket.id, draft.key, row.modified)
-    this.#objects.put(bucket.id, row, body, record)
+    this.#objects.put(bucket.id, row, inline ? body : undefined, record)
     this.#buckets.count(
       bucket.id,
       freed === undefined ? 1 : 0,
       draft.size - (freed === undefined ? 0 : bytesHere(freed)),
     )
-    return { row, files: freed === undefined ? [] : this.#letGo(bucket, [freed]) }
+    return { row, freed: freed === undefined ? [] : this.#letGo(bucket, [freed]) }
   }
 
   /**
@@ -223,7 +225,7 @@ export class ObjectChanges {
   }
 
   async #removeBatch(bucket: BucketRow, keys: () => readonly Buffer[], order?: WriteOrder): Promise<number> {
-    const { removed, files } = await this.#writer.run(() => {
+    const { removed, stored } = await this.#writer.run(() => {
       this.#mustStillBe(bucket)
       const freed: Freed[] = []
       const pruned: Freed[] = []
@@ -244,9 +246,9 @@ export class ObjectChanges {
       const gone = [...freed, ...pruned]
       const bytes = gone.reduce((sum, one) => sum + bytesHere(one), 0)
       if (gone.length > 0) this.#buckets.count(bucket.id, -gone.length, -bytes)
-      return { removed: freed.length, files: this.#letGo(bucket, gone) }
+      return { removed: freed.length, stored: this.#letGo(bucket, gone) }
     })
-    this.#discard(files)
+    this.#discard(stored)
     return removed
   }
 
@@ -256,11 +258,11 @@ export class ObjectChanges {
       throw new GatewayError('NoSuchBucket', { bucket: bucket.name })
   }
 
-  #letGo(bucket: BucketRow, freed: readonly Freed[]): Files {
-    return freed.filter((one) => this.#holds.letGo(bucket.id, one)).map(({ generation }) => generation)
+  #letGo(bucket: BucketRow, freed: readonly Freed[]): Stored {
+    return freed.filter((one) => this.#holds.letGo(bucket.id, one)).map(storedBodyOf)
   }
 
-  #discard(files: Files): void {
-    for (const generation of files) this.#blobs.discard(generation)
+  #discard(stored: Stored): void {
+    for (const body of stored) this.#bodies.discard(body)
   }
 }

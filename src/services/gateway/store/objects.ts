@@ -1,10 +1,10 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../clock.js'
 import { type Database, statements } from '../../database.js'
+import { generationOf, type StoredBody } from '../../store/bodies.js'
 import type { LastWrite } from './fences.js'
 
-/**
- * Where a body is stored, by the number in the column: in a file named by the generation, in the index, or in deals
- * only.
- */
+/** Where a body is stored, by the number in the column: in a body of its own, in the index, or in deals only. */
 const places = ['file', 'index', 'network'] as const
 
 type BodyAt = (typeof places)[number]
@@ -29,13 +29,20 @@ export interface ObjectRow extends ListedObject {
   /** Fence of the write that stored the object. */
   readonly fence: number
   readonly writeId: string | null
+  /** Of the body, if it is one of its own. */
+  readonly bodyName: string
 }
 
 /** A body without a row, and where it is stored. */
-export interface Freed {
-  readonly generation: string
-  readonly bodyAt: BodyAt
-  readonly size: number
+export type Freed = Pick<ObjectRow, 'generation' | 'bodyAt' | 'size' | 'bodyName'>
+
+export function storedBodyOf({ bodyName: name, size }: Pick<ObjectRow, 'bodyName' | 'size'>): StoredBody {
+  return { name, size }
+}
+
+/** Returns a unique name: 16 digits of time and 16 random digits. */
+export function newGeneration(clock: Clock): string {
+  return clock.now().toString(16).padStart(16, '0') + randomBytes(8).toString('hex')
 }
 
 export function bytesHere({ bodyAt, size }: Pick<Freed, 'bodyAt' | 'size'>): number {
@@ -80,24 +87,26 @@ const listedAsJson = `
   FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?
 `
 
+const BODY_NAME = 'coalesce(body_name, generation)'
+
 /** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
   readonly #sql
 
   constructor(db: Database) {
     this.#sql = statements(db, {
-      find: 'SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
-      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      remove: 'DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size',
+      find: `SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId, ${BODY_NAME} AS bodyName FROM objects WHERE bucket = ? AND key = ?`,
+      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      remove: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size, ${BODY_NAME} AS bodyName`,
       body: 'SELECT body FROM bodies WHERE generation = ?',
       putBody: 'INSERT INTO bodies (generation, body) VALUES (?, ?)',
       removeBody: 'DELETE FROM bodies WHERE generation = ?',
-      move: 'UPDATE objects SET body_at = ? WHERE bucket = ? AND key = ?',
+      move: 'UPDATE objects SET body_at = ?, body_name = ? WHERE bucket = ? AND key = ?',
       last: 'SELECT generation, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
       page: 'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
       jsonPage: listedAsJson,
       groupedPage: groupedPage,
-      hasFile: 'SELECT 1 FROM objects WHERE generation = ? AND body_at = 0',
+      storedBody: `SELECT ${BODY_NAME} AS name, size FROM objects WHERE generation = ? AND body_at = 0`,
       within: 'SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1',
       record: 'SELECT record FROM object_records WHERE generation = ?',
       putRecord: 'INSERT OR REPLACE INTO object_records (generation, record) VALUES (?, ?)',
@@ -125,15 +134,18 @@ export class Objects {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
-    this.#sql.put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId)
+    const name = row.bodyName === generation ? null : row.bodyName
+    this.#sql.put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId, name)
     if (body !== undefined) this.#sql.putBody.run(generation, body)
     if (record !== undefined) this.#sql.putRecord.run(generation, record)
   }
 
-  /** Changes where the body of the object is stored; `body` is given when that is the index. */
-  move(bucket: number, { key, generation }: ObjectRow, bodyAt: BodyAt, body?: Buffer): void {
-    this.#sql.move.run(places.indexOf(bodyAt), bucket, key)
-    if (body !== undefined) this.#sql.putBody.run(generation, body)
+  /** Changes where the body of the object is stored: in the index, in a body of its own, or in deals only. */
+  move(bucket: number, { key, generation }: ObjectRow, body: Buffer | StoredBody | undefined): void {
+    const inIndex = Buffer.isBuffer(body)
+    const bodyAt: BodyAt = inIndex ? 'index' : body === undefined ? 'network' : 'file'
+    this.#sql.move.run(places.indexOf(bodyAt), inIndex ? null : (body?.name ?? null), bucket, key)
+    if (inIndex) this.#sql.putBody.run(generation, body)
   }
 
   /** Fence, write id and generation of the last write to a key that has an object. */
@@ -158,7 +170,7 @@ export class Objects {
     const row = this.#sql.remove.get(bucket, key)
     if (row === undefined) return undefined
     this.#sql.removeRecord.run(row.generation)
-    return { generation: row.generation, bodyAt: placeOf(row.bodyAt), size: row.size }
+    return { ...row, bodyAt: placeOf(row.bodyAt) }
   }
 
   removeBody(generation: string): void {
@@ -200,8 +212,14 @@ export class Objects {
     return this.#sql.within.get(bucket, from, to) !== undefined
   }
 
-  hasFile(generation: string): boolean {
-    return this.#sql.hasFile.get(generation) !== undefined
+  /** The body of this generation, if it is one of its own and an object has it. */
+  storedBody(generation: string): StoredBody | undefined {
+    return this.#sql.storedBody.get(generation)
+  }
+
+  /** True when an object has the body of this name. */
+  namesBody(name: string): boolean {
+    return this.storedBody(generationOf(name))?.name === name
   }
 }
 

@@ -5,13 +5,14 @@ export const INDEX_FILE = 'index.db'
 
 /**
  * The index. Keys are BLOBs: they sort in the order of UTF-8 bytes, and NUL is a byte like any other. `objects` is
- * clustered by key, so a page of a listing is one contiguous range. `body_at` says where a body is stored: 0 in a file
- * named by the generation, 1 in `bodies`, a table of its own that keeps that range short, 2 in deals only: the body can
- * be restored from a deal. `retained` names bodies without an object that a pending deal still reads; their bytes count
- * for the `account` that owned the bucket, which may be gone. `fence` and
- * `write_id` are those of the last write to the key. `removed` holds them for keys without an object, except for fences
- * that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket. `object_records` holds
- * what clients keep with an object, by its generation: a table of its own, for the sake of that range.
+ * clustered by key, so a page of a listing is one contiguous range. `body_at` says where a body is stored: 0 in the
+ * `Bodies` of the gateway, by `body_name`, or by the generation if that is null; 1 in `bodies`, a table of its own that
+ * keeps that range short; 2 in deals only, from which it can be restored, under another name. `retained` names bodies
+ * without an object that a pending deal still reads; their bytes count for the `account` that owned the bucket, which
+ * may be gone. `fence` and `write_id` are those of the last write to the key. `removed` holds them for keys without an
+ * object, except for fences that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
+ * `object_records` holds what clients keep with an object, by its generation: a table of its own, for the sake of that
+ * range.
  */
 export const schema = `
   CREATE TABLE IF NOT EXISTS buckets (
@@ -36,6 +37,7 @@ export const schema = `
     body_at INTEGER NOT NULL,
     fence INTEGER NOT NULL DEFAULT 0,
     write_id TEXT,
+    body_name TEXT,
     PRIMARY KEY (bucket, key)
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX IF NOT EXISTS object_files ON objects (generation) WHERE body_at = 0;
@@ -48,7 +50,8 @@ export const schema = `
     bucket INTEGER NOT NULL,
     body_at INTEGER NOT NULL,
     account INTEGER NOT NULL DEFAULT 0,
-    bytes INTEGER NOT NULL DEFAULT 0
+    bytes INTEGER NOT NULL DEFAULT 0,
+    body_name TEXT
   ) STRICT;
   CREATE INDEX IF NOT EXISTS retained_of_bucket ON retained (bucket, generation);
   CREATE TABLE IF NOT EXISTS removed (
@@ -95,11 +98,14 @@ export function migrate(db: Database): void {
         'ALTER TABLE objects ADD COLUMN fence INTEGER NOT NULL DEFAULT 0; ALTER TABLE objects ADD COLUMN write_id TEXT',
       )
     }
+    if (!columns.includes('body_name')) db.exec('ALTER TABLE objects ADD COLUMN body_name TEXT')
     if (!columnsOf(db, 'buckets').includes('owner')) {
       db.exec(`ALTER TABLE buckets ADD COLUMN owner INTEGER NOT NULL DEFAULT ${FIRST}`)
     }
     const retained = columnsOf(db, 'retained')
     if (retained.length > 0 && !retained.includes('bytes')) db.exec(RETAINED_WITH_ACCOUNT)
+    if (retained.length > 0 && !retained.includes('body_name'))
+      db.exec('ALTER TABLE retained ADD COLUMN body_name TEXT')
     const quotas = columnsOf(db, 'quotas')
     if (quotas.length > 0 && !quotas.includes('uploads')) db.exec('ALTER TABLE quotas ADD COLUMN uploads INTEGER')
     const epochs = columnsOf(db, 'state_epochs')

@@ -5,6 +5,7 @@ import type { DealProgress } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { GatewayLimits } from '../../limits.js'
 import type { Hold } from '../../store/holds.js'
+import { newGeneration } from '../../store/objects.js'
 import { INDEX_FILE } from '../../store/schema.js'
 import type { Progress } from '../deal-desk.js'
 import { addFiles, type DealMakerContext } from '../deal-maker.js'
@@ -155,13 +156,13 @@ async function divide(
   }
 }
 
-function addDeal({ writer, deals, blobs, network, clock }: PackContext, task: OfflineTask): Promise<number> {
+function addDeal({ writer, deals, network, clock }: PackContext, task: OfflineTask): Promise<number> {
   const { account, bucket, bucketName, form, id } = task
   const { minerId, duration, type, fastRetrieval } = termsOf(form)
   // The price is known when the deal is proposed.
   const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
   const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
-  return writer.run(() => deals.add(ask, bucket, blobs.newGeneration(), network.kind, rfc3339(clock.now()), id))
+  return writer.run(() => deals.add(ask, bucket, newGeneration(clock), network.kind, rfc3339(clock.now()), id))
 }
 
 function tooLarge({ key, size }: ManifestFile, { object }: Most): GatewayError {

@@ -1,25 +1,19 @@
-import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, writev } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, read, readdirSync, writev } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { syncFolder } from '../../../common/files/private-file.js'
-import type { Clock } from '../../clock.js'
-import type { ServicesLog } from '../../log.js'
+import { syncFolder } from '../../common/files/private-file.js'
+import type { ServicesLog } from '../log.js'
+import { type Bodies, BodyError, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
 
 /** Files are spread over 256 folders by the last two digits of their names. */
 const FOLDER = /^[0-9a-f]{2}$/
 
-/**
- * Bodies as files. Names are made of the time and random digits, never of keys. A file is created under its final name
- * and counts once a row of the index names it. A file without a row is garbage: it is removed at once, or after a crash
- * by the sweep at the next start.
- */
-export class Blobs {
+/** Bodies as files, created under their final names. What a crash leaves without a row, the next start sweeps. */
+export class FolderBodies implements Bodies {
   readonly #root: string
-  readonly #clock: Clock
   readonly #log: ServicesLog
   readonly #underway = new Set<string>()
-  /** Removals under way, by generation. */
+  /** Removals under way, by name. */
   readonly #removals = new Map<string, Promise<void>>()
   /** Folders that an earlier run has made. */
   readonly #found: readonly string[]
@@ -27,9 +21,8 @@ export class Blobs {
   readonly #folders: Map<string, Promise<void>>
   #stopping = false
 
-  constructor(root: string, clock: Clock, log: ServicesLog) {
+  constructor(root: string, log: ServicesLog) {
     this.#root = root
-    this.#clock = clock
     this.#log = log
     mkdirSync(root, { recursive: true, mode: 0o700 })
     // What a crash has left of a folder may not be on the disk yet.
@@ -42,60 +35,50 @@ export class Blobs {
     this.#folders = new Map(this.#found.map((name) => [name, Promise.resolve()]))
   }
 
-  /** Returns a unique name: 16 digits of time and 16 random digits. */
-  newGeneration(): string {
-    return this.#clock.now().toString(16).padStart(16, '0') + randomBytes(8).toString('hex')
-  }
-
-  /** Creates the file of a new body. Call `committed` once its row is committed, or else `discard`. */
-  async create(generation = this.newGeneration()): Promise<BlobFile> {
-    this.#underway.add(generation)
+  async create(name: string): Promise<NewBody> {
+    this.#underway.add(name)
     try {
-      const folder = this.#nameOfFolder(generation)
+      const folder = this.#nameOfFolder(name)
       await (this.#folders.get(folder) ?? this.#makeFolder(folder))
-      return await BlobFile.create(generation, this.#folder(generation), this.path(generation))
+      const abandoned = () => this.#remove(name)
+      return await NewFile.create(name, this.#folder(name), this.#path(name), abandoned)
     } catch (error) {
-      this.#underway.delete(generation)
+      this.#underway.delete(name)
       throw error
     }
   }
 
-  /** Creates the file of an existing generation again. At most one call per generation may run at a time. */
-  async recreate(generation: string): Promise<BlobFile> {
-    await this.#removals.get(generation)
-    // A crash may have left a file that the sweep has not removed yet.
-    this.discard(generation)
-    await this.#removals.get(generation)
-    return this.create(generation)
+  committed({ name }: StoredBody): void {
+    this.#underway.delete(name)
   }
 
-  committed(generation: string): void {
-    this.#underway.delete(generation)
+  async open({ name }: StoredBody): Promise<OpenBody | undefined> {
+    try {
+      return new OpenFile(name, await open(this.#path(name), 'r'))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
   }
 
-  open(generation: string): Promise<FileHandle> {
-    return open(this.path(generation), 'r')
+  discard({ name }: StoredBody): void {
+    this.#remove(name)
   }
 
-  /** Removes the file in the background. Downloads that have it open still read it to the end. */
-  discard(generation: string): void {
-    if (this.#removals.has(generation)) return
-    const removal = unlink(this.path(generation))
+  #remove(name: string): void {
+    if (this.#removals.has(name)) return
+    const removal = unlink(this.#path(name))
       .catch((error) => {
         if (error.code !== 'ENOENT') this.#log.warn({ err: error }, 'Could not remove the file of an object.')
       })
       .then(() => {
-        this.#underway.delete(generation)
-        this.#removals.delete(generation)
+        this.#underway.delete(name)
+        this.#removals.delete(name)
       })
-    this.#removals.set(generation, removal)
+    this.#removals.set(name, removal)
   }
 
-  /**
-   * Removes files of earlier runs without a row and resolves with their number. Runs safely beside all other
-   * operations.
-   */
-  async sweep(hasRow: (generation: string) => boolean): Promise<number> {
+  async sweep(hasRow: (name: string) => boolean): Promise<number> {
     let count = 0
     for (const folder of this.#found) {
       if (this.#stopping) break
@@ -103,7 +86,7 @@ export class Blobs {
         if (this.#stopping) break
         // There is no await between the two checks, so an upload is either in `#underway` or has its row.
         if (this.#underway.has(name) || hasRow(name)) continue
-        this.discard(name)
+        this.#remove(name)
         await this.#removals.get(name)
         count++
       }
@@ -111,14 +94,13 @@ export class Blobs {
     return count
   }
 
-  /** Resolves when no removal is under way. */
   async close(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#removals.values())
   }
 
-  path(generation: string): string {
-    return join(this.#folder(generation), generation)
+  #path(name: string): string {
+    return join(this.#folder(name), name)
   }
 
   #makeFolder(name: string): Promise<void> {
@@ -128,12 +110,12 @@ export class Blobs {
     return made
   }
 
-  #folder(generation: string): string {
-    return join(this.#root, this.#nameOfFolder(generation))
+  #folder(name: string): string {
+    return join(this.#root, this.#nameOfFolder(name))
   }
 
-  #nameOfFolder(generation: string): string {
-    return generation.slice(-2)
+  #nameOfFolder(name: string): string {
+    return name.slice(-2)
   }
 }
 
@@ -144,9 +126,10 @@ const BATCH = 512 * 1024
 const HIGH_WATER = 4 * BATCH
 
 /** Writes a body to a new file. Disk errors surface in `ready` and `finish`. */
-class BlobFile {
-  readonly generation: string
+class NewFile implements NewBody {
+  readonly #name: string
   readonly #handle: FileHandle
+  readonly #remove: () => void
   /** Resolves when the directory entry of the file is on the disk. */
   readonly #entered: Promise<void>
   #waiting: Buffer[] = []
@@ -155,21 +138,21 @@ class BlobFile {
   #running: Promise<void> | undefined
   #failure: Error | undefined
 
-  private constructor(generation: string, handle: FileHandle, entered: Promise<void>) {
-    this.generation = generation
+  private constructor(name: string, handle: FileHandle, entered: Promise<void>, remove: () => void) {
+    this.#name = name
     this.#handle = handle
+    this.#remove = remove
     this.#entered = entered
   }
 
-  static async create(generation: string, folder: string, path: string): Promise<BlobFile> {
+  static async create(name: string, folder: string, path: string, remove: () => void): Promise<NewFile> {
     const handle = await open(path, 'wx', 0o600)
     const entered = syncFolder(folder)
     // `finish` reports the error; without this handler an upload that fails earlier leaves an unhandled rejection.
     entered.catch(() => {})
-    return new BlobFile(generation, handle, entered)
+    return new NewFile(name, handle, entered, remove)
   }
 
-  /** Takes ownership of the chunk. Returns false when the caller must await `ready` before the next chunk. */
   write(chunk: Buffer): boolean {
     this.#waiting.push(chunk)
     this.#waitingBytes += chunk.length
@@ -182,12 +165,13 @@ class BlobFile {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Resolves when the whole body is on the disk. Closes the handle in any case. */
-  async finish(): Promise<void> {
+  /** Closes the handle in any case. */
+  async finish(): Promise<StoredBody> {
     try {
       await this.ready()
       await this.#writeWaiting()
       await Promise.all([this.#handle.datasync(), this.#entered])
+      return { name: this.#name, size: this.#position }
     } finally {
       await this.#handle.close()
     }
@@ -196,6 +180,7 @@ class BlobFile {
   async abandon(): Promise<void> {
     await this.#running
     await this.#handle.close()
+    this.#remove()
   }
 
   async #drain(): Promise<void> {
@@ -234,4 +219,45 @@ function unwritten(buffers: Buffer[], written: number): Buffer[] {
     rest -= buffer.length
   }
   return []
+}
+
+/** Bytes read per call. */
+const CHUNK = 512 * 1024
+
+class OpenFile implements OpenBody {
+  readonly #name: string
+  readonly #handle: FileHandle
+
+  constructor(name: string, handle: FileHandle) {
+    this.#name = name
+    this.#handle = handle
+  }
+
+  get fd(): number {
+    return this.#handle.fd
+  }
+
+  async stream(first: number, last: number): Promise<AsyncIterable<Buffer>> {
+    return this.#chunks(first, last)
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close()
+  }
+
+  async *#chunks(first: number, last: number): AsyncGenerator<Buffer> {
+    for (let position = first; position <= last; ) {
+      const buffer = Buffer.allocUnsafe(Math.min(CHUNK, last + 1 - position))
+      const bytes = await readInto(this.#handle.fd, buffer, position)
+      if (bytes === 0) throw new BodyError('changed', `The file ${this.#name} is shorter than its object.`)
+      position += bytes
+      yield buffer.subarray(0, bytes)
+    }
+  }
+}
+
+function readInto(fd: number, buffer: Buffer, position: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    read(fd, buffer, 0, buffer.length, position, (error, bytes) => (error === null ? resolve(bytes) : reject(error)))
+  })
 }

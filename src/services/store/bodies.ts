@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import type { BodySink } from '../http/body.js'
+
+/**
+ * The bytes of an object, as a row of the index names them. They never change: a body that is stored again gets another
+ * name, so that a request which arrives late, at a store or at a disk, meets no other body.
+ */
+export interface StoredBody {
+  readonly name: string
+  readonly size: number
+}
+
+/**
+ * Keeps bodies. A body counts once a row of the index names it. One without a row is garbage: it is removed at once, or
+ * after a crash by a sweep. Methods throw BodyError.
+ */
+export interface Bodies {
+  /**
+   * Begins a body. Call `committed` once its row is committed, or else `discard`.
+   * @param name that no body has or had: a generation, or what `nameAgain` makes of it
+   * @param size of the whole body
+   */
+  create(name: string, size: number): Promise<NewBody>
+  committed(body: StoredBody): void
+  /** Resolves with undefined when there is no such body; a later `stream` may find that, too. */
+  open(body: StoredBody): Promise<OpenBody | undefined>
+  /** Removes a body that no row names, in the background. Those that have it open can still read it to the end. */
+  discard(body: StoredBody): void
+  /**
+   * Removes bodies of earlier runs without a row and resolves with their number. Runs safely beside all other
+   * operations.
+   * @param hasRow asked right before a removal
+   */
+  sweep(hasRow: (name: string) => boolean): Promise<number>
+  /** Resolves when no removal is under way. */
+  close(): Promise<void>
+}
+
+/** A body that is being written. It takes ownership of the chunks. */
+export interface NewBody extends BodySink {
+  /** Resolves when the whole body is durable. */
+  finish(): Promise<StoredBody>
+  /** Ends a body that is not needed, also after `finish` has failed. */
+  abandon(): Promise<void>
+}
+
+/** Close it after use. */
+export interface OpenBody {
+  /** Of the file that has the bytes, if there is one: it is sent faster than a stream. */
+  readonly fd?: number
+  /**
+   * Reads bytes `first` to `last`; each chunk has its own memory. The promise rejects when there are none; an iteration
+   * that ends has given exactly those bytes.
+   */
+  stream(first: number, last: number): Promise<AsyncIterable<Buffer>>
+  close(): Promise<void>
+}
+
+/** A body of which all bytes are in memory. */
+export function bodyInMemory(bytes: Buffer): OpenBody {
+  return {
+    stream: async (first, last) =>
+      (async function* () {
+        yield bytes.subarray(first, last + 1)
+      })(),
+    close: async () => {},
+  }
+}
+
+/** Reads a stream in pieces of chosen lengths. */
+export class PieceReader {
+  readonly #chunks: AsyncIterator<Buffer>
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(chunks: AsyncIterable<Buffer>) {
+    this.#chunks = chunks[Symbol.asyncIterator]()
+  }
+
+  /** The next `length` bytes; fewer only at the end. */
+  async next(length: number): Promise<Buffer> {
+    const pieces: Buffer[] = []
+    let missing = length
+    while (missing > 0) {
+      if (this.#rest.length === 0) {
+        const { done, value } = await this.#chunks.next()
+        if (done) break
+        this.#rest = value
+      }
+      const piece = this.#rest.subarray(0, missing)
+      this.#rest = this.#rest.subarray(piece.length)
+      missing -= piece.length
+      pieces.push(piece)
+    }
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+  }
+
+  /** Ends the stream. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.()
+  }
+}
+
+/** Digits of a generation. */
+const GENERATION = 32
+
+/** A name for a body that is stored once more: that of its generation, and random digits. */
+export function nameAgain(name: string): string {
+  return `${generationOf(name)}.${randomBytes(8).toString('hex')}`
+}
+
+/** The generation whose bytes the body has. */
+export function generationOf(name: string): string {
+  return name.slice(0, GENERATION)
+}
+
+/** A body cannot be read, although a row names it. Thrown in place of bytes that are not those that were stored. */
+export class BodyError extends Error {
+  override readonly name = 'BodyError'
+  readonly kind: 'lost' | 'changed'
+
+  constructor(kind: BodyError['kind'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.kind = kind
+  }
+}

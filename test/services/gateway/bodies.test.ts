@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto'
+import { truncateSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { until } from '../../support/waiting.js'
+import { Scene } from './deal-scene.js'
+
+const large = randomBytes(1_000_000)
+
+t.test('a body that is brought back has another name', async (t) => {
+  const scene = await Scene.start(t)
+  const { client } = scene
+  const generation = await client.put('bucket', 'key', large)
+  const [first] = scene.files()
+  t.ok(first?.endsWith(generation))
+  await client.deal('bucket', 'key')
+  for (const turn of [1, 2]) {
+    t.match(await client.evict('bucket', 'key', generation), { http: 200 })
+    await until('the body is gone', () => scene.files().length === 0)
+    t.match(await client.retrieve('bucket', 'key'), { status: 'success' })
+    const [name] = scene.files()
+    t.match(name, new RegExp(`${generation}\\.[0-9a-f]{16}$`), `turn ${turn}`)
+    const { body, headers } = await client.gateway.get('bucket', 'key')
+    t.ok(body.equals(large))
+    t.equal(headers['x-cloud-generation'], generation)
+  }
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success' })
+  t.same(scene.lastBodies(), [large], 'which deals read')
+  await scene.running.stop()
+  const again = await Scene.start(t, scene.network, scene.folder)
+  t.ok((await again.client.gateway.get('bucket', 'key')).body.equals(large), 'and the sweep of a start keeps')
+  await again.remove('key')
+  await until('it is removed with its object', () => again.files().length === 0)
+})
+
+t.test('a file that the disk has lost, or a part of it, is an error', async (t) => {
+  const scene = await Scene.start(t)
+  const { client } = scene
+  const { gateway } = client
+  await client.put('bucket', 'key', large)
+  const path = () => join(scene.folder, 'objects', scene.files()[0] as string)
+  truncateSync(path(), large.length - 1)
+  await t.rejects(gateway.get('bucket', 'key'), 'no end of a body that is too short')
+  t.match(await client.deal('bucket', 'key'), { http: 500, status: 'fail', message: /are not those that were stored/ })
+  t.equal(scene.network.deals.size, 0)
+  unlinkSync(path())
+  t.match(await gateway.get('bucket', 'key'), { status: 500, headers: { 'x-cloud-error-code': 'BodyLost' } })
+})
