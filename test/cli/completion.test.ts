@@ -91,12 +91,6 @@ while zpty -r z line; do print -rn -- $line; done
     unique.map(([typed, [offered = '']]) => [...typed.split(' ').slice(1, -1), offered].join(' ')),
   )
 })
-
-t.test('another shell', async (t) => {
-  const { code, stderr } = await runCli(['completion', 'tcsh'])
-  t.match({ code, stderr }, { code: 2, stderr: /Allowed choices are bash, zsh, fish/ })
-})
-
 const pages = manualPages('1.2.3')
 
 t.test('groff sets every page without a warning, and shows every option with its facts', async (t) => {

@@ -9,9 +9,7 @@ import {
   readConfig,
   statedValue,
   unknownVariables,
-  variableOf,
 } from '../../src/cli/config/config.js'
-import { groupOf } from '../../src/cli/config/options.js'
 import { runCli } from '../support/server/cli.js'
 
 function problemsOf(run: () => unknown): readonly string[] {
@@ -247,13 +245,5 @@ t.test('a config file that cannot be used', (t) => {
   t.match(of(join(folder, 'absent')), /^--config: cannot read .*absent/)
   t.match(of(join(folder, 'broken')), /^--config: cannot read .*broken/)
   t.match(of(join(folder, 'list')), /one JSON object/)
-  t.end()
-})
-
-t.test('names', (t) => {
-  t.equal(flagOf('gatewayAccessKey'), '--gateway-access-key')
-  t.equal(variableOf('gatewayAccessKey'), 'DEALGATE_GATEWAY_ACCESS_KEY')
-  t.same([flagOf('plugins'), variableOf('plugins')], ['--plugin', 'DEALGATE_PLUGINS'])
-  t.same(groupOf(readConfig({ env: {} }), 'network'), { epochSeconds: 30, control: false })
   t.end()
 })

@@ -66,38 +66,6 @@ t.test('doctor names the likely mistake in the address of a gateway', async (t) 
     t.match([code, line], [1, said], what)
   }
 })
-
-t.test('doctor prints an answer of the gateway that it does not know', async (t) => {
-  const server = createServer((request, response) => {
-    request.resume()
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: '1', error: { code: 0, message: 'The moon is full.' } }))
-  })
-  const url = await listen(server, t)
-  const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
-  const data = join(t.testdir({}), 'proxy')
-  const { stdout } = await runCli(['doctor', '--data', data, '--port', '0', '--gateway-url', url, ...keys])
-  t.match(stdout, /^WRONG {2}gateway: unknown answer of the object gateway: The moon is full\.$/m)
-  t.notMatch(stdout, /in the log/)
-})
-
-t.test('doctor warns of one word of a brand without the other', async (t) => {
-  const keys = ['--gateway-access-key', ACCOUNT.accessKey, '--gateway-secret-key', ACCOUNT.secretKey]
-  const said = async (gatewayUrl: string, ...brand: string[]) => {
-    const options = ['--data', join(t.testdirName, 'proxy'), '--port', '0', '--gateway-url', gatewayUrl]
-    const { code, stdout } = await runCli(['doctor', ...options, ...keys, ...brand])
-    t.equal(code, 0, 'a warning leaves the exit code alone')
-    return stdout
-  }
-  const path = await said(await startGateway(t), '--brand-path', 'minio')
-  t.match(
-    path,
-    /^warn {3}gateway: the words of two brands are mixed: .* give --brand-path minio --brand-header amz\.$/m,
-  )
-  const header = await said(await startGateway(t, { path: 'gateway', header: 'cloud' }), '--brand-header', 'amz')
-  t.match(header, /^warn {3}gateway: .* mixed: .* give --brand-path gateway --brand-header cloud\.$/m)
-})
-
 t.test('doctor speaks of a running server, and reports without secrets', async (t) => {
   const server = await startDealgate(t)
   const url = new URL(server.endpoint)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { writeKeystore } from '../support/content/keystore.js'
-import { runCli, startCli } from '../support/server/cli.js'
+import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
 
@@ -47,14 +47,6 @@ t.test('the data folder says where its server is while that runs', async (t) => 
   await server.stop()
   t.notOk(existsSync(record))
 })
-
-t.test('services without an endpoint are found, too', async (t) => {
-  const data = temporaryFolder(t)
-  const ports = ['gateway', 'platform', 'payment'].flatMap((service) => [`--${service}-port`, '0'])
-  const services = await startCli<{ readonly gateway: string }>(t, ['services', '--data', data, ...ports])
-  t.match(JSON.parse(readFileSync(join(data, 'running.json'), 'utf8')), { gateway: services.line.gateway })
-})
-
 t.test('no secret is sent to another server that has the default port', async (t) => {
   const data = temporaryFolder(t)
   const paths: string[] = []

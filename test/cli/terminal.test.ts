@@ -49,21 +49,6 @@ t.test('serve at a terminal logs text, and no line of it stands in the start mes
     t.notMatch(server.shown, '\u001b')
   }
 })
-
-t.test('services at a terminal do, too, and JSON if told so', { skip }, async (t) => {
-  const data = join(temporaryFolder(t), 'data')
-  for (const [format, line] of [
-    ['auto', / WARN {2}The variable DEALGATE_LOG_LEVLE/],
-    ['json', /\{"level":40,"time":"[^"]+","msg":"The variable DEALGATE_LOG_LEVLE/],
-  ] as const) {
-    const services = atTerminal(t, ['services', ...PORTS, '--data', data, '--log-format', format], { env: ODD })
-    await untilShown(services, 'Stop with Ctrl-C')
-    t.match(services.shown, line)
-    process.kill(services.pid, 'SIGINT')
-    t.equal(await services.ended, 0)
-  }
-})
-
 t.test('a log without a terminal is JSON, and text if told so', async (t) => {
   const data = join(temporaryFolder(t), 'data')
   for (const [format, line] of [
@@ -95,11 +80,6 @@ t.test('backup, restore and doctor show their progress at a terminal alone', { s
     {
       args: ['backup', backups, '--data', server.data],
       progress: /^copied \d+ of \d+ changed files, read [\d.]+ (bytes|KiB)$/,
-      result: /^backup .*\nfiles /,
-    },
-    {
-      args: ['restore', backups, '--check'],
-      progress: /^checked \S+ \S+ of [\d.]+ [KM]iB, \d+ %$/,
       result: /^backup .*\nfiles /,
     },
     {

@@ -92,15 +92,6 @@ t.test('HTTPS for clients and to the gateway, with a client certificate', async 
     t.match(answer.toString(), /"jsonrpc":"2.0"/, 'the passed-through request has the client certificate, too')
   })
 
-  await t.test('doctor', async (t) => {
-    const keys = ['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey]
-    const to = ['--gateway-url', gateway.url, ...keys, ...toGateway]
-    const { stdout } = await runCli(['doctor', '--data', server.data, '--port', String(server.port), ...to, ...tls])
-    t.match(stdout, /certificates: DNS:localhost, IP Address:127\.0\.0\.1 until /)
-    t.match(stdout, /served by a running dealgate/)
-    t.match(stdout, new RegExp(`${gateway.url} accepts the log-in`))
-  })
-
   await t.test('a gateway of another authority, or one that wants a certificate, is refused by name', async (t) => {
     const stranger = new Authority(folder, 'stranger')
     for (const [args, code] of [

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { usableUntil } from '../../src/gateway/account/session.js'
 import { brandNames, encodePath, neutralBrand } from '../../src/gateway/brand.js'
-import { isNotConnected, translate } from '../../src/gateway/errors.js'
+import { isNotConnected } from '../../src/gateway/errors.js'
 import { whyUnfit } from '../../src/gateway/keys.js'
 import { until } from '../support/waiting.js'
 import {
@@ -40,28 +40,6 @@ t.test('brand words are in every name on the wire', async (t) => {
   t.equal(encodePath("!'()*~-_."), '%21%27%28%29%2A~-_.')
   t.throws(() => brandNames({ path: 'a/b', header: 'cloud' }), TypeError)
 })
-
-t.test('failures of public gateways become S3 codes', async (t) => {
-  const told = (text: string) => translate({ kind: 'rpc', text, dataCode: undefined }, { bucket: 'photos', key: 'k' })
-  t.equal(told('The specified key The specified bucket x does not exist').code, 'NoSuchKey')
-  const unknown = told('open /var/data/secret: permission denied')
-  t.equal(unknown.code, 'InternalError')
-  t.notMatch(unknown.message, /\/var/)
-  t.equal(translate({ kind: 'rpc', text: 'whatever', dataCode: 'BucketNotEmpty' }, {}).code, 'BucketNotEmpty')
-  const refusedKeys = { text: 'The access key ID you provided does not exist in our records', dataCode: 'AccessDenied' }
-  const { message } = translate({ kind: 'rpc', ...refusedKeys }, {})
-  t.match(message, /does not accept the account that this server uses/, 'the text says more than the code')
-  const http = (status: number, text = '', headerCode?: string) =>
-    translate({ kind: 'http', status, text, headerCode }, {}).code
-  t.equal(http(404, '<html>nginx</html>'), 'InternalError', 'a foreign 404 is no missing object')
-  t.equal(http(404, '', 'NoSuchKey'), 'NoSuchKey')
-  t.equal(http(507), 'ServiceUnavailable')
-  t.equal(http(429), 'SlowDown')
-  const refused = translate({ kind: 'transport', error: Object.assign(new Error(), { code: 'ECONNREFUSED' }) }, {})
-  t.equal(refused.code, 'ServiceUnavailable')
-  t.ok(refused.headers['retry-after'])
-})
-
 t.test('keys that a gateway of files cannot hold are named with the reason', async (t) => {
   for (const key of ['', '/a', 'a//b', 'a//', '.', '..', 'a/../b', 'a/.', './', 'a\\b', 'a\0', `a/${'é'.repeat(128)}`])
     t.type(whyUnfit(key), 'string', JSON.stringify(key))
@@ -167,14 +145,6 @@ t.test('what is no answer of this interface is an error', async (t) => {
   answer = (response) => response.writeHead(503).end()
   await t.rejects(client.listBuckets(), { code: 'ServiceUnavailable' })
 })
-
-t.test('a gateway that is down is ServiceUnavailable', async (t) => {
-  const gateway = await scriptedGateway({})
-  const client = gateway.client()
-  await gateway.close()
-  await t.rejects(client.listBuckets(), { code: 'ServiceUnavailable' })
-})
-
 t.test('a reading call is sent again when the connection was lost, a changing one is not', async (t) => {
   let losses = 0
   const gateway = await start(t, {

@@ -7,8 +7,8 @@ import { otherNodes } from './installed-package.js'
  * operations, signatures, state and HTTP. A few seconds for each version; the whole suite runs on one.
  */
 const CORE = [
-  ...['s3/common', 's3/object/get-object', 's3/object/copy-object', 's3/bucket/post-object'],
-  ...['objects/complete-multipart-upload', 'auth/authenticate', 'server/embedding', 'state/bucket-settings'],
+  ...['s3/object/get-object', 's3/bucket/post-object', 'objects/complete-multipart-upload'],
+  ...['auth/authenticate', 'server/embedding', 'state/bucket-settings'],
 ]
 
 const nodes = otherNodes()

@@ -9,7 +9,7 @@ import type { Plugin } from '../../src/api/plugin.js'
 import type { Method, Resource } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { Query } from '../../src/common/query.js'
-import { countByState, createLogger, createProxy, defineCall, empty, type Operation, xml, z } from '../../src/index.js'
+import { countByState, createLogger, createProxy, empty, type Operation, xml } from '../../src/index.js'
 import { containPlugin } from '../../src/plugins/contain.js'
 import { startPlugins } from '../../src/plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
@@ -212,17 +212,6 @@ t.test('selection: no operation at all', async (t) => {
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 const never = () => new Promise<never>(() => {})
 const PATIENCE_MS = 100
-
-const listed = {
-  name: 'ListNames',
-  source: 'docs/plugins.md',
-  summary: 'One of the names.',
-  access: 'signed',
-  on: { method: 'GET', resource: 'service', path: '/-/p/v1/{Name}' },
-  result: z.object({}),
-  answer: async () => ({}),
-} as const
-
 type Run = Operation<'object'>['run']
 
 /** A plugin whose one operation on objects does what the case says. */
@@ -421,44 +410,6 @@ t.test('a hook that throws, hangs or is no promise changes no answer', async (t)
   const { Body } = await server.s3.send(new GetObjectCommand({ Bucket: 'hooked', Key: 'k' }))
   t.equal(await Body?.transformToString(), 'bytes')
 })
-
-t.test('names for the virtual bucket that never come, or are none, are told by the plugin', async (t) => {
-  const wrong: [members: unknown, logged: RegExp][] = [
-    [never, /asyncIterator|not a function/],
-    [
-      async function* () {
-        yield await never()
-      },
-      /no result within/,
-    ],
-    [
-      async function* () {
-        yield { Name: 5 }
-      },
-      /not a string/,
-    ],
-    [
-      () => {
-        throw new Error('broken list')
-      },
-      /broken list/,
-    ],
-  ]
-  for (const [members, logged] of wrong) {
-    const call = { ...listed, members } as typeof listed
-    const plugin = { name: 'p', operations: [defineCall(call)] }
-    const [operation] = containPlugin(plugin, { pluginDeadlineMs: 50 }).operations
-    const asked = (async () => {
-      for await (const _ of operation?.call?.members?.({} as never) ?? []) t.fail('a name came')
-    })()
-    await t.rejects(asked, {
-      code: 'InternalError',
-      cause: { message: /members\(\) of ListNames of the plugin "p"/ },
-    })
-    await asked.catch((error) => t.match(error.cause.cause.message, logged))
-  }
-})
-
 t.test('start and stop have deadlines', async (t) => {
   const host = {} as Parameters<typeof startPlugins>[1]
   const { log, lines } = keptLog()

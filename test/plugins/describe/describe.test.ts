@@ -6,12 +6,10 @@ import deal from '../../../plugins/deal/index.js'
 import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
-import type { SchemaNode } from '../../../src/plugins/calls/shape.js'
 import { describeForAws } from '../../../src/plugins/describe/aws-model.js'
 import { describeCalls } from '../../../src/plugins/describe/openapi.js'
 import { routeText } from '../../../src/plugins/table.js'
 import { commands } from '../../s3/s3-calls.js'
-import { each } from '../../services/platform/tasks/shapes.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { type Mode, modes } from '../../support/server/modes.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
@@ -19,12 +17,6 @@ import { examplePlugin } from '../calls/example-plugin.js'
 import { lint } from './lint.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
-
-interface Shape {
-  readonly type: string
-  readonly members?: Readonly<Record<string, { readonly shape: string; readonly locationName?: string }>>
-}
-
 async function start(t: Test, mode: Mode = 'full') {
   const { endpoint } = await startInProcess(t, mode, {
     identities: [owner],
@@ -49,64 +41,6 @@ t.test('a strict linter finds nothing wrong with the OpenAPI document', async (t
   t.match(document.servers, [{ url: /^http:\/\/127\.0\.0\.1:\d+$/ }])
   t.same(await lint(elsewhere), [])
 })
-
-/** What a count, a flag and an amount of money are, wherever they stand. */
-const TYPES: Readonly<Record<string, string>> = {
-  ...each('integer', 'DurationEpochs Score PieceSize StartEpoch EndEpoch Days RenewBeforeDays'),
-  ...each('boolean', 'VerifiedDeal FastRetrieval ConfirmPrice Force'),
-  ...each('string', 'Price VerifiedPrice PricePerGibEpoch MaxSpendPerDay'),
-}
-
-const AWS_TYPES: Readonly<Record<string, string>> = { integer: 'long', boolean: 'boolean', string: 'string' }
-
-t.test(
-  'numbers, flags and amounts have one type in requests and answers, in OpenAPI and in the AWS model',
-  async (t) => {
-    const { ask } = await start(t)
-    const seen = new Set<string>()
-    const document = await ask('GET', '/-/openapi.json')
-    walk(document, (at, name, node) => {
-      t.ok([node.type ?? []].flat().filter((type) => type !== 'null').length <= 1, `${at} has one type`)
-      const scalars = (node.anyOf ?? node.oneOf ?? []).filter(({ type }) => type !== 'object' && type !== 'null')
-      t.ok(scalars.length <= 1, `${at} is no choice of scalars`)
-      // The plugin of the tests has numbers of all kinds; those of the server are all counted.
-      if (!at.includes('test')) t.not(node.type, 'number', `${at} is an integer or an amount`)
-      if (at.includes('test') || !(name in TYPES)) return
-      seen.add(name)
-      t.equal(node.type, TYPES[name], `${at} is ${TYPES[name]}`)
-      if (TYPES[name] === 'string') {
-        t.type(node.pattern, 'string', `${at} says how amounts look`)
-        t.match(node.description, /./, `${at} says what it is an amount of`)
-        const pattern = new RegExp(node.pattern ?? '')
-        t.match('0.000005', pattern)
-        t.notMatch('much', pattern)
-      }
-    })
-    t.same([...seen].sort(), Object.keys(TYPES).sort())
-    const { shapes } = (await ask('GET', '/-/aws-model.json')) as { shapes: Record<string, Shape> }
-    for (const [name, { members = {} }] of Object.entries(shapes))
-      for (const [member, { shape }] of Object.entries(members)) {
-        if (/Thing/.test(name) || !(member in TYPES)) continue
-        t.equal(shapes[shape]?.type, AWS_TYPES[TYPES[member] ?? ''], `${name}.${member}`)
-      }
-  },
-)
-
-/** Calls `visit` with every schema of a document, and the name of the member that it is of. */
-function walk(
-  document: unknown,
-  visit: (at: string, name: string, node: SchemaNode) => void,
-  at = '#',
-  name = '',
-): void {
-  if (typeof document !== 'object' || document === null) return
-  const node = document as SchemaNode
-  if (node.type !== undefined || node.anyOf || node.oneOf) visit(at, name, node)
-  for (const [key, inner] of Object.entries(document)) {
-    if (key !== 'properties') walk(inner, visit, `${at}/${key}`, key)
-    else for (const [member, schema] of Object.entries(inner)) walk(schema, visit, `${at}/properties/${member}`, member)
-  }
-}
 
 /** Rows that no document of the calls has, each with the reason. Operations that SDKs of S3 have need none. */
 const S3_BESIDE_THE_SDK: Readonly<Record<string, string>> = {
@@ -332,17 +266,6 @@ const call = (path: string, result: z.ZodType<object> = family) => ({
 // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
 const described = (...rows: ReturnType<typeof call>[]): any =>
   describeCalls({ title: 'park', version: '1', server: 'https://park.test', rows })
-
-t.test('a schema that refers to itself stands among the components', async (t) => {
-  const nested = z.object({ Tree: family })
-  const document = described(call('/-/park/v1/tree'), call('/-/park/v1/nested', nested))
-  t.same(await lint(document), [])
-  const answer = document.paths['/-/park/v1/tree'].get.responses[200].content['application/json'].schema
-  const name = /^#\/components\/schemas\/(\w+)$/.exec(answer.$ref)?.[1] ?? ''
-  const Children = { type: 'array', xml: { wrapped: true }, items: { $ref: answer.$ref, xml: { name: 'Child' } } }
-  t.match(document.components.schemas[name], { type: 'object', properties: { Children } })
-})
-
 t.test('the linter finds what is wrong', async (t) => {
   const document = described(call('/-/park/v1/a'))
   document.paths['/-/park/v1/a'].get.responses[200].content['application/json'].schema = { element: 'x' }

@@ -522,33 +522,6 @@ t.test('a settling callback that answers nothing is called again', async (t) => 
   t.match(await third.jobs.wait(held.id, 60_000), { status: 'Complete', result: 'begun' })
   t.equal(asks, 2)
 })
-
-t.test('a run that says nothing is logged, and goes on', async (t) => {
-  let end = () => {}
-  const kind: JobKind<string, unknown> = {
-    name: 'test:Work',
-    async run() {
-      await new Promise<void>((resolve) => (end = resolve))
-      return 'done'
-    },
-  }
-  const { jobs, lines } = await open(t, temporaryFolder(t), [kind], { attendance: { graceMs: 50, silenceMs: 20 } })
-  const { id } = await jobs.create(asked())
-  const told = () => lines.filter(({ msg }) => msg.includes('not reported for a long time'))
-  await until('it is logged again', () => told().length >= 3)
-  const [first, second, third] = told()
-  t.match(first, { level: 40, job: id, operation: 'test:Work' })
-  for (const [line, least] of [
-    [first, 20],
-    [second, 40],
-    [third, 80],
-  ] as const)
-    t.ok(Number(line?.silentMs) >= least, 'ever less often')
-  t.match(await jobs.get(id), { status: 'Active' })
-  end()
-  t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'done' })
-})
-
 t.test('one that was put off is cancelled at once, also where another server may be at it', async (t) => {
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { Client, connectTo, start } from './client.js'
-import { EPOCH_SECONDS, startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
+import { Client } from './client.js'
+import { startDeals, terms, UNTIL_ACTIVE } from './deal-client.js'
 
 const CID = /^b[a-z2-7]{50,}$/
 const record = (filename: string): object => ({
@@ -205,68 +204,6 @@ t.test('a client token', async (t) => {
   for (const token of ['x'.repeat(129), '', 'ü'])
     t.match(await client.deal('bucket', 'key', {}, token), { http: 400, status: 'fail', message: /client-token/ })
 })
-
-t.test('the state of a deal, and providers', async (t) => {
-  const client = await startDeals(t)
-  await client.put('bucket', 'key', randomBytes(100_000))
-  const { data } = await client.deal('bucket', 'key')
-  const status = async () => (await client.ask(`dealstatus/${data.dealCid}`)).data
-  const { epoch, ...first } = await status()
-  t.match(first, {
-    dealCid: data.dealCid,
-    dataCid: data.dataCid,
-    pieceCid: /^baga6ea4sea/,
-    pieceSize: 131_072,
-    minerId: 't01000',
-    state: 'StorageDealCheckForAcceptance',
-    message: /^Provider state: /,
-    epochSeconds: EPOCH_SECONDS,
-  })
-  t.ok(first.startEpoch > epoch && first.endEpoch === first.startEpoch + 518_400)
-  t.match(await client.advance(UNTIL_ACTIVE), { status: 'success', data: { faults: [], epoch: epoch + 400 } })
-  t.match(await status(), { state: 'StorageDealActive', epoch: epoch + 400 })
-  await client.advance('600000')
-  t.match(await status(), { state: 'StorageDealExpired' })
-
-  await client.fault('offline')
-  const { data: market } = await client.ask('providers')
-  t.match(market, { epoch: epoch + 600_400, epochSeconds: EPOCH_SECONDS })
-  t.match(market.providers[0], {
-    miner_id: 't01000',
-    location: 'Global',
-    price: '0.0000005',
-    verified_price: '0.00000005',
-    min_piece_size: '128B',
-    max_piece_size: '64GiB',
-    offline_deal_available: true,
-    score: 98,
-    status: 'Offline',
-    contact_info: /@/,
-    update_time_str: /^\d{10}$/,
-  })
-})
-
-t.test('control of the network', async (t) => {
-  const client = await startDeals(t)
-  t.match((await client.fault('loses-data')).data.faults, [{ minerId: 't01000', fault: 'loses-data' }])
-  t.same((await client.fault('loses-data', false)).data.faults, [])
-  for (const body of [
-    {},
-    { AdvanceEpochs: '0' },
-    { AdvanceEpochs: 'x' },
-    { Fault: 'offline', On: 'true', MinerId: 't09999' },
-    { Fault: 'toString', On: 'true', MinerId: 't01000' },
-    { Fault: 'offline', On: 'maybe', MinerId: 't01000' },
-  ])
-    t.match(await client.ask('network/control', body), { http: 400, status: 'fail', message: /\w/ })
-  const services = await start(temporaryFolder(t))
-  t.teardown(() => services.stop())
-  const plain = await connectTo(services)
-  t.notOk((await plain.call('ServerInfo')).GatewayFeatures.includes('network-control'))
-  const refused = await plain.send('/gateway/network/control', { method: 'POST', headers: plain.headers(), body: '{}' })
-  t.equal(refused.status, 404)
-})
-
 t.test('as public gateways are', async (t) => {
   const client = await startDeals(t, {
     quirks: [

@@ -1,15 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { startServices } from '../../../src/services/index.js'
 import { bytes } from '../../support/content/content.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { listen } from '../../support/server/listen.js'
 import { lastingPort } from '../../support/server/ports.js'
 import { until } from '../../support/waiting.js'
-import { connectTo } from './client.js'
-import { DealClient, startDeals } from './deal-client.js'
+import { startDeals } from './deal-client.js'
 import { type OfflineScene, PRIVATE, PUBLIC, startOffline, untilActive } from './offline-scene.js'
 
 const SIZES = [20_000, 30_000, 40_000, 500, 60_000]
@@ -259,30 +254,4 @@ t.test('the CARs of an account have a bound, until they are removed', async (t) 
   await untilActive(scene, uuid)
   await until('the CAR is removed', () => folders(scene).length === 0)
   t.match(await scene.post({ ...PRIVATE, Task_Name: 'second' }), { http: 200 })
-})
-
-t.test('a client can follow how its bucket is packed and the task posted', async (t) => {
-  const posts: (() => void)[] = []
-  const platform = createServer((request, response) => {
-    if (request.url !== '/tasks') response.end('{"data":{"jwt":"a.b.c"}}')
-    else posts.push(() => response.end('{"data":{"filename":"f.csv"},"message":"made"}'))
-  })
-  t.teardown(() => platform.close())
-  const services = await startServices({
-    data: temporaryFolder(t),
-    gateway: { host: '127.0.0.1', port: 0, limits: { maxCarBytes: 30_000 } },
-    remotePlatform: { url: await listen(platform), apiKey: 'key', accessToken: 'secret' },
-  })
-  t.teardown(() => services.stop())
-  const client = new DealClient(await connectTo(services))
-  await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
-  for (const key of ['a', 'b', 'c']) await client.put('bucket', key, bytes(key, 20_000))
-  t.match(await client.ask('dealprogress/token'), { http: 404 })
-  const posted = client.ask('offlinedeals/bucket', PUBLIC, { 'x-cloud-client-token': 'token' })
-  const whole = { bytesDone: 60_000, bytesTotal: 60_000, filesDone: 3, filesTotal: 3 }
-  await until('the task is posted', () => posts.length === 1)
-  t.match(await client.ask('dealprogress/token'), { http: 200, data: { phase: 'Sending', ...whole } })
-  posts[0]?.()
-  t.match(await posted, { http: 200 })
-  t.match(await client.ask('dealprogress/token'), { data: { phase: 'Done', ...whole } })
 })

@@ -176,7 +176,7 @@ t.test('a directory goes to a provider and comes back', async (t) => {
   t.equal(await (await fetch(`${scene.payment.url}/ipfs/${cid}/a/small`)).text(), 'small')
 })
 
-const LEVELS = 30
+const LEVELS = 8
 const DIGITS = Array.from({ length: 256 }, (_, n) => n.toString(16).toUpperCase().padStart(2, '0'))
 
 t.test('a directory whose paths lead to nothing is given up', async (t) => {

@@ -62,21 +62,6 @@ t.test('what was there before is added, and what goes is unpinned', async (t) =>
   await until('the unpaid content is unpinned', () => !kubo.pinned.has(first.payload_cid))
   t.ok(kubo.pinned.has(second.payload_cid), 'a pin of others stays')
 })
-
-t.test('a node that does not name its gateway is not asked for each answer', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  kubo.scripts.set('config', (_, response) => fail(response, 'busy'))
-  const scene = await startPaymentScene(t, {}, { kubo: kubo.url })
-  const payer = await payerOf(scene)
-  const uploads = await Promise.all(['a', 'b', 'c'].map((name) => payer.upload(name, name)))
-  for (const { json } of uploads) {
-    t.ok(json.data.ipfs_url.startsWith(scene.payment.url))
-    const deal = await payer.get(`/storage/deal/detail/0?source_file_upload_id=${json.data.source_file_upload_id}`)
-    t.match(deal, { source_file_upload_deal: { ipfs_url: json.data.ipfs_url } })
-  }
-  t.ok(kubo.calls.filter((command) => command === 'config').length < 6)
-})
-
 t.test('the address of the gateway of a node', async (t) => {
   const rpc = 'http://user:password@kubo.example.org:5001'
   for (const [address, url] of [

@@ -3,8 +3,6 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
-import { recoverMessageAddress, toHex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
 import { openDatabase } from '../../../src/services/database.js'
 import { checksummed, parseAddress, signerOfText } from '../../../src/services/payment/addresses.js'
 import { check, each, type Shape } from '../platform/tasks/shapes.js'
@@ -198,24 +196,6 @@ t.test('what is no signature has no address', (t) => {
   t.not(signerOfText(`${nonce}0`, signature), signer)
   t.end()
 })
-
-t.test('signatures agree with those of viem, over nonces of a service', async (t) => {
-  const { call } = await startPaymentScene(t)
-  for (let n = 0; n < 5; n++) {
-    const key = secp256k1.utils.randomSecretKey()
-    const account = privateKeyToAccount(toHex(key))
-    const keys = newKeys(key)
-    t.equal(checksummed(keys.address), account.address)
-    const nonce = await nonceFor(call, keys)
-    const signature = await account.signMessage({ message: nonce })
-    t.equal(signature, keys.sign(nonce))
-    t.equal(signerOfText(nonce, signature), keys.address)
-    t.equal(await recoverMessageAddress({ message: nonce, signature }), account.address)
-    const login = { public_key_address: account.address, signature }
-    t.equal((await logIn(call, keys, nonce, login)).status, 200)
-  }
-})
-
 t.test('a wallet signs in', async (t) => {
   const { call, signIn } = await startPaymentScene(t)
   const keys = newKeys()

@@ -149,25 +149,6 @@ t.test('its amount is enough for the ledger, too', async (t) => {
   t.match(await payer.order(wCid, order.amount), { status: 200, json: { data: { pay_amount: String(order.amount) } } })
   await t.rejects(orderOf(scene, token, id, '', size), /already paid/)
 })
-
-t.test('names of the interface stay beside those in words of clients', async (t) => {
-  const inWords = await startPaymentScene(t, { words, mintContract: `0x${'aB'.repeat(20)}` })
-  const { data } = (await inWords.call('GET', '/api/v1/common/system/params')).json
-  t.equal(data.usdc_address, data.stable_address)
-  t.equal(data.filecoin_price, data.storage_coin_price)
-  t.equal(data.mint_contract_address.toLowerCase(), `0x${'ab'.repeat(20)}`)
-  for (const coin of ['filecoin', 'storagecoin']) {
-    const { json } = await inWords.call('GET', `/api/v1/billing/price/${coin}`)
-    t.same(json, { status: 'success', code: '200', data: data.storage_coin_price })
-  }
-  const b = await startPaymentScene(t, { words, mode: 'open' })
-  const params = (await b.call('GET', '/api/v1/common/system/params')).json.data
-  t.equal(params.USDC_ADDRESS, params.STABLE_ADDRESS)
-  const plain = await startPaymentScene(t)
-  t.notOk('usdc_address' in (await plain.call('GET', '/api/v1/common/system/params')).json.data)
-  t.equal((await plain.call('GET', '/api/v1/billing/price/filecoin')).status, 404)
-})
-
 t.test('denied contents are answered with 410, and not taken', async (t) => {
   const file = join(temporaryFolder(t), 'denied')
   const write = (...lines: string[]): void => {

@@ -140,16 +140,6 @@ t.test('the columns of every known client', async (t) => {
     },
   ])
 })
-
-t.test('any order, case and line end; other columns, blank lines, a byte order mark', async (t) => {
-  const expected = [{ fileSourceUrl: URL, md5: MD5 }]
-  t.same(await read(`MD5, File_Source_URL ,speed\n${MD5.toUpperCase()}, ${URL} ,9\n`), expected, 'no uuid')
-  t.same(await read(`\ufefffile_source_url,md5_origin\r\n${URL},${MD5}`), expected, 'no line end at the end')
-  t.same(await read(`file_source_url,md5\n\n${URL},${MD5}\r\n\r\n`), expected)
-  const named = await read(`file_source_url,source_file_name\n${URL},"Zürich €.txt"\n`, 1)
-  t.same(named, [{ fileSourceUrl: URL, sourceFileName: 'Zürich €.txt' }])
-})
-
 t.test('errors name the row and the column', async (t) => {
   const head = 'uuid,file_source_url,md5,start_epoch,deal_cid,miner_id'
   const of = (...rows: string[]) => refusal([head, ...rows].join('\n'))
