@@ -1,5 +1,5 @@
 import { sendJson } from '../lib/api.js'
-import { formatTime } from '../lib/format.js'
+import { formatBytes, formatCount, formatTime } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { uriEncode } from '../lib/signer.js'
 import { Field } from '../parts/form.js'
@@ -51,6 +51,7 @@ function columnsWith(open) {
     },
     { name: 'Name', by: (account) => account.Name, cell: (account) => html`<${Name} text=${account.Name} />` },
     { name: 'Buckets', by: ({ Buckets }) => Buckets, number: true, cell: ({ Buckets }) => Buckets },
+    { name: 'Stored', by: ({ Stored }) => Stored.Bytes, cell: storedWords },
     { name: 'Added', by: ({ Created }) => Created, cell: ({ Created }) => formatTime(Created) },
     {
       name: 'Canonical id',
@@ -59,11 +60,42 @@ function columnsWith(open) {
     {
       name: 'Change',
       cell: (account) => html`<span class="buttons">
+        <button type="button" onClick=${() => open(Quota, account)} aria-label=${`Quota of ${account.AccessKey}`}>Quota…</button>
         <button type="button" onClick=${() => open(Rotate, account)} aria-label=${`New secret of ${account.AccessKey}`}>New secret…</button>
         ${!account.Own && html`<button type="button" onClick=${() => open(Remove, account)} aria-label=${`Removal of ${account.AccessKey}`}>Removal…</button>`}
       </span>`,
     },
   ]
+}
+
+function storedWords({ Stored: { Bytes, Objects }, Quota = {} }) {
+  const most = [
+    Quota.Bytes !== undefined && formatBytes(Quota.Bytes),
+    Quota.Objects !== undefined && formatCount(Quota.Objects, 'object'),
+    Quota.Uploads !== undefined && formatCount(Quota.Uploads, 'upload in parts', 'uploads in parts'),
+  ].filter(Boolean)
+  const bound = most.length > 0 ? `at most ${most.join(', ')}` : 'no quota'
+  return `${formatBytes(Bytes)}, ${formatCount(Objects, 'object')}; ${bound}`
+}
+
+/** What may be bounded, as the call names it. */
+const BOUNDS = [
+  ['Bytes', 'Bytes'],
+  ['Objects', 'Objects'],
+  ['Uploads', 'Uploads in parts at the same time'],
+]
+
+function Quota({ of: { AccessKey, Quota: saved }, done, onClose }) {
+  const action = async (client, values, signal) => {
+    const text = (name) => values.get(`quota-${name}`)
+    const json = Object.fromEntries(BOUNDS.map(([name]) => [name, text(name) === '' ? null : Number(text(name))]))
+    await sendJson(client, { path: `${PATH}/${uriEncode(AccessKey)}/quota`, json, signal })
+    done(`The quota of ${AccessKey} was saved.`)
+  }
+  return html`<${SignedDialog} title="Quota" submit="Save" action=${action} onClose=${onClose}>
+    <p>The most that the account <strong><${Name} text=${AccessKey} /></strong> may have in all of its buckets. Empty: no bound. What is stored stays.</p>
+    ${BOUNDS.map(([name, label]) => html`<${Field} label=${label} input=${{ name: `quota-${name}`, type: 'number', min: 0, max: 999_999_999_999_999, defaultValue: saved[name] }} />`)}
+  <//>`
 }
 
 function secretOf({ AccessKey, SecretKey }, title) {

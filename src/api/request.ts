@@ -135,6 +135,8 @@ export interface Reply {
   headers: ReplyHeaders
   /** A complete body, an object's bytes from the gateway, or a body that is not ready yet. */
   body?: string | Buffer | RelayBody | LateBody
+  /** What the request has changed, for the audit log: names, no secrets. */
+  readonly changed?: readonly string[]
 }
 
 /** An object's bytes. If they end early, the client's connection is cut. */

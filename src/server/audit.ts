@@ -5,7 +5,7 @@ import type { Reply, RequestHead } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
 import type { Selected } from '../plugins/table.js'
-import { type Changes, detailsOf, kindOf } from './manage/changes.js'
+import { type Changes, kindOf } from './manage/changes.js'
 
 /** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */
 const CONTENT = new Set([
@@ -73,7 +73,7 @@ export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add
       bucket: head.bucket,
       key: key === undefined ? undefined : redact(key),
       resource: selected.params.AccessKeyId ?? selected.params.AccessKey,
-      changed: failure ? undefined : detailsOf(caller),
+      changed: failure ? undefined : reply.changed,
       outcome: failure?.code ?? (isLate(reply) ? 'begun' : 'ok'),
       status: reply.status,
     }

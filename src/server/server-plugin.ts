@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { Plugin } from '../api/plugin.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { withChanges } from '../plugins/calls/call.js'
 import { defineCall } from '../plugins/calls/define-call.js'
-import { type Changes, listChanges, noteDetails } from './manage/changes.js'
+import { type Changes, listChanges } from './manage/changes.js'
 import { listOptions, type ShownOption } from './manage/list-options.js'
 import { requireLastingKey } from './manage/operators.js'
 import { type Activity, activityCall } from './metrics/activity.js'
@@ -57,8 +58,7 @@ function reloadCall(reload: Reload | undefined) {
       }
       try {
         const { changed, needRestart } = await reload(request.id)
-        noteDetails(caller, changed)
-        return { Changed: [...changed], NeedRestart: [...needRestart] }
+        return withChanges({ Changed: [...changed], NeedRestart: [...needRestart] }, changed)
       } catch (cause) {
         log.debug({ err: cause }, 'a reload was refused')
         throw new S3Error('InvalidRequest', {

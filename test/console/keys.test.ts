@@ -106,6 +106,12 @@ t.test('keys and accounts', async (t) => {
   await tab.click('button', 'I have stored it')
   await tab.sees('TenU+202Eant')
   await accessible('accounts')
+  await tab.click('button', 'Quota of tenant')
+  await tab.fill('Bytes', '2048')
+  await signBy(tab, server)
+  await accessible('a quota')
+  await tab.click('button', 'Save')
+  await tab.sees('0 B, 0 objects; at most 2.0 KiB')
   t.equal((await account<{ accessKey: string }[]>(server.data, 'list')).length, 2)
   await tab.click('button', 'Removal of tenant')
   await signBy(tab, server)
@@ -113,8 +119,16 @@ t.test('keys and accounts', async (t) => {
   await tab.untilTrue(`!document.querySelector('main table').innerText.includes('tenant')`)
 
   await tab.click('link', 'Who changed what')
-  await tab.sees('6 changes, the newest first')
-  for (const call of ['AddKey', 'SetKeyRights', 'RotateKey', 'RemoveKey', 'AddAccount', 'RemoveAccount'])
+  await tab.sees('7 changes, the newest first')
+  for (const call of [
+    'AddKey',
+    'SetKeyRights',
+    'RotateKey',
+    'RemoveKey',
+    'AddAccount',
+    'SetAccountQuota',
+    'RemoveAccount',
+  ])
     await tab.sees(call)
   await accessible('changes')
   await tab.page.select('main select', 'buckets')

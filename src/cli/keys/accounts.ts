@@ -2,12 +2,7 @@ import type { GatewayAccount, Identity } from '../../api/identity.js'
 import { canonicalId, OWN_ID } from '../../auth/credentials.js'
 import type { CredentialsChecks } from '../../auth/credentials-file.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import {
-  type AccountBook,
-  hasAccounts,
-  type ListedAccount,
-  openAccountBook,
-} from '../../services/gateway/accounts/account-book.js'
+import { type AccountBook, hasAccounts, openAccountBook } from '../../services/gateway/accounts/account-book.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { servicesFolder } from '../serve/gateway.js'
@@ -83,7 +78,8 @@ export async function giveSecret(file: string, account: GatewayAccount, checks?:
 }
 
 /** The canonical id is that by which policies and ACLs of this server name the account, not that of the gateway. */
-export function shownAccount({ accessKey, secretKey, name, isIamUser, created, buckets }: ListedAccount) {
+export function shownAccount(listed: ReturnType<AccountBook['all']>[number]) {
+  const { accessKey, secretKey, name, isIamUser, created, buckets, quota, usage } = listed
   const id = isIamUser ? canonicalId({ account: { accessKey, secretKey } }) : OWN_ID
-  return { accessKey, name, canonicalId: id, isIamUser, created, buckets }
+  return { accessKey, name, canonicalId: id, isIamUser, created, buckets, quota, usage }
 }

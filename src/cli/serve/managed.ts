@@ -126,6 +126,13 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
       })
       return { secretKey, keys }
     },
+    async setQuota(accessKey, change) {
+      await requireThere(accessKey)
+      return book.use((accounts) => ({
+        before: accounts.quota(accessKey),
+        after: accounts.quota(accessKey, change),
+      }))
+    },
     async remove(accessKey) {
       await requireThere(accessKey)
       const { keysActingAs } = await accounts()

@@ -5,7 +5,7 @@ import type { Document } from '../../api/operation.js'
 import type { Reply, ReplyHeaders, Resource, S3Request } from '../../api/request.js'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import { withValidators } from '../../http/reply.js'
-import { type AnsweredCall, jobAddress, rawOf } from './call.js'
+import { type AnsweredCall, changesOf, jobAddress, rawOf } from './call.js'
 import { expand, expansionsOf, pageRequest, takePage, tokenOf } from './expand.js'
 import { csvDocument, type Format, formatOf, requireJson, wantsCsv, xmlDocument } from './format.js'
 import type { CallInput, PreparedCall } from './prepare.js'
@@ -38,10 +38,12 @@ export async function answerNow(
   const whole = call.pages === undefined ? result : await paged(result, call.pages)
   const document = await expand(call, expansions, whole, context)
   const headers = { ...versionHeader(request.plugin), ...jobHeaders(call, result, request) }
-  const reply =
+  const changed = changesOf(result)
+  const made =
     csv === undefined
       ? documentReply({ format, root, plugin: request.plugin, shape }, document, headers, status)
       : csvReply(shape, csv, document, headers)
+  const reply = changed ? { ...made, changed } : made
   // The document can also be read as an object of the virtual bucket.
   return request.resource === 'service' && request.method !== 'POST' && status === 200 ? withValidators(reply) : reply
 

@@ -115,6 +115,18 @@ export function rawOf(result: object): unknown {
   return (result as { readonly [RAW]?: unknown })[RAW]
 }
 
+const CHANGED: unique symbol = Symbol.for('dealgate.changed')
+
+/** Attaches what the call has changed to its result, for the audit log and the list of changes: names, no secrets. */
+export function withChanges<Result extends object>(result: Result, changed: readonly string[]): Result {
+  return { ...result, [CHANGED]: changed }
+}
+
+/** Returns what `withChanges` attached. */
+export function changesOf(result: object): readonly string[] | undefined {
+  return (result as { readonly [CHANGED]?: readonly string[] })[CHANGED]
+}
+
 type Addressed = Pick<RequestHead, 'rawPath' | 'path' | 'host' | 'hostBucket' | 'secure'>
 
 /**

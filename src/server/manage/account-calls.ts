@@ -1,11 +1,25 @@
 import { z } from 'zod'
 import type { Plugin } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { type Admit, requireOwnAccount } from './operators.js'
 
+/** What an account may store in all of its buckets; null for no bound. */
+interface Quota {
+  readonly bytes: number | null
+  readonly objects: number | null
+  /** Multipart uploads under way. */
+  readonly uploads: number | null
+}
+
+interface Standing {
+  readonly quota: Quota
+  readonly usage: { readonly bytes: number; readonly objects: number }
+}
+
 /** An account of the gateway. */
-export interface KeptAccount {
+export interface KeptAccount extends Standing {
   readonly accessKey: string
   readonly name: string
   readonly canonicalId: string
@@ -22,6 +36,8 @@ export interface AccountStore {
   add(accessKey: string, name: string): Promise<string>
   /** Resolves to its new secret key, and the access key ids of the key pairs that got it. */
   rotate(accessKey: string): Promise<{ readonly secretKey: string; readonly keys: readonly string[] }>
+  /** @param change new bounds; those that are absent stay */
+  setQuota(accessKey: string, change: Partial<Quota>): Promise<{ readonly before: Standing; readonly after: Standing }>
   /** Resolves to the access key ids of key pairs that acted as the account, and stay. */
   remove(accessKey: string): Promise<readonly string[]>
 }
@@ -32,6 +48,17 @@ const account = {
   AccessKey: z.string(),
   Name: z.string().describe('For people; clients of S3 do not see it.'),
   CanonicalId: z.string().describe('By which policies and ACLs name it.'),
+}
+
+const bounds = z.object({
+  Bytes: z.int().optional(),
+  Objects: z.int().optional(),
+  Uploads: z.int().optional().describe('Multipart uploads under way.'),
+})
+
+const standing = {
+  Quota: bounds.describe('What it may store in all of its buckets; what is absent has no bound.'),
+  Stored: z.object({ Bytes: z.int(), Objects: z.int() }),
 }
 
 const secret = z.string().describe('Shown in this answer only.')
@@ -49,6 +76,7 @@ export function accountsPlugin(accounts: AccountStore | undefined, admit: Admit)
       listAccounts(store),
       addAccount(store, admit),
       rotateAccount(store, admit),
+      setAccountQuota(store, admit),
       removeAccount(store, admit),
     ],
   })
@@ -72,6 +100,7 @@ function listAccounts(store: Store) {
             Own: z.boolean().describe('True for the account that the server uses itself.'),
             Created: z.string().describe('RFC 3339.'),
             Buckets: z.int(),
+            ...standing,
           }),
         )
         .meta({ element: 'Account' }),
@@ -79,13 +108,14 @@ function listAccounts(store: Store) {
     async answer(_, { caller }) {
       requireOwnAccount(caller)
       return {
-        Accounts: (await store().all()).map(({ accessKey, name, canonicalId, isIamUser, created, buckets }) => ({
-          AccessKey: accessKey,
-          Name: name,
-          CanonicalId: canonicalId,
-          Own: !isIamUser,
-          Created: created,
-          Buckets: buckets,
+        Accounts: (await store().all()).map((kept) => ({
+          AccessKey: kept.accessKey,
+          Name: kept.name,
+          CanonicalId: kept.canonicalId,
+          Own: !kept.isIamUser,
+          Created: kept.created,
+          Buckets: kept.buckets,
+          ...shown(kept),
         })),
       }
     },
@@ -134,6 +164,52 @@ function rotateAccount(store: Store, admit: Admit) {
       return { AccessKey: accessKey, SecretKey: secretKey, Keys: [...keys] }
     },
   })
+}
+
+const bound = z.int().min(0).max(999_999_999_999_999).nullable().optional()
+
+function setAccountQuota(store: Store, admit: Admit) {
+  return defineCall({
+    name: 'SetAccountQuota',
+    source,
+    summary: 'Bounds what an account may store in all of its buckets.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/accounts/v1/{AccessKey}/quota' },
+    body: z.strictObject({
+      Bytes: bound.describe('null ends the bound; absent, it stays. So do the others.'),
+      Objects: bound,
+      Uploads: bound.describe('Multipart uploads under way.'),
+    }),
+    result: z.object({ AccessKey: account.AccessKey, ...standing }),
+    async answer({ request, body: { Bytes: bytes, Objects: objects, Uploads: uploads } }, { caller }) {
+      await admit(caller)
+      const accessKey = request.params.AccessKey ?? ''
+      const change = {
+        ...(bytes !== undefined && { bytes }),
+        ...(objects !== undefined && { objects }),
+        ...(uploads !== undefined && { uploads }),
+      }
+      const { before, after } = await store().setQuota(accessKey, change)
+      const changed = [...wordsOf(before.quota), '→', ...wordsOf(after.quota)]
+      return withChanges({ AccessKey: accessKey, ...shown(after) }, changed)
+    },
+  })
+}
+
+/** Of the audit log: `bytes:1000`. */
+function wordsOf(quota: Quota): string[] {
+  return Object.entries(quota).map(([name, value]) => `${name}:${value ?? 'none'}`)
+}
+
+function shown({ quota: { bytes, objects, uploads }, usage }: Standing) {
+  return {
+    Quota: {
+      ...(bytes !== null && { Bytes: bytes }),
+      ...(objects !== null && { Objects: objects }),
+      ...(uploads !== null && { Uploads: uploads }),
+    },
+    Stored: { Bytes: usage.bytes, Objects: usage.objects },
+  }
 }
 
 function removeAccount(store: Store, admit: Admit) {

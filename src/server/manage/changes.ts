@@ -50,17 +50,6 @@ export function kindOf({ plugin, operation }: Selected, caller: Caller | undefin
   return CHANGES.test(operation.name) ? 'buckets' : undefined
 }
 
-const details = new WeakMap<Caller, readonly string[]>()
-
-/** Notes what a request changes, for the lists and the audit log: names only, no secrets. */
-export function noteDetails(caller: Caller | undefined, changed: readonly string[]): void {
-  if (caller) details.set(caller, changed)
-}
-
-export function detailsOf(caller: Caller | undefined): readonly string[] | undefined {
-  return caller && details.get(caller)
-}
-
 /** The last changes, with who made them. Every process on the state writes to the same records, and never over one. */
 export class Changes {
   readonly #numbers: Records<{ readonly last: number }>

@@ -5,9 +5,9 @@ import type { Plugin } from '../../api/plugin.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../auth/identity-schema.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { repeatedName } from '../../common/json.js'
+import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { isNameOfSession } from '../../s3/sts/sessions.js'
-import { noteDetails } from './changes.js'
 import { type Admit, requireOwnAccount } from './operators.js'
 
 /** The key pairs of a server that its owner adds to its own. */
@@ -139,8 +139,7 @@ function addKey({ keys, policyProblem, admit }: KeyCallsDeps) {
         }
         return [[...present, identity], undefined]
       })
-      noteDetails(caller, mayWords(identity))
-      return { ...shown(identity), SecretAccessKey: identity.secretAccessKey }
+      return withChanges({ ...shown(identity), SecretAccessKey: identity.secretAccessKey }, mayWords(identity))
     },
   })
 }
@@ -162,8 +161,7 @@ function setKeyRights({ keys, policyProblem, admit }: KeyCallsDeps) {
         const { accessKeyId, secretAccessKey, account } = identity
         return checked({ accessKeyId, secretAccessKey, ...(account && { account }), ...asked(body) }, policyProblem)
       })
-      noteDetails(caller, [...before, '→', ...mayWords(changed)])
-      return shown(changed)
+      return withChanges(shown(changed), [...before, '→', ...mayWords(changed)])
     },
   })
 }

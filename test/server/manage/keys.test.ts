@@ -233,6 +233,16 @@ t.test('accounts, and who changed what', async (t) => {
     Code: 'InvalidRequest',
     Message: /bucket/,
   })
+  const quota = (json: object, who = owner) => call('POST', '/-/accounts/v1/tenant/quota', json, who)
+  const bounded = { Quota: { Bytes: 4, Objects: 9 }, Stored: { Bytes: 0, Objects: 0 } }
+  t.match(await quota({ Bytes: 4, Objects: 9, Uploads: 2 }), { status: 200, AccessKey: 'tenant', ...bounded })
+  t.strictSame((await quota({ Uploads: null })).Quota, bounded.Quota, 'what is absent stays')
+  t.match(await quota({ Bytes: -1 }), { status: 400 })
+  t.match(await quota({ Bytes: null }, { accessKey: 'tenant-key', secretKey: tenant.secretKey }), { status: 403 })
+  t.match(await call('POST', '/-/accounts/v1/none/quota'), { status: 404, Code: 'NoSuchEntity' })
+  const put = (body: string) => request(tenant, { method: 'PUT', target: '/of-tenant/a', body: Buffer.from(body) })
+  t.same([(await put('12345')).status, (await put('123')).status], [403, 200], 'a running gateway follows')
+  t.equal((await request(tenant, { method: 'DELETE', target: '/of-tenant/a' })).status, 204)
   const own = await request(tenant, {
     method: 'POST',
     target: '/-/gateway/v1/credentials/rotate',
@@ -250,6 +260,7 @@ t.test('accounts, and who changed what', async (t) => {
       Name: 'Tenant <b>',
       Own: false,
       Buckets: 0,
+      ...bounded,
     },
   )
   t.notMatch(JSON.stringify(listed), next)
@@ -264,19 +275,22 @@ t.test('accounts, and who changed what', async (t) => {
   t.match(await call('POST', '/-/reload'), { status: 200 })
 
   const changes = async (query = '', who = owner) => call('GET', `/-/changes/v1${query}`, undefined, who)
-  const first = await changes('?max-items=4')
+  const first = await changes('?max-items=6')
   t.same(
     first.Changes.map(({ Action, Resource }: Record<string, string>) => [Action, Resource]),
     [
       ['Reload', undefined],
       ['RemoveAccount', 'tenant'],
       ['RotateAccount', 'tenant'],
+      ['SetAccountQuota', 'tenant'],
+      ['SetAccountQuota', 'tenant'],
       ['AddKey', 'tenant-key'],
     ],
     'what was refused has changed nothing',
   )
   t.match(first.Changes[1], { AccessKeyId: owner.accessKey, Time: /^20.*Z$/, Address: /127\.0\.0\.1/, RequestId: /./ })
   const rest = await changes(`?continuation-token=${first.NextContinuationToken}&max-items=4`)
+  t.match(first.Changes[3].Details, 'bytes:4 objects:9 uploads:2 → bytes:4 objects:9 uploads:none')
   t.match(rest, { IsTruncated: false, Changes: [{ Action: 'AddAccount', Resource: 'tenant' }] })
   t.match((await changes('?of=buckets')).Changes, [
     { Action: 'DeleteBucket', AccessKeyId: 'tenant-key', Resource: 'of-tenant' },
@@ -284,7 +298,7 @@ t.test('accounts, and who changed what', async (t) => {
   ])
   for (const secret of [SecretKey, next, tenant.secretKey, server.secretKey])
     t.notMatch(JSON.stringify([first, rest]), secret)
-  t.equal(first.Changes[3].Details, 'all')
+  t.equal(first.Changes[5].Details, 'all')
   await call('POST', '/-/keys/v1/tenant-key/rights', {
     Rights: [{ Bucket: 'photos', Access: 'read' }],
     Actions: ['pay:*'],

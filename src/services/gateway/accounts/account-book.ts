@@ -21,12 +21,18 @@ import { checkChosenPair, type KeyPair, newPair, newSecret } from './key-pair.js
 
 export type { AccountQuota, ListedAccount } from './accounts.js'
 
+/** What an account may store, and what it stores. */
+export interface AccountStanding {
+  readonly quota: AccountQuota
+  readonly usage: AccountUsage
+}
+
 /**
  * The accounts of a data folder, for a program beside the gateway: it may run or not, and follows every change at once.
  * Each change is one transaction. Methods throw RangeError with a message for the user.
  */
 export interface AccountBook {
-  all(): readonly ListedAccount[]
+  all(): readonly (ListedAccount & AccountStanding)[]
   /** @param pair default: a new one */
   add(name: string, pair?: KeyPair): Account
   /** Refuses while the account owns buckets, and for the first account. */
@@ -37,10 +43,7 @@ export interface AccountBook {
    * What the account may store, and what it stores.
    * @param change new bounds; those that are absent stay
    */
-  quota(
-    accessKey: string,
-    change?: Partial<AccountQuota>,
-  ): { readonly quota: AccountQuota; readonly usage: AccountUsage }
+  quota(accessKey: string, change?: Partial<AccountQuota>): AccountStanding
   close(): void
 }
 
@@ -74,8 +77,9 @@ function bookOf(folder: string): AccountBook {
     if (account === undefined) throw new RangeError(`There is no account with the access key ${accessKey}.`)
     return account
   }
+  const standing = (id: number) => ({ quota: { ...NO_QUOTA, ...quotas.of(id) }, usage: quotas.usage(id) })
   return {
-    all: () => accounts.all(),
+    all: () => accounts.all().map((account) => ({ ...account, ...standing(account.id) })),
     add(name, pair = newPair()) {
       checkChosenPair(pair)
       return change(() => accounts.add({ ...pair, name }, rfc3339(clock.now())))
@@ -95,9 +99,8 @@ function bookOf(folder: string): AccountBook {
     quota: (accessKey, asked = {}) =>
       change(() => {
         const { id } = mustFind(accessKey)
-        const quota = { ...NO_QUOTA, ...quotas.of(id), ...asked }
-        if (Object.keys(asked).length > 0) quotas.set(id, quota)
-        return { quota, usage: quotas.usage(id) }
+        if (Object.keys(asked).length > 0) quotas.set(id, { ...standing(id).quota, ...asked })
+        return standing(id)
       }),
     close: () => db.close(),
   }
