@@ -34,8 +34,14 @@ export function parseAmount(text) {
 }
 
 export function formatAmount(amount) {
-  const digits = String(amount).padStart(19, '0')
-  return `${digits.slice(0, -18)}.${digits.slice(-18)}`.replace(/\.?0+$/, '')
+  return formatUnits(String(amount), 18)
+}
+
+/** An amount in the smallest units of a coin. @param digits as the server sends them; any other text stays as it is */
+export function formatUnits(digits, decimals) {
+  if (!/^\d+$/.test(digits) || !(decimals > 0 && decimals <= 36)) return digits
+  const text = digits.padStart(decimals + 1, '0')
+  return `${text.slice(0, -decimals)}.${text.slice(-decimals)}`.replace(/\.?0+$/, '')
 }
 
 /** Characters that are invisible, or change the order of those around them: they could disguise a name. */

@@ -1,5 +1,5 @@
 import { send, sendJson } from '../lib/api.js'
-import { formatBytes, formatTime } from '../lib/format.js'
+import { formatBytes, formatTime, formatUnits } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
@@ -14,6 +14,7 @@ import { saveText } from '../parts/save.js'
 import { State } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 import { Tabs } from '../parts/tabs.js'
+import { tokenOf, WalletFacts } from './wallet.js'
 
 const TABS = [
   { href: '#/payments', text: 'Payments' },
@@ -23,15 +24,20 @@ const TABS = [
 /** The payments of the wallet as which the key pair acts. */
 export function Payments() {
   const bills = usePages({ path: '/-/pay/v1/billing', query: { 'max-items': 100 } }, 'Records')
+  const client = session.value
+  const wallet = useLoaded((signal) => sendJson(client, { path: '/-/pay/v1/wallet', signal }), [client])
+  const both = { ...bills, reload: () => [bills, wallet].map(({ reload }) => reload()) }
   return html`<${Page} title="Payments">
     <${Tabs} label="Payments" links=${TABS} />
-    <${Buttons} list=${bills} csv="billing.csv" />
+    <${WalletFacts} of=${wallet} />
+    <h2>Payments</h2>
+    <${Buttons} list=${both} csv="billing.csv" />
     <${Loaded}
       of=${bills}
       show=${({
         rows,
         next,
-      }) => html`<${Table} caption="Payments" rows=${rows} keyOf=${({ PayId }) => PayId} columns=${billColumns} empty="This wallet has paid nothing yet." />
+      }) => html`<${Table} caption="Payments" rows=${rows} keyOf=${({ PayId }) => PayId} columns=${billColumns(tokenOf(wallet.value))} empty="This wallet has paid nothing yet." />
         <${PageLinks} next=${next} />`}
     />
     <${Service} />
@@ -74,10 +80,16 @@ function Buttons({ list, csv }) {
   </div>`
 }
 
-const billColumns = [
+const billColumns = (token) => [
   { name: 'File', by: ({ FileName }) => FileName, cell: ({ FileName }) => html`<${Name} text=${FileName} />` },
-  { name: 'Paid', by: ({ PayAmount }) => Number(PayAmount), number: true, cell: ({ PayAmount }) => PayAmount },
-  { name: 'Unlocked', number: true, cell: ({ UnlockAmount }) => UnlockAmount || 'locked' },
+  {
+    name: 'Paid',
+    by: ({ PayAmount }) => Number(PayAmount),
+    number: true,
+    cell: ({ PayAmount }) => formatUnits(PayAmount, token?.Decimals),
+  },
+  { name: 'To providers', number: true, cell: ({ UnlockAmount }) => formatUnits(UnlockAmount, token?.Decimals) },
+  { name: 'State', by: stateOf, cell: (bill) => html`<${State} of=${stateOf(bill)} />` },
   {
     name: 'Coin',
     by: ({ TokenName }) => TokenName ?? '',
@@ -91,6 +103,12 @@ const billColumns = [
   },
   { name: 'Transaction', cell: ({ PayTxHash }) => html`<${Copied} text=${PayTxHash} what="the transaction" />` },
 ]
+
+/** Services state no refund: what was not unlocked by the deadline goes back. */
+function stateOf({ UnlockAmount, Deadline }) {
+  if (UnlockAmount) return 'Complete'
+  return Deadline > 0 && Deadline * 1000 < Date.now() ? 'Goes back' : 'Locked'
+}
 
 const uploadColumns = [
   { name: 'File', by: ({ FileName }) => FileName, cell: ({ FileName }) => html`<${Name} text=${FileName} />` },

@@ -71,6 +71,13 @@ export const dealLog = answerShape({ Entries: member('offline_deal_log', listed(
 
 export const payment = answerShape(membersOf(documents.payment))
 
+const coin = answerShape(membersOf(documents.coin))
+
+export const walletFacts = answerShape({
+  ...membersOf(documents.wallet),
+  Coins: member('coins', listed(coin, 'Coin')),
+})
+
 export const mint = answerShape(membersOf(documents.mint))
 
 export const uploaded = answerShape({

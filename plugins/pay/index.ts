@@ -4,7 +4,7 @@ import { payExpansion } from './expand.js'
 import { getDealDetail, getOfflineDealLog } from './operations/deals.js'
 import { listObjectPayHistory } from './operations/history.js'
 import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './operations/lists.js'
-import { getPaymentInfo, recordMint } from './operations/payment.js'
+import { getPaymentInfo, getWallet, recordMint } from './operations/payment.js'
 import { quoteObjectUpload } from './operations/quote.js'
 import { createWalletNonce, createWalletSession } from './operations/sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './operations/system.js'
@@ -52,6 +52,7 @@ function payOperations(deps: PayDeps): readonly AnyOperation[] {
     getDealDetail(deps),
     getOfflineDealLog(deps),
     getPaymentInfo(deps),
+    getWallet(deps),
     recordMint(deps),
     listBilling(deps),
     getUploadsCsv(deps),

@@ -92,6 +92,21 @@ export const documents = {
     network_name: 'text',
     token_name: 'text',
   },
+  /** Beyond the interface. */
+  wallet: {
+    wallet_address: 'text',
+    network_name: 'text',
+    locked: ['text', `${TOKEN_UNITS}: of payments that are neither unlocked nor given back.`],
+    unlocked: ['text', 'The same: what storage providers got of all payments.'],
+    refunded: ['text', 'The same: what went back to the wallet.'],
+  },
+  coin: {
+    kind: ['text', '`token` for payments; `native` for the fees of a chain.'],
+    name: 'text',
+    address: ['text', 'Of the contract of a token; empty for a native coin.'],
+    decimals: ['count', 'Digits behind the point.'],
+    balance: ['text', 'Digits, in its smallest unit; empty while it cannot be read.'],
+  },
   dealDetail: {
     deal_id: ['count', '0 for an upload without a deal.'],
     deal_cid: 'text',

@@ -26,6 +26,8 @@ t.test('payments and tasks', async (t) => {
 
   await tab.goTo('#/payments')
   await tab.sees('Sign a wallet in')
+  await tab.sees('The key pair acts as no wallet')
+  await tab.sees('Left of it')
   const { address, sign } = newKeys()
   const { Nonce } = await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
   const pay = async (wCid: string) => {
@@ -81,6 +83,11 @@ t.test('payments and tasks', async (t) => {
   await pay(upload.WCid)
   await tab.click('button', 'Refresh')
   await tab.sees('500000 smallest units of')
+  await tab.goTo('#/payments')
+  await tab.sees('Locked for uploads')
+  await tab.sees('0.5 STABLE')
+  await tab.sees('Left of it')
+  await accessible('a wallet')
   await tab.goTo('#/payments/uploads')
   await tab.sees('Processing')
   await accessible('uploads that are paid for')

@@ -1,9 +1,12 @@
-import { type Context, defineCall, S3Error, type S3Request, withRaw } from 'dealgate'
+import { type Context, capOf, defineCall, formatAmount, S3Error, type S3Request, withRaw } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
-import { mint, payment } from '../documents.js'
-import { apiPath, service } from '../service.js'
+import { mint, payment, walletFacts } from '../documents.js'
+import { address, apiPath, service } from '../service.js'
+import type { Wallet } from '../sign-in.js'
 import { SOURCE, sendAsWallet } from './send.js'
+
+const amount = z.string()
 
 /** The number of an upload in a path. Throws NoSuchUpload for any other text. */
 function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {
@@ -48,6 +51,70 @@ export function askPayment(
       query: { source_file_upload_id: id },
     }) as const
   return sendAsWallet(deps, context, request, {}, callOf, { missing: () => noSuchUpload(id) })
+}
+
+/** Answers of services without such a call: it is not in the interface. */
+const UNKNOWN_CALL = ['NoSuchUpload', 'InvalidArgument', 'PaymentRefused', 'UpstreamBadResponse']
+
+/** What is spent is known without a wallet. */
+const NO_WALLET = ['WalletNotLinked', 'UpstreamAuthFailed']
+
+export function getWallet(deps: PayDeps) {
+  return defineCall({
+    name: 'GetWallet',
+    source: SOURCE,
+    summary: 'Returns what the wallet has of each coin and has locked, and what is left to spend today.',
+    access: 'bearer',
+    on: { method: 'GET', resource: 'service', path: '/-/pay/v1/wallet' },
+    query: z.strictObject({ 'wallet-address': address.optional().describe('Variant B: the wallet.') }),
+    result: z.object({
+      WalletAddress: z.string().optional(),
+      Wallet: walletFacts.shown
+        .omit({ WalletAddress: true })
+        .optional()
+        .describe('Absent where the service has no such call.'),
+      SpentToday: amount
+        .optional()
+        .describe('Decimal, as text: fil that deals, uploads and tasks may cost today (UTC).'),
+      DailyCap: amount.optional().describe('Decimal, as text: the cap of this plugin for them; absent for none.'),
+      LeftToday: amount.optional().describe('Decimal, as text: fil of it that are left.'),
+    }),
+    async answer({ request, query }, context) {
+      const told = await spending(deps, context)
+      let own: string | undefined
+      const callOf = ({ address }: Wallet) => {
+        own = address
+        return { method: 'GET', path: apiPath('billing', 'wallet'), query: { wallet_address: address } } as const
+      }
+      const naming = { named: query['wallet-address'], needsAddress: true }
+      const missing = () => noSuchUpload('')
+      const found = await sendAsWallet(deps, context, request, naming, callOf, { missing })
+        .then((answer) => service.dataOf(answer, walletFacts.read))
+        .catch((error) => {
+          if (error instanceof S3Error && [...UNKNOWN_CALL, ...(told ? NO_WALLET : [])].includes(error.code))
+            return undefined
+          throw error
+        })
+      const { WalletAddress = own, ...wallet } = found ?? {}
+      return {
+        ...(WalletAddress !== undefined && { WalletAddress }),
+        ...(found && { Wallet: wallet as Omit<typeof found, 'WalletAddress'> }),
+        ...told,
+      }
+    },
+  })
+}
+
+/** What the server spends, for key pairs of its own account that have all rights. */
+async function spending({ ledger, options }: PayDeps, { caller }: Pick<Context, 'caller'>) {
+  const { rights, policies, account } = caller?.identity ?? {}
+  if (!caller || rights || policies || account) return undefined
+  const cap = capOf(options.maxSpendPerDay)
+  const spent = await ledger.spentToday()
+  return {
+    SpentToday: formatAmount(spent),
+    ...(cap !== undefined && { DailyCap: formatAmount(cap), LeftToday: formatAmount(cap > spent ? cap - spent : 0n) }),
+  }
 }
 
 export function recordMint(deps: PayDeps) {

@@ -107,6 +107,41 @@ export async function showBilling(exchange: PaymentExchange): Promise<object> {
   }
 }
 
+/** GET /billing/wallet, beyond the interface: what a wallet has, and what became of all that it locked. */
+export async function showWallet(
+  exchange: PaymentExchange,
+): Promise<Document<typeof documents.wallet> & { readonly coins: readonly Document<typeof documents.coin>[] }> {
+  const { context, query } = exchange
+  await context.scheduler.catchUp()
+  const wallet = walletAddressOf(exchange, new Fields(query).get('wallet_address'))
+  const sums = { locked: 0n, unlocked: 0n, refunded: 0n }
+  const locks = context.db.prepare('SELECT amount, unlocked, refunded, is_open AS open FROM locks WHERE wallet = ?')
+  for (const { amount, unlocked, refunded, open } of locks.iterate(wallet) as Iterable<LockAmounts>) {
+    sums.unlocked += BigInt(unlocked)
+    sums.refunded += BigInt(refunded)
+    if (open) sums.locked += BigInt(amount) - BigInt(unlocked)
+  }
+  const coins = (await context.payments.balances(wallet)).map(({ kind, decimals, amount }) => ({
+    ...{ kind, decimals, balance: amount === undefined ? '' : String(amount) },
+    ...(kind === 'token'
+      ? { name: context.tokenName(), address: context.addresses.stable }
+      : { name: '', address: '' }),
+  }))
+  const { locked, unlocked, refunded } = sums
+  return {
+    ...{ wallet_address: wallet, network_name: context.networkName, coins },
+    ...{ locked: String(locked), unlocked: String(unlocked), refunded: String(refunded) },
+  }
+}
+
+/** Decimal texts: see `LockTable`. */
+interface LockAmounts {
+  readonly amount: string
+  readonly unlocked: string
+  readonly refunded: string
+  readonly open: number
+}
+
 /** GET /billing/deal/lockpayment/info: the payment for an upload; empty texts while there is none. */
 export function showPayment(exchange: PaymentExchange): Document<typeof documents.payment> {
   const { context, query } = exchange

@@ -37,6 +37,10 @@ export class EmbeddedPayments implements Payments {
     return millionths
   }
 
+  async balances(address: string): Promise<readonly Balance[]> {
+    return [{ kind: 'token', decimals: DECIMALS, amount: this.balance(address) }]
+  }
+
   find(wCid: string): Lock | undefined {
     return this.#locks.find(wCid)
   }
@@ -120,10 +124,20 @@ export interface RefusedPayment {
   readonly reason: string
 }
 
+/** What a wallet has of a coin. */
+export interface Balance {
+  readonly kind: 'token' | 'native'
+  readonly decimals: number
+  /** In its smallest unit; undefined while it cannot be read. */
+  readonly amount: bigint | undefined
+}
+
 /** The payments for uploads, as the service uses them. What has been done is durable when a promise resolves. */
 export interface Payments {
   /** Millionths of a coin in its smallest units, in which locks are; undefined while the coin is not known. */
   inUnits(millionths: bigint): bigint | undefined
+  /** What a wallet has, of each coin. @param address in lower case */
+  balances(address: string): Promise<readonly Balance[]>
   /** The payment for an upload. */
   find(wCid: string): Lock | undefined
   /** Payments for an upload that were made but do not count: they come back to their wallets. */

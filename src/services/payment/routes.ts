@@ -1,4 +1,4 @@
-import { pay, showBilling, showPayment } from './billing.js'
+import { pay, showBilling, showPayment, showWallet } from './billing.js'
 import { serveCar, showDeal, showLog } from './dealing/show-deal.js'
 import type { Route } from './exchange.js'
 import { serveIpfs } from './ipfs/serve.js'
@@ -38,6 +38,7 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: '/api/v1/storage/deal/detail/:deal_id', access: 'wallet', answer: showDeal },
   { method: 'GET', path: '/api/v1/storage/deal/log/:offline_deal_id', access: 'wallet', answer: showLog },
   { method: 'POST', path: '/api/v1/storage/mint/info', access: 'wallet', answer: recordMint },
+  { method: 'GET', path: '/api/v1/billing/wallet', access: 'wallet', answer: showWallet },
   { method: 'GET', path: '/api/v1/billing', access: 'wallet', answer: showBilling },
   { method: 'GET', path: '/api/v1/billing/deal/lockpayment/info', access: 'wallet', answer: showPayment },
   // The order is signed by the wallet itself.

@@ -86,6 +86,8 @@ t.test('deal, task, payment, unlock and expiry in one document of an object', as
   t.match(one('PaymentUnlocked'), { Amount: /^\d+$/, TxHash: String })
   t.match(await happened('a', reader), [{ Event: 'UploadRequested' }, { State: 'Unseen' }], 'without the wallet')
 
+  t.match((await proxy.ask('GET', '/-/pay/v1/wallet')).Wallet, { Locked: '0', Coins: [{ Balance: /^9\d{5}$/ }] })
+
   const { DealEntry } = await proxy.ask('GET', '/photos/a?expand=pay&x-deal=', undefined, reader)
   t.match(DealEntry[0].Pay, { Status: 'Unseen', Deals: [] }, 'a key pair without the wallet sees no payment')
   t.notOk('Payment' in DealEntry[0].Pay)
@@ -282,6 +284,16 @@ t.test('each row in each variant', async (t) => {
         PayAmount: '500000',
         PayTxHash: String,
         TokenAddress: /^0x/,
+      })
+      t.match(await ask('GET', '/-/pay/v1/wallet'), {
+        WalletAddress: keys.address.toLowerCase(),
+        Wallet: {
+          Locked: '500000',
+          Unlocked: '0',
+          Refunded: '0',
+          Coins: [{ Name: 'STABLE', Decimals: 6, Balance: '500000' }],
+        },
+        ...{ SpentToday: '0', DailyCap: '10', LeftToday: '10' },
       })
       t.match(await ask('GET', '/-/pay/v1/billing'), {
         Records: [{ PayAmount: '500000', UnlockAmount: '', FileName: 'hello.txt', PayTime: /Z$/, DeadlineTime: /Z$/ }],

@@ -101,6 +101,13 @@ t.test('answers that say nothing: the upload is found in the list, and nothing i
   t.equal(posts().length, answers.length)
 })
 
+t.test('a service that has no call for a wallet: what is spent is known', async (t) => {
+  const { proxy } = await startScripted(t)
+  t.same(await proxy.ask('GET', '/-/pay/v1/wallet'), {
+    ...{ WalletAddress: WALLET, SpentToday: '0', DailyCap: '10', LeftToday: '10' },
+  })
+})
+
 t.test('a service that has no list of uploads takes uploads with a client token', async (t) => {
   const { on, order } = await start(t)
   on('GET /api/v1/storage/tasks/deals', [404, '<!doctype html>'])

@@ -1,11 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import { inUnits, type Payments, type RefusedPayment } from '../embedded-payments.js'
+import { type Balance, inUnits, type Payments, type RefusedPayment } from '../embedded-payments.js'
 import type { Lock, LockTable } from '../ledger.js'
 import type { ChainTable } from './chain-table.js'
 import type { ChainEffects } from './effects.js'
 import { type ChainNode, NodeFailure } from './node.js'
+
+/** Of the coin in which chains of this kind (EVM) take their fees. */
+const NATIVE_DECIMALS = 18
 
 /** Most payments whose unlocking was asked for in the log. */
 const MAX_ASKED = 10_000
@@ -22,9 +25,17 @@ export class ChainPayments implements Payments {
   readonly #locks: LockTable
   readonly #log: ServicesLog
   readonly #read: ReadPayment
+  readonly #node: Pick<ChainNode, 'balances'>
   readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED })
 
-  constructor(table: ChainTable, locks: LockTable, log: ServicesLog, read: ReadPayment) {
+  constructor(
+    table: ChainTable,
+    locks: LockTable,
+    log: ServicesLog,
+    read: ReadPayment,
+    node: Pick<ChainNode, 'balances'>,
+  ) {
+    this.#node = node
     this.#table = table
     this.#locks = locks
     this.#log = log
@@ -34,6 +45,18 @@ export class ChainPayments implements Payments {
   inUnits(millionths: bigint): bigint | undefined {
     const decimals = this.#table.state()?.decimals
     return decimals == null ? undefined : inUnits(millionths, decimals)
+  }
+
+  async balances(address: string): Promise<readonly Balance[]> {
+    const read = await this.#node.balances(address).catch((error) => {
+      if (error instanceof NodeFailure) return undefined
+      throw error
+    })
+    const decimals = this.#table.state()?.decimals ?? 0
+    return [
+      { kind: 'token', decimals, amount: read?.token },
+      { kind: 'native', decimals: NATIVE_DECIMALS, amount: read?.native },
+    ]
   }
 
   find(wCid: string): Lock | undefined {

@@ -39,6 +39,8 @@ export interface ChainNode {
    * What the contract has of a payment after this block; undefined when it has none, or does not tell.
    */
   locked(wCid: string, block: number): Promise<LockedPayment | undefined>
+  /** What an address has at the latest block. @param address in lower case */
+  balances(address: string): Promise<{ readonly token: bigint; readonly native: bigint }>
   coin(): Promise<{ readonly decimals: number; readonly symbol: string | undefined }>
 }
 
@@ -134,6 +136,15 @@ export async function openNode(
       const request = () => client.getTransaction({ hash: transaction as Hex })
       const found = await ask('eth_getTransactionByHash', request, 'TransactionNotFoundError')
       return found?.from.toLowerCase()
+    },
+    async balances(address) {
+      const { erc20Abi: abi } = viem
+      const data = viem.encodeFunctionData({ abi, functionName: 'balanceOf', args: [address as Hex] })
+      const answer = await call(token, data)
+      const held = decoded(() => viem.decodeFunctionResult({ abi, functionName: 'balanceOf', data: answer }))
+      const native = await ask('eth_getBalance', () => client.getBalance({ address: address as Hex }))
+      if (held === undefined || native === undefined) throw new NodeFailure('the answer is not as it should be')
+      return { token: held, native }
     },
     async coin() {
       const read = async (functionName: 'decimals' | 'symbol'): Promise<unknown> => {

@@ -59,7 +59,7 @@ export async function openChain(options: ChainOptions, deps: ChainDeps): Promise
   })
   let running: Promise<void> | undefined
   return {
-    payments: new ChainPayments(table, locks, log, readPayment({ node, table, effects, writer })),
+    payments: new ChainPayments(table, locks, log, readPayment({ node, table, effects, writer }), node),
     addresses: { payment: checksummed(contract), recipient: checksummed(recipient), stable: checksummed(token) },
     tokenName: () => table.state()?.tokenName ?? undefined,
     start() {

@@ -49,6 +49,7 @@ class ScriptedChain implements ChainNode {
   chainId = async () => 1
   head = async () => this.blocks.length - 1
   coin = async () => ({ decimals: 6, symbol: 'TEST' })
+  balances = async () => ({ token: 0n, native: 0n })
   sender = async () => WALLET
   block = async (number: number) => {
     const block = this.blocks[number]

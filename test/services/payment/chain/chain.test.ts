@@ -78,6 +78,13 @@ t.test('a paid upload becomes a deal, which is unlocked on the chain, and the re
   })
   t.equal(deal.tx_hash_unlock, unlocked)
   t.equal(await contract.balance(wallet.address), COINS - 200_000n)
+  t.match(await wallet.payer.get('/billing/wallet'), {
+    coins: [
+      { kind: 'token', name: 'TEST', decimals: 6, balance: String(COINS - 200_000n) },
+      { kind: 'native', decimals: 18, balance: /^\d+$/ },
+    ],
+    ...{ locked: '0', unlocked: '200000', refunded: String(PAID - 200_000n) },
+  })
   t.equal(await contract.balance(contract.recipient), 200_000n)
   t.equal(await contract.balance(contract.address), 0n)
 })
