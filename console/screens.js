@@ -11,7 +11,7 @@ export const screens = [
   { path: '/deals', nav: 'Deals', file: 'deals', view: 'Deals' },
   { path: '/deals/:cid', file: 'deals', view: 'Deal' },
   { path: '/providers', file: 'deals', view: 'Providers' },
-  { path: '/buckets/:bucket/pay', file: 'pay', view: 'PayScreen' },
+  { path: '/buckets/:bucket/pay', file: 'archive', view: 'PayScreen' },
   { path: '/payments', nav: 'Payments', file: 'payments', view: 'Payments' },
   { path: '/payments/uploads', file: 'payments', view: 'PaidUploads' },
   { path: '/tasks', nav: 'Tasks', file: 'tasks', view: 'Tasks' },

@@ -12,7 +12,7 @@ import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { State } from '../parts/state.js'
-import { JobActions, RUNNING } from './job-actions.js'
+import { JobActions, RUNNING } from './jobs.js'
 
 /** Events of a page; the server keeps a few hundred at most. */
 const PAGE = 1000
