@@ -128,17 +128,26 @@ function copySourceBucket(headers: S3Request['headers']): string | undefined {
 async function requireNeeds(operation: AnyOperation, head: RequestHead, context: Context): Promise<void> {
   const { needs } = operation
   const { bucket, key } = head
-  if (needs === undefined || bucket === undefined) return
-  if (!context.caller && operation.access === 'anonymous') {
+  if (bucket === undefined || (needs === undefined && !context.caller)) return
+  if (needs !== undefined && !context.caller && operation.access === 'anonymous') {
     if (typeof needs === 'object' && 'some' in needs && (await mayOpen(operation, bucket, context))) return
     const granted = key !== undefined && context.authorizer.granted('s3:PutObject', bucket, key)
     return granted ? undefined : requirePublic(needs, bucket, key, context)
   }
-  if (needs === 'form') {
+  const asked = neededRight(operation)
+  if (asked === undefined) return
+  if (asked === 'form') {
     if (context.caller) context.checks.requireSome(bucket, 'write')
-  } else if ('some' in needs) context.checks.requireSome(bucket, needs.some)
-  else if ('key' in needs) context.checks.requireKey(bucket, key ?? '', needs.key)
-  else for (const access of needs.bucket) context.checks.requireWholeBucket(bucket, access)
+  } else if ('some' in asked) context.checks.requireSome(bucket, asked.some)
+  else if ('key' in asked) context.checks.requireKey(bucket, key ?? '', asked.key)
+  else for (const access of asked.bucket) context.checks.requireWholeBucket(bucket, access)
+}
+
+/** What an operation declares, or else what the gateway of a caller with rights asks of it: any right for a listing. */
+function neededRight({ needs, access, call, on }: AnyOperation): Needs | undefined {
+  if (needs !== undefined || call || access === 'public') return needs
+  if (on.resource === 'bucket') return { some: 'any' }
+  return { key: on.method === 'GET' || on.method === 'HEAD' ? 'read' : 'write' }
 }
 
 /** True if the policy of the bucket can allow some of the keys that the body will name. */

@@ -65,7 +65,6 @@ export function simulator({ contexts, table }: SimulateDeps): Simulate {
       } finally {
         reason = context.authorizer.reason
       }
-      if (caller && !operation.call) requireRights(action, head, context.checks)
       if (context.authorizer.granted(action, bucket, key)) return { allowed: true, reason: reason ?? '' }
       if (caller && (await owns(context.checks, bucket)))
         return { allowed: true, reason: reason ?? 'the account owns the bucket, and nothing limits the key pair' }
@@ -108,17 +107,6 @@ function headOf({ on }: AnyOperation, { from, bucket, key }: Omit<Simulated, 'id
     ...{ headers: {}, rawHeaders: [], remoteAddress: from.remoteAddress },
     ...{ resource: key === undefined ? 'bucket' : 'object', bucket, key },
   }
-}
-
-/** Actions on a bucket that some right in it suffices for: a listing shows what the caller may read. */
-const OF_ANY_RIGHT = ['s3:listbucket', 's3:getbucketlocation']
-
-/** What operations, and the gateway of a caller with rights of its own, check while they run. */
-function requireRights(action: string, { method, bucket = '', key }: RequestHead, checks: Checks): void {
-  const access = method === 'GET' || method === 'HEAD' ? 'read' : 'write'
-  if (key !== undefined) checks.requireKey(bucket, key, access)
-  else if (OF_ANY_RIGHT.includes(action.toLowerCase())) checks.requireSome(bucket, 'any')
-  else checks.requireWholeBucket(bucket, access)
 }
 
 async function owns(checks: Checks, bucket: string): Promise<boolean> {

@@ -62,6 +62,7 @@ t.test('who may', async (t) => {
     ['s3:DeleteObject', 'DELETE', 'in/b'],
     ['s3:GetObjectTagging', 'GET', 'in/a', '?tagging='],
     ['s3:ListBucket', 'GET', ''],
+    ['s3:GetBucketVersioning', 'GET', '', '?versioning='],
     ['s3:GetBucketPolicy', 'GET', '', '?policy='],
     ['s3:PutBucketPolicy', 'PUT', '', '?policy='],
     ['deal:CreateObjectDeal', 'POST', 'in/a', '?x-deal='],

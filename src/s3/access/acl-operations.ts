@@ -119,9 +119,9 @@ export const getBucketAcl = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAcl.html',
   access: 'owner',
   action: 's3:GetBucketAcl',
+  needs: { bucket: ['read'] },
   on: { method: 'GET', resource: 'bucket', query: ['acl'] },
   async run({ bucket }, context) {
-    context.checks.requireWholeBucket(bucket, 'read')
     const acl = await aclOfBucket(context, bucket)
     return xml(aclXml(withPublic(acl, bucketGrants(await readPublicAccess(context, bucket))), context))
   },

@@ -1,3 +1,4 @@
+import type { Needs } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { AnyOperation, Operation } from '../../api/operation.js'
 import type { Reply, S3Request } from '../../api/request.js'
@@ -56,9 +57,9 @@ function readOperation(setting: BucketSetting, get: NonNullable<BucketSetting['g
   return {
     ...declared(setting, get, 'Get'),
     access: get.access ?? 'owner',
+    needs: get.anyRight ? { some: 'any' } : { bucket: ['read'] },
     on: { method: 'GET', resource: 'bucket', query: queryOf(setting) },
     async run(request, context) {
-      if (!get.anyRight) context.checks.requireWholeBucket(request.bucket, 'read')
       if (get.access) await requireBucket(context, request.bucket)
       const reply = await get.run(request, context)
       if (typeof reply === 'string') throw new S3Error(reply, { fields: { BucketName: request.bucket } })
@@ -71,7 +72,7 @@ function writeOperation(setting: BucketSetting, put: NonNullable<BucketSetting['
   return {
     ...declared(setting, put, 'Put'),
     access: 'owner',
-    needs: { bucket: setting.aboutAccess ? ['read', 'write'] : ['write'] },
+    needs: changes(setting),
     on: { method: 'PUT', resource: 'bucket', query: queryOf(setting) },
     async run(request, context) {
       const document = await requireDocument(request.body, put.maxBytes ?? context.limits.maxDocumentBytes)
@@ -84,14 +85,17 @@ function removeOperation(setting: BucketSetting, remove: NonNullable<BucketSetti
   return {
     ...declared(setting, remove, 'Delete'),
     access: 'owner',
+    needs: changes(setting),
     on: { method: 'DELETE', resource: 'bucket', query: queryOf(setting) },
     async run({ bucket }, context) {
-      if (setting.aboutAccess) context.checks.requireWholeBucket(bucket, 'read')
-      context.checks.requireWholeBucket(bucket, 'write')
       await remove.run(bucket, context)
       return noContent()
     },
   }
+}
+
+function changes({ aboutAccess }: BucketSetting): Needs {
+  return { bucket: aboutAccess ? ['read', 'write'] : ['write'] }
 }
 
 function queryOf({ subresource, byId }: BucketSetting): string[] {

@@ -147,6 +147,7 @@ export const deleteBucket = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html',
   access: 'owner',
   action: 's3:DeleteBucket',
+  needs: { bucket: ['write'] },
   on: { method: 'DELETE', resource: 'bucket' },
   async run(request, context) {
     const begun = Date.now()

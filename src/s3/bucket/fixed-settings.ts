@@ -145,9 +145,9 @@ function none(feature: string, subresource: string, root: string): AnyOperation[
       partly: 'The list is always empty.',
       access: 'signed',
       action: `s3:Get${feature}Configuration`,
+      needs: { bucket: ['read'] },
       on: { method: 'GET', resource: 'bucket', query: [subresource], params: ['continuation-token'] },
       async run(request, context) {
-        context.checks.requireWholeBucket(request.bucket, 'read')
         await requireBucket(context, request.bucket)
         return xml(document(root, element('IsTruncated', false)))
       },

@@ -15,6 +15,7 @@ export const listParts = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListParts.html',
   access: 'signed',
   action: 's3:ListMultipartUploadParts',
+  needs: { key: 'write' },
   on: {
     method: 'GET',
     resource: 'object',

@@ -51,7 +51,6 @@ export async function requireUpload(
     !(isOwn(upload, request, context) || (action && (await managesUploads(context, action, bucket, key))))
   )
     throw await missingUpload(request, context)
-  context.checks.requireKey(upload.bucket, upload.key, 'write')
   return upload
 }
 

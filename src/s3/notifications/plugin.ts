@@ -49,9 +49,9 @@ const getBucketNotificationConfiguration = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketNotificationConfiguration.html',
   access: 'owner',
   action: 's3:GetBucketNotification',
+  needs: { bucket: ['read'] },
   on: { method: 'GET', resource: 'bucket', query: ['notification'] },
   async run(request, context) {
-    context.checks.requireWholeBucket(request.bucket, 'read')
     const configuration = await context.settings.confirmed(request.bucket, 'notifications')
     return xml(configurationDocument(configuration?.rules ?? []))
   },
