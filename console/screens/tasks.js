@@ -1,10 +1,15 @@
-import { formatTime } from '../lib/format.js'
-import { html } from '../lib/html.js'
+import { sendJson } from '../lib/api.js'
+import { withClientToken } from '../lib/client-token.js'
+import { formatCount, formatTime, visibleText } from '../lib/format.js'
+import { html, useState } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
+import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
+import { Confirm } from '../parts/dialog.js'
 import { Loaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
+import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
 import { State } from '../parts/state.js'
@@ -52,14 +57,33 @@ export function Task({ params: { uuid } }) {
   return html`<${Crumbs} links=${[{ href: linkTo(['tasks']), text: 'Tasks' }, { href: linkTo(['tasks', uuid]), text: html`<${Name} text=${uuid} />` }]} />
     <${Page} title=${`Task ${uuid}`} heading=${html`Task <${Name} text=${uuid} />`}>
       <div class="buttons"><button type="button" onClick=${task.reload}>Refresh</button></div>
-      <${Loaded} of=${task} show=${({ rows, next, answer }) => html`<${Known} deals=${rows} next=${next} answer=${answer} />`} />
+      <${Loaded} of=${task} show=${({ rows, next, answer }) => html`<${Known} uuid=${uuid} deals=${rows} next=${next} answer=${answer} reload=${task.reload} />`} />
     <//>`
 }
 
-function Known({ deals, next, answer: { Bids: bids, Task: task, AverageBid: average } }) {
-  return html`<${Facts} facts=${[['State', html`<${State} of=${task.Status} />`], ['Average bid', average]]} />
+function Known({ uuid, deals, next, answer, reload }) {
+  const { Bids, Task: task, AverageBid: average, TotalDealCount: count } = answer
+  const [accepts, setAccepts] = useState()
+  const bids = Bids.flatMap((bid) =>
+    (bid.User?.Providers ?? [{ MinerId: bid.Username }]).map(({ MinerId }) => ({ ...bid, MinerId })),
+  )
+  const choice = {
+    name: 'Choice',
+    cell: (bid) =>
+      bid.Status === 'New' &&
+      html`<button type="button" aria-label=${`Accept the bid of ${visibleText(bid.MinerId)}`} onClick=${() => setAccepts(bid)}>Accept…</button>`,
+  }
+  return html`<${Facts}
+      facts=${[
+        ['State', html`<${State} of=${task.Status} />`],
+        ['Provider', task.MinerId],
+        ['Average bid', average],
+        ['At most', task.MaxPrice],
+      ]}
+    />
     <h2>Bids</h2>
-    <${Table} caption="Bids" rows=${bids} keyOf=${(bid) => bid.BidId ?? JSON.stringify(bid)} columns=${bidColumns} empty="There is no bid." />
+    <${Table} caption="Bids" rows=${bids} keyOf=${(bid) => `${bid.BidId} ${bid.MinerId}`} columns=${task.MinerId ? bidColumns : [...bidColumns, choice]} empty="There is no bid." />
+    ${accepts && html`<${Accept} uuid=${uuid} bid=${accepts} count=${count} done=${reload} onClose=${() => setAccepts(undefined)} />`}
     <h2>Deals</h2>
     <${Answer} value=${deals} title="Deals of the task" />
     <${PageLinks} next=${next} />
@@ -67,8 +91,20 @@ function Known({ deals, next, answer: { Bids: bids, Task: task, AverageBid: aver
     <${Answer} value=${task} title="Task" />`
 }
 
+function Accept({ uuid, bid: { MinerId, Price }, count, done, onClose }) {
+  const action = async (signal) => {
+    const request = { path: `/-/task/v1/tasks/${uriEncode(uuid)}/accept`, json: { MinerId, Price } }
+    await withClientToken(request, (headers) => sendJson(session.value, { ...request, headers, signal }))
+    notify('The bid was accepted.')
+    done()
+  }
+  return html`<${Confirm} title="Accept bid" submit="Accept" action=${action} onClose=${onClose}>
+    <p><${Name} text=${MinerId} /> gets the task with its ${formatCount(count, 'deal')}, for <strong><${Name} text=${Price} /> fil per GiB and epoch</strong> of each piece. The other bids lose. A task keeps its provider: this cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
+  <//>`
+}
+
 const bidColumns = [
-  { name: 'Bidder', by: ({ Username }) => Username ?? '', cell: ({ Username }) => html`<${Name} text=${Username} />` },
+  { name: 'Provider', by: ({ MinerId }) => MinerId, cell: ({ MinerId }) => html`<${Name} text=${MinerId} />` },
   {
     name: 'Price',
     by: ({ Price }) => Number(Price),

@@ -1,4 +1,5 @@
 import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
+import { acceptBid, acceptBids } from './create/accept.js'
 import { createTasks } from './create/job.js'
 import { TaskDeps } from './deps.js'
 import { taskExpansion } from './expand.js'
@@ -18,7 +19,7 @@ export default definePlugin({
     const deps = new TaskDeps(options, host)
     return {
       operations: taskOperations(deps),
-      jobs: [createTasks(deps)],
+      jobs: [createTasks(deps), acceptBids(deps)],
       gauges: taskGauges(deps),
       offers: offersOf(deps),
       expansions: [taskExpansion(deps)],
@@ -37,6 +38,7 @@ function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
     getProvider(deps),
     updateMyProvider(deps),
     createTask(deps),
+    acceptBid(deps),
     listBucketTasks(deps),
     listPublicTasks(deps),
     listMyTasks(deps),

@@ -1,16 +1,21 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { openWalletBook } from '../../src/services/payment/store.js'
 import { NETWORK, newKeys } from '../services/payment/payment-client.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
 import { startBrowser, Tab } from './browser.js'
 
 t.test('payments and tasks', async (t) => {
   const browser = await startBrowser(t)
   if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  const config = join(temporaryFolder(t), 'dealgate.json')
+  writeFileSync(config, JSON.stringify({ networkEpochSeconds: 0.5 }))
+  const server = await startDealgate(t, { args: ['--config', config, '--console-port', '0'] })
   const tab = await Tab.open(t, browser, server)
   const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
   const ask = async (method: string, target: string, json?: object, more: Record<string, string> = {}) => {
@@ -89,7 +94,7 @@ t.test('payments and tasks', async (t) => {
   await tab.sees('Left of it')
   await accessible('a wallet')
   await tab.goTo('#/payments/uploads')
-  await tab.sees('Processing')
+  await tab.sees('a<b>.txt')
   await accessible('uploads that are paid for')
   const csv = tab.page.waitForResponse(
     (response) => response.request().method() === 'GET' && response.url().endsWith('/-/pay/v1/uploads.csv'),
@@ -98,13 +103,24 @@ t.test('payments and tasks', async (t) => {
   t.match(await (await csv).text(), /\n.*180/)
 
   await ask('POST', '/-/task/v1/session', { Email: 'owner@localhost', Password: server.platformPassword, Store: true })
-  const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.0000000001' }
+  const File = 'file_source_url,file_size\nhttp://127.0.0.1:9/x.car,1000\n'
+  const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.000001', File }
   await ask('POST', '/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
   await tab.goTo('#/tasks')
   await tab.sees('nightly<b>')
   await accessible('tasks')
   await tab.click('link', 'nightly<b>')
-  await tab.sees('There is no bid')
-  await accessible('a task')
+  await until('providers bid', async () => {
+    await tab.click('button', 'Refresh')
+    return (await tab.text()).includes('Accept…')
+  })
+  await accessible('a task with bids')
+  await tab.click('button', 'Accept the bid of t01000')
+  await tab.sees('fil per GiB and epoch of each piece. The other bids lose')
+  await accessible('the confirmation of a bid')
+  await tab.click('button', 'Accept')
+  await tab.sees('The bid was accepted')
+  await tab.sees('Won')
+  await tab.untilTrue(`!document.body.innerText.includes('Accept…')`)
   t.same(tab.complaints, [])
 })

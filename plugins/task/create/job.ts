@@ -157,7 +157,7 @@ export async function checkManifest(context: Context, { bucket, key }: Manifest)
  * The text of the object, if it is still the one with this stamp. Throws S3Error as `checkManifest`,
  * PreconditionFailed.
  */
-async function readManifest(context: Context, manifest: Manifest & { readonly stamp: string }): Promise<string> {
+export async function readManifest(context: Context, manifest: Manifest & { readonly stamp: string }): Promise<string> {
   const { bucket, key, stamp } = manifest
   await checkManifest(context, manifest)
   const { object, download } = await context.store.open(bucket, key)

@@ -1,4 +1,12 @@
-import { AnswerLost, lenient, OutcomeUnknown, parseAmount, S3Error } from 'dealgate'
+import {
+  AnswerLost,
+  lenient,
+  OutcomeUnknown,
+  parseAmount,
+  S3Error,
+  type ServiceAnswer,
+  type ServiceCall,
+} from 'dealgate'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { namesOf, platform, spelled } from '../platform.js'
@@ -84,7 +92,7 @@ function invalidTerms(problems: readonly string[]): S3Error {
 }
 
 /** Epochs of the deals of a task. */
-function durationOf({ Duration }: TaskTerms): number {
+function durationOf({ Duration }: Pick<TaskTerms, 'Duration'>): number {
   return Duration ?? USUAL_DURATION
 }
 
@@ -96,7 +104,10 @@ const MIN_PIECE = 128
  * duration. Throws S3Error DealTermsInvalid if the task does not bound it.
  * @param sizes of the files, see fileSizesOf; empty for a task without deals
  */
-export function mostCost(terms: TaskTerms, sizes: readonly (number | undefined)[]): bigint {
+export function mostCost(
+  terms: Pick<TaskTerms, 'MaxPrice' | 'Duration'>,
+  sizes: readonly (number | undefined)[],
+): bigint {
   const price = terms.MaxPrice === undefined ? undefined : parseAmount(terms.MaxPrice)
   if (sizes.length === 0 || price === 0n) return 0n
   const problems = [
@@ -125,39 +136,70 @@ interface TaskPost {
   readonly signal: AbortSignal
 }
 
+type FormFile = Extract<ServiceCall['body'], { readonly kind: 'multipart' }>['file'] & {}
+
+/** The CSV of a task as a part of a form. */
+export function csvPart({ options }: Pick<TaskDeps, 'options'>, csv: string | undefined, name = 'deals.csv') {
+  if (csv === undefined) return undefined
+  const [field = 'file'] = namesOf('File', options.names)
+  return { field, name, type: 'text/csv', content: Buffer.from(csv) }
+}
+
 const wireCreated = z.object({ filename: lenient.text, uuid: lenient.nullableText })
 
 /** Answers by which the platform itself refuses a task. */
-const REFUSED = ['InvalidArgument', 'PlatformRefused', 'ProviderRoleRequired', 'NoSuchProvider', 'SlowDown']
+const REFUSED = [
+  'NotImplemented',
+  'AccessDenied',
+  'InvalidArgument',
+  'PlatformRefused',
+  'ProviderRoleRequired',
+  'NoSuchProvider',
+  'SlowDown',
+]
 
 /**
  * Posts a task.
  * @throws TokenRefused and S3Error if certainly no task was created, OutcomeUnknown for every other answer
  */
 export async function postTask(deps: TaskDeps, post: TaskPost) {
-  const { options, client } = deps
-  const [field = 'file'] = namesOf('File', options.names)
-  const file =
-    post.csv === undefined
-      ? undefined
-      : { field, name: post.fileName ?? 'deals.csv', type: 'text/csv', content: Buffer.from(post.csv) }
+  const { options } = deps
+  const file = csvPart(deps, post.csv, post.fileName)
+  return sendForm(
+    deps,
+    { method: 'POST', path: ['tasks'], fields: spelled(fieldsOf(post), options.names), file, ...post },
+    (answer) => {
+      const { data, message } = platform.successOf(answer, { missing: () => new S3Error('NoSuchProvider') })
+      return { ...platform.inForm(data, wireCreated), message }
+    },
+  )
+}
+
+interface FormPost extends Pick<TaskPost, 'token' | 'signal'>, Pick<ServiceCall, 'method' | 'path'> {
+  readonly fields: [name: string, value: string][]
+  readonly file: FormFile | undefined
+}
+
+/**
+ * Sends a form that must not be sent twice unseen.
+ * @param read reads the answer; throws what the platform refuses it with
+ * @throws TokenRefused and S3Error if the form certainly had no effect, OutcomeUnknown for every other answer
+ */
+export async function sendForm<T>(
+  { client, options }: Pick<TaskDeps, 'client' | 'options'>,
+  { fields, file, method, path, token, signal }: FormPost,
+  read: (answer: ServiceAnswer) => T,
+): Promise<T> {
+  const body = { kind: 'multipart', fields, file } as const
   const answer = await client
-    .send({
-      method: 'POST',
-      path: ['tasks'],
-      token: post.token,
-      body: { kind: 'multipart', fields: spelled(fieldsOf(post), options.names), file },
-      timeoutMs: options.createTimeoutSeconds * 1000,
-      signal: post.signal,
-    })
+    .send({ method, path, token, body, timeoutMs: options.createTimeoutSeconds * 1000, signal })
     .catch((error) => {
       if (error instanceof AnswerLost)
         throw new OutcomeUnknown('The answer of the task platform was lost.', { cause: error })
       throw error
     })
   try {
-    const { data, message } = platform.successOf(answer, { missing: () => new S3Error('NoSuchProvider') })
-    return { ...platform.inForm(data, wireCreated), message }
+    return read(answer)
   } catch (error) {
     if (!(error instanceof S3Error) || REFUSED.includes(error.code)) throw error
     throw new OutcomeUnknown('The task platform gave an answer from which the outcome is not clear.', { cause: error })

@@ -13,7 +13,11 @@ interface Assignment {
   readonly task: Task
   /** The provider that the poster chooses. */
   readonly provider: Provider
-  /** The CSV with the deals, which replace those of the task. */
+  /** The CSV with the deals, which replace those of the task; undefined: these stay. */
+  readonly file: UploadedFile | undefined
+}
+
+interface Redefined extends Assignment {
   readonly file: UploadedFile
 }
 
@@ -23,9 +27,11 @@ interface Assignment {
  * for the CSV, 409 for a task that has a provider, and for more open deals than a user may have.
  */
 export async function assignTask(context: PlatformContext, assignment: Assignment): Promise<PostResult> {
-  const rows = rowsOf(assignment.file)
+  const { file } = assignment
+  if (file === undefined) return assign(context, assignment, { digest: await digestOf(assignment) })
+  const rows = rowsOf(file)
   try {
-    return await assignRows(context, assignment, rows)
+    return await assignRows(context, { ...assignment, file }, rows)
   } finally {
     await rows.return(undefined)
   }
@@ -33,7 +39,7 @@ export async function assignTask(context: PlatformContext, assignment: Assignmen
 
 async function assignRows(
   context: PlatformContext,
-  assignment: Assignment,
+  assignment: Redefined,
   rows: AsyncGenerator<TaskRow[], undefined>,
 ): Promise<PostResult> {
   const { task, provider, file } = assignment
@@ -45,7 +51,7 @@ async function assignRows(
   const draft = await addDraft(context, { user: task.user, terms: task, file }, task.uuid, digest)
   try {
     const facts = await addDeals(context, draft, provider, first, rows)
-    return await assign(context, assignment, { draft, digest, facts })
+    return await assign(context, assignment, { digest, drafted: { draft, facts } })
   } finally {
     // After a success, it has the former deals.
     await removeDraft(context, draft)
@@ -63,7 +69,7 @@ function refuseOtherTask({ task, provider }: Assignment, row: TaskRow | undefine
 
 async function digestOf({ provider, file }: Assignment): Promise<string> {
   const digest = createHash('sha256').update(`${provider.minerId}\n`)
-  await addFile(digest, file)
+  if (file !== undefined) await addFile(digest, file)
   return digest.digest('hex')
 }
 
@@ -84,7 +90,7 @@ function repeated(
 async function assign(
   context: PlatformContext,
   assignment: Assignment,
-  { draft, digest, facts }: { draft: number; digest: string; facts: DealFacts },
+  { digest, drafted }: { digest: string; drafted?: { draft: number; facts: DealFacts } },
 ): Promise<PostResult> {
   const { market, writer, seconds } = context
   const { provider, file } = assignment
@@ -95,14 +101,15 @@ async function assign(
     if (before !== undefined) return before
     const former = market.tasks.find(id) as Task
     const open = former.status === 'Created' ? { tasks: 1, deals: former.deals } : { tasks: 0, deals: 0 }
-    refuseBeyondQuota(context, former.user, facts.deals, open)
-    market.tasks.takeDeals(id, draft, facts)
-    market.tasks.giveTo(id, provider.minerId, file.name === '' ? former.fileName : file.name, digest)
+    const deals = drafted?.facts.deals ?? former.deals
+    refuseBeyondQuota(context, former.user, deals, open)
+    if (drafted) market.tasks.takeDeals(id, drafted.draft, drafted.facts)
+    market.tasks.giveTo(id, provider.minerId, file?.name || former.fileName, digest)
     const bid = market.bids.ofTask(id).find(({ minerId, status }) => minerId === provider.minerId && status === 'New')
     if (bid === undefined) market.bids.close(id)
     else market.bids.win(bid, seconds())
     const task = market.tasks.find(id) as Task
-    const mail = assignmentMail(task, facts.deals, provider)
+    const mail = assignmentMail(task, deals, provider)
     if (mail !== undefined) market.mails.add(mail, seconds())
     return { task, mailed: mail !== undefined }
   })

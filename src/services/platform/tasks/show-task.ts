@@ -103,8 +103,8 @@ function taskView(task: Task): Document<typeof documents.task> {
 }
 
 /**
- * PUT /uuid_tasks/{task_uuid}: the poster of a task without a provider names one, `miner_fid`, and the deals in a CSV:
- * those that it has sent to the provider itself.
+ * PUT /uuid_tasks/{task_uuid}: the poster of a task without a provider names one, `miner_fid`, and may replace the
+ * deals by those of a CSV, which it has sent to the provider itself.
  */
 export function updateTask(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
@@ -117,7 +117,8 @@ async function update(exchange: PlatformExchange, user: User): Promise<object> {
   const fields = await readFields(exchange, { files: true })
   const minerId = fields.required('miner_fid')
   const file = readFile(fields)
-  if (file === undefined) throw new HttpError(400, 'file is missing: send the deals of the task in a CSV.')
+  if (file === undefined && ownTask(exchange, user).deals === 0)
+    throw new HttpError(400, 'file is missing: send the deals of the task in a CSV.')
   const provider = await findProvider(exchange, minerId, 'miner_fid')
   await context.market.scheduler.catchUp()
   const { task, mailed } = await assignTask(context, { task: ownTask(exchange, user), provider, file })

@@ -311,7 +311,7 @@ t.test('a public task without a bid mode waits for its poster, who names the pro
     [404, /no such task/, formOf(MINER, own), other, await post(PRIVATE)],
     [400, /miner_fid is missing/, formOf({}, own)],
     [400, /miner_fid: there is no storage provider/, formOf({ miner_fid: 't09999' }, own)],
-    [400, /file is missing/, formOf(MINER, null)],
+    [400, /file is missing/, formOf(MINER, null), client, await post(OPEN, null)],
     [400, /column uuid/, formOf(MINER, own.replace(uuid, 'aaaaaaaa-0000-4000-8000-000000000000'))],
     [400, /column miner_id/, formOf({ miner_fid: 't01001' }, own)],
     [400, /Row 3, column md5/, formOf(MINER, `${sentBy(uuid)}${uuid},t01000,,${URL_OF_CAR},x,1\n`)],
@@ -338,6 +338,11 @@ t.test('a public task without a bid mode waits for its poster, who names the pro
   t.match(await put(formOf(MINER, own)), { status: 200, json: { data: { uuid } } }, 'a repeated request')
   t.match(await put(formOf(MINER, sentBy(uuid, 2))), { status: 409, json: { message: /provider t01000 already/ } })
   t.equal((await task(uuid)).total_deal_count, 1)
+
+  const kept = await post(OPEN, csvOf(2))
+  for (const again of [false, true])
+    t.equal((await put(formOf(MINER, null), client, kept)).status, 200, again ? 'repeated' : 'without a CSV')
+  t.match(await task(kept), { task: { status: 'Assigned', miner_id: 't01000' }, total_deal_count: 2 })
 })
 
 t.test('an expired task can have a provider, within the bound of open deals', async (t) => {
