@@ -6,6 +6,8 @@ const SHAPES = [
   [/complete|active$|ready|works|sealed|allowed/i, '●'],
   [/fail|error|reject|refused|slashed|expired|not found/i, '✕'],
   [/unknown|cancel/i, '?'],
+  [/^public/i, '◉'],
+  [/^not public/i, '○'],
 ]
 
 /** A state as its word, with a shape: a colour alone would not be seen by all. */

@@ -1,19 +1,24 @@
-import { send } from '../lib/api.js'
+import { send, sendJson } from '../lib/api.js'
 import { formatCount, formatTime, visibleText } from '../lib/format.js'
-import { html, useState } from '../lib/html.js'
+import { html, useMemo, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
-import { listBuckets } from '../lib/s3.js'
+import { listBuckets, without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { Confirm, Dialog } from '../parts/dialog.js'
 import { Field, Form } from '../parts/form.js'
-import { Loaded, useLoaded } from '../parts/load.js'
+import { Loaded, Problem, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Page } from '../parts/page.js'
+import { PageLinks } from '../parts/pages.js'
+import { State } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 
+/** Buckets on a page: the server looks at each of them. */
+const PAGE = 100
+
 /** All buckets, with what makes and removes them. */
-export function Buckets() {
+export function Buckets({ query }) {
   const client = session.value
   const buckets = useLoaded((signal) => listBuckets(client, signal), [client])
   const [dialog, setDialog] = useState()
@@ -29,8 +34,7 @@ export function Buckets() {
     </div>
     <${Loaded}
       of=${buckets}
-      show=${(rows) => html`<p class="quiet">${formatCount(rows.length, 'bucket')}</p>
-        <${Table} caption="Buckets" rows=${rows} keyOf=${({ name }) => name} columns=${columns((name) => setDialog({ kind: 'delete', name }))} empty="There is no bucket yet, or none that you may see." />`}
+      show=${(all) => html`<${List} all=${all} query=${query} remove=${(name) => setDialog({ kind: 'delete', name })} />`}
     />
     <${OpenByName} />
     ${dialog?.kind === 'create' && html`<${Create} onClose=${close} done=${done} />`}
@@ -38,7 +42,39 @@ export function Buckets() {
   <//>`
 }
 
-function columns(onDelete) {
+/** A page of the buckets whose names begin as `query` asks. */
+function List({ all, query, remove }) {
+  const client = session.value
+  const [prefix, at] = [query.get('prefix') ?? '', Number(query.get('token') ?? 0)]
+  const found = useMemo(() => all.filter(({ name }) => name.startsWith(prefix)), [all, prefix])
+  const rows = useMemo(() => found.slice(at, at + PAGE), [found, at])
+  const access = useLoaded((signal) => accessTo(client, rows, signal), [client, rows])
+  return html`${
+    all.length > PAGE &&
+    html`<${Form} action=${(values) => goTo(['buckets'], { prefix: values.get('begins').trim() })} submit="Filter">
+      <${Field} label="Names that begin with" input=${{ name: 'begins', defaultValue: prefix, autocomplete: 'off', spellcheck: false }} />
+    <//>`
+  }
+    <p class="quiet">${formatCount(found.length, 'bucket')}</p>
+    ${access.error && html`<${Problem} error=${access.error} />`}
+    <${Table} caption="Buckets" rows=${rows} keyOf=${({ name }) => name} columns=${columns(remove, access)} empty="There is no bucket yet, or none that you may see." />
+    <${PageLinks} next=${at + PAGE < found.length ? String(at + PAGE) : undefined} />`
+}
+
+/** Whether each is public, by its name; undefined for a key pair that may not know. */
+async function accessTo(client, rows, signal) {
+  const query = { from: rows[0]?.name, 'max-items': rows.length }
+  const asked = { path: '/-/access/v1/buckets', query, signal }
+  const answer = rows.length > 0 && (await sendJson(client, asked).catch(without('AccessDenied')))
+  return new Map((answer?.Buckets ?? []).map(({ Bucket, Public }) => [Bucket, Public]))
+}
+
+function publicWord(isPublic, loading) {
+  if (isPublic === undefined) return loading ? 'Loading…' : 'Not known'
+  return html`<${State} of=${isPublic ? 'Public' : 'Not public'} />`
+}
+
+function columns(onDelete, access) {
   return [
     {
       name: 'Name',
@@ -46,6 +82,7 @@ function columns(onDelete) {
       cell: ({ name }) => html`<a href=${linkTo(['buckets', name, 'objects'])}><${Name} text=${name} /></a>`,
     },
     { name: 'Created', by: ({ created }) => created, cell: ({ created }) => formatTime(created) },
+    { name: 'Public', cell: ({ name }) => publicWord(access.value?.get(name), access.loading) },
     {
       name: 'Actions',
       cell: ({ name }) =>

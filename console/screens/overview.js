@@ -3,7 +3,6 @@ import { formatBytes, formatCount, formatTime } from '../lib/format.js'
 import { html } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
-import { Bars } from '../parts/bars.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Page } from '../parts/page.js'
 import { State } from '../parts/state.js'
@@ -130,3 +129,21 @@ const dealColumns = [
   { name: 'State', by: ({ state }) => state, cell: ({ state }) => html`<${State} of=${state} />` },
   { name: 'Deals', number: true, by: ({ count }) => count, cell: ({ count }) => count },
 ]
+
+const WIDTH = 720
+const HEIGHT = 80
+
+/**
+ * A row of bars over time; its numbers stand in a table elsewhere on the screen.
+ * @param values numbers, oldest first; @param label says what they are, with their largest
+ */
+function Bars({ values, label }) {
+  const most = Math.max(1, ...values)
+  const step = WIDTH / Math.max(1, values.length)
+  return html`<svg class="bars" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${label}>
+    ${values.map((value, i) => {
+      const height = value === 0 ? 0 : Math.max(1, (HEIGHT * value) / most)
+      return html`<rect x=${i * step} y=${HEIGHT - height} width=${Math.max(0.5, step - 0.5)} height=${height} />`
+    })}
+  </svg>`
+}

@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import { z } from 'zod'
 import { isRoot } from '../access/answers.js'
 import { findingsOf } from '../access/findings.js'
@@ -7,8 +8,11 @@ import type { Credentials, Identity } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
 import type { RequestHead } from '../api/request.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
+import { compareUtf8 } from '../common/byte-order.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { PageOf } from '../plugins/calls/call.js'
 import { defineCall } from '../plugins/calls/define-call.js'
+import { isOpenToEverybody } from '../s3/access/bucket-policy-operations.js'
 import { confirmedBlock, requirePolicyAllowed } from '../s3/access/public-access-block.js'
 import type { Simulate } from './simulate.js'
 
@@ -20,9 +24,9 @@ interface AccessCallsDeps {
   readonly credentials: Credentials
 }
 
-/** The calls by which the owner of a bucket finds out what its policy says, and would say. */
+/** The calls by which the owner of buckets finds out what their policies say, and would say. */
 export function accessPlugin(deps: AccessCallsDeps): Plugin {
-  return Object.freeze({ name: 'access', operations: [getDecision(deps), describePolicy(deps)] })
+  return Object.freeze({ name: 'access', operations: [getDecision(deps), describePolicy(deps), listBucketAccess()] })
 }
 
 function getDecision(deps: AccessCallsDeps) {
@@ -92,6 +96,56 @@ function describePolicy(deps: AccessCallsDeps) {
       return { Findings: refused === undefined ? findings : [refusal, ...findings] }
     },
   })
+}
+
+/** Buckets that are looked at concurrently: each takes some calls to the gateway. */
+const MAX_CONCURRENCY = 8
+
+function listBucketAccess() {
+  return defineCall({
+    name: 'ListBucketAccess',
+    source: 'docs/access.md#public-buckets',
+    summary: 'Lists the own buckets, and whether a policy, an ACL or the gateway opens each to everybody.',
+    access: 'signed',
+    action: 's3:ListAllMyBuckets',
+    // Of each bucket, the right that GetBucketPolicyStatus needs.
+    ownRules: true,
+    on: { method: 'GET', resource: 'service', path: '/-/access/v1/buckets' },
+    query: z.strictObject({ from: z.string().optional().describe('Name of the first bucket, in the order of UTF-8.') }),
+    pages: 'Buckets',
+    result: z.object({
+      Buckets: z
+        .array(
+          z.object({
+            Bucket: z.string(),
+            Public: z.boolean().optional().describe('Absent where the caller may not ask GetBucketPolicyStatus.'),
+          }),
+        )
+        .meta({ element: 'BucketAccess' }),
+    }),
+    async answer({ query, page }, context) {
+      const from = page.from ?? query.from ?? ''
+      const own = (await context.gateway.listBuckets()).map(({ name }) => name)
+      const names = own.filter((name) => compareUtf8(name, from) >= 0).sort(compareUtf8)
+      const found = await pMap(names.slice(0, page.limit), (name) => accessTo(name, context), {
+        concurrency: MAX_CONCURRENCY,
+      })
+      return { Buckets: new PageOf(found.flat(), names[page.limit]) }
+    },
+  })
+}
+
+/** Nothing for a bucket that is deleted meanwhile. */
+async function accessTo(bucket: string, context: Context): Promise<{ Bucket: string; Public?: boolean }[]> {
+  try {
+    context.checks.requireWholeBucket(bucket, 'read')
+    await context.authorizer.requireAction('s3:GetBucketPolicyStatus', { bucket })
+    return [{ Bucket: bucket, Public: await isOpenToEverybody(context, bucket) }]
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return [{ Bucket: bucket }]
+    if (error instanceof S3Error && error.code === 'NoSuchBucket') return []
+    throw error
+  }
 }
 
 async function refusedByBlock(context: Context, bucket: string, text: string): Promise<string | undefined> {

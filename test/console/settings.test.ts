@@ -22,6 +22,7 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   t.equal(set.status, 200)
   await tab.signIn()
 
+  await tab.sees('○ Not public')
   await tab.goTo('#/buckets/photos/settings')
   await tab.sees('Not public')
   await tab.click('button', 'Count objects and bytes')
@@ -39,6 +40,9 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   t.match(await read('/photos?acl'), /AuthenticatedUsers[\s\S]*<Permission>READ</)
   await tab.sees('opens it to everybody')
   await accessible('a bucket with an ACL')
+  await tab.goTo('#/buckets')
+  await tab.sees('◉ Public')
+  await tab.goTo('#/buckets/photos/settings')
   await tab.click('button', 'Remove grant 1')
   await tab.click('button', 'Save ACL')
   await tab.sees('Not public')
@@ -70,8 +74,47 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await tab.sees('The ACL was saved')
   t.match(await read('/photos/a.txt?acl'), /AuthenticatedUsers/)
   await accessible('an object with an ACL')
+  await manyBuckets(t, tab)
   t.same(tab.complaints, [])
 })
+
+/** A page of many buckets asks once which of them are public. */
+async function manyBuckets(t: Test, tab: Tab): Promise<void> {
+  const names = Array.from({ length: 250 }, (_, i) => `bucket-${1000 + i}`)
+  const asked: string[] = []
+  await intercept(tab, /:\d+\/($|\?|-\/access\/v1\/buckets)/, async (request) => {
+    const { pathname, search, searchParams } = new URL(request.url())
+    const headers = { 'access-control-allow-origin': '*' }
+    if (pathname === '/') {
+      const all = names.map((name) => `<Bucket><Name>${name}</Name></Bucket>`).join('')
+      const body = `<ListAllMyBucketsResult><Buckets>${all}</Buckets></ListAllMyBucketsResult>`
+      return request.respond({ headers, contentType: 'application/xml', body })
+    }
+    asked.push(search)
+    const at = names.indexOf(searchParams.get('from') ?? '')
+    const Buckets = names.slice(at, at + 3).map((Bucket, i) => ({ Bucket, ...(i < 2 && { Public: i === 0 }) }))
+    return request.respond({ headers, contentType: 'application/json', body: JSON.stringify({ Buckets }) })
+  })
+  await tab.goTo('#/buckets')
+  await tab.sees('250 buckets')
+  await tab.sees('Not known')
+  await tab.click('link', 'Next page')
+  await tab.untilTrue(`/bucket-1100[^]*◉ Public[^]*bucket-1101[^]*○ Not public/.test(document.body.innerText)`)
+  await tab.fill('Names that begin with', 'bucket-12')
+  await tab.click('button', 'Filter')
+  await tab.sees('50 buckets')
+  const pages = [
+    ['bucket-1000', 100],
+    ['bucket-1100', 100],
+    ['bucket-1200', 50],
+  ] as const
+  await tab.sees('◉ Public')
+  t.same(
+    asked,
+    pages.map(([from, count]) => `?from=${from}&max-items=${count}`),
+  )
+  t.same(await tab.accessibility(), [], 'a page of buckets breaks no rule of axe')
+}
 
 /** The rules of a bucket by their forms, which keep what they do not know. */
 async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {

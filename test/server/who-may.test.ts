@@ -138,13 +138,29 @@ t.test('who may', async (t) => {
   t.match(await decision(root, { ...out, key: 'a/../b' }), { Decision: 'Refused', Reason: /path element/ })
   t.equal((await fetch(`${endpoint}/-/access/v1/decisions/${BUCKET}?action=s3:GetObject`)).status, 403)
 
+  t.comment('which buckets are public')
+  const buckets = async (keys: Keys, query = '') =>
+    JSON.parse((await call(keys, 'GET', `/-/access/v1/buckets?${query}`)).body)
+  const open = { Effect: 'Allow', Principal: '*', Action: 's3:*', Resource: [ARN, `${ARN}/*`] }
+  await setPolicy(open)
+  await done('PUT', '/albums')
+  const photos = { Bucket: BUCKET, Public: true }
+  // The gateway of the test shows both accounts the same buckets.
+  const seconds = { Bucket: 'seconds', Public: false }
+  t.strictSame((await buckets(root)).Buckets, [{ Bucket: 'albums', Public: false }, photos, seconds])
+  const first = await buckets(root, 'from=photos&max-items=1')
+  t.strictSame(first.Buckets, [photos])
+  const next = await buckets(root, `from=photos&max-items=1&continuation-token=${first.NextContinuationToken}`)
+  t.strictSame([next.Buckets, next.IsTruncated], [[seconds], false])
+  t.strictSame((await buckets(reader)).Buckets, [{ Bucket: BUCKET }], 'of a bucket that it may not read as a whole')
+  t.match(await buckets(limited), { Code: 'AccessDenied' }, 'its policy does not allow s3:ListAllMyBuckets')
+
   t.comment('the linter')
   const findings = async (Policy: string, keys = root) => {
     const { status, body } = await call(keys, 'POST', '/-/access/v1/policy-findings', { Bucket: BUCKET, Policy })
     return status === 200 ? JSON.parse(body).Findings : status
   }
   const of = (...Statement: object[]) => findings(JSON.stringify({ Version: '2012-10-17', Statement }))
-  const open = { Effect: 'Allow', Principal: '*', Action: 's3:*', Resource: [ARN, `${ARN}/*`] }
   t.match(await findings('{'), [{ Level: 'error', Message: /valid JSON/ }])
   t.match(await of({ ...open, Effect: 'Permit' }, open, { ...open, Action: 's3:Nothing' }), [
     { Level: 'error', Statement: 1, Message: /Invalid effect/ },

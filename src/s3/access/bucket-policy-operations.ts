@@ -47,13 +47,17 @@ export const bucketPolicyStatus = bucketSetting({
   subresource: 'policyStatus',
   action: 'BucketPolicyStatus',
   get: {
-    async run({ bucket }, context) {
-      const policy = await readPolicy(context, bucket)
-      const byPolicy = policy !== undefined && isPublic(parsePolicy(policy, { kind: 'bucket', bucket }))
-      return xml(document('PolicyStatus', element('IsPublic', byPolicy || (await isPublicByAcl(context, bucket)))))
-    },
+    run: async ({ bucket }, context) =>
+      xml(document('PolicyStatus', element('IsPublic', await isOpenToEverybody(context, bucket)))),
   },
 })
+
+/** True if the policy, the ACL or rules of the gateway open the bucket. Throws S3Error. */
+export async function isOpenToEverybody(context: Context, bucket: string): Promise<boolean> {
+  const policy = await readPolicy(context, bucket)
+  const byPolicy = policy !== undefined && isPublic(parsePolicy(policy, { kind: 'bucket', bucket }))
+  return byPolicy || isPublicByAcl(context, bucket)
+}
 
 async function isPublicByAcl(context: Context, bucket: string): Promise<boolean> {
   if (!isPublicAcl(await aclOfBucket(context, bucket))) return false
