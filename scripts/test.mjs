@@ -1,6 +1,7 @@
-// `npm test -- [--jobs=4] [--timeout=2400] [--reporter=terse] [file ...]`: runs test files, named by their sources; all of
-// them but test/nodes by default. tap spawns each as a plain process, four at a time, and prints one report. `tap run`
-// would load its hooks for TypeScript, mocks and coverage into each of them, 1.5 s of CPU time that no test needs.
+// `npm test -- [--jobs=4] [--timeout=2400] [--reporter=terse] [--nodes] [file ...]`: runs test files, named by their
+// sources; all of them by default, those of test/nodes with --nodes alone. tap spawns each as a plain process, four at a
+// time, and prints one report. `tap run` would load its hooks for TypeScript, mocks and coverage into each of them, 1.5 s
+// of CPU time that no test needs.
 import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -20,10 +21,14 @@ const { values, positionals } = parseArgs({
     timeout: { type: 'string', default: '2400' },
     /** As of tap: terse, base, dot, junit; `tap` prints each result. */
     reporter: { type: 'string', default: 'terse' },
+    /** With test/nodes, beside the others: on their own, they would leave a processor idle for minutes. */
+    nodes: { type: 'boolean', default: false },
   },
 })
 const all = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.ts') && !name.includes('fixtures/') && !name.startsWith('nodes/'))
+  .filter(
+    (name) => name.endsWith('.test.ts') && !name.includes('fixtures/') && (values.nodes || !name.startsWith('nodes/')),
+  )
   .map((name) => `test/${name}`)
   .sort()
 const files = positionals.length > 0 ? positionals : all

@@ -101,7 +101,7 @@ t.test('what the commands refuse', async (t) => {
   await running.stop()
 })
 
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 
 /** When commands are killed, in parts of the time of a whole one: before their work, in it, and never. */
 const MOMENTS = [0.5, 0.85, 0.7, 0.95, 0.6, 0.9]

@@ -1,13 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { constants as fs, readFileSync, renameSync } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { constants } from 'node:os'
+import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
-import { endsWithUs } from '../support/server/child.js'
-import { CLI, environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
@@ -48,43 +42,3 @@ t.test('all workers append to the files, and open them again at SIGUSR2', async 
   t.match(linesOf(audit).at(-1), /"action":"DeleteBucket".*"outcome":"ok"/)
   t.equal(linesOf(`${audit}.1`).length, 1)
 })
-
-t.test('files that cannot be written, and the format of S3 without a file, are refused at the start', async (t) => {
-  const start = ['serve', '--port', '0', '--gateway-port', '0', '--data', temporaryFolder(t)]
-  const absent = await runCli([...start, '--audit-log', join(temporaryFolder(t), 'none/audit.log')])
-  t.equal(absent.code, 1)
-  t.match(absent.stderr, /Cannot write to the file of --audit-log: ENOENT/)
-  t.match(
-    (await runCli([...start, '--access-log-format', 's3'])).stderr,
-    /--access-log-format s3 needs --access-log-file/,
-  )
-})
-
-const isLinux = process.platform === 'linux'
-t.test('SIGUSR2 before the files are open does not end the server', { skip: !isLinux && 'needs Linux' }, async (t) => {
-  const folder = temporaryFolder(t)
-  const access = join(folder, 'access.log')
-  // The start waits here until someone reads.
-  execFileSync('mkfifo', [access])
-  const start = ['serve', '--port', '0', '--gateway-port', '0', '--data', join(folder, 'data')]
-  const server = spawn(process.execPath, [...CLI, ...start, '--access-log-file', access], {
-    env: environment({ DEALGATE_PLATFORM_PORT: '0', DEALGATE_PAYMENT_PORT: '0' }),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  endsWithUs(server)
-  const exit = once(server, 'exit')
-  await until('the signal is caught', () => catches(server.pid ?? 0, 'SIGUSR2'))
-  server.kill('SIGUSR2')
-  // A server that has ended opens nothing: without the flag, this would wait for it.
-  const reader = await open(access, fs.O_RDONLY | fs.O_NONBLOCK)
-  await Promise.race([once(server.stdout, 'data'), exit])
-  server.kill('SIGTERM')
-  t.same(await exit, [0, null])
-  await reader.close()
-})
-
-/** https://man7.org/linux/man-pages/man5/proc_pid_status.5.html */
-function catches(pid: number, signal: NodeJS.Signals): boolean {
-  const [, caught = '0'] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return ((BigInt(`0x${caught}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n
-}

@@ -9,7 +9,6 @@ import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { atTerminal, untilShown, withoutTerminal } from './terminal.js'
 
 const ACCOUNT = { accessKey: 'gateway-access', secretKey: 'gateway-secret-key' }
 /** More than a deal takes to become active. */
@@ -88,41 +87,6 @@ t.test('deals are listed and followed until they are active, or have failed', as
     /^JOB [\s\S]*^j-\S+ +deal:CreateObjectDeal +\/photos\/a\.zip +Complete +- +\S+Z$/m,
   )
 })
-
-t.test('a terminal shows the deals as they are', { skip: withoutTerminal }, async (t) => {
-  const server = await start(t)
-  const cid = await makeDeal(server, 'a.zip')
-  const terminal = atTerminal(t, ['deals', '--watch', '--interval', '1', '--data', server.data])
-  await untilShown(terminal, /StorageDeal(?!Active)/)
-  t.notMatch(terminal.shown, '\u001b')
-  await controlNetwork(server.gateway, ACCOUNT, { AdvanceEpochs: EPOCHS })
-  t.equal(await terminal.ended, 0)
-  const last = terminal.shown.slice(terminal.shown.lastIndexOf('\u001b[2A\u001b[J'))
-  t.match(last, /^\S+KEY .*\r\nphotos\/a\.zip +StorageDealActive .*\r\n$/s)
-  t.match(last, cid, 'the last table is whole')
-})
-
-t.test('a deal whose state cannot be queried for a while is followed further', async (t) => {
-  const states = ['StorageDealSealing', undefined, 'StorageDealActive']
-  const deal = { Bucket: 'photos', Key: 'a', MinerId: 't01000', Status: 'Recorded' }
-  const server = createServer(({ url = '' }, response) => {
-    if (url.startsWith('/-/jobs/v1?')) return void response.end('{"Jobs":[]}')
-    if (url.startsWith('/-/deal/v1/deals?'))
-      return void response.end(JSON.stringify({ Deals: ['known', 'gone'].map((DealCid) => ({ ...deal, DealCid })) }))
-    const gone = url.startsWith('/-/deal/v1/deals/gone?')
-    const Status = gone ? undefined : states.shift()
-    response.writeHead(Status ? 200 : gone ? 404 : 503).end(JSON.stringify({ ...deal, DealCid: 'known', Status }))
-  })
-  const url = await listen(server, t)
-  const at = ['--endpoint-url', url, '--access-key', 'access', '--secret-key', 'secret-of-it']
-  const watching = piped(t, ['deals', '--watch', '--interval', '1', ...at])
-  t.equal(await watching.ended, 0)
-  t.match(watching.shown, /^photos\/a +StorageDealSealing .* known$/m)
-  t.match(watching.shown, /^photos\/a +StorageDealActive .* known$/m)
-  t.match(watching.shown, /^photos\/a +Recorded .* gone$/m)
-  t.same(states, [])
-})
-
 t.test('jobs are followed page by page, until one has failed', async (t) => {
   const ids = Array.from({ length: 120 }, (_, i) => `j-${String(120 - i).padStart(3, '0')}`)
   const asked: string[] = []

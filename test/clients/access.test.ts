@@ -1,13 +1,9 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { S3 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { contentMd5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
-import { findClient, runAny } from '../support/programs/run.js'
-import { S3cmd } from '../support/programs/s3cmd.js'
-import { minioFor, sdkFor } from '../support/programs/sdk.js'
+import { sdkFor } from '../support/programs/sdk.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { answerTo, open } from '../support/sign/send.js'
 
@@ -50,8 +46,6 @@ inEachMode(t, async (t, server) => {
   // The gateway makes no difference to what the programs send and read.
   if (server.mode === 'legacy') return
   await t.test('aws s3api', (t) => awsCli(t, target))
-  await t.test('s3cmd', (t) => s3cmd(t, target))
-  await t.test('minio-js', (t) => minioJs(t, target))
 })
 
 interface Asked {
@@ -306,41 +300,4 @@ async function limits(t: Test, target: Target): Promise<void> {
   await put(document)
   t.equal(await get(), document)
   t.match(await block({ RestrictPublicBuckets: true }), /^NotImplemented.*DeleteBucketPolicy/)
-}
-
-async function s3cmd(t: Test, target: Target): Promise<void> {
-  const program = await findClient(t, 's3cmd')
-  if (!program) return
-  const bucket = 's3cmd-access'
-  await fill(target, bucket, 'a.txt')
-  await S3cmd.configured(program, target.server, target.folder)
-  const run = async (...args: string[]) => {
-    const all = ['-c', join(target.folder, 's3cfg'), ...args]
-    const { stdout, stderr } = await runAny(program, all, { env: { HOME: target.folder } })
-    return stdout.toString() + stderr
-  }
-  const file = join(target.folder, 'policy.json')
-  await writeFile(file, policyOf('readonly', bucket))
-  t.match(await run('setpolicy', file, `s3://${bucket}`), 'Policy updated')
-  const info = await run('info', `s3://${bucket}`)
-  t.match(info, /Policy: *\{"Version"/)
-  t.match(info, /ACL: *\*anon\*: READ/)
-  t.match(await run('-v', 'setacl', '--acl-public', `s3://${bucket}`), /already Public/)
-  t.match(await run('setacl', '--acl-private', `s3://${bucket}/a.txt`), 'AccessControlListNotSupported')
-  t.match(await run('delpolicy', `s3://${bucket}`), 'Policy deleted')
-  t.match(await run('info', `s3://${bucket}/a.txt`), /ACL: *\w+: FULL_CONTROL/)
-  t.match(await run('setacl', '--acl-public', `s3://${bucket}/a.txt`), 'AccessControlListNotSupported')
-  t.match(await run('-v', 'setacl', '--acl-private', `s3://${bucket}/a.txt`), /already Private/)
-}
-
-async function minioJs(t: Test, target: Target): Promise<void> {
-  const bucket = 'minio-access'
-  const client = minioFor(target.server)
-  await client.makeBucket(bucket)
-  await t.rejects(client.getBucketPolicy(bucket), { code: 'NoSuchBucketPolicy' })
-  const document = policyOf('readwrite', bucket, 'in/')
-  await client.setBucketPolicy(bucket, document)
-  t.equal(await client.getBucketPolicy(bucket), document)
-  await client.setBucketPolicy(bucket, '')
-  await t.rejects(client.getBucketPolicy(bucket), { code: 'NoSuchBucketPolicy' })
 }

@@ -65,25 +65,6 @@ t.test('SDK v3 with forcePathStyle false', async (t) => {
     [...BUCKETS].sort(),
   )
 })
-
-t.test('hosts that are written in other ways', async (t) => {
-  const { endpoint } = await start(t)
-  const send = (host: string, path: string, method = 'GET', body = '') =>
-    signedRequest(endpoint, keys, { method, path, host, body })
-  t.equal((await send(`photos.${DOMAIN}`, '/', 'PUT')).status, 200)
-  t.equal((await send(`photos.${DOMAIN}`, '/key', 'PUT', 'bytes')).status, 200)
-  const hosts = [`PHOTOS.${DOMAIN.toUpperCase()}`, `photos.${DOMAIN}.`, `photos.${DOMAIN}:1234`, 'photos.localhost:80']
-  for (const host of hosts) t.equal((await send(host, '/key')).body, 'bytes', host)
-  for (const host of [DOMAIN, '127.0.0.1', '[::1]:9000', 'unknown.example', `photos.${DOMAIN}.example`])
-    t.equal((await send(host, '/photos/key')).body, 'bytes', host)
-  t.equal((await send(`a.b.${DOMAIN}`, '/key')).code, 'NoSuchBucket')
-  t.equal((await send(`a_b.${DOMAIN}`, '/', 'PUT')).code, 'InvalidBucketName')
-  const live = (host: string) => sendAsIs(endpoint, { method: 'GET' }, '/-/live', { host })
-  t.equal((await live(DOMAIN)).status, 200)
-  t.equal((await live('10.1.2.3')).status, 200, 'a load balancer that asks by address')
-  t.equal((await live(`photos.${DOMAIN}`)).code, 'AccessDenied', 'a key of the bucket')
-})
-
 t.test('below a mount path of an Express app', async (t) => {
   const { proxy } = await start(t)
   const app = express()

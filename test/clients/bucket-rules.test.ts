@@ -1,12 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { buildARN, NotificationConfig, ObjectCreatedAll, QueueConfig } from 'minio'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { findClient } from '../support/programs/run.js'
 import { S3cmd } from '../support/programs/s3cmd.js'
-import { minioFor } from '../support/programs/sdk.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
@@ -25,7 +23,6 @@ for (const version of aws) {
   await t.test(`${version.name}: lifecycle`, (t) => awsLifecycle(t, cli))
   await t.test(`${version.name}: notifications`, (t) => awsNotifications(t, cli, receiver))
 }
-await t.test('minio-js', (t) => minioJs(t, server, receiver))
 if (s3cmdPath) await t.test('s3cmd', (t) => s3cmd(t, s3cmdPath, server, receiver))
 
 async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
@@ -107,36 +104,6 @@ async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): P
   t.same(await cli.api('get-bucket-notification-configuration', ...bucket), {})
   await cli.s3('rb', '--force', 's3://aws-notifications')
 }
-
-async function minioJs(t: Test, server: Dealgate, receiver: WebhookReceiver): Promise<void> {
-  const client = minioFor(server)
-  const bucket = 'minio-rules'
-  await client.makeBucket(bucket)
-  await t.rejects(client.getBucketLifecycle(bucket), { code: 'NoSuchLifecycleConfiguration' })
-  await client.setBucketLifecycle(bucket, {
-    Rule: [{ ID: 'one', Status: 'Enabled', Filter: { Prefix: 'logs/' }, Expiration: { Days: 3 } }],
-  } as never)
-  t.match(JSON.stringify(await client.getBucketLifecycle(bucket)), /"ID":"one".*"Days":3/)
-  await client.removeBucketLifecycle(bucket)
-  await t.rejects(client.getBucketLifecycle(bucket), { code: 'NoSuchLifecycleConfiguration' })
-
-  const queue = new QueueConfig(buildARN('dealgate', 'webhook', '', '', 'hook'))
-  queue.addFilterPrefix('photos/')
-  queue.addEvent(ObjectCreatedAll)
-  const configuration = new NotificationConfig()
-  configuration.add(queue)
-  await client.setBucketNotification(bucket, configuration)
-  t.match(JSON.stringify(await client.getBucketNotification(bucket)), 's3:ObjectCreated:*')
-  const before = receiver.events.length
-  await client.putObject(bucket, 'photos/1', 'x')
-  await until('it is told', () => receiver.events.length > before)
-  t.equal(receiver.events.at(-1), 'ObjectCreated:Put photos/1')
-  await client.removeAllBucketNotification(bucket)
-  t.notMatch(JSON.stringify(await client.getBucketNotification(bucket)), 'hook')
-  await client.removeObject(bucket, 'photos/1')
-  await client.removeBucket(bucket)
-}
-
 async function s3cmd(t: Test, path: string, server: Dealgate, receiver: WebhookReceiver): Promise<void> {
   const home = temporaryFolder(t)
   const bucket = 's3://s3cmd-rules'

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GetObjectCommand, PutObjectCommand, type S3 } from '@aws-sdk/client-s3'
 import { createPresignedPost, type PresignedPostOptions } from '@aws-sdk/s3-presigned-post'
@@ -12,7 +10,7 @@ import t, { type Test } from 'tap'
 import { createChecksum } from '../../src/common/checksums/checksums.js'
 import { bytes, MiB, md5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { findClient, run } from '../support/programs/run.js'
+import { findClient } from '../support/programs/run.js'
 import { minioFor, sdkFor } from '../support/programs/sdk.js'
 import { endsWithUs } from '../support/server/child.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
@@ -32,7 +30,6 @@ inEachMode(t, async (t, server) => {
   await t.test('answers', (t) => answers(t, client, server))
   await t.test('refused', (t) => refused(t, client, server))
   await t.test('minio-js', (t) => minioJs(t, client, server))
-  await t.test('curl', (t) => curl(t, client))
   await t.test('browser', (t) => browser(t, client))
 })
 
@@ -204,23 +201,6 @@ async function minioJs(t: Test, client: S3, server: Dealgate): Promise<void> {
   t.match(await client.headObject({ Bucket, Key: 'minio/x' }), { ContentType: 'image/gif', Metadata: { who: 'me' } })
   t.equal((await post({ url: postURL, fields }, Buffer.from('gif'), 'x', { ...more, key: 'other/x' })).status, 403)
 }
-
-async function curl(t: Test, client: S3): Promise<void> {
-  const program = await findClient(t, 'curl')
-  if (!program) return
-  const file = join(temporaryFolder(t), 'from curl.bin')
-  const content = bytes('curl', 12 * MiB)
-  await writeFile(file, content)
-  const { url, fields } = await presign(client, `curl/${FILENAME}`)
-  const form = Object.entries(fields).flatMap(([name, value]) => ['--form-string', `${name}=${value}`])
-  t.equal((await run(program, ['-sS', '-w', '%{http_code}', ...form, '-F', `file=@${file}`, url])).toString(), '204')
-  t.ok((await bodyOf(client, 'curl/from curl.bin')).equals(content))
-  const text = await presign(client, 'curl-text')
-  const fieldsOfText = Object.entries(text.fields).flatMap(([name, value]) => ['--form-string', `${name}=${value}`])
-  await run(program, ['-sS', '--fail', ...fieldsOfText, '-F', 'file=just text', text.url])
-  t.equal((await bodyOf(client, 'curl-text')).toString(), 'just text')
-}
-
 /**
  * A page of another origin, in a real browser: a form sent with fetch, a PUT that needs a preflight, and a plain form
  * that ends in a redirect.

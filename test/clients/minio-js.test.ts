@@ -15,8 +15,6 @@ inEachMode(t, async (t, server) => {
   // sdk-v3 and real-gateway show the others with a legacy gateway.
   if (server.mode === 'legacy') return
   await t.test('objects', (t) => objects(t, client))
-  await t.test('listings', (t) => listings(t, client))
-  await t.test('presigned', (t) => presigned(t, client))
 })
 
 async function objects(t: Test, client: Client): Promise<void> {
@@ -109,37 +107,4 @@ async function multipart(t: Test, client: Client, server: Dealgate): Promise<voi
   await client.removeObjects(bucket, ['file', 'stream', 'composed'])
   await client.removeBucket(bucket)
   t.ok(server.running)
-}
-
-type Listed = { name?: string; prefix?: string; size: number; etag?: string }
-
-async function listings(t: Test, client: Client): Promise<void> {
-  const bucket = 'minio-lists'
-  await client.makeBucket(bucket)
-  const keys = ['a-b', 'a/1', 'a/2/3', 'a0', 'é', '😀']
-  for (const key of keys) await client.putObject(bucket, key, key)
-  const names = async (stream: AsyncIterable<Listed>) => {
-    const seen: string[] = []
-    for await (const { name, prefix } of stream) seen.push(name ?? prefix ?? '')
-    return seen
-  }
-  t.same(await names(client.listObjectsV2(bucket, '', true)), keys)
-  t.same((await names(client.listObjectsV2(bucket, '', false))).sort(), ['a-b', 'a/', 'a0', 'é', '😀'])
-  t.same(await names(client.listObjectsV2(bucket, 'a', true, 'a/1')), ['a/2/3', 'a0'])
-  t.same(await names(client.listObjects(bucket, 'a/', true)), ['a/1', 'a/2/3'])
-  await client.removeObjects(bucket, keys)
-  await client.removeBucket(bucket)
-}
-
-async function presigned(t: Test, client: Client): Promise<void> {
-  const bucket = 'minio-presigned'
-  const key = 'a key +&'
-  await client.makeBucket(bucket)
-  const put = await fetch(await client.presignedPutObject(bucket, key, 60), { method: 'PUT', body: 'presigned' })
-  t.equal(put.status, 200, await put.text())
-  const get = await fetch(await client.presignedGetObject(bucket, key, 60, { 'response-content-type': 'a/b' }))
-  t.equal(await get.text(), 'presigned')
-  t.equal(get.headers.get('content-type'), 'a/b')
-  await client.removeObject(bucket, key)
-  await client.removeBucket(bucket)
 }

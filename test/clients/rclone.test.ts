@@ -13,7 +13,6 @@ import {
   writeTree,
 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { bareKeys, controlKeys } from '../support/content/keys.js'
 import { rcloneEnv } from '../support/programs/rclone.js'
 import { findClient, type RunOptions, run, runFailing } from '../support/programs/run.js'
 import { inEachMode } from '../support/server/dealgate.js'
@@ -52,7 +51,6 @@ if (path) {
     if (server.mode === 'legacy') return
     await t.test('folders', (t) => folders(t, rclone))
     await t.test('single objects', (t) => single(t, rclone))
-    await t.test('odd keys', (t) => oddKeys(t, rclone))
   })
 }
 
@@ -160,26 +158,4 @@ async function multipart(t: Test, rclone: Rclone): Promise<void> {
   t.equal(await rclone.run('backend', 'list-multipart-uploads', 'dg:rclone-multi'), '{\n\t"rclone-multi": []\n}\n')
   await rclone.run('cleanup', 'dg:rclone-multi')
   await rclone.run('purge', 'dg:rclone-multi')
-}
-
-/** real-gateway copies those that a file can have in any store. */
-async function oddKeys(t: Test, rclone: Rclone): Promise<void> {
-  // Provider "Other" does not ask for encoded listings, and XML cannot hold these.
-  const controlled = Object.fromEntries(controlKeys.map((key) => [key, bytes(key, 10)]))
-  const control = join(rclone.home, 'control')
-  await writeTree(control, controlled)
-  const encoded = ['--s3-list-url-encode', 'true']
-  await rclone.run('sync', ...encoded, control, 'dg:rclone-odd')
-  await rclone.run('check', ...encoded, '--download', control, 'dg:rclone-odd')
-
-  // rclone writes the elements "." and ".." in other characters and makes one slash of two: those keys are not to be
-  // had with it. sdk-v3 tries the others.
-  for (const { key } of bareKeys.filter(({ key }) => /back|^long/.test(key))) {
-    const target = `dg:rclone-odd/${key}`
-    const file = join(rclone.home, 'one')
-    await writeFile(file, key)
-    await rclone.run('copyto', file, target)
-    t.equal(await rclone.run('cat', target), key, key)
-  }
-  await rclone.run('purge', ...encoded, 'dg:rclone-odd')
 }

@@ -164,16 +164,3 @@ t.test('the request for a link', async (t) => {
   const { target, headers } = await presign(setup.endpoint, identity, wanted)
   t.equal((await sendAsIs(setup.endpoint, wanted, target, headers)).code, 'AccessDenied', 'presigned')
 })
-
-t.test('an address that cannot be', async (t) => {
-  for (const shareUrl of ['http://a.test/path', 'ftp://a.test', 'http://u:p@a.test', 'http://a.test/?q'])
-    await t.rejects(
-      createProxy({
-        gateway: { url: 'http://127.0.0.1:1', account: { accessKey: 'abc', secretKey: 'abcdefgh' } },
-        identities: [],
-        data: t.testdirName,
-        shareUrl,
-      }),
-      TypeError,
-    )
-})

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { S3 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
@@ -6,9 +6,7 @@ import t, { type Test } from 'tap'
 import { bytes, MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
-import { rcloneEnv } from '../support/programs/rclone.js'
-import { findClient, run, runFailing } from '../support/programs/run.js'
-import { minioFor, sdkFor } from '../support/programs/sdk.js'
+import { sdkFor } from '../support/programs/sdk.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 
@@ -25,9 +23,6 @@ async function tagsAndCors(t: Test, server: Dealgate): Promise<void> {
   // The gateway makes no difference to what the programs send and read.
   if (server.mode === 'full') {
     await t.test('aws-cli', (t) => awsCli(t, server))
-    await t.test('s3cmd', (t) => s3cmd(t, server))
-    await t.test('rclone', (t) => rclone(t, server))
-    await t.test('minio-js', (t) => minioJs(t, server))
   }
   await t.test('a restart', (t) => restart(t, client, server))
 }
@@ -223,68 +218,6 @@ async function awsCli(t: Test, server: Dealgate): Promise<void> {
     })
   }
 }
-
-async function s3cmd(t: Test, server: Dealgate): Promise<void> {
-  const path = await findClient(t, 's3cmd')
-  if (!path) return
-  const home = temporaryFolder(t)
-  const { host } = new URL(server.endpoint)
-  const options = [
-    ...[`--access_key=${server.accessKey}`, `--secret_key=${server.secretKey}`, `--region=${server.region}`],
-    ...[`--host=${host}`, `--host-bucket=${host}`, '--no-ssl', '--config=/dev/null'],
-  ]
-  const call = async (...args: string[]) => (await run(path, [...options, ...args], { env: { HOME: home } })).toString()
-  const rules = join(home, 'cors.xml')
-  await writeFile(
-    rules,
-    '<CORSConfiguration><CORSRule><ID>Allow</ID><AllowedOrigin>http://a.example</AllowedOrigin><AllowedMethod>GET</AllowedMethod><AllowedHeader>*</AllowedHeader></CORSRule></CORSConfiguration>',
-  )
-  await call('setcors', rules, `s3://${Bucket}`)
-  t.match(await call('info', `s3://${Bucket}`), /CORS:\s+<\?xml.*<CORSConfiguration.*http:\/\/a\.example/s)
-  await call('delcors', `s3://${Bucket}`)
-  t.match(await call('info', `s3://${Bucket}`), /CORS:\s+none/)
-  await writeFile(rules, '<CORSConfiguration/>')
-  t.match(
-    await runFailing(path, [...options, 'setcors', rules, `s3://${Bucket}`], { env: { HOME: home } }),
-    'MalformedXML',
-  )
-}
-
-async function rclone(t: Test, server: Dealgate): Promise<void> {
-  const path = await findClient(t, 'rclone')
-  if (!path) return
-  const home = temporaryFolder(t)
-  const env = await rcloneEnv(server, home)
-  const folder = join(home, 'in')
-  await mkdir(folder)
-  await writeFile(join(folder, 'a.txt'), 'with metadata')
-  const metadata = ['--metadata', '--metadata-set', 'cache-control=no-store', '--metadata-set', 'colour=green']
-  const headers = ['--header-upload', 'x-amz-tagging: by=rclone']
-  await run(path, ['copy', folder, `dg:${Bucket}/rclone`, ...metadata, ...headers], { env })
-  const listed = await run(path, ['lsjson', '--metadata', `dg:${Bucket}/rclone`], { env })
-  t.match(JSON.parse(listed.toString()), [{ Metadata: { 'cache-control': 'no-store', colour: 'green' } }])
-  const tagging = await send(server, { method: 'GET', target: `/${Bucket}/rclone/a.txt?tagging` })
-  t.match(tagging.body.toString(), '<Key>by</Key><Value>rclone</Value>')
-  await run(path, ['touch', '--timestamp', '2001-02-03T04:05:06', `dg:${Bucket}/rclone/a.txt`], { env })
-  const touched = await send(server, { method: 'GET', target: `/${Bucket}/rclone/a.txt?tagging` })
-  t.match(touched.body.toString(), '<Value>rclone</Value>', 'a new time, set by a copy onto itself, keeps the tags')
-  await run(path, ['copy', `dg:${Bucket}/rclone`, join(home, 'out'), '--metadata'], { env })
-  t.equal(await readFile(join(home, 'out/a.txt'), 'utf8'), 'with metadata')
-}
-
-async function minioJs(t: Test, server: Dealgate): Promise<void> {
-  const minio = minioFor(server)
-  await minio.putObject(Bucket, 'minio', 'body', 4)
-  await minio.setObjectTagging(Bucket, 'minio', { colour: 'blue', empty: '' })
-  t.match(await minio.getObjectTagging(Bucket, 'minio'), [{ Key: 'colour', Value: 'blue' }, { Key: 'empty' }])
-  await minio.removeObjectTagging(Bucket, 'minio', { versionId: 'null' })
-  t.same(await minio.getObjectTagging(Bucket, 'minio'), [])
-  await minio.setBucketTagging(Bucket, { team: 'one' })
-  t.same(await minio.getBucketTagging(Bucket), [{ Key: 'team', Value: 'one' }])
-  await minio.removeBucketTagging(Bucket)
-  await t.rejects(minio.getBucketTagging(Bucket), { code: 'NoSuchTagSet' })
-}
-
 async function restart(t: Test, client: S3, server: Dealgate): Promise<void> {
   await client.putObject({ Bucket, Key: 'kept', Body: 'x', Tagging: 'a=1' })
   await client.putBucketTagging({ Bucket, Tagging: { TagSet: [{ Key: 'b', Value: '2' }] } })

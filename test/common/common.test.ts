@@ -1,18 +1,14 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import {
   type ChecksumAlgorithm,
   checksumAlgorithms,
-  checksumHeader,
   combineChecksums,
   createChecksum,
-  isChecksumValue,
   isCombinable,
-  parseChecksumAlgorithm,
 } from '../../src/common/checksums/checksums.js'
 import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { CleanupStack } from '../../src/common/cleanup-stack.js'
@@ -20,9 +16,8 @@ import { LineFile } from '../../src/common/files/line-file.js'
 import { redact } from '../../src/common/log.js'
 import { Metrics } from '../../src/common/metrics.js'
 import { render } from '../../src/common/render-metrics.js'
-import { PeriodicTask, xmlTime } from '../../src/common/time.js'
+import { xmlTime } from '../../src/common/time.js'
 import { temporaryFolder } from '../support/content/folders.js'
-import { until } from '../support/waiting.js'
 
 t.test('closers run once, in reverse order, also after one that fails', async (t) => {
   const closed: string[] = []
@@ -41,27 +36,6 @@ t.test('closers run once, in reverse order, also after one that fails', async (t
   await cleanup.close()
   t.equal(closed.length, 3)
 })
-
-t.test('runs now and again and again, also after a failure, until it is stopped', async (t) => {
-  let runs = 0
-  const errors: unknown[] = []
-  const task = new PeriodicTask(
-    async () => {
-      runs++
-      if (runs === 2) throw new Error('once')
-    },
-    (error) => errors.push(error),
-  )
-  task.start(1)
-  t.equal(runs, 1, 'the first run does not wait')
-  await until('it ran four times', () => runs >= 4)
-  t.match(errors, [{ message: 'once' }])
-  await task.stop()
-  const after = runs
-  await delay(20)
-  t.equal(runs, after)
-})
-
 t.test('secrets of a query are replaced, however their names are written', async (t) => {
   for (const [given, shown] of [
     ['/b/k?X-Amz-Signature=abc&x-id=GetObject', '/b/k?X-Amz-Signature=REDACTED&x-id=GetObject'],
@@ -76,12 +50,6 @@ t.test('secrets of a query are replaced, however their names are written', async
   ])
     t.equal(redact(given as string), shown)
 })
-
-t.test('a long target is redacted in no time', async (t) => {
-  const long = `/b?${'a&?'.repeat(20_000)}token=x`
-  t.match(redact(long), /token=REDACTED$/)
-})
-
 t.test('times of listings have milliseconds, and nothing that a gateway adds', async (t) => {
   t.equal(xmlTime('2026-01-02T03:04:05.678901234Z'), '2026-01-02T03:04:05.678Z')
   t.equal(xmlTime('2026-01-02T03:04:05.678Z'), '2026-01-02T03:04:05.678Z')
@@ -112,25 +80,6 @@ t.test('check values of the CRC catalogue and of FIPS 180', async (t) => {
     'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
   )
 })
-
-t.test('checksums that are computed at the same time do not mix', async (t) => {
-  for (const algorithm of checksumAlgorithms) {
-    const [a, b] = [createChecksum(algorithm), createChecksum(algorithm)]
-    for (let i = 0; i < 5; i++) {
-      a.update(Buffer.alloc(300, i))
-      b.update(Buffer.alloc(301, i + 1))
-    }
-    t.equal(a.digest(), checksumOf(algorithm, ...[0, 1, 2, 3, 4].map((i) => Buffer.alloc(300, i))), algorithm)
-    t.equal(b.digest(), checksumOf(algorithm, ...[1, 2, 3, 4, 5].map((i) => Buffer.alloc(301, i))), algorithm)
-  }
-})
-
-t.test('vectors of the NVM Command Set Specification', async (t) => {
-  // Figure "64b CRC Test Cases for a 4 KiB Logical Block".
-  t.equal(hex(checksumOf('CRC64NVME', Buffer.alloc(4096))), '6482d367eb22b64e')
-  t.equal(hex(checksumOf('CRC64NVME', Buffer.alloc(4096, 0xff))), 'c0ddba7302eca3ac')
-})
-
 const bytes = fc.uint8Array({ maxLength: 200 })
 
 t.test('a split changes nothing, at any offset into the underlying memory', async () => {
@@ -168,17 +117,6 @@ t.test('combining handles parts beyond 4 GiB', async (t) => {
   }
   t.equal(combineChecksums('CRC64NVME', [{ value, size: 4 }]), value)
 })
-
-t.test('names and values', async (t) => {
-  t.equal(parseChecksumAlgorithm('crc64nvme'), 'CRC64NVME')
-  t.equal(parseChecksumAlgorithm('md5'), 'MD5')
-  t.equal(parseChecksumAlgorithm('MD4'), undefined)
-  t.equal(checksumHeader('CRC32C'), 'x-amz-checksum-crc32c')
-  t.ok(isChecksumValue('CRC32', 'AAAAAA=='))
-  for (const bad of ['', 'AAAAAA', 'AAAAAAA=', 'AAAAAB==', '!AAAAA==', 'AAAAAAAAAAA=', ' AAAAAA=='])
-    t.notOk(isChecksumValue('CRC32', bad), JSON.stringify(bad))
-})
-
 t.test('lines that a slow disk does not take in time are refused, and the others are written', async (t) => {
   const path = join(temporaryFolder(t), 'lines')
   const file = await LineFile.open({ path, maxWaitingBytes: 100 })
@@ -224,24 +162,6 @@ async function fullDisk(t: Test, path: string, room: number): Promise<() => void
   } as FileHandle['write']
   return restore
 }
-
-t.test('a histogram counts each value in all buckets that it fits in', async (t) => {
-  const metrics = new Metrics()
-  const histogram = metrics.histogram({ name: 'wait_seconds', help: 'Wait.', labels: ['kind'], bounds: [0.1, 1] })
-  for (const value of [0.05, 0.1, 0.5, 7]) histogram.of('a').observe(value)
-  const { body } = await render(await metrics.snapshot())
-  t.equal(
-    body,
-    `# HELP wait_seconds Wait.
-# TYPE wait_seconds histogram
-wait_seconds_bucket{kind="a",le="0.1"} 2
-wait_seconds_bucket{kind="a",le="1"} 3
-wait_seconds_bucket{kind="a",le="+Inf"} 4
-wait_seconds_sum{kind="a"} 7.65
-wait_seconds_count{kind="a"} 4
-`,
-  )
-})
 
 t.test('labels are escaped, and their number is bounded', async (t) => {
   const metrics = new Metrics()

@@ -228,6 +228,7 @@ async function selected(t: Test, browser: Browser, server: Dealgate): Promise<vo
 
   await send(server, { method: 'PUT', target: '/dots?lifecycle', body: Buffer.from(LIFECYCLE) })
   await tab.goTo('#/buckets/dots/settings')
+  await tab.click('summary', 'Edit Lifecycle rules as text')
   await tab.sees('Remove Lifecycle rules')
   const texts = '[...document.querySelectorAll("textarea")].map(({ value }) => value)'
   const text = String(await tab.page.evaluate(`${texts}.find((text) => text.includes('Lifecycle'))`))

@@ -112,17 +112,6 @@ t.test('each query of the dashboard and the alerts finds its metrics in a scrape
     )
   }
 })
-
-t.test('a wrong query is noticed', (t) => {
-  t.not(read('sum(rate(x[5m])').errors, 0)
-  t.same(read('sum by (le) (rate(things_total{kind="a"}[5m]))'), {
-    errors: 0,
-    metrics: ['things_total'],
-    labels: ['le', 'kind'],
-  })
-  t.end()
-})
-
 // The engine of Prometheus runs the queries of the dashboard over scrapes of a server, and the alerts over bad values.
 
 const skip = withoutChecks()

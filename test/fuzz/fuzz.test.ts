@@ -15,7 +15,7 @@ import { Random } from './random.js'
  * with nothing. `npm run fuzz` sends 100,000; DEALGATE_FUZZ_SEED repeats a round.
  */
 
-const ROUNDS = Number(process.env.DEALGATE_FUZZ_ROUNDS ?? 1500)
+const ROUNDS = Number(process.env.DEALGATE_FUZZ_ROUNDS ?? 800)
 const SEED = Number(process.env.DEALGATE_FUZZ_SEED ?? 1)
 const AT_ONCE = 16
 /** No request of these takes as long: one that does hangs. */

@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { type Addressing, addressing } from '../../src/http/addressing.js'
-import { hoistedHeaders } from '../../src/http/headers.js'
 import { readRequest } from '../../src/http/read-request.js'
 import { defaultLimits } from '../../src/server/limits.js'
-import { requestHead } from '../support/sign/request-head.js'
 
 function read(host: string | undefined, url: string, hosts: Addressing, more: Record<string, unknown> = {}) {
   const { headers, ...rest } = more as { headers?: Record<string, string> }
@@ -64,37 +62,6 @@ t.test('where the bucket stands', async (t) => {
   for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example'])
     t.throws(() => addressing({ domains: [domain] }), TypeError, domain)
 })
-
-t.test('headers that a presigner moved into the query', async (t) => {
-  const query = [
-    'X-Amz-Signature=1&X-Amz-Credential=a&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD&x-amz-sdk-checksum-algorithm=CRC32&x-id=PutObject',
-    'x-amz-meta-name=%C3%A9&x-amz-meta-twice=1&x-amz-meta-twice=2&x-amz-acl=private&X-Amz-Tagging=a%3Db&x-amz-meta-sent=query',
-    'x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-checksum-crc32c=yZRlqg%3D%3D&x-amz-checksum-mode=ENABLED&x-amz-trailer=x',
-  ].join('&')
-  const head = requestHead({
-    target: `/b/k?${query}`,
-    headers: [
-      ['host', 'h'],
-      ['x-amz-meta-sent', 'header'],
-    ],
-  })
-  t.same(await hoistedHeaders(head, {}), {
-    host: 'h',
-    'x-amz-meta-sent': 'header',
-    'x-amz-meta-name': '\u00c3\u00a9',
-    'x-amz-meta-twice': '1, 2',
-    'x-amz-acl': 'private',
-    'x-amz-tagging': 'a=b',
-    'x-amz-checksum-crc32c': 'yZRlqg==',
-    'x-amz-checksum-mode': 'ENABLED',
-  })
-
-  const version2 = requestHead({ target: '/b/k?content-type=a%2Fb&content-md5=x&cache-control=y&x-amz-meta-a=1' })
-  const moved = { 'content-type': 'a/b', 'content-md5': 'x', 'x-amz-meta-a': '1' }
-  t.same(await hoistedHeaders(version2, { signatureVersion: 'AWS' }), moved, 'version 2 signs these by name')
-  t.same(await hoistedHeaders(version2, { signatureVersion: 'AWS4-HMAC-SHA256' }), { 'x-amz-meta-a': '1' })
-})
-
 function readTarget(target: string, host = 'localhost', by: Addressing = addressing({})) {
   const incoming = { method: 'GET', url: target, headers: { host }, rawHeaders: ['Host', host], socket: {} }
   // No socket is needed to readTarget a head.

@@ -9,7 +9,7 @@ import type { Plugin } from '../../src/api/plugin.js'
 import type { Method, Resource } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { Query } from '../../src/common/query.js'
-import { countByState, createLogger, createProxy, empty, type Operation, xml } from '../../src/index.js'
+import { createLogger, createProxy, empty, type Operation, xml } from '../../src/index.js'
 import { containPlugin } from '../../src/plugins/contain.js'
 import { startPlugins } from '../../src/plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
@@ -198,17 +198,6 @@ t.test('selection: what is honoured as x-amz-... alone is refused as x-cloud-...
     'PutObject',
   )
 })
-
-t.test('selection: no operation at all', async (t) => {
-  t.equal(outcome('POST', 'service'), 'MethodNotAllowed')
-  t.equal(outcome('DELETE', 'service'), 'MethodNotAllowed')
-  t.equal(outcome('OPTIONS', 'service'), 'MethodNotAllowed')
-  t.equal(outcome('OPTIONS', 'object', 'uploads'), 'PreflightObject', 'whatever it asks about')
-  t.equal(outcome('GET', 'service', '', {}, '/-/nowhere'), 'NoSuchKey', 'as of a bucket')
-  t.equal(outcome('HEAD', 'service', '', {}, '/-/nowhere'), 'NoSuchKey')
-  t.equal(outcome('PUT', 'service', '', {}, '/-/nowhere'), 'MethodNotAllowed')
-})
-
 const keys = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 const never = () => new Promise<never>(() => {})
 const PATIENCE_MS = 100
@@ -445,16 +434,4 @@ t.test('start and stop: what fails names its plugin, and all that was begun is e
   t.same(calls, ['broken', 'fine'])
   await (await createProxy({ ...options, plugins: [fine] })).close()
   t.same(calls, ['broken', 'fine', 'fine'], 'a stop that fails keeps nothing open')
-})
-
-async function* records(states: readonly string[]) {
-  yield* states
-}
-
-t.test('a service that states anything does not make a series of each', async (t) => {
-  const names = Array.from({ length: 100 }, (_, index) => `s${index}`)
-  const counted = await countByState(records(['x'.repeat(65), ...names, 's0']), (state) => state)
-  t.equal(counted.length, 20)
-  t.same(counted.find(({ labels }) => labels.state === 's0')?.value, 2)
-  t.same(counted.find(({ labels }) => labels.state === 'Other')?.value, 82)
 })

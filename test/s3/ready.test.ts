@@ -62,17 +62,6 @@ for (const mode of modes) {
     t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: .*does not accept the key pair/m })
   })
 }
-
-t.test('a store of records that has died', async (t) => {
-  const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
-  const { log } = keptLog()
-  const state = await openState({ data: temporaryFolder(t), log })
-  const { ready } = await start(t, { gateway, state })
-  t.match(await ready(), { status: 200 })
-  await state.close()
-  t.match(await ready(), { status: 503, text: /own records/ })
-})
-
 for (const kind of [redis, postgres]) {
   t.test(`${kind.name} that is gone`, { skip: kind.skip }, async (t) => {
     const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
@@ -106,20 +95,6 @@ t.test('/-/health tells signed callers what works', async (t) => {
   t.ok(health.FreeBytes > 0)
   t.equal((await fetch(`${endpoint}/-/health`)).status, 403, 'but not others')
 })
-
-t.test('each check has its reason', async (t) => {
-  const { endpoint, data } = await startInProcess(t, 'full', {
-    gateway: { url: 'http://127.0.0.1:9', account: ACCOUNT },
-  })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
-  const health = JSON.parse(String((await send(owner, { method: 'GET', target: '/-/health' })).body))
-  t.equal(health.Status, 'NotReady')
-  t.match(health.Checks[0], { Name: 'gateway', Works: false, Reason: /gateway/ })
-  t.match(health.Checks[1], { Name: 'state', Works: true })
-  t.equal((await fetch(`${endpoint}/-/ready`)).status, 503)
-  t.notMatch(JSON.stringify(health), data, 'no path is shown')
-})
-
 t.test(
   'a data folder that cannot be written',
   { skip: process.getuid?.() === 0 && 'root writes everywhere' },
@@ -152,9 +127,6 @@ t.test('a disk with less room than demanded', { skip: noSmallDisk() }, async (t)
   proxy.prepare({ limits: { minFreeBytes: 1024 } })()
   t.equal((await ready()).status, 200, 'a bound that was lowered by a reload')
 })
-
-const ACCOUNT = { accessKey: 'some-account', secretKey: 'some-secret' }
-
 t.test('a store of records that hangs', async (t) => {
   const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
   const { log } = keptLog()

@@ -72,15 +72,6 @@ t.test('connections that send nothing keep no other client out', async (t) => {
   t.ok(open(silent) >= 13, `${open(silent)} are left: only as many were closed as had to be`)
   t.same(why, ['address'], 'said once')
 })
-
-t.test('nor do those of several addresses', async (t) => {
-  const { url, port, why } = await started(t, { total: 20 })
-  const silent = [...(await holdMany(t, port, 15)), ...(await holdMany(t, port, 15, { from: ELSEWHERE }))]
-  t.equal(await status(url, { localAddress: '127.0.0.3' }), 200)
-  t.same(why, ['total'])
-  await until('enough are closed', () => open(silent) < 20)
-})
-
 t.test('requests in progress stay, and have no more than the share of their address', async (t) => {
   const { url, port } = await started(t, { total: 8, perAddress: 4 })
   const busy = await holdMany(t, port, 4, { bytes: 'GET /long HTTP/1.1\r\nHost: x\r\n\r\n' })
@@ -120,14 +111,6 @@ t.test('while many are open, a head must arrive in time', async (t) => {
   t.notOk(idle.closed(), 'one that waits for a request stays')
   t.same(why, ['head'])
 })
-
-t.test('with fewer, nothing is hurried', async (t) => {
-  const { url, port } = await started(t, { total: 100, headMs: 1 })
-  const silent = await holdMany(t, port, 40)
-  for (let time = 0; time < 10; time++) await status(url)
-  t.equal(open(silent), 40)
-})
-
 t.test('with TLS', async (t) => {
   const authority = new Authority(temporaryFolder(t))
   const tls = new Certificates([authority.issue('one', 'DNS:localhost,IP:127.0.0.1')], keptLog().log, 20)

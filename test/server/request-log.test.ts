@@ -82,25 +82,6 @@ t.test('so has the line about a log-in that the gateway refuses, once for all re
   t.match(refused, [{ requestId: first.id, reason: /\w/ }])
   t.same(linesOf('request failed'), [])
 })
-
-t.test('what is not implemented is no failure of the server', async (t) => {
-  const { request, linesOf } = await startLogged(t, 'full')
-  t.equal((await request('PUT', '/bucket/k?nonsense=')).status, 501)
-  t.same(linesOf('request failed'), [])
-})
-
-t.test('a reload is told the request that asked for it', async (t) => {
-  const asked: string[] = []
-  const reload = async (requestId: string) => {
-    asked.push(requestId)
-    return { changed: [], needRestart: [] }
-  }
-  const { request } = await startLogged(t, 'full', { reload })
-  const { id, status } = await request('POST', '/-/reload')
-  t.equal(status, 200)
-  t.same(asked, [id])
-})
-
 /** The fields of a line: those in quotes and brackets count as one. */
 const FIELD = /\[[^\]]*\]|"[^"]*"|\S+/g
 

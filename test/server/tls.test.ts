@@ -146,17 +146,3 @@ t.test('a pair that cannot be used leaves the former one in use, and the log say
   t.not(await serial(), before)
   t.equal(certificates.prepare([third]), undefined, 'nothing has changed')
 })
-
-t.test('an unused connection, secure or not, does not delay the end of the server', async (t) => {
-  const { url, ca, serving } = await start(t)
-  const { hostname: host, port } = new URL(url)
-  const closed: Promise<unknown>[] = []
-  for (const connected of ['secureConnect', 'connect']) {
-    const socket = connect({ host, port: Number(port), ca, servername: 'localhost' })
-    socket.on('error', () => {})
-    closed.push(new Promise((resolve) => socket.once('close', resolve)))
-    await new Promise((resolve) => socket.once(connected, resolve))
-  }
-  t.equal(await serving.close(600_000), 0)
-  await Promise.all(closed)
-})

@@ -16,7 +16,7 @@ import { startSeveral } from './several-proxies.js'
  */
 
 /** The suite runs a sample; `npm run stress` runs more. */
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 5)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 const RACERS = 6
 const BUCKET = '/flushed'
 

@@ -18,7 +18,7 @@ import { lostLocks, type OneOfSeveral, startSeveral } from './several-proxies.js
 // Settings of buckets, changed and relied on through two proxies that share a state store.
 
 /** The suite runs a sample; `npm run stress` runs more. */
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 3)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 
 const block = (...names: string[]) => {
   const all = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets']

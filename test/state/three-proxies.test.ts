@@ -14,7 +14,7 @@ import { acknowledged, BUCKET, WriteScene } from './write-scene.js'
 // Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. They are killed in
 // turn during writes: each of them in one case or the other. `npm run stress` does 100 rounds.
 
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 1)
 const PAIR = { accessKey: 'three-access', secretKey: 'three-secret-key' }
 const COUNT = 3
 /**

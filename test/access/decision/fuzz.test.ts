@@ -9,7 +9,7 @@ import { BUCKET, randomPolicy, randomQuestion, randomWorld } from './random-worl
 import { type SlowQuestion, type SlowWorld, slowDecide, slowIsPublic } from './slow-evaluator.js'
 
 /** DEALGATE_FUZZ_ROUNDS and DEALGATE_FUZZ_SEED change the worlds; a failure names its seed. */
-const WORLDS = Number(process.env.DEALGATE_FUZZ_ROUNDS ?? 2500)
+const WORLDS = Number(process.env.DEALGATE_FUZZ_ROUNDS ?? 1000)
 const SEED = Number(process.env.DEALGATE_FUZZ_SEED ?? 1)
 const QUESTIONS = 4
 

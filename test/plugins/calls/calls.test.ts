@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { z } from 'zod'
-import { PageOf } from '../../../src/plugins/calls/call.js'
 import { csvDocument } from '../../../src/plugins/calls/format.js'
 import { shapeOf } from '../../../src/plugins/calls/shape.js'
 import { signedFetch } from '../../suites/plugin-suite.js'
@@ -47,12 +46,6 @@ t.test('a signed request of dealgate/testing', async (t) => {
   t.equal((await signedFetch(server, { method: 'PUT', target: '/bucket/put', body: 'bytes' })).status, 200)
   t.equal((await signedFetch({ ...server, secretKey: 'another' }, { target: things })).status, 403)
 })
-
-t.test('a page whose next one has an empty start', async (t) => {
-  t.throws(() => new PageOf([], ''), { name: 'TypeError', message: /pass undefined/ })
-  t.end()
-})
-
 t.test('answers in JSON and XML', async (t) => {
   const { send } = await start(t)
   const one = await send('GET', `${things}/thing-3`)

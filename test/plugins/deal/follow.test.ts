@@ -5,8 +5,6 @@ import { type TaskRecord, tellTask } from '../../../plugins/deal/offline/task-re
 import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import type { Job, JobProgress } from '../../../src/api/jobs.js'
-import { createLogger } from '../../../src/common/log.js'
-import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
@@ -234,29 +232,6 @@ together('what follows from the end of a deal is done when it can be', async (t)
   deals.gateway.fate = fate
   await until('the object tells it', async () => (await facts())['deal-status'] === 'StorageDealError')
 })
-
-together('deals are remembered once, and listed in their order', async (t) => {
-  const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
-  t.teardown(() => state.close())
-  const records = new DealRecords(state)
-  const deal = (n: number, jobId = `j-${n}`) =>
-    ({ bucket: 'b', key: 'k', stamp: 's', jobId, made: n, deal: { dealCid: `bafy${n}` } }) as DealRecord
-  // More than a block of the order holds.
-  for (let n = 0; n < 250; n++) t.equal(await records.remember(deal(n)), true)
-  t.equal(await records.remember(deal(100)), true, 'the same again')
-  t.equal(await records.remember(deal(100, 'j-another')), false, 'another job has none of it')
-  for (const before of [undefined, 250, 201, 200, 199, 1, 0]) {
-    const all: string[] = []
-    for await (const [, { deal }] of records.newestFirst(before)) all.push(deal.dealCid)
-    const count = before ?? 250
-    t.same(
-      all,
-      Array.from({ length: count }, (_, i) => `bafy${count - 1 - i}`),
-      `before ${before}`,
-    )
-  }
-})
-
 t.test('an expiry stays what it was first said to be, unless it has really moved', async (t) => {
   const epochMs = 30_000
   const first = { state: 'StorageDealActive', asked: 0, endEpoch: 5000, expires: 1_000_000_000 }

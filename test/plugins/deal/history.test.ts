@@ -1,6 +1,5 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { RESTORE } from '../../../plugins/deal/archive/restore.js'
-import { DealRecords, statesOf } from '../../../plugins/deal/records/deal-records.js'
 import { ObjectEvents } from '../../../plugins/deal/records/object-events.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
@@ -180,28 +179,4 @@ t.test('work that is done again adds no event, a new failure does, and a record 
   const kept = await events.of(object)
   t.match([kept.length, kept[0]?.id, kept.at(-1)?.id], [100, '20', '119'])
   t.equal(kept[0]?.message?.length, 1000)
-})
-
-t.test('states of a deal, also of one that an earlier version has recorded', async (t: Test) => {
-  const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
-  t.teardown(() => state.close())
-  const deals = new DealRecords(state)
-  const live = (name: string, asked: number) => ({ state: name, asked, message: `of ${name}` })
-  await deals.remember({
-    ...{ bucket: 'b', key: 'k', jobId: 'j', cause: 'call', account: '', made: 1, live: live('Sealing', 2) },
-    deal: { dealCid: 'c' } as never,
-  })
-  for (const [name, asked] of [
-    ['Sealing', 3],
-    ['Active', 4],
-    ['Active', 5],
-    ['Slashed', 6],
-  ] as const)
-    await deals.setLive('c', live(name, asked))
-  const record = await deals.get('c')
-  t.same(record && statesOf(record).map(({ state, since }) => [state, since]), [
-    ['Sealing', 2],
-    ['Active', 4],
-    ['Slashed', 6],
-  ])
 })

@@ -7,7 +7,6 @@ import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { describeForAws } from '../../../src/plugins/describe/aws-model.js'
-import { describeCalls } from '../../../src/plugins/describe/openapi.js'
 import { routeText } from '../../../src/plugins/table.js'
 import { commands } from '../../s3/s3-calls.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -207,37 +206,6 @@ const grow = (plugin: string) => ({
     answer: async () => ({ Name: '' }),
   }),
 })
-
-t.test('what a schema can say', async (t) => {
-  const { operations, shapes } = describeForAws([grow('park')], 'park') as unknown as Model
-  t.same(Object.keys(operations), ['Grow'])
-  t.match(operations.Grow, {
-    http: { method: 'POST', requestUri: '/-/park/v1/trees/{Name}?format=json' },
-    documentation: '<p>Makes it &lt;larger&gt; &amp; larger.</p>',
-  })
-  const request = shapes[operations.Grow?.input.shape ?? '']
-  t.match(request, {
-    required: ['Name', 'PerYear', 'DocumentName', 'Loud', 'Kind', 'Soil'],
-    members: {
-      Name: { shape: 'String', location: 'uri', locationName: 'Name' },
-      PerYear: { shape: 'Long', location: 'querystring', locationName: 'per-year' },
-      DocumentName: { shape: 'String', locationName: 'Name' },
-      Price: { shape: 'String' },
-      Loud: { shape: 'Boolean' },
-      Rest: { shape: 'Document' },
-    },
-  })
-  const of = (member: string) => shapes[request?.members?.[member]?.shape ?? '']
-  t.match(of('Kind'), { type: 'string', enum: ['oak', 'elm'] })
-  t.match(of('Soil'), { type: 'structure', required: ['A'], members: { A: {}, B: {} } })
-  t.match(of('Notes'), { type: 'map', key: { shape: 'String' } })
-  const answer = shapes[operations.Grow?.output.shape ?? '']
-  const children = shapes[answer?.members?.Children?.shape ?? ''] as unknown as { member: { shape: string } }
-  t.match(shapes[children.member.shape], { type: 'structure', members: { Name: { shape: 'String' }, Children: {} } })
-  const used = JSON.stringify(shapes).matchAll(/"shape":"(\w+)"/g)
-  for (const [, name = ''] of used) t.ok(name in shapes, name)
-})
-
 t.test('calls of one name in two plugins', async (t) => {
   const { operations } = describeForAws([grow('park'), grow('wood')]) as unknown as Model
   t.same(Object.keys(operations), ['ParkGrow', 'WoodGrow'])
@@ -248,26 +216,4 @@ const family = z.object({
   get Children() {
     return z.array(family).meta({ element: 'Child' }).optional()
   },
-})
-
-const call = (path: string, result: z.ZodType<object> = family) => ({
-  plugin: 'park',
-  operation: defineCall({
-    name: 'Grow',
-    source: 'docs/test.md',
-    summary: 'Makes it larger.',
-    access: 'signed',
-    on: { method: 'GET', resource: 'service', path },
-    result: result as typeof family,
-    answer: async () => ({ Name: '' }),
-  }),
-})
-
-// biome-ignore lint/suspicious/noExplicitAny: a document of any shape, and every use compares it
-const described = (...rows: ReturnType<typeof call>[]): any =>
-  describeCalls({ title: 'park', version: '1', server: 'https://park.test', rows })
-t.test('the linter finds what is wrong', async (t) => {
-  const document = described(call('/-/park/v1/a'))
-  document.paths['/-/park/v1/a'].get.responses[200].content['application/json'].schema = { element: 'x' }
-  t.match(await lint(document), [/element/])
 })

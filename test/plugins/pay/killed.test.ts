@@ -9,7 +9,7 @@ import { send } from '../../support/sign/send.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 
 /** The suite runs a sample; `npm run stress` runs more. */
-const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 1)
 t.setTimeout(900_000 + ROUNDS * 60_000)
 /** Orders under way when the server is killed. */
 const AT_ONCE = 3

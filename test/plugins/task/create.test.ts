@@ -6,7 +6,6 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { quirksOf } from '../../support/server/modes.js'
 import { farFromMidnight } from '../../support/waiting.js'
-import { lint } from '../describe/lint.js'
 import { startRecordedPlatform } from './recorded-platform.js'
 import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, type TaskProxy } from './scene.js'
 
@@ -251,22 +250,6 @@ t.test('expand=task joins the task and its bids to the deals of an answer', asyn
   platform.answers.set('GET /tasks/u-1', ['lost'])
   t.equal(await proxy.refused('GET', '/photos/a?expand=task&x-deal='), 'UpstreamUnavailable')
 })
-
-t.test('expand is described where it has values, and nowhere else', async (t) => {
-  const { proxy } = await startJoined(t, 'full')
-  const document = await proxy.ask('GET', '/-/openapi.json')
-  t.same(await lint(document), [])
-  const { parameters, responses } = document.paths['/-/deal/v1/deals/{DealCid}'].get
-  t.match(
-    parameters.filter(({ name }: { name: string }) => name === 'expand'),
-    [{ in: 'query', required: false }],
-  )
-  t.match(responses[200].content['application/json'].schema.properties.Task.properties, { TaskUuid: Object })
-  const { operations, shapes } = await proxy.ask('GET', '/-/aws-model.json')
-  t.match(shapes[operations.ListObjectDeals.input.shape].members.Expand, { locationName: 'expand' })
-  t.notOk('Expand' in shapes[operations.ListPublicTasks.input.shape].members)
-})
-
 t.test('quotes use the list of the platform where the gateway has none, and work without it', async (t) => {
   const { proxy, platform } = await startJoined(t, 'legacy')
   const miner = (id: string, price: string) => ({

@@ -1,4 +1,3 @@
-import { request as httpRequest } from 'node:http'
 import {
   CreateMultipartUploadCommand,
   GetObjectCommand,
@@ -7,17 +6,10 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { Metrics } from '../../../src/common/metrics.js'
-import { render } from '../../../src/common/render-metrics.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
-import type { AccessEntry } from '../../../src/server/access-log.js'
-import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
-import { RequestMetrics } from '../../../src/server/metrics/request-metrics.js'
-import { startDealgate } from '../../support/server/dealgate.js'
 import { startInProcess } from '../../support/server/in-process.js'
-import { send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
+import { send } from '../../support/sign/send.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { until } from '../../support/waiting.js'
 
 const keys = { accessKey: 'test-key', secretKey: 'test-secret', region: 'us-east-1' }
 
@@ -92,17 +84,6 @@ t.test('a server whose metrics are apart does not serve them', async (t) => {
   t.not((await send({ endpoint, ...keys }, { method: 'GET', target: '/-/metrics' })).status, 200)
   t.notOk(proxy.operations.some(({ operation }) => operation.name === 'GetMetrics'))
 })
-
-t.test('the metrics of the process', async (t) => {
-  const metrics = new Metrics()
-  t.teardown(processMetrics(metrics))
-  const names = (await metrics.snapshot()).filter(({ values }) => values.length > 0).map(({ name }) => name)
-  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds'])
-    t.ok(names.includes(name), name)
-  const [cpu] = (await metrics.snapshot()).filter(({ name }) => name === 'process_cpu_seconds_total')
-  t.ok((cpu?.values[0]?.value ?? 0) > 0)
-})
-
 t.test('what the server holds, its state store, and named buckets', async (t) => {
   const { s3, endpoint } = await startInProcess(t, 'full', { metricsBuckets: ['named'], plugins: [gauged()] })
   const owner = { endpoint, ...keys }
@@ -140,52 +121,6 @@ const gauged = definePlugin({
     ],
   }),
 })
-
-t.test('codes of plugins become labels up to a bound', async (t) => {
-  const metrics = new Metrics()
-  const requests = new RequestMetrics(metrics, new Set(['Order']))
-  const facts = { requestId: '1', operation: 'Order', plugin: 'shop', method: 'POST', ms: 1, remote: '', cut: false }
-  const fail = (error: string) => requests.ended({ ...facts, status: 400, error, bytesIn: 0, bytesOut: 0 }, true)
-  for (let n = 0; n < 500; n++) fail(`Code${n}`)
-  fail('a text\nof a service')
-  fail('NoSuchBucket')
-  fail('Code7')
-  const { body } = await render(await metrics.snapshot())
-  const count = (code: string) =>
-    new RegExp(`^dealgate_requests_total\\{.*,code="${code}"\\} (\\d+)$`, 'm').exec(body)?.[1]
-  t.same(['Code7', 'Code99', 'Code100', 'NoSuchBucket', 'Other'].map(count), ['2', '1', undefined, '1', '401'])
-  t.equal(body.match(/^dealgate_requests_total/gm)?.length, 102)
-})
-
-t.test('the bytes that arrived are counted, also of a body without Content-Length', async (t) => {
-  const server = await startDealgate(t, { args: ['--metrics-port', '0'] })
-  t.equal((await send(server, { method: 'PUT', target: '/box' })).status, 200)
-  const body = Buffer.alloc(300_000, 'a')
-  const status = await new Promise((resolve, reject) => {
-    const { headers } = sign(server, { method: 'PUT', target: '/box/chunked', payloadHash: UNSIGNED_PAYLOAD })
-    const request = httpRequest(`${server.endpoint}/box/chunked`, { method: 'PUT', headers })
-    request.on('response', (response) => resolve(response.resume().statusCode))
-    request.on('error', reject)
-    // Without an end() that has all of it, Node sends Transfer-Encoding: chunked, as boto3 does over TLS.
-    request.write(body.subarray(0, 100_000))
-    request.end(body.subarray(100_000))
-  })
-  t.equal(status, 200)
-  t.equal((await send(server, { method: 'PUT', target: '/box/known', body: Buffer.from('four') })).status, 200)
-  const entries = () =>
-    server.log
-      .split('\n')
-      .filter((line) => line.includes('"access"'))
-      .map((line) => (JSON.parse(line) as { access: AccessEntry }).access)
-  const bytesOf = (key: string) => entries().find((entry) => entry.key === key)?.bytesIn
-  await until('the log has both', () => bytesOf('known') !== undefined)
-  t.equal(bytesOf('chunked'), body.length)
-  t.equal(bytesOf('known'), 4)
-  const metrics = await (await fetch(`${server.metrics}`)).text()
-  const [, counted] = /dealgate_request_bytes_total\{[^}]*"PutObject"[^}]*\} (\d+)/.exec(metrics) ?? []
-  t.equal(Number(counted), body.length + 4)
-})
-
 const HOUR_MS = 3_600_000
 
 t.test('the activity of the last day', async (t) => {
