@@ -81,7 +81,7 @@ const rules: readonly Rule[] = [
   { rule: 'XML is read in common/xml.ts', from: /^(?!src\/common\/xml\.ts)/, never: /^npm:xml2js$/ },
   {
     rule: 'SQLite is used by the services’ database, backups, the SQLite backend of the state, and the locks of folders',
-    from: /^(?!src\/services\/(database|backup)\.ts|src\/state\/sqlite-rows\.ts|src\/common\/files\/lock-file\.ts)/,
+    from: /^(?!src\/services\/(database|backup|store\/sqlite)\.ts|src\/state\/sqlite-rows\.ts|src\/common\/files\/lock-file\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   { rule: 'Keyv stays behind state/', from: /^(?!src\/state\/)/, never: /^npm:(keyv|@keyv\/.*)$/ },

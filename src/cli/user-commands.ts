@@ -47,7 +47,7 @@ export async function changePassword(
   const { password, made } = await obtainPassword(own)
   const { user, keys } = await within(config, async (book) => ({
     user: await book.setPassword(email, password),
-    keys: book.apiKeys(email).length,
+    keys: (await book.apiKeys(email)).length,
   }))
   const shown = made ? { password } : {}
   process.stdout.write(
@@ -107,12 +107,12 @@ async function within<T>(config: Config, use: (book: UserBook) => T | Promise<T>
   if (!hasUsers(folder)) {
     throw new Failure(`The data folder ${config.data} has no task platform yet: start \`dealgate serve\` once.`)
   }
-  const book = openUserBook(folder)
+  const book = await openUserBook(folder)
   try {
     return await use(book)
   } catch (error) {
     throw error instanceof RangeError ? new Failure(error.message) : error
   } finally {
-    book.close()
+    await book.close()
   }
 }

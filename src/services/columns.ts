@@ -37,7 +37,7 @@ export class Columns<T extends object> {
 
   /** INSERT of these members of a row, whose values `values` gives. */
   insert(table: string, members: readonly (keyof T & string)[]): string {
-    return `INSERT INTO ${table} (${members.map(columnOf).join(', ')}) VALUES (${members.map(() => '?').join(', ')})`
+    return `INSERT INTO ${table} (${members.map((member) => `"${columnOf(member)}"`).join(', ')}) VALUES (${members.map(() => '?').join(', ')})`
   }
 
   values<K extends keyof T & string>(row: Pick<T, K>, members: readonly K[]): Stored[] {

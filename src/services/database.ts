@@ -8,7 +8,7 @@ import { explained } from './folder-lock.js'
 export type Database = DatabaseSyncInstance
 
 /** Longest wait for a transaction of another process, ms. */
-const BUSY_MS = 5000
+export const BUSY_MS = 5000
 
 /**
  * Opens or creates a database that survives `kill -9` and power failure: committed transactions are on the disk

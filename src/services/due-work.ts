@@ -7,7 +7,7 @@ const MIN_INTERVAL_MS = 1000
 interface DueWorkOptions {
   readonly network: Pick<Network, 'epochMs'>
   /** True when there is something to do by the current epoch. */
-  readonly isDue: () => boolean
+  readonly isDue: () => Promise<boolean> | boolean
   /**
    * Does what is due. Each step is one transaction and follows from what the database holds, so that a step that a
    * crash cut off is done again.
@@ -50,7 +50,7 @@ export class DueWork {
   /** Resolves when everything that is due has been done or has failed, so that a reader sees the present. */
   async catchUp(): Promise<void> {
     // A run in progress may have begun before the epoch did.
-    for (let runs = 0; runs < 2 && !this.signal.aborted && this.#options.isDue(); runs++) await this.#task.run()
+    for (let runs = 0; runs < 2 && !this.signal.aborted && (await this.#options.isDue()); runs++) await this.#task.run()
   }
 
   async stop(): Promise<void> {

@@ -3,6 +3,7 @@ import { mkdirSync, promises, readdirSync, readFileSync, writeFileSync } from 'n
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Writer } from '../../src/services/database.js'
+import { SqliteDatabase } from '../../src/services/store/sqlite.js'
 
 /** What changes names on the disk. */
 const changes = ['copyFile', 'open', 'rename', 'rm', 'unlink'] as const
@@ -13,11 +14,17 @@ const changes = ['copyFile', 'open', 'rename', 'rm', 'unlink'] as const
  */
 export async function afterEachStep(look: () => void, work: () => Promise<void>): Promise<void> {
   const { run } = Writer.prototype
+  const { transaction } = SqliteDatabase.prototype
   const originals = Object.fromEntries(changes.map((name) => [name, promises[name]]))
   Writer.prototype.run = async function <T>(job: () => T): Promise<T> {
     const result = await run.call(this, job)
     look()
     return result as T
+  }
+  SqliteDatabase.prototype.transaction = async function <R>(work: (tables: unknown) => Promise<R>): Promise<R> {
+    const result = await transaction.call(this, work)
+    look()
+    return result as R
   }
   for (const name of changes) {
     const original = promises[name] as (...args: unknown[]) => Promise<unknown>
@@ -33,6 +40,7 @@ export async function afterEachStep(look: () => void, work: () => Promise<void>)
     await work()
   } finally {
     Writer.prototype.run = run
+    SqliteDatabase.prototype.transaction = transaction
     Object.assign(promises, originals)
     syncBuiltinESMExports()
   }

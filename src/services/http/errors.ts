@@ -1,5 +1,8 @@
 import { isDiskFull } from '../../common/disk-reserve.js'
 import type { ServicesLog } from '../log.js'
+import { DatabaseUnavailableError } from '../store/database.js'
+
+const RETRY_SECONDS = 5
 
 export type HeaderList = (string | number)[]
 
@@ -36,6 +39,10 @@ export class ReceiveError extends HttpError {
 export function asHttpError(error: unknown, service: string, log: ServicesLog): HttpError {
   if (error instanceof HttpError) return error
   if (isDiskFull(error)) return new HttpError(507, `The disk of ${service} is full.`)
+  if (error instanceof DatabaseUnavailableError) {
+    log.warn({ err: error }, `The database of ${service} is not available.`)
+    return new HttpError(503, `The database of ${service} is not available.`, ['Retry-After', RETRY_SECONDS])
+  }
   log.error({ err: error }, `A request to ${service} failed.`)
   return new HttpError(500, `An internal error of ${service} prevented an answer.`)
 }

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Database, statements } from '../database.js'
 import { HttpError } from '../http/errors.js'
+import { type Connection, statements } from '../store/database.js'
 
 /** Most keys of one user. */
 const MAX_KEYS = 1000
@@ -24,32 +24,32 @@ export interface ListedApiKey {
 export class ApiKeys {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
-      byKey: 'SELECT user, secret_hash AS hash FROM api_keys WHERE apikey = ?',
-      count: 'SELECT count(*) AS count FROM api_keys WHERE user = ?',
-      add: 'INSERT INTO api_keys (apikey, user, key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)',
-      ofUser: 'SELECT apikey, key_name AS name, created FROM api_keys WHERE user = ? ORDER BY created, apikey',
-      remove: 'DELETE FROM api_keys WHERE apikey = ? AND user = ?',
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      byKey: 'SELECT "user", secret_hash AS hash FROM api_keys WHERE apikey = ?',
+      count: 'SELECT count(*) AS count FROM api_keys WHERE "user" = ?',
+      add: 'INSERT INTO api_keys (apikey, "user", key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)',
+      ofUser: 'SELECT apikey, key_name AS name, created FROM api_keys WHERE "user" = ? ORDER BY created, apikey',
+      remove: 'DELETE FROM api_keys WHERE apikey = ? AND "user" = ?',
     })
   }
 
-  ofUser(user: number): readonly ListedApiKey[] {
-    return this.#sql.ofUser.all(user) as ListedApiKey[]
+  ofUser(user: number): Promise<readonly ListedApiKey[]> {
+    return this.#sql.ofUser.all<ListedApiKey>(user)
   }
 
   /** Removes a key of the user, whose JWTs are not valid any more. Returns false when the user has no such key. */
-  remove(apikey: string, user: number): boolean {
-    return Number(this.#sql.remove.run(apikey, user).changes) > 0
+  async remove(apikey: string, user: number): Promise<boolean> {
+    return (await this.#sql.remove.run(apikey, user)) > 0
   }
 
   /** Id of the user; undefined when there is no such key. */
-  userOf(apikey: string): number | undefined {
-    return this.#sql.byKey.get(apikey)?.user as number | undefined
+  async userOf(apikey: string): Promise<number | undefined> {
+    return (await this.#sql.byKey.get<{ user: number }>(apikey))?.user
   }
 
-  isSecretOf(apikey: string, secret: string): boolean {
-    const known = this.#sql.byKey.get(apikey)?.hash as Uint8Array | undefined
+  async isSecretOf(apikey: string, secret: string): Promise<boolean> {
+    const known = (await this.#sql.byKey.get<{ hash: Uint8Array }>(apikey))?.hash
     return known !== undefined && timingSafeEqual(known, hashOf(secret))
   }
 
@@ -57,10 +57,10 @@ export class ApiKeys {
    * Adds a key. Throws HttpError 409 when the user has too many.
    * @param created Unix seconds
    */
-  add({ apikey, secret }: NewApiKey, user: number, name: string, created: number): void {
-    if (this.#sql.count.get(user).count >= MAX_KEYS)
-      throw new HttpError(409, `A user has at most ${MAX_KEYS} API keys.`)
-    this.#sql.add.run(apikey, user, name, hashOf(secret), created)
+  async add({ apikey, secret }: NewApiKey, user: number, name: string, created: number): Promise<void> {
+    const { count = 0 } = (await this.#sql.count.get<{ count: number }>(user)) ?? {}
+    if (count >= MAX_KEYS) throw new HttpError(409, `A user has at most ${MAX_KEYS} API keys.`)
+    await this.#sql.add.run(apikey, user, name, hashOf(secret), created)
   }
 }
 

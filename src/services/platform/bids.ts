@@ -1,9 +1,9 @@
 import type { Document, documents } from '../../common/service-documents.js'
 import { Columns } from '../columns.js'
-import { type Database, statements } from '../database.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Provider } from '../network/network.js'
 import { withUnit } from '../network/provider-record.js'
+import { type Connection, statements } from '../store/database.js'
 import type { Task } from './tasks/task.js'
 import { sortable } from './units.js'
 
@@ -48,8 +48,8 @@ const PUT = [
 export class BidTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       add: `
       ${BID.insert('bids', PUT)}
       ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
@@ -63,26 +63,26 @@ export class BidTable {
     })
   }
 
-  put(task: number, offer: Offer, time: BidTime): void {
-    this.#sql.add.run(...BID.values({ task, ...offer, ...time }, PUT))
+  async put(task: number, offer: Offer, time: BidTime): Promise<void> {
+    await this.#sql.add.run(...BID.values({ task, ...offer, ...time }, PUT))
   }
 
-  ofTask(task: number): Bid[] {
-    return this.#sql.ofTask.all(task).map((row) => BID.read(row))
+  async ofTask(task: number): Promise<Bid[]> {
+    return (await this.#sql.ofTask.all(task)).map((row) => BID.read(row))
   }
 
   /** Number of bids of a provider after that epoch. */
-  countSince(minerId: string, epoch: number): number {
-    return this.#sql.since.get(minerId, epoch).count
+  async countSince(minerId: string, epoch: number): Promise<number> {
+    return (await this.#sql.since.get<{ count: number }>(minerId, epoch))?.count ?? 0
   }
 
-  win({ id, task }: Bid, now: number): void {
-    this.#sql.win.run(now, id)
-    this.close(task)
+  async win({ id, task }: Bid, now: number): Promise<void> {
+    await this.#sql.win.run(now, id)
+    await this.close(task)
   }
 
-  close(task: number): void {
-    this.#sql.lose.run(task)
+  async close(task: number): Promise<void> {
+    await this.#sql.lose.run(task)
   }
 }
 

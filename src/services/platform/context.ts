@@ -1,13 +1,11 @@
-import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
-import type { ApiKeys } from './api-keys.js'
+import type { Database } from '../store/database.js'
 import type { PlatformLimits } from './limits.js'
 import type { Market } from './market.js'
-import type { Miners } from './miner-table.js'
+import type { PlatformTables } from './store.js'
 import type { SignInAttempts, Tokens } from './tokens.js'
 import type { Uploads } from './uploads.js'
-import type { Users } from './users.js'
 
 export interface PlatformContext {
   /** Random; another one after the data were lost. Hex. */
@@ -20,12 +18,8 @@ export interface PlatformContext {
   readonly seconds: () => number
   /** ms of a monotonic clock, for limits of time. */
   readonly monotonicMs: () => number
-  readonly db: Database
-  readonly writer: Writer
+  readonly db: Database<PlatformTables>
   readonly network: Network
-  readonly users: Users
-  readonly apiKeys: ApiKeys
-  readonly miners: Miners
   readonly tokens: Tokens
   readonly attempts: SignInAttempts
   readonly uploads: Uploads

@@ -5,7 +5,7 @@ import { bearerOf } from '../http/routes.js'
 import type { PlatformContext } from './context.js'
 import { Fields, type UploadedFile } from './fields.js'
 import type { Caller } from './tokens.js'
-import type { User } from './users.js'
+import { hasProviders, type User } from './users.js'
 
 /**
  * Who may call: `public` ignores the Authorization header; `optional` answers anonymous callers, too, but refuses an
@@ -66,8 +66,8 @@ function unauthorized(message: string): HttpError {
  * the CARs are: the URLs may be all that protects the contents.
  * @param poster id of a user
  */
-export function isParty({ context, caller }: Pick<PlatformExchange, 'context' | 'caller'>, poster: number): boolean {
-  return caller !== undefined && (caller.user.id === poster || context.miners.isOwner(caller.user))
+export function isParty({ caller }: Pick<PlatformExchange, 'caller'>, poster: number): boolean {
+  return caller !== undefined && (caller.user.id === poster || hasProviders(caller.user))
 }
 
 /**

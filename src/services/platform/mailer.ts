@@ -1,6 +1,6 @@
 import { PeriodicTask } from '../../common/time.js'
-import { type Database, statements, type Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
+import { type Connection, type Database, statements } from '../store/database.js'
 import { type Deliver, type Mail, ServerDownError, type StoredMail } from './mail-delivery.js'
 
 const BATCH = 100
@@ -11,10 +11,11 @@ const RETRY_MS = 60_000
 /** Most attempts to send one mail: two days of them. */
 const MAX_ATTEMPTS = 2880
 
+type Mails = Database<{ readonly mails: MailTable }>
+
 /** Sends the mails that tasks add, in the background: a mail that cannot be sent never fails a task. */
 export class Mailer {
-  readonly #mails: MailTable
-  readonly #writer: Writer
+  readonly #db: Mails
   readonly #deliver: Deliver
   readonly #log: ServicesLog
   readonly #task: PeriodicTask
@@ -25,9 +26,8 @@ export class Mailer {
   /** The next pass begins behind this mail. */
   #first = 0
 
-  constructor(mails: MailTable, writer: Writer, deliver: Deliver, log: ServicesLog) {
-    this.#mails = mails
-    this.#writer = writer
+  constructor(db: Mails, deliver: Deliver, log: ServicesLog) {
+    this.#db = db
     this.#deliver = deliver
     this.#log = log
     this.#task = new PeriodicTask(
@@ -67,7 +67,7 @@ export class Mailer {
   /** Sends the mails after that number, to `last`. Returns false when the server is down. */
   async #sendBetween(after: number, last: number, attempts: number): Promise<boolean> {
     for (let at = after; at < last && !this.#stopping.signal.aborted; ) {
-      const mails = this.#mails.pendingAfter(at, attempts, BATCH)
+      const mails = await this.#db.read.mails.pendingAfter(at, attempts, BATCH)
       if (mails.length === 0) break
       for (const mail of mails) {
         if (mail.id > last || this.#stopping.signal.aborted) return true
@@ -90,22 +90,22 @@ export class Mailer {
       if (!this.#stopping.signal.aborted) await this.#fail(mail, err)
       return !(err instanceof ServerDownError)
     }
-    await this.#settle(id, () => this.#mails.settle(id, 'sent'))
+    await this.#settle(id, (mails) => mails.settle(id, 'sent'))
     return true
   }
 
   async #fail({ id, attempts }: StoredMail, err: unknown): Promise<void> {
     const givesUp = attempts + 1 >= MAX_ATTEMPTS
     this.#log.warn({ err, mail: id }, givesUp ? 'Gave up sending a mail.' : 'Could not send a mail; it stays queued.')
-    await this.#settle(id, () => (givesUp ? this.#mails.settle(id, 'given-up') : this.#mails.addFailure(id)))
+    await this.#settle(id, (mails) => (givesUp ? mails.settle(id, 'given-up') : mails.addFailure(id)))
   }
 
   /**
    * A full disk holds up no other mail: what cannot be written now is written in a later pass, without sending again.
    */
-  async #settle(id: number, write: () => void): Promise<void> {
+  async #settle(id: number, write: (mails: MailTable) => Promise<void>): Promise<void> {
     try {
-      await this.#writer.run(write)
+      await this.#db.transaction(({ mails }) => write(mails))
       this.#delivered.delete(id)
     } catch (err) {
       this.#log.warn({ err, mail: id }, 'Could not write what became of a mail.')
@@ -117,8 +117,8 @@ export class Mailer {
 export class MailTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       add: 'INSERT INTO mails (recipient, subject, text, created) VALUES (?, ?, ?, ?)',
       pending:
         "SELECT id, recipient, subject, text, created, attempts FROM mails WHERE state = 'pending' AND id > ? AND attempts <= ? ORDER BY id LIMIT ?",
@@ -127,20 +127,20 @@ export class MailTable {
     })
   }
 
-  add({ recipient, subject, text }: Mail, now: number): void {
-    this.#sql.add.run(recipient, subject, text, now)
+  async add({ recipient, subject, text }: Mail, now: number): Promise<void> {
+    await this.#sql.add.run(recipient, subject, text, now)
   }
 
   /** @param attempts most failed attempts of a mail */
-  pendingAfter(id: number, attempts: number, most: number): StoredMail[] {
-    return this.#sql.pending.all(id, attempts, most) as StoredMail[]
+  pendingAfter(id: number, attempts: number, most: number): Promise<StoredMail[]> {
+    return this.#sql.pending.all<StoredMail>(id, attempts, most)
   }
 
-  settle(id: number, state: 'sent' | 'given-up'): void {
-    this.#sql.settle.run(state, id)
+  async settle(id: number, state: 'sent' | 'given-up'): Promise<void> {
+    await this.#sql.settle.run(state, id)
   }
 
-  addFailure(id: number): void {
-    this.#sql.failed.run(id)
+  async addFailure(id: number): Promise<void> {
+    await this.#sql.failed.run(id)
   }
 }

@@ -1,26 +1,18 @@
 import { join } from 'node:path'
-import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
-import { BidTable } from './bids.js'
-import { FetchTable } from './daemon/fetch-queue.js'
-import { ImportTable } from './daemon/importer.js'
+import type { Database } from '../store/database.js'
 import { ProviderDaemon } from './daemon/provider-daemon.js'
 import { deliveryOf, type MailOptions } from './mail-delivery.js'
-import { Mailer, MailTable } from './mailer.js'
-import type { Miners } from './miner-table.js'
+import { Mailer } from './mailer.js'
 import { TaskScheduler } from './scheduler.js'
-import { DealTable } from './tasks/deal-table.js'
-import { Drafts, TaskTable } from './tasks/task-table.js'
+import type { PlatformTables } from './store.js'
+import { Drafts } from './tasks/task-table.js'
 
 const MAX_CAR_BYTES = 16 * 2 ** 30
 
 export interface Market {
-  readonly tasks: TaskTable
   readonly drafts: Drafts
-  readonly deals: DealTable
-  readonly bids: BidTable
-  readonly mails: MailTable
   readonly scheduler: TaskScheduler
   /**
    * Call it when the assignment of a task has been committed: sends its mail and fetches its CARs, in the background.
@@ -37,11 +29,8 @@ export interface Market {
 }
 
 interface MarketDeps {
-  /** Has `taskSchema`. */
-  readonly db: Database
-  readonly writer: Writer
+  readonly db: Database<PlatformTables>
   readonly network: Network
-  readonly miners: Miners
   readonly seconds: () => number
   readonly log: ServicesLog
 }
@@ -73,34 +62,18 @@ export interface MarketOptions {
  * @param folder for the outbox of mails and for fetched CARs
  */
 export async function openMarket(deps: MarketDeps, folder: string, options: MarketOptions): Promise<Market> {
-  const { db, writer, log } = deps
-  const tasks = new TaskTable(db)
-  const drafts = new Drafts(tasks, writer)
+  const { db, log } = deps
+  const drafts = new Drafts(db)
   await drafts.removeAll()
-  const deals = new DealTable(db)
-  const bids = new BidTable(db)
-  const mails = new MailTable(db)
-  const mailer = new Mailer(mails, writer, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
-  const fetches = new FetchTable(db)
-  const imports = new ImportTable(db)
+  const mailer = new Mailer(db, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
   const { mostBytes = MAX_CAR_BYTES, networks = [] } = options.cars ?? {}
   const daemon =
-    options.daemon === 'external'
-      ? undefined
-      : new ProviderDaemon({ ...deps, tasks, deals, fetches, imports }, join(folder, 'cars'), { mostBytes, networks })
+    options.daemon === 'external' ? undefined : new ProviderDaemon(deps, join(folder, 'cars'), { mostBytes, networks })
   const onAssigned = (): void => {
     void mailer.kick()
     void daemon?.kick()
   }
-  const scheduler = new TaskScheduler({
-    ...deps,
-    tasks,
-    deals,
-    bids,
-    mails,
-    onAssigned,
-    onMoved: () => daemon?.catchUp(),
-  })
+  const scheduler = new TaskScheduler({ ...deps, onAssigned, onMoved: () => void daemon?.catchUp() })
   scheduler.start()
   mailer.start()
   const stop = async (): Promise<void> => {
@@ -109,5 +82,5 @@ export async function openMarket(deps: MarketDeps, folder: string, options: Mark
   }
   const startProviders = (own: readonly string[]): void => daemon?.start(own)
   const stopProviders = async (): Promise<void> => daemon?.stop()
-  return { tasks, drafts, deals, bids, mails, scheduler, onAssigned, startProviders, stopProviders, stop }
+  return { drafts, scheduler, onAssigned, startProviders, stopProviders, stop }
 }

@@ -1,5 +1,5 @@
-import type { Database } from '../database.js'
-import { FIRST_USER, type User } from './users.js'
+import { Columns } from '../columns.js'
+import { type Connection, statements } from '../store/database.js'
 
 export interface MinerSettings {
   /** 1: by itself; 0: only when its owner does. */
@@ -23,46 +23,43 @@ const USUAL: MinerSettings = {
   updated: undefined,
 }
 
+interface MinerRow extends MinerSettings {
+  readonly minerId: string
+}
+
+const MINER = new Columns<MinerRow>({})
+
+const COLUMNS = ['minerId', 'bidMode', 'expectedSealingTime', 'startEpoch', 'autoBidTaskPerDay', 'updated'] as const
+
 /** The platform's own knowledge of storage providers. Call writing methods inside a transaction. */
 export class Miners {
-  readonly #get
-  readonly #set
+  readonly #sql
 
-  constructor(db: Database) {
-    this.#get = db.prepare('SELECT * FROM miners WHERE miner_id = ?')
-    this.#set = db.prepare(`
-      INSERT OR REPLACE INTO miners (
-        miner_id, bid_mode, expected_sealing_time, start_epoch, auto_bid_task_per_day, updated
-      ) VALUES (?, ?, ?, ?, ?, ?)
-    `)
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      get: 'SELECT * FROM miners WHERE miner_id = ?',
+      set: `
+      ${MINER.insert('miners', COLUMNS)}
+      ON CONFLICT (miner_id) DO UPDATE SET bid_mode = excluded.bid_mode,
+        expected_sealing_time = excluded.expected_sealing_time, start_epoch = excluded.start_epoch,
+        auto_bid_task_per_day = excluded.auto_bid_task_per_day, updated = excluded.updated
+    `,
+    })
   }
 
-  /** True when the provider is the user's. The first user has all providers of the network. */
-  isOwner({ id }: User): boolean {
-    return id === FIRST_USER
-  }
-
-  settings(minerId: string): MinerSettings {
-    const row = this.#get.get(minerId)
-    if (row === undefined) return USUAL
-    return {
-      bidMode: row.bid_mode,
-      expectedSealingTime: row.expected_sealing_time,
-      startEpoch: row.start_epoch,
-      autoBidTaskPerDay: row.auto_bid_task_per_day,
-      updated: row.updated,
-    }
+  async settings(minerId: string): Promise<MinerSettings> {
+    const row = await this.#sql.get.get(minerId)
+    return row === undefined ? USUAL : MINER.read(row)
   }
 
   /** Keeps the settings. @param updated Unix seconds */
-  touch(minerId: string, updated: number): void {
-    this.set(minerId, this.settings(minerId), updated)
+  async touch(minerId: string, updated: number): Promise<void> {
+    await this.set(minerId, await this.settings(minerId), updated)
   }
 
   /** @param updated Unix seconds */
-  set(minerId: string, settings: Omit<MinerSettings, 'updated'>, updated: number): void {
-    const { bidMode, expectedSealingTime, startEpoch, autoBidTaskPerDay } = settings
-    this.#set.run(minerId, bidMode, expectedSealingTime, startEpoch, autoBidTaskPerDay, updated)
+  async set(minerId: string, settings: Omit<MinerSettings, 'updated'>, updated: number): Promise<void> {
+    await this.#sql.set.run(...MINER.values({ ...settings, minerId, updated }, COLUMNS))
   }
 }
 

@@ -8,7 +8,7 @@ import { type PlatformExchange, readFields, readPage, requireUser } from './exch
 import { choice, type Fields } from './fields.js'
 import type { MinerSettings } from './miner-table.js'
 import { minerNumber, parsePrice } from './units.js'
-import { FIRST_USER } from './users.js'
+import { FIRST_USER, hasProviders } from './users.js'
 
 /** A provider of the network, as the platform lists it. */
 interface KnownProvider extends ListedProvider {
@@ -16,19 +16,21 @@ interface KnownProvider extends ListedProvider {
   readonly heldBytes: number
 }
 
-type Deps = Pick<PlatformContext, 'network' | 'miners' | 'users'>
+type Deps = Pick<PlatformContext, 'network' | 'db'>
 
 /**
  * The storage providers of the network. Throws HttpError 503 when the network cannot be reached.
  */
-export async function knownProviders({ network, miners, users }: Deps): Promise<KnownProvider[]> {
+export async function knownProviders({ network, db }: Deps): Promise<KnownProvider[]> {
   const totals = network.dealTotals()
   // A provider without an update is as old as the platform.
-  const begun = users.get(FIRST_USER)?.registered ?? 0
+  const { miners, users } = db.read
+  const begun = (await users.get(FIRST_USER))?.registered ?? 0
   const all = await asking(() => network.providers())
-  return all.map((provider) => ({
+  const settings = await Promise.all(all.map(({ minerId }) => miners.settings(minerId)))
+  return all.map((provider, n) => ({
     ...provider,
-    updated: miners.settings(provider.minerId).updated ?? begun,
+    updated: settings[n]?.updated ?? begun,
     heldBytes: totals
       .filter(({ minerId, held }) => held && minerId === provider.minerId)
       .reduce((sum, { pieceBytes }) => sum + pieceBytes, 0),
@@ -118,7 +120,7 @@ export async function showMiner({ context, path }: PlatformExchange): Promise<ob
 /** GET /miner/info/{miner_fid}: how a provider bids. Its program asks for it at the start, without a token. */
 export async function showBidding({ context, path }: PlatformExchange): Promise<object> {
   const provider = await knownProvider(context, path.miner_fid ?? '')
-  return { data: configuration(provider, context.miners.settings(provider.minerId)) }
+  return { data: configuration(provider, await context.db.read.miners.settings(provider.minerId)) }
 }
 
 function configuration(provider: KnownProvider, settings: MinerSettings): object {
@@ -156,9 +158,9 @@ export async function updateMiner(exchange: PlatformExchange): Promise<object> {
   const change = present({ location: location(fields), offlineDealAvailable: offline(fields) })
   // A crash between the two leaves the first: the client, without an answer, sends all again.
   if (isNew(change, provider)) await changeInNetwork(exchange, minerId, change)
-  const settings = await context.writer.run(() => {
-    const merged = { ...context.miners.settings(minerId), ...named }
-    context.miners.set(minerId, merged, context.seconds())
+  const settings = await context.db.transaction(async ({ miners }) => {
+    const merged = { ...(await miners.settings(minerId)), ...named }
+    await miners.set(minerId, merged, context.seconds())
     return merged
   })
   const data = configuration(await knownProvider(context, minerId), settings)
@@ -175,7 +177,7 @@ async function ownProvider(exchange: PlatformExchange, minerId: string): Promise
   const { context } = exchange
   const user = requireUser(exchange)
   const provider = await knownProvider(context, minerId)
-  if (!context.miners.isOwner(user)) throw new HttpError(403, `The storage provider ${minerId} is not yours.`)
+  if (!hasProviders(user)) throw new HttpError(403, `The storage provider ${minerId} is not yours.`)
   return provider
 }
 
@@ -242,7 +244,7 @@ export async function updateAsk(exchange: PlatformExchange): Promise<object> {
   })
   // A crash between the two leaves the first: the client, without an answer, sends all again.
   if (Object.keys(change).length > 0) await changeInNetwork(exchange, minerId, change)
-  await context.writer.run(() => context.miners.touch(minerId, context.seconds()))
+  await context.db.transaction(({ miners }) => miners.touch(minerId, context.seconds()))
   const data = { miner: providerRecord(await knownProvider(context, minerId)) }
   return { data, message: 'The storage provider is updated.' }
 }
@@ -277,9 +279,9 @@ function size(fields: Fields, name: string): number | undefined {
  * providers. The answer must not have the word `fail`, which programs take for a failure: no id of a provider has it.
  */
 export async function heartbeat(exchange: PlatformExchange): Promise<object> {
-  const { miners, writer, seconds } = exchange.context
+  const { db, seconds } = exchange.context
   const { minerId } = await ownProvider(exchange, (await readFields(exchange)).required('miner_id'))
   const now = seconds()
-  await writer.run(() => miners.touch(minerId, now))
+  await db.transaction(({ miners }) => miners.touch(minerId, now))
   return { data: { miner_fid: minerId, update_time_str: String(now) }, message: 'The heartbeat has arrived.' }
 }

@@ -1,18 +1,20 @@
 import type { Server } from 'node:http'
-import { type Database, openRandomSetting, overDatabase, type Writer } from '../database.js'
+import { join } from 'node:path'
+import { makePrivateFolder } from '../../common/files/private-file.js'
 import { close, listen, localUrlOf, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
-import { ApiKeys } from './api-keys.js'
+import { type Database, randomSetting } from '../store/database.js'
+import { openPostgres } from '../store/postgres.js'
+import { openSqlite } from '../store/sqlite.js'
 import type { PlatformContext } from './context.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
 import { type MarketOptions, openMarket } from './market.js'
-import { Miners } from './miner-table.js'
 import { createPlatformServer } from './server.js'
-import { migrate } from './store.js'
+import { type PlatformTables, platformSchema } from './store.js'
 import { SignInAttempts, Tokens } from './tokens.js'
 import { Uploads } from './uploads.js'
-import { FIRST_USER, makeFirstUser, type PlatformUsers, type SignIn, Users } from './users.js'
+import { FIRST_USER, makeFirstUser, type PlatformUsers, type SignIn } from './users.js'
 
 export interface PlatformOptions extends MarketOptions {
   readonly host: string
@@ -21,6 +23,8 @@ export interface PlatformOptions extends MarketOptions {
   /** What clients mean by `offset`; default `records`, as all known clients do. The documentation says `pages`. */
   readonly offsets?: PlatformContext['offsets']
   readonly limits?: Partial<PlatformLimits>
+  /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
+  readonly database?: string
 }
 
 export interface PlatformDeps {
@@ -51,14 +55,19 @@ export interface RunningPlatform extends RunningServer, Required<PlatformUsers> 
  * Starts the task platform over a folder that no other instance uses. Rejects when the port is taken or the folder
  * holds files of something else.
  */
-export function startPlatform(
+export async function startPlatform(
   folder: string,
   options: PlatformOptions,
   deps: PlatformDeps,
   log: ServicesLog,
 ): Promise<RunningPlatform> {
-  return overDatabase(folder, 'platform.db', migrate, async (db, writer) => {
-    const context = await assemble(folder, db, writer, options, deps, log)
+  makePrivateFolder(folder)
+  const db =
+    options.database === undefined
+      ? openSqlite(join(folder, 'platform.db'), platformSchema)
+      : await openPostgres(options.database, platformSchema, log)
+  try {
+    const context = await assemble(folder, db, options, deps, log)
     try {
       const server = createPlatformServer(context)
       await listen(server, options.host, options.port)
@@ -68,26 +77,22 @@ export function startPlatform(
       await context.market.stop()
       throw error
     }
-  })
+  } catch (error) {
+    await db.close()
+    throw error
+  }
 }
 
 async function assemble(
   folder: string,
-  db: Database,
-  writer: Writer,
+  db: Database<PlatformTables>,
   options: PlatformOptions,
   { network, monotonicMs = () => performance.now() }: PlatformDeps,
   log: ServicesLog,
 ): Promise<PlatformContext> {
   const limits = { ...platformLimits, ...options.limits }
-  const users = new Users(db)
-  const apiKeys = new ApiKeys(db)
-  const miners = new Miners(db)
   const seconds = (): number => Math.floor(Date.now() / 1000)
-  const [id, tokenKey] = await Promise.all([
-    openRandomSetting(db, writer, 'id'),
-    openRandomSetting(db, writer, 'token-key'),
-  ])
+  const [id, tokenKey] = await Promise.all([randomSetting(db, 'id'), randomSetting(db, 'token-key')])
   return {
     id: Buffer.from(id).toString('hex'),
     limits,
@@ -96,36 +101,31 @@ async function assemble(
     seconds,
     monotonicMs,
     db,
-    writer,
     network,
-    users,
-    apiKeys,
-    miners,
-    tokens: new Tokens(tokenKey, users, apiKeys),
+    tokens: new Tokens(tokenKey, db.read),
     attempts: new SignInAttempts(log, monotonicMs),
     uploads: new Uploads(limits),
-    market: await openMarket({ db, writer, network, miners, seconds, log }, folder, options),
+    market: await openMarket({ db, network, seconds, log }, folder, options),
   }
 }
 
 function running(context: PlatformContext, { host }: PlatformOptions, server: Server): RunningPlatform {
-  const { db, writer, limits, tokens, market } = context
+  const { db, limits, tokens, market } = context
   const started = runningServer(server, host, async () => {
     await close(server, limits.stopMs)
     await market.stop()
-    writer.close()
-    db.close()
+    await db.close()
   })
   return {
     ...started,
-    makeFirstUser: () => makeFirstUser(context.users, writer, context.seconds()),
+    makeFirstUser: () => makeFirstUser(db, context.seconds()),
     startProviders: (own) => market.startProviders(own),
     stopProviders: () => market.stopProviders(),
     login: {
       url: localUrlOf(host, started.port),
       tokenFor: async (name) => {
         const [, id] = name?.startsWith(`${context.id}/`) ? name.split('/') : []
-        const user = context.users.get(name === undefined ? FIRST_USER : Number(id ?? 0))
+        const user = await db.read.users.get(name === undefined ? FIRST_USER : Number(id ?? 0))
         return user && tokens.ofSignIn(user)
       },
     },

@@ -1,15 +1,12 @@
 import { DAY_SECONDS } from '../../common/time.js'
-import type { Writer } from '../database.js'
 import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
 import type { Network, Provider } from '../network/network.js'
-import { type Bid, type BidTable, bestBid, isOpen, offerOf } from './bids.js'
+import type { Database } from '../store/database.js'
+import { type Bid, bestBid, isOpen, offerOf } from './bids.js'
 import { assignmentMail } from './mail-delivery.js'
-import type { MailTable } from './mailer.js'
-import type { Miners } from './miner-table.js'
-import type { DealTable } from './tasks/deal-table.js'
+import type { PlatformTables } from './store.js'
 import type { Task } from './tasks/task.js'
-import type { TaskTable } from './tasks/task-table.js'
 
 const BATCH = 50
 
@@ -17,12 +14,7 @@ const BATCH = 50
 const DEALS = 1000
 
 interface TaskSchedulerDeps {
-  readonly tasks: TaskTable
-  readonly deals: DealTable
-  readonly bids: BidTable
-  readonly mails: MailTable
-  readonly miners: Miners
-  readonly writer: Writer
+  readonly db: Database<PlatformTables>
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -39,10 +31,11 @@ export class TaskScheduler {
 
   constructor(deps: TaskSchedulerDeps) {
     this.#deps = deps
-    const { network, tasks, deals, log } = deps
+    const { network, db, log } = deps
+    const { tasks, deals } = db.read
     this.#work = new DueWork({
       network,
-      isDue: () => tasks.anyDue(network.epoch()) || deals.anyDue(network.epoch()),
+      isDue: async () => (await tasks.anyDue(network.epoch())) || (await deals.anyDue(network.epoch())),
       pass: (stop) => this.#pass(stop),
       failed: (err) => log.warn({ err }, 'Could not move all tasks that are due.'),
     })
@@ -66,57 +59,67 @@ export class TaskScheduler {
   }
 
   async #pass(stop: AbortSignal): Promise<void> {
-    const { network, writer, tasks, deals, seconds } = this.#deps
+    const { network, db, seconds } = this.#deps
+    const { tasks, deals } = db.read
     const epoch = network.epoch()
     for (let moved = DEALS; moved === DEALS && !stop.aborted; ) {
-      moved = deals.anyDue(epoch) ? await writer.run(() => deals.makeReady(epoch, seconds(), DEALS)) : 0
+      moved = (await deals.anyDue(epoch))
+        ? await db.transaction(({ deals }) => deals.makeReady(epoch, seconds(), DEALS))
+        : 0
     }
-    if (!tasks.anyDue(epoch)) return
+    if (!(await tasks.anyDue(epoch))) return
     const providers = await network.providers()
     while (!stop.aborted) {
-      const due = tasks.due(epoch, BATCH)
+      const due = await tasks.due(epoch, BATCH)
       if (due.length === 0) return
-      await Promise.all(due.map((task) => writer.run(() => this.#decideIfDue(task, epoch, providers))))
+      await Promise.all(due.map((task) => this.#decideIfDue(task, epoch, providers)))
     }
   }
 
-  /** Runs inside a transaction. */
-  #decideIfDue(
-    { id, due }: { readonly id: number; readonly due: number },
+  async #decideIfDue(one: DueTask, epoch: number, providers: readonly Provider[]): Promise<void> {
+    const { db, onAssigned } = this.#deps
+    if (await db.transaction((tables) => this.#decide(tables, one, epoch, providers))) onAssigned()
+  }
+
+  /** Returns true when it has assigned the task to a provider. */
+  async #decide(
+    tables: PlatformTables,
+    { id, due }: DueTask,
     epoch: number,
     providers: readonly Provider[],
-  ): void {
-    const { tasks, bids } = this.#deps
-    const task = tasks.find(id)
-    if (task === undefined) return
+  ): Promise<boolean> {
+    const { tasks, bids } = tables
+    const task = await tasks.find(id)
+    if (task === undefined) return false
     if (hasExpired(task, due)) {
-      bids.close(task.id)
-      tasks.expire(task.id)
-      return
+      await bids.close(task.id)
+      await tasks.expire(task.id)
+      return false
     }
     if (!seeksBids(task)) {
-      tasks.setDue(task.id, task.expiresEpoch)
-      return
+      await tasks.setDue(task.id, task.expiresEpoch)
+      return false
     }
-    this.#placeBids(task, epoch, providers)
-    if (mayDecide(task, due) && this.#decide(task, epoch, providers)) return
-    tasks.setDue(task.id, nextDue(task, due, epoch))
+    await this.#placeBids(tables, task, epoch, providers)
+    if (mayDecide(task, due) && (await this.#assign(tables, task, epoch, providers))) return true
+    await tasks.setDue(task.id, nextDue(task, due, epoch))
+    return false
   }
 
   /** A provider whose bid is not open any more bids again. */
-  #placeBids(task: Task, epoch: number, providers: readonly Provider[]): void {
-    const { bids, tasks, seconds } = this.#deps
-    const known = new Map(bids.ofTask(task.id).map((bid) => [bid.minerId, bid]))
+  async #placeBids(tables: PlatformTables, task: Task, epoch: number, providers: readonly Provider[]): Promise<void> {
+    const { bids, tasks } = tables
+    const known = new Map((await bids.ofTask(task.id)).map((bid) => [bid.minerId, bid]))
     let added = 0
     for (const provider of providers) {
       const bid = known.get(provider.minerId)
       if (bid !== undefined && this.#isOpen(bid, epoch)) continue
-      const offer = this.#bidsByItself(provider.minerId, epoch) ? offerOf(task, provider) : undefined
+      const offer = (await this.#bidsByItself(tables, provider.minerId, epoch)) ? offerOf(task, provider) : undefined
       if (offer === undefined) continue
-      bids.put(task.id, offer, { created: seconds(), createdEpoch: epoch })
+      await bids.put(task.id, offer, { created: this.#deps.seconds(), createdEpoch: epoch })
       if (bid === undefined) added++
     }
-    if (added > 0) tasks.addBids(task.id, added)
+    if (added > 0) await tasks.addBids(task.id, added)
   }
 
   #isOpen(bid: Bid, epoch: number): boolean {
@@ -124,29 +127,36 @@ export class TaskScheduler {
   }
 
   /** As the owner of the provider wants it: at all, and not more often in a day. */
-  #bidsByItself(minerId: string, epoch: number): boolean {
-    const { miners, bids, network } = this.#deps
-    const { bidMode, autoBidTaskPerDay } = miners.settings(minerId)
-    return bidMode === 1 && bids.countSince(minerId, epoch - epochsOf(1, network.epochSeconds)) < autoBidTaskPerDay
+  async #bidsByItself({ miners, bids }: PlatformTables, minerId: string, epoch: number): Promise<boolean> {
+    const { bidMode, autoBidTaskPerDay } = await miners.settings(minerId)
+    const day = epochsOf(1, this.#deps.network.epochSeconds)
+    return bidMode === 1 && (await bids.countSince(minerId, epoch - day)) < autoBidTaskPerDay
   }
 
   /** Returns false when there is no bid to choose. */
-  #decide(task: Task, epoch: number, providers: readonly Provider[]): boolean {
-    const { bids, tasks, mails, seconds, onAssigned } = this.#deps
-    const bid = bestBid(
-      bids.ofTask(task.id).filter((one) => this.#isOpen(one, epoch)),
-      providers,
-    )
+  async #assign(
+    { bids, tasks, mails }: PlatformTables,
+    task: Task,
+    epoch: number,
+    providers: readonly Provider[],
+  ): Promise<boolean> {
+    const { seconds } = this.#deps
+    const open = (await bids.ofTask(task.id)).filter((one) => this.#isOpen(one, epoch))
+    const bid = bestBid(open, providers)
     if (bid === undefined) return false
-    bids.win(bid, seconds())
-    tasks.assign(task.id, bid.minerId)
+    await bids.win(bid, seconds())
+    await tasks.assign(task.id, bid.minerId)
     const provider = providers.find(({ minerId }) => minerId === bid.minerId)
     const mail = provider && assignmentMail(task, task.deals, provider)
-    if (mail !== undefined) mails.add(mail, seconds())
-    // Not before the commit.
-    setImmediate(onAssigned)
+    if (mail !== undefined) await mails.add(mail, seconds())
     return true
   }
+}
+
+interface DueTask {
+  readonly id: number
+  /** Epoch at which it is due. */
+  readonly due: number
 }
 
 /** Epochs after which providers have seen a public task and bid, and after which the best bid wins. */

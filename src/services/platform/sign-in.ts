@@ -21,7 +21,7 @@ export async function logIn(exchange: PlatformExchange): Promise<object> {
     throw new HttpError(400, `A password has at most ${MAX_PASSWORD} characters.`)
   }
   const user = await context.attempts.attempt(clientOf(request), email, async () => {
-    const known = context.users.find(email)
+    const known = await context.db.read.users.find(email)
     const right = await isPassword(known?.password ?? NO_HASH, password)
     return right ? known : undefined
   })
@@ -54,10 +54,10 @@ async function issueKey(exchange: PlatformExchange, name: string): Promise<objec
     throw new HttpError(400, `The name of a key has at most ${MAX_NAME} characters.`)
   }
   const user = requireUser(exchange)
-  const { apiKeys, writer, tokens, seconds } = exchange.context
+  const { db, tokens, seconds } = exchange.context
   const made = newApiKey()
   const created = seconds()
-  await writer.run(() => apiKeys.add(made, user.id, name, created))
+  await db.transaction(({ apiKeys }) => apiKeys.add(made, user.id, name, created))
   const record = {
     access_token: made.secret,
     apikey: made.apikey,
@@ -70,15 +70,16 @@ async function issueKey(exchange: PlatformExchange, name: string): Promise<objec
 }
 
 async function issueJwt({ context }: PlatformExchange, apikey: string, secret: string): Promise<object> {
-  const { apiKeys, tokens } = context
+  const { db, tokens } = context
+  const { apiKeys } = db.read
   // The texts are those that clients know.
-  if (apiKeys.userOf(apikey) === undefined) throw new HttpError(401, 'api_key Not found')
-  if (!apiKeys.isSecretOf(apikey, secret)) throw new HttpError(401, 'Please provide a valid api token.')
+  if ((await apiKeys.userOf(apikey)) === undefined) throw new HttpError(401, 'api_key Not found')
+  if (!(await apiKeys.isSecretOf(apikey, secret))) throw new HttpError(401, 'Please provide a valid api token.')
   return { data: { api_key: apikey, jwt: await tokens.ofApiKey(apikey) } }
 }
 
-export function listKeys(exchange: PlatformExchange): object {
-  const keys = exchange.context.apiKeys.ofUser(requireUser(exchange).id)
+export async function listKeys(exchange: PlatformExchange): Promise<object> {
+  const keys = await exchange.context.db.read.apiKeys.ofUser(requireUser(exchange).id)
   const records = keys.map(({ apikey, name, created }) => ({
     apikey,
     created_on: String(created),
@@ -98,8 +99,7 @@ const STAYS_VALID =
 export async function revokeKey(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
   const apikey = (await readFields(exchange)).required('apikey')
-  const { apiKeys, writer } = exchange.context
-  const removed = await writer.run(() => apiKeys.remove(apikey, user.id))
+  const removed = await exchange.context.db.transaction(({ apiKeys }) => apiKeys.remove(apikey, user.id))
   if (!removed) throw new HttpError(404, 'You have no such API key.')
   return { data: { apikey, status: 'Revoked' }, message: STAYS_VALID }
 }

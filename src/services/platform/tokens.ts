@@ -6,8 +6,8 @@ import { FailureCounts } from '../failure-counts.js'
 import { HttpError } from '../http/errors.js'
 import type { ClientAddress } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
-import type { ApiKeys } from './api-keys.js'
-import type { User, Users } from './users.js'
+import type { PlatformTables } from './store.js'
+import type { User } from './users.js'
 
 export interface Caller {
   readonly user: User
@@ -102,14 +102,12 @@ function busy(): HttpError {
  */
 export class Tokens {
   readonly #tokens: DayTokens
-  readonly #users: Users
-  readonly #apiKeys: ApiKeys
+  readonly #tables: Pick<PlatformTables, 'users' | 'apiKeys'>
 
   /** @param key 32 bytes or more */
-  constructor(key: Uint8Array, users: Users, apiKeys: ApiKeys) {
+  constructor(key: Uint8Array, tables: Pick<PlatformTables, 'users' | 'apiKeys'>) {
     this.#tokens = new DayTokens(key, 'platform')
-    this.#users = users
-    this.#apiKeys = apiKeys
+    this.#tables = tables
   }
 
   /** It is valid until the password of the user changes. */
@@ -127,8 +125,9 @@ export class Tokens {
     if (claims === undefined) return undefined
     const { sub, use, pwc = 0 } = claims
     if (use !== 'sign-in' && use !== 'api-key') return undefined
-    const id = use === 'sign-in' ? Number(sub) : this.#apiKeys.userOf(sub)
-    const user = id === undefined ? undefined : this.#users.get(id)
+    const { users, apiKeys } = this.#tables
+    const id = use === 'sign-in' ? Number(sub) : await apiKeys.userOf(sub)
+    const user = id === undefined ? undefined : await users.get(id)
     if (user === undefined || (use === 'sign-in' && pwc !== user.passwordChanges)) return undefined
     return { user, by: use }
   }

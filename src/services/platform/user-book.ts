@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Database, inTransaction, openDatabase } from '../database.js'
 import { openBeside } from '../folder-lock.js'
-import { ApiKeys, type ListedApiKey } from './api-keys.js'
+import { silentLog } from '../log.js'
+import type { Database } from '../store/database.js'
+import { openPostgres } from '../store/postgres.js'
+import { openSqlite } from '../store/sqlite.js'
+import type { ListedApiKey } from './api-keys.js'
 import { hashPassword } from './password.js'
-import { migrate } from './store.js'
-import { type User, Users } from './users.js'
+import { type PlatformTables, platformSchema } from './store.js'
+import { FIRST_USER, type User } from './users.js'
 
 export type { ListedApiKey } from './api-keys.js'
 
@@ -23,13 +26,13 @@ export interface UserBook {
   add(email: string, password: string): Promise<User>
   /** Changes the password of a user; tokens of earlier sign-ins are not valid any more. */
   setPassword(email: string, password: string): Promise<User>
-  apiKeys(email: string): readonly ListedApiKey[]
+  apiKeys(email: string): Promise<readonly ListedApiKey[]>
   /**
    * Removes API keys of the user, whose JWTs are not valid any more. Returns what it has removed.
    * @param apikey default: all of them
    */
-  revokeApiKeys(email: string, apikey?: string): readonly ListedApiKey[]
-  close(): void
+  revokeApiKeys(email: string, apikey?: string): Promise<readonly ListedApiKey[]>
+  close(): Promise<void>
 }
 
 /** True when the data folder of the services has a task platform. */
@@ -39,56 +42,65 @@ export function hasUsers(data: string): boolean {
 
 /**
  * Opens the users in the data folder of the services, which must have a task platform.
+ * @param database URL of the PostgreSQL database that the platform uses instead of SQLite
  * @throws DataFolderError when a file or folder cannot be used
  */
-export function openUserBook(data: string): UserBook {
-  return openBeside(data, () => bookOf(openDatabase(fileIn(data), '', migrate)))
+export async function openUserBook(data: string, database?: string): Promise<UserBook> {
+  if (database !== undefined) return bookOf(await openPostgres(database, platformSchema, silentLog))
+  return openBeside(data, () => bookOf(openSqlite(fileIn(data), platformSchema)))
 }
 
 function fileIn(data: string): string {
   return join(data, 'platform', 'platform.db')
 }
 
-function bookOf(db: Database): UserBook {
-  const users = new Users(db)
-  const apiKeys = new ApiKeys(db)
-  const mustFind = (email: string): User => {
-    const user = users.find(email.trim())
-    if (user === undefined) throw new RangeError(`The task platform has no user ${email.trim()}.`)
-    return user
-  }
+function bookOf(db: Database<PlatformTables>): UserBook {
+  const { users, apiKeys } = db.read
   return {
     async add(email, password) {
       const name = email.trim()
       if (!EMAIL.test(name)) throw new RangeError('The e-mail address of a user has the form name@host.')
       checkPassword(password)
       const hashed = await hashPassword(password)
-      return inTransaction(db, () => {
-        if (users.find(name) !== undefined) throw new RangeError(`The task platform has a user ${name} already.`)
-        users.add(name, hashed, Math.floor(Date.now() / 1000))
-        return mustFind(name)
+      return db.transaction(async ({ users }) => {
+        // The row would get the number of the first user, and with it the storage providers.
+        if ((await users.get(FIRST_USER)) === undefined) {
+          throw new RangeError('The task platform has no user yet. Start it once, so that it makes its first user.')
+        }
+        if ((await users.find(name)) !== undefined) {
+          throw new RangeError(`The task platform has a user ${name} already.`)
+        }
+        await users.add(name, hashed, Math.floor(Date.now() / 1000))
+        return userOf(users, name)
       })
     },
     async setPassword(email, password) {
-      mustFind(email)
+      await userOf(users, email)
       checkPassword(password)
       const hashed = await hashPassword(password)
-      return inTransaction(db, () => {
-        const user = mustFind(email)
-        users.setPassword(user.id, hashed)
+      return db.transaction(async ({ users }) => {
+        const user = await userOf(users, email)
+        await users.setPassword(user.id, hashed)
         return user
       })
     },
-    apiKeys: (email) => apiKeys.ofUser(mustFind(email).id),
+    apiKeys: async (email) => apiKeys.ofUser((await userOf(users, email)).id),
     revokeApiKeys: (email, apikey) =>
-      inTransaction(db, () => {
-        const { id } = mustFind(email)
-        const chosen = apiKeys.ofUser(id).filter((key) => apikey === undefined || key.apikey === apikey)
+      db.transaction(async ({ users, apiKeys }) => {
+        const { id } = await userOf(users, email)
+        const chosen = (await apiKeys.ofUser(id)).filter((key) => apikey === undefined || key.apikey === apikey)
         if (apikey !== undefined && chosen.length === 0) throw new RangeError(`The user has no API key ${apikey}.`)
-        return chosen.filter((key) => apiKeys.remove(key.apikey, id))
+        for (const key of chosen) await apiKeys.remove(key.apikey, id)
+        return chosen
       }),
     close: () => db.close(),
   }
+}
+
+async function userOf(users: PlatformTables['users'], email: string): Promise<User> {
+  const user = await users.find(email.trim())
+  if (user === undefined) throw new RangeError(`The task platform has no user ${email.trim()}.`)
+  return user
 }
 
 function checkPassword(password: string): void {

@@ -1,4 +1,4 @@
-import { type Database, statements, type Writer } from '../database.js'
+import { type Connection, type Database, statements } from '../store/database.js'
 import { hashPassword, newPassword } from './password.js'
 
 /** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
@@ -45,58 +45,59 @@ interface KnownUser extends User {
 /** Id of the user that the first start makes, who has the embedded network's providers. */
 export const FIRST_USER = 1
 
-const COLUMNS = 'id, email, password, registered, password_changes AS passwordChanges FROM users'
+const COLUMNS = 'id, email, password, registered, password_changes AS "passwordChanges" FROM users'
 
 /** The table of users. Call writing methods inside a transaction. */
 export class Users {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       byId: `SELECT ${COLUMNS} WHERE id = ?`,
       byEmail: `SELECT ${COLUMNS} WHERE email = ?`,
-      add: 'INSERT INTO users (id, email, password, registered) VALUES (?, ?, ?, ?)',
+      // Not by the counter of the table, which PostgreSQL raises also for what is rolled back: the first is 1.
+      add: 'INSERT INTO users (id, email, password, registered) SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM users',
       all: `SELECT ${COLUMNS} ORDER BY id`,
       setPassword: 'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
     })
   }
 
-  all(): readonly User[] {
-    return (this.#sql.all.all() as KnownUser[]).map(withoutPassword)
+  async all(): Promise<readonly User[]> {
+    return (await this.#sql.all.all<KnownUser>()).map(withoutPassword)
   }
 
   /**
    * Changes the password; tokens of earlier sign-ins are not valid any more.
    * @param password argon2id hash
    */
-  setPassword(id: number, password: string): void {
-    this.#sql.setPassword.run(password, id)
+  async setPassword(id: number, password: string): Promise<void> {
+    await this.#sql.setPassword.run(password, id)
   }
 
-  get(id: number): User | undefined {
-    const known = this.#sql.byId.get(id) as KnownUser | undefined
+  async get(id: number): Promise<User | undefined> {
+    const known = await this.#sql.byId.get<KnownUser>(id)
     return known && withoutPassword(known)
   }
 
   /** @param email in any case */
-  find(email: string): KnownUser | undefined {
-    return this.#sql.byEmail.get(email.toLowerCase()) as KnownUser | undefined
+  find(email: string): Promise<KnownUser | undefined> {
+    return this.#sql.byEmail.get<KnownUser>(email.toLowerCase())
   }
 
   /**
-   * Adds a user. Throws when the e-mail address or the id is taken, and for another than the first user while there is
-   * none: the row would get its id, and with it the storage providers.
+   * Adds a user. Throws when the e-mail address is taken.
    * @param email without regard to case and to spaces around it
    * @param password argon2id hash
    * @param registered Unix seconds
-   * @param id of the first user; else the next number
    */
-  add(email: string, password: string, registered: number, id?: typeof FIRST_USER): void {
-    if (id === undefined && this.get(FIRST_USER) === undefined) {
-      throw new RangeError('The task platform has no user yet. Start it once, so that it makes its first user.')
-    }
-    this.#sql.add.run(id ?? null, email.trim().toLowerCase(), password, registered)
+  async add(email: string, password: string, registered: number): Promise<void> {
+    await this.#sql.add.run(email.trim().toLowerCase(), password, registered)
   }
+}
+
+/** True when the storage providers are the user's. The first user has all providers of the network. */
+export function hasProviders({ id }: User): boolean {
+  return id === FIRST_USER
 }
 
 function withoutPassword({ id, email, registered, passwordChanges }: KnownUser): User {
@@ -138,14 +139,17 @@ export interface SignIn {
  * @param seconds the time, Unix seconds
  * @returns undefined when the user existed
  */
-export async function makeFirstUser(users: Users, writer: Writer, seconds: number): Promise<SignIn | undefined> {
-  if (users.get(FIRST_USER) !== undefined) return undefined
+export async function makeFirstUser(
+  db: Database<{ readonly users: Users }>,
+  seconds: number,
+): Promise<SignIn | undefined> {
+  if ((await db.read.users.get(FIRST_USER)) !== undefined) return undefined
   const password = newPassword()
   const hashed = await hashPassword(password)
-  const made = await writer.run(() => {
+  const made = await db.transaction(async ({ users }) => {
     // Another call may have made it since.
-    if (users.get(FIRST_USER) !== undefined) return false
-    users.add(EMAIL, hashed, seconds, FIRST_USER)
+    if ((await users.get(FIRST_USER)) !== undefined) return false
+    await users.add(EMAIL, hashed, seconds)
     return true
   })
   return made ? { email: EMAIL, password } : undefined

@@ -4,12 +4,9 @@ import type { Test } from 'tap'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'
-import { openDatabase } from '../../../src/services/database.js'
 import type { legacy } from '../../../src/services/gateway/quirks.js'
 import { startServices } from '../../../src/services/index.js'
-import { hashPassword } from '../../../src/services/platform/password.js'
-import { migrate } from '../../../src/services/platform/store.js'
-import { Users } from '../../../src/services/platform/users.js'
+import { openUserBook } from '../../../src/services/platform/user-book.js'
 import { send } from '../../services/platform/platform-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
@@ -94,9 +91,9 @@ export async function startSts(
     lines,
     async newUser(email) {
       const user = { email, password: PASSWORD }
-      const db = openDatabase(join(data, 'platform', 'platform.db'), '', migrate)
-      new Users(db).add(user.email, await hashPassword(user.password), 0)
-      db.close()
+      const book = await openUserBook(data)
+      await book.add(user.email, user.password)
+      await book.close()
       return signIn(user)
     },
     owner: () => signIn({ ...first }),

@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { openDatabase } from '../../../src/services/database.js'
 import { silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
-import { hashPassword, newPassword } from '../../../src/services/platform/password.js'
+import { newPassword } from '../../../src/services/platform/password.js'
 import {
   type PlatformDeps,
   type PlatformOptions,
   type RunningPlatform,
   startPlatform,
 } from '../../../src/services/platform/platform.js'
-import { migrate } from '../../../src/services/platform/store.js'
-import { type SignIn, Users } from '../../../src/services/platform/users.js'
+import { openUserBook } from '../../../src/services/platform/user-book.js'
+import type { SignIn } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase } from '../engine.js'
 import { open } from '../network/embedded-network.js'
 
 export interface Answer {
@@ -37,6 +37,8 @@ export interface Scene {
   readonly made: SignIn | undefined
   readonly network: EmbeddedNetwork
   readonly folder: string
+  /** URL of its PostgreSQL database; undefined on SQLite. */
+  readonly database: string | undefined
   /** Sends a request; the answer must be JSON. */
   call(method: string, path: string, call?: Call): Promise<Answer>
   /** The JWT of the first user's sign-in. */
@@ -55,7 +57,8 @@ export async function startScene(
 ): Promise<Scene> {
   const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
-  return sceneOf(t, folder, { ...parts, network }, options)
+  const database = await emptyDatabase()
+  return sceneOf(t, folder, { ...parts, network }, { ...options, ...(database !== undefined && { database }) })
 }
 
 async function sceneOf(
@@ -76,6 +79,7 @@ async function sceneOf(
     made,
     network: parts.network,
     folder,
+    database: options.database,
     call,
     async signIn() {
       const { status, json } = await call('POST', '/auth/login', { body: { ...user } })
@@ -84,9 +88,9 @@ async function sceneOf(
     },
     async addUser(email) {
       const password = newPassword()
-      const db = openDatabase(join(folder, 'platform', 'platform.db'), '', migrate)
-      new Users(db).add(email, await hashPassword(password), 0)
-      db.close()
+      const book = await openUserBook(folder, options.database)
+      await book.add(email, password)
+      await book.close()
       return (await call('POST', '/auth/login', { body: { email, password } })).json.auth_token
     },
     async restart(changed = {}) {

@@ -1,17 +1,13 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openDatabase } from '../../../src/services/database.js'
 import { type Services, startServices, startServicesInWorker } from '../../../src/services/index.js'
 import { platformLimits } from '../../../src/services/platform/limits.js'
-import { hashPassword } from '../../../src/services/platform/password.js'
 import { routes } from '../../../src/services/platform/routes.js'
-import { migrate } from '../../../src/services/platform/store.js'
 import { Uploads } from '../../../src/services/platform/uploads.js'
-import { Users } from '../../../src/services/platform/users.js'
+import { openUserBook } from '../../../src/services/platform/user-book.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Client } from '../gateway/client.js'
 import { type Call, send, startScene } from './platform-client.js'
@@ -150,9 +146,9 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   t.match(json.data, { access_key: accessKey, secret_key: secretKey }, 'the first user has the first account')
 
   const stranger = { email: 'stranger@example.com', password: 'a password of theirs' }
-  const db = openDatabase(join(data, 'platform', 'platform.db'), '', migrate)
-  new Users(db).add(stranger.email, await hashPassword(stranger.password), 0)
-  db.close()
+  const book = await openUserBook(data)
+  await book.add(stranger.email, stranger.password)
+  await book.close()
   const theirs = await tokenOf(services, stranger)
   const [one, other] = await Promise.all([keyPair(services, theirs), keyPair(services, theirs)])
   t.same(one.json, other.json, 'another user has one account of its own')

@@ -1,20 +1,21 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import t from 'tap'
-import { openDatabase } from '../../../src/services/database.js'
 import type { ClientAddress } from '../../../src/services/http/server.js'
 import { silentLog } from '../../../src/services/log.js'
-import { migrate } from '../../../src/services/platform/store.js'
+import { platformSchema } from '../../../src/services/platform/store.js'
 import { SignInAttempts } from '../../../src/services/platform/tokens.js'
 import { hasUsers, openUserBook } from '../../../src/services/platform/user-book.js'
-import { FIRST_USER, type SignIn, Users } from '../../../src/services/platform/users.js'
+import { makeFirstUser, type SignIn } from '../../../src/services/platform/users.js'
+import { openSqlite } from '../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { bytesBelow, type Scene, startScene } from './platform-client.js'
 
 t.test('users beside a running platform', async (t) => {
-  const { folder, call, made, signIn } = await startScene(t)
-  t.ok(hasUsers(folder))
-  const book = openUserBook(folder)
+  const { folder, database, call, made, signIn } = await startScene(t)
+  t.equal(hasUsers(folder), database === undefined)
+  const book = await openUserBook(folder, database)
   t.teardown(() => book.close())
   const password = 'a password of theirs'
   t.match(await book.add(' Client@example.com ', password), { id: 2, email: 'client@example.com' })
@@ -59,10 +60,10 @@ t.test('users beside a running platform', async (t) => {
   t.match(await call('POST', '/user/api_keys/jwt', { body: { apikey, access_token } }), { status: 401 })
 
   for (const key_name of ['one', 'two']) await call('POST', '/user/api_keys/jwt', { token: again, body: { key_name } })
-  t.throws(() => book.revokeApiKeys('client@example.com', apikey), /no API key/)
-  t.equal(book.apiKeys('client@example.com').length, 2)
-  t.equal(book.revokeApiKeys('client@example.com').length, 2)
-  t.same(book.apiKeys('client@example.com'), [])
+  await t.rejects(book.revokeApiKeys('client@example.com', apikey), /no API key/)
+  t.equal((await book.apiKeys('client@example.com')).length, 2)
+  t.equal((await book.revokeApiKeys('client@example.com')).length, 2)
+  t.same(await book.apiKeys('client@example.com'), [])
 })
 
 t.test('the first start makes a user, once, and keeps no password', async (t) => {
@@ -79,13 +80,15 @@ t.test('the first start makes a user, once, and keeps no password', async (t) =>
 })
 
 t.test('no other user comes before the first one', async (t) => {
-  const db = openDatabase(join(temporaryFolder(t), 'platform.db'), '', migrate)
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'platform'))
+  const db = openSqlite(join(folder, 'platform', 'platform.db'), platformSchema)
   t.teardown(() => db.close())
-  const users = new Users(db)
-  t.throws(() => users.add('client@example.com', 'hash', 0), /^The task platform has no user yet/)
-  users.add('owner@localhost', 'hash', 0, FIRST_USER)
-  users.add(' Client@example.com ', 'hash', 0)
-  t.match(users.find('client@example.com'), { id: 2 })
+  const book = await openUserBook(folder)
+  t.teardown(() => book.close())
+  await t.rejects(book.add('client@example.com', 'a password'), /^The task platform has no user yet/)
+  t.match(await makeFirstUser(db, 0), { email: 'owner@localhost' })
+  t.match(await book.add(' Client@example.com ', 'a password'), { id: 2, email: 'client@example.com' })
 })
 
 t.test('a sign-in gives a JWT of a day', async (t) => {

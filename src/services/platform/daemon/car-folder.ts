@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pages, type Writer } from '../../database.js'
+import { type Database, pages } from '../../store/database.js'
 import type { FetchTable, StoredCar } from './fetch-queue.js'
 
 /** What the smallest file takes, bytes. */
@@ -22,16 +22,14 @@ export class CarFolder {
   /** Most bytes of all CARs. */
   readonly most: number
   readonly #folder: string
-  readonly #table: FetchTable
-  readonly #writer: Writer
+  readonly #db: Database<{ readonly fetches: FetchTable }>
   #used = 0
   #opened: Promise<void> | undefined
 
-  constructor(folder: string, most: number, table: FetchTable, writer: Writer) {
+  constructor(folder: string, most: number, db: Database<{ readonly fetches: FetchTable }>) {
     this.#folder = folder
     this.most = most
-    this.#table = table
-    this.#writer = writer
+    this.#db = db
   }
 
   /** Counts the CARs, and removes what a crash left. Call it before anything else. */
@@ -73,25 +71,27 @@ export class CarFolder {
 
   async remove({ id, minerId, stored }: StoredCar): Promise<void> {
     await rm(join(this.#folder, minerId, `${id}.car`), { force: true })
-    if (await this.#writer.run(() => this.#table.clear(id))) this.#used -= stored
+    if (await this.#db.transaction(({ fetches }) => fetches.clear(id))) this.#used -= stored
   }
 
   /** Removes the CARs that no provider needs. @param isBusy true for deals whose fetch is in progress */
   async removeSuperfluous(isBusy: (id: number) => boolean): Promise<void> {
-    for (const cars of pages('id', 0, (after) => this.#table.superfluousAfter(after, BATCH))) {
+    const { fetches } = this.#db.read
+    for await (const cars of pages('id', 0, (after) => fetches.superfluousAfter(after, BATCH))) {
       for (const car of cars) if (!isBusy(car.id)) await this.remove(car)
     }
   }
 
   async #open(): Promise<void> {
+    const { fetches } = this.#db.read
     if (existsSync(this.#folder)) {
       for (const name of await readdir(this.#folder, { recursive: true })) {
         const id = /(\d+)\.car(\.part)?$/.exec(name)
-        if (id !== null && (id[2] !== undefined || !this.#table.isStored(Number(id[1])))) {
+        if (id !== null && (id[2] !== undefined || !(await fetches.isStored(Number(id[1]))))) {
           await rm(join(this.#folder, name), { force: true })
         }
       }
     }
-    this.#used = this.#table.storedBytes()
+    this.#used = await fetches.storedBytes()
   }
 }

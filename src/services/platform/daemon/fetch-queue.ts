@@ -1,4 +1,4 @@
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 import type { PlatformDeal } from '../tasks/deal-table.js'
 
 /** Most CARs fetched at the same time. */
@@ -32,10 +32,13 @@ export class FetchQueue {
     this.#full = false
   }
 
-  /** Begins with a deal: call `end` for it. Undefined when none can begin now. */
-  take(): DealToFetch | undefined {
+  /**
+   * Begins with a deal: call `end` for it. Undefined when none can begin now. Await one call before the next, and
+   * before `restart`.
+   */
+  async take(): Promise<DealToFetch | undefined> {
     if (this.#full || this.#running.size >= MAX_CONCURRENCY) return undefined
-    return this.#takeBetween(this.#last, Number.POSITIVE_INFINITY) ?? this.#takeBetween(0, this.#last)
+    return (await this.#takeBetween(this.#last, Number.POSITIVE_INFINITY)) ?? this.#takeBetween(0, this.#last)
   }
 
   end({ id }: DealToFetch): void {
@@ -57,9 +60,10 @@ export class FetchQueue {
   }
 
   /** @param after the users after this one, to `last` */
-  #takeBetween(after: number, last: number): DealToFetch | undefined {
-    for (let user = this.#userAfter(after); user !== undefined && user <= last; user = this.#userAfter(user)) {
-      const deal = this.#mayBegin(user) ? this.#dealOf(user) : undefined
+  async #takeBetween(after: number, last: number): Promise<DealToFetch | undefined> {
+    let user = await this.#userAfter(after)
+    for (; user !== undefined && user <= last; user = await this.#userAfter(user)) {
+      const deal = this.#mayBegin(user) ? await this.#dealOf(user) : undefined
       if (deal === undefined) continue
       this.#last = user
       this.#running.set(deal.id, user)
@@ -68,9 +72,9 @@ export class FetchQueue {
     return undefined
   }
 
-  #userAfter(user: number): number | undefined {
-    const users = this.#providers.map((minerId) => this.#table.userAfter(minerId, user) ?? Number.POSITIVE_INFINITY)
-    const least = Math.min(...users)
+  async #userAfter(user: number): Promise<number | undefined> {
+    const users = await Promise.all(this.#providers.map((minerId) => this.#table.userAfter(minerId, user)))
+    const least = Math.min(...users.map((one) => one ?? Number.POSITIVE_INFINITY))
     return Number.isFinite(least) ? least : undefined
   }
 
@@ -78,11 +82,11 @@ export class FetchQueue {
     return !this.#paused.has(user) && [...this.#running.values()].filter((one) => one === user).length < OF_USER
   }
 
-  #dealOf(user: number): DealToFetch | undefined {
+  async #dealOf(user: number): Promise<DealToFetch | undefined> {
     for (const minerId of this.#providers) {
       const key = `${user} ${minerId}`
       for (;;) {
-        const deal = this.#table.dealAfter(minerId, user, this.#begun.get(key) ?? START)
+        const deal = await this.#table.dealAfter(minerId, user, this.#begun.get(key) ?? START)
         if (deal === undefined) break
         this.#begun.set(key, deal)
         if (!this.#running.has(deal.id)) return deal
@@ -109,22 +113,23 @@ export interface StoredCar {
 export class FetchTable {
   readonly #sql
 
-  constructor(db: Database) {
+  constructor(connection: Connection) {
     const waiting = 'tasks.posted = 1 AND tasks.to_fetch > 0 AND tasks.miner_id = ?1'
-    this.#sql = statements(db, {
-      user: `SELECT user FROM tasks WHERE ${waiting} AND user > ?2 ORDER BY user LIMIT 1`,
+    this.#sql = statements(connection, {
+      user: `SELECT "user" FROM tasks WHERE ${waiting} AND "user" > ?2 ORDER BY "user" LIMIT 1`,
       deal: `
-      SELECT deals.id, deals.task, tasks.user, tasks.miner_id AS minerId, deals.md5, deals.file_size AS fileSize,
-        deals.file_source_url AS fileSourceUrl, deals.stored
-      FROM tasks CROSS JOIN deals ON deals.task = tasks.id
-      WHERE ${waiting} AND tasks.user = ?2 AND tasks.id >= ?3
-        AND deals.status IN ('Created', 'Waiting', 'Downloading') AND deals.id > iif(tasks.id = ?3, ?4, 0)
+      SELECT deals.id, deals.task, tasks."user", tasks.miner_id AS "minerId", deals.md5, deals.file_size AS "fileSize",
+        deals.file_source_url AS "fileSourceUrl", deals.stored
+      FROM tasks CROSS JOIN deals
+      WHERE deals.task = tasks.id AND ${waiting} AND tasks."user" = ?2 AND tasks.id >= ?3
+        AND deals.status IN ('Created', 'Waiting', 'Downloading')
+        AND deals.id > CASE WHEN tasks.id = ?3 THEN ?4 ELSE 0 END
       ORDER BY tasks.id, deals.id LIMIT 1
     `,
       sum: 'SELECT coalesce(sum(stored), 0) AS sum FROM deals WHERE stored IS NOT NULL',
       isStored: 'SELECT 1 FROM deals WHERE id = ? AND stored IS NOT NULL',
       superfluous: `
-      SELECT deals.id, tasks.miner_id AS minerId, deals.stored FROM deals JOIN tasks ON tasks.id = deals.task
+      SELECT deals.id, tasks.miner_id AS "minerId", deals.stored FROM deals JOIN tasks ON tasks.id = deals.task
       WHERE deals.id > ? AND deals.stored IS NOT NULL
         AND deals.status IN ('Created', 'Waiting', 'Downloading', 'DownloadFailed', 'ImportFailed', 'DealActive')
       ORDER BY deals.id LIMIT ?
@@ -135,35 +140,35 @@ export class FetchTable {
   }
 
   /** The first user after that one whose deals with this provider have CARs to fetch. */
-  userAfter(minerId: string, user: number): number | undefined {
-    return this.#sql.user.get(minerId, user)?.user
+  async userAfter(minerId: string, user: number): Promise<number | undefined> {
+    return (await this.#sql.user.get<{ user: number }>(minerId, user))?.user
   }
 
   /** The first deal to fetch of this user and provider after that one, by task and number. */
-  dealAfter(minerId: string, user: number, after: { task: number; id: number }): DealToFetch | undefined {
-    return this.#sql.deal.get(minerId, user, after.task, after.id) as DealToFetch | undefined
+  dealAfter(minerId: string, user: number, after: { task: number; id: number }): Promise<DealToFetch | undefined> {
+    return this.#sql.deal.get<DealToFetch>(minerId, user, after.task, after.id)
   }
 
-  storedBytes(): number {
-    return this.#sql.sum.get().sum
+  async storedBytes(): Promise<number> {
+    return (await this.#sql.sum.get<{ sum: number }>())?.sum ?? 0
   }
 
-  isStored(id: number): boolean {
-    return this.#sql.isStored.get(id) !== undefined
+  async isStored(id: number): Promise<boolean> {
+    return (await this.#sql.isStored.get(id)) !== undefined
   }
 
   /** CARs that no provider needs any more: it has imported them or given up, or shall fetch them again. */
-  superfluousAfter(id: number, most: number): StoredCar[] {
-    return this.#sql.superfluous.all(id, most) as StoredCar[]
+  superfluousAfter(id: number, most: number): Promise<StoredCar[]> {
+    return this.#sql.superfluous.all<StoredCar>(id, most)
   }
 
   /** Call it inside a transaction. */
-  store(id: number, bytes: number): void {
-    this.#sql.store.run(bytes, id)
+  async store(id: number, bytes: number): Promise<void> {
+    await this.#sql.store.run(bytes, id)
   }
 
   /** Returns false when there was none. Call it inside a transaction. */
-  clear(id: number): boolean {
-    return Number(this.#sql.clear.run(id).changes) > 0
+  async clear(id: number): Promise<boolean> {
+    return (await this.#sql.clear.run(id)) > 0
   }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { type Database, statements, type Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { formatFil, parseFil, priceOfPiece } from '../../network/fil.js'
 import { type MadeDeal, type Network, NetworkError, type OfflineDeals, type PackedCar } from '../../network/network.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import {
   DEAL_ACTIVE,
   type DealTable,
@@ -16,10 +16,7 @@ import type { TaskTable } from '../tasks/task-table.js'
 import type { CarFolder } from './car-folder.js'
 
 interface ImporterDeps {
-  readonly tasks: TaskTable
-  readonly deals: DealTable
-  readonly imports: ImportTable
-  readonly writer: Writer
+  readonly db: Database<{ readonly tasks: TaskTable; readonly deals: DealTable; readonly imports: ImportTable }>
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -46,9 +43,9 @@ export class Importer {
     this.#signal = signal
   }
 
-  isDue(): boolean {
-    const { imports, network } = this.#deps
-    return network.offline !== undefined && imports.anyDue(network.epoch())
+  async isDue(): Promise<boolean> {
+    const { db, network } = this.#deps
+    return network.offline !== undefined && (await db.read.imports.anyDue(network.epoch()))
   }
 
   kick(): void {
@@ -63,13 +60,14 @@ export class Importer {
   }
 
   async #run(): Promise<void> {
-    const { network, imports, log } = this.#deps
+    const { network, db, log } = this.#deps
+    const next = () => db.read.imports.next(network.epoch())
     const { offline } = network
     try {
       while (this.#again && offline !== undefined && !this.#signal.aborted) {
         this.#again = false
         await this.#folder.open()
-        for (let deal = imports.next(network.epoch()); deal !== undefined; deal = imports.next(network.epoch())) {
+        for (let deal = await next(); deal !== undefined; deal = await next()) {
           this.#signal.throwIfAborted()
           await this.#goOn(offline, deal)
         }
@@ -85,7 +83,7 @@ export class Importer {
       else await this.#import(offline, deal)
     } catch (error) {
       this.#signal.throwIfAborted()
-      if (isMissing(error)) return void (await this.#write(this.#current(deal), { status: 'Waiting', note: '' }))
+      if (isMissing(error)) return void (await this.#write(await this.#current(deal), { status: 'Waiting', note: '' }))
       if (!(error instanceof NetworkError)) {
         await this.#postpone(deal)
         throw error
@@ -112,9 +110,11 @@ export class Importer {
 
   /** The client's deal that waits for this CAR, or one that the provider makes. */
   async #proposalOf(offline: OfflineDeals, deal: DealToImport, car: PackedCar): Promise<MadeDeal> {
-    const { imports, network } = this.#deps
-    const waiting = offline.waitingFor(deal.minerId, car.pieceCid).find(({ dealCid }) => !imports.isTaken(dealCid))
-    return waiting ?? proposeOwn(network, offline, deal, car, this.#signal)
+    const { db, network } = this.#deps
+    for (const waiting of offline.waitingFor(deal.minerId, car.pieceCid)) {
+      if (!(await db.read.imports.isTaken(waiting.dealCid))) return waiting
+    }
+    return proposeOwn(network, offline, deal, car, this.#signal)
   }
 
   async #follow(deal: DealToImport): Promise<void> {
@@ -127,26 +127,26 @@ export class Importer {
 
   async #fail(deal: DealToImport, note: string): Promise<void> {
     this.#deps.log.info({ deal: deal.id, reason: note }, 'Could not import the CAR of a deal.')
-    if (await this.#write(this.#current(deal), { status: 'ImportFailed', note })) await this.#folder.remove(deal)
+    if (await this.#write(await this.#current(deal), { status: 'ImportFailed', note })) await this.#folder.remove(deal)
   }
 
   /** The deal after the steps of this import. */
-  #current(deal: DealToImport): DealToImport {
-    const begun = this.#deps.deals.find(deal.id)?.status === FILE_IMPORTING
+  async #current(deal: DealToImport): Promise<DealToImport> {
+    const begun = (await this.#deps.db.read.deals.find(deal.id))?.status === FILE_IMPORTING
     return begun ? { ...deal, status: FILE_IMPORTING } : deal
   }
 
   #postpone({ id }: DealToImport): Promise<void> {
-    const { imports, network, writer } = this.#deps
-    return writer.run(() => imports.postpone(id, network.epoch() + 1))
+    const { db, network } = this.#deps
+    return db.transaction(({ imports }) => imports.postpone(id, network.epoch() + 1))
   }
 
   /** Returns false when the owner has written another state meanwhile: it stays. */
   #write({ id, status }: DealToImport, update: DealUpdate): Promise<boolean> {
-    const { deals, writer, network, seconds } = this.#deps
-    return writer.run(() => {
-      if (deals.find(id)?.status !== status) return false
-      writeUpdate(this.#deps, id, update, seconds(), network.epoch())
+    const { db, network, seconds } = this.#deps
+    return db.transaction(async (tables) => {
+      if ((await tables.deals.find(id))?.status !== status) return false
+      await writeUpdate(tables, id, update, seconds(), network.epoch())
       return true
     })
   }
@@ -183,19 +183,25 @@ interface DealToImport {
   readonly stored: number
 }
 
+interface DueRow extends Omit<DealToImport, 'isVerified' | 'fastRetrieval' | 'bidPrice'> {
+  readonly isVerified: number
+  readonly fastRetrieval: number
+  readonly price: string | null
+}
+
 const DUE =
   "due IS NOT NULL AND stored IS NOT NULL AND deals.status IN ('ReadyForImport', 'FileImporting', 'FileImported')"
 
 export class ImportTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       isDue: `SELECT 1 FROM deals WHERE ${DUE} AND due <= ? LIMIT 1`,
       next: `
-      SELECT deals.id, deals.status, tasks.miner_id AS minerId, tasks.uuid, tasks.type = 'verified' AS isVerified,
-        tasks.fast_retrieval AS fastRetrieval, tasks.duration, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid,
-        deals.piece_cid AS pieceCid, deals.stored,
+      SELECT deals.id, deals.status, tasks.miner_id AS "minerId", tasks.uuid, CASE tasks.type WHEN 'verified' THEN 1 ELSE 0 END AS "isVerified",
+        tasks.fast_retrieval AS "fastRetrieval", tasks.duration, deals.deal_cid AS "dealCid", deals.payload_cid AS "payloadCid",
+        deals.piece_cid AS "pieceCid", deals.stored,
         (SELECT price FROM bids WHERE bids.task = tasks.id AND bids.miner_id = tasks.miner_id AND bids.status = 'Won') AS price
       FROM deals JOIN tasks ON tasks.id = deals.task
       WHERE deals.id = (SELECT id FROM deals WHERE ${DUE} AND due <= ? ORDER BY due, id LIMIT 1)
@@ -205,13 +211,13 @@ export class ImportTable {
     })
   }
 
-  anyDue(epoch: number): boolean {
-    return this.#sql.isDue.get(epoch) !== undefined
+  async anyDue(epoch: number): Promise<boolean> {
+    return (await this.#sql.isDue.get(epoch)) !== undefined
   }
 
   /** The deal that is due for the longest time. */
-  next(epoch: number): DealToImport | undefined {
-    const row = this.#sql.next.get(epoch)
+  async next(epoch: number): Promise<DealToImport | undefined> {
+    const row = await this.#sql.next.get<DueRow>(epoch)
     if (row === undefined) return undefined
     const { price, isVerified, fastRetrieval, ...rest } = row
     return {
@@ -222,13 +228,13 @@ export class ImportTable {
     }
   }
 
-  isTaken(dealCid: string): boolean {
-    return this.#sql.isTaken.get(dealCid) !== undefined
+  async isTaken(dealCid: string): Promise<boolean> {
+    return (await this.#sql.isTaken.get(dealCid)) !== undefined
   }
 
   /** Call it inside a transaction. */
-  postpone(id: number, due: number): void {
-    this.#sql.postpone.run(due, id)
+  async postpone(id: number, due: number): Promise<void> {
+    await this.#sql.postpone.run(due, id)
   }
 }
 

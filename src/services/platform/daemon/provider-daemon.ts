@@ -2,17 +2,17 @@ import { rm } from 'node:fs/promises'
 import type { Cidr } from '../../../common/cidr.js'
 import { isDiskFull } from '../../../common/disk-reserve.js'
 import { PeriodicTask } from '../../../common/time.js'
-import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
-import { type DealTable, type DealUpdate, DOWNLOADED, TO_FETCH } from '../tasks/deal-table.js'
+import type { Database } from '../../store/database.js'
+import type { PlatformTables } from '../store.js'
+import { type DealUpdate, DOWNLOADED, TO_FETCH } from '../tasks/deal-table.js'
 import { writeUpdate } from '../tasks/progress.js'
-import type { TaskTable } from '../tasks/task-table.js'
 import { blocks } from './addresses.js'
 import { CarFolder, type Room } from './car-folder.js'
 import { FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
-import { type DealToFetch, FetchQueue, type FetchTable } from './fetch-queue.js'
-import { Importer, type ImportTable } from './importer.js'
+import { type DealToFetch, FetchQueue } from './fetch-queue.js'
+import { Importer } from './importer.js'
 
 /** Shortest interval between two looks for deals, ms. */
 const MIN_INTERVAL_MS = 1000
@@ -30,11 +30,7 @@ const patience: Patience = {
 }
 
 interface DaemonDeps {
-  readonly tasks: TaskTable
-  readonly deals: DealTable
-  readonly fetches: FetchTable
-  readonly imports: ImportTable
-  readonly writer: Writer
+  readonly db: Database<PlatformTables>
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -63,6 +59,7 @@ export class ProviderDaemon {
   readonly #running = new Set<Promise<void>>()
   /** Most bytes that each active provider takes. */
   #most: ReadonlyMap<string, number> = new Map()
+  #beginning: Promise<void> = Promise.resolve()
   #again = false
   #started = false
   #own: readonly URL[] = []
@@ -74,8 +71,8 @@ export class ProviderDaemon {
   constructor(deps: DaemonDeps, folder: string, { mostBytes, networks }: DaemonOptions) {
     this.#deps = deps
     this.#allowed = blocks(...networks)
-    this.#folder = new CarFolder(folder, mostBytes, deps.fetches, deps.writer)
-    this.#queue = new FetchQueue(deps.fetches)
+    this.#folder = new CarFolder(folder, mostBytes, deps.db)
+    this.#queue = new FetchQueue(deps.db.read.fetches)
     this.#importer = new Importer(deps, this.#folder, this.#stopping.signal)
     this.#task = new PeriodicTask(
       () => this.#look(),
@@ -99,14 +96,15 @@ export class ProviderDaemon {
   }
 
   /** Goes on in the background with what is due at this epoch. */
-  catchUp(): void {
-    if (this.#started && this.#importer.isDue()) this.#importer.kick()
+  async catchUp(): Promise<void> {
+    if (this.#started && (await this.#importer.isDue())) this.#importer.kick()
   }
 
   /** Interrupts running fetches; the next start begins them again. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#task.stop()
+    await this.#beginning.catch(() => {})
     await this.#importer.idle()
     await Promise.all(this.#running)
   }
@@ -118,15 +116,24 @@ export class ProviderDaemon {
     const providers = await this.#deps.network.providers()
     const active = providers.filter(({ status }) => status === 'Active')
     this.#most = new Map(active.map(({ minerId, maxPieceSize }) => [minerId, maxPieceSize]))
-    this.#queue.restart([...this.#most.keys()])
-    this.#begin()
-    this.catchUp()
+    await this.#begin([...this.#most.keys()])
+    await this.catchUp()
   }
 
-  /** Begins as many fetches as may run; the end of each begins the next. */
-  #begin(): void {
+  /**
+   * Begins as many fetches as may run; the end of each begins the next. One call after the other.
+   * @param providers begins again with all deals of these
+   */
+  #begin(providers?: readonly string[]): Promise<void> {
+    const begun = this.#beginning.catch(() => {}).then(() => this.#beginAll(providers))
+    this.#beginning = begun
+    return begun
+  }
+
+  async #beginAll(providers: readonly string[] | undefined): Promise<void> {
+    if (providers !== undefined) this.#queue.restart(providers)
     while (!this.#stopping.signal.aborted) {
-      const deal = this.#queue.take()
+      const deal = await this.#queue.take()
       if (deal === undefined) return
       const run = this.#handle(deal).finally(() => this.#running.delete(run))
       this.#running.add(run)
@@ -143,7 +150,7 @@ export class ProviderDaemon {
     }
     this.#queue.end(deal)
     try {
-      this.#begin()
+      await this.#begin()
     } catch (error) {
       this.#warn(error)
     }
@@ -170,14 +177,14 @@ export class ProviderDaemon {
   /** Returns true when the provider has the CAR. */
   async #fetchInto(file: string, deal: DealToFetch, most: number, room: Room): Promise<boolean> {
     const { id, minerId, user, md5, fileSize, fileSourceUrl: url } = deal
-    const { fetches, log } = this.#deps
+    const { log } = this.#deps
     if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return false
     try {
       const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
       const asking = { ...patience, servers: { allowed: this.#allowed, own: this.#own } }
       const size = await fetchCar(car, file, asking, this.#stopping.signal)
       const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: size }
-      return await this.#write(id, DOWNLOADING, update, () => fetches.store(id, room.bytes))
+      return await this.#write(id, DOWNLOADING, update, ({ fetches }) => fetches.store(id, room.bytes))
     } catch (error) {
       if (!(error instanceof FetchError)) throw error
       const hasRoom = !(error instanceof NoRoomError)
@@ -192,12 +199,17 @@ export class ProviderDaemon {
    * Writes a step of a deal. Returns false when its owner has written another state than those expected: it stays.
    * @param also runs in the same transaction
    */
-  #write(id: number, expected: readonly string[], update: DealUpdate, also?: () => void): Promise<boolean> {
-    const { deals, writer, network, seconds } = this.#deps
-    return writer.run(() => {
-      if (!expected.includes(deals.find(id)?.status ?? '')) return false
-      writeUpdate(this.#deps, id, update, seconds(), network.epoch())
-      also?.()
+  #write(
+    id: number,
+    expected: readonly string[],
+    update: DealUpdate,
+    also?: (tables: PlatformTables) => Promise<void>,
+  ): Promise<boolean> {
+    const { db, network, seconds } = this.#deps
+    return db.transaction(async (tables) => {
+      if (!expected.includes((await tables.deals.find(id))?.status ?? '')) return false
+      await writeUpdate(tables, id, update, seconds(), network.epoch())
+      await also?.(tables)
       return true
     })
   }

@@ -5,6 +5,7 @@ import type { PlatformContext } from '../context.js'
 import type { TaskRow } from '../csv.js'
 import type { UploadedFile } from '../fields.js'
 import { assignmentMail } from '../mail-delivery.js'
+import type { PlatformTables } from '../store.js'
 import { addDeals, addDraft, addFile, type PostResult, refuseBeyondQuota, removeDraft, rowsOf } from './create-task.js'
 import type { Task } from './task.js'
 import type { DealFacts } from './task-table.js'
@@ -46,7 +47,7 @@ async function assignRows(
   const first = await rows.next()
   refuseOtherTask(assignment, first.value?.[0])
   const digest = await digestOf(assignment)
-  const before = repeated(context, assignment, digest)
+  const before = await repeated(context.db.read, assignment, digest)
   if (before !== undefined) return before
   const draft = await addDraft(context, { user: task.user, terms: task, file }, task.uuid, digest)
   try {
@@ -74,14 +75,14 @@ async function digestOf({ provider, file }: Assignment): Promise<string> {
 }
 
 /** Undefined for a task without a provider. Throws HttpError 409 unless this request has named the provider. */
-function repeated(
-  { market }: PlatformContext,
+async function repeated(
+  { tasks }: PlatformTables,
   { task: { id }, provider }: Assignment,
   digest: string,
-): PostResult | undefined {
-  const task = market.tasks.find(id) as Task
+): Promise<PostResult | undefined> {
+  const task = (await tasks.find(id)) as Task
   if (task.minerId === null) return undefined
-  if (market.tasks.assignmentOf(id) !== digest) {
+  if ((await tasks.assignmentOf(id)) !== digest) {
     throw new HttpError(409, `The task has the storage provider ${task.minerId} already.`)
   }
   return { task, mailed: assignmentMail(task, task.deals, provider) !== undefined }
@@ -92,25 +93,27 @@ async function assign(
   assignment: Assignment,
   { digest, drafted }: { digest: string; drafted?: { draft: number; facts: DealFacts } },
 ): Promise<PostResult> {
-  const { market, writer, seconds } = context
+  const { market, db, limits, seconds } = context
   const { provider, file } = assignment
   const { id } = assignment.task
-  const result = await writer.run(() => {
+  const result = await db.transaction(async (tables) => {
+    const { tasks, bids, mails } = tables
     // A bid may have won meanwhile, or another request may have been faster.
-    const before = repeated(context, assignment, digest)
+    const before = await repeated(tables, assignment, digest)
     if (before !== undefined) return before
-    const former = market.tasks.find(id) as Task
+    const former = (await tasks.find(id)) as Task
     const open = former.status === 'Created' ? { tasks: 1, deals: former.deals } : { tasks: 0, deals: 0 }
     const deals = drafted?.facts.deals ?? former.deals
-    refuseBeyondQuota(context, former.user, deals, open)
-    if (drafted) market.tasks.takeDeals(id, drafted.draft, drafted.facts)
-    market.tasks.giveTo(id, provider.minerId, file?.name || former.fileName, digest)
-    const bid = market.bids.ofTask(id).find(({ minerId, status }) => minerId === provider.minerId && status === 'New')
-    if (bid === undefined) market.bids.close(id)
-    else market.bids.win(bid, seconds())
-    const task = market.tasks.find(id) as Task
+    await refuseBeyondQuota(tables, limits, former.user, deals, open)
+    if (drafted) await tasks.takeDeals(id, drafted.draft, drafted.facts)
+    await tasks.giveTo(id, provider.minerId, file?.name || former.fileName, digest)
+    const offers = await bids.ofTask(id)
+    const bid = offers.find(({ minerId, status }) => minerId === provider.minerId && status === 'New')
+    if (bid === undefined) await bids.close(id)
+    else await bids.win(bid, seconds())
+    const task = (await tasks.find(id)) as Task
     const mail = assignmentMail(task, deals, provider)
-    if (mail !== undefined) market.mails.add(mail, seconds())
+    if (mail !== undefined) await mails.add(mail, seconds())
     return { task, mailed: mail !== undefined }
   })
   market.onAssigned()

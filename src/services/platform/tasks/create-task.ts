@@ -6,9 +6,11 @@ import type { PlatformContext } from '../context.js'
 import { readTaskCsv, TaskFileError, type TaskRow } from '../csv.js'
 import { type PlatformExchange, readFields, requireUser } from '../exchange.js'
 import type { Fields, UploadedFile } from '../fields.js'
+import type { PlatformLimits } from '../limits.js'
 import { assignmentMail } from '../mail-delivery.js'
 import { knownProviders } from '../miners.js'
 import { expiryOf, firstDue } from '../scheduler.js'
+import type { PlatformTables } from '../store.js'
 import { pieceSizeOf } from '../units.js'
 import type { User } from '../users.js'
 import type { Task, TaskTerms } from './task.js'
@@ -107,9 +109,9 @@ async function postRows(
   const uuid = uuidOf(request, first.value?.[0])
   refuseOtherProvider(request, first.value?.[0])
   const digest = await digestOf(request)
-  const before = context.market.tasks.findByUuid(uuid)
+  const before = await context.db.read.tasks.findByUuid(uuid)
   if (before !== undefined) return repeated(before, request, digest)
-  refuseBeyondQuota(context, request.user, 0)
+  await refuseBeyondQuota(context.db.read, context.limits, request.user, 0)
   const draft = await addDraft(context, request, uuid, digest)
   try {
     const facts = await addDeals(context, draft, request.provider, first, rows)
@@ -166,14 +168,14 @@ function refuseOtherProvider({ terms }: TaskRequest, row: TaskRow | undefined): 
  * @param added deals of the task that is to be posted, as far as they are known
  * @param replaced what the user has open that this task takes the place of
  */
-export function refuseBeyondQuota(
-  { market, limits }: PlatformContext,
+export async function refuseBeyondQuota(
+  { tasks }: Pick<PlatformTables, 'tasks'>,
+  { maxOpenTasks, maxOpenDeals }: PlatformLimits,
   user: number,
   added: number,
   replaced: OpenTasks = { tasks: 0, deals: 0 },
-): void {
-  const { maxOpenTasks, maxOpenDeals } = limits
-  const all = market.tasks.openOf(user)
+): Promise<void> {
+  const all = await tasks.openOf(user)
   const open = { tasks: all.tasks - replaced.tasks, deals: all.deals - replaced.deals }
   const later = 'Post it when others are done or have expired.'
   if (open.tasks >= maxOpenTasks) {
@@ -208,7 +210,7 @@ function repeated(before: { task: Task; digest: string }, { user, provider }: Ta
 }
 
 export function addDraft(
-  { market, writer, network, seconds }: PlatformContext,
+  { db, network, seconds }: PlatformContext,
   { user, terms, file }: Pick<TaskRequest, 'user' | 'terms' | 'file'>,
   uuid: string,
   digest: string,
@@ -217,8 +219,8 @@ export function addDraft(
   const expiresEpoch = terms.expireDays === null ? null : expiryOf(createdEpoch, terms.expireDays, network.epochSeconds)
   const due = terms.minerId === null ? firstDue({ ...terms, createdEpoch, expiresEpoch }) : null
   const fileName = file === undefined || file.name === '' ? `${uuid}.csv` : file.name
-  return writer.run(() =>
-    market.tasks.draft({
+  return db.transaction(({ tasks }) =>
+    tasks.draft({
       ...terms,
       uuid,
       user,
@@ -233,7 +235,7 @@ export function addDraft(
 }
 
 export async function addDeals(
-  { market, writer, network, seconds }: PlatformContext,
+  { db, network, seconds }: PlatformContext,
   draft: number,
   provider: Provider | undefined,
   first: IteratorResult<TaskRow[], undefined>,
@@ -245,8 +247,8 @@ export async function addDeals(
     const isSent = ({ dealCid }: TaskRow): boolean =>
       provider !== undefined && dealCid !== undefined && network.offline?.knows(provider.minerId, dealCid) === true
     const sent = added.map(isSent)
-    await writer.run(() => {
-      for (const [n, row] of added.entries()) market.deals.add(draft, row, seconds(), sent[n] === true)
+    await db.transaction(async ({ deals }) => {
+      for (const [n, row] of added.entries()) await deals.add(draft, row, seconds(), sent[n] === true)
     })
     facts = added.reduce(withRow, { ...facts, sent: facts.sent + sent.filter(Boolean).length })
   }
@@ -270,16 +272,17 @@ async function post(
   request: TaskRequest,
   { uuid, digest, ...facts }: DealFacts & { uuid: string; digest: string },
 ): Promise<PostResult> {
-  const { market, writer, seconds } = context
-  const result = await writer.run(() => {
+  const { market, db, limits, seconds } = context
+  const result = await db.transaction(async (tables) => {
+    const { tasks, mails } = tables
     // Another request with this UUID may have been faster.
-    const before = market.tasks.findByUuid(uuid)
+    const before = await tasks.findByUuid(uuid)
     if (before !== undefined) return repeated(before, request, digest)
-    refuseBeyondQuota(context, request.user, facts.deals)
-    market.tasks.post(draft, facts)
-    const task = market.tasks.find(draft) as Task
+    await refuseBeyondQuota(tables, limits, request.user, facts.deals)
+    await tasks.post(draft, facts)
+    const task = (await tasks.find(draft)) as Task
     const mail = request.provider && assignmentMail(task, facts.deals, request.provider)
-    if (mail !== undefined) market.mails.add(mail, seconds())
+    if (mail !== undefined) await mails.add(mail, seconds())
     return { task, mailed: mail !== undefined }
   })
   if (result.task.id !== draft) await removeDraft(context, draft)

@@ -1,5 +1,5 @@
 import type { Document, documents } from '../../../common/service-documents.js'
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 import type { TaskRow } from '../csv.js'
 import { minerNumber } from '../units.js'
 
@@ -64,23 +64,24 @@ export interface DealUpdate {
 
 const FROM = 'FROM deals JOIN tasks ON tasks.id = deals.task AND tasks.posted = 1'
 const COLUMNS = `
-  deals.id, deals.task, tasks.user, tasks.miner_id AS minerId, deals.deal_cid AS dealCid, deals.payload_cid AS payloadCid, deals.piece_cid AS pieceCid,
-  deals.file_source_url AS fileSourceUrl, deals.md5, deals.file_size AS fileSize, deals.start_epoch AS startEpoch, deals.cost,
-  deals.status, deals.note, deals.file_path AS filePath, deals.sent, deals.created, deals.updated
+  deals.id, deals.task, tasks."user", tasks.miner_id AS "minerId", deals.deal_cid AS "dealCid", deals.payload_cid AS "payloadCid", deals.piece_cid AS "pieceCid",
+  deals.file_source_url AS "fileSourceUrl", deals.md5, deals.file_size AS "fileSize", deals.start_epoch AS "startEpoch", deals.cost,
+  deals.status, deals.note, deals.file_path AS "filePath", deals.sent, deals.created, deals.updated
 `
 
 /** The table of deals. Call writing methods inside a transaction. */
 export class DealTable {
   readonly #sql
 
-  constructor(db: Database) {
+  constructor(connection: Connection) {
     // In the order of the indexes, and by them alone: a page costs no more than the deals up to its end.
     const idsOfProvider = (condition: string): string => `
-      SELECT deals.id FROM tasks CROSS JOIN deals ON deals.task = tasks.id
-      WHERE tasks.posted = 1 AND tasks.miner_id = ?1 AND (?2 IS NULL OR tasks.user = ?2 OR tasks.is_public = 1) ${condition}
+      SELECT deals.id FROM tasks CROSS JOIN deals
+      WHERE deals.task = tasks.id AND tasks.posted = 1 AND tasks.miner_id = ?1
+        AND (?2 = 0 OR tasks."user" = ?2 OR tasks.is_public = 1) ${condition}
       ORDER BY tasks.id, deals.id LIMIT ?3 OFFSET ?4
     `
-    this.#sql = statements(db, {
+    this.#sql = statements(connection, {
       add: `
       INSERT INTO deals (task, deal_cid, payload_cid, piece_cid, source_file_name, file_source_url, md5, file_size, start_epoch, cost, created, updated, sent)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)
@@ -89,11 +90,11 @@ export class DealTable {
       byCid: `SELECT ${COLUMNS} ${FROM} WHERE deals.deal_cid = ? ORDER BY deals.id`,
       ofTask: `SELECT ${COLUMNS} ${FROM} WHERE deals.task = ? ORDER BY deals.id LIMIT ? OFFSET ?`,
       ofProvider: idsOfProvider(''),
-      ofProviderIn: idsOfProvider('AND deals.status = ?5 COLLATE NOCASE'),
+      ofProviderIn: idsOfProvider('AND lower(deals.status) = lower(?5)'),
       update: `
       UPDATE deals SET status = ?1, note = coalesce(?2, note), file_path = coalesce(?3, file_path), file_size = coalesce(?4, file_size),
         cost = coalesce(?5, cost), updated = ?6, due = ?7, deal_cid = coalesce(?8, deal_cid), start_epoch = coalesce(?9, start_epoch),
-        sent = max(sent, ?8 IS NOT NULL)
+        sent = CASE WHEN ?8 IS NULL THEN sent ELSE 1 END
       WHERE id = ?10
     `,
       anyDue: `SELECT 1 FROM deals WHERE due IS NOT NULL AND status = '${DOWNLOADED}' AND due <= ? LIMIT 1`,
@@ -108,8 +109,8 @@ export class DealTable {
    * @param now Unix seconds
    * @param sent whether the network knows the deal
    */
-  add(task: number, row: TaskRow, now: number, sent: boolean): void {
-    this.#sql.add.run(
+  async add(task: number, row: TaskRow, now: number, sent: boolean): Promise<void> {
+    await this.#sql.add.run(
       task,
       row.dealCid ?? null,
       row.payloadCid ?? null,
@@ -125,44 +126,46 @@ export class DealTable {
     )
   }
 
-  find(id: number): PlatformDeal | undefined {
-    return this.#sql.byId.get(id) as PlatformDeal | undefined
+  find(id: number): Promise<PlatformDeal | undefined> {
+    return this.#sql.byId.get<PlatformDeal>(id)
   }
 
   /** The deals with this CID: several tasks may name one deal. */
-  findByCid(dealCid: string): PlatformDeal[] {
-    return this.#sql.byCid.all(dealCid) as PlatformDeal[]
+  findByCid(dealCid: string): Promise<PlatformDeal[]> {
+    return this.#sql.byCid.all<PlatformDeal>(dealCid)
   }
 
-  ofTask(task: number, limit: number, offset: number): PlatformDeal[] {
-    return this.#sql.ofTask.all(task, limit, offset) as PlatformDeal[]
+  ofTask(task: number, limit: number, offset: number): Promise<PlatformDeal[]> {
+    return this.#sql.ofTask.all<PlatformDeal>(task, limit, offset)
   }
 
   /**
    * @param reader only the deals of this user's tasks and of public ones; undefined for all
    * @param status in any case; undefined for all
    */
-  ofProvider(
+  async ofProvider(
     minerId: string,
     reader: number | undefined,
     status: string | undefined,
     { limit, offset }: { readonly limit: number; readonly offset: number },
-  ): PlatformDeal[] {
+  ): Promise<PlatformDeal[]> {
+    const values = [minerId, reader ?? 0, limit, offset]
     const rows =
       status === undefined
-        ? this.#sql.ofProvider.all(minerId, reader ?? null, limit, offset)
-        : this.#sql.ofProviderIn.all(minerId, reader ?? null, limit, offset, status)
-    return rows.map(({ id }) => this.find(id as number) as PlatformDeal)
+        ? await this.#sql.ofProvider.all<{ id: number }>(...values)
+        : await this.#sql.ofProviderIn.all<{ id: number }>(...values, status)
+    const deals = await Promise.all(rows.map(({ id }) => this.find(id)))
+    return deals.filter((deal) => deal !== undefined)
   }
 
   /**
    * @param now Unix seconds
    * @param epoch the current one
    */
-  update(id: number, update: DealUpdate, now: number, epoch: number): void {
+  async update(id: number, update: DealUpdate, now: number, epoch: number): Promise<void> {
     const { status, note, filePath, fileSize, cost, proposal } = update
     const due = GOES_ON.includes(status) ? (update.due ?? epoch + 1) : null
-    this.#sql.update.run(
+    await this.#sql.update.run(
       status,
       note ?? null,
       filePath ?? null,
@@ -176,13 +179,13 @@ export class DealTable {
     )
   }
 
-  anyDue(epoch: number): boolean {
-    return this.#sql.anyDue.get(epoch) !== undefined
+  async anyDue(epoch: number): Promise<boolean> {
+    return (await this.#sql.anyDue.get(epoch)) !== undefined
   }
 
   /** Lets providers import what they downloaded, for the deals that are due by then. Returns the number of deals. */
-  makeReady(epoch: number, now: number, most: number): number {
-    return Number(this.#sql.move.run(now, epoch, most).changes)
+  makeReady(epoch: number, now: number, most: number): Promise<number> {
+    return this.#sql.move.run(now, epoch, most)
   }
 }
 

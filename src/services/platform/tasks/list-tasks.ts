@@ -1,51 +1,11 @@
-import type { Database } from '../../database.js'
 import { HttpError } from '../../http/errors.js'
 import type { PlatformExchange } from '../exchange.js'
-import { type Page, readPage, requireUser } from '../exchange.js'
+import { readPage, requireUser } from '../exchange.js'
 import { parsePrice, sortable } from '../units.js'
+import { hasProviders } from '../users.js'
 import { taskSummary } from './show-task.js'
-import type { Task } from './task.js'
-import { TASK } from './task-table.js'
+import type { Condition } from './task-table.js'
 import { readTags } from './terms.js'
-
-interface TaskPage {
-  readonly tasks: readonly Task[]
-  readonly matching: number
-  /** Tasks in the list without its filters. */
-  readonly all: number
-}
-
-/** One page of the tasks that meet all conditions, the newest first. Only the rows of the page itself are read. */
-export function listTasks(db: Database, scope: Condition, filters: readonly Condition[], page: Page): TaskPage {
-  const narrowed = [scope, ...filters]
-  const ids = db
-    .prepare(`SELECT id FROM tasks WHERE ${where(narrowed)} ORDER BY id DESC LIMIT ? OFFSET ?`)
-    .all(...values(narrowed), page.limit, page.offset)
-  const row = db.prepare('SELECT * FROM tasks WHERE id = ?')
-  const all = count(db, [scope])
-  return {
-    tasks: ids.map(({ id }) => TASK.read(row.get(id))),
-    matching: filters.length === 0 ? all : count(db, narrowed),
-    all,
-  }
-}
-
-function count(db: Database, conditions: readonly Condition[]): number {
-  return db.prepare(`SELECT count(*) AS count FROM tasks WHERE ${where(conditions)}`).get(...values(conditions)).count
-}
-
-function where(conditions: readonly Condition[]): string {
-  return ['posted = 1', ...conditions.map(({ sql }) => `(${sql})`)].join(' AND ')
-}
-
-function values(conditions: readonly Condition[]): (string | number)[] {
-  return conditions.flatMap((condition) => condition.values)
-}
-
-interface Condition {
-  readonly sql: string
-  readonly values: readonly (string | number)[]
-}
 
 /** Most values in a list of states. */
 const MAX_STATES = 20
@@ -55,7 +15,10 @@ type Filter = (text: string, name: string) => Condition
 /** The parameters of the list of tasks that narrow it. An empty one is as good as none. */
 const filters: Readonly<Record<string, Filter>> = {
   created_after: (text, name) => ({ sql: 'created > ?', values: [readSeconds(text, name)] }),
-  has_miner: (text, name) => ({ sql: '(miner_id IS NOT NULL) = ?', values: [readBit(text, name)] }),
+  has_miner: (text, name) => ({
+    sql: readBit(text, name) === 1 ? 'miner_id IS NOT NULL' : 'miner_id IS NULL',
+    values: [],
+  }),
   is_public: (text, name) => ({ sql: 'is_public = ?', values: [readBit(text, name)] }),
   status: (text, name) => {
     const states = text.toLowerCase().split(',')
@@ -73,7 +36,10 @@ const filters: Readonly<Record<string, Filter>> = {
   },
   tags: (text) => {
     const tags = readTags(text)
-    return { sql: tags.map(() => "instr(',' || tags || ',', ?) > 0").join(' AND ') || '1', values: tags.map(inCommas) }
+    return {
+      sql: tags.map(() => "instr(',' || tags || ',', ?) > 0").join(' AND ') || '1 = 1',
+      values: tags.map(inCommas),
+    }
   },
   max_price: (text, name) => ({ sql: 'max_price <= ?', values: [readPrice(text, name)] }),
   min_price: (text, name) => ({ sql: 'min_price >= ?', values: [readPrice(text, name)] }),
@@ -119,7 +85,7 @@ const OF_PROVIDER = 20
 export function showTasks(exchange: PlatformExchange): Promise<object> {
   const { caller } = exchange
   const scope =
-    caller === undefined ? { sql: 'is_public = 1', values: [] } : { sql: 'user = ?', values: [caller.user.id] }
+    caller === undefined ? { sql: 'is_public = 1', values: [] } : { sql: '"user" = ?', values: [caller.user.id] }
   return show(exchange, scope)
 }
 
@@ -127,7 +93,7 @@ export function showTasks(exchange: PlatformExchange): Promise<object> {
 export async function showProviderTasks(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
   // A user has all providers, or none.
-  const sql = exchange.context.miners.isOwner(user) ? 'miner_id IS NOT NULL' : '0'
+  const sql = hasProviders(user) ? 'miner_id IS NOT NULL' : '1 = 0'
   return show(exchange, { sql, values: [] }, OF_PROVIDER)
 }
 
@@ -136,8 +102,12 @@ async function show(exchange: PlatformExchange, scope: Condition, usualLimit?: n
   const page = readPage(exchange, usualLimit)
   const filters = readFilters(query)
   await context.market.scheduler.catchUp()
-  const { tasks, matching, all } = listTasks(context.db, scope, filters, page)
+  const { tasks } = context.db.read
+  const narrowed = [scope, ...filters]
+  const shown = await tasks.page(narrowed, page)
+  const all = await tasks.count([scope])
+  const matching = filters.length === 0 ? all : await tasks.count(narrowed)
   const counts = { total_items: matching, total_task_count: all }
   // Clients of the interface look for the counts beside the list as well as beside the status.
-  return { data: { task: tasks.map(taskSummary), ...counts }, ...counts }
+  return { data: { task: shown.map(taskSummary), ...counts }, ...counts }
 }

@@ -22,18 +22,18 @@ export function progressOf(task: Task, from: string, to: string, sent = 0): Prog
  * @param now Unix seconds
  * @param epoch the current one: in the next, a provider goes on with what it has downloaded
  */
-export function writeUpdate(
+export async function writeUpdate(
   { tasks, deals }: { readonly tasks: TaskTable; readonly deals: DealTable },
   id: number,
   update: DealUpdate,
   now: number,
   epoch: number,
-): PlatformDeal {
-  const before = deals.find(id) as PlatformDeal
-  const task = tasks.find(before.task) as Task
-  deals.update(id, update, now, epoch)
+): Promise<PlatformDeal> {
+  const before = (await deals.find(id)) as PlatformDeal
+  const task = (await tasks.find(before.task)) as Task
+  await deals.update(id, update, now, epoch)
   const sent = before.sent === 0 && update.proposal !== undefined ? 1 : 0
   const toFetch = Number(TO_FETCH.includes(update.status)) - Number(TO_FETCH.includes(before.status))
-  tasks.setProgress(task.id, progressOf(task, before.status, update.status, sent), toFetch)
-  return deals.find(id) as PlatformDeal
+  await tasks.setProgress(task.id, progressOf(task, before.status, update.status, sent), toFetch)
+  return (await deals.find(id)) as PlatformDeal
 }

@@ -126,3 +126,9 @@ export const importSchema = `
 
 /** `assignment` is the digest of the request by which the poster of a task named its provider; null if none did. */
 export const assignmentSchema = 'ALTER TABLE tasks ADD COLUMN assignment TEXT'
+
+/** An index that both engines use for states in any case. */
+export const stateIndexSchema = `
+  DROP INDEX deals_by_status;
+  CREATE INDEX deals_by_state ON deals (task, lower(status), id);
+`

@@ -17,12 +17,13 @@ const USUAL_DEALS = 20
 
 export async function showTask(exchange: PlatformExchange): Promise<object> {
   const { context, path } = exchange
-  const { market, users } = context
+  const { market, db } = context
   const page = readPage(exchange, USUAL_DEALS)
   await market.scheduler.catchUp()
-  const task = readableTask(exchange, path.task_uuid ?? '')
-  const bids = market.bids.ofTask(task.id)
-  const owner = users.get(FIRST_USER)
+  const task = await readableTask(exchange, path.task_uuid ?? '')
+  const bids = await db.read.bids.ofTask(task.id)
+  const owner = await db.read.users.get(FIRST_USER)
+  const deals = await db.read.deals.ofTask(task.id, page.limit, page.offset)
   const providers = new Map((await knownProviders(context)).map((provider) => [provider.minerId, provider]))
   const shown = (minerId: string | null): object | undefined => {
     const provider = minerId === null ? undefined : providers.get(minerId)
@@ -33,12 +34,10 @@ export async function showTask(exchange: PlatformExchange): Promise<object> {
       average_bid: averagePrice(bids),
       bid: bids.map((bid) => bidView(bid, { registered: owner?.registered ?? 0, provider: shown(bid.minerId) })),
       bid_count: bids.length,
-      deal: market.deals
-        .ofTask(task.id, page.limit, page.offset)
-        .map((deal) => dealView(deal, isParty(exchange, task.user))),
+      deal: deals.map((deal) => dealView(deal, isParty(exchange, task.user))),
       deal_complete_rate: percent(task.activeDeals, task.deals),
       miner: shown(task.minerId) ?? null,
-      poster: posterOf(exchange, task),
+      poster: await posterOf(exchange, task),
       task: taskView(task),
       total_deal_count: task.deals,
     },
@@ -49,19 +48,20 @@ export async function showTask(exchange: PlatformExchange): Promise<object> {
  * The task with this UUID or number. A private task is shown to its poster and to the user that has its provider.
  * Throws HttpError 404 for any other.
  */
-function readableTask(exchange: PlatformExchange, name: string): Task {
-  const { tasks } = exchange.context.market
-  const task = /^\d{1,15}$/.test(name) ? tasks.find(Number(name)) : tasks.findByUuid(name.toLowerCase())?.task
+async function readableTask(exchange: PlatformExchange, name: string): Promise<Task> {
+  const { tasks } = exchange.context.db.read
+  const byNumber = /^\d{1,15}$/.test(name)
+  const task = byNumber ? await tasks.find(Number(name)) : (await tasks.findByUuid(name.toLowerCase()))?.task
   const mayRead = task !== undefined && (task.isPublic || isParty(exchange, task.user))
   if (!mayRead) throw new HttpError(404, 'There is no such task.')
   return task
 }
 
-function posterOf(exchange: PlatformExchange, { user }: Task): Document<typeof documents.poster> {
-  const { users, market } = exchange.context
-  const poster = users.get(user)
+async function posterOf(exchange: PlatformExchange, { user }: Task): Promise<Document<typeof documents.poster>> {
+  const { users, tasks } = exchange.context.db.read
+  const poster = await users.get(user)
   return {
-    complete_task_count: market.tasks.completedOf(user),
+    complete_task_count: await tasks.completedOf(user),
     // The e-mail address is half of a sign-in.
     contact_info: isParty(exchange, user) ? (poster?.email ?? '') : '',
     member_since: String(poster?.registered ?? 0),
@@ -106,9 +106,9 @@ function taskView(task: Task): Document<typeof documents.task> {
  * PUT /uuid_tasks/{task_uuid}: the poster of a task without a provider names one, `miner_fid`, and may replace the
  * deals by those of a CSV, which it has sent to the provider itself.
  */
-export function updateTask(exchange: PlatformExchange): Promise<object> {
+export async function updateTask(exchange: PlatformExchange): Promise<object> {
   const user = requireUser(exchange)
-  ownTask(exchange, user)
+  await ownTask(exchange, user)
   return exchange.context.uploads.run(user.id, () => update(exchange, user))
 }
 
@@ -117,18 +117,18 @@ async function update(exchange: PlatformExchange, user: User): Promise<object> {
   const fields = await readFields(exchange, { files: true })
   const minerId = fields.required('miner_fid')
   const file = readFile(fields)
-  if (file === undefined && ownTask(exchange, user).deals === 0)
+  if (file === undefined && (await ownTask(exchange, user)).deals === 0)
     throw new HttpError(400, 'file is missing: send the deals of the task in a CSV.')
   const provider = await findProvider(exchange, minerId, 'miner_fid')
   await context.market.scheduler.catchUp()
-  const { task, mailed } = await assignTask(context, { task: ownTask(exchange, user), provider, file })
+  const { task, mailed } = await assignTask(context, { task: await ownTask(exchange, user), provider, file })
   const notice = mailed ? ' A notification email has been sent to the storage provider.' : ''
   return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task updated successfully.${notice}` }
 }
 
 /** Throws HttpError 404 for a task that the caller may not read, and 403 for that of another user. */
-function ownTask(exchange: PlatformExchange, { id }: User): Task {
-  const task = readableTask(exchange, exchange.path.task_uuid ?? '')
+async function ownTask(exchange: PlatformExchange, { id }: User): Promise<Task> {
+  const task = await readableTask(exchange, exchange.path.task_uuid ?? '')
   if (task.user !== id) throw new HttpError(403, 'Only the poster of the task may name its storage provider.')
   return task
 }

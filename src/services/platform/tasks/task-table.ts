@@ -1,5 +1,5 @@
 import { Columns } from '../../columns.js'
-import { type Database, statements, type Writer } from '../../database.js'
+import { type Connection, type Database, statements, type Value } from '../../store/database.js'
 import { sortable } from '../units.js'
 import type { Task, TaskStatus, TaskTerms } from './task.js'
 
@@ -55,16 +55,32 @@ const ADDED = [
   ...(['duration', 'fileName', 'created', 'createdEpoch', 'expiresEpoch', 'status', 'due'] as const),
 ]
 
+/** A condition on rows of tasks, and the values of its parameters `?`. */
+export interface Condition {
+  readonly sql: string
+  readonly values: readonly Value[]
+}
+
+function where(conditions: readonly Condition[]): string {
+  return ['posted = 1', ...conditions.map(({ sql }) => `(${sql})`)].join(' AND ')
+}
+
+function valuesOf(conditions: readonly Condition[]): Value[] {
+  return conditions.flatMap(({ values }) => values)
+}
+
 /** The table of tasks. Call writing methods inside a transaction. */
 export class TaskTable {
+  readonly #connection: Connection
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
-      add: TASK.insert('tasks', ADDED),
+  constructor(connection: Connection) {
+    this.#connection = connection
+    this.#sql = statements(connection, {
+      add: `${TASK.insert('tasks', ADDED)} RETURNING id`,
       post: `
       UPDATE tasks SET posted = 1, deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4,
-        status = iif(?4 > 0 AND ?4 = ?1, 'DealSent', status)
+        status = CASE WHEN ?6 = 1 THEN 'DealSent' ELSE status END
       WHERE id = ?5 AND posted = 0
     `,
       drafts: 'SELECT id FROM tasks WHERE posted = 0',
@@ -84,118 +100,144 @@ export class TaskTable {
       countBids: 'UPDATE tasks SET bids = bids + ? WHERE id = ?',
       progress:
         'UPDATE tasks SET status = ?, active_deals = ?, failed_deals = ?, sent_deals = ?, to_fetch = to_fetch + ? WHERE id = ?',
-      completed: "SELECT count(*) AS count FROM tasks WHERE posted = 1 AND user = ? AND status = 'Completed'",
+      completed: `SELECT count(*) AS count FROM tasks WHERE posted = 1 AND "user" = ? AND status = 'Completed'`,
       open: `
       SELECT count(*) AS tasks, coalesce(sum(deals - active_deals - failed_deals), 0) AS deals FROM tasks
-      WHERE posted = 1 AND user = ? AND status IN ('Created', 'Assigned', 'DealSent', 'ProgressWithFailure')
+      WHERE posted = 1 AND "user" = ? AND status IN ('Created', 'Assigned', 'DealSent', 'ProgressWithFailure')
         AND (status = 'Created' OR active_deals + failed_deals < deals)
     `,
-      swapDeals: 'UPDATE deals SET task = iif(task = ?1, ?2, ?1) WHERE task IN (?1, ?2)',
+      swapDeals: 'UPDATE deals SET task = CASE task WHEN ?1 THEN ?2 ELSE ?1 END WHERE task IN (?1, ?2)',
       setFacts: `
       UPDATE tasks SET deals = ?1, to_fetch = ?1, smallest_piece = ?2, largest_piece = ?3, sent_deals = ?4 WHERE id = ?5
     `,
       giveTo: `
       UPDATE tasks SET miner_id = ?, file_name = ?, assignment = ?, due = NULL,
-        status = iif(sent_deals > 0 AND sent_deals = deals, 'DealSent', 'Assigned')
+        status = CASE WHEN sent_deals > 0 AND sent_deals = deals THEN 'DealSent' ELSE 'Assigned' END
       WHERE id = ?
     `,
       assignment: 'SELECT assignment FROM tasks WHERE id = ?',
     })
   }
 
-  draft(task: NewTask): number {
+  async draft(task: NewTask): Promise<number> {
     const foldedName = task.name.toLowerCase()
     const status = task.minerId === null ? 'Created' : 'Assigned'
-    return Number(this.#sql.add.run(...TASK.values({ ...task, foldedName, status }, ADDED)).lastInsertRowid)
+    const row = await this.#sql.add.get<{ id: number }>(...TASK.values({ ...task, foldedName, status }, ADDED))
+    if (row === undefined) throw new Error('The draft of a task has no number.')
+    return row.id
   }
 
   /** Turns a draft into a task. Throws when another task has its UUID: look for that first. */
-  post(id: number, { deals, smallest, largest, sent }: DealFacts): void {
-    this.#sql.post.run(deals, smallest, largest, sent, id)
+  async post(id: number, { deals, smallest, largest, sent }: DealFacts): Promise<void> {
+    await this.#sql.post.run(deals, smallest, largest, sent, id, sent > 0 && sent === deals ? 1 : 0)
   }
 
-  drafts(): number[] {
-    return this.#sql.drafts.all().map((row) => row.id as number)
+  async drafts(): Promise<number[]> {
+    return (await this.#sql.drafts.all<{ id: number }>()).map(({ id }) => id)
   }
 
   /**
    * Removes some deals of a draft, and the draft itself once it has none. Returns true when the draft is removed. A
    * task that is posted stays as it is: a commit that reports an error may have taken place.
    */
-  removeSome(draft: number, most: number): boolean {
-    if (this.#sql.removeDraftDeals.run(draft, most).changes > 0) return false
-    this.#sql.removeDraft.run(draft)
+  async removeSome(draft: number, most: number): Promise<boolean> {
+    if ((await this.#sql.removeDraftDeals.run(draft, most)) > 0) return false
+    await this.#sql.removeDraft.run(draft)
     return true
   }
 
-  find(id: number): Task | undefined {
-    const row = this.#sql.byId.get(id)
+  async find(id: number): Promise<Task | undefined> {
+    const row = await this.#sql.byId.get(id)
     return row === undefined ? undefined : TASK.read(row)
   }
 
-  findByUuid(uuid: string): PostedTask | undefined {
-    const row = this.#sql.byUuid.get(uuid)
-    return row === undefined ? undefined : { task: TASK.read(row), digest: row.digest }
+  async findByUuid(uuid: string): Promise<PostedTask | undefined> {
+    const row = await this.#sql.byUuid.get(uuid)
+    if (row === undefined) return undefined
+    const task = TASK.read(row)
+    return { task, digest: task.digest }
   }
 
-  anyDue(epoch: number): boolean {
-    return this.#sql.isDue.get(epoch) !== undefined
+  async anyDue(epoch: number): Promise<boolean> {
+    return (await this.#sql.isDue.get(epoch)) !== undefined
   }
 
   /** The tasks that are due by then, the longest due first. */
-  due(epoch: number, most: number): { readonly id: number; readonly due: number }[] {
-    return this.#sql.due.all(epoch, most) as { id: number; due: number }[]
+  due(epoch: number, most: number): Promise<{ readonly id: number; readonly due: number }[]> {
+    return this.#sql.due.all(epoch, most)
   }
 
   /** @param due null: never */
-  setDue(id: number, due: number | null): void {
-    this.#sql.setDue.run(due, id)
+  async setDue(id: number, due: number | null): Promise<void> {
+    await this.#sql.setDue.run(due, id)
   }
 
-  assign(id: number, minerId: string): void {
-    this.#sql.assign.run('Assigned', minerId, id)
+  async assign(id: number, minerId: string): Promise<void> {
+    await this.#sql.assign.run('Assigned', minerId, id)
   }
 
   /** The deals of a draft become those of a task without a provider, and the draft gets those of the task. */
-  takeDeals(id: number, draft: number, { deals, smallest, largest, sent }: DealFacts): void {
-    this.#sql.swapDeals.run(id, draft)
-    this.#sql.setFacts.run(deals, smallest, largest, sent, id)
+  async takeDeals(id: number, draft: number, { deals, smallest, largest, sent }: DealFacts): Promise<void> {
+    await this.#sql.swapDeals.run(id, draft)
+    await this.#sql.setFacts.run(deals, smallest, largest, sent, id)
   }
 
   /** @param digest of the request that names the provider */
-  giveTo(id: number, minerId: string, fileName: string, digest: string): void {
-    this.#sql.giveTo.run(minerId, fileName, digest, id)
+  async giveTo(id: number, minerId: string, fileName: string, digest: string): Promise<void> {
+    await this.#sql.giveTo.run(minerId, fileName, digest, id)
   }
 
   /** Digest of the request by which the poster named the provider; null if no request did. */
-  assignmentOf(id: number): string | null {
-    return this.#sql.assignment.get(id).assignment
+  async assignmentOf(id: number): Promise<string | null> {
+    return (await this.#sql.assignment.get<{ assignment: string | null }>(id))?.assignment ?? null
   }
 
-  expire(id: number): void {
-    this.#sql.assign.run('ActionRequired', null, id)
+  async expire(id: number): Promise<void> {
+    await this.#sql.assign.run('ActionRequired', null, id)
   }
 
-  addBids(id: number, count: number): void {
-    this.#sql.countBids.run(count, id)
+  async addBids(id: number, count: number): Promise<void> {
+    await this.#sql.countBids.run(count, id)
   }
 
   /** @param toFetch change of the number of deals whose provider shall fetch the CAR */
-  setProgress(id: number, { status, activeDeals, failedDeals, sentDeals }: Progress, toFetch: number): void {
-    this.#sql.progress.run(status, activeDeals, failedDeals, sentDeals, toFetch, id)
+  async setProgress(
+    id: number,
+    { status, activeDeals, failedDeals, sentDeals }: Progress,
+    toFetch: number,
+  ): Promise<void> {
+    await this.#sql.progress.run(status, activeDeals, failedDeals, sentDeals, toFetch, id)
   }
 
   /** Number of this user's tasks whose deals are all active. */
-  completedOf(user: number): number {
-    return this.#sql.completed.get(user).count
+  async completedOf(user: number): Promise<number> {
+    return (await this.#sql.completed.get<{ count: number }>(user))?.count ?? 0
   }
 
   /**
    * The user's tasks that look for a provider or have deals in progress. Not the expired ones, nor those of which each
    * deal is active or given up.
    */
-  openOf(user: number): OpenTasks {
-    return this.#sql.open.get(user) as OpenTasks
+  async openOf(user: number): Promise<OpenTasks> {
+    return (await this.#sql.open.get<OpenTasks>(user)) ?? { tasks: 0, deals: 0 }
+  }
+
+  /** The posted tasks that meet all conditions, the newest first. Only the rows of the page itself are read. */
+  async page(
+    conditions: readonly Condition[],
+    { limit, offset }: { readonly limit: number; readonly offset: number },
+  ): Promise<Task[]> {
+    const ids = `SELECT id FROM tasks WHERE ${where(conditions)} ORDER BY id DESC LIMIT ? OFFSET ?`
+    const rows = await this.#connection
+      .prepare(`SELECT * FROM tasks WHERE id IN (${ids}) ORDER BY id DESC`)
+      .all(...valuesOf(conditions), limit, offset)
+    return rows.map((row) => TASK.read(row))
+  }
+
+  /** Number of posted tasks that meet all conditions. */
+  async count(conditions: readonly Condition[]): Promise<number> {
+    const sql = `SELECT count(*) AS count FROM tasks WHERE ${where(conditions)}`
+    return (await this.#connection.prepare(sql).get<{ count: number }>(...valuesOf(conditions)))?.count ?? 0
   }
 }
 
@@ -216,20 +258,18 @@ const BATCH = 2000
 
 /** Removes tasks that were begun and not posted. */
 export class Drafts {
-  readonly #tasks: TaskTable
-  readonly #writer: Writer
+  readonly #db: Database<{ readonly tasks: TaskTable }>
 
-  constructor(tasks: TaskTable, writer: Writer) {
-    this.#tasks = tasks
-    this.#writer = writer
+  constructor(db: Database<{ readonly tasks: TaskTable }>) {
+    this.#db = db
   }
 
   async remove(draft: number): Promise<void> {
-    while (!(await this.#writer.run(() => this.#tasks.removeSome(draft, BATCH))));
+    while (!(await this.#db.transaction(({ tasks }) => tasks.removeSome(draft, BATCH))));
   }
 
   /** Removes those of an earlier process. Call it before any draft is made. */
   async removeAll(): Promise<void> {
-    for (const draft of this.#tasks.drafts()) await this.remove(draft)
+    for (const draft of await this.#db.read.tasks.drafts()) await this.remove(draft)
   }
 }

@@ -1,9 +1,10 @@
 import { HttpError } from '../../http/errors.js'
-import type { PlatformContext } from '../context.js'
 import { isParty, type PlatformExchange, readFields, readPage, requireUser } from '../exchange.js'
 import type { Fields } from '../fields.js'
 import { knownProvider } from '../miners.js'
+import type { PlatformTables } from '../store.js'
 import { parsePrice } from '../units.js'
+import { hasProviders } from '../users.js'
 import { type DealUpdate, dealView, type PlatformDeal } from './deal-table.js'
 import { writeUpdate } from './progress.js'
 
@@ -13,7 +14,7 @@ const MAX_TEXT = 4096
 /** PUT /my_miner/deals/{deal}: the provider writes what it did with a deal, named by number or CID. */
 export async function updateDeal(exchange: PlatformExchange): Promise<object> {
   const update = readUpdate(await readFields(exchange))
-  const deal = await change(exchange, update, ({ market }) => dealsNamed(market.deals, exchange.path.deal ?? ''))
+  const deal = await change(exchange, update, ({ deals }) => dealsNamed(deals, exchange.path.deal ?? ''))
   return { status: 'Success', data: { deal: dealView(deal, true), message: `Deal ${deal.id} has been updated.` } }
 }
 
@@ -21,17 +22,17 @@ export async function updateDeal(exchange: PlatformExchange): Promise<object> {
 export async function updateTaskDeal(exchange: PlatformExchange): Promise<object> {
   const { task_uuid = '', deal_cid = '' } = exchange.path
   const update = readUpdate(await readFields(exchange))
-  const changed = await change(exchange, update, ({ market }) => {
-    const task = market.tasks.findByUuid(task_uuid.toLowerCase())?.task
-    return market.deals.findByCid(deal_cid).filter((deal) => deal.task === task?.id)
+  const changed = await change(exchange, update, async ({ tasks, deals }) => {
+    const task = (await tasks.findByUuid(task_uuid.toLowerCase()))?.task
+    return (await deals.findByCid(deal_cid)).filter((deal) => deal.task === task?.id)
   })
   const { id: _id, user_id: _user, ...deal } = dealView(changed, true)
   return { data: { deal, message: `The status of the deal is ${changed.status} now.` } }
 }
 
-function dealsNamed(deals: PlatformContext['market']['deals'], name: string): PlatformDeal[] {
+async function dealsNamed(deals: PlatformTables['deals'], name: string): Promise<PlatformDeal[]> {
   if (!/^\d+$/.test(name)) return deals.findByCid(name)
-  const deal = name.length > 15 ? undefined : deals.find(Number(name))
+  const deal = name.length > 15 ? undefined : await deals.find(Number(name))
   return deal === undefined ? [] : [deal]
 }
 
@@ -39,24 +40,30 @@ function dealsNamed(deals: PlatformContext['market']['deals'], name: string): Pl
 async function change(
   exchange: PlatformExchange,
   update: DealUpdate,
-  find: (context: PlatformContext) => PlatformDeal[],
+  find: (tables: PlatformTables) => Promise<PlatformDeal[]>,
 ): Promise<PlatformDeal> {
   const { context } = exchange
-  const { market, writer, network, seconds } = context
+  const { market, db, network, seconds } = context
   await market.scheduler.catchUp()
-  return writer.run(() => {
-    const { id } = theOne(exchange, find(context))
-    return writeUpdate(market, id, update, seconds(), network.epoch())
+  return db.transaction(async (tables) => {
+    const { id } = await theOne(exchange, tables, await find(tables))
+    return writeUpdate(tables, id, update, seconds(), network.epoch())
   })
 }
 
 /** A deal of a task that the caller may not read is as good as none: an answer must not confirm it. */
-function theOne(exchange: PlatformExchange, deals: readonly PlatformDeal[]): PlatformDeal {
-  const { miners, market } = exchange.context
+async function theOne(
+  exchange: PlatformExchange,
+  { tasks }: PlatformTables,
+  deals: readonly PlatformDeal[],
+): Promise<PlatformDeal> {
   const user = requireUser(exchange)
-  const known = deals.filter((deal) => isParty(exchange, deal.user) || market.tasks.find(deal.task)?.isPublic)
+  const known: PlatformDeal[] = []
+  for (const deal of deals) {
+    if (isParty(exchange, deal.user) || (await tasks.find(deal.task))?.isPublic) known.push(deal)
+  }
   if (known.length === 0) throw new HttpError(404, 'There is no such deal.')
-  const [deal, another] = known.filter(({ minerId }) => minerId !== null && miners.isOwner(user))
+  const [deal, another] = known.filter(({ minerId }) => minerId !== null && hasProviders(user))
   if (deal === undefined) throw new HttpError(403, 'Only the storage provider of the deal may update it.')
   if (another !== undefined) {
     throw new HttpError(409, `Several tasks have this deal: name it by its number, such as ${deal.id}.`)
@@ -118,7 +125,7 @@ export async function listDeals(exchange: PlatformExchange): Promise<object> {
   await knownProvider(context, minerId)
   await context.market.scheduler.catchUp()
   const status = query.get('deal_status')?.trim() || undefined
-  const reader = context.miners.isOwner(user) ? undefined : user.id
-  const deals = context.market.deals.ofProvider(minerId, reader, status, page)
+  const reader = hasProviders(user) ? undefined : user.id
+  const deals = await context.db.read.deals.ofProvider(minerId, reader, status, page)
   return { data: { deal: deals.map((deal) => dealView(deal, isParty(exchange, deal.user))) } }
 }

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+
+/** What a column holds. PostgreSQL's `bigint` becomes a number: no column exceeds 2^53. */
+export type Value = string | number | bigint | Uint8Array | null
+
+export type Row = Readonly<Record<string, Value>>
+
+/**
+ * A statement of a connection. Parameters are `?`, or `?1`, `?2` and so on where one is used several times. Names of
+ * columns with capitals, and `"user"`, need quotes: PostgreSQL reads them otherwise.
+ */
+export interface Statement {
+  /** The first row. */
+  get<R = Row>(...values: readonly Value[]): Promise<R | undefined>
+  all<R = Row>(...values: readonly Value[]): Promise<R[]>
+  /** Returns the number of rows that it has changed. */
+  run(...values: readonly Value[]): Promise<number>
+}
+
+/** Runs statements: each by itself, or all in the transaction to which the connection belongs. */
+export interface Connection {
+  prepare(sql: string): Statement
+}
+
+/**
+ * A database of the services, in SQLite or PostgreSQL. `T` is the set of its tables: objects over a connection, of
+ * which the engine makes one set per connection.
+ */
+export interface Database<T> {
+  /** Each statement sees what was committed before it; several statements may see different states. */
+  readonly read: T
+  /**
+   * Runs `work` in one transaction, as if there were no other at the same time, and resolves when it is durable. Work
+   * that throws changes nothing. It may run several times, so it has no other effects; it uses only the tables that it
+   * is given, and awaits nothing but these. Rejects with DatabaseUnavailableError when the database cannot be reached:
+   * then a commit may have taken place.
+   */
+  transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R>
+  /** Throws an ENOSPC error on a full disk, whose last space is kept for removals. Call it before an upload. */
+  requireRoom(): void
+  /** Waits for the transactions that have begun; later ones are rejected. */
+  close(): Promise<void>
+}
+
+export interface TransactionOptions {
+  /** True for work that takes more space than it frees: on a full disk, it gets none of the reserve. Default false. */
+  readonly takesRoom?: boolean
+}
+
+/** The database does not answer, has lost the connection, or cannot end the transaction now: try again later. */
+export class DatabaseUnavailableError extends Error {
+  override readonly name = 'DatabaseUnavailableError'
+}
+
+/** Prepares the statements of a table, by name. */
+export function statements<N extends string>(
+  connection: Connection,
+  sql: Readonly<Record<N, string>>,
+): Record<N, Statement> {
+  const names = Object.keys(sql) as N[]
+  return Object.fromEntries(names.map((name) => [name, connection.prepare(sql[name])])) as Record<N, Statement>
+}
+
+/** The schema of a service, and its tables. */
+export interface Schema<T> {
+  /** Of the service, for messages, such as `the task platform`. */
+  readonly owner: string
+  /** Name of the service in PostgreSQL, where its tables have a schema of that name. */
+  readonly name: string
+  /** One step per version, in SQLite's words. A released step never changes; a new version appends one. */
+  readonly steps: readonly string[]
+  readonly tables: (connection: Connection) => T
+}
+
+/** The table `settings` of a service: what it makes at its first start, by name. */
+export class Settings {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT value FROM settings WHERE name = ?',
+      add: 'INSERT INTO settings (name, value) VALUES (?, ?)',
+    })
+  }
+
+  async find(name: string): Promise<Uint8Array | undefined> {
+    return (await this.#sql.find.get<{ value: Uint8Array }>(name))?.value
+  }
+
+  async add(name: string, value: Uint8Array): Promise<void> {
+    await this.#sql.add.run(name, value)
+  }
+}
+
+const RANDOM_BYTES = 32
+
+/** 32 random bytes, made at the first start and kept under this name. Durable when the promise resolves. */
+export function randomSetting(db: Database<{ readonly settings: Settings }>, name: string): Promise<Uint8Array> {
+  return db.transaction(async ({ settings }) => {
+    const found = await settings.find(name)
+    if (found !== undefined) return found
+    const made = randomBytes(RANDOM_BYTES)
+    await settings.add(name, made)
+    return made
+  })
+}
+
+/**
+ * Reads rows page by page until there are no more. A page is read when the one before it has been used.
+ * @param name member of a row by which the rows are ordered
+ * @param first value below those of all rows
+ * @param read the next rows above a value
+ */
+export async function* pages<V, N extends string, R extends Readonly<Record<N, V>>>(
+  name: N,
+  first: V,
+  read: (after: V) => Promise<readonly R[]>,
+): AsyncGenerator<readonly R[]> {
+  let page = await read(first)
+  for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
+    yield page
+    page = await read(last[name])
+  }
+}

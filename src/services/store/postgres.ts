@@ -1,0 +1,228 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { ServicesLog } from '../log.js'
+import {
+  type Connection,
+  type Database,
+  DatabaseUnavailableError,
+  type Schema,
+  type Statement,
+  type Value,
+} from './database.js'
+
+const CONNECT_MS = 5000
+
+/** Longest wait for the answer to a statement, ms. */
+const STATEMENT_MS = 30_000
+const CONNECTIONS = 16
+
+/** Most attempts at a transaction that others conflict with, and the longest pause before the second, ms. */
+const MAX_ATTEMPTS = 10
+const PAUSE_MS = 10
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const CONFLICTS: readonly unknown[] = ['40001', '40P01']
+/** Classes of connection failures, of too few resources, and of interventions such as a shutdown. */
+const UNAVAILABLE = /^(08|53|57)/
+
+/** How values of these types are read, by PostgreSQL's numbers of them: as SQLite has them. */
+const PARSERS: Readonly<Record<number, (text: string) => number>> = {
+  [pg.types.builtins.BOOL]: (text) => (text === 't' ? 1 : 0),
+  [pg.types.builtins.INT8]: Number,
+  // Sums.
+  [pg.types.builtins.NUMERIC]: Number,
+}
+
+/**
+ * Opens the schema of a service in a PostgreSQL of version 14 or later, and makes it or brings it up to date. Several
+ * processes may have it open. Throws DatabaseUnavailableError, and RangeError when a later version of this program
+ * wrote the schema.
+ * @param url `postgres://user:password@host/database`; `sslmode` and other settings as the driver has them
+ */
+export async function openPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Promise<Database<T>> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_MS,
+    // A statement that times out also ends its connection, which may be dead.
+    query_timeout: STATEMENT_MS,
+    options: `-c search_path=${schemaOf(schema)}`,
+    types: { getTypeParser: (type, format) => PARSERS[type] ?? pg.types.getTypeParser(type, format) },
+  })
+  // Without a listener, losing an idle connection would end the process (https://node-postgres.com/apis/pool#error).
+  pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
+  try {
+    await migrate(pool, schema)
+    return new PostgresDatabase(pool, schema)
+  } catch (error) {
+    await pool.end()
+    throw asUnavailable(error)
+  }
+}
+
+class PostgresDatabase<T> implements Database<T> {
+  readonly read: T
+  readonly #pool: pg.Pool
+  readonly #schema: Schema<T>
+  /** The tables over a connection, with its prepared statements. */
+  readonly #tables = new WeakMap<pg.PoolClient, T>()
+
+  constructor(pool: pg.Pool, schema: Schema<T>) {
+    this.#pool = pool
+    this.#schema = schema
+    this.read = schema.tables(connectionOf(pool))
+  }
+
+  async transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(work)
+      } catch (error) {
+        if (!CONFLICTS.includes(codeOf(error))) throw asUnavailable(error)
+        if (attempt === MAX_ATTEMPTS)
+          throw new DatabaseUnavailableError('Too many transactions at once.', { cause: error })
+        await sleep(Math.random() * PAUSE_MS * 2 ** attempt)
+      }
+    }
+  }
+
+  /** The database has its own disk. */
+  requireRoom(): void {}
+
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+
+  async #attempt<R>(work: (tables: T) => Promise<R>): Promise<R> {
+    const client = await this.#pool.connect()
+    let broken: Error | boolean = false
+    try {
+      await client.query('BEGIN ISOLATION LEVEL SERIALIZABLE')
+      const result = await work(this.#tablesOf(client))
+      await client.query('COMMIT')
+      return result
+    } catch (error) {
+      await client.query('ROLLBACK').catch((failed: Error) => {
+        broken = failed
+      })
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  #tablesOf(client: pg.PoolClient): T {
+    let tables = this.#tables.get(client)
+    if (tables === undefined) {
+      tables = this.#schema.tables(connectionOf(client))
+      this.#tables.set(client, tables)
+    }
+    return tables
+  }
+}
+
+function connectionOf(runner: Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>): Connection {
+  return { prepare: (sql) => statement(runner, sql) }
+}
+
+function statement(runner: Pick<pg.PoolClient, 'query'>, sql: string): Statement {
+  const text = numbered(sql)
+  const query = async (values: readonly Value[]): Promise<pg.QueryResult> => {
+    try {
+      return await runner.query(text, [...values])
+    } catch (error) {
+      throw asUnavailable(error)
+    }
+  }
+  return {
+    async get<R>(...values: readonly Value[]) {
+      return (await query(values)).rows[0] as R | undefined
+    },
+    async all<R>(...values: readonly Value[]) {
+      return (await query(values)).rows as R[]
+    },
+    async run(...values: readonly Value[]) {
+      return (await query(values)).rowCount ?? 0
+    },
+  }
+}
+
+/** PostgreSQL numbers its parameters: `$1`. A `?` in a text of the statement is left alone. */
+export function numbered(sql: string): string {
+  const [bare] = /\buser\b(?<!"user)|\bAS [a-z]+[A-Z]\w*/.exec(sql) ?? []
+  if (bare !== undefined) throw new Error(`PostgreSQL reads ${bare} otherwise: write it in quotes. ${sql}`)
+  let last = 0
+  return sql.replaceAll(/'[^']*'|\?(\d+)?/g, (found, number: string | undefined) => {
+    if (!found.startsWith('?')) return found
+    last = number === undefined ? last + 1 : Number(number)
+    return `$${last}`
+  })
+}
+
+/** A step of the schema in PostgreSQL's words. Texts compare as bytes, as in SQLite. */
+export function inPostgres(step: string): string {
+  return step
+    .replaceAll(/\bINTEGER PRIMARY KEY AUTOINCREMENT\b/g, 'bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY')
+    .replaceAll(/\bINTEGER\b/g, 'bigint')
+    .replaceAll(/\bBLOB\b/g, 'bytea')
+    .replaceAll(/\bTEXT\b/g, 'text COLLATE "C"')
+    .replaceAll(/\) STRICT(, WITHOUT ROWID)?;/g, ');')
+    .replaceAll(/\b(\w+) COLLATE NOCASE\b/g, 'lower($1)')
+    .replaceAll(/\buser\b/g, '"user"')
+}
+
+/** Functions of SQLite that statements use. */
+const FUNCTIONS = `
+  CREATE OR REPLACE FUNCTION instr(text, text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT strpos($1, $2)'
+`
+
+function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
+  return `dealgate_${name}`
+}
+
+/** Processes that start at the same time take turns. A failure leaves the version before a step. */
+async function migrate(pool: pg.Pool, schema: Schema<unknown>): Promise<void> {
+  const client = await pool.connect()
+  let broken: Error | boolean = false
+  try {
+    const name = schemaOf(schema)
+    await client.query('BEGIN')
+    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name])
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${name}`)
+    await client.query('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
+    await client.query(FUNCTIONS)
+    const { rows } = await client.query('SELECT version FROM schema_version')
+    const version: number = rows[0]?.version ?? 0
+    if (version > schema.steps.length) {
+      throw new RangeError(`A later version of dealgate has written the data of ${schema.owner}: start that version.`)
+    }
+    for (const step of schema.steps.slice(version)) await client.query(inPostgres(step))
+    await client.query(
+      rows.length === 0 ? 'INSERT INTO schema_version VALUES ($1)' : 'UPDATE schema_version SET version = $1',
+      [schema.steps.length],
+    )
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch((failed: Error) => {
+      broken = failed
+    })
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | undefined)?.code
+}
+
+/** Errors of a connection have no code of PostgreSQL: those of the system, or a message of the driver. */
+function asUnavailable(error: unknown): unknown {
+  if (error instanceof DatabaseUnavailableError || !(error instanceof Error)) return error
+  const code = codeOf(error)
+  const isOfConnection =
+    typeof code === 'string'
+      ? UNAVAILABLE.test(code) || /^E[A-Z]+$/.test(code)
+      : /connection|timeout/i.test(error.message)
+  return isOfConnection ? new DatabaseUnavailableError(`PostgreSQL: ${error.message}`, { cause: error }) : error
+}

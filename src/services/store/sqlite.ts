@@ -1,0 +1,199 @@
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
+import { type DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
+import { applySteps, BUSY_MS, openDatabase } from '../database.js'
+import type { Database, Schema, Statement, Value } from './database.js'
+
+/** Most transactions per commit; bounds how long a commit blocks the event loop. */
+const MAX_BATCH = 256
+
+/**
+ * Opens or creates a database in a file, and brings its schema up to date. Throws DataFolderError when the disk fails,
+ * and RangeError when a later version of this program wrote the database.
+ * @param reserve disk space to release on a full disk, for transactions that may use it
+ */
+export function openSqlite<T>(file: string, schema: Schema<T>, reserve?: DiskReserve): Database<T> {
+  const writer = openDatabase(file, '', (db) => applySteps(db, schema.steps, schema.owner))
+  try {
+    return new SqliteDatabase(writer, new DatabaseSync(file, { readOnly: true }), schema, reserve)
+  } catch (error) {
+    writer.close()
+    throw error
+  }
+}
+
+interface Job {
+  readonly work: () => Promise<unknown>
+  readonly takesRoom: boolean
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+  outcome?: { readonly value: unknown } | { readonly error: unknown }
+}
+
+/**
+ * Two connections: one for transactions, and one for all other statements, which sees nothing that is not committed.
+ *
+ * Group commit: all transactions of one turn of the event loop share a commit and its fsync. One that throws rolls back
+ * its own writes only. Statements are synchronous: their promises are fulfilled already, so that a batch from BEGIN to
+ * COMMIT takes one turn, and nothing else of this process comes between.
+ */
+export class SqliteDatabase<T> implements Database<T> {
+  readonly read: T
+  readonly #writer: DatabaseSyncInstance
+  readonly #reader: DatabaseSyncInstance
+  readonly #tables: T
+  readonly #reserve: DiskReserve | undefined
+  #queue: Job[] = []
+  #scheduled = false
+  #inTransaction = false
+  #closed: Promise<void> | undefined
+  #idle: (() => void) | undefined
+
+  constructor(
+    writer: DatabaseSyncInstance,
+    reader: DatabaseSyncInstance,
+    { tables }: Schema<T>,
+    reserve?: DiskReserve,
+  ) {
+    this.#writer = writer
+    this.#reserve = reserve
+    this.#reader = reader
+    this.read = tables({ prepare: (sql) => statement(reader, sql) })
+    const mustBeOpen = () => {
+      if (!this.#inTransaction) throw new Error('The transaction of this statement has ended.')
+    }
+    this.#tables = tables({ prepare: (sql) => statement(writer, sql, mustBeOpen) })
+  }
+
+  requireRoom(): void {
+    if (this.#reserve?.hold() === false) {
+      throw Object.assign(new Error('The disk is full: the remaining space is reserved for removals.'), {
+        code: 'ENOSPC',
+      })
+    }
+  }
+
+  transaction<R>(work: (tables: T) => Promise<R>, { takesRoom = false } = {}): Promise<R> {
+    if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
+    return new Promise<R>((resolve, reject) => {
+      this.#queue.push({
+        work: () => work(this.#tables),
+        takesRoom,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      })
+      this.#schedule()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise<void>((resolve) => {
+      if (this.#scheduled) this.#idle = resolve
+      else resolve()
+    }).then(() => {
+      this.#reserve?.stop()
+      this.#reader.close()
+      this.#writer.close()
+    })
+    return this.#closed
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(async () => {
+      await this.#commit(this.#queue.splice(0, MAX_BATCH))
+      this.#scheduled = false
+      if (this.#queue.length > 0) this.#schedule()
+      else this.#idle?.()
+    })
+  }
+
+  async #commit(batch: readonly Job[], again = this.#reserve !== undefined): Promise<void> {
+    const turn = endOfTurn()
+    try {
+      this.#writer.exec('BEGIN IMMEDIATE')
+      this.#inTransaction = true
+      for (const job of batch) await this.#attempt(job, turn.ended)
+      this.#writer.exec('COMMIT')
+    } catch (error) {
+      if (this.#writer.isTransaction) this.#writer.exec('ROLLBACK')
+      for (const job of batch) job.outcome = { error }
+    } finally {
+      this.#inTransaction = false
+      turn.cancel()
+    }
+    const retried = again ? batch.filter(needsRoom) : []
+    for (const job of batch) {
+      if (retried.includes(job)) continue
+      const { outcome, resolve, reject } = job
+      if (outcome !== undefined && 'value' in outcome) resolve(outcome.value)
+      else reject(outcome?.error)
+    }
+    if (retried.length > 0) await this.#commitInReserve(retried)
+  }
+
+  /** Commits the jobs one by one, so that little space is enough, and checkpoints the log of each before the next. */
+  async #commitInReserve(jobs: readonly Job[]): Promise<void> {
+    this.#reserve?.release()
+    for (const job of jobs) {
+      this.#truncateLog()
+      await this.#commit([job], false)
+    }
+  }
+
+  /** Does not wait for readers: a reader in this thread could not end meanwhile. */
+  #truncateLog(): void {
+    this.#writer.exec('PRAGMA busy_timeout = 0')
+    try {
+      this.#writer.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // A reader holds the log: there may be enough space nevertheless.
+    } finally {
+      this.#writer.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    }
+  }
+
+  async #attempt(job: Job, ended: Promise<never>): Promise<void> {
+    this.#writer.exec('SAVEPOINT job')
+    try {
+      job.outcome = { value: await Promise.race([job.work(), ended]) }
+    } catch (error) {
+      // SQLite itself rolls back the whole transaction on some errors, such as a full disk: stop here then.
+      if (!this.#writer.isTransaction) throw error
+      this.#writer.exec('ROLLBACK TO job')
+      job.outcome = { error }
+    }
+    this.#writer.exec('RELEASE job')
+  }
+}
+
+function needsRoom({ takesRoom, outcome }: Job): boolean {
+  return !takesRoom && outcome !== undefined && 'error' in outcome && isDiskFull(outcome.error)
+}
+
+function endOfTurn(): { readonly ended: Promise<never>; cancel(): void } {
+  let timer: NodeJS.Immediate | undefined
+  const ended = new Promise<never>((_, reject) => {
+    timer = setImmediate(() => reject(new Error('A transaction waits for something else than its statements.')))
+  })
+  ended.catch(() => {})
+  return { ended, cancel: () => clearImmediate(timer) }
+}
+
+function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void): Statement {
+  const prepared = db.prepare(sql)
+  return {
+    async get<R>(...values: readonly Value[]) {
+      mayRun?.()
+      return prepared.get(...values) as R | undefined
+    },
+    async all<R>(...values: readonly Value[]) {
+      mayRun?.()
+      return prepared.all(...values) as R[]
+    },
+    async run(...values: readonly Value[]) {
+      mayRun?.()
+      return Number(prepared.run(...values).changes)
+    },
+  }
+}
