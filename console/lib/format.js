@@ -22,6 +22,17 @@ export function formatTime(time) {
   return Number.isNaN(date.getTime()) ? '' : dateTime.format(date).replace(/\p{Cf}/gu, '')
 }
 
+/** A time of so many seconds, in its largest unit. */
+export function formatSpan(seconds) {
+  const [size, word] = [
+    [86_400, 'day'],
+    [3600, 'hour'],
+    [60, 'minute'],
+    [1, 'second'],
+  ].find(([unit]) => seconds >= unit) ?? [1, 'second']
+  return formatCount(Math.round(seconds / size), word)
+}
+
 export function formatCount(count, word, plural = `${word}s`) {
   return `${count.toLocaleString()} ${count === 1 ? word : plural}`
 }

@@ -1,7 +1,8 @@
 import { sendJson } from '../lib/api.js'
 import { html } from '../lib/html.js'
-import { route } from '../lib/router.js'
+import { goTo, route } from '../lib/router.js'
 import { session } from '../lib/session.js'
+import { Field, Form } from './form.js'
 import { useLoaded } from './load.js'
 
 /**
@@ -35,4 +36,23 @@ export function PageLinks({ next }) {
   return html`<nav class="buttons" aria-label="Pages">
     ${query.has('token') && html`<a href=${to()}>First page</a>`} ${next !== undefined && html`<a href=${to(next)}>Next page</a>`}
   </nav>`
+}
+
+/** Fields whose values go into the address of the screen `to`, which asks the server for what they select. */
+export function Filters({ query, to, children }) {
+  const find = async (values) => goTo(to, Object.fromEntries([...values].map(([name, text]) => [name, text.trim()])))
+  return html`<${Form} key=${String(query)} action=${find} submit="Show"><div class="filters">${children}</div><//>`
+}
+
+/** A choice of a filter. */
+export function OneOf({ label, name, of, chosen }) {
+  return html`<${Field} label=${label} kind="select" input=${{ name }}>
+    <option value="">All</option>
+    ${of.map((word) => html`<option value=${word} selected=${word === chosen}>${word}</option>`)}
+  <//>`
+}
+
+/** A text of a filter. */
+export function Words({ label, name, value }) {
+  return html`<${Field} label=${label} input=${{ name, defaultValue: value, autocomplete: 'off', spellcheck: false }} />`
 }

@@ -1,15 +1,18 @@
 import { sendJson } from '../lib/api.js'
-import { formatBytes, formatCount, formatTime } from '../lib/format.js'
+import { withClientToken } from '../lib/client-token.js'
+import { formatBytes, formatCount, formatSpan, formatTime, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
-import { goTo, linkTo } from '../lib/router.js'
+import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
-import { Field, Form } from '../parts/form.js'
+import { Confirm } from '../parts/dialog.js'
+import { Field } from '../parts/form.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
+import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
-import { PageLinks, usePages } from '../parts/pages.js'
+import { Filters, OneOf, PageLinks, usePages, Words } from '../parts/pages.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 
@@ -30,19 +33,12 @@ export function Deals({ query }) {
   const end = /^\d{1,5}$/.test(days ?? '') ? new Date((today + 1 + Number(days)) * DAY_MS).toISOString() : undefined
   const asked = { 'max-items': 100, status, 'miner-id': provider, bucket, 'ends-before': end }
   const deals = usePages({ path: '/-/deal/v1/deals', query: asked }, 'Deals')
-  const find = async (values) =>
-    goTo(['deals'], Object.fromEntries([...values].map(([name, text]) => [name, text.trim()])))
   return html`<${Page} title="Deals">
-    <${Form} key=${String(query)} action=${find} submit="Show">
-      <div class="filters">
-        <${Field} label="State" kind="select" input=${{ name: 'status' }}>
-          <option value="">All</option>
-          ${[...STATES, 'Recorded'].map((state) => html`<option value=${state} selected=${state === status}>${state}</option>`)}
-        <//>
-        <${Field} label="Provider" input=${{ name: 'provider', defaultValue: provider, autocomplete: 'off', spellcheck: false }} />
-        <${Field} label="Bucket" input=${{ name: 'bucket', defaultValue: bucket, autocomplete: 'off', spellcheck: false }} />
-        <${Field} label="Ends within days" input=${{ name: 'days', type: 'number', min: 1, max: 36500, defaultValue: days }} />
-      </div>
+    <${Filters} query=${query} to=${['deals']}>
+      <${OneOf} label="State" name="status" of=${[...STATES, 'Recorded']} chosen=${status} />
+      <${Words} label="Provider" name="provider" value=${provider} />
+      <${Words} label="Bucket" name="bucket" value=${bucket} />
+      <${Field} label="Ends within days" input=${{ name: 'days', type: 'number', min: 1, max: 36500, defaultValue: days }} />
     <//>
     <div class="buttons">
       <button type="button" onClick=${deals.reload}>Refresh</button>
@@ -131,8 +127,45 @@ export function Providers() {
   const providers = usePages({ path: '/-/deal/v1/providers', query: { 'max-items': 200 } }, 'Providers')
   return html`<${Crumbs} links=${[{ href: linkTo(['deals']), text: 'Deals' }, { href: linkTo(['providers']), text: 'Providers' }]} />
     <${Page} title="Providers">
-      <${Loaded} of=${providers} show=${({ rows, next }) => html`<${Answer} value=${rows} title="Providers" /><${PageLinks} next=${next} />`} />
+      <p class="quiet">Success and time count the newest 2,000 deals of this server: those that became active, and how long that took, as a median.</p>
+      <${Loaded}
+        of=${providers}
+        show=${({
+          rows,
+          next,
+        }) => html`<${Table} caption="Providers" rows=${rows} keyOf=${({ MinerId }) => MinerId} columns=${providerColumns} empty="There is no provider." />
+          <${PageLinks} next=${next} />
+          <details><summary>All facts</summary><${Answer} value=${rows} title="All facts about providers" /></details>`}
+      />
     <//>`
+}
+
+const providerColumns = [
+  {
+    name: 'Provider',
+    by: ({ MinerId }) => MinerId,
+    cell: ({ MinerId }) => html`<a href=${linkTo(['deals'], { provider: MinerId })}><${Name} text=${MinerId} /></a>`,
+  },
+  { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${State} of=${Status} />` },
+  { name: 'Price', by: ({ Price }) => Number(Price), number: true, cell: ({ Price }) => Price },
+  { name: 'Location', by: ({ Location }) => Location, cell: ({ Location }) => Location },
+  { name: 'Score', by: ({ Score }) => Score, number: true, cell: ({ Score }) => Score },
+  {
+    name: 'Success',
+    by: successOf,
+    number: true,
+    cell: ({ Experience: known }) => known && `${known.Active} of ${known.Deals}, ${known.Failed} failed`,
+  },
+  {
+    name: 'Time to active',
+    by: ({ Experience: known }) => known?.SecondsToActive ?? Infinity,
+    number: true,
+    cell: ({ Experience: known }) => known?.SecondsToActive !== undefined && formatSpan(known.SecondsToActive),
+  },
+]
+
+function successOf({ Experience: known }) {
+  return known ? known.Active / known.Deals : -1
 }
 
 /** The deals for one object, below the screen of the object. */
@@ -150,3 +183,112 @@ export function DealsOf({ bucket, name }) {
       <a href=${linkTo(['buckets', bucket, 'pay'], { key: name })}>Upload to IPFS for payment</a>
     </div>`
 }
+
+/** The tasks that the account has posted at the task platform. */
+export function Tasks({ query }) {
+  const [status, name] = ['status', 'name'].map((filter) => query.get(filter) || undefined)
+  const asked = { 'max-items': 100, status, 'task-name': name }
+  const tasks = usePages({ path: '/-/task/v1/my-tasks', query: asked }, 'Tasks')
+  return html`<${Page} title="Tasks">
+    <p class="quiet">Offline deals: a task asks storage providers of the task platform to make deals for files.</p>
+    <${Filters} query=${query} to=${['tasks']}>
+      <${OneOf} label="State" name="status" of=${TASK_STATES} chosen=${status} />
+      <${Words} label="Name contains" name="name" value=${name} />
+    <//>
+    <div class="buttons"><button type="button" onClick=${tasks.reload}>Refresh</button></div>
+    <${Loaded}
+      of=${tasks}
+      show=${({
+        rows,
+        next,
+      }) => html`<${Table} caption="Tasks" rows=${rows} keyOf=${({ TaskUuid }) => TaskUuid} columns=${taskColumns} empty="This account has posted no task." />
+        <${PageLinks} next=${next} />`}
+    />
+  <//>`
+}
+
+const TASK_STATES = ['Created', 'Assigned', 'ActionRequired', 'DealSent', 'ProgressWithFailure', 'Completed']
+
+const taskColumns = [
+  {
+    name: 'Task',
+    by: ({ TaskName }) => TaskName,
+    cell: ({ TaskUuid, TaskName }) =>
+      html`<a href=${linkTo(['tasks', TaskUuid])}><${Name} text=${TaskName || TaskUuid} /></a>`,
+  },
+  { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${State} of=${Status} />` },
+  { name: 'Bids', by: ({ BidCount }) => BidCount ?? 0, number: true, cell: ({ BidCount }) => BidCount },
+  {
+    name: 'Deals',
+    number: true,
+    cell: ({ DealCount = 0, SuccessfulDealCount = 0 }) => `${SuccessfulDealCount} of ${DealCount} done`,
+  },
+  { name: 'Most', cell: ({ MaxPrice }) => html`<${Name} text=${MaxPrice} />` },
+  { name: 'Provider', cell: ({ MinerId }) => html`<${Name} text=${MinerId} />` },
+  { name: 'Posted', by: ({ CreatedAt }) => CreatedAt ?? '', cell: ({ CreatedAt }) => formatTime(CreatedAt) },
+]
+
+/** One task with the bids of storage providers and its deals. */
+export function Task({ params: { uuid } }) {
+  const task = usePages({ path: `/-/task/v1/tasks/${uriEncode(uuid)}`, query: { 'max-items': 100 } }, 'Deals')
+  return html`<${Crumbs} links=${[{ href: linkTo(['tasks']), text: 'Tasks' }, { href: linkTo(['tasks', uuid]), text: html`<${Name} text=${uuid} />` }]} />
+    <${Page} title=${`Task ${uuid}`} heading=${html`Task <${Name} text=${uuid} />`}>
+      <div class="buttons"><button type="button" onClick=${task.reload}>Refresh</button></div>
+      <${Loaded} of=${task} show=${({ rows, next, answer }) => html`<${Known} uuid=${uuid} deals=${rows} next=${next} answer=${answer} reload=${task.reload} />`} />
+    <//>`
+}
+
+function Known({ uuid, deals, next, answer, reload }) {
+  const { Bids, Task: task, AverageBid: average, TotalDealCount: count } = answer
+  const [accepts, setAccepts] = useState()
+  const bids = Bids.flatMap((bid) =>
+    (bid.User?.Providers ?? [{ MinerId: bid.Username }]).map(({ MinerId }) => ({ ...bid, MinerId })),
+  )
+  const choice = {
+    name: 'Choice',
+    cell: (bid) =>
+      bid.Status === 'New' &&
+      html`<button type="button" aria-label=${`Accept the bid of ${visibleText(bid.MinerId)}`} onClick=${() => setAccepts(bid)}>Accept…</button>`,
+  }
+  return html`<${Facts}
+      facts=${[
+        ['State', html`<${State} of=${task.Status} />`],
+        ['Provider', task.MinerId],
+        ['Average bid', average],
+        ['At most', task.MaxPrice],
+      ]}
+    />
+    <h2>Bids</h2>
+    <${Table} caption="Bids" rows=${bids} keyOf=${(bid) => `${bid.BidId} ${bid.MinerId}`} columns=${task.MinerId ? bidColumns : [...bidColumns, choice]} empty="There is no bid." />
+    ${accepts && html`<${Accept} uuid=${uuid} bid=${accepts} count=${count} done=${reload} onClose=${() => setAccepts(undefined)} />`}
+    <h2>Deals</h2>
+    <${Answer} value=${deals} title="Deals of the task" />
+    <${PageLinks} next=${next} />
+    <h2>All facts</h2>
+    <${Answer} value=${task} title="Task" />`
+}
+
+function Accept({ uuid, bid: { MinerId, Price }, count, done, onClose }) {
+  const action = async (signal) => {
+    const request = { path: `/-/task/v1/tasks/${uriEncode(uuid)}/accept`, json: { MinerId, Price } }
+    await withClientToken(request, (headers) => sendJson(session.value, { ...request, headers, signal }))
+    notify('The bid was accepted.')
+    done()
+  }
+  return html`<${Confirm} title="Accept bid" submit="Accept" action=${action} onClose=${onClose}>
+    <p><${Name} text=${MinerId} /> gets the task with its ${formatCount(count, 'deal')}, for <strong><${Name} text=${Price} /> fil per GiB and epoch</strong> of each piece. The other bids lose. A task keeps its provider: this cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
+  <//>`
+}
+
+const bidColumns = [
+  { name: 'Provider', by: ({ MinerId }) => MinerId, cell: ({ MinerId }) => html`<${Name} text=${MinerId} />` },
+  {
+    name: 'Price',
+    by: ({ Price }) => Number(Price),
+    number: true,
+    cell: ({ Price }) => html`<${Name} text=${Price} />`,
+  },
+  { name: 'State', by: ({ Status }) => Status ?? '', cell: ({ Status }) => html`<${State} of=${Status} />` },
+  { name: 'Proposal', cell: ({ Proposal }) => html`<${Name} text=${Proposal} />` },
+  { name: 'Made', by: ({ CreatedAt }) => CreatedAt ?? '', cell: ({ CreatedAt }) => formatTime(CreatedAt) },
+]

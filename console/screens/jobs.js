@@ -5,8 +5,8 @@ import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
-import { Confirm } from '../parts/dialog.js'
-import { Field } from '../parts/form.js'
+import { Confirm, Dialog } from '../parts/dialog.js'
+import { Check, Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
@@ -135,5 +135,128 @@ function Resolve({ act, onClose }) {
   const failed = { Status: 'Failed', FailureCode: 'ResolvedByOperator' }
   return html`<${Confirm} title="Settle job" submit="It has failed" action=${(signal) => act('resolve', signal, failed)} onClose=${onClose}>
     <p>The outcome of this job is unknown. State that it has failed if you know that nothing was made or paid. Its result can be recorded with the call ResolveJob.</p>
+  <//>`
+}
+
+/** The recurring backups of all buckets, with the next one and the outcome of the last one. */
+export function Schedules({ query }) {
+  const bucket = query.get('bucket') || undefined
+  const schedules = usePages({ path: '/-/deal/v1/schedules', query: { bucket, 'max-items': 100 } }, 'Schedules')
+  const [dialog, setDialog] = useState()
+  const done = (text) => {
+    notify(text)
+    schedules.reload()
+  }
+  return html`<${Page} title="Schedules">
+    <p class="quiet">Backups that the server makes by itself, as deals that it pays for, within the caps of the bucket and the server.</p>
+    <div class="buttons">
+      <button type="button" class="main" onClick=${() => setDialog({ View: Add, of: { Bucket: bucket } })}>Add schedule</button>
+      <button type="button" onClick=${schedules.reload}>Refresh</button>
+      ${bucket && html`<a href=${linkTo(['schedules'])}>Those of all buckets</a>`}
+    </div>
+    <${Loaded}
+      of=${schedules}
+      show=${({
+        rows,
+        next,
+      }) => html`<${Table} caption="Schedules" rows=${rows} keyOf=${({ Bucket, Id }) => `${Bucket}/${Id}`} columns=${columnsWith((View, of) => setDialog({ View, of }))} empty="There is no schedule." />
+        <${PageLinks} next=${next} />`}
+    />
+    ${dialog && html`<${dialog.View} of=${dialog.of} done=${done} onClose=${() => setDialog(undefined)} />`}
+  <//>`
+}
+
+function columnsWith(open) {
+  return [
+    { name: 'Schedule', by: ({ Id }) => Id, cell: ({ Id }) => html`<${Name} text=${Id} />` },
+    {
+      name: 'Backs up',
+      by: ({ Bucket }) => Bucket,
+      cell: ({ Bucket, Prefix = '' }) =>
+        html`<a href=${linkTo(['buckets', Bucket, 'objects'], { prefix: Prefix })}><${Name} text=${`${Bucket}/${Prefix}`} /></a>`,
+    },
+    {
+      name: 'When',
+      cell: ({ Cron, TimeZone, Enabled }) => html`<code>${Cron}</code> ${TimeZone}${Enabled ? '' : ' (off)'}`,
+    },
+    { name: 'How', by: ({ Kind }) => Kind, cell: ({ Kind }) => Kind },
+    { name: 'Next', by: ({ NextDue }) => NextDue ?? '', cell: ({ NextDue }) => formatTime(NextDue) },
+    { name: 'Last', by: ({ LastDue }) => LastDue ?? '', cell: (schedule) => html`<${Last} of=${schedule} />` },
+    { name: 'Complete', number: true, cell: ({ Complete }) => Complete.length },
+    {
+      name: 'Change',
+      cell: (schedule) => html`<span class="buttons">
+        <button type="button" onClick=${() => open(Switch, schedule)} aria-label=${`Turn ${schedule.Enabled ? 'off' : 'on'} ${schedule.Id}`}>${schedule.Enabled ? 'Turn off' : 'Turn on'}…</button>
+        <button type="button" onClick=${() => open(Remove, schedule)} aria-label=${`Remove ${schedule.Id}`}>Remove…</button>
+      </span>`,
+    },
+  ]
+}
+
+function Last({ of: { LastDue, LastStatus, LastJobId } }) {
+  if (LastDue === undefined) return 'none yet'
+  return html`${formatTime(LastDue)} <${State} of=${LastStatus} />${LastJobId && html` <a href=${linkTo(['jobs', LastJobId])}>Job</a>`}`
+}
+
+/** Changes the schedules of a bucket, and nothing else of its configuration. */
+async function change(bucket, edit, signal) {
+  const request = { bucket, query: { 'x-deal-config': '' }, signal }
+  const configuration = await sendJson(session.value, request)
+  const Schedules = edit(configuration.Schedules ?? [])
+  await sendJson(session.value, { ...request, json: { ...configuration, Schedules } })
+}
+
+function Add({ of: { Bucket }, done, onClose }) {
+  const action = async (values, signal) => {
+    const text = (name) => values.get(name).trim() || undefined
+    const bucket = text('bucket')
+    const schedule = {
+      Id: text('id'),
+      Cron: text('cron'),
+      TimeZone: text('zone'),
+      Kind: text('kind'),
+      KeepGenerations: text('keep') && Number(text('keep')),
+      Filter: values.get('prefix') === '' ? undefined : { Prefix: values.get('prefix') },
+    }
+    await change(bucket, (all) => [...all, schedule], signal)
+    done(`The schedule ${schedule.Id} was added.`)
+    onClose()
+  }
+  const plain = { autocomplete: 'off', spellcheck: false, autocapitalize: 'off' }
+  return html`<${Dialog} title="Add schedule" onClose=${onClose}>
+    <${Form} action=${action} submit="Add" onCancel=${onClose}>
+      <p>Each backup makes deals that the account of the server pays for, on the terms of the bucket, until the schedule is turned off or removed. The caps of the bucket and the server apply.</p>
+      <${Field} label="Bucket" input=${{ name: 'bucket', defaultValue: Bucket, required: true, ...plain }} />
+      <${Field} label="Id" hint="Up to 64 letters, digits and . _ -" input=${{ name: 'id', required: true, maxlength: 64, ...plain }} />
+      <${Field} label="When" hint="Minute, hour, day of the month, month and day of the week: 30 3 * * SUN" input=${{ name: 'cron', required: true, ...plain }} />
+      <${Field} label="Time zone" input=${{ name: 'zone', defaultValue: Intl.DateTimeFormat().resolvedOptions().timeZone, ...plain }} />
+      <${Field} label="Prefix" hint="Only objects below it, each by a deal of its own. Without it, one deal for the whole bucket." input=${{ name: 'prefix', ...plain }} />
+      <${Field} label="How" kind="select" input=${{ name: 'kind' }}>
+        <option value="online">by deals of the gateway</option>
+        <option value="offline">by tasks on the task platform</option>
+      <//>
+      <${Field} label="Backups to keep" hint="Deals of older ones are no longer renewed. Default: all." input=${{ name: 'keep', type: 'number', min: 1, max: 1000 }} />
+      <${Check} label="I know that each backup costs money" input=${{ required: true }} />
+    <//>
+  <//>`
+}
+
+function Switch({ of: { Bucket, Id, Enabled }, done, onClose }) {
+  const action = async (signal) => {
+    await change(Bucket, (all) => all.map((one) => (one.Id === Id ? { ...one, Enabled: !Enabled } : one)), signal)
+    done(`The schedule ${Id} is ${Enabled ? 'off' : 'on'}.`)
+  }
+  return html`<${Confirm} title=${Enabled ? 'Turn schedule off' : 'Turn schedule on'} submit=${Enabled ? 'Turn off' : 'Turn on'} action=${action} onClose=${onClose}>
+    <p>${Enabled ? 'Backups that are due meanwhile are left out. Existing deals stay.' : 'From now on, each backup makes deals that cost money.'} <strong><${Name} text=${Id} /></strong> can be turned ${Enabled ? 'on' : 'off'} again.</p>
+  <//>`
+}
+
+function Remove({ of: { Bucket, Id }, done, onClose }) {
+  const action = async (signal) => {
+    await change(Bucket, (all) => all.filter((one) => one.Id !== Id), signal)
+    done(`The schedule ${Id} was removed.`)
+  }
+  return html`<${Confirm} title="Remove schedule" submit="Remove" action=${action} onClose=${onClose}>
+    <p>The server makes no further backup by <strong><${Name} text=${Id} /></strong>. Deals that it has made stay. A schedule of the same name can be added again, and counts from then on.</p>
   <//>`
 }

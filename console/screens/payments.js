@@ -9,7 +9,7 @@ import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notifyError } from '../parts/notices.js'
 import { Page } from '../parts/page.js'
-import { PageLinks, usePages } from '../parts/pages.js'
+import { Filters, PageLinks, usePages, Words } from '../parts/pages.js'
 import { saveText } from '../parts/save.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
@@ -21,8 +21,8 @@ const TABS = [
 ]
 
 /** The payments of the wallet as which the key pair acts. */
-export function Payments() {
-  const bills = usePages({ path: '/-/pay/v1/billing', query: { 'max-items': 100 } }, 'Records')
+export function Payments({ query }) {
+  const bills = usePages({ path: '/-/pay/v1/billing', query: askedOf(query) }, 'Records')
   const client = session.value
   const wallet = useLoaded((signal) => sendJson(client, { path: '/-/pay/v1/wallet', signal }), [client])
   const both = { ...bills, reload: () => [bills, wallet].map(({ reload }) => reload()) }
@@ -30,6 +30,7 @@ export function Payments() {
     <${Tabs} label="Payments" links=${TABS} />
     <${WalletFacts} of=${wallet} />
     <h2>Payments</h2>
+    <${ByFile} query=${query} to=${['payments']} />
     <${Buttons} list=${both} csv="billing.csv" />
     <${Loaded}
       of=${bills}
@@ -44,10 +45,11 @@ export function Payments() {
 }
 
 /** Uploads of the wallet, with what became of them. */
-export function PaidUploads() {
-  const uploads = usePages({ path: '/-/pay/v1/uploads', query: { 'max-items': 100 } }, 'Uploads')
+export function PaidUploads({ query }) {
+  const uploads = usePages({ path: '/-/pay/v1/uploads', query: askedOf(query) }, 'Uploads')
   return html`<${Page} title="Uploads that are paid for">
     <${Tabs} label="Payments" links=${TABS} />
+    <${ByFile} query=${query} to=${['payments', 'uploads']} />
     <${Buttons} list=${uploads} csv="uploads.csv" />
     <${Loaded}
       of=${uploads}
@@ -58,6 +60,14 @@ export function PaidUploads() {
         <${PageLinks} next=${next} />`}
     />
   <//>`
+}
+
+function askedOf(query) {
+  return { 'max-items': 100, 'file-name': query.get('file') || undefined }
+}
+
+function ByFile({ query, to }) {
+  return html`<${Filters} query=${query} to=${to}><${Words} label="File contains" name="file" value=${query.get('file') ?? ''} /><//>`
 }
 
 function Buttons({ list, csv }) {

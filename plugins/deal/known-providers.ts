@@ -1,6 +1,9 @@
 import { type Context, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
+import { z } from 'zod'
 import { DealClient } from './deal-client.js'
+import { visibility } from './deal-entries.js'
 import type { DealDeps } from './deps.js'
+import { isFinal, statesOf } from './records/deal-records.js'
 
 /**
  * The storage providers: the gateway's list, or that of another plugin where the gateway has none. Undefined where
@@ -18,6 +21,46 @@ export async function knownProviders(
     if (!(err instanceof S3Error)) throw err
     log.warn({ err }, 'the list of storage providers of another service could not be read')
     return undefined
+  }
+}
+
+/** Newest deals of which providers are judged. */
+const JUDGED = 2000
+
+export const experience = z.object({
+  Deals: z.int(),
+  Active: z.int().describe('Of them, those that have become active.'),
+  Failed: z.int().describe('Those that ended before, or were slashed.'),
+  SecondsToActive: z.int().optional().describe('From the deal to its first report as active, the median.'),
+})
+
+/** What became of the newest deals of this server that the caller may see, by provider. */
+export async function experienceOf(
+  { deals }: Pick<DealDeps, 'deals'>,
+  context: Context,
+): Promise<ReadonlyMap<string, z.output<typeof experience>>> {
+  const maySee = visibility(context)
+  const found = new Map<string, { count: number; failed: number; waits: number[] }>()
+  let read = 0
+  for await (const [, record] of deals.newestFirst()) {
+    if (++read > JUDGED) break
+    if (!(await maySee(record))) continue
+    const of = found.get(record.deal.minerId) ?? { count: 0, failed: 0, waits: [] }
+    found.set(record.deal.minerId, of)
+    of.count++
+    const active = statesOf(record).find(({ state }) => state === 'StorageDealActive')
+    const state = record.live?.state
+    if (state === 'StorageDealSlashed' || (isFinal(state) && !active)) of.failed++
+    else if (active) of.waits.push(Math.max(0, active.since - record.made))
+  }
+  return new Map([...found].map(([minerId, of]) => [minerId, judged(of)]))
+}
+
+function judged({ count, failed, waits }: { count: number; failed: number; waits: number[] }) {
+  const median = waits.sort((one, other) => one - other)[Math.floor(waits.length / 2)]
+  return {
+    ...{ Deals: count, Active: waits.length, Failed: failed },
+    ...(median !== undefined && { SecondsToActive: Math.round(median / 1000) }),
   }
 }
 

@@ -77,6 +77,11 @@ t.test('the life of an object, and what mends it', async (t) => {
   const { headers } = await send(server, { method: 'HEAD', target: '/photos/a' })
   t.match(headers['x-amz-restore'], 'expiry-date')
 
+  await tab.goTo('#/providers')
+  await tab.sees('1 of 1, 0 failed')
+  t.match(await tab.text(), /\d+ (second|minute)s?\b/, 'how long it took to be active')
+  await accessible('providers')
+
   t.comment('an answer with hostile texts, and a state that a person has to settle')
   const hostile = '"><img src=x onerror=alert(1)>\u202e'
   const History = [

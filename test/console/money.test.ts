@@ -91,6 +91,9 @@ t.test('payments and tasks', async (t) => {
   await tab.goTo('#/payments')
   await tab.sees('Locked for uploads')
   await tab.sees('0.5 STABLE')
+  await tab.fill('File contains', 'none')
+  await tab.click('button', 'Show')
+  await tab.sees('This wallet has paid nothing yet')
   await tab.sees('Left of it')
   await accessible('a wallet')
   await tab.goTo('#/payments/uploads')
@@ -109,6 +112,14 @@ t.test('payments and tasks', async (t) => {
   await tab.goTo('#/tasks')
   await tab.sees('nightly<b>')
   await accessible('tasks')
+  for (const [text, shown] of [
+    ['none', 'posted no task'],
+    ['night', 'nightly<b>'],
+  ] as const) {
+    await tab.fill('Name contains', text)
+    await tab.click('button', 'Show')
+    await tab.sees(shown)
+  }
   await tab.click('link', 'nightly<b>')
   await until('providers bid', async () => {
     await tab.click('button', 'Refresh')

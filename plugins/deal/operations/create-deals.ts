@@ -4,7 +4,7 @@ import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { dealResult } from '../jobs/record-deal.js'
-import { knownProviders } from '../known-providers.js'
+import { experience, experienceOf, knownProviders } from '../known-providers.js'
 import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
 import { dealQuote, quoteDeal } from '../terms/quote.js'
 import { statedTerms, termAliases } from '../terms/terms.js'
@@ -92,7 +92,10 @@ export function quoteBucketDeal(deps: DealDeps) {
   })
 }
 
-const result = z.object({ Providers: z.array(providerDocument).meta({ element: 'Provider' }) })
+const listed = providerDocument.extend({
+  Experience: experience.optional().describe('What became of the newest 2,000 deals of this server that are with it.'),
+})
+const result = z.object({ Providers: z.array(listed).meta({ element: 'Provider' }) })
 
 export function listProviders(deps: DealDeps) {
   return defineCall({
@@ -106,7 +109,13 @@ export function listProviders(deps: DealDeps) {
     async answer(_call, context) {
       const providers =
         (await knownProviders(deps, context)) ?? (await new DealClient(context.gateway, context.log).providers())
-      return { Providers: [...providers] }
+      const known = await experienceOf(deps, context)
+      return {
+        Providers: providers.map((provider) => {
+          const Experience = known.get(provider.MinerId)
+          return { ...provider, ...(Experience && { Experience }) }
+        }),
+      }
     },
   })
 }

@@ -371,6 +371,9 @@ t.test('providers, and a deal as it goes on', async (t) => {
   t.match(await ask(server, 'GET', '/photos/2021/a.zip?x-deal='), {
     DealEntry: [{ Deal: { Status: 'StorageDealActive' } }],
   })
+  const known = (await ask(server, 'GET', '/-/deal/v1/providers')).Providers
+  const { Experience } = known.find(({ MinerId }: { MinerId: string }) => MinerId === 't01000')
+  t.same(Experience, { Deals: 1, Active: 0, Failed: 0 }, 'its state is not on record yet')
   await server.gateway.fault('t01001', 'offline')
   const offline = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, MinerId: 't01001' })
   t.match(offline.Warnings, [/t01001 is Offline/])
