@@ -107,11 +107,16 @@ function View({ of: { file, view }, params, query }) {
       setState({ failed: true })
     }
   }
-  useEffect(() => void (screen ?? load()), [])
+  useEffect(() => void (screen ?? load().then(loadNext)), [])
   if (screen) return html`<${screen[view]} params=${params} query=${query} />`
   if (failed)
     return html`<${Page} title="This screen did not load"><${Problem} error=${NOT_LOADED} retry=${load} /><//>`
   return html`<p class="quiet" role="status">Loading…</p>`
+}
+
+/** Most people go on to objects: their files are loaded while the browser has nothing else to do. */
+function loadNext() {
+  globalThis.requestIdleCallback?.(() => import('./screens/objects.js').catch(() => undefined))
 }
 
 /** The hash names the screen: the link must not change it. */

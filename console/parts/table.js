@@ -1,5 +1,8 @@
-import { html, useState } from '../lib/html.js'
+import { html, useEffect, useState } from '../lib/html.js'
 import { shown } from './name.js'
+
+/** Rows that are there at once: more than a screen shows. The others follow when these are seen. */
+const AT_ONCE = 40
 
 /**
  * A table whose rows can be sorted by the columns that have `by`.
@@ -9,6 +12,8 @@ import { shown } from './name.js'
  */
 export function Table({ caption, columns, rows, keyOf, selection, empty = 'There is nothing here.' }) {
   const [order, setOrder] = useState({ column: undefined, down: false })
+  const [seen, setSeen] = useState(rows.length <= AT_ONCE)
+  useEffect(() => setSeen(true), [])
   const sorted = order.column === undefined ? rows : sortedBy(rows, columns[order.column].by, order.down)
   const all = rows.length > 0 && rows.every((row) => selection?.keys.has(keyOf(row)))
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
@@ -21,7 +26,7 @@ export function Table({ caption, columns, rows, keyOf, selection, empty = 'There
         </tr>
       </thead>
       <tbody>
-        ${sorted.map(
+        ${(seen ? sorted : sorted.slice(0, AT_ONCE)).map(
           (row) => html`<tr key=${keyOf(row)}>
             ${selection && html`<td class="box"><${Box} label=${`Select ${selection.label(row)}`} checked=${selection.keys.has(keyOf(row))} onChange=${() => selection.change(toggled(selection.keys, keyOf(row)))} /></td>`}
             ${columns.map(({ cell, number }) => html`<td class=${number ? 'number' : undefined}>${shown(cell(row))}</td>`)}
