@@ -394,16 +394,3 @@ t.test('test/support has one home for each concept', (t) => {
   )
   t.end()
 })
-
-t.test('the reader of imports sees each form', (t) => {
-  const text = `import a from 'a'\nimport type { B } from './b.js'\nimport {\n  c,\n} from '../c.js'\nexport * from 'd'\nimport 'e'\nconst f = await import('f')\n`
-  t.same(importsOf('src/x/y.ts', text), [
-    { target: 'npm:a', typeOnly: false },
-    { target: 'src/x/b.ts', typeOnly: true },
-    { target: 'src/c.ts', typeOnly: false },
-    { target: 'npm:d', typeOnly: false },
-    { target: 'npm:e', typeOnly: false },
-    { target: 'npm:f', typeOnly: false },
-  ])
-  t.end()
-})

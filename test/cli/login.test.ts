@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { changeSection, readSection } from '../../src/cli/aws-profile.js'
+import { changeSection } from '../../src/cli/aws-profile.js'
 import { Client } from '../services/gateway/client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { awsVersions } from '../support/programs/aws-cli.js'
@@ -125,15 +125,4 @@ t.test('changes members of one section, and nothing else', async (t) => {
   t.equal(changeSection('[a]', 'a', { b: 'c' }), '[a]\nb = c\n')
   t.equal(changeSection('[a]\r\nb = 1\r\n', 'a', { b: '2', c: '3' }), '[a]\r\nb = 2\r\nc = 3\r\n')
   t.equal(changeSection('[a]\nb = 1\nb = 2\n', 'a', { b: '3' }), '[a]\nb = 3\n', 'once')
-})
-
-t.test('reads a section', async (t) => {
-  t.same(
-    readSection(FILE, 'profile other'),
-    new Map([
-      ['region', 'eu-west-1'],
-      ['endpoint_url', 'http://x'],
-    ]),
-  )
-  t.equal(readSection(FILE, 'other'), undefined)
 })

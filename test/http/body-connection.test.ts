@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/api/identity.js'
 import type { RequestBody } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
+import { readWhole } from '../../src/http/body/body.js'
 import { Pace } from '../../src/http/body/body-source.js'
 import { openBody } from '../../src/http/body/open-body.js'
 import { defaultLimits } from '../../src/server/limits.js'
@@ -223,4 +224,26 @@ t.test('after a sink that throws, the connection serves the next request', async
     socket.write('abc')
     t.same(await answers(socket, 2), ['InvalidRequest', summary(Buffer.from('abc'))], `${length} bytes`)
   }
+})
+
+t.test('reading a body whole, for the authenticator', async (t) => {
+  const server = await serve(t, async (_, incoming) => {
+    const bytes = await readWhole(incoming, headOf(incoming), {
+      patience: { bodyIdleMs: 1000, minBodyRate: 0 },
+      maxBytes: 10,
+    })()
+    return bytes.toString()
+  })
+  const socket = await server.open()
+  socket.write(`${head({ 'Content-Length': 4 })}some`)
+  t.same(await answers(socket), ['"some"'])
+  const large = await server.open()
+  large.write(`${head({ 'Content-Length': 11 })}hello world`)
+  t.same(await answers(large), ['MissingSecurityHeader'])
+  const unknown = await server.open()
+  unknown.write(`${head({ 'Transfer-Encoding': 'chunked' })}b\r\nhello world\r\n0\r\n\r\n`)
+  t.same(await answers(unknown), ['MissingSecurityHeader'])
+  const coded = await server.open()
+  coded.write(`${head({ 'Transfer-Encoding': 'gzip, chunked' })}4\r\nsome\r\n0\r\n\r\n`)
+  t.same(await answers(coded), ['NotImplemented'])
 })

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { type Handler, serve } from '../../src/server/serve.js'
+import { startGateway } from '../services/gateway/client.js'
 import { inPackets, parted } from './in-packets.js'
 
 /** Requests that Node's parser gives up, or that are too large, wherever the network cut them. */
@@ -101,4 +102,17 @@ t.test('a broken HEAD behind a GET takes nothing of its answer, and gets no body
       t.ok(answers.length <= 2)
     }
   }
+})
+
+t.test('the embedded gateway gives a broken HEAD no body either', async (t) => {
+  const { url } = await startGateway(t)
+  const port = Number(new URL(url).port)
+  for (const [what, rest] of faults) {
+    if (what === 'no Host' || what === 'headers that are too large') continue
+    for (const pieces of cuts(`HEAD /gateway/download/b/k HTTP/1.1\r\n${rest}`)) {
+      const { status, body } = parted(await inPackets(port, pieces))
+      if (![400, 431].includes(status) || body !== '') t.fail(what, { found: { status, body } })
+    }
+  }
+  t.match(parted(await inPackets(port, ['hello\r\n\r\n'])).body, 'The request is not HTTP/1.1.')
 })

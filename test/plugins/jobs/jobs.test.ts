@@ -6,6 +6,7 @@ import type { State } from '../../../src/api/state.js'
 import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import { type JobsOptions, type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
+import { timeOfUlid, ulids } from '../../../src/plugins/jobs/record.js'
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
@@ -433,6 +434,20 @@ t.test('listed newest first, and removed when they are old', async (t) => {
   await until('the old ones are gone', async () => (await third.jobs.list({ limit: 1000 })).length === 1)
   t.not((await third.jobs.create(again)).id, made[0]?.id)
 })
+
+t.test('ids', (t) => {
+  let now = 1_700_000_000_000
+  const next = ulids(() => now)
+  const made = Array.from({ length: 1000 }, (_, i) => {
+    if (i === 500) now -= 5000
+    return next()
+  })
+  t.same([...new Set(made)].sort(), made, 'sort as they were made, also when the clock is set back')
+  t.equal(timeOfUlid(made[0] ?? ''), now + 5000)
+  t.ok(Number.isNaN(timeOfUlid('nonsense')))
+  t.end()
+})
+
 const never = () => new Promise<never>(() => {})
 
 t.test('a run that does not end when it is cancelled gives its place up, and counts for nothing', async (t) => {

@@ -90,6 +90,7 @@ t.test('files have the CIDs of their bytes, and come back out of the CAR', async
     t.ok((await collect(readFromCar(car.file, cid))).equals(content))
   }
 })
+
 /** Long names, so that few of them make a directory of more than one block: each takes 48 bytes more than the name. */
 const numbered = (count: number, length: number): string[] =>
   Array.from({ length: count }, (_, at) => `${at}`.padStart(length, '-'))
@@ -354,6 +355,21 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
   writeFileSync(car.file, whole)
   t.ok((await collect(read(car.file, car.dataCid))).equals(content), 'and read again when it is back')
 })
+
+t.test('what a CAR cannot give', async (t) => {
+  const { car, packed } = await packAll(newCar(t), [dealFile(['a', 'b'], Buffer.from('b'))])
+  await t.rejects(collect(readFromCar(car.file, car.dataCid)), { ...notRetrievable, message: /not part of a file/ })
+  await t.rejects(collect(readFromCar(car.file, OF_FILES[0][1])), {
+    ...notRetrievable,
+    message: /not in the CAR/,
+  })
+  await t.rejects(collect(readFromCar(car.file, 'no cid')), { ...notRetrievable, message: /no CID/ })
+  const cid = packed[0]?.cid ?? ''
+  await t.rejects(collect(readFromCar(car.file, cid, AbortSignal.abort(new Error('given up')))), {
+    message: 'given up',
+  })
+})
+
 t.test('names for keys', async (t) => {
   const never = (): boolean => false
   for (const key of ['a', 'a/b/c.txt', 'ünder/名前 ^ \\/x~folder-1', '-/...', `${'x'.repeat(255)}/${'é'.repeat(127)}`])

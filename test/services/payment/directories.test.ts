@@ -259,7 +259,7 @@ t.test('a CAR with duplicates of a directory that repeats itself at many levels 
   const small = await dag.leaf('x')
   const [whole, many, much] = await Promise.all([
     rootOver(small, 8).then(at),
-    rootOver(small, LEVELS).then(at),
+    rootOver(small, 30).then(at),
     dag.leaf(new Uint8Array(20_000)).then(async (leaf) => at(await rootOver(leaf, 6))),
   ])
   t.ok((await size(`${whole}?format=car&car-dups=y`)) > 511 * 40, 'a block for each path, within the bounds')
@@ -271,15 +271,4 @@ t.test('a CAR with duplicates of a directory that repeats itself at many levels 
   })
   t.ok(bytes < limits.maxArchiveBytes / 2, `${bytes} bytes: broken off by the number of its blocks`)
   t.ok((await size(`${many}?format=car`)) < 10_000, 'each block once')
-})
-t.test('a path has a bounded number of names', async (t) => {
-  const scene = await startPaymentScene(t)
-  const payer = await payerOf(scene)
-  const dag = new Dag()
-  let directory = await dag.leaf('x')
-  for (let level = 0; level < 130; level++) directory = await dag.node('directory', [['d', directory]])
-  const { json } = await payer.upload('deep.car', await dag.car(directory), CAR_TYPE)
-  const at = (levels: number) => fetch(`${scene.payment.url}/ipfs/${json.data.payload_cid}${'/d'.repeat(levels)}/`)
-  t.equal((await at(128)).status, 406)
-  t.equal((await at(129)).status, 400)
 })

@@ -285,36 +285,6 @@ t.test('wallets that have nothing are bounded, and forgotten', async (t) => {
   db.close()
   t.same(left, [{ address: third.address }], 'those that did not sign in for two days are forgotten')
 })
-
-t.test('bad input', async (t) => {
-  const { call } = await startPaymentScene(t)
-  const [register, login] = ['/api/v1/user/register', '/api/v1/user/login_by_wallet_signature']
-  const json = { 'content-type': 'application/json' }
-  const failures: readonly [number, number, string, string, object | string | undefined][] = [
-    [404, 404, 'GET', '/', undefined],
-    [404, 404, 'GET', '/api/v1', undefined],
-    [404, 404, 'POST', '/user/register', {}],
-    [405, 405, 'GET', register, undefined],
-    [400, 10004, 'POST', register, undefined],
-    [400, 10004, 'POST', register, '{'],
-    [400, 10004, 'POST', register, '[]'],
-    [400, 10004, 'POST', register, '{"public_key_address":{}}'],
-    [400, 10001, 'POST', register, {}],
-    [400, 10001, 'POST', register, { public_key_address: ' ' }],
-    [400, 10003, 'POST', register, { public_key_address: 'x' }],
-    [400, 10003, 'POST', register, { public_key_address: 'a\0' }],
-    [413, 413, 'POST', register, 'x'.repeat(65 * 1024)],
-    [400, 10001, 'POST', login, { nonce: '1', signature: '0x', public_key_address: VECTOR.address }],
-    [400, 10001, 'POST', login, { signature: '0x', public_key_address: VECTOR.address, network: 'x' }],
-    [400, 10003, 'POST', login, { nonce: 1, signature: '0x', public_key_address: 'x', network: 'x' }],
-  ]
-  for (const [status, code, method, path, body] of failures) {
-    const answer = await call(method, path, { ...(body !== undefined && { body }), headers: json })
-    t.match(answer, { status, json: { status: 'error', code, message: /:/ } }, `${method} ${path}`)
-    t.same(Object.keys(answer.json).sort(), ['code', 'message', 'status'])
-  }
-})
-
 t.test('variant B has no sign-in', async (t) => {
   const { call } = await startPaymentScene(t, { mode: 'open' })
   t.equal((await call('POST', '/api/v1/user/register', { body: {} })).status, 404)

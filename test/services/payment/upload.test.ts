@@ -147,14 +147,6 @@ t.test('a restart keeps contents, and removes what has no name', async (t) => {
   t.same(names(again, 'staging'), [])
   t.equal(await (await fetch(`${again.payment.url}/ipfs/${json.data.payload_cid}`)).text(), HELLO.content)
 })
-
-t.test('a public URL', async (t) => {
-  const scene = await startPaymentScene(t, { mode: 'open', publicUrl: 'https://pay.example/x/' })
-  const body = formOf(newKeys().address, { file: HELLO.content })
-  const { json } = await scene.call('POST', UPLOAD, { body })
-  t.equal(json.data.ipfs_url, `https://pay.example/x/ipfs/${HELLO.cid}`)
-})
-
 t.test('the gateway of contents', async (t) => {
   const scene = await startPaymentScene(t, { mode: 'open' })
   const content = Buffer.alloc(600_000, 'some content ')
