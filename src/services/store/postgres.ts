@@ -16,6 +16,9 @@ const CONNECT_MS = 5000
 const STATEMENT_MS = 30_000
 const CONNECTIONS = 16
 
+/** Time after which PostgreSQL ends the transaction of a process that has stopped, so that others get its rows. */
+const IDLE_MS = 10_000
+
 /** Most attempts at a transaction that others conflict with, and the longest pause before the second, ms. */
 const MAX_ATTEMPTS = 10
 const PAUSE_MS = 10
@@ -46,11 +49,13 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
     connectionTimeoutMillis: CONNECT_MS,
     // A statement that times out also ends its connection, which may be dead.
     query_timeout: STATEMENT_MS,
-    options: `-c search_path=${schemaOf(schema)}`,
+    options: settings(schemaOf(schema)),
     types: { getTypeParser: (type, format) => PARSERS[type] ?? pg.types.getTypeParser(type, format) },
   })
   // Without a listener, losing an idle connection would end the process (https://node-postgres.com/apis/pool#error).
   pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
+  // One that is in use fails its statement, or the next one.
+  pool.on('connect', (client) => client.on('error', () => {}))
   try {
     await migrate(pool, schema)
     return new PostgresDatabase(pool, schema)
@@ -58,6 +63,13 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
     await pool.end()
     throw asUnavailable(error)
   }
+}
+
+function settings(schema: string): string {
+  const values = { search_path: schema, statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
+  return Object.entries(values)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
 }
 
 class PostgresDatabase<T> implements Database<T> {
@@ -95,20 +107,12 @@ class PostgresDatabase<T> implements Database<T> {
 
   async #attempt<R>(work: (tables: T) => Promise<R>): Promise<R> {
     const client = await this.#pool.connect()
-    let broken: Error | boolean = false
-    try {
+    return ending(client, async () => {
       await client.query('BEGIN ISOLATION LEVEL SERIALIZABLE')
       const result = await work(this.#tablesOf(client))
       await client.query('COMMIT')
       return result
-    } catch (error) {
-      await client.query('ROLLBACK').catch((failed: Error) => {
-        broken = failed
-      })
-      throw error
-    } finally {
-      client.release(broken)
-    }
+    })
   }
 
   #tablesOf(client: pg.PoolClient): T {
@@ -168,7 +172,7 @@ export function inPostgres(step: string): string {
     .replaceAll(/\bTEXT\b/g, 'text COLLATE "C"')
     .replaceAll(/\) STRICT(, WITHOUT ROWID)?;/g, ');')
     .replaceAll(/\b(\w+) COLLATE NOCASE\b/g, 'lower($1)')
-    .replaceAll(/\buser\b/g, '"user"')
+    .replaceAll(/(?<!")\buser\b/g, '"user"')
 }
 
 /** Functions of SQLite that statements use. */
@@ -183,8 +187,7 @@ function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
 /** Processes that start at the same time take turns. A failure leaves the version before a step. */
 async function migrate(pool: pg.Pool, schema: Schema<unknown>): Promise<void> {
   const client = await pool.connect()
-  let broken: Error | boolean = false
-  try {
+  await ending(client, async () => {
     const name = schemaOf(schema)
     await client.query('BEGIN')
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name])
@@ -202,10 +205,21 @@ async function migrate(pool: pg.Pool, schema: Schema<unknown>): Promise<void> {
       [schema.steps.length],
     )
     await client.query('COMMIT')
+  })
+}
+
+/** Rolls back what fails, and gives the connection back, or ends it when it may be dead. */
+async function ending<T>(client: pg.PoolClient, run: () => Promise<T>): Promise<T> {
+  let broken = true
+  try {
+    const result = await run()
+    broken = false
+    return result
   } catch (error) {
-    await client.query('ROLLBACK').catch((failed: Error) => {
-      broken = failed
-    })
+    if (!(asUnavailable(error) instanceof DatabaseUnavailableError)) {
+      await client.query('ROLLBACK')
+      broken = false
+    }
     throw error
   } finally {
     client.release(broken)

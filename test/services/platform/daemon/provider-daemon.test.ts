@@ -19,6 +19,7 @@ import { md5 } from '../../../support/content/content.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { until } from '../../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../../crash-images.js'
+import { onPostgres } from '../../engine.js'
 import { type Asked, ask, bytesOf, content, open, packedFile } from '../../network/embedded-network.js'
 import { send } from '../platform-client.js'
 import { formOf, PRIVATE, PUBLIC, startTasks, type TaskScene, tasksOf } from '../tasks/task-scene.js'
@@ -148,7 +149,16 @@ t.test('a CAR that never finds room, and one whose size the server names', async
   const url = await carServer(t, wholeCar)
   const tasks = await startTasks(t, { daemon: 'embedded', cars: { mostBytes: 1.5 * CAR.length } })
   const uuid = await tasks.post(PRIVATE, `file_source_url,file_size\n${url},${2 * CAR.length}\n${url},\n${url},\n`)
-  await hasDeals(tasks, uuid, 'DownloadFailed', 'Downloaded', 'Waiting')
+  // Either of the two equal CARs finds room first.
+  await until('one CAR is there', async () => {
+    const { deal } = await tasks.task(uuid)
+    return (
+      deal
+        .map(({ status }: { status: string }) => status)
+        .sort()
+        .join() === 'DownloadFailed,Downloaded,Waiting'
+    )
+  })
   t.equal(filesOfCars(tasks).length, 1)
 })
 
@@ -275,7 +285,7 @@ t.test('CARs that a provider does not import have a note, and leave no file', as
   await until('no CAR is left', () => filesOfCars(s).length === 0)
 })
 
-t.test('a crash after any step of an import', async (t) => {
+t.test('a crash after any step of an import', { skip: onPostgres }, async (t) => {
   const s = await startImports(t)
   const { scene, client } = s
   const proposals = [await propose(s, 'one'), await propose(s, 'two')]

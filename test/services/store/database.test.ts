@@ -1,0 +1,168 @@
+import { createServer, type Server, type Socket, connect as tcp } from 'node:net'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { silentLog } from '../../../src/services/log.js'
+import {
+  type Connection,
+  type Database,
+  DatabaseUnavailableError,
+  type Schema,
+  statements,
+} from '../../../src/services/store/database.js'
+import { inPostgres, numbered, openPostgres } from '../../../src/services/store/postgres.js'
+import { openSqlite } from '../../../src/services/store/sqlite.js'
+import { postgres } from '../../state/servers.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
+
+const STEP = `CREATE TABLE counters (
+  name TEXT PRIMARY KEY,
+  "user" INTEGER NOT NULL,
+  bytes BLOB
+) STRICT;`
+
+class Counters {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      get: 'SELECT "user" FROM counters WHERE name = ?',
+      put: 'INSERT INTO counters (name, "user") VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "user" = excluded."user"',
+      names: 'SELECT name FROM counters ORDER BY name',
+    })
+  }
+
+  async get(name: string): Promise<number> {
+    return (await this.#sql.get.get<{ user: number }>(name))?.user ?? 0
+  }
+
+  async put(name: string, value: number): Promise<void> {
+    await this.#sql.put.run(name, value)
+  }
+
+  async names(): Promise<string[]> {
+    return (await this.#sql.names.all<{ name: string }>()).map(({ name }) => name)
+  }
+}
+
+const schema = {
+  owner: 'a test',
+  name: 'test',
+  steps: [STEP],
+  tables: (connection) => ({ counters: new Counters(connection) }),
+} satisfies Schema<{ counters: Counters }>
+
+type Opened = Database<{ counters: Counters }>
+
+async function add(db: Opened, name: string, by: number): Promise<number> {
+  return db.transaction(async ({ counters }) => {
+    const value = (await counters.get(name)) + by
+    await counters.put(name, value)
+    return value
+  })
+}
+
+/** What both engines promise. */
+async function checkEngine(t: Test, db: Opened): Promise<void> {
+  await Promise.all(Array.from({ length: 20 }, () => add(db, 'shared', 1)))
+  t.equal(await db.read.counters.get('shared'), 20, 'no change is lost')
+  await t.rejects(
+    db.transaction(async ({ counters }) => {
+      await counters.put('shared', 0)
+      t.equal(await counters.get('shared'), 0, 'a transaction sees its own writes')
+      t.equal(await db.read.counters.get('shared'), 20, 'and no other reader does')
+      throw new RangeError('no')
+    }),
+    /^no$/,
+  )
+  t.equal(await db.read.counters.get('shared'), 20, 'what throws changes nothing')
+  for (const name of ['a', 'B', 'é', 'b']) await add(db, name, 1)
+  t.same(await db.read.counters.names(), ['B', 'a', 'b', 'shared', 'é'], 'texts compare as bytes')
+}
+
+t.test('SQLite', async (t) => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const db = openSqlite(file, schema)
+  await checkEngine(t, db)
+  await t.rejects(
+    db.transaction(async ({ counters }) => {
+      await setImmediate()
+      await counters.put('shared', 0)
+    }),
+    /waits for something else/,
+  )
+  await setImmediate()
+  t.equal(await db.read.counters.get('shared'), 20)
+  const last = add(db, 'shared', 1)
+  await db.close()
+  t.equal(await last, 21, 'what has begun ends')
+  await t.rejects(add(db, 'shared', 1), /closed/)
+  t.throws(() => openSqlite(file, { ...schema, steps: [] }), /A later version of dealgate/)
+})
+
+t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start(['-c', 'fsync=off'])
+  t.teardown(() => server.stop())
+  const open = (url: string) => openPostgres(url, schema, silentLog)
+  const [db, other, third] = await Promise.all([open(server.url), open(server.url), open(server.url)])
+  await checkEngine(t, db)
+  await Promise.all([db, other].flatMap((one) => Array.from({ length: 20 }, () => add(one, 'shared', 1))))
+  t.equal(await db.read.counters.get('shared'), 60, 'two processes lose no change of each other')
+  await t.rejects(openPostgres(server.url, { ...schema, steps: [] }, silentLog), /A later version of dealgate/)
+
+  const way = await interruptible(t, server.url)
+  const cut = await open(way.url)
+  await add(cut, 'cut', 1)
+  way.cut()
+  await t.rejects(add(cut, 'cut', 1), DatabaseUnavailableError)
+  await t.rejects(cut.read.counters.get('cut'), DatabaseUnavailableError)
+  way.mend()
+  await until('it recovers by itself', () => add(cut, 'cut', 1).then(Boolean, () => false))
+  for (const one of [cut, other, db, third]) await one.close()
+})
+
+/** A way to a server that a test can cut. */
+async function interruptible(t: Test, url: string): Promise<{ url: string; cut(): void; mend(): void }> {
+  const { port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let isCut = false
+  const server: Server = createServer((socket) => {
+    if (isCut) return void socket.destroy()
+    const further = tcp(Number(port), '127.0.0.1')
+    for (const [one, two] of [
+      [socket, further],
+      [further, socket],
+    ] as const) {
+      sockets.add(one)
+      one.on('error', () => two.destroy()).on('close', () => two.destroy())
+      one.pipe(two)
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const own = new URL(url)
+  own.port = String((server.address() as { port: number }).port)
+  return {
+    url: own.href,
+    cut() {
+      isCut = true
+      for (const socket of sockets) socket.destroy()
+    },
+    mend() {
+      isCut = false
+    },
+  }
+}
+
+t.test('statements in the words of PostgreSQL', async (t) => {
+  t.equal(numbered("a = ? AND b = '?' AND c = ?"), "a = $1 AND b = '?' AND c = $2")
+  t.equal(numbered('a = ?2 AND b = ?1 AND c = ?2'), 'a = $2 AND b = $1 AND c = $2')
+  t.throws(() => numbered('SELECT user FROM a'), /in quotes/)
+  t.throws(() => numbered('SELECT a AS bC FROM a'), /in quotes/)
+  t.equal(
+    inPostgres('CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT, user INTEGER, b TEXT, c BLOB) STRICT;'),
+    'CREATE TABLE a (id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, "user" bigint, b text COLLATE "C", c bytea);',
+  )
+  t.match(inPostgres(STEP), '"user" bigint')
+})
