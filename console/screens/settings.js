@@ -1,4 +1,5 @@
-import { send } from '../lib/api.js'
+import { send, sendJson } from '../lib/api.js'
+import { formatBytes, formatCount } from '../lib/format.js'
 import { html, useEffect, useState } from '../lib/html.js'
 import { readTags, without, writeDocument, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
@@ -8,8 +9,8 @@ import { Loaded, useLoaded } from '../parts/load.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
+import { Facts } from '../parts/table.js'
 import { corsRules, lifecycleRules, notificationRules, Rules } from './bucket-rules.js'
-import { BucketSize } from './bucket-size.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { DealDefaults } from './deal-defaults.js'
 import { pathTo } from './objects.js'
@@ -68,6 +69,32 @@ export function Settings({ params: { bucket } }) {
       <${DealDefaults} bucket=${bucket} />
       ${DOCUMENTS.map((kind) => html`<${Document} key=${kind.query} bucket=${bucket} kind=${kind} />`)}
     <//>`
+}
+
+/** Counts the objects of a bucket and their bytes, a page of the call after the other. */
+function BucketSize({ bucket }) {
+  const [counted, setCounted] = useState()
+  const action = async (_, signal) => {
+    const sums = new Map([['', [0, 0]]])
+    let token
+    do {
+      const query = { 'x-usage': '', 'continuation-token': token }
+      const page = await sendJson(session.value, { bucket, query, signal })
+      for (const { StorageClass = '', Objects, Bytes } of [page, ...page.Classes]) {
+        const [objects, bytes] = sums.get(StorageClass) ?? [0, 0]
+        sums.set(StorageClass, [objects + Objects, bytes + Bytes])
+      }
+      token = page.NextContinuationToken
+      setCounted({ sums: [...sums], done: token === undefined })
+    } while (token !== undefined)
+  }
+  const words = ([name, [objects, bytes]]) => [
+    name || (counted.done ? 'In all' : 'So far'),
+    `${formatCount(objects, 'object')}, ${formatBytes(bytes)}`,
+  ]
+  return html`<h2>Size</h2>
+    ${counted && html`<div role="status"><${Facts} facts=${counted.sums.map(words)} /></div>`}
+    <${Form} action=${action} submit="Count objects and bytes" />`
 }
 
 function Tags({ bucket }) {

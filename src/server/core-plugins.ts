@@ -8,6 +8,7 @@ import type { Logger } from '../common/log.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
+import { usagePlugin } from '../s3/bucket/usage.js'
 import { s3Plugin } from '../s3/index.js'
 import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
 import type { WebhookClient } from '../s3/notifications/webhook-client.js'
@@ -36,6 +37,7 @@ function noGateway(): never {
 /** Lists the operations that every server has, for documentation; `createCorePlugins` creates the ones that run. */
 export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
+  usagePlugin,
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
@@ -104,6 +106,7 @@ function createCorePlugins({
   const admit = admission(backends.state)
   return [
     s3Plugin,
+    usagePlugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({

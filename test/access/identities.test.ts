@@ -42,7 +42,7 @@ const headers: Readonly<Record<string, Record<string, string>>> = {
  */
 const OPEN_TO_PARTS = new Set([
   ...['HeadBucket', 'GetBucketLocation', 'GetBucketVersioning', 'GetBucketOwnershipControls', 'DeleteObjects'],
-  ...['ListObjects', 'ListObjectsV2', 'ListObjectVersions', 'ListMultipartUploads'],
+  ...['ListObjects', 'ListObjectsV2', 'ListObjectVersions', 'ListMultipartUploads', 'ListBucketUsage'],
 ])
 
 interface Target {
@@ -173,6 +173,7 @@ for (const mode of modes) {
         t.notMatch(answer.body, 'alice')
         t.match((await ask(query, owner)).body, /alice\/[\s\S]*mallory\//)
       }
+      t.match(JSON.parse((await ask({ 'x-usage': '', format: 'json' })).body), { Objects: 1, Bytes: 28 })
       for (const prefix of ['alice/', 'alice/secret', 'b'])
         t.equal((await ask({ 'list-type': '2', prefix })).code, 'AccessDenied', prefix)
       const startAfter = await ask({ 'list-type': '2', 'start-after': 'a', 'max-keys': '1' })

@@ -170,8 +170,9 @@ export async function intercept(
   page.on('request', onRequest)
   await page.setRequestInterception(true)
   return async () => {
-    await page.setRequestInterception(false)
+    // In this order: what is requested in between goes on when the interception ends.
     page.off('request', onRequest)
+    await page.setRequestInterception(false)
   }
 }
 

@@ -15,6 +15,8 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   const read = async (target: string) => (await send(server, { method: 'GET', target })).body.toString()
   await send(server, { method: 'PUT', target: '/photos' })
   await send(server, { method: 'PUT', target: '/photos/a.txt', body: Buffer.from('content') })
+  const headers = { 'x-amz-storage-class': 'STANDARD_IA' }
+  await send(server, { method: 'PUT', target: '/photos/b.txt', headers, body: Buffer.from('more') })
   const json = { 'content-type': 'application/json' }
   const ofClass = { StorageClass: 'GLACIER', MinerId: 't01001' }
   const body = Buffer.from(JSON.stringify({ Terms: [ofClass], ReadThrough: true }))
@@ -26,7 +28,7 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await tab.goTo('#/buckets/photos/settings')
   await tab.sees('Not public')
   await tab.click('button', 'Count objects and bytes')
-  await tab.sees('1 object, 7 B')
+  for (const shown of ['2 objects, 11 B', '1 object, 7 B', 'STANDARD_IA\n1 object, 4 B']) await tab.sees(shown)
   await tab.click('button', 'Add grant')
   await tab.click('button', 'Save ACL')
   await tab.sees('AccessControlListNotSupported')
@@ -154,6 +156,7 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await write('cors', `<CORSConfiguration><CORSRule><ID>other</ID>${rule}</CORSRule></CORSConfiguration>`)
   await tab.click('button', 'Save')
   await tab.sees('Another program has changed the rules meanwhile')
+  await tab.untilTrue(`[...document.querySelectorAll('td')].some(({ textContent }) => textContent === 'other')`)
   await tab.click('button', 'Cancel')
   await tab.click('button', 'Change CORS rule 1')
   await tab.fill('Origins', 'https://one.example\nhttps://two.example')

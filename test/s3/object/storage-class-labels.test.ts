@@ -1,6 +1,7 @@
 import t from 'tap'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { inEachMode, startDealgate } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
 
 // STANDARD_IA and its like only name a price: objects keep them as labels, as clients expect that compare them.
 
@@ -34,6 +35,23 @@ inEachMode(t, async (t, server) => {
   const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] }
   await s3.completeMultipartUpload({ ...at('parts'), UploadId, MultipartUpload })
   t.equal(await classOf('parts'), 'INTELLIGENT_TIERING')
+
+  await s3.putObject({ ...at('put'), Body: 'two' })
+  const usage = async (query = '') => {
+    const answer = await send(server, { method: 'GET', target: `/box?format=json&x-usage=${query}` })
+    return { status: answer.status, ...JSON.parse(answer.body.toString()) }
+  }
+  const Classes = [
+    { StorageClass: 'STANDARD', Objects: 2, Bytes: 4 },
+    { StorageClass: 'INTELLIGENT_TIERING', Objects: 1, Bytes: 1 },
+  ]
+  t.match(await usage(), { status: 200, Objects: 3, Bytes: 5, Classes, IsTruncated: false })
+  t.match(await usage('&prefix=pa'), { Objects: 1, Classes: [Classes[1]] })
+  const first = await usage('&max-objects=2')
+  t.match(first, { Objects: 2, Bytes: 2, IsTruncated: true })
+  const rest = await usage(`&max-objects=2&continuation-token=${first.NextContinuationToken}`)
+  t.match(rest, { Objects: 1, Bytes: 3, IsTruncated: false }, 'counts go on')
+  t.equal((await fetch(`${server.endpoint}/box?x-usage=`)).status, 403)
 
   // The gateway makes no difference to it.
   if (server.mode === 'legacy') return
