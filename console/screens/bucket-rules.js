@@ -1,4 +1,4 @@
-import { formatBytes, visibleText } from '../lib/format.js'
+import { formatBytes, formatCount, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { Element, parseXml } from '../lib/xml.js'
 import { Confirm, Dialog } from '../parts/dialog.js'
@@ -165,7 +165,11 @@ export const notificationRules = {
 const SIZES = ['ObjectSizeGreaterThan', 'ObjectSizeLessThan']
 const CONDITIONS = ['Prefix', 'Tag', ...SIZES]
 const ACTIONS = ['Expiration', 'Transition', 'AbortIncompleteMultipartUpload']
-const TIMES = { Days: 'Days after its creation', Date: 'From the day on', DaysAfterInitiation: 'Days after its begin' }
+const TIMES = {
+  Days: 'Days after their creation',
+  Date: 'From the day on',
+  DaysAfterInitiation: 'Days after they began',
+}
 const KNOWN_TIMES = [...Object.keys(TIMES), 'ExpiredObjectDeleteMarker']
 
 /** What has the conditions of a rule: the rule itself in the older form. */
@@ -198,8 +202,9 @@ function conditionWords(rule) {
 }
 
 function actionWords(action) {
-  const time = timeOf(action)
-  return `${wordsOf(choiceOf(action))}: ${TIMES[time?.name] ?? time?.name} ${time?.text.slice(0, 10)}`
+  const { name, text = '' } = timeOf(action) ?? {}
+  const days = TIMES[name] && `after ${formatCount(Number(text), 'day')}`
+  return `${wordsOf(choiceOf(action))} ${name === 'Date' ? `from ${text.slice(0, 10)} on` : (days ?? name)}`
 }
 
 export const lifecycleRules = {

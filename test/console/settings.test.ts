@@ -178,7 +178,7 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.signIn()
   await tab.goTo('#/buckets/photos/settings')
   await tab.sees('logs/*, a=b')
-  await tab.sees('Delete objects: Days after its creation 30')
+  await tab.sees('Delete objects after 30 days')
   const sent: string[] = []
   const unknown = '<NoncurrentVersionExpiration><Days>1</Days></NoncurrentVersionExpiration>'
   const stop = await intercept(tab, /[?&]lifecycle=/, async (request) => {
@@ -210,12 +210,12 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.fill('More bytes than', '1000')
   await accessible('a lifecycle rule')
   await tab.click('button', 'Save')
-  await tab.sees('Move objects to GLACIER: Days after its creation 3')
+  await tab.sees('Move objects to GLACIER after 3 days')
   await tab.click('button', 'Add lifecycle rule')
   await tab.choose('Action 1', 'AbortIncompleteMultipartUpload')
   await tab.fill('Time of action 1', '7')
   await tab.click('button', 'Save')
-  await tab.sees('End unfinished uploads: Days after its begin 7')
+  await tab.sees('End unfinished uploads after 7 days')
   const stored = await send(server, { method: 'GET', target: '/photos?lifecycle' })
   const last = '<ObjectSizeGreaterThan>1000</ObjectSizeGreaterThan></And></Filter><Status>Enabled</Status>'
   const actions = [
