@@ -75,7 +75,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
-    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|services\/http\/server|http\/relay|plugins\/contain|gateway\/calls\/rest-client|services\/platform\/daemon\/fetch-car|cli\/doctor\/gateway-mistakes)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|services\/http\/server|http\/relay|plugins\/contain|gateway\/calls\/rest-client|services\/platform\/daemon\/fetch-car|services\/store\/s3-client|cli\/doctor\/gateway-mistakes)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
     never: /^node:https?$/,
   },
   { rule: 'XML is read in common/xml.ts', from: /^(?!src\/common\/xml\.ts)/, never: /^npm:xml2js$/ },

@@ -27,7 +27,7 @@ function named(names: RegExp): readonly OptionName[] {
 }
 
 const SERVICES = named(
-  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|log(Level|Format)|print)$/,
+  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|log(Level|Format)|print)$/,
 )
 const ENDPOINT: readonly OptionName[] = ['host', 'port', 'region', 'accessKey', 'secretKey']
 const PRESIGN: readonly OptionName[] = [...ENDPOINT, 'data']
@@ -39,7 +39,7 @@ const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
 const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutMs', 'auditLog', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'auditLog', 'print', 'logLevel']
 const BACKUP = named(
-  /^(data|state|staging|credentialsFile|sealingKeyFile|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|print|logLevel)$/,
+  /^(data|state|staging|credentialsFile|sealingKeyFile|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|print|logLevel)$/,
 )
 const RESTORE: readonly OptionName[] = ['data', 'print', 'logLevel']
 const WALLET = named(/^(data|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)

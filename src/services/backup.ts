@@ -117,12 +117,20 @@ export function* bodyFiles(index: Database, since?: number): Iterable<BodyFile> 
   // Generations begin with the time in nanoseconds, and `object_files` sorts by them.
   const first = since === undefined ? '' : (BigInt(Math.floor(since)) * 1_000_000n).toString(16).padStart(16, '0')
   // An earlier version has named all files by their generations.
-  const column = columnsOf(index, 'objects').includes('body_name') ? 'coalesce(body_name, generation)' : 'generation'
-  const objects = index.prepare(`SELECT ${column} AS name, size FROM objects WHERE body_at = 0 AND generation > ?`)
+  const columns = columnsOf(index, 'objects')
+  const column = columns.includes('body_name') ? 'coalesce(body_name, generation)' : 'generation'
+  const inFile = columns.includes('body_mark') ? 'body_at = 0 AND body_mark IS NULL' : 'body_at = 0'
+  const objects = index.prepare(`SELECT ${column} AS name, size FROM objects WHERE ${inFile} AND generation > ?`)
   for (const { name, size } of objects.iterate(first)) yield { path: pathOf(name as string), size: Number(size) }
   if (since !== undefined) return
-  for (const { name } of index.prepare(`SELECT ${column} AS name FROM retained WHERE body_at = 0`).iterate())
+  for (const { name } of index.prepare(`SELECT ${column} AS name FROM retained WHERE ${inFile}`).iterate())
     yield { path: pathOf(name as string), size: undefined }
+}
+
+/** Number of bodies that are in an S3 store. */
+export function bodiesInStore(index: Database): number {
+  if (!columnsOf(index, 'objects').includes('body_mark')) return 0
+  return Number(index.prepare('SELECT count(*) AS count FROM objects WHERE body_mark IS NOT NULL').get().count)
 }
 
 function pathOf(name: string): string {

@@ -47,14 +47,14 @@ t.test('a folder of a later version and a damaged version are refused and stay a
 
 t.test('a server and the commands refuse the data folder of a later version', async (t) => {
   const server = await startDealgate(t)
-  t.equal(versionOf(server.data), 1)
-  t.equal(versionOf(join(server.data, 'services')), 1)
+  t.equal(versionOf(server.data), 2)
+  t.equal(versionOf(join(server.data, 'services')), 2)
   await server.stop()
   const refused =
-    /data folder .* has version 2, written by dealgate 9\.8\.7; this is dealgate \S+, which can use version 1/
+    /data folder .* has version 3, written by dealgate 9\.8\.7; this is dealgate \S+, which can use version 2/
   const ports = ['--port', '0', '--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
   const run = (...args: string[]) => runCli([...args, '--data', server.data])
-  setVersion(join(server.data, 'services'), 2)
+  setVersion(join(server.data, 'services'), 3)
   const listed = await run('account', 'list')
   t.equal(listed.code, 1)
   t.match(listed.stderr, refused)
@@ -65,8 +65,8 @@ t.test('a server and the commands refuse the data folder of a later version', as
     }),
     { code: 'DATA_VERSION' },
   )
-  setVersion(join(server.data, 'services'), 1)
-  setVersion(server.data, 2)
+  setVersion(join(server.data, 'services'), 2)
+  setVersion(server.data, 3)
   for (const args of [
     ['serve', ...ports],
     ['serve', '--workers', '2', ...ports],
@@ -76,6 +76,6 @@ t.test('a server and the commands refuse the data folder of a later version', as
     t.equal(code, 1, args.join(' '))
     t.match(stderr + stdout, refused, args.join(' '))
   }
-  setVersion(server.data, 1)
+  setVersion(server.data, 2)
   await server.start()
 })

@@ -44,7 +44,7 @@ export async function backup(config: Config, destination: string, own: BackupFla
       taken: at.toISOString(),
       dealgate: version(),
       bytes: copies.bytes,
-      notIncluded: notIncluded(config),
+      notIncluded: [...inStore(taken), ...notIncluded(config)],
     })
     const path = await backups.complete(unfinished, at)
     const removed = keep === undefined ? 0 : await backups.keep(keep)
@@ -90,6 +90,13 @@ function json(path: string, manifest: Manifest, { copies, pausedMs, missing }: T
   const { taken, files, bytes } = manifest
   const counts = { files, bytes, linked: copies.linked, pausedMs: Math.ceil(pausedMs), removed }
   return `${JSON.stringify({ backup: path, taken, ...counts, notIncluded: manifest.notIncluded, damaged: copies.damaged, missing })}\n`
+}
+
+function inStore({ inStore: count }: Taken): string[] {
+  if (count === 0) return []
+  return [
+    `the bytes of ${count} objects in an S3 store (--bodies): keep the versions of its bucket, and its own backups`,
+  ]
 }
 
 /** What a server with these options uses, and a backup of its data folder does not contain. Without secrets. */

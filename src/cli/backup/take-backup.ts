@@ -1,7 +1,7 @@
 import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import pMap from 'p-map'
-import { BODIES, type BodyFile, bodyFiles, copySnapshot, freeze, INDEX } from '../../services/backup.js'
+import { BODIES, type BodyFile, bodiesInStore, bodyFiles, copySnapshot, freeze, INDEX } from '../../services/backup.js'
 import { type Database, openSnapshot } from '../../services/database.js'
 import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
@@ -27,6 +27,8 @@ export interface Taken {
   readonly pausedMs: number
   /** Files that the index of the gateway names, and that the data folder has lost. */
   readonly missing: readonly string[]
+  /** Number of objects whose bytes are in an S3 store. */
+  readonly inStore: number
 }
 
 /**
@@ -86,13 +88,15 @@ async function moment(data: string, copies: Copies, since: number): Promise<Omit
     if (taken === undefined) return undefined
     const { at, opened, all } = taken
     await pMap(opened, (file) => copies.copyOpened(file), { concurrency: MAX_CONCURRENCY })
-    const missing = await copyRest(copies, all, bodiesOf(snapshots.get(join(data, INDEX_PATH))?.db))
+    const index = snapshots.get(join(data, INDEX_PATH))?.db
+    const missing = await copyRest(copies, all, bodiesOf(index))
+    const inStore = index === undefined ? 0 : bodiesInStore(index)
     await copies.keepOnly(all)
     for (const path of databases) {
       const snapshot = snapshots.get(join(data, path))
       if (snapshot) await copies.add(path, (file) => copySnapshot(snapshot, file))
     }
-    return { at, pausedMs, missing }
+    return { at, pausedMs, missing, inStore }
   } finally {
     for (const snapshot of snapshots.values()) snapshot.close()
   }

@@ -5,6 +5,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import type { PluginUse } from '../../plugins/load-plugins.js'
 import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
+import { parseS3Url } from '../../services/store/s3-place.js'
 
 export const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
 
@@ -23,6 +24,8 @@ export const quirks = checkedText('names', 'none, legacy, or names of quirks joi
 export const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
 
 export const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
+
+export const s3Place = checkedText('url', 'like s3://bucket/prefix?endpoint=https://host&region=us-east-1', parseS3Url)
 
 export const mailAddress = text('address', 'a mail address', /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/)
 

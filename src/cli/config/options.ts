@@ -22,6 +22,7 @@ import {
   portOrOff,
   quirks,
   regionName,
+  s3Place,
   secretKey,
   text,
   time,
@@ -186,6 +187,13 @@ export const options = Object.freeze({
     default: gatewayLimits.maxCarBytesOfAccount / GiB,
     unit: 'GiB',
     help: 'Disk space that the CARs of offline deals of one account of the embedded gateway may take.',
+  }),
+  bodies: option('Gateway', s3Place, {
+    main: true,
+    help: 'Bucket of an S3 store for the bytes of new objects of the embedded gateway, above 32 KiB: `s3://bucket/prefix?endpoint=https://host&region=us-east-1`. Credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the file of aws-cli. Without it, files in the data folder.',
+  }),
+  bodiesCredentialsFile: option('Gateway', path, {
+    help: 'File of credentials for the bucket of `--bodies`, in the form of `~/.aws/credentials`. It goes before the variables.',
   }),
   servicesMaxConnections: option('Gateway', integer(1, 1_000_000), {
     default: gatewayLimits.maxConnections,

@@ -42,6 +42,8 @@ const EMBEDDED_ONLY = [
   'gatewayQuirks',
   'gatewayPublicUrl',
   'gatewayCarGib',
+  'bodies',
+  'bodiesCredentialsFile',
   'servicesMaxConnections',
   'networkEpochSeconds',
   'networkControl',
@@ -98,6 +100,10 @@ export const rules: readonly Rule[] = [
     return [`${flagOf('port')} and ${flagOf('consolePort')} are both ${port}: give one of them another port`]
   },
   (given) => together(given, 'platformApiKey', 'platformAccessToken'),
+  (given) => {
+    if (!given('bodiesCredentialsFile') || given('bodies')) return []
+    return [`${flagOf('bodiesCredentialsFile')} needs ${flagOf('bodies')}`]
+  },
   (given) => {
     if (!given('platformApiKey') || given('platformUrl')) return []
     return [`${flagOf('platformApiKey')} is for another task platform: give ${flagOf('platformUrl')}, too`]

@@ -3,15 +3,16 @@ import { createServer } from 'node:net'
 import { EVERY_USER, othersWhoCanRead } from '../../auth/credentials-file.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { namesOf, readKeyPair } from '../../server/tls.js'
+import { tryBodies } from '../../services/gateway/store/open-bodies.js'
 import { examineStore } from '../../state/open-backend.js'
 import { openState } from '../../state/open-state.js'
 import { obtainPlugins } from '../built-in-plugins.js'
-import { Failure, listenFailure } from '../command.js'
+import { describeError, Failure, listenFailure } from '../command.js'
 import { type Config, unknownVariables } from '../config/config.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
 import { ownEndpoint } from '../running.js'
-import { type GatewayInUse, obtainGateway, poolOf, unasked, withKnownStores } from '../serve/gateway.js'
+import { bodiesOf, type GatewayInUse, obtainGateway, poolOf, unasked, withKnownStores } from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
 import { checkRequests, checkServer, type Finding } from './running-server.js'
@@ -46,6 +47,7 @@ export const checks: readonly Check[] = [
   { name: 'endpoint', run: checkEndpoint },
   { name: 'server', elsewhere: true, run: checkServer },
   { name: 'requests', elsewhere: true, run: checkRequests },
+  { name: 'bodies', run: checkBodies },
   { name: 'gateway', run: checkGateway },
   { name: 'clock', run: checkClock },
 ]
@@ -140,6 +142,17 @@ async function checkCredentials(config: Config): Promise<string | Finding | unde
   const exposed = `${readers} can read ${file}. Run: chmod 600 ${file}`
   if (readers === EVERY_USER) throw new Failure(exposed)
   return { text: `${identities.length} key pairs in ${file}`, warnings: readers === undefined ? [] : [exposed] }
+}
+
+/** Writes, reads and removes a body. */
+async function checkBodies(config: Config): Promise<string | undefined> {
+  const bodies = bodiesOf(config)
+  if (bodies === undefined) return undefined
+  try {
+    return await tryBodies(bodies)
+  } catch (error) {
+    throw new Failure(`the store of ${bodies.url} cannot be used. ${describeError(error)}`)
+  }
 }
 
 async function checkPlugins(config: Config): Promise<string> {

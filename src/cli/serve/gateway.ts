@@ -5,13 +5,15 @@ import type { Logger } from '../../common/log.js'
 import { createGatewayPool, type GatewayPool, type GatewayPoolOptions } from '../../gateway/account/create-gateway.js'
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
+import type { BodiesOptions } from '../../services/gateway/store/open-bodies.js'
 import type { PaymentOptions } from '../../services/payment/payment.js'
 import { readWords } from '../../services/payment/words.js'
 import type { SignIn } from '../../services/platform/users.js'
 import type { ServiceName } from '../../services/services.js'
 import { type LoadingServices, loadServices } from '../../services/start-in-worker.js'
+import { AWS_VARIABLES } from '../../services/store/s3-place.js'
 import { describeError, EXIT_FAILURE, listenFailure } from '../command.js'
-import type { Config } from '../config/config.js'
+import { type Config, variable } from '../config/config.js'
 import { groupOf } from '../config/options.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
@@ -98,6 +100,7 @@ export async function startEmbedded(
       quirks: parseQuirks(config.gatewayQuirks),
       brand: groupOf(config, 'brand'),
       region: config.region,
+      bodies: bodiesOf(config),
       limits: { maxConnections, maxCarBytesOfAccount: config.gatewayCarGib * GiB },
     },
     platform:
@@ -162,6 +165,12 @@ export async function withKnownStores<R>(
     await pool.close()
     await gateway.stop()
   }
+}
+
+/** Where the embedded gateway keeps bodies, by the options and the variables of AWS clients. */
+export function bodiesOf({ bodies: url, bodiesCredentialsFile: credentialsFile }: Config): BodiesOptions | undefined {
+  const variables = Object.fromEntries(AWS_VARIABLES.map((name) => [name, variable(name)]))
+  return url === undefined ? undefined : { url, credentialsFile, variables }
 }
 
 /** How the embedded storage payment API works, by the options. The rules of the options hold. */

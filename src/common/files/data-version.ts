@@ -12,7 +12,11 @@ type Upgrade = (folder: string) => void
  * The steps from version 0, a folder without the file, to that of this program. A released step never changes; a new
  * version appends one. Tables have versions of their own, and are adapted when they are opened.
  */
-const UPGRADES: readonly Upgrade[] = [() => {}]
+const UPGRADES: readonly Upgrade[] = [
+  () => {},
+  // Bodies may have names that no earlier version knows: it would remove their files as garbage.
+  () => {},
+]
 
 interface VersionRecord {
   readonly version: number

@@ -6,7 +6,7 @@ import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
-import { FolderBodies } from '../store/folder-bodies.js'
+import type { Bodies } from '../store/bodies.js'
 import { LogInAttempts, Tokens } from './access.js'
 import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
 import { openFirstAccount } from './accounts/first-account.js'
@@ -31,6 +31,7 @@ import { LateOrders } from './store/late-orders.js'
 import { LocalCopies } from './store/local-copies.js'
 import { ObjectChanges } from './store/object-changes.js'
 import { Objects } from './store/objects.js'
+import type { BodiesOptions } from './store/open-bodies.js'
 import { INDEX_FILE, migrate, schema } from './store/schema.js'
 
 const URL_TOKEN_SECONDS = 5 * 60
@@ -43,6 +44,7 @@ export function assemble(
   folder: string,
   options: GatewayOptions,
   db: Database,
+  bodies: Bodies,
   { network, control }: OpenedNetwork,
   log: ServicesLog,
   platform?: PlatformUsers,
@@ -57,7 +59,6 @@ export function assemble(
   const buckets = new Buckets(db)
   const objects = new Objects(db)
   const rules = new KeyRules(quirks, buckets, objects)
-  const bodies = new FolderBodies(join(folder, 'objects'), log)
   const holds = withReserve(reserve, () => new Holds(db, writer, objects, bodies))
   if (!reserve.hold() || reserve.isTight()) {
     log.warn(
@@ -78,7 +79,7 @@ export function assemble(
     quirks,
     features,
     region: options.region ?? '',
-    limits: { ...gatewayLimits, ...options.limits },
+    limits: limitsOf(options),
     folder,
     clock,
     log,
@@ -114,6 +115,10 @@ export function assemble(
       ? new OfflineDesk({ ...core, offline, login })
       : undefined
   return { ...core, desk: new DealDesk(core), bringBack: new BringBack(core), offlineDesk }
+}
+
+export function limitsOf({ limits }: GatewayOptions): GatewayLimits {
+  return { ...gatewayLimits, ...limits }
 }
 
 function configuredPair({ accessKey, secretKey }: GatewayOptions): KeyPair | undefined {
@@ -153,5 +158,7 @@ export interface GatewayOptions {
   /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
   readonly accessKey?: string
   readonly secretKey?: string
+  /** An S3 store for the bodies of new objects; default the folder. */
+  readonly bodies?: BodiesOptions | undefined
   readonly limits?: Partial<GatewayLimits>
 }

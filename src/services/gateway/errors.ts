@@ -310,6 +310,12 @@ export const errorTable = {
     'BodyChanged',
     'The bytes of the object are not those that were stored: they have changed where the gateway keeps them.',
   ),
+  BodiesUnavailable: row(
+    -32097,
+    503,
+    'ServiceUnavailable',
+    'The store of bodies does not answer, or refuses this. Nothing was changed. Try again later.',
+  ),
   StorageFull: row(
     -32060,
     507,

@@ -39,14 +39,22 @@ export function isOwnPath({ names }: Pick<GatewayContext, 'names'>, path: string
   return path === `/${names.path}` || path.startsWith(`/${names.path}/`)
 }
 
+const bodyErrors = { lost: 'BodyLost', changed: 'BodyChanged', unavailable: 'BodiesUnavailable' } as const
+
+/** Headers of answers that say when to try again. */
+function retryOf({ kind }: GatewayError): HeaderList {
+  return kind === 'BodiesUnavailable' ? ['Retry-After', 1] : []
+}
+
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
 export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange, 'context'>): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof ReceiveError) return new GatewayError(error.kind)
   if (error instanceof HttpError && error.status === 413) return new GatewayError('EntityTooLarge')
   if (error instanceof BodyError) {
-    context.log.error({ err: error }, 'The body of an object could not be read.')
-    return new GatewayError(error.kind === 'lost' ? 'BodyLost' : 'BodyChanged', {}, error)
+    const kind = bodyErrors[error.kind]
+    context.log[kind === 'BodiesUnavailable' ? 'warn' : 'error']({ err: error }, 'The body of an object is not there.')
+    return new GatewayError(kind, {}, error)
   }
   if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
   context.log.error({ err: error }, 'A request failed.')
@@ -61,7 +69,7 @@ export function replyRestError(exchange: GatewayExchange, error: unknown, header
   const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
   const text = known.restText(quirks)
   const body = quirks.has('fs3-texts') ? JSON.stringify({ data: {}, status: 'fail', message: text }) : text
-  replyText(exchange, known.status, body, [...code, ...fence, ...headers])
+  replyText(exchange, known.status, body, [...code, ...fence, ...retryOf(known), ...headers])
 }
 
 /** Answers with the XML error document of S3. */
@@ -72,7 +80,12 @@ export function replyXmlError(exchange: GatewayExchange, error: unknown, headers
     '<?xml version="1.0" encoding="UTF-8"?>\n' +
     `<Error><Code>${known.code}</Code><Message>${escapeXml(known.restText(quirks))}</Message>` +
     `<Resource>${escapeXml(exchange.target.path)}</Resource></Error>`
-  reply(exchange, known.status, ['Content-Type', 'application/xml', ...headers], Buffer.from(document))
+  reply(
+    exchange,
+    known.status,
+    ['Content-Type', 'application/xml', ...retryOf(known), ...headers],
+    Buffer.from(document),
+  )
 }
 
 const XML_ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' }

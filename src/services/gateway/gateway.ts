@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { makePrivateFolder } from '../../common/files/private-file.js'
+import { PeriodicTask } from '../../common/time.js'
 import type { Database } from '../database.js'
 import { close, listen, localUrlOf, portOf, urlOf } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
@@ -7,11 +8,12 @@ import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
 import type { Account } from './accounts/accounts.js'
 import type { KeyPair } from './accounts/key-pair.js'
-import { assemble, type GatewayOptions, openIndex } from './assemble.js'
+import { assemble, type GatewayOptions, limitsOf, openIndex } from './assemble.js'
 import type { GatewayContext } from './context.js'
 import { keepPruning } from './deals/schema.js'
 import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
+import { openBodies } from './store/open-bodies.js'
 
 export interface RunningGateway {
   /** `http://host:port` */
@@ -42,7 +44,8 @@ export async function startGateway(
   const db = openIndex(folder)
   let context: GatewayContext | undefined
   try {
-    context = assemble(folder, options, db, network, log, platform)
+    const bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log)
+    context = assemble(folder, options, db, bodies, network, log, platform)
     await context.desk.recover()
     await context.offlineDesk?.recover()
     const server = createGatewayServer(context)
@@ -50,13 +53,14 @@ export async function startGateway(
     return running(context, options, db, server)
   } catch (error) {
     await context?.tasks.stop()
+    await context?.bodies.close()
     db.close()
     throw error
   }
 }
 
 function running(context: GatewayContext, options: GatewayOptions, db: Database, server: Server): RunningGateway {
-  const sweeping = sweep(context)
+  const sweeping = keepSweeping(context, options.bodies !== undefined)
   keepPruning(context)
   const port = portOf(server)
   context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
@@ -73,18 +77,27 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
       await close(server, context.limits.stopMs)
       await context.tasks.stop()
       context.writer.close()
+      sweeping.stopTimer()
       await context.bodies.close()
-      await sweeping
+      await sweeping.stop()
       db.close()
     },
   }
 }
 
+/** A store is swept again: requests that had timed out may take effect until then. */
+function keepSweeping(context: GatewayContext, again: boolean): PeriodicTask {
+  const { log, limits } = context
+  const task = new PeriodicTask(
+    () => sweep(context),
+    (error) => log.warn({ err: error }, 'Could not remove all bodies of interrupted uploads.'),
+  )
+  if (again) task.start(limits.orphanPauseMs)
+  else void task.run()
+  return task
+}
+
 async function sweep({ bodies, objects, holds, log }: GatewayContext): Promise<void> {
-  try {
-    const removed = await bodies.sweep((name) => objects.namesBody(name) || holds.namesBody(name))
-    if (removed > 0) log.info({ removed }, 'Removed bodies of interrupted uploads.')
-  } catch (error) {
-    log.warn({ err: error }, 'Could not remove all bodies of interrupted uploads.')
-  }
+  const removed = await bodies.sweep((name) => objects.namesBody(name) || holds.namesBody(name))
+  if (removed > 0) log.info({ removed }, 'Removed bodies of interrupted uploads.')
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { read } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
@@ -92,14 +91,16 @@ export async function stream(
   }
 }
 
-async function drained(response: ServerResponse): Promise<void> {
-  const over = new AbortController()
-  const { signal } = over
-  try {
-    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })])
-  } finally {
-    over.abort()
-  }
+/** Also resolves when the client has disconnected. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    if (response.destroyed) resolve()
+    else response.on('drain', done).on('close', done)
+  })
 }
 
 /** Bytes read per call. */

@@ -8,6 +8,8 @@ import type { BodySink } from '../http/body.js'
 export interface StoredBody {
   readonly name: string
   readonly size: number
+  /** What a store knows the bytes by; null for a file. */
+  readonly mark: string | null
 }
 
 /**
@@ -113,10 +115,13 @@ export function generationOf(name: string): string {
   return name.slice(0, GENERATION)
 }
 
-/** A body cannot be read, although a row names it. Thrown in place of bytes that are not those that were stored. */
+/**
+ * A body cannot be read or written. Thrown in place of bytes that are not those that were stored. `unavailable`: it may
+ * be possible later.
+ */
 export class BodyError extends Error {
   override readonly name = 'BodyError'
-  readonly kind: 'lost' | 'changed'
+  readonly kind: 'lost' | 'changed' | 'unavailable'
 
   constructor(kind: BodyError['kind'], message: string, options?: ErrorOptions) {
     super(message, options)

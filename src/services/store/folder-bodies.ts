@@ -171,7 +171,7 @@ class NewFile implements NewBody {
       await this.ready()
       await this.#writeWaiting()
       await Promise.all([this.#handle.datasync(), this.#entered])
-      return { name: this.#name, size: this.#position }
+      return { name: this.#name, size: this.#position, mark: null }
     } finally {
       await this.#handle.close()
     }

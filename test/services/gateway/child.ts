@@ -1,13 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import type { GatewayOptions } from '../../../src/services/index.js'
 import { endsWithUs, killed } from '../../support/server/child.js'
 import { type Client, connectTo } from './client.js'
 
 /** The services in a process of their own, killed at the end of the test at the latest. */
-export async function inProcess(t: Test, data: string): Promise<{ child: ChildProcess; client: Client }> {
+export async function inProcess(
+  t: Test,
+  data: string,
+  options: Partial<GatewayOptions> = {},
+): Promise<{ child: ChildProcess; client: Client }> {
   const script = fileURLToPath(new URL('./process.js', import.meta.url))
-  const child = spawn(process.execPath, [script, data], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [script, data, JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   endsWithUs(child)
   t.teardown(() => killed(child))
   const line = await new Promise<string>((resolve, reject) => {

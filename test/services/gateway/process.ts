@@ -11,11 +11,11 @@ const log: ServicesLog = {
   error: (fields, message) => console.error(message, fields),
 }
 
-/** Runs the services over the folder given, and prints where and with which keys. */
-const [data = ''] = process.argv.slice(2)
+/** Runs the services over the folder given, with more options of the gateway, and prints where and with which keys. */
+const [data = '', more = '{}'] = process.argv.slice(2)
 const { gateway } = await startServices({
   data,
-  gateway: { host: '127.0.0.1', port: 0 },
+  gateway: { host: '127.0.0.1', port: 0, ...JSON.parse(more) },
   network: { control: true },
   log,
 })

@@ -14,7 +14,8 @@ export interface OwnAnswer {
 /**
  * What happens to a request on its way: it is passed on; its connection is cut before the gateway sees it, while the
  * gateway is at it, or when the gateway has answered; it is passed on and never answered; its connection is cut at once
- * and it is passed on later; it gets this answer; or it is passed on and gets this answer all the same.
+ * and it is passed on later; it gets this answer; or it is passed on and gets this answer all the same, or an answer
+ * whose body is changed, or one that is cut in the middle of its body.
  */
 export type Fate =
   | 'pass'
@@ -22,8 +23,10 @@ export type Fate =
   | 'cut-during'
   | 'cut-after'
   | 'silence-after'
+  | 'cut-in-body'
   | OwnAnswer
   | { readonly after: OwnAnswer }
+  | { readonly change: (body: Buffer) => Buffer }
   | { readonly cutAndPassOn: Promise<void> }
 
 export interface Passed {
@@ -119,7 +122,15 @@ export class Between implements GatewayAddress {
     if (outgoing.destroyed) this.late.push(passed)
     if (fate === 'silence-after') return
     if (fate === 'cut-after') outgoing.destroy()
-    else if (typeof fate === 'object') answerWith(outgoing, fate.after)
+    else if (fate === 'cut-in-body') {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+      outgoing.write(body.subarray(0, body.length >> 1), () => outgoing.destroy())
+    } else if (typeof fate === 'object' && 'change' in fate) {
+      const changed = fate.change(body)
+      outgoing
+        .writeHead(answer.statusCode ?? 500, { ...answer.headers, 'content-length': String(changed.length) })
+        .end(changed)
+    } else if (typeof fate === 'object') answerWith(outgoing, fate.after)
     else outgoing.writeHead(answer.statusCode ?? 500, answer.headers).end(body)
   }
 

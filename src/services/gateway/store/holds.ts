@@ -27,10 +27,10 @@ export class Holds {
     this.#bodies = bodies
     this.#sql = statements(db, {
       retain:
-        'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5)',
+        'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name, body_mark) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5, ?6)',
       retained:
-        'SELECT coalesce(body_name, generation) AS name, bytes AS size FROM retained WHERE generation = ? AND body_at = 0',
-      page: 'SELECT generation, body_at AS bodyAt, coalesce(body_name, generation) AS bodyName, bytes AS size FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
+        'SELECT coalesce(body_name, generation) AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0',
+      page: 'SELECT generation, body_at AS bodyAt, coalesce(body_name, generation) AS bodyName, bytes AS size, body_mark AS bodyMark FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
       forget: 'DELETE FROM retained WHERE generation = ?',
     })
     // Bodies that an earlier process retained. They have no row any more, so the sweep removes them.
@@ -60,10 +60,10 @@ export class Holds {
    * Decides, inside the transaction that removes the row of a body, whether the body is removed too. Returns true when
    * it is: the caller then discards it from `Bodies` once the transaction is committed.
    */
-  letGo(bucket: number, { generation, bodyAt, size, bodyName }: Freed): boolean {
+  letGo(bucket: number, { generation, bodyAt, size, bodyName, bodyMark }: Freed): boolean {
     if (bodyAt === 'network') return false
     if (this.covers(bucket, generation)) {
-      this.#sql.retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size, bodyName)
+      this.#sql.retain.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size, bodyName, bodyMark)
       return false
     }
     if (bodyAt === 'index') this.#objects.removeBody(generation)

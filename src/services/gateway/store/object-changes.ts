@@ -187,6 +187,7 @@ export class ObjectChanges {
       modified: rfc3339(this.#clock.now()),
       bodyAt: inline ? 'index' : 'file',
       bodyName: inline ? draft.generation : body.name,
+      bodyMark: inline ? null : body.mark,
     }
     if (freed === undefined) this.#fences?.forget(bucket.id, draft.key)
     if (freed === undefined) this.#rules.entryChanged(bucket.id, draft.key, row.modified)

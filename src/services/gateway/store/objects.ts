@@ -31,13 +31,16 @@ export interface ObjectRow extends ListedObject {
   readonly writeId: string | null
   /** Of the body, if it is one of its own. */
   readonly bodyName: string
+  readonly bodyMark: string | null
 }
 
 /** A body without a row, and where it is stored. */
-export type Freed = Pick<ObjectRow, 'generation' | 'bodyAt' | 'size' | 'bodyName'>
+export type Freed = Pick<ObjectRow, 'generation' | 'bodyAt' | 'size' | 'bodyName' | 'bodyMark'>
 
-export function storedBodyOf({ bodyName: name, size }: Pick<ObjectRow, 'bodyName' | 'size'>): StoredBody {
-  return { name, size }
+type Stored = Pick<ObjectRow, 'bodyName' | 'size' | 'bodyMark'>
+
+export function storedBodyOf({ bodyName: name, size, bodyMark: mark }: Stored): StoredBody {
+  return { name, size, mark }
 }
 
 /** Returns a unique name: 16 digits of time and 16 random digits. */
@@ -88,6 +91,7 @@ const listedAsJson = `
 `
 
 const BODY_NAME = 'coalesce(body_name, generation)'
+const BODY = `${BODY_NAME} AS bodyName, body_mark AS bodyMark`
 
 /** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
@@ -95,18 +99,18 @@ export class Objects {
 
   constructor(db: Database) {
     this.#sql = statements(db, {
-      find: `SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId, ${BODY_NAME} AS bodyName FROM objects WHERE bucket = ? AND key = ?`,
-      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      remove: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size, ${BODY_NAME} AS bodyName`,
+      find: `SELECT key, size, modified, generation, etag, content_type AS contentType, headers, body_at AS bodyAt, fence, write_id AS writeId, ${BODY} FROM objects WHERE bucket = ? AND key = ?`,
+      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      remove: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS bodyAt, size, ${BODY}`,
       body: 'SELECT body FROM bodies WHERE generation = ?',
       putBody: 'INSERT INTO bodies (generation, body) VALUES (?, ?)',
       removeBody: 'DELETE FROM bodies WHERE generation = ?',
-      move: 'UPDATE objects SET body_at = ?, body_name = ? WHERE bucket = ? AND key = ?',
+      move: 'UPDATE objects SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ?',
       last: 'SELECT generation, fence, write_id AS writeId FROM objects WHERE bucket = ? AND key = ?',
       page: 'SELECT key, size, modified, generation, etag, content_type, body_at FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?',
       jsonPage: listedAsJson,
       groupedPage: groupedPage,
-      storedBody: `SELECT ${BODY_NAME} AS name, size FROM objects WHERE generation = ? AND body_at = 0`,
+      storedBody: `SELECT ${BODY_NAME} AS name, size, body_mark AS mark FROM objects WHERE generation = ? AND body_at = 0`,
       within: 'SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1',
       record: 'SELECT record FROM object_records WHERE generation = ?',
       putRecord: 'INSERT OR REPLACE INTO object_records (generation, record) VALUES (?, ?)',
@@ -135,7 +139,21 @@ export class Objects {
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
     const name = row.bodyName === generation ? null : row.bodyName
-    this.#sql.put.run(bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId, name)
+    const stored = [name, row.bodyMark]
+    this.#sql.put.run(
+      bucket,
+      key,
+      size,
+      modified,
+      generation,
+      etag,
+      contentType,
+      headers,
+      at,
+      fence,
+      writeId,
+      ...stored,
+    )
     if (body !== undefined) this.#sql.putBody.run(generation, body)
     if (record !== undefined) this.#sql.putRecord.run(generation, record)
   }
@@ -144,7 +162,8 @@ export class Objects {
   move(bucket: number, { key, generation }: ObjectRow, body: Buffer | StoredBody | undefined): void {
     const inIndex = Buffer.isBuffer(body)
     const bodyAt: BodyAt = inIndex ? 'index' : body === undefined ? 'network' : 'file'
-    this.#sql.move.run(places.indexOf(bodyAt), inIndex ? null : (body?.name ?? null), bucket, key)
+    const { name = null, mark = null } = inIndex || body === undefined ? {} : body
+    this.#sql.move.run(places.indexOf(bodyAt), name, mark, bucket, key)
     if (inIndex) this.#sql.putBody.run(generation, body)
   }
 

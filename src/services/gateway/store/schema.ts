@@ -12,7 +12,8 @@ export const INDEX_FILE = 'index.db'
  * may be gone. `fence` and `write_id` are those of the last write to the key. `removed` holds them for keys without an
  * object, except for fences that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
  * `object_records` holds what clients keep with an object, by its generation: a table of its own, for the sake of that
- * range.
+ * range. `body_mark` is what a store knows a body by; null for a file. `body_folder` has the name of the folder of the
+ * store that is of this index alone.
  */
 export const schema = `
   CREATE TABLE IF NOT EXISTS buckets (
@@ -38,9 +39,12 @@ export const schema = `
     fence INTEGER NOT NULL DEFAULT 0,
     write_id TEXT,
     body_name TEXT,
+    body_mark TEXT,
     PRIMARY KEY (bucket, key)
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX IF NOT EXISTS object_files ON objects (generation) WHERE body_at = 0;
+  CREATE INDEX IF NOT EXISTS objects_in_store ON objects (bucket) WHERE body_mark IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS body_folder (name TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS bodies (
     generation TEXT PRIMARY KEY,
     body BLOB NOT NULL
@@ -51,7 +55,8 @@ export const schema = `
     body_at INTEGER NOT NULL,
     account INTEGER NOT NULL DEFAULT 0,
     bytes INTEGER NOT NULL DEFAULT 0,
-    body_name TEXT
+    body_name TEXT,
+    body_mark TEXT
   ) STRICT;
   CREATE INDEX IF NOT EXISTS retained_of_bucket ON retained (bucket, generation);
   CREATE TABLE IF NOT EXISTS removed (
@@ -99,6 +104,7 @@ export function migrate(db: Database): void {
       )
     }
     if (!columns.includes('body_name')) db.exec('ALTER TABLE objects ADD COLUMN body_name TEXT')
+    if (!columns.includes('body_mark')) db.exec('ALTER TABLE objects ADD COLUMN body_mark TEXT')
     if (!columnsOf(db, 'buckets').includes('owner')) {
       db.exec(`ALTER TABLE buckets ADD COLUMN owner INTEGER NOT NULL DEFAULT ${FIRST}`)
     }
@@ -106,6 +112,8 @@ export function migrate(db: Database): void {
     if (retained.length > 0 && !retained.includes('bytes')) db.exec(RETAINED_WITH_ACCOUNT)
     if (retained.length > 0 && !retained.includes('body_name'))
       db.exec('ALTER TABLE retained ADD COLUMN body_name TEXT')
+    if (retained.length > 0 && !retained.includes('body_mark'))
+      db.exec('ALTER TABLE retained ADD COLUMN body_mark TEXT')
     const quotas = columnsOf(db, 'quotas')
     if (quotas.length > 0 && !quotas.includes('uploads')) db.exec('ALTER TABLE quotas ADD COLUMN uploads INTEGER')
     const epochs = columnsOf(db, 'state_epochs')

@@ -1,0 +1,270 @@
+import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
+import pLimit from 'p-limit'
+import { childText, type XmlNode } from '../../common/xml.js'
+import type { ServicesLog } from '../log.js'
+import { type Bodies, BodyError, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
+import { bare, type S3Client, S3Refusal, unavailable } from './s3-client.js'
+import { NewS3Body, parseMark, Room } from './s3-upload.js'
+
+export interface S3BodiesOptions {
+  /** What all keys begin with, up to a slash: of this index alone. */
+  readonly folder: string
+  /** Most memory for bodies that are being written, bytes. */
+  readonly roomBytes: number
+  /** Longest wait for that memory, ms. */
+  readonly patienceMs: number
+  /** Age from which a body without a row is removed, ms. */
+  readonly orphanMs: number
+}
+
+const MAX_REMOVALS = 8
+const MAX_RESUMES = 8
+
+/** Time that removals under way get when the gateway stops, ms. The sweep does the others. */
+const STOP_MS = 2000
+
+/** Names of bodies; the sweep leaves everything else alone. */
+const NAME = /^([0-9a-f]{16})[0-9a-f]{16}(?:\.[0-9a-f]{16})?$/
+
+/**
+ * Bodies as objects of an S3 store. A request that has timed out may still take effect: each attempt to write a body
+ * has a name of its own, and no name is used again. The mark of a body is the ETag that the store gave it, and the
+ * CRC-32 of its bytes, which a reader of the whole body compares before it gives the last of them.
+ */
+export class S3Bodies implements Bodies {
+  readonly #client: S3Client
+  readonly #log: ServicesLog
+  readonly #options: S3BodiesOptions
+  readonly #room: Room
+  /** Names that have no row yet. */
+  readonly #underway = new Set<string>()
+  /** Number of readers, by name. */
+  readonly #readers = new Map<string, number>()
+  /** Names to remove once the last reader has gone. */
+  readonly #doomed = new Set<string>()
+  readonly #removals = new Set<Promise<void>>()
+  readonly #removalSlots = pLimit(MAX_REMOVALS)
+  #stopping = false
+
+  constructor(client: S3Client, options: S3BodiesOptions, log: ServicesLog) {
+    this.#client = client
+    this.#options = options
+    this.#log = log
+    this.#room = new Room(options.roomBytes, options.patienceMs)
+  }
+
+  async create(name: string, size: number): Promise<NewBody> {
+    const giveRoom = await this.#room.take(size)
+    const context = {
+      client: this.#client,
+      underway: this.#underway,
+      keyOf: (name: string) => this.#key(name),
+      remove: (name: string, uploadId?: string) => this.#remove(name, uploadId),
+    }
+    return new NewS3Body(context, name, size, giveRoom)
+  }
+
+  committed({ name }: StoredBody): void {
+    this.#underway.delete(name)
+  }
+
+  async open(body: StoredBody): Promise<OpenBody> {
+    const { name } = body
+    this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
+    const begun: IncomingMessage[] = []
+    let open = true
+    return {
+      stream: async (first, last) => {
+        if (last < first) return none()
+        const answer = await this.#begin(body, first, last)
+        begun.push(answer)
+        return this.#chunks(body, first, last, answer)
+      },
+      close: async () => {
+        if (!open) return
+        open = false
+        for (const answer of begun) if (!answer.readableEnded) answer.destroy()
+        this.#closed(name)
+      },
+    }
+  }
+
+  discard({ name }: StoredBody): void {
+    if (this.#readers.has(name)) this.#doomed.add(name)
+    else this.#remove(name)
+  }
+
+  async sweep(hasRow: (name: string) => boolean): Promise<number> {
+    const isGarbage = (name: string) =>
+      !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name) && !hasRow(name)
+    return (await this.#sweepBodies(isGarbage)) + (await this.#sweepUploads())
+  }
+
+  async close(): Promise<void> {
+    this.#stopping = true
+    await Promise.race([Promise.all(this.#removals), sleep(STOP_MS, undefined, { ref: false })])
+    this.#client.close()
+    await Promise.all(this.#removals)
+  }
+
+  #key(name: string): string {
+    return `${this.#options.folder}${name.slice(-2)}/${name}`
+  }
+
+  #closed(name: string): void {
+    const left = (this.#readers.get(name) ?? 1) - 1
+    if (left > 0) this.#readers.set(name, left)
+    else {
+      this.#readers.delete(name)
+      if (this.#doomed.delete(name)) this.#remove(name)
+    }
+  }
+
+  /**
+   * Removes a body, or an upload of it that has not been completed. What cannot be removed now is left to the sweep.
+   */
+  #remove(name: string, uploadId?: string): void {
+    const removal = this.#removalSlots(() => (this.#stopping ? undefined : this.#delete(name, uploadId)))
+      .catch((error) => this.#log.warn({ err: error, name }, 'Could not remove a body from the store.'))
+      .then(() => {
+        this.#underway.delete(name)
+        this.#removals.delete(removal)
+      })
+    this.#removals.add(removal)
+  }
+
+  async #delete(name: string, uploadId?: string): Promise<void> {
+    const query = uploadId === undefined ? undefined : { uploadId }
+    const asked = { method: 'DELETE', key: this.#key(name), query } as const
+    await this.#client.patiently((_, signal) => this.#client.ask(asked, signal)).catch(unlessAbsent)
+  }
+
+  /** Gives the last chunk once all bytes have come and are those that were stored. */
+  async *#chunks(body: StoredBody, first: number, last: number, begun: IncomingMessage): AsyncGenerator<Buffer> {
+    const isWhole = first === 0 && last === body.size - 1
+    const { crc: expected } = parseMark(body)
+    let answer = begun
+    let position = first
+    let crc = 0
+    let held: Buffer | undefined
+    for (let resumes = 0; ; resumes++) {
+      let failure: unknown
+      try {
+        for await (const chunk of this.#client.chunks(answer)) {
+          position += chunk.length
+          if (position > last + 1) throw changed(body, 'is longer than its object')
+          if (isWhole) crc = crc32(chunk, crc)
+          if (held !== undefined) yield held
+          held = chunk
+        }
+      } catch (error) {
+        if (error instanceof BodyError) throw error
+        failure = error
+      }
+      if (position > last) break
+      // Bodies do not change: what is missing can be asked for again.
+      if (resumes >= MAX_RESUMES) throw unavailable(failure ?? new Error('The store ends bodies before their ends.'))
+      answer = await this.#begin(body, position, last)
+    }
+    if (isWhole && crc !== expected) throw changed(body, 'has another CRC-32 than its object')
+    if (held !== undefined) yield held
+  }
+
+  /** The answer with exactly these bytes of exactly this body. */
+  async #begin(body: StoredBody, first: number, last: number): Promise<IncomingMessage> {
+    const isWhole = first === 0 && last === body.size - 1
+    const { etag } = parseMark(body)
+    const range = isWhole ? undefined : { range: `bytes=${first}-${last}` }
+    const asked = { method: 'GET', key: this.#key(body.name), headers: { 'if-match': `"${etag}"`, ...range } } as const
+    let answer: IncomingMessage
+    try {
+      answer = await this.#client.patiently((_, signal) => this.#client.send(asked, signal))
+    } catch (error) {
+      if (!(error instanceof S3Refusal)) throw unavailable(error)
+      if (error.status === 404 && error.code !== 'NoSuchBucket') {
+        throw new BodyError('lost', `The store has lost the body ${body.name}.`, { cause: error })
+      }
+      if (error.status === 412 || error.status === 416) throw changed(body, 'has another ETag or length', error)
+      throw unavailable(error)
+    }
+    const { headers, statusCode } = answer
+    const found = isWhole ? headers['content-length'] : headers['content-range']
+    const right = isWhole ? `${body.size}` : `bytes ${first}-${last}/${body.size}`
+    const isRight = found === right || (isWhole && found === undefined)
+    if (statusCode === (isWhole ? 200 : 206) && isRight && bare(headers.etag) === etag) return answer
+    answer.destroy()
+    throw changed(body, `is said to be ${statusCode} ${found} ${headers.etag}, not ${right} "${etag}"`)
+  }
+
+  async #sweepBodies(isGarbage: (name: string) => boolean): Promise<number> {
+    const query = { 'list-type': '2', prefix: this.#options.folder }
+    let count = 0
+    let after: string | undefined
+    do {
+      const page = await this.#list({ ...query, ...(after && { 'continuation-token': after }) }, 'ListBucketResult')
+      for (const entry of page.children.get('Contents') ?? []) {
+        if (this.#stopping) return count
+        const name = this.#oldName(entry, 'LastModified')
+        if (name === undefined || !isGarbage(name)) continue
+        await this.#delete(name)
+        count++
+      }
+      after = childText(page, 'IsTruncated') === 'true' ? childText(page, 'NextContinuationToken') : undefined
+    } while (after)
+    return count
+  }
+
+  async #sweepUploads(): Promise<number> {
+    let count = 0
+    let after: Record<string, string> | undefined = {}
+    while (after !== undefined) {
+      const page = await this.#list(
+        { uploads: '', prefix: this.#options.folder, ...after },
+        'ListMultipartUploadsResult',
+      )
+      for (const entry of page.children.get('Upload') ?? []) {
+        if (this.#stopping) return count
+        const name = this.#oldName(entry, 'Initiated')
+        const uploadId = childText(entry, 'UploadId')
+        // A row does not protect an upload: that of a body with a row has been completed.
+        if (name === undefined || uploadId === undefined || this.#underway.has(name)) continue
+        await this.#delete(name, uploadId)
+        count++
+      }
+      const marker = childText(page, 'NextKeyMarker')
+      after =
+        childText(page, 'IsTruncated') === 'true' && marker
+          ? { 'key-marker': marker, 'upload-id-marker': childText(page, 'NextUploadIdMarker') ?? '' }
+          : undefined
+    }
+    return count
+  }
+
+  #list(query: Readonly<Record<string, string>>, root: string): Promise<XmlNode> {
+    const asked = { method: 'GET', key: '', query } as const
+    return this.#client.patiently((_, signal) => this.#client.document(asked, root, signal))
+  }
+
+  /** The name of a body that is old by our clock and by that of the store; undefined for all else. */
+  #oldName(entry: XmlNode, time: string): string | undefined {
+    const key = childText(entry, 'Key') ?? ''
+    const name = key.slice(key.lastIndexOf('/') + 1)
+    const begun = NAME.exec(name)?.[1]
+    if (begun === undefined || this.#key(name) !== key) return undefined
+    const youngest = Date.now() - this.#options.orphanMs
+    const isOld = Number(BigInt(`0x${begun}`) / 1_000_000n) <= youngest
+    return isOld && Date.parse(childText(entry, time) ?? '') <= youngest ? name : undefined
+  }
+}
+
+async function* none(): AsyncGenerator<Buffer> {}
+
+function unlessAbsent(error: unknown): void {
+  if (!(error instanceof S3Refusal) || error.status !== 404) throw error
+}
+
+function changed({ name }: StoredBody, how: string, cause?: unknown): BodyError {
+  return new BodyError('changed', `The body ${name} ${how}.`, { cause })
+}
