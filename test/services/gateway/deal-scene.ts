@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { Test } from 'tap'
 import { type RunningGateway, startGateway } from '../../../src/services/gateway/gateway.js'
-import type { QuirkName } from '../../../src/services/index.js'
+import type { GatewayOptions, QuirkName } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { ScriptedNetwork } from '../scripted-network.js'
 import { connectTo } from './client.js'
@@ -31,10 +31,11 @@ export class Scene {
     network = new ScriptedNetwork(),
     folder?: string,
     quirks: QuirkName[] = [],
+    bodies?: GatewayOptions['bodies'],
   ): Promise<Scene> {
     const data = folder ?? join(temporaryFolder(t), 'gateway')
     const limits = { stopMs: 100, reconcileMs: 50 }
-    const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks }, { network }, log)
+    const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks, bodies }, { network }, log)
     t.teardown(() => running.stop().catch(() => {}))
     const client = new DealClient(await connectTo({ gateway: running }))
     if (folder === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })

@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { parseS3Url, readS3Credentials } from '../../../src/services/store/s3-place.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { connectTo, start } from './client.js'
+import { Scene } from './deal-scene.js'
 import { S3Store, type StoreKind } from './s3-store.js'
 
 t.setTimeout(600_000)
@@ -50,3 +54,49 @@ for (const kind of ['minio', 'dealgate'] satisfies StoreKind[]) {
     await until('the bodies are removed', async () => (await store.keys()).length === 0)
   })
 }
+
+t.test('deals read bodies of a store, and bring them back into it', async (t) => {
+  const store = await S3Store.start(t, 'minio')
+  if (store === undefined) return
+  const scene = await Scene.start(t, undefined, undefined, [], store.bodies)
+  const { client } = scene
+  const body = randomBytes(18 * MiB)
+  const generation = await client.put('bucket', 'key', body)
+  const [first] = await store.keys()
+  t.ok(first?.endsWith(generation))
+  t.match(await client.deal('bucket', 'key'), { status: 'success' })
+  t.ok(scene.lastBodies()[0]?.equals(body))
+  t.match(await client.evict('bucket', 'key', generation), { http: 200 })
+  await until('the body is removed', async () => (await store.keys()).length === 0)
+  t.match(await client.retrieve('bucket', 'key'), { status: 'success' })
+  const again = await store.keys()
+  t.equal(again.length, 1)
+  t.not(again[0], first, 'a removal that comes late meets no other body')
+  t.ok((await client.gateway.get('bucket', 'key')).body.equals(body))
+  t.equal(scene.files().length, 0)
+})
+
+t.test('the address of a store, and its credentials', async (t) => {
+  t.same(parseS3Url('s3://bucket/a/b/?endpoint=http://127.0.0.1:9000&region=eu-1'), {
+    endpoint: 'http://127.0.0.1:9000',
+    region: 'eu-1',
+    bucket: 'bucket',
+    prefix: 'a/b',
+  })
+  t.match(parseS3Url('s3://bucket?region=eu-1'), { endpoint: 'https://s3.eu-1.amazonaws.com', prefix: '' })
+  for (const wrong of [
+    'http://bucket',
+    's3:///prefix',
+    's3://id:secret@bucket',
+    's3://bucket?endpoint=http://host/path',
+    's3://bucket?endpoint=host',
+    's3://bucket?secret=x',
+  ])
+    t.throws(() => parseS3Url(wrong), RangeError, wrong)
+  const file = join(temporaryFolder(t), 'credentials')
+  writeFileSync(file, '[other]\naws_access_key_id=a\naws_secret_access_key=b\n[default]\naws_access_key_id = c\n')
+  const variables = { AWS_ACCESS_KEY_ID: 'v', AWS_SECRET_ACCESS_KEY: 'w', AWS_SHARED_CREDENTIALS_FILE: file }
+  t.match(readS3Credentials(undefined, variables), { accessKeyId: 'v', secretAccessKey: 'w' })
+  t.match(readS3Credentials(file, { ...variables, AWS_PROFILE: 'other' }), { accessKeyId: 'a', secretAccessKey: 'b' })
+  t.throws(() => readS3Credentials(file, variables), /There are no credentials/, 'a profile that is not complete')
+})
