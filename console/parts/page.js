@@ -1,5 +1,5 @@
 import { visibleText } from '../lib/format.js'
-import { html, useEffect, useRef } from '../lib/html.js'
+import { html, useEffect, useRef, useState } from '../lib/html.js'
 import { route } from '../lib/router.js'
 
 /**
@@ -19,6 +19,13 @@ export function Page({ title, heading, children }) {
   }, [path, query.get('token')])
   return html`<h1 tabindex="-1" ref=${ref}>${heading ?? visibleText(title)}</h1>
     ${children}`
+}
+
+/** What is wanted less often, behind its title: it is read when it is first opened. */
+export function Folded({ title, children }) {
+  const [seen, setSeen] = useState(false)
+  const onToggle = ({ target }) => setSeen(seen || target.open)
+  return html`<details onToggle=${onToggle}><summary>${title}</summary>${seen && children}</details>`
 }
 
 /** Links to what contains this screen. @param links [{ href, text }] */

@@ -9,7 +9,7 @@ import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
-import { Crumbs, Page } from '../parts/page.js'
+import { Crumbs, Folded, Page } from '../parts/page.js'
 import { PairsForm } from '../parts/pairs.js'
 import { Facts } from '../parts/table.js'
 import { Acl } from './acl.js'
@@ -38,12 +38,7 @@ export function ObjectScreen({ params: { bucket }, query }) {
 
 function Known({ bucket, name, folder }) {
   const client = session.value
-  const read = async (signal) => {
-    const facts = await headObject(client, bucket, name, signal)
-    // A key pair may have the right to read the object alone.
-    return { ...facts, parts: await readPartSizes(client, bucket, name, signal).catch(without('AccessDenied')) }
-  }
-  const object = useLoaded(read, [client, bucket, name])
+  const object = useLoaded((signal) => headObject(client, bucket, name, signal), [client, bucket, name])
   const [dialog, setDialog] = useState()
   const done = () => goTo(['buckets', bucket, 'objects'], { prefix: folder })
   const chosen = {
@@ -62,12 +57,13 @@ function Known({ bucket, name, folder }) {
           <button type="button" class="danger" onClick=${() => setDialog({ View: DeleteObjects })}>Delete…</button>
         </div>
         <${Attributes} facts=${facts} />
+        <${Preview} bucket=${bucket} name=${name} size=${facts.size} />
         <${Link} bucket=${bucket} name=${name} />
-        <${Tags} bucket=${bucket} name=${name} />
-        <${Acl} place=${{ bucket, key: name }} />
+        <${Folded} title="Checksums and metadata"><${Details} bucket=${bucket} name=${name} facts=${facts} /><//>
+        <${Folded} title="Edit tags"><${Tags} bucket=${bucket} name=${name} /><//>
+        <${Folded} title="Edit rights (ACL)"><${Acl} place=${{ bucket, key: name }} /><//>
         <${DealsOf} bucket=${bucket} name=${name} />
-        <${LifeOf} bucket=${bucket} name=${name} facts=${facts} changed=${object.reload} />
-        <${Preview} bucket=${bucket} name=${name} size=${facts.size} />`}
+        <${LifeOf} bucket=${bucket} name=${name} facts=${facts} changed=${object.reload} />`}
     />
     ${dialog && html`<${dialog.View} ...${chosen} />`}`
 }
@@ -83,26 +79,40 @@ const FURTHER = [
 
 const OF = { FULL_OBJECT: ' of the whole object', COMPOSITE: ' of the checksums of its parts' }
 
-function Attributes({ facts }) {
-  const { size, type, modified, etag, storageClass, metadata, checksums, headers, parts } = facts
+/** What most people look for. */
+function Attributes({ facts: { size, type, modified, storageClass } }) {
+  return html`<${Facts}
+    facts=${[
+      ['Size', size >= 1024 ? `${formatBytes(size)} (${size.toLocaleString()} bytes)` : formatBytes(size)],
+      ['Type', html`<${Name} text=${type} />`],
+      ['Modified', formatTime(modified)],
+      ['Storage class', storageClass],
+    ]}
+  />`
+}
+
+function Details({ bucket, name, facts }) {
+  const { etag, metadata, checksums, headers } = facts
+  const client = session.value
+  // A key pair may have the right to read the object alone.
+  const read = (signal) =>
+    readPartSizes(client, bucket, name, signal)
+      .catch(without('AccessDenied'))
+      .then((sizes) => ({ sizes }))
+  const parts = useLoaded(read, [client, bucket, name])
   const of = OF[headers.get('x-amz-checksum-type')] ?? ''
   const further = FURTHER.filter((header) => headers.has(header)).map((header) => [
     header,
     html`<${Name} text=${headers.get(header)} />`,
   ])
-  return html`<h2>Attributes</h2>
-    <${Facts}
+  return html`<${Facts}
       facts=${[
-        ['Size', size >= 1024 ? `${formatBytes(size)} (${size.toLocaleString()} bytes)` : formatBytes(size)],
-        ['Type', html`<${Name} text=${type} />`],
-        ['Modified', formatTime(modified)],
-        ['Storage class', storageClass],
         ['ETag', html`<code>${etag}</code>`],
         ...checksums.map(([name, value]) => [`Checksum ${name}`, html`<code>${value}</code>${of}`]),
-        ['Parts', parts && describeParts(parts)],
         ...further,
       ]}
     />
+    <${Loaded} of=${parts} show=${({ sizes }) => sizes && html`<${Facts} facts=${[['Parts', describeParts(sizes)]]} />`} />
     ${
       metadata.length > 0 &&
       html`<h2>Metadata</h2>

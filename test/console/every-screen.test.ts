@@ -62,7 +62,7 @@ async function byKeyboard(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.sees('1 bucket')
   for (const [name, shown] of [
     ['photos', 'on this page'],
-    ['plain.txt', 'Save tags'],
+    ['plain.txt', 'Make a link'],
   ] as const) {
     await reach(tab, name)
     await keyboard.press('Enter')
@@ -97,6 +97,10 @@ async function reach(tab: Tab, name: string): Promise<void> {
 
 /** Fits every width, does not move; and what others have written is text. */
 async function checked(t: Test, tab: Tab, address: string): Promise<void> {
+  await tab.page.evaluate(
+    `for (const summary of document.querySelectorAll('main details:not([open]) > summary')) summary.click()`,
+  )
+  await tab.untilTrue(`!/Loading…/.test(document.body.innerText)`)
   for (const width of WIDTHS) {
     await tab.page.setViewport({ width, height: 800 })
     t.same(await tooWide(tab), [], `${address} fits ${width} px`)

@@ -71,6 +71,7 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await rules(t, tab, server)
 
   await tab.goTo('#/buckets/photos/object?key=a.txt')
+  await tab.click('summary', 'Edit rights (ACL)')
   await tab.click('button', 'Add grant')
   await tab.click('button', 'Save ACL')
   await tab.sees('The ACL was saved')
