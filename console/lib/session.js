@@ -108,8 +108,11 @@ async function readOnlyPolicy(client) {
     if (error.code === 'AccessDenied') return { Plugins: [] }
     throw error
   })
-  const actions = Plugins.flatMap(({ Name, Calls }) =>
-    READING.filter((verb) => Calls.some((call) => call.startsWith(verb))).map((verb) => `${Name}:${verb}*`),
+  // A policy must not name an action that there is not.
+  const actions = Plugins.flatMap(({ Name, Actions }) =>
+    READING.map((verb) => `${Name}:${verb}`).flatMap((reading) =>
+      Actions.some((action) => action.startsWith(reading)) ? `${reading}*` : [],
+    ),
   )
   return {
     Version: '2012-10-17',

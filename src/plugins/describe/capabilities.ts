@@ -76,10 +76,11 @@ function assumptions(features: GatewayFeatures): string[] {
 const plugin = z.object({
   Name: z.string(),
   Operations: z.number().int().describe('Number of all its operations, including those of S3.'),
-  Calls: z
+  Calls: z.array(z.string()).describe('Names of its calls.').meta({ element: 'Call' }),
+  Actions: z
     .array(z.string())
-    .describe('Names of its calls. The action of a call is `<plugin>:<name>`.')
-    .meta({ element: 'Call' }),
+    .describe('Actions of its own that policies can name: `<plugin>:<name>` of most calls.')
+    .meta({ element: 'Action' }),
 })
 
 /**
@@ -90,24 +91,25 @@ export function listPlugins(rows: () => readonly Row[]): Operation<'service'> {
   return defineCall({
     name: 'ListPlugins',
     source: 'docs/extensions.md#capabilities',
-    summary: 'Lists the plugins that run, and the names of their calls.',
+    summary: 'Lists the plugins that run, and the names and actions of their calls.',
     access: 'signed',
     on: { method: 'GET', resource: 'service', path: '/-/plugins/v1' },
     ownRules: true,
     pages: 'Plugins',
     result: z.object({ Plugins: z.array(plugin).meta({ element: 'Plugin' }) }),
-    async answer() {
+    async answer(_, { plugins }) {
       const names = [...new Set(rows().map((row) => row.plugin))]
-      return { Plugins: names.map((name) => pluginDocument(name, rows())) }
+      return { Plugins: names.map((name) => pluginDocument(name, rows(), plugins.actions)) }
     },
   })
 }
 
-function pluginDocument(name: string, rows: readonly Row[]): z.output<typeof plugin> {
+function pluginDocument(name: string, rows: readonly Row[], actions: readonly string[]): z.output<typeof plugin> {
   const own = rows.filter((row) => row.plugin === name).map(({ operation }) => operation)
   return {
     Name: name,
     Operations: own.length,
     Calls: own.filter(({ call }) => call).map((operation) => operation.name),
+    Actions: actions.filter((action) => action.startsWith(`${name}:`)),
   }
 }
