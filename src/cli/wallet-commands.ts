@@ -142,13 +142,13 @@ async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>):
   if (!hasWallets(folder)) {
     throw new Failure(`The data folder ${config.data} has no storage payment service yet: start it once.`)
   }
-  const book = openWalletBook(folder)
+  const book = await openWalletBook(folder)
   try {
     return await use(book)
   } catch (error) {
     throw error instanceof RangeError ? new Failure(error.message) : error
   } finally {
-    book.close()
+    await book.close()
   }
 }
 

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { DiskReserve, isDiskFull, withReserve } from '../common/disk-reserve.js'
-import { makePrivateDatabase, makePrivateFolder } from '../common/files/private-file.js'
+import { makePrivateDatabase } from '../common/files/private-file.js'
 import { explained } from './folder-lock.js'
 
 export type Database = DatabaseSyncInstance
@@ -257,43 +255,4 @@ export function inTransaction<T>(db: Database, change: () => T): T {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
-}
-
-/**
- * Starts a service over the database in a folder that no other instance uses, and closes the database if that fails.
- * Rejects when the folder holds files of something else, and as `start` does.
- * @param name of the file
- * @param migrate brings its schema up to date
- */
-export async function overDatabase<T>(
-  folder: string,
-  name: string,
-  migrate: (db: Database) => void,
-  start: (db: Database, writer: Writer) => Promise<T>,
-): Promise<T> {
-  makePrivateFolder(folder)
-  const db = openDatabase(join(folder, name), '', migrate)
-  const writer = new Writer(db)
-  try {
-    return await start(db, writer)
-  } catch (error) {
-    writer.close()
-    db.close()
-    throw error
-  }
-}
-
-const BYTES = 32
-
-/**
- * 32 random bytes, made at the first start and kept under this name in the table `settings`. Durable when the promise
- * resolves.
- */
-export function openRandomSetting(db: Database, writer: Writer, name: string): Promise<Uint8Array> {
-  const find = db.prepare('SELECT value FROM settings WHERE name = ?')
-  const add = db.prepare('INSERT INTO settings (name, value) VALUES (?, ?)')
-  return writer.run(() => {
-    if (find.get(name) === undefined) add.run(name, randomBytes(BYTES))
-    return find.get(name).value as Uint8Array
-  })
 }

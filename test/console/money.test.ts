@@ -36,9 +36,9 @@ t.test('payments and tasks', async (t) => {
   const { address, sign } = newKeys()
   const { Nonce } = await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
   const pay = async (wCid: string) => {
-    const book = openWalletBook(join(server.data, 'services'))
+    const book = await openWalletBook(join(server.data, 'services'))
     await book.fund(address, 1_000_000n)
-    book.close()
+    await book.close()
     const order = { w_cid: wCid, pay_amount: '500000', signature: sign(paymentOrderText(wCid, 500_000n, NETWORK)) }
     const request = { method: 'POST', body: JSON.stringify(order) }
     t.equal((await fetch(`${server.payment}/api/v1/billing/deal/lockpayment`, request)).status, 200)

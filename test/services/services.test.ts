@@ -9,7 +9,7 @@ import { openIndex } from '../../src/services/gateway/assemble.js'
 import { INDEX_FILE } from '../../src/services/gateway/store/schema.js'
 import { startServices } from '../../src/services/index.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
-import { openWalletBook, steps as payment } from '../../src/services/payment/store.js'
+import { openWalletBook, paymentSchema } from '../../src/services/payment/store.js'
 import { platformSchema } from '../../src/services/platform/store.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { listen } from '../support/server/listen.js'
@@ -82,9 +82,9 @@ t.test('the storage payment API makes its deals there', async (t) => {
   const services = await startServices({ data, gateway: local, payment: { ...local, mode: 'open' }, remotePlatform })
   t.teardown(() => services.stop())
   const keys = newKeys()
-  const book = openWalletBook(data)
+  const book = await openWalletBook(data)
   await book.fund(keys.address, 1_000_000n)
-  book.close()
+  await book.close()
   const call = (method: string, path: string, body?: object) =>
     send(services.payment?.url ?? '', method, `/api/v1${path}`, { ...(body && { body }) })
   const form = new FormData()
@@ -127,9 +127,9 @@ const hashOf = (step: string) =>
   createHash('sha256').update(step.replaceAll(/\s+/g, ' ').trim()).digest('hex').slice(0, 16)
 
 t.test('released steps of the schemas do not change', async (t) => {
-  t.same(payment.map(hashOf), RELEASED.payment, 'the storage payment service')
+  t.same(paymentSchema.steps.map(hashOf), RELEASED.payment, 'the storage payment service')
   t.same(platformSchema.steps.map(hashOf), RELEASED.platform, 'the task platform')
-  const [first = ''] = payment
+  const [first = ''] = paymentSchema.steps
   t.not(hashOf(first.replace('TEXT', 'INTEGER')), hashOf(first))
 })
 

@@ -1,23 +1,21 @@
 import type { ClientRate } from '../../common/client-rate.js'
-import type { Database, Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import type { Database } from '../store/database.js'
 import type { PaymentAddresses } from './addresses.js'
 import type { OpenedChain } from './chain/open.js'
 import type { ContentStore } from './contents/content-store.js'
-import type { ContentTable } from './contents/content-table.js'
 import type { KuboCopies } from './contents/open-node.js'
 import type { Restoring } from './contents/restoring.js'
 import type { Retention } from './contents/retention.js'
-import type { CarFolder, CarTable } from './dealing/car-folder.js'
-import type { DealTable } from './dealing/deal-table.js'
+import type { CarFolder } from './dealing/car-folder.js'
 import type { EmbeddedPayments, Payments } from './embedded-payments.js'
 import type { Denylist } from './ipfs/denylist.js'
 import type { PaymentLimits } from './limits.js'
-import type { Progress, UploadScheduler } from './scheduler.js'
+import type { UploadScheduler } from './scheduler.js'
+import type { PaymentTables } from './store.js'
 import type { Shares, Slots } from './uploads/shares.js'
-import type { MintTable, UploadTable } from './uploads/upload-table.js'
-import type { Nonces, Tokens, Wallets } from './wallets.js'
+import type { Nonces, Tokens } from './wallets.js'
 import type { Words } from './words.js'
 
 /**
@@ -36,19 +34,15 @@ export interface PaymentContext {
   readonly log: ServicesLog
   /** The time, Unix seconds. */
   readonly seconds: () => number
-  readonly db: Database
-  readonly writer: Writer
+  readonly db: Database<PaymentTables>
   readonly network: Network
-  readonly wallets: Wallets
   readonly nonces: Nonces
   /** How often clients may sign in. */
   readonly signIns: ClientRate
   readonly tokens: Tokens
-  readonly contentTable: ContentTable
-  readonly contents: ContentStore
+  readonly contents: ContentStore<PaymentTables>
   readonly retention: Retention
   readonly restoring: Restoring
-  readonly uploads: UploadTable
   readonly shares: Shares
   /** Of uploads that arrive now. */
   readonly slots: Slots
@@ -66,12 +60,8 @@ export interface PaymentContext {
   /** Where payments are made, with the checksum of EIP-55. */
   readonly addresses: PaymentAddresses
   /** Symbol of the stable coin. */
-  readonly tokenName: () => string
-  readonly cars: CarTable
+  readonly tokenName: () => Promise<string>
   readonly carFolder: CarFolder
-  readonly deals: DealTable
-  readonly mints: MintTable
-  readonly progress: Progress
   readonly scheduler: UploadScheduler
   /** Contents that are neither sent nor taken; undefined without a list. */
   readonly denylist: Denylist | undefined

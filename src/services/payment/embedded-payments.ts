@@ -1,11 +1,12 @@
 import { formatDecimal } from '../../common/decimal.js'
-import type { Database, Writer } from '../database.js'
+import type { Database } from '../store/database.js'
 import {
   EARNED,
   ISSUED,
-  Ledger,
+  type Ledger,
   type Lock,
-  LockTable,
+  type LockSums,
+  type LockTable,
   lockAccount,
   type PaymentOrder,
   walletAccount,
@@ -15,38 +16,44 @@ export class AlreadyPaid extends Error {
   override readonly name = 'AlreadyPaid'
 }
 
+interface LedgerTables {
+  readonly ledger: Ledger
+  readonly locks: LockTable
+}
+
 /** Payments in the embedded ledger: coins without a value, for one service. Each step is one transaction. */
 export class EmbeddedPayments implements Payments {
-  readonly #writer: Writer
-  readonly #ledger: Ledger
-  readonly #locks: LockTable
+  readonly #db: Database<LedgerTables>
+  readonly #id: string
 
   /** @param id of the service */
-  constructor(db: Database, writer: Writer, id: string) {
-    this.#writer = writer
-    this.#ledger = new Ledger(db, id)
-    this.#locks = new LockTable(db)
+  constructor(db: Database<LedgerTables>, id: string) {
+    this.#db = db
+    this.#id = id
   }
 
   /** @param address in lower case */
-  balance(address: string): bigint {
-    return this.#ledger.balance(walletAccount(address))
+  balance(address: string): Promise<bigint> {
+    return this.#db.read.ledger.balance(walletAccount(address))
   }
 
-  inUnits(millionths: bigint): bigint {
+  async inUnits(millionths: bigint): Promise<bigint> {
     return millionths
   }
 
-  async balances(address: string): Promise<readonly Balance[]> {
-    return [{ kind: 'token', decimals: DECIMALS, amount: this.balance(address) }]
+  holdings(address: string): Promise<Holdings> {
+    return this.#db.transaction(async ({ ledger, locks }) => {
+      const amount = await ledger.balance(walletAccount(address))
+      return { balances: [{ kind: 'token', decimals: DECIMALS, amount }], sums: await locks.sumsOf(address) }
+    })
   }
 
-  find(wCid: string): Lock | undefined {
-    return this.#locks.find(wCid)
+  find(wCid: string): Promise<Lock | undefined> {
+    return this.#db.read.locks.find(wCid)
   }
 
   /** None: the ledger takes only payments that count. */
-  refused(): readonly RefusedPayment[] {
+  async refused(): Promise<readonly RefusedPayment[]> {
     return []
   }
 
@@ -55,14 +62,14 @@ export class EmbeddedPayments implements Payments {
    * @returns hash of the transfer
    */
   fund(address: string, amount: bigint, reference: string, now: number): Promise<string> {
-    return this.#writer.run(() => {
-      const known = this.#ledger.find(`fund ${reference}`)
+    return this.#db.transaction(async ({ ledger }) => {
+      const known = await ledger.find(`fund ${reference}`)
       if (known !== undefined) return known
-      if (amount <= 0n || amount - this.#ledger.balance(ISSUED) > MAX_ISSUED) {
+      if (amount <= 0n || amount - (await ledger.balance(ISSUED)) > MAX_ISSUED) {
         throw new RangeError(`The ledger can hold from 1 to ${MAX_ISSUED} millionths of a coin.`)
       }
       const entries = [[ISSUED, -amount] as const, [walletAccount(address), amount] as const]
-      return this.#ledger.transfer(`fund ${reference}`, entries, now)
+      return ledger.transfer(this.#id, `fund ${reference}`, entries, now)
     })
   }
 
@@ -71,47 +78,51 @@ export class EmbeddedPayments implements Payments {
    * InsufficientFunds, with AlreadyPaid after another order, and with RangeError unless the amount is above 0.
    */
   pay(order: PaymentOrder): Promise<Lock> {
+    return this.#db.transaction((tables) => this.payWithin(tables, order))
+  }
+
+  /** As `pay`, in a transaction that does more. */
+  async payWithin({ ledger, locks }: LedgerTables, order: PaymentOrder): Promise<Lock> {
     const { wCid, wallet, amount } = order
-    return this.#writer.run(() => {
-      const known = this.#locks.find(wCid)
-      if (known !== undefined) {
-        if (known.wallet === wallet && known.amount === amount) return known
-        throw new AlreadyPaid('The upload is paid already.')
-      }
-      if (amount <= 0n) throw new RangeError('A payment must be above 0.')
-      const entries = [[walletAccount(wallet), -amount] as const, [lockAccount(wCid), amount] as const]
-      this.#locks.add(order, this.#ledger.transfer(`lock ${wCid}`, entries, order.paidAt))
-      return this.#locks.find(wCid) as Lock
-    })
+    const known = await locks.find(wCid)
+    if (known !== undefined) {
+      if (known.wallet === wallet && known.amount === amount) return known
+      throw new AlreadyPaid('The upload is paid already.')
+    }
+    if (amount <= 0n) throw new RangeError('A payment must be above 0.')
+    const entries = [[walletAccount(wallet), -amount] as const, [lockAccount(wCid), amount] as const]
+    await locks.add(order, await ledger.transfer(this.#id, `lock ${wCid}`, entries, order.paidAt))
+    return (await locks.find(wCid)) as Lock
   }
 
   unlock(wCid: string, deal: string, amount: bigint, now: number): Promise<string> {
-    return this.#writer.run(() => {
+    return this.#db.transaction(async ({ ledger, locks }) => {
       const reference = `unlock ${wCid} ${deal}`
-      const known = this.#ledger.find(reference)
+      const known = await ledger.find(reference)
       if (known !== undefined) return known
-      const rest = this.#ledger.balance(lockAccount(wCid))
+      const rest = await ledger.balance(lockAccount(wCid))
       const given = amount < rest ? amount : rest
-      this.#locks.unlock(wCid, given, now)
-      return this.#ledger.transfer(reference, [[lockAccount(wCid), -given] as const, [EARNED, given] as const], now)
+      await locks.unlock(wCid, given, now)
+      const entries = [[lockAccount(wCid), -given] as const, [EARNED, given] as const]
+      return ledger.transfer(this.#id, reference, entries, now)
     })
   }
 
   refund(wCid: string, now: number): Promise<boolean> {
-    return this.#writer.run(() => {
-      const lock = this.#locks.find(wCid)
+    return this.#db.transaction(async ({ ledger, locks }) => {
+      const lock = await locks.find(wCid)
       if (lock === undefined || !lock.isOpen) return true
-      const rest = this.#ledger.balance(lockAccount(wCid))
+      const rest = await ledger.balance(lockAccount(wCid))
       const entries = [[lockAccount(wCid), -rest] as const, [walletAccount(lock.wallet), rest] as const]
-      this.#ledger.transfer(`refund ${wCid}`, entries, now)
-      this.#locks.close(wCid, rest)
+      await ledger.transfer(this.#id, `refund ${wCid}`, entries, now)
+      await locks.close(wCid, rest)
       return true
     })
   }
 
   /** Sums of the ledger: both are 0. */
   sums(): ReturnType<Ledger['sums']> {
-    return this.#ledger.sums()
+    return this.#db.read.ledger.sums()
   }
 }
 
@@ -132,16 +143,22 @@ export interface Balance {
   readonly amount: bigint | undefined
 }
 
+/** What a wallet has, of each coin, and what it has locked: both at one moment in the embedded ledger. */
+export interface Holdings {
+  readonly balances: readonly Balance[]
+  readonly sums: LockSums
+}
+
 /** The payments for uploads, as the service uses them. What has been done is durable when a promise resolves. */
 export interface Payments {
   /** Millionths of a coin in its smallest units, in which locks are; undefined while the coin is not known. */
-  inUnits(millionths: bigint): bigint | undefined
-  /** What a wallet has, of each coin. @param address in lower case */
-  balances(address: string): Promise<readonly Balance[]>
+  inUnits(millionths: bigint): Promise<bigint | undefined>
+  /** @param address of a wallet, in lower case */
+  holdings(address: string): Promise<Holdings>
   /** The payment for an upload. */
-  find(wCid: string): Lock | undefined
+  find(wCid: string): Promise<Lock | undefined>
   /** Payments for an upload that were made but do not count: they come back to their wallets. */
-  refused(wCid: string): readonly RefusedPayment[]
+  refused(wCid: string): Promise<readonly RefusedPayment[]>
   /**
    * Gives a part of a lock to the storage provider, once per deal: a repeated call changes nothing. No more than is
    * locked is given.

@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { Columns } from '../columns.js'
-import { type Database, statements } from '../database.js'
+import { type Connection, statements } from '../store/database.js'
 
 export const ISSUED = 'issued'
 
@@ -20,64 +20,65 @@ export class InsufficientFunds extends Error {
 
 /** Accounts and transfers between them. Call writing methods inside a transaction. */
 export class Ledger {
-  readonly #id: string
   readonly #sql
 
-  /** @param id of the service: part of the hashes of transfers, which thereby differ from those of other services */
-  constructor(db: Database, id: string) {
-    this.#id = id
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    // Balances exceed the integers of a double: they are read as texts.
+    this.#sql = statements(connection, {
       find: 'SELECT hash FROM transfers WHERE reference = ?',
-      add: 'INSERT INTO transfers (reference, hash, created) VALUES (?, ?, ?)',
+      add: 'INSERT INTO transfers (reference, hash, created) VALUES (?, ?, ?) RETURNING id',
       addEntry: 'INSERT INTO entries (transfer, account, amount) VALUES (?, ?, ?)',
-      open: 'INSERT OR IGNORE INTO accounts (name, balance) VALUES (?, 0)',
+      open: 'INSERT INTO accounts (name, balance) VALUES (?, 0) ON CONFLICT DO NOTHING',
       change: 'UPDATE accounts SET balance = balance + ? WHERE name = ?',
-      balance: 'SELECT balance FROM accounts WHERE name = ?',
-      sums: 'SELECT coalesce(sum(balance), 0) AS balances, (SELECT coalesce(sum(amount), 0) FROM entries) AS entries FROM accounts',
+      balance: 'SELECT CAST(balance AS TEXT) AS balance FROM accounts WHERE name = ?',
+      sums: `SELECT CAST(coalesce(sum(balance), 0) AS TEXT) AS balances,
+        (SELECT CAST(coalesce(sum(amount), 0) AS TEXT) FROM entries) AS entries FROM accounts`,
     })
-    this.#sql.balance.setReadBigInts(true)
-    this.#sql.sums.setReadBigInts(true)
   }
 
   /** Millionths of a stable coin; 0 for an account that never had any. */
-  balance(account: string): bigint {
-    return (this.#sql.balance.get(account)?.balance as bigint | undefined) ?? 0n
+  async balance(account: string): Promise<bigint> {
+    return BigInt((await this.#sql.balance.get<{ balance: string }>(account))?.balance ?? 0)
   }
 
-  find(reference: string): string | undefined {
-    return this.#sql.find.get(reference)?.hash as string | undefined
+  async find(reference: string): Promise<string | undefined> {
+    return (await this.#sql.find.get<{ hash: string }>(reference))?.hash
   }
 
   /**
    * Moves amounts between accounts, once per reference: a repeated call moves nothing. Throws InsufficientFunds, and
    * RangeError when the amounts are not zero together.
+   * @param service id of the service: part of the hash, which thereby differs from those of other services
    * @param now Unix seconds
    * @returns hash of the transfer, `0x` and 64 hexadecimal digits
    */
-  transfer(reference: string, entries: readonly Entry[], now: number): string {
-    const known = this.find(reference)
+  async transfer(service: string, reference: string, entries: readonly Entry[], now: number): Promise<string> {
+    const known = await this.find(reference)
     if (known !== undefined) return known
     if (entries.reduce((sum, [, amount]) => sum + amount, 0n) !== 0n) {
       throw new RangeError('The entries of a transfer must be zero together.')
     }
     for (const [account, amount] of entries) {
-      if (account !== ISSUED && this.balance(account) + amount < 0n) {
-        throw new InsufficientFunds(`The account has ${this.balance(account)} and cannot give ${-amount}.`)
+      if (account === ISSUED) continue
+      const balance = await this.balance(account)
+      if (balance + amount < 0n) {
+        throw new InsufficientFunds(`The account has ${balance} and cannot give ${-amount}.`)
       }
     }
-    const hash = `0x${Buffer.from(keccak_256(Buffer.from(`${this.#id} ${reference}`))).toString('hex')}`
-    const transfer = this.#sql.add.run(reference, hash, now).lastInsertRowid
+    const hash = `0x${Buffer.from(keccak_256(Buffer.from(`${service} ${reference}`))).toString('hex')}`
+    const transfer = (await this.#sql.add.get<{ id: number }>(reference, hash, now))?.id ?? null
     for (const [account, amount] of entries) {
       if (amount === 0n) continue
-      this.#sql.open.run(account)
-      this.#sql.change.run(amount, account)
-      this.#sql.addEntry.run(transfer, account, amount)
+      await this.#sql.open.run(account)
+      await this.#sql.change.run(amount, account)
+      await this.#sql.addEntry.run(transfer, account, amount)
     }
     return hash
   }
 
-  sums(): { readonly balances: bigint; readonly entries: bigint } {
-    return this.#sql.sums.get() as { balances: bigint; entries: bigint }
+  async sums(): Promise<{ readonly balances: bigint; readonly entries: bigint }> {
+    const { balances = 0, entries = 0 } = (await this.#sql.sums.get<{ balances: string; entries: string }>()) ?? {}
+    return { balances: BigInt(balances), entries: BigInt(entries) }
   }
 }
 
@@ -89,9 +90,11 @@ const ADDED = ['wCid', 'wallet', 'amount', 'hash', 'paidAt', 'deadline', 'deadli
 export class LockTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       find: 'SELECT * FROM locks WHERE w_cid = ?',
+      any: 'SELECT 1 FROM locks LIMIT 1',
+      amounts: 'SELECT amount, unlocked, refunded, is_open AS open FROM locks WHERE wallet = ?',
       add: LOCK.insert('locks', ADDED),
       setUnlocked: 'UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?',
       close: 'UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?',
@@ -100,32 +103,62 @@ export class LockTable {
     })
   }
 
-  find(wCid: string): Lock | undefined {
-    const row = this.#sql.find.get(wCid)
+  async find(wCid: string): Promise<Lock | undefined> {
+    const row = await this.#sql.find.get(wCid)
     return row && LOCK.read(row)
   }
 
-  add(order: PaymentOrder, hash: string): void {
-    this.#sql.add.run(...LOCK.values({ ...order, hash }, ADDED))
+  async any(): Promise<boolean> {
+    return (await this.#sql.any.get()) !== undefined
   }
 
-  unlock(wCid: string, amount: bigint, now: number): void {
-    const before = this.find(wCid)?.unlocked ?? 0n
-    this.#sql.setUnlocked.run(String(before + amount), now, wCid)
+  /** What became of all that a wallet locked. */
+  async sumsOf(wallet: string): Promise<LockSums> {
+    const sums = { locked: 0n, unlocked: 0n, refunded: 0n }
+    for (const { amount, unlocked, refunded, open } of await this.#sql.amounts.all<LockAmounts>(wallet)) {
+      sums.unlocked += BigInt(unlocked)
+      sums.refunded += BigInt(refunded)
+      if (open === 1) sums.locked += BigInt(amount) - BigInt(unlocked)
+    }
+    return sums
   }
 
-  close(wCid: string, refunded: bigint): void {
-    this.#sql.close.run(String(refunded), wCid)
+  async add(order: PaymentOrder, hash: string): Promise<void> {
+    await this.#sql.add.run(...LOCK.values({ ...order, hash }, ADDED))
+  }
+
+  async unlock(wCid: string, amount: bigint, now: number): Promise<void> {
+    const before = (await this.find(wCid))?.unlocked ?? 0n
+    await this.#sql.setUnlocked.run(String(before + amount), now, wCid)
+  }
+
+  async close(wCid: string, refunded: bigint): Promise<void> {
+    await this.#sql.close.run(String(refunded), wCid)
   }
 
   /** Opens a lock again, of which this much is unlocked. */
-  restore(wCid: string, unlocked: bigint, unlockedAt: number): void {
-    this.#sql.restore.run(String(unlocked), unlockedAt, wCid)
+  async restore(wCid: string, unlocked: bigint, unlockedAt: number): Promise<void> {
+    await this.#sql.restore.run(String(unlocked), unlockedAt, wCid)
   }
 
-  remove(wCid: string): void {
-    this.#sql.remove.run(wCid)
+  async remove(wCid: string): Promise<void> {
+    await this.#sql.remove.run(wCid)
   }
+}
+
+/** Decimal texts. */
+interface LockAmounts {
+  readonly amount: string
+  readonly unlocked: string
+  readonly refunded: string
+  readonly open: number
+}
+
+/** In the smallest units of the coin. */
+export interface LockSums {
+  readonly locked: bigint
+  readonly unlocked: bigint
+  readonly refunded: bigint
 }
 
 /**

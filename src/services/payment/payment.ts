@@ -1,36 +1,35 @@
 import type { Server } from 'node:http'
+import { join } from 'node:path'
 import { ClientRate } from '../../common/client-rate.js'
-import { type Database, openRandomSetting, overDatabase, type Writer } from '../database.js'
+import { makePrivateFolder } from '../../common/files/private-file.js'
 import { close, listen, localUrlOf, portOf, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { lazyPacking } from '../network/packing.js'
 import type { PlatformLogin } from '../platform/users.js'
+import { type Database, randomSetting } from '../store/database.js'
+import { openPostgres } from '../store/postgres.js'
+import { openSqlite } from '../store/sqlite.js'
 import { addressesOf } from './addresses.js'
 import { type ChainDeps, type ChainOptions, openChain, requireNoChain } from './chain/open.js'
 import { ContentStore } from './contents/content-store.js'
-import { ContentTable } from './contents/content-table.js'
 import { openKuboCopies } from './contents/open-node.js'
 import { Restoring } from './contents/restoring.js'
-import { Retention, RetentionTable } from './contents/retention.js'
+import { Retention } from './contents/retention.js'
 import type { PaymentContext } from './context.js'
-import { CarFolder, CarTable } from './dealing/car-folder.js'
-import { DealTable } from './dealing/deal-table.js'
+import { CarFolder } from './dealing/car-folder.js'
 import { Dealing } from './dealing/dealing.js'
-import { PackedUploads } from './dealing/packed-uploads.js'
 import { PlatformDealer } from './dealing/platform-dealer.js'
 import { EmbeddedPayments } from './embedded-payments.js'
 import { PaymentError } from './errors.js'
 import { Denylist } from './ipfs/denylist.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
 import { TOKEN_NAME } from './prices.js'
-import { Progress, UploadScheduler } from './scheduler.js'
+import { UploadScheduler } from './scheduler.js'
 import { createPaymentServer } from './server.js'
-import { migrate } from './store.js'
-
+import { type PaymentTables, paymentSchema } from './store.js'
 import { Shares, Slots } from './uploads/shares.js'
-import { MintTable, UploadTable } from './uploads/upload-table.js'
-import { Nonces, Tokens, Wallets } from './wallets.js'
+import { Nonces, Tokens } from './wallets.js'
 import type { Words } from './words.js'
 
 const DEFAULT_NETWORK = 'dealgate.testnet'
@@ -56,6 +55,8 @@ export interface PaymentOptions {
   /** Where payments are made; default: the embedded ledger. */
   readonly chain?: ChainOptions | undefined
   readonly limits?: Partial<PaymentLimits>
+  /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
+  readonly database?: string
 }
 
 export interface PaymentDeps {
@@ -75,30 +76,37 @@ export type RunningPayment = RunningServer
  * Starts the storage payment API over a folder that no other instance uses. Rejects when the port is taken or the
  * folder holds files of something else.
  */
-export function startPayment(
+export async function startPayment(
   folder: string,
   options: PaymentOptions,
   deps: PaymentDeps,
   log: ServicesLog,
 ): Promise<RunningPayment> {
-  return overDatabase(folder, 'payment.db', migrate, async (db, writer) => {
+  makePrivateFolder(folder)
+  const db =
+    options.database === undefined
+      ? openSqlite(join(folder, 'payment.db'), paymentSchema)
+      : await openPostgres(options.database, paymentSchema, log)
+  try {
     let server: Server | undefined
     const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))
     const publicUrl = (): string => options.publicUrl?.replace(/\/+$/, '') ?? own()
-    const context = await assemble(folder, db, writer, options, { ...deps, publicUrl }, log)
+    const context = await assemble(folder, db, options, { ...deps, publicUrl }, log)
     server = createPaymentServer(context)
     await listen(server, options.host, options.port)
     context.scheduler.start()
     context.chain?.start()
     context.kubo?.copies.start()
     return running(context, options, server)
-  })
+  } catch (error) {
+    await db.close()
+    throw error
+  }
 }
 
 async function assemble(
   folder: string,
-  db: Database,
-  writer: Writer,
+  db: Database<PaymentTables>,
   { mode = 'signedIn', networkName = DEFAULT_NETWORK, ...options }: PaymentOptions,
   {
     network,
@@ -110,40 +118,33 @@ async function assemble(
   log: ServicesLog,
 ): Promise<PaymentContext> {
   const [id, tokenKey, nonceKey] = await Promise.all([
-    openRandomSetting(db, writer, 'id'),
-    openRandomSetting(db, writer, 'token-key'),
-    openRandomSetting(db, writer, 'nonce-key'),
+    randomSetting(db, 'id'),
+    randomSetting(db, 'token-key'),
+    randomSetting(db, 'nonce-key'),
   ])
   const ownId = Buffer.from(id).toString('hex')
   const limits = { ...paymentLimits, ...options.limits }
-  const wallets = new Wallets(db)
-  const contentTable = new ContentTable(db)
-  const contents = new ContentStore(folder, contentTable, writer, limits.maxStoredBytes, log)
+  const contents = new ContentStore(folder, db, limits.maxStoredBytes, log)
   await contents.open()
   const { payments, ...place } =
     options.chain === undefined
-      ? embedded(db, writer, ownId)
-      : await onChain(options.chain, { db, writer, network, seconds, log })
-  const kubo = kuboUrl === undefined ? undefined : await openKuboCopies(kuboUrl, { db, writer, contents, log })
-  const progress = new Progress(db)
-  const cars = new CarTable(db)
+      ? await embedded(db, ownId)
+      : await onChain(options.chain, { db, network, seconds, log })
+  const kubo = kuboUrl === undefined ? undefined : await openKuboCopies(kuboUrl, { db, contents, log })
   const carFolder = new CarFolder(folder, lazyPacking().pack, log)
-  await carFolder.open((task) => cars.ofTask(task)?.status !== 'Completed' && cars.ofTask(task) !== undefined)
-  const deals = new DealTable(db)
-  const uploads = new UploadTable(db)
-  const retentionTable = new RetentionTable(db)
-  const retention = new Retention({ table: retentionTable, wallets, contents, writer, network, seconds })
+  await carFolder.open(async (task) => {
+    const car = await db.read.cars.ofTask(task)
+    return car !== undefined && car.status !== 'Completed'
+  })
+  const retention = new Retention({ db, contents, network, seconds })
   await retention.open()
-  const shared = { payments, writer, network, seconds }
+  const shared = { db, payments, network, seconds }
   const dealing =
     platform &&
     new Dealing({
       ...shared,
       dealer: new PlatformDealer(platform, network),
-      cars,
       folder: carFolder,
-      uploads: new PackedUploads(db),
-      deals,
       contents,
       log,
       urlOf: (task) => `${publicUrl()}/cars/${task}.car`,
@@ -156,30 +157,22 @@ async function assemble(
     log,
     seconds,
     db,
-    writer,
     network,
-    wallets,
-    nonces: new Nonces(db, nonceKey),
+    nonces: new Nonces(nonceKey),
     signIns: new ClientRate(limits.signIns, tooOften),
-    tokens: new Tokens(tokenKey, wallets, networkName),
-    contentTable,
+    tokens: new Tokens(tokenKey, db.read.wallets, networkName),
     contents,
     retention,
-    restoring: new Restoring({ table: retentionTable, contents, retention, network }),
-    uploads,
-    shares: new Shares(uploads, limits),
+    restoring: new Restoring({ table: db.read.retention, contents, retention, network }),
+    shares: new Shares(db.read.uploads, limits),
     slots: new Slots('uploads arrive', limits.concurrentUploads, limits.uploadsPerWallet, limits.uploadsPerAddress),
     carSlots: new Slots('CARs are read', limits.maxConnections, limits.maxConnections, limits.carsPerAddress),
     payments,
     ...place,
     words: options.words,
     mintContract: options.mintContract,
-    cars,
     carFolder,
-    deals,
-    mints: new MintTable(db),
-    progress,
-    scheduler: new UploadScheduler({ ...shared, progress, retention, log, ...(dealing && { dealing }) }),
+    scheduler: new UploadScheduler({ ...shared, retention, log, ...(dealing && { dealing }) }),
     denylist: options.denylist === undefined ? undefined : new Denylist(options.denylist, log),
     kubo,
     ipfsGateway: options.ipfsGateway?.replace(/\/+$/, ''),
@@ -189,16 +182,22 @@ async function assemble(
 
 type BillingDeps = Pick<PaymentContext, 'payments' | 'ledger' | 'chain' | 'addresses' | 'tokenName'>
 
-function embedded(db: Database, writer: Writer, id: string): BillingDeps {
-  requireNoChain(db)
-  const ledger = new EmbeddedPayments(db, writer, id)
-  return { payments: ledger, ledger, chain: undefined, addresses: addressesOf(id), tokenName: () => TOKEN_NAME }
+async function embedded(db: Database<PaymentTables>, id: string): Promise<BillingDeps> {
+  await requireNoChain(db.read.chain)
+  const ledger = new EmbeddedPayments(db, id)
+  return { payments: ledger, ledger, chain: undefined, addresses: addressesOf(id), tokenName: async () => TOKEN_NAME }
 }
 
 async function onChain(options: ChainOptions, deps: ChainDeps): Promise<BillingDeps> {
   const chain = await openChain(options, deps)
   const { payments, addresses } = chain
-  return { payments, ledger: undefined, chain, addresses, tokenName: () => chain.tokenName() ?? TOKEN_NAME }
+  return {
+    payments,
+    ledger: undefined,
+    chain,
+    addresses,
+    tokenName: async () => (await chain.tokenName()) ?? TOKEN_NAME,
+  }
 }
 
 function tooOften(): PaymentError {
@@ -206,7 +205,7 @@ function tooOften(): PaymentError {
 }
 
 function running(
-  { db, writer, limits, scheduler, chain, restoring, kubo }: PaymentContext,
+  { db, limits, scheduler, chain, restoring, kubo }: PaymentContext,
   { host }: PaymentOptions,
   server: Server,
 ): RunningPayment {
@@ -216,7 +215,6 @@ function running(
     await kubo?.stop()
     await chain?.stop()
     await scheduler.stop()
-    writer.close()
-    db.close()
+    await db.close()
   })
 }

@@ -1,7 +1,7 @@
-import { type Database, pages, statements, type Writer } from '../database.js'
 import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
+import { type Connection, type Database, pages, statements } from '../store/database.js'
 import { epochsOf, type Retention } from './contents/retention.js'
 import type { Dealing } from './dealing/dealing.js'
 import type { Payments } from './embedded-payments.js'
@@ -10,10 +10,9 @@ import { LOCK_DAYS } from './prices.js'
 const BATCH = 100
 
 interface UploadSchedulerDeps {
-  readonly progress: Progress
+  readonly db: Database<{ readonly progress: Progress }>
   readonly retention: Retention
   readonly payments: Payments
-  readonly writer: Writer
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -34,16 +33,18 @@ export class UploadScheduler {
 
   constructor(deps: UploadSchedulerDeps) {
     this.#deps = deps
-    const { network, progress, retention, dealing, log } = deps
+    const { network, db, retention, dealing, log } = deps
+    const { progress } = db.read
     this.#work = new DueWork({
       network,
-      isDue: () => progress.anyDue(network.epoch()) || progress.anyFreeDue(this.#freeSince()) || retention.isDue(),
+      isDue: async () =>
+        retention.isDue() || (await progress.anyDue(network.epoch())) || (await progress.anyFreeDue(this.#freeSince())),
       pass: (stop) => this.#pass(stop),
       failed: (err) => log.warn({ err }, 'Could not move all uploads that are due.'),
     })
     this.#deals = new DueWork({
       network,
-      isDue: () => dealing?.anyOpen() === true,
+      isDue: async () => (await dealing?.anyOpen()) === true,
       pass: async (stop) => dealing?.run(stop),
       failed: (err) => log.warn({ err }, 'Could not go on with the deals of uploads. Trying again.'),
     })
@@ -60,7 +61,7 @@ export class UploadScheduler {
    */
   async catchUp(): Promise<void> {
     const { network, dealing } = this.#deps
-    if (this.#dealtAt !== network.epoch() && dealing?.anyOpen()) {
+    if (this.#dealtAt !== network.epoch() && (await dealing?.anyOpen())) {
       this.#dealtAt = network.epoch()
       this.#deals.kick()
     }
@@ -78,17 +79,21 @@ export class UploadScheduler {
   }
 
   async #pass(stop: AbortSignal): Promise<void> {
-    const { progress, payments, retention, writer, network, seconds } = this.#deps
-    await writer.run(() => progress.markAllPaid())
+    const { db, payments, retention, network, seconds } = this.#deps
+    await db.transaction(({ progress }) => progress.markAllPaid())
     const epoch = network.epoch()
     for (let marked = BATCH; marked === BATCH && !stop.aborted; ) {
-      marked = await writer.run(() => progress.markRefundable(epoch, BATCH))
+      marked = await db.transaction(({ progress }) => progress.markRefundable(epoch, BATCH))
     }
-    if (progress.anyFreeDue(this.#freeSince())) await writer.run(() => progress.endFree(this.#freeSince()))
-    for (const due of pages('id', 0, (after) => progress.refundable(after, BATCH))) {
+    const freeSince = this.#freeSince()
+    if (await db.read.progress.anyFreeDue(freeSince)) {
+      await db.transaction(({ progress }) => progress.endFree(freeSince))
+    }
+    for await (const due of pages('id', 0, (after) => db.read.progress.refundable(after, BATCH))) {
       for (const { id, wCid } of due) {
         if (stop.aborted) return
-        if (await payments.refund(wCid, seconds())) await writer.run(() => progress.markRefunded(id))
+        if (!(await payments.refund(wCid, seconds()))) continue
+        await db.transaction(({ progress }) => progress.markRefunded(id))
       }
     }
     if (retention.isDue()) await retention.run()
@@ -99,62 +104,62 @@ export class UploadScheduler {
 export class Progress {
   readonly #sql
 
-  constructor(db: Database) {
+  constructor(connection: Connection) {
     const late = `locks JOIN uploads USING (w_cid) WHERE is_open = 1 AND deadline_epoch <= ?
       AND status IN ('Paid', 'TaskCreated')
       AND NOT EXISTS (SELECT 1 FROM offline_deals WHERE car = uploads.car AND status = 'Active')`
     const freeLate = `is_free = 1 AND status IN ('Free', 'TaskCreated') AND created_epoch <= ?
       AND NOT EXISTS (SELECT 1 FROM offline_deals WHERE car = uploads.car AND status = 'Active')`
-    this.#sql = statements(db, {
+    this.#sql = statements(connection, {
       markPaid: "UPDATE uploads SET status = 'Paid' WHERE w_cid = ? AND status = 'Pending'",
       markAllPaid:
         "UPDATE uploads SET status = 'Paid' WHERE status = 'Pending' AND w_cid IN (SELECT w_cid FROM locks WHERE is_open = 1)",
       anyLate: `SELECT 1 FROM ${late} LIMIT 1`,
       markRefundable: `UPDATE uploads SET status = 'Refundable' WHERE id IN (SELECT uploads.id FROM ${late} LIMIT ?)`,
-      refundable: "SELECT id, w_cid AS wCid FROM uploads WHERE status = 'Refundable' AND id > ? ORDER BY id LIMIT ?",
+      refundable: `SELECT id, w_cid AS "wCid" FROM uploads WHERE status = 'Refundable' AND id > ? ORDER BY id LIMIT ?`,
       markRefunded: "UPDATE uploads SET status = 'Refunded' WHERE id = ?",
       anyFreeLate: `SELECT 1 FROM uploads WHERE ${freeLate} LIMIT 1`,
       markFreeLate: `UPDATE uploads SET status = 'Refunded' WHERE ${freeLate}`,
     })
   }
 
-  markPaid(wCid: string): void {
-    this.#sql.markPaid.run(wCid)
+  async markPaid(wCid: string): Promise<void> {
+    await this.#sql.markPaid.run(wCid)
   }
 
   /** For payments after which a crash came. */
-  markAllPaid(): void {
-    this.#sql.markAllPaid.run()
+  async markAllPaid(): Promise<void> {
+    await this.#sql.markAllPaid.run()
   }
 
-  anyDue(epoch: number): boolean {
-    return this.#sql.anyLate.get(epoch) !== undefined || this.#sql.refundable.get(0, 1) !== undefined
+  async anyDue(epoch: number): Promise<boolean> {
+    return (await this.#sql.anyLate.get(epoch)) !== undefined || (await this.#sql.refundable.get(0, 1)) !== undefined
   }
 
   /**
    * Uploads without a deal at the deadline of their payment can be refunded.
    * @returns how many
    */
-  markRefundable(epoch: number, most: number): number {
-    return Number(this.#sql.markRefundable.run(epoch, most).changes)
+  markRefundable(epoch: number, most: number): Promise<number> {
+    return this.#sql.markRefundable.run(epoch, most)
   }
 
   /** True when a free upload of this epoch or before has no deal. */
-  anyFreeDue(epoch: number): boolean {
-    return this.#sql.anyFreeLate.get(epoch) !== undefined
+  async anyFreeDue(epoch: number): Promise<boolean> {
+    return (await this.#sql.anyFreeLate.get(epoch)) !== undefined
   }
 
   /** Free uploads of this epoch or before without a deal are over: nothing is locked that could be refunded. */
-  endFree(epoch: number): void {
-    this.#sql.markFreeLate.run(epoch)
+  async endFree(epoch: number): Promise<void> {
+    await this.#sql.markFreeLate.run(epoch)
   }
 
   /** Those with a number above `last`, in the order of their numbers. */
-  refundable(last: number, most: number): { readonly id: number; readonly wCid: string }[] {
-    return this.#sql.refundable.all(last, most) as { id: number; wCid: string }[]
+  refundable(last: number, most: number): Promise<{ readonly id: number; readonly wCid: string }[]> {
+    return this.#sql.refundable.all(last, most)
   }
 
-  markRefunded(id: number): void {
-    this.#sql.markRefunded.run(id)
+  async markRefunded(id: number): Promise<void> {
+    await this.#sql.markRefunded.run(id)
   }
 }

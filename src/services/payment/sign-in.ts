@@ -7,7 +7,7 @@ const RETRY_SECONDS = 300
 
 /** POST /user/login_by_wallet_signature: the signature of a nonce for a JWT, valid for a day. */
 export async function logInByWalletSignature(exchange: PaymentExchange): Promise<object> {
-  const { nonces, wallets, tokens, writer, seconds, networkName, limits } = exchange.context
+  const { nonces, tokens, db, seconds, networkName, limits } = exchange.context
   const fields = await readJson(exchange)
   const nonce = fields.required('nonce')
   const signature = fields.required('signature')
@@ -18,11 +18,11 @@ export async function logInByWalletSignature(exchange: PaymentExchange): Promise
   // The nonce is checked first: it costs less than the signature, and only the service makes valid ones.
   if (!nonces.isValid(nonce, address, seconds())) throw refused('the nonce is not of this wallet, or has expired')
   if (signerOfText(nonce, signature) !== address) throw refused('the signature is not that of the wallet')
-  const wallet = await writer.run(() => {
-    nonces.forget(seconds())
-    if (nonces.used() >= limits.maxUsedNonces) return 'full'
-    if (!nonces.use(nonce)) return undefined
-    return wallets.signIn(address, seconds(), limits.maxNewWallets) ?? 'full'
+  const wallet = await db.transaction(async ({ usedNonces, wallets }) => {
+    await usedNonces.forget(seconds())
+    if ((await usedNonces.count()) >= limits.maxUsedNonces) return 'full'
+    if (!(await usedNonces.use(nonce))) return undefined
+    return (await wallets.signIn(address, seconds(), limits.maxNewWallets)) ?? 'full'
   })
   if (wallet === undefined) throw refused('the nonce was used before')
   if (wallet === 'full') throw new PaymentError('busy', 'too many wallets sign in', ['Retry-After', RETRY_SECONDS])

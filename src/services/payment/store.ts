@@ -1,52 +1,83 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { applySteps, type Database, openDatabase, Writer } from '../database.js'
 import { openBeside } from '../folder-lock.js'
+import { silentLog } from '../log.js'
+import { PinTable } from '../network/kubo/pins.js'
+import { type Connection, type Database, type Schema, Settings } from '../store/database.js'
+import { openPostgres } from '../store/postgres.js'
+import { openSqlite } from '../store/sqlite.js'
+import { BillTable } from './bills.js'
 import { ChainTable, chainSchema } from './chain/chain-table.js'
-import { contentSchema, directorySchema, retentionSchema } from './contents/content-table.js'
-import { kuboSchema } from './contents/node-copies.js'
-import { dealingSchema, triedSchema } from './dealing/car-folder.js'
-import { dealSchema } from './dealing/deal-table.js'
+import { PaidUploads } from './chain/effects.js'
+import { ContentTable, contentSchema, directorySchema, retentionSchema } from './contents/content-table.js'
+import { CopyTable, kuboSchema, UNNEEDED } from './contents/node-copies.js'
+import { RetentionTable } from './contents/retention.js'
+import { CarTable, dealingSchema, triedSchema } from './dealing/car-folder.js'
+import { DealTable, dealSchema } from './dealing/deal-table.js'
+import { PackedUploads } from './dealing/packed-uploads.js'
 import { EmbeddedPayments } from './embedded-payments.js'
-import { exactLockSchema, ledgerSchema } from './ledger.js'
-import { freeSchema, idempotencySchema, uploadSchema } from './uploads/upload-table.js'
-import { signInSchema, walletSchema } from './wallets.js'
+import { exactLockSchema, Ledger, LockTable, ledgerSchema } from './ledger.js'
+import { Progress } from './scheduler.js'
+import { freeSchema, idempotencySchema, MintTable, UploadTable, uploadSchema } from './uploads/upload-table.js'
+import { signInSchema, UsedNonces, Wallets, walletSchema } from './wallets.js'
 
-/** A released step never changes: test/services/services.test.ts has their hashes. */
-export const steps: readonly string[] = [
-  walletSchema,
-  ledgerSchema,
-  contentSchema,
-  uploadSchema,
-  dealSchema,
-  dealingSchema,
-  retentionSchema,
-  chainSchema,
-  signInSchema,
-  triedSchema,
-  directorySchema,
-  kuboSchema,
-  freeSchema,
-  exactLockSchema,
-  idempotencySchema,
-]
+/** The tables of the service, over one connection. */
+export type PaymentTables = ReturnType<typeof paymentSchema.tables>
 
-/** Brings the schema up to date, or makes it. Throws as `applySteps` does. */
-export function migrate(db: Database): void {
-  applySteps(db, steps, 'the storage payment service')
-}
+export const paymentSchema = {
+  owner: 'the storage payment service',
+  name: 'payment',
+  /** A released step never changes: test/services/services.test.ts has their hashes. */
+  steps: [
+    walletSchema,
+    ledgerSchema,
+    contentSchema,
+    uploadSchema,
+    dealSchema,
+    dealingSchema,
+    retentionSchema,
+    chainSchema,
+    signInSchema,
+    triedSchema,
+    directorySchema,
+    kuboSchema,
+    freeSchema,
+    exactLockSchema,
+    idempotencySchema,
+  ],
+  tables: (connection: Connection) => ({
+    settings: new Settings(connection),
+    wallets: new Wallets(connection),
+    usedNonces: new UsedNonces(connection),
+    ledger: new Ledger(connection),
+    locks: new LockTable(connection),
+    bills: new BillTable(connection),
+    contents: new ContentTable(connection),
+    retention: new RetentionTable(connection),
+    copies: new CopyTable(connection),
+    pins: new PinTable(connection, UNNEEDED),
+    uploads: new UploadTable(connection),
+    mints: new MintTable(connection),
+    progress: new Progress(connection),
+    cars: new CarTable(connection),
+    packed: new PackedUploads(connection),
+    deals: new DealTable(connection),
+    chain: new ChainTable(connection),
+    paid: new PaidUploads(connection),
+  }),
+} satisfies Schema<unknown>
 
 /**
  * The coins of wallets in a data folder, for a program beside the storage payment service: it may run or not, and
  * follows every change at once. Amounts are in millionths of a stable coin, addresses in lower case.
  */
 export interface WalletBook {
-  balance(address: string): bigint
+  balance(address: string): Promise<bigint>
   fund(address: string, amount: bigint): Promise<void>
   /** Sums of all balances and of all entries of the ledger: both are 0. */
   sums(): ReturnType<EmbeddedPayments['sums']>
-  close(): void
+  close(): Promise<void>
 }
 
 /** True when the data folder of the services has a storage payment service. */
@@ -56,38 +87,40 @@ export function hasWallets(data: string): boolean {
 
 /**
  * Opens the wallets in the data folder of the services, which must have a storage payment service.
+ * @param database URL of the PostgreSQL database that the service uses instead of SQLite
  * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started, or
  * payments are made on a chain
  */
-export function openWalletBook(data: string): WalletBook {
-  return openBeside(data, () => bookOf(openDatabase(fileIn(data), '', migrate)))
+export async function openWalletBook(data: string, database?: string): Promise<WalletBook> {
+  const db =
+    database === undefined
+      ? openBeside(data, () => openSqlite(fileIn(data), paymentSchema))
+      : await openPostgres(database, paymentSchema, silentLog)
+  try {
+    return await bookOf(db)
+  } catch (error) {
+    await db.close()
+    throw error
+  }
 }
 
 function fileIn(data: string): string {
   return join(data, 'payment', 'payment.db')
 }
 
-function bookOf(db: Database): WalletBook {
-  const id = db.prepare("SELECT value FROM settings WHERE name = 'id'").get()?.value as Uint8Array | undefined
-  if (id === undefined) {
-    db.close()
-    throw new RangeError('The storage payment service has never started: start it once.')
-  }
-  if (new ChainTable(db).state() !== undefined) {
-    db.close()
+async function bookOf(db: Database<PaymentTables>): Promise<WalletBook> {
+  const id = await db.read.settings.find('id')
+  if (id === undefined) throw new RangeError('The storage payment service has never started: start it once.')
+  if ((await db.read.chain.state()) !== undefined) {
     throw new RangeError('Payments are made on a chain: the coins of wallets are there.')
   }
-  const writer = new Writer(db)
-  const payments = new EmbeddedPayments(db, writer, Buffer.from(id).toString('hex'))
+  const payments = new EmbeddedPayments(db, Buffer.from(id).toString('hex'))
   return {
     balance: (address) => payments.balance(address),
     async fund(address, amount) {
       await payments.fund(address, amount, randomUUID(), Math.floor(Date.now() / 1000))
     },
     sums: () => payments.sums(),
-    close() {
-      writer.close()
-      db.close()
-    },
+    close: () => db.close(),
   }
 }

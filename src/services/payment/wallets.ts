@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { DAY_SECONDS } from '../../common/time.js'
-import { type Database, statements } from '../database.js'
 import { DayTokens } from '../day-tokens.js'
+import { type Connection, statements } from '../store/database.js'
 
 export interface KnownWallet {
   /** Never given to another wallet. */
@@ -14,8 +14,8 @@ export interface KnownWallet {
 export class Wallets {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       byId: 'SELECT id, address FROM wallets WHERE id = ?',
       byAddress: 'SELECT id, address FROM wallets WHERE address = ?',
       countNew: 'SELECT count(*) AS count FROM wallets WHERE created > ?',
@@ -28,13 +28,13 @@ export class Wallets {
     })
   }
 
-  get(id: number): KnownWallet | undefined {
-    return this.#sql.byId.get(id) as KnownWallet | undefined
+  get(id: number): Promise<KnownWallet | undefined> {
+    return this.#sql.byId.get<KnownWallet>(id)
   }
 
   /** @param address in lower case */
-  find(address: string): KnownWallet | undefined {
-    return this.#sql.byAddress.get(address) as KnownWallet | undefined
+  find(address: string): Promise<KnownWallet | undefined> {
+    return this.#sql.byAddress.get<KnownWallet>(address)
   }
 
   /**
@@ -43,23 +43,55 @@ export class Wallets {
    * @param mostNew most wallets that are added within a day
    * @returns undefined when there are too many new ones
    */
-  signIn(address: string, now: number, mostNew: number): KnownWallet | undefined {
-    if (this.find(address) === undefined) {
-      if ((this.#sql.countNew.get(now - DAY_SECONDS).count as number) >= mostNew) return undefined
-      this.#sql.add.run(address, now)
+  async signIn(address: string, now: number, mostNew: number): Promise<KnownWallet | undefined> {
+    if ((await this.find(address)) === undefined) {
+      const { count = 0 } = (await this.#sql.countNew.get<{ count: number }>(now - DAY_SECONDS)) ?? {}
+      if (count >= mostNew) return undefined
+      await this.#sql.add.run(address, now)
     }
-    this.#sql.signedIn.run(now, address)
+    await this.#sql.signedIn.run(now, address)
     return this.find(address)
   }
 
   /** Wallets that last signed in before this time, after one of them by number; whether they have anything or not. */
-  before(signedIn: number, after: number, most: number): KnownWallet[] {
-    return this.#sql.before.all(after, signedIn, most) as unknown as KnownWallet[]
+  before(signedIn: number, after: number, most: number): Promise<KnownWallet[]> {
+    return this.#sql.before.all<KnownWallet>(after, signedIn, most)
   }
 
   /** Forgets the wallet if it has no uploads, payments or coins. Its number is not given again. */
-  forgetEmpty(id: number): void {
-    this.#sql.forgetEmpty.run(id)
+  async forgetEmpty(id: number): Promise<void> {
+    await this.#sql.forgetEmpty.run(id)
+  }
+}
+
+/** The nonces that were used. Call writing methods inside a transaction. */
+export class UsedNonces {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      use: 'INSERT INTO used_nonces (nonce, expires) VALUES (?, ?) ON CONFLICT DO NOTHING',
+      count: 'SELECT count(*) AS count FROM used_nonces',
+      forget: 'DELETE FROM used_nonces WHERE expires < ?',
+    })
+  }
+
+  /** Forgets those that have expired. */
+  async forget(now: number): Promise<void> {
+    await this.#sql.forget.run(now)
+  }
+
+  /** How many are kept. */
+  async count(): Promise<number> {
+    return (await this.#sql.count.get<{ count: number }>())?.count ?? 0
+  }
+
+  /**
+   * Uses a valid nonce.
+   * @returns false when it was used before
+   */
+  async use(nonce: string): Promise<boolean> {
+    return (await this.#sql.use.run(nonce, bytesOf(nonce)?.readUIntBE(0, EXPIRY) ?? 0)) === 1
   }
 }
 
@@ -75,16 +107,10 @@ const ALL = EXPIRY + RANDOM + CODE
  */
 export class Nonces {
   readonly #key: Uint8Array
-  readonly #use
-  readonly #used
-  readonly #forget
 
   /** @param key 32 bytes or more */
-  constructor(db: Database, key: Uint8Array) {
+  constructor(key: Uint8Array) {
     this.#key = key
-    this.#use = db.prepare('INSERT OR IGNORE INTO used_nonces (nonce, expires) VALUES (?, ?)')
-    this.#used = db.prepare('SELECT count(*) AS used FROM used_nonces')
-    this.#forget = db.prepare('DELETE FROM used_nonces WHERE expires < ?')
   }
 
   /**
@@ -105,25 +131,6 @@ export class Nonces {
     const head = bytes.subarray(0, EXPIRY + RANDOM)
     const code = this.#codeOf(head, address)
     return timingSafeEqual(code, bytes.subarray(EXPIRY + RANDOM)) && now < bytes.readUIntBE(0, EXPIRY)
-  }
-
-  /** Forgets used nonces that have expired. Call it inside a transaction. */
-  forget(now: number): void {
-    this.#forget.run(now)
-  }
-
-  /** How many used nonces are kept. */
-  used(): number {
-    return this.#used.get().used as number
-  }
-
-  /**
-   * Uses a valid nonce. Call it inside a transaction.
-   * @returns false when it was used before
-   */
-  use(nonce: string): boolean {
-    const expires = bytesOf(nonce)?.readUIntBE(0, EXPIRY) ?? 0
-    return this.#use.run(nonce, expires).changes === 1
   }
 
   #codeOf(head: Uint8Array, address: string): Buffer {

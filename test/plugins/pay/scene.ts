@@ -70,11 +70,11 @@ export async function startPayment(t: Test, variant: 'a' | 'b', epochSeconds = 8
     },
     url,
     async fund({ address }) {
-      const book = openWalletBook(data)
+      const book = await openWalletBook(data)
       try {
         await book.fund(address, COINS)
       } finally {
-        book.close()
+        await book.close()
       }
     },
     async payFor(keys, wCid) {

@@ -1,11 +1,9 @@
-import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import { decodeJwt, SignJWT } from 'jose'
 import t from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { check, each, type Shape } from '../platform/tasks/shapes.js'
 import { balance, withBook } from './payer.js'
-import { type Keys, NETWORK, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
+import { inDatabase, type Keys, NETWORK, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 const offlineDeal: Shape = {
   ...each('integer', 'id car_file_id miner_id start_epoch sender_wallet_id deal_id unlock_at create_at update_at'),
@@ -148,7 +146,7 @@ for (const variant of ['a', 'b'] as const) {
     const empty = await row(`/storage/deal/detail/0?source_file_upload_id=${id}`, detail)
     t.match(empty.source_file_upload_deal, { deal_id: 0, w_cid: wCid, locked_fee: info.pay_amount, unlocked: false })
     t.same(await row('/storage/deal/log/1', log), { offline_deal_log: [] })
-    addDeal(scene, id)
+    await addDeal(scene, id)
     const [shown] = (await row(`/storage/tasks/deals?${query}`, uploads)).source_file_upload
     t.match(shown, { car_file_id: 1, payload_cid: 'bafycar', offline_deal: [{ deal_id: 77, miner_id: 1000 }] })
     const full = await row(`/storage/deal/detail/77?source_file_upload_id=${id}`, detail)
@@ -180,9 +178,10 @@ for (const variant of ['a', 'b'] as const) {
 }
 
 /** A deal as the network could have made it, of the upload. */
-function addDeal({ folder }: PaymentScene, upload: number): void {
-  const db = new DatabaseSync(join(folder, 'payment.db'))
-  db.exec(`
+async function addDeal(scene: PaymentScene, upload: number): Promise<void> {
+  await inDatabase(
+    scene,
+    `
     INSERT INTO cars (payload_cid, size, created, created_epoch) VALUES ('bafycar', 100, 1, 1);
     INSERT INTO offline_deals (car, deal_id, deal_cid, piece_cid, piece_size, miner_fid, client, verified, price,
       start_epoch, end_epoch, on_chain_status, created, updated)
@@ -191,8 +190,8 @@ function addDeal({ folder }: PaymentScene, upload: number): void {
     INSERT INTO deal_logs (deal, on_chain_status, message, created)
       VALUES (1, 'StorageDealCheckForAcceptance', 'Provider state: StorageDealPublish', 1);
     UPDATE uploads SET car = 1 WHERE id = ${upload};
-  `)
-  db.close()
+  `,
+  )
 }
 
 t.test('a wallet sees and pays only what is its own', async (t) => {
@@ -201,7 +200,7 @@ t.test('a wallet sees and pays only what is its own', async (t) => {
   const { id, wCid, price } = await owner.upload('a.txt', 'a')
   await fund(scene, owner, price)
   await fund(scene, stranger, 10n * price)
-  addDeal(scene, id)
+  await addDeal(scene, id)
   const address = owner.keys.address
   const paths: readonly [string, number][] = [
     [`/storage/tasks/deals?wallet_address=${address}`, 403],

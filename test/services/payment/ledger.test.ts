@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { makePrivateFolder } from '../../../src/common/files/private-file.js'
-import { openDatabase, Writer } from '../../../src/services/database.js'
+import { silentLog } from '../../../src/services/log.js'
 import {
   EmbeddedPayments,
   formatAmount,
@@ -10,26 +10,27 @@ import {
   parseAmount,
 } from '../../../src/services/payment/embedded-payments.js'
 import type { PaymentOrder } from '../../../src/services/payment/ledger.js'
-import { migrate } from '../../../src/services/payment/store.js'
+import { paymentSchema } from '../../../src/services/payment/store.js'
+import { openPostgres } from '../../../src/services/store/postgres.js'
+import { openSqlite } from '../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase } from '../engine.js'
 
 const ID = 'ledger'
 const wallet = (n: number): string => `0x${String(n).padStart(40, '0')}`
 
-function openPayments(folder: string) {
+async function openPayments(folder: string) {
   makePrivateFolder(folder)
-  const db = openDatabase(join(folder, 'payment.db'), '', migrate)
-  const writer = new Writer(db)
-  const payments = new EmbeddedPayments(db, writer, ID)
-  const stop = (): void => {
-    writer.close()
-    db.close()
-  }
-  return { payments, stop }
+  const url = await emptyDatabase()
+  const db =
+    url === undefined
+      ? openSqlite(join(folder, 'payment.db'), paymentSchema)
+      : await openPostgres(url, paymentSchema, silentLog)
+  return { payments: new EmbeddedPayments(db, ID), stop: () => db.close() }
 }
 
-function start(t: Test): EmbeddedPayments {
-  const { payments, stop } = openPayments(temporaryFolder(t))
+async function start(t: Test): Promise<EmbeddedPayments> {
+  const { payments, stop } = await openPayments(temporaryFolder(t))
   t.teardown(stop)
   return payments
 }
@@ -43,8 +44,8 @@ const order = (wCid: string, amount: bigint, from = wallet(1)): PaymentOrder => 
   deadlineEpoch: 5,
 })
 
-const whole = (t: Test, payments: EmbeddedPayments): void => {
-  t.same(payments.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up')
+const whole = async (t: Test, payments: EmbeddedPayments): Promise<void> => {
+  t.same(await payments.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up')
 }
 
 t.test('amounts are exact decimals', (t) => {
@@ -63,44 +64,44 @@ t.test('amounts are exact decimals', (t) => {
 })
 
 t.test('coins go from a wallet to a lock, to the provider and back', async (t) => {
-  const payments = start(t)
+  const payments = await start(t)
   t.match(await payments.fund(wallet(1), 100n, 'a', 1), /^0x[0-9a-f]{64}$/)
   t.equal(await payments.fund(wallet(1), 100n, 'a', 2), await payments.fund(wallet(1), 5n, 'a', 3))
-  t.equal(payments.balance(wallet(1)), 100n, 'a repeated funding moves nothing')
+  t.equal(await payments.balance(wallet(1)), 100n, 'a repeated funding moves nothing')
   const lock = await payments.pay(order('x', 60n))
   t.match(lock, { id: 1, wCid: 'x', wallet: wallet(1), amount: 60n, paidAt: 10, deadline: 20, deadlineEpoch: 5 })
   t.match(lock, { unlocked: 0n, unlockedAt: 0, refunded: 0n, isOpen: true })
-  t.equal(payments.balance(wallet(1)), 40n)
+  t.equal(await payments.balance(wallet(1)), 40n)
   t.same(await payments.pay(order('x', 60n)), lock, 'the same order again')
   await t.rejects(payments.pay(order('x', 61n)), { name: 'AlreadyPaid' })
   await t.rejects(payments.pay(order('x', 60n, wallet(2))), { name: 'AlreadyPaid' })
   await t.rejects(payments.pay(order('y', 41n)), { name: 'InsufficientFunds' })
   await t.rejects(payments.pay(order('y', 0n)), RangeError)
   await t.rejects(payments.pay(order('y', -1n)), RangeError)
-  t.equal(payments.find('y'), undefined)
+  t.equal(await payments.find('y'), undefined)
   t.equal(await payments.unlock('x', '1', 25n, 11), await payments.unlock('x', '1', 25n, 12), 'once per deal')
   await payments.unlock('x', '2', 25n, 13)
   await payments.unlock('x', '3', 25n, 14)
-  t.match(payments.find('x'), { unlocked: 60n, unlockedAt: 14, isOpen: true }, 'no more than is locked')
+  t.match(await payments.find('x'), { unlocked: 60n, unlockedAt: 14, isOpen: true }, 'no more than is locked')
   await payments.pay(order('y', 40n))
   await payments.unlock('y', '1', 15n, 15)
   await payments.refund('y', 16)
   await payments.refund('y', 17)
-  t.match(payments.find('y'), { unlocked: 15n, refunded: 25n, isOpen: false })
-  t.equal(payments.balance(wallet(1)), 25n)
+  t.match(await payments.find('y'), { unlocked: 15n, refunded: 25n, isOpen: false })
+  t.equal(await payments.balance(wallet(1)), 25n)
   await payments.refund('unknown', 17)
-  whole(t, payments)
+  await whole(t, payments)
 })
 
 t.test('coins in circulation are bounded', async (t) => {
-  const payments = start(t)
+  const payments = await start(t)
   await payments.fund(wallet(1), MAX_ISSUED, 'all', 1)
   await t.rejects(payments.fund(wallet(2), 1n, 'more', 1), RangeError)
   await t.rejects(payments.fund(wallet(2), -1n, 'less', 1), RangeError)
   await payments.pay(order('x', MAX_ISSUED))
   await payments.refund('x', 1)
-  t.equal(payments.balance(wallet(1)), MAX_ISSUED, 'amounts beyond the integers of a double are exact')
-  whole(t, payments)
+  t.equal(await payments.balance(wallet(1)), MAX_ISSUED, 'amounts beyond the integers of a double are exact')
+  await whole(t, payments)
 })
 
 t.test('no order of steps makes or loses coins', async (t) => {
@@ -117,7 +118,7 @@ t.test('no order of steps makes or loses coins', async (t) => {
   let run = 0
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 20 }), async (list) => {
-      const { payments, stop } = openPayments(join(folder, String(run++)))
+      const { payments, stop } = await openPayments(join(folder, String(run++)))
       try {
         let issued = 0n
         for (const [n, { kind, amount, payer, wCid }] of list.entries()) {
@@ -125,19 +126,20 @@ t.test('no order of steps makes or loses coins', async (t) => {
             await payments.fund(payer, amount, `${n}`, n)
             issued += amount
           } else if (kind === 'pay') await payments.pay(order(wCid, amount, payer)).catch(() => {})
-          else if (kind === 'unlock' && payments.find(wCid)) await payments.unlock(wCid, `${n % 3}`, amount, n)
+          else if (kind === 'unlock' && (await payments.find(wCid))) await payments.unlock(wCid, `${n % 3}`, amount, n)
           else if (kind === 'refund') await payments.refund(wCid, n)
         }
-        const locks = ['a', 'b', 'c'].flatMap((wCid) => payments.find(wCid) ?? [])
+        const found = await Promise.all(['a', 'b', 'c'].map((wCid) => payments.find(wCid)))
+        const locks = found.flatMap((lock) => lock ?? [])
         const spent = locks.reduce((sum, { amount, refunded }) => sum + amount - refunded, 0n)
-        const { balances, entries } = payments.sums()
+        const { balances, entries } = await payments.sums()
         return (
           balances === 0n &&
           entries === 0n &&
-          payments.balance(wallet(1)) + payments.balance(wallet(2)) === issued - spent
+          (await payments.balance(wallet(1))) + (await payments.balance(wallet(2))) === issued - spent
         )
       } finally {
-        stop()
+        await stop()
       }
     }),
     { numRuns: 40 },

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
-import { openWalletBook } from '../../../src/services/payment/store.js'
+import { openWalletBook, type WalletBook } from '../../../src/services/payment/store.js'
 import { until } from '../../support/waiting.js'
 import type { Answer } from '../platform/platform-client.js'
 import { type Keys, NETWORK, newKeys, type PaymentScene } from './payment-client.js'
@@ -52,15 +52,12 @@ export async function payerOf(scene: PaymentScene, known?: Keys): Promise<Payer>
   }
 }
 
-export async function withBook<T>(
-  scene: PaymentScene,
-  use: (book: ReturnType<typeof openWalletBook>) => T,
-): Promise<Awaited<T>> {
-  const book = openWalletBook(join(scene.folder, '..'))
+export async function withBook<T>(scene: PaymentScene, use: (book: WalletBook) => Promise<T>): Promise<T> {
+  const book = await openWalletBook(join(scene.folder, '..'), scene.database)
   try {
     return await use(book)
   } finally {
-    book.close()
+    await book.close()
   }
 }
 
@@ -85,4 +82,4 @@ export const balance = (scene: PaymentScene, { keys }: Pick<Payer, 'keys'>): Pro
   withBook(scene, (book) => book.balance(keys.address))
 
 export const sumOfLedger = (t: Test, scene: PaymentScene): Promise<boolean> =>
-  withBook(scene, (book) => t.same(book.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up'))
+  withBook(scene, async (book) => t.same(await book.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up'))

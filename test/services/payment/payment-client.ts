@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { DatabaseSync } from '@photostructure/sqlite'
+import pg from 'pg'
 import type { Test } from 'tap'
 import { type ServicesLog, silentLog } from '../../../src/services/log.js'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
@@ -13,6 +15,7 @@ import {
 } from '../../../src/services/payment/payment.js'
 import { type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase } from '../engine.js'
 import { open } from '../network/embedded-network.js'
 import { type Answer, type Call, send } from '../platform/platform-client.js'
 
@@ -36,6 +39,8 @@ export interface PaymentScene {
   readonly network: EmbeddedNetwork
   /** Of the service. */
   readonly folder: string
+  /** URL of the database of the service; undefined for SQLite in the folder. */
+  readonly database: string | undefined
   /** Seconds that the clock of the service is ahead. */
   readonly clock: { ahead: number }
   /** Sends a request; the answer must be JSON. */
@@ -62,7 +67,9 @@ export async function startPaymentScene(
 ): Promise<PaymentScene> {
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
   const platform = withPlatform ? await platformOver(t, join(folder, 'platform'), network) : undefined
-  return sceneOf(t, join(folder, 'payment'), { network, platform, log, kubo }, options, { ahead: 0 })
+  const database = await emptyDatabase()
+  const all = { ...options, ...(database !== undefined && { database }) }
+  return sceneOf(t, join(folder, 'payment'), { network, platform, log, kubo }, all, { ahead: 0 })
 }
 
 async function sceneOf(
@@ -88,6 +95,7 @@ async function sceneOf(
     payment,
     network: parts.network,
     folder,
+    database: options.database,
     clock,
     call,
     async signIn(keys) {
@@ -99,6 +107,27 @@ async function sceneOf(
       await payment.stop()
       return sceneOf(t, folder, { ...parts, ...others }, { ...options, ...changed }, clock)
     },
+  }
+}
+
+/** Runs statements in the database of the service. Gives the rows of a query. */
+export async function inDatabase({ folder, database }: PaymentScene, sql: string): Promise<object[]> {
+  if (database !== undefined) {
+    const client = new pg.Client({ connectionString: database, options: '-c search_path=dealgate_payment' })
+    await client.connect()
+    try {
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
+  }
+  const db = new DatabaseSync(join(folder, 'payment.db'))
+  try {
+    if (/^SELECT /.test(sql)) return db.prepare(sql).all()
+    db.exec(sql)
+    return []
+  } finally {
+    db.close()
   }
 }
 

@@ -1,13 +1,11 @@
 import { arch, platform } from 'node:os'
-import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
-import { openDatabase } from '../../../src/services/database.js'
 import { checksummed, parseAddress, signerOfText } from '../../../src/services/payment/addresses.js'
 import { check, each, type Shape } from '../platform/tasks/shapes.js'
 import { balance, COINS, pass, payerOf, type Row, sumOfLedger } from './payer.js'
-import { logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
+import { inDatabase, logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
 
 const success = (data: Shape): Shape => ({ status: 'success', code: 'integer', data })
 
@@ -264,7 +262,7 @@ t.test('sign-ins from other machines are limited by address', async (t) => {
 
 t.test('wallets that have nothing are bounded, and forgotten', async (t) => {
   const scene = await startPaymentScene(t, { limits: { maxNewWallets: 2, maxUsedNonces: 4 } })
-  const { call, clock, folder, network } = scene
+  const { call, clock, network } = scene
   const first = newKeys()
   await scene.signIn(first)
   await scene.signIn(newKeys())
@@ -280,9 +278,7 @@ t.test('wallets that have nothing are bounded, and forgotten', async (t) => {
   const token = await scene.signIn(third)
   await network.control.advance(120)
   await call('GET', '/api/v1/storage/tasks/deals', { token })
-  const db = openDatabase(join(folder, 'payment.db'), '')
-  const left = db.prepare('SELECT address FROM wallets').all()
-  db.close()
+  const left = await inDatabase(scene, 'SELECT address FROM wallets')
   t.same(left, [{ address: third.address }], 'those that did not sign in for two days are forgotten')
 })
 t.test('variant B has no sign-in', async (t) => {

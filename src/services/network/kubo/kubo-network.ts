@@ -18,7 +18,7 @@ import { KuboDeals } from './kubo-deals.js'
 import { asNotRetrievable, asUnavailable } from './kubo-errors.js'
 import { KuboNode } from './kubo-node.js'
 import { KuboProvider, providerSchema } from './kubo-provider.js'
-import { Pins, pinSchema } from './pins.js'
+import { Pins, PinTable, pinSchema } from './pins.js'
 
 export interface KuboNetworkOptions extends DealNetworkOptions {
   /** URL of the node's RPC, such as `http://127.0.0.1:5001`; with name and password if the node requires them. */
@@ -34,6 +34,24 @@ const DEFAULT_PIN_MS = 30 * 60_000
 
 /** SQL: true for a pin without a deal; the custody of a deal is the root of its DAG. */
 const UNNEEDED = 'NOT EXISTS (SELECT 1 FROM deals WHERE custody = root)'
+
+/** The pins, each of whose changes is one statement, in a database that runs transactions synchronously. */
+function pinsWithin(db: Database, writer: Writer): ConstructorParameters<typeof Pins>[0] {
+  const pins = new PinTable(
+    {
+      prepare: (sql) => {
+        const statement = db.prepare(sql)
+        return {
+          get: async (...values) => statement.get(...values),
+          all: async (...values) => statement.all(...values),
+          run: async (...values) => Number(statement.run(...values).changes),
+        }
+      },
+    },
+    UNNEEDED,
+  )
+  return { read: { pins }, transaction: (work) => writer.run(() => work({ pins })).then((result) => result) }
+}
 
 /** Interval at which ended deals are dropped and unneeded pins removed, ms. */
 const EXPIRY_MS = 60_000
@@ -74,7 +92,7 @@ class KuboNetwork extends DealNetwork implements Network {
     super(db, writer, staging, options)
     const node = new KuboNode(client, options.pinMs ?? DEFAULT_PIN_MS)
     const provider = new KuboProvider(db, writer, node)
-    const pins = new Pins(db, writer, node, UNNEEDED)
+    const pins = new Pins(pinsWithin(db, writer), node)
     const { packer, deals, epochs, wallets, log } = this
     this.#client = client
     this.#node = node

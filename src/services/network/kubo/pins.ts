@@ -1,4 +1,4 @@
-import { type Database, statements, type Writer } from '../../database.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import type { KuboNode } from './kubo-node.js'
 
 export const pinSchema = `
@@ -14,6 +14,52 @@ const BATCH = 100
 /** A node whose import was interrupted may still pin the data, but hardly after this long, ms. */
 const LATE_MS = 10 * 60_000
 
+/** What `Pins` needs of a database. */
+type PinDatabase = Pick<Database<{ readonly pins: PinTable }>, 'read' | 'transaction'>
+
+/** The table of pins. Call writing methods inside a transaction. */
+export class PinTable {
+  readonly #sql
+
+  /**
+   * @param connection has `pinSchema`, and the tables of the condition
+   * @param unneeded SQL: true for a `root` of `pins` that nothing needs
+   */
+  constructor(connection: Connection, unneeded: string) {
+    this.#sql = statements(connection, {
+      find: 'SELECT 1 FROM pins WHERE root = ?',
+      note: `INSERT INTO pins (root, asked_ms) VALUES (?, ?)
+        ON CONFLICT (root) DO UPDATE SET asked_ms = excluded.asked_ms`,
+      forget: 'DELETE FROM pins WHERE root = ? AND asked_ms < ?',
+      unneeded: `SELECT root FROM pins WHERE root > ? AND ${unneeded} ORDER BY root LIMIT ?`,
+      isUnneeded: `SELECT 1 FROM pins WHERE root = ? AND ${unneeded}`,
+    })
+  }
+
+  async has(root: string): Promise<boolean> {
+    return (await this.#sql.find.get(root)) !== undefined
+  }
+
+  /** @param asked ms */
+  async note(root: string, asked: number): Promise<void> {
+    await this.#sql.note.run(root, asked)
+  }
+
+  /** Forgets a pin that was asked for before a time, ms. */
+  async forget(root: string, before: number): Promise<void> {
+    await this.#sql.forget.run(root, before)
+  }
+
+  /** Roots above one of them that nothing needs. */
+  async unneeded(after: string, most: number): Promise<string[]> {
+    return (await this.#sql.unneeded.all<{ root: string }>(after, most)).map(({ root }) => root)
+  }
+
+  async isUnneeded(root: string): Promise<boolean> {
+    return (await this.#sql.isUnneeded.get(root)) !== undefined
+  }
+}
+
 /**
  * The pins made for deals, or for contents. Each is recorded before it is made, and removed when nothing needs it:
  * because its deals have ended, because its deal failed, or because the process died before recording the deal. Pins
@@ -22,26 +68,14 @@ const LATE_MS = 10 * 60_000
  * (https://github.com/ipfs/kubo/blob/v0.38.1/gc/gc.go).
  */
 export class Pins {
-  readonly #writer: Writer
+  readonly #db: PinDatabase
   readonly #node: KuboNode
-  readonly #sql
   /** The last job of each root. */
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /**
-   * @param db has `pinSchema`, and the tables of the condition
-   * @param unneeded SQL: true for a `root` of `pins` that nothing needs
-   */
-  constructor(db: Database, writer: Writer, node: KuboNode, unneeded: string) {
-    this.#writer = writer
+  constructor(db: PinDatabase, node: KuboNode) {
+    this.#db = db
     this.#node = node
-    this.#sql = statements(db, {
-      find: 'SELECT 1 FROM pins WHERE root = ?',
-      note: 'INSERT OR REPLACE INTO pins (root, asked_ms) VALUES (?, ?)',
-      forget: 'DELETE FROM pins WHERE root = ? AND asked_ms < ?',
-      unneeded: `SELECT root FROM pins WHERE root > ? AND ${unneeded} ORDER BY root LIMIT ?`,
-      isUnneeded: `SELECT 1 FROM pins WHERE root = ? AND ${unneeded}`,
-    })
   }
 
   /**
@@ -50,9 +84,9 @@ export class Pins {
   make<T>(root: string, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#alone(root, async () => {
       signal.throwIfAborted()
-      const ours = this.#sql.find.get(root) !== undefined
+      const ours = await this.#db.read.pins.has(root)
       if (ours || !(await this.#node.isPinned(root, signal))) {
-        await this.#writer.run(() => this.#sql.note.run(root, Date.now()))
+        await this.#db.transaction(({ pins }) => pins.note(root, Date.now()))
       }
       return job()
     })
@@ -64,7 +98,7 @@ export class Pins {
    */
   async sweep(signal?: AbortSignal): Promise<void> {
     for (let last = ''; ; ) {
-      const roots = this.#sql.unneeded.all(last, BATCH).map(({ root }) => root as string)
+      const roots = await this.#db.read.pins.unneeded(last, BATCH)
       for (const root of roots) {
         if (!this.#last.has(root)) await this.#alone(root, () => this.#takeBack(root, signal))
       }
@@ -76,9 +110,9 @@ export class Pins {
   async #takeBack(root: string, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     // Something may need it since the list was read.
-    if (this.#sql.isUnneeded.get(root) === undefined) return
+    if (!(await this.#db.read.pins.isUnneeded(root))) return
     await this.#node.unpin(root, signal)
-    await this.#writer.run(() => this.#sql.forget.run(root, Date.now() - LATE_MS))
+    await this.#db.transaction(({ pins }) => pins.forget(root, Date.now() - LATE_MS))
   }
 
   #alone<T>(root: string, job: () => Promise<T>): Promise<T> {

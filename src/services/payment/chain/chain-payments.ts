@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
-import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import { type Balance, inUnits, type Payments, type RefusedPayment } from '../embedded-payments.js'
+import type { Database } from '../../store/database.js'
+import { type Holdings, inUnits, type Payments, type RefusedPayment } from '../embedded-payments.js'
 import type { Lock, LockTable } from '../ledger.js'
 import type { ChainTable } from './chain-table.js'
-import type { ChainEffects } from './effects.js'
+import { ChainEffects, type ChainTables, type ChainTerms } from './effects.js'
 import { type ChainNode, NodeFailure } from './node.js'
 
 /** Of the coin in which chains of this kind (EVM) take their fees. */
@@ -29,43 +29,44 @@ export class ChainPayments implements Payments {
   readonly #asked = new LRUCache<string, true>({ max: MAX_ASKED })
 
   constructor(
-    table: ChainTable,
-    locks: LockTable,
+    { chain, locks }: Pick<ChainTables, 'chain' | 'locks'>,
     log: ServicesLog,
     read: ReadPayment,
     node: Pick<ChainNode, 'balances'>,
   ) {
     this.#node = node
-    this.#table = table
+    this.#table = chain
     this.#locks = locks
     this.#log = log
     this.#read = read
   }
 
-  inUnits(millionths: bigint): bigint | undefined {
-    const decimals = this.#table.state()?.decimals
+  async inUnits(millionths: bigint): Promise<bigint | undefined> {
+    const decimals = (await this.#table.state())?.decimals
     return decimals == null ? undefined : inUnits(millionths, decimals)
   }
 
-  async balances(address: string): Promise<readonly Balance[]> {
+  async holdings(address: string): Promise<Holdings> {
     const read = await this.#node.balances(address).catch((error) => {
       if (error instanceof NodeFailure) return undefined
       throw error
     })
-    const decimals = this.#table.state()?.decimals ?? 0
-    return [
-      { kind: 'token', decimals, amount: read?.token },
-      { kind: 'native', decimals: NATIVE_DECIMALS, amount: read?.native },
-    ]
+    const decimals = (await this.#table.state())?.decimals ?? 0
+    return {
+      balances: [
+        { kind: 'token', decimals, amount: read?.token },
+        { kind: 'native', decimals: NATIVE_DECIMALS, amount: read?.native },
+      ],
+      sums: await this.#locks.sumsOf(address),
+    }
   }
 
-  find(wCid: string): Lock | undefined {
+  find(wCid: string): Promise<Lock | undefined> {
     return this.#locks.find(wCid)
   }
 
-  refused(wCid: string): readonly RefusedPayment[] {
-    return this.#table
-      .logsOf(wCid)
+  async refused(wCid: string): Promise<readonly RefusedPayment[]> {
+    return (await this.#table.logsOf(wCid))
       .filter(({ kind, outcome }) => kind === 'lock' && outcome !== 'counted')
       .map(({ hash, amount, outcome }) => ({ hash, amount, reason: outcome }))
   }
@@ -75,10 +76,10 @@ export class ChainPayments implements Payments {
     const lock = await this.#present(wCid)
     if (lock === undefined) return undefined
     if (lock.unlockedAt > 0) {
-      const logs = this.#table.logsOf(wCid).filter(({ outcome }) => outcome === 'counted')
+      const logs = (await this.#table.logsOf(wCid)).filter(({ outcome }) => outcome === 'counted')
       return (logs.findLast(({ kind }) => kind === 'unlock') ?? logs.at(-1))?.hash
     }
-    if (lock.isOpen) this.#ask(wCid, deal, amount)
+    if (lock.isOpen) await this.#ask(wCid, deal, amount)
     return undefined
   }
 
@@ -87,16 +88,16 @@ export class ChainPayments implements Payments {
   }
 
   async #present(wCid: string): Promise<Lock | undefined> {
-    if (this.find(wCid)?.isOpen) await this.#read(wCid)
+    if ((await this.find(wCid))?.isOpen) await this.#read(wCid)
     return this.find(wCid)
   }
 
   /** Tells the owner of the contract once per start. */
-  #ask(wCid: string, deal: string, amount: bigint): void {
+  async #ask(wCid: string, deal: string, amount: bigint): Promise<void> {
     if (this.#asked.has(wCid)) return
     this.#asked.set(wCid, true)
     this.#log.info(
-      { wCid, deal, amount: String(this.inUnits(amount) ?? '') },
+      { wCid, deal, amount: String((await this.inUnits(amount)) ?? '') },
       'A deal is active: its payment on the chain is to be unlocked.',
     )
   }
@@ -107,31 +108,34 @@ const MAX_KNOWN = 10_000
 
 interface ReadPaymentDeps {
   readonly node: ChainNode
-  readonly table: ChainTable
-  readonly effects: ChainEffects
-  readonly writer: Writer
+  readonly db: Database<ChainTables>
+  readonly terms: ChainTerms
 }
 
 /**
  * Asks the contract for a payment, at the block up to which its events have been read: at most once for each such
  * block. What it tells is taken back with this block when the chain is reorganised.
  */
-export function readPayment({ node, table, effects, writer }: ReadPaymentDeps): ReadPayment {
+export function readPayment({ node, db, terms }: ReadPaymentDeps): ReadPayment {
   const readAt = new LRUCache<string, number>({ max: MAX_KNOWN })
 
   async function read(wCid: string, number: number): Promise<void> {
     const locked = await node.locked(wCid, number)
     const block = await node.block(number)
     if (locked === undefined || block === undefined) return
-    await writer.run(() => {
+    await db.transaction(async (tables) => {
       // The chain was reorganised, or this is the answer of a node on another branch.
-      if (table.block(number)?.hash !== block.hash) return
-      effects.settle(wCid, locked, { block: number, blockHash: block.hash, time: block.timestamp })
+      if ((await tables.chain.block(number))?.hash !== block.hash) return
+      await new ChainEffects(terms, tables).settle(wCid, locked, {
+        block: number,
+        blockHash: block.hash,
+        time: block.timestamp,
+      })
     })
   }
 
   return async (wCid) => {
-    const last = table.state()?.lastBlock
+    const last = (await db.read.chain.state())?.lastBlock
     if (last == null || readAt.get(wCid) === last) return
     readAt.set(wCid, last)
     try {

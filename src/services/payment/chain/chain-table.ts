@@ -1,4 +1,4 @@
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 import type { LogPlace } from './abi.js'
 
 /** Most blocks whose hashes are remembered besides those of blocks with logs. */
@@ -38,27 +38,28 @@ export interface KnownBlock {
   readonly hash: string
 }
 
-const LOG = `block, position, block_hash AS blockHash, hash, kind, w_cid AS wCid, amount, time, outcome,
-  former_status AS formerStatus FROM chain_logs`
+const LOG = `block, position, block_hash AS "blockHash", hash, kind, w_cid AS "wCid", amount, time, outcome,
+  former_status AS "formerStatus" FROM chain_logs`
 
 /** What is known of the chain. Call writing methods inside a transaction. */
 export class ChainTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
-      state: `SELECT chain_id AS chainId, contract, token, token_name AS tokenName, decimals, first_block AS firstBlock,
-        last_block AS lastBlock FROM chain`,
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      state: `SELECT chain_id AS "chainId", contract, token, token_name AS "tokenName", decimals, first_block AS "firstBlock",
+        last_block AS "lastBlock" FROM chain`,
       begin: 'INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)',
       setFirst: 'UPDATE chain SET first_block = ?, last_block = ?',
       setCoin: 'UPDATE chain SET decimals = ?, token_name = coalesce(?, token_name)',
       setLast: 'UPDATE chain SET last_block = ?',
       known: `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
-      count: 'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs)',
+      count:
+        'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs) AS known',
       block:
         'SELECT number, hash FROM chain_blocks WHERE number = ?1 UNION SELECT block, block_hash FROM chain_logs WHERE block = ?1',
       refused: "SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'",
-      note: 'INSERT OR REPLACE INTO chain_blocks (number, hash) VALUES (?, ?)',
+      note: 'INSERT INTO chain_blocks (number, hash) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET hash = excluded.hash',
       prune: `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MAX_BLOCKS})`,
       forgetBlocks: 'DELETE FROM chain_blocks WHERE number > ?',
       addLog:
@@ -70,68 +71,76 @@ export class ChainTable {
   }
 
   /** Undefined while the folder follows no chain. */
-  state(): ChainState | undefined {
-    return this.#sql.state.get() as ChainState | undefined
+  state(): Promise<ChainState | undefined> {
+    return this.#sql.state.get<ChainState>()
   }
 
-  begin({ chainId, contract, token }: ChainIdentity): void {
-    this.#sql.begin.run(chainId, contract, token)
+  async begin({ chainId, contract, token }: ChainIdentity): Promise<void> {
+    await this.#sql.begin.run(chainId, contract, token)
   }
 
-  setFirstBlock(number: number): void {
-    this.#sql.setFirst.run(number, number - 1)
+  async setFirstBlock(number: number): Promise<void> {
+    await this.#sql.setFirst.run(number, number - 1)
   }
 
-  setCoin({ decimals, symbol }: { readonly decimals: number; readonly symbol: string | undefined }): void {
-    this.#sql.setCoin.run(decimals, symbol ?? null)
+  async setCoin({
+    decimals,
+    symbol,
+  }: {
+    readonly decimals: number
+    readonly symbol: string | undefined
+  }): Promise<void> {
+    await this.#sql.setCoin.run(decimals, symbol ?? null)
   }
 
-  countKnown(): number {
-    return (this.#sql.count.get() as { readonly count: number }).count
+  async countKnown(): Promise<number> {
+    return (await this.#sql.count.get<{ count: number }>())?.count ?? 0
   }
 
   /** A block whose hash is known, by its place in their order, from 0. */
-  knownAt(place: number): KnownBlock | undefined {
-    return this.#sql.known.get(place) as KnownBlock | undefined
+  knownAt(place: number): Promise<KnownBlock | undefined> {
+    return this.#sql.known.get<KnownBlock>(place)
   }
 
-  block(number: number): KnownBlock | undefined {
-    return this.#sql.block.get(number) as KnownBlock | undefined
+  block(number: number): Promise<KnownBlock | undefined> {
+    return this.#sql.block.get<KnownBlock>(number)
   }
 
-  countRefused(wCid: string): number {
-    return (this.#sql.refused.get(wCid) as { readonly count: number }).count
+  async countRefused(wCid: string): Promise<number> {
+    return (await this.#sql.refused.get<{ count: number }>(wCid))?.count ?? 0
   }
 
-  setLastBlock({ number, hash }: KnownBlock): void {
-    this.#sql.setLast.run(number)
-    this.#sql.note.run(number, hash)
-    this.#sql.prune.run()
+  async setLastBlock({ number, hash }: KnownBlock): Promise<void> {
+    await this.#sql.setLast.run(number)
+    await this.#sql.note.run(number, hash)
+    await this.#sql.prune.run()
   }
 
-  goBackTo(number: number): void {
-    this.#sql.setLast.run(number)
-    this.#sql.forgetBlocks.run(number)
-    this.#sql.removeAbove.run(number)
+  async goBackTo(number: number): Promise<void> {
+    await this.#sql.setLast.run(number)
+    await this.#sql.forgetBlocks.run(number)
+    await this.#sql.removeAbove.run(number)
   }
 
-  addLog(log: ChainLog): void {
+  async addLog(log: ChainLog): Promise<void> {
     const { block, position, blockHash, hash, kind, wCid, amount, time, outcome, formerStatus } = log
-    this.#sql.addLog.run(block, position, blockHash, hash, kind, wCid, String(amount), time, outcome, formerStatus)
+    const values = [block, position, blockHash, hash, kind, wCid, String(amount), time, outcome, formerStatus]
+    await this.#sql.addLog.run(...values)
   }
 
   /** Logs above a block, the last one first. */
-  logsAbove(number: number): ChainLog[] {
-    return this.#sql.above.all(number).map(logOf)
+  async logsAbove(number: number): Promise<ChainLog[]> {
+    return (await this.#sql.above.all<StoredLog>(number)).map(logOf)
   }
 
-  logsOf(wCid: string): ChainLog[] {
-    return this.#sql.ofUpload.all(wCid).map(logOf)
+  async logsOf(wCid: string): Promise<ChainLog[]> {
+    return (await this.#sql.ofUpload.all<StoredLog>(wCid)).map(logOf)
   }
 }
 
-function logOf(row: object): ChainLog {
-  const log = row as ChainLog
+type StoredLog = Omit<ChainLog, 'amount'> & { readonly amount: string }
+
+function logOf(log: StoredLog): ChainLog {
   return { ...log, amount: BigInt(log.amount) }
 }
 

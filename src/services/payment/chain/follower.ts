@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
+import type { Database } from '../../store/database.js'
 import { type ChainEvent, ChainMisuse } from './abi.js'
-import type { ChainTable, KnownBlock } from './chain-table.js'
-import type { ChainEffects, ConfirmedEvent } from './effects.js'
+import type { KnownBlock } from './chain-table.js'
+import { ChainEffects, type ChainTables, type ChainTerms, type ConfirmedEvent } from './effects.js'
 import { type ChainNode, NodeFailure } from './node.js'
 
 /** Most blocks that one call reads, at the beginning and ever. */
@@ -19,9 +19,8 @@ const MAX_DECIMALS = 36
 
 interface FollowerDeps {
   readonly node: ChainNode
-  readonly table: ChainTable
-  readonly effects: ChainEffects
-  readonly writer: Writer
+  readonly db: Database<ChainTables>
+  readonly terms: ChainTerms
   readonly log: ServicesLog
   readonly chainId: number
   readonly confirmations: number
@@ -49,14 +48,14 @@ export class ChainFollower {
    * Rejects with ChainMisuse when this is another chain, or another kind of token; with NodeFailure as the node does.
    */
   async check(): Promise<void> {
-    const { node, table, writer, chainId } = this.#deps
+    const { node, db, chainId } = this.#deps
     const found = await node.chainId()
     if (found !== chainId) throw new ChainMisuse(`The node is one of the chain ${found}, not of ${chainId}.`)
     const coin = await node.coin()
     if (coin.decimals > MAX_DECIMALS) {
       throw new ChainMisuse(`The token has ${coin.decimals} decimals: it must have at most ${MAX_DECIMALS}.`)
     }
-    await writer.run(() => table.setCoin(coin))
+    await db.transaction(({ chain }) => chain.setCoin(coin))
     this.#checked = true
   }
 
@@ -100,11 +99,12 @@ export class ChainFollower {
   }
 
   async #advance(): Promise<boolean> {
-    const { node, table, confirmations } = this.#deps
+    const { node, db, confirmations } = this.#deps
+    const { chain } = db.read
     const head = await node.head()
-    const last = table.state()?.lastBlock ?? (await this.#begin(Math.max(0, head - confirmations)))
+    const last = (await chain.state())?.lastBlock ?? (await this.#begin(Math.max(0, head - confirmations)))
     if (head < last) return false
-    if (!(await this.#isOnChain(table.block(last)))) return this.#goBack()
+    if (!(await this.#isOnChain(await chain.block(last)))) return this.#goBack()
     const to = Math.min(head - confirmations, last + this.#step)
     const end = to > last ? await node.block(to) : undefined
     if (end === undefined) return false
@@ -117,10 +117,12 @@ export class ChainFollower {
   }
 
   #begin(latest: number): Promise<number> {
-    const { table, writer, startBlock } = this.#deps
-    return writer.run(() => {
+    const { db, startBlock } = this.#deps
+    return db.transaction(async ({ chain }) => {
+      const known = (await chain.state())?.lastBlock
+      if (known != null) return known
       const first = startBlock ?? latest + 1
-      table.setFirstBlock(first)
+      await chain.setFirstBlock(first)
       return first - 1
     })
   }
@@ -132,9 +134,10 @@ export class ChainFollower {
 
   /** Adds what the events do not tell, to those about uploads; all must be in the chain by its blocks. */
   async #confirm(events: readonly ChainEvent[]): Promise<ConfirmedEvent[]> {
-    const { node, effects } = this.#deps
+    const { node, db } = this.#deps
     const confirmed: ConfirmedEvent[] = []
-    for (const event of events.filter((one) => effects.concerns(one))) {
+    for (const event of events) {
+      if ((await db.read.paid.find(event.wCid)) === undefined) continue
       const block = await node.block(event.block)
       const sender = await node.sender(event.hash)
       if (block?.hash !== event.blockHash || sender === undefined) {
@@ -146,11 +149,14 @@ export class ChainFollower {
   }
 
   async #keep(last: number, events: readonly ConfirmedEvent[], end: KnownBlock): Promise<void> {
-    const { table, effects, writer, log } = this.#deps
-    const refusals = await writer.run(() => {
-      if (table.state()?.lastBlock !== last) throw new NodeFailure('The blocks were read by another one')
-      const reasons = events.map((event) => effects.apply(event))
-      table.setLastBlock(end)
+    const { db, terms, log } = this.#deps
+    const refusals = await db.transaction(async (tables) => {
+      const { chain } = tables
+      if ((await chain.state())?.lastBlock !== last) throw new NodeFailure('The blocks were read by another one')
+      const effects = new ChainEffects(terms, tables)
+      const reasons: (string | undefined)[] = []
+      for (const event of events) reasons.push(await effects.apply(event))
+      await chain.setLastBlock(end)
       return reasons
     })
     for (const [n, { wCid, kind, hash, block }] of events.entries()) {
@@ -164,16 +170,18 @@ export class ChainFollower {
 
   /** Goes back to the last block that is still in the chain. */
   async #goBack(): Promise<boolean> {
-    const { table, effects, writer, log } = this.#deps
+    const { db, terms, log } = this.#deps
+    const { chain } = db.read
     // Below a block of the chain all are in it: halve the range until it is found.
-    let [below, above] = [-1, table.countKnown() - 1]
+    let [below, above] = [-1, (await chain.countKnown()) - 1]
     while (above - below > 1) {
       const middle = (below + above) >> 1
-      if (await this.#isOnChain(table.knownAt(middle))) below = middle
+      if (await this.#isOnChain(await chain.knownAt(middle))) below = middle
       else above = middle
     }
-    const to = (below < 0 ? undefined : table.knownAt(below))?.number ?? (table.state()?.firstBlock ?? 1) - 1
-    const logs = await writer.run(() => effects.goBackTo(to))
+    const common = below < 0 ? undefined : await chain.knownAt(below)
+    const to = common?.number ?? ((await chain.state())?.firstBlock ?? 1) - 1
+    const logs = await db.transaction((tables) => new ChainEffects(terms, tables).goBackTo(to))
     log.warn({ block: to, logs }, 'The chain was reorganised: what its logs did above this block is taken back.')
     return true
   }

@@ -1,13 +1,11 @@
-import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
+import type { Database } from '../../store/database.js'
 import { checksummed, type PaymentAddresses } from '../addresses.js'
 import type { Payments } from '../embedded-payments.js'
-import { LockTable } from '../ledger.js'
 import { ChainMisuse, readAbi } from './abi.js'
 import { ChainPayments, readPayment } from './chain-payments.js'
-import { ChainTable } from './chain-table.js'
-import { ChainEffects } from './effects.js'
+import type { ChainTables } from './effects.js'
 import { ChainFollower } from './follower.js'
 import { openNode } from './node.js'
 
@@ -15,14 +13,13 @@ export interface OpenedChain {
   readonly payments: Payments
   readonly addresses: PaymentAddresses
   /** Symbol of the token; undefined until the chain was read. */
-  tokenName(): string | undefined
+  tokenName(): Promise<string | undefined>
   start(): void
   stop(): Promise<void>
 }
 
 export interface ChainDeps {
-  readonly db: Database
-  readonly writer: Writer
+  readonly db: Database<ChainTables>
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -33,22 +30,20 @@ export interface ChainDeps {
  * ABI cannot be used, viem is not installed, the node is one of another chain, or the folder has other payments.
  */
 export async function openChain(options: ChainOptions, deps: ChainDeps): Promise<OpenedChain> {
-  const { db, writer, network, seconds, log } = deps
+  const { db, network, seconds, log } = deps
   const { confirmations, pollMs, timeoutMs } = { ...CHAIN_DEFAULTS, ...options }
   const [contract, token, recipient] = [options.contract, options.token, options.recipient].map((address) =>
     address.toLowerCase(),
   ) as [string, string, string]
-  const table = new ChainTable(db)
   const abi = readAbi(options.abiFile)
-  await takeFolder(table, writer, db, { chainId: options.chainId, contract, token })
+  await takeFolder(db, { chainId: options.chainId, contract, token })
   const stopping = new AbortController()
-  const locks = new LockTable(db)
   const epochAt = (time: number): number =>
     network.epoch() + Math.ceil(Math.max(0, time - seconds()) / network.epochSeconds)
-  const effects = new ChainEffects({ db, table, locks, token, recipient, epochAt })
+  const terms = { token, recipient, epochAt }
   const node = await openNode({ ...options, timeoutMs }, abi, stopping.signal)
   const follower = new ChainFollower({
-    ...{ node, table, effects, writer, log, confirmations, pollMs },
+    ...{ node, db, terms, log, confirmations, pollMs },
     chainId: options.chainId,
     startBlock: options.startBlock,
     stop: stopping.signal,
@@ -59,9 +54,9 @@ export async function openChain(options: ChainOptions, deps: ChainDeps): Promise
   })
   let running: Promise<void> | undefined
   return {
-    payments: new ChainPayments(table, locks, log, readPayment({ node, table, effects, writer }), node),
+    payments: new ChainPayments(db.read, log, readPayment({ node, db, terms }), node),
     addresses: { payment: checksummed(contract), recipient: checksummed(recipient), stable: checksummed(token) },
-    tokenName: () => table.state()?.tokenName ?? undefined,
+    tokenName: async () => (await db.read.chain.state())?.tokenName ?? undefined,
     start() {
       running ??= follower.run()
     },
@@ -74,19 +69,18 @@ export async function openChain(options: ChainOptions, deps: ChainDeps): Promise
 
 /** Payments of two kinds, or of two chains, never meet in one folder. */
 async function takeFolder(
-  table: ChainTable,
-  writer: Writer,
-  db: Database,
+  db: Database<Pick<ChainTables, 'chain' | 'locks'>>,
   wanted: Pick<ChainOptions, 'chainId' | 'contract' | 'token'>,
 ): Promise<void> {
-  const found = table.state()
-  if (found === undefined) {
-    if (db.prepare('SELECT 1 FROM locks LIMIT 1').get() !== undefined) {
+  const found = await db.transaction(async ({ chain, locks }) => {
+    const known = await chain.state()
+    if (known !== undefined) return known
+    if (await locks.any()) {
       throw new ChainMisuse('The data folder has payments of the embedded ledger: choose another one for a chain.')
     }
-    await writer.run(() => table.begin(wanted))
-    return
-  }
+    await chain.begin(wanted)
+    return wanted
+  })
   if (found.chainId !== wanted.chainId || found.contract !== wanted.contract || found.token !== wanted.token) {
     const kept = `${found.contract} and the token ${found.token} on the chain ${found.chainId}`
     throw new ChainMisuse(`The data folder follows the contract ${kept}: choose another folder for another one.`)
@@ -94,8 +88,8 @@ async function takeFolder(
 }
 
 /** Throws ChainMisuse when the payments of the folder are on a chain. */
-export function requireNoChain(db: Database): void {
-  const found = new ChainTable(db).state()
+export async function requireNoChain(chain: Pick<ChainTables['chain'], 'state'>): Promise<void> {
+  const found = await chain.state()
   if (found === undefined) return
   throw new ChainMisuse(
     `The payments of the data folder are on the chain ${found.chainId}: give --payment-chain-url and its other options.`,

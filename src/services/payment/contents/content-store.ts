@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { CID } from 'multiformats/cid'
 import pLimit from 'p-limit'
 import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
-import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { CarSource, OpenCar } from '../../network/pack/index.js'
 import type { PackedContent } from '../../network/pack/pack.js'
 import { Staging } from '../../network/staging.js'
+import { type Database, DatabaseUnavailableError } from '../../store/database.js'
 import { PaymentError } from '../errors.js'
 import type { Content, ContentKind, ContentTable } from './content-table.js'
 
@@ -29,14 +29,17 @@ export type PackStaged = (
   signal?: AbortSignal,
 ) => Promise<StagedContent>
 
+export interface ContentTables {
+  readonly contents: ContentTable
+}
+
 /**
  * The contents, each as one CAR. A CAR counts once the table has it as `here`: others are removed at the next start.
  * Uploads of several wallets may have the same content.
  */
-export class ContentStore {
+export class ContentStore<T extends ContentTables = ContentTables> {
   readonly #folder: string
-  readonly #table: ContentTable
-  readonly #writer: Writer
+  readonly #db: Database<T>
   readonly #staging: Staging
   readonly #room: Room
   /** A CAR must not be removed for one upload while another of the same content counts on it. */
@@ -45,21 +48,21 @@ export class ContentStore {
   #thread: Promise<Thread> | undefined
 
   /** @param mostBytes of all CARs, and of what uploads in progress take */
-  constructor(folder: string, table: ContentTable, writer: Writer, mostBytes: number, log: ServicesLog) {
+  constructor(folder: string, db: Database<T>, mostBytes: number, log: ServicesLog) {
     this.#folder = join(folder, 'contents')
-    this.#table = table
-    this.#writer = writer
+    this.#db = db
     this.#staging = new Staging(join(folder, 'staging'), log)
-    this.#room = new Room(mostBytes, table.totalBytes())
+    this.#room = new Room(mostBytes)
   }
 
-  /** Makes the folders, and removes what interrupted uploads left. */
+  /** Makes the folders, and removes what interrupted uploads left. Call it before anything else. */
   async open(): Promise<void> {
     makePrivateFolder(this.#folder)
     await this.#staging.open()
     for (const name of await readdir(this.#folder)) {
-      if (!this.#isHere(name.replace(/\.car$/, ''))) await unlink(join(this.#folder, name))
+      if (!(await this.#isHere(name.replace(/\.car$/, '')))) await unlink(join(this.#folder, name))
     }
+    this.#room.keep(await this.#db.read.contents.totalBytes())
   }
 
   /**
@@ -88,21 +91,26 @@ export class ContentStore {
    * Keeps a staged content, or the same one that is here already. Durable when the promise resolves.
    * @param also runs in the same transaction, so that a content never lacks what needs it
    */
-  async keep<T>(staged: StagedContent, also: (content: Content) => T): Promise<T> {
+  async keep<R>(staged: StagedContent, also: (content: Content, tables: T) => Promise<R>): Promise<R> {
     const { digestsOfCar } = await packing()
-    const before = this.#isHere(staged.cid) ? undefined : await digestsOfCar(staged.file)
+    const before = (await this.#isHere(staged.cid)) ? undefined : await digestsOfCar(staged.file)
     return this.#alone(async () => {
-      if (this.#isHere(staged.cid)) return this.#writer.run(() => also(this.#table.find(staged.cid) as Content))
+      if (await this.#isHere(staged.cid)) {
+        return this.#db.transaction(async (tables) => also((await tables.contents.find(staged.cid)) as Content, tables))
+      }
       // It may have been removed a moment ago.
       const digests = before ?? (await digestsOfCar(staged.file))
       await rename(staged.file, this.fileOf(staged.cid))
       await syncFolder(this.#folder)
       try {
-        const result = await this.#writer.run(() => also(this.#table.add(staged, digests)))
+        const result = await this.#db.transaction(async (tables) =>
+          also(await tables.contents.add(staged, digests), tables),
+        )
         this.#room.keep(staged.carSize)
         return result
       } catch (error) {
-        await this.#remove(staged.cid)
+        // Where the row may be there nevertheless, the next start removes a CAR without one.
+        if (!(error instanceof DatabaseUnavailableError)) await this.#remove(staged.cid)
         throw error
       }
     })
@@ -111,19 +119,22 @@ export class ContentStore {
   /**
    * Removes the CARs of contents.
    * @param mark runs in a transaction: sets the places of contents, and gives those that were here
+   * @returns their number
    */
-  release(mark: () => readonly Pick<Content, 'cid' | 'carSize'>[]): Promise<void> {
+  release(mark: (tables: T) => Promise<readonly Pick<Content, 'cid' | 'carSize'>[]>): Promise<number> {
     return this.#alone(async () => {
-      for (const { cid, carSize } of await this.#writer.run(mark)) {
+      const released = await this.#db.transaction(mark)
+      for (const { cid, carSize } of released) {
         await this.#remove(cid)
         this.#room.keep(-carSize)
       }
+      return released.length
     })
   }
 
   /** The bytes of a content that is known: of the file, or of the CAR of a directory. */
   async *bytesOf(cid: string): AsyncIterable<Uint8Array> {
-    const content = this.#table.find(cid)
+    const content = await this.#db.read.contents.find(cid)
     if (content === undefined) throw new Error(`There is no content ${cid}.`)
     const car = await this.read(content)
     try {
@@ -149,8 +160,8 @@ export class ContentStore {
     return this.#thread
   }
 
-  #isHere(cid: string): boolean {
-    return this.#table.find(cid)?.place === 'here'
+  #isHere(cid: string): Promise<boolean> {
+    return this.#db.read.contents.isHere(cid)
   }
 
   /** What is left after an error goes at the next start. */
@@ -171,13 +182,11 @@ type Counted = (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
 /** Bounds what contents take on the disk: those that are kept, and those that arrive. */
 class Room {
   readonly #most: number
-  #kept: number
+  #kept = 0
   #arriving = 0
 
-  /** @param kept bytes of the contents that are there already */
-  constructor(most: number, kept: number) {
+  constructor(most: number) {
     this.#most = most
-    this.#kept = kept
   }
 
   /** Counts a content that is kept from now on, bytes; below 0 for one that is removed. */

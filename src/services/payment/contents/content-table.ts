@@ -1,7 +1,7 @@
 import { CID } from 'multiformats/cid'
 import { create } from 'multiformats/hashes/digest'
-import { type Database, statements } from '../../database.js'
 import type { PackedContent } from '../../network/pack/pack.js'
+import { type Connection, statements } from '../../store/database.js'
 
 /** Where the bytes of a content are: in the folder, with a storage provider alone, or nowhere. */
 export type ContentLocation = 'here' | 'provider' | 'gone'
@@ -20,7 +20,7 @@ export interface Content {
   readonly place: ContentLocation
 }
 
-export const CONTENT_COLUMNS = 'contents.id, cid, kind, size, car_size AS carSize, place'
+export const CONTENT_COLUMNS = 'contents.id, cid, kind, size, car_size AS "carSize", place'
 
 /** Code of SHA-256 in multihashes. */
 const SHA_256 = 0x12
@@ -29,45 +29,53 @@ const SHA_256 = 0x12
 export class ContentTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       find: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE cid = ?`,
       ofBlock: `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
         ORDER BY place = 'here' DESC, contents.id LIMIT 1`,
       total: "SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'",
       add: `INSERT INTO contents (cid, kind, size, car_size) VALUES (?, ?, ?, ?)
         ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size`,
-      addBlock: 'INSERT OR IGNORE INTO blocks (digest, content) VALUES (?, ?)',
+      addBlock: 'INSERT INTO blocks (digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING',
     })
   }
 
-  find(cid: string): Content | undefined {
-    return this.#sql.find.get(cid) as Content | undefined
+  find(cid: string): Promise<Content | undefined> {
+    return this.#sql.find.get<Content>(cid)
+  }
+
+  /** True while the CAR of the content is in the folder. */
+  async isHere(cid: string): Promise<boolean> {
+    return (await this.find(cid))?.place === 'here'
   }
 
   /**
    * A content that has the block: one that is here, if there is one.
    * @param digest SHA-256
    */
-  ofBlock(digest: Uint8Array): Content | undefined {
-    const found = this.#sql.ofBlock.get(digest) as Content | undefined
+  async ofBlock(digest: Uint8Array): Promise<Content | undefined> {
+    const found = await this.#sql.ofBlock.get<Content>(digest)
     // A former version named each block for one content alone: the root of another may be missing.
-    const content = found ?? this.find(CID.createV0(create(SHA_256, digest)).toString())
+    const content = found ?? (await this.find(CID.createV0(create(SHA_256, digest)).toString()))
     return content?.place === 'gone' ? undefined : content
   }
 
-  totalBytes(): number {
-    return this.#sql.total.get().total as number
+  async totalBytes(): Promise<number> {
+    return (await this.#sql.total.get<{ total: number }>())?.total ?? 0
   }
 
   /**
    * Adds a content whose CAR is here from now on.
    * @param digests of its blocks
    */
-  add({ cid, kind, size, carSize }: PackedContent & Pick<Content, 'kind'>, digests: readonly Uint8Array[]): Content {
-    this.#sql.add.run(cid, kind, size, carSize)
-    const content = this.find(cid) as Content
-    for (const digest of digests) this.#sql.addBlock.run(digest, content.id)
+  async add(
+    { cid, kind, size, carSize }: PackedContent & Pick<Content, 'kind'>,
+    digests: readonly Uint8Array[],
+  ): Promise<Content> {
+    await this.#sql.add.run(cid, kind, size, carSize)
+    const content = (await this.find(cid)) as Content
+    for (const digest of digests) await this.#sql.addBlock.run(digest, content.id)
     return content
   }
 }

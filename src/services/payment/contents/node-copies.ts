@@ -1,9 +1,9 @@
 import { PeriodicTask } from '../../../common/time.js'
-import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { KuboNode } from '../../network/kubo/kubo-node.js'
 import { type Pins, pinSchema } from '../../network/kubo/pins.js'
 import { NetworkError } from '../../network/network.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import type { ContentStore, StagedContent } from './content-store.js'
 
 /** Between two looks at what the node lacks, and has without need, ms. */
@@ -15,9 +15,8 @@ interface NodeCopiesDeps {
   readonly node: KuboNode
   /** Those of contents, by the CIDs of their roots. */
   readonly pins: Pins
-  readonly table: CopyTable
+  readonly db: Database<{ readonly copies: CopyTable }>
   readonly contents: Pick<ContentStore, 'fileOf'>
-  readonly writer: Writer
   readonly log: ServicesLog
 }
 
@@ -54,7 +53,7 @@ export class NodeCopies {
    * @param keep makes the content count
    */
   async add<T>({ cid, file, carSize }: StagedContent, keep: () => Promise<T>): Promise<T> {
-    const { node, pins, table, writer } = this.#deps
+    const { node, pins, db } = this.#deps
     const { signal } = this.#stop
     const { peerId } = await node.identity(signal)
     return pins.make(
@@ -62,7 +61,7 @@ export class NodeCopies {
       async () => {
         await this.#import(cid, file, carSize)
         const result = await keep()
-        await writer.run(() => table.mark(cid, peerId))
+        await db.transaction(({ copies }) => copies.mark(cid, peerId))
         return result
       },
       signal,
@@ -76,15 +75,17 @@ export class NodeCopies {
   }
 
   async #pass(): Promise<void> {
-    const { node, pins, table, contents, writer } = this.#deps
+    const { node, pins, db, contents } = this.#deps
+    const { copies } = db.read
     const { signal } = this.#stop
     const { peerId } = await node.identity(signal)
     const refused: unknown[] = []
-    for (let next = table.missing(peerId, 0); next !== undefined; next = table.missing(peerId, next.id)) {
+    let next = await copies.missing(peerId, 0)
+    for (; next !== undefined; next = await copies.missing(peerId, next.id)) {
       const { cid, carSize } = next
       try {
         await pins.make(cid, () => this.#import(cid, contents.fileOf(cid), carSize), signal)
-        await writer.run(() => table.mark(cid, peerId))
+        await db.transaction(({ copies }) => copies.mark(cid, peerId))
       } catch (error) {
         signal.throwIfAborted()
         // A node that does not answer takes no other content either; what it refuses must not hold up the others.
@@ -108,25 +109,24 @@ export const UNNEEDED = "NOT EXISTS (SELECT 1 FROM contents WHERE cid = root AND
 
 /** Which contents a Kubo node has. Call writing methods inside a transaction. */
 export class CopyTable {
-  readonly #mark
-  readonly #missing
+  readonly #sql
 
-  constructor(db: Database) {
-    this.#mark = db.prepare('UPDATE contents SET node = ? WHERE cid = ?')
-    this.#missing = db.prepare(
-      `SELECT id, cid, car_size AS carSize FROM contents
-        WHERE id > ? AND place = 'here' AND node IS NOT ? ORDER BY id LIMIT 1`,
-    )
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      mark: 'UPDATE contents SET node = ? WHERE cid = ?',
+      missing: `SELECT id, cid, car_size AS "carSize" FROM contents
+        WHERE id > ? AND place = 'here' AND node IS DISTINCT FROM ? ORDER BY id LIMIT 1`,
+    })
   }
 
   /** The node has the content from now on. */
-  mark(cid: string, peerId: string): void {
-    this.#mark.run(peerId, cid)
+  async mark(cid: string, peerId: string): Promise<void> {
+    await this.#sql.mark.run(peerId, cid)
   }
 
   /** The next content behind `after` that is here, and not on the node. */
-  missing(peerId: string, after: number): MissingContent | undefined {
-    return this.#missing.get(after, peerId) as MissingContent | undefined
+  missing(peerId: string, after: number): Promise<MissingContent | undefined> {
+    return this.#sql.missing.get<MissingContent>(after, peerId)
   }
 }
 

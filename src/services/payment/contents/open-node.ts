@@ -1,8 +1,8 @@
-import type { Database, Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import { Pins } from '../../network/kubo/pins.js'
+import { Pins, type PinTable } from '../../network/kubo/pins.js'
+import type { Database } from '../../store/database.js'
 import type { ContentStore } from './content-store.js'
-import { CopyTable, NodeCopies, UNNEEDED } from './node-copies.js'
+import { type CopyTable, NodeCopies } from './node-copies.js'
 
 /** Idle timeout of a call, and the time that the node may take to pin a content, ms. */
 const TIMEOUT_MS = 60_000
@@ -17,9 +17,8 @@ export interface KuboCopies {
 }
 
 interface KuboDeps {
-  readonly db: Database
-  readonly writer: Writer
-  readonly contents: ContentStore
+  readonly db: Database<{ readonly pins: PinTable; readonly copies: CopyTable }>
+  readonly contents: Pick<ContentStore, 'fileOf'>
   readonly log: ServicesLog
 }
 
@@ -27,15 +26,15 @@ interface KuboDeps {
  * Opens the copies of contents on a Kubo node, which need not run yet.
  * @param url of its RPC
  */
-export async function openKuboCopies(url: string, { db, writer, contents, log }: KuboDeps): Promise<KuboCopies> {
+export async function openKuboCopies(url: string, { db, contents, log }: KuboDeps): Promise<KuboCopies> {
   const [{ KuboClient }, { KuboNode }] = await Promise.all([
     import('../../network/kubo/kubo-client.js'),
     import('../../network/kubo/kubo-node.js'),
   ])
   const client = new KuboClient({ url, timeoutMs: TIMEOUT_MS })
   const node = new KuboNode(client, PIN_MS)
-  const pins = new Pins(db, writer, node, UNNEEDED)
-  const copies = new NodeCopies({ node, pins, table: new CopyTable(db), contents, writer, log })
+  const pins = new Pins(db, node)
+  const copies = new NodeCopies({ node, pins, db, contents, log })
   const gateway = new NodeGateway(async () => {
     const address = await node.gateway(AbortSignal.timeout(ASK_MS))
     return address && gatewayUrl(address, url)

@@ -10,8 +10,8 @@ const MAX_CONCURRENCY = 2
 const RETRY_SECONDS = 30
 
 interface RestoringDeps {
-  readonly table: RetentionTable
-  readonly contents: ContentStore
+  readonly table: Pick<RetentionTable, 'sourceOf'>
+  readonly contents: Pick<ContentStore, 'receive' | 'keep'>
   readonly retention: Pick<Retention, 'giveUp'>
   readonly network: Pick<Network, 'epoch' | 'retrieve'>
 }
@@ -49,7 +49,7 @@ export class Restoring {
 
   async #restore({ id, cid, kind }: Content): Promise<void> {
     const { table, contents, retention, network } = this.#deps
-    const source = table.sourceOf(id, network.epoch())
+    const source = await table.sourceOf(id, network.epoch())
     if (source === undefined) throw new PaymentError('absent', `the deals of ${cid} have ended`)
     await contents.receive(
       async (pack) => {
@@ -57,7 +57,7 @@ export class Restoring {
         if (!CID.parse(staged.cid).equals(CID.parse(cid))) {
           throw new NetworkError('NotRetrievable', 'The provider has other bytes.')
         }
-        await contents.keep(staged, () => {})
+        await contents.keep(staged, async () => {})
       },
       () => retention.giveUp(),
     )

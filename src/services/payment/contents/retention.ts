@@ -1,8 +1,8 @@
 import { DAY_SECONDS } from '../../../common/time.js'
-import { type Database, pages, statements, type Writer } from '../../database.js'
 import type { DealFile, Network } from '../../network/network.js'
+import { type Connection, type Database, pages, statements } from '../../store/database.js'
 import type { Wallets } from '../wallets.js'
-import type { ContentStore } from './content-store.js'
+import type { ContentStore, ContentTables } from './content-store.js'
 import { CONTENT_COLUMNS, type Content } from './content-table.js'
 
 /** An upload can be paid for so long, and is removed a day later: a payment in progress must not lose it. */
@@ -19,11 +19,14 @@ export function epochsOf(days: number, { epochSeconds }: Pick<Network, 'epochSec
   return Math.ceil((days * DAY_SECONDS) / epochSeconds)
 }
 
+interface RetentionTables extends ContentTables {
+  readonly retention: RetentionTable
+  readonly wallets: Wallets
+}
+
 interface RetentionDeps {
-  readonly table: RetentionTable
-  readonly wallets: Pick<Wallets, 'before' | 'forgetEmpty'>
-  readonly contents: Pick<ContentStore, 'release'>
-  readonly writer: Writer
+  readonly db: Database<RetentionTables>
+  readonly contents: Pick<ContentStore<RetentionTables>, 'release'>
   readonly network: Pick<Network, 'epoch' | 'epochSeconds'>
   readonly seconds: () => number
 }
@@ -43,8 +46,8 @@ export class Retention {
 
   /** Call it before anything else. */
   async open(): Promise<void> {
-    const { table, writer, network } = this.#deps
-    await writer.run(() => table.dateUploads(network.epoch()))
+    const { db, network } = this.#deps
+    await db.transaction(({ retention }) => retention.dateUploads(network.epoch()))
   }
 
   /** True once per hour of the network, and after a start. */
@@ -55,13 +58,17 @@ export class Retention {
   }
 
   async run(): Promise<void> {
-    const { table, writer, network } = this.#deps
+    const { db, network } = this.#deps
+    const table = db.read.retention
     const epoch = network.epoch()
     this.#sweptAt = epoch
     const old = epoch - epochsOf(UNPAID_DAYS, network)
-    for (let removed = BATCH; removed === BATCH; ) removed = await writer.run(() => table.removeUnpaid(old, BATCH))
-    for (const next of pages('id', 0, (after) => table.contents(after, BATCH))) {
-      const unneeded = next.filter(({ id }) => !table.isNeeded(id, epoch))
+    for (let removed = BATCH; removed === BATCH; ) {
+      removed = await db.transaction(({ retention }) => retention.removeUnpaid(old, BATCH))
+    }
+    for await (const next of pages('id', 0, (after) => table.contents(after, BATCH))) {
+      const unneeded: Content[] = []
+      for (const content of next) if (!(await table.isNeeded(content.id, epoch))) unneeded.push(content)
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
     await this.#forgetWallets()
@@ -69,11 +76,11 @@ export class Retention {
 
   /** Wallets that signed in and did nothing more, once their tokens have expired. */
   async #forgetWallets(): Promise<void> {
-    const { wallets, writer, seconds } = this.#deps
+    const { db, seconds } = this.#deps
     const expired = seconds() - 2 * DAY_SECONDS
-    for (const next of pages('id', 0, (after) => wallets.before(expired, after, BATCH))) {
-      await writer.run(() => {
-        for (const { id } of next) wallets.forgetEmpty(id)
+    for await (const next of pages('id', 0, (after) => db.read.wallets.before(expired, after, BATCH))) {
+      await db.transaction(async ({ wallets }) => {
+        for (const { id } of next) await wallets.forgetEmpty(id)
       })
     }
   }
@@ -83,23 +90,24 @@ export class Retention {
    * @returns false when there is none
    */
   async giveUp(): Promise<boolean> {
-    const { table, contents, network } = this.#deps
-    let given = false
-    await contents.release(() => {
-      const stored = table.stored(network.epoch(), 1)
-      for (const { id } of stored) table.giveUp(id)
-      given = stored.length > 0
+    const { contents, network } = this.#deps
+    const given = await contents.release(async ({ retention }) => {
+      const stored = await retention.stored(network.epoch(), 1)
+      for (const { id } of stored) await retention.giveUp(id)
       return stored
     })
-    return given
+    return given > 0
   }
 
   /** @param contents that nothing needed a moment ago */
-  #remove(contents: readonly Content[], epoch: number): Promise<void> {
-    const { table } = this.#deps
-    return this.#deps.contents.release(() => {
-      const gone = contents.flatMap(({ id }) => (table.isNeeded(id, epoch) ? [] : (table.find(id) ?? [])))
-      for (const { id } of gone) table.forget(id)
+  #remove(contents: readonly Content[], epoch: number): Promise<number> {
+    return this.#deps.contents.release(async ({ retention }) => {
+      const gone: Content[] = []
+      for (const { id } of contents) {
+        const content = (await retention.isNeeded(id, epoch)) ? undefined : await retention.find(id)
+        if (content !== undefined) gone.push(content)
+      }
+      for (const { id } of gone) await retention.forget(id)
       return gone.filter(({ place }) => place === 'here')
     })
   }
@@ -122,9 +130,9 @@ const OPEN = "status NOT IN ('Success', 'Refunded')"
 export class RetentionTable {
   readonly #sql
 
-  constructor(db: Database) {
+  constructor(connection: Connection) {
     const given = `uploads.content = contents.id AND packed_cid IS NOT NULL AND status = 'Success' AND ${LASTING}`
-    this.#sql = statements(db, {
+    this.#sql = statements(connection, {
       date: 'UPDATE uploads SET created_epoch = ? WHERE created_epoch IS NULL',
       unpaid: `SELECT id FROM uploads WHERE status = 'Pending' AND created_epoch <= ?
         AND NOT EXISTS (SELECT 1 FROM locks WHERE locks.w_cid = uploads.w_cid) LIMIT ?`,
@@ -139,7 +147,7 @@ export class RetentionTable {
       setPlace: 'UPDATE contents SET place = ? WHERE id = ?',
       stored: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE place = 'here' AND EXISTS (SELECT 1 FROM uploads WHERE ${given})
         AND NOT EXISTS (SELECT 1 FROM uploads WHERE content = contents.id AND ${OPEN}) ORDER BY id LIMIT ?`,
-      source: `SELECT deal_cid AS dealCid, w_cid AS wCid, packed_cid AS cid, file_size AS size
+      source: `SELECT deal_cid AS "dealCid", w_cid AS "wCid", packed_cid AS cid, file_size AS size
         FROM uploads JOIN offline_deals ON offline_deals.car = uploads.car
         WHERE content = ? AND packed_cid IS NOT NULL AND uploads.status = 'Success'
           AND offline_deals.status = 'Success' AND end_epoch > ? ORDER BY end_epoch DESC LIMIT 1`,
@@ -147,59 +155,59 @@ export class RetentionTable {
   }
 
   /** Uploads of a former version are as old as this epoch. */
-  dateUploads(epoch: number): void {
-    this.#sql.date.run(epoch)
+  async dateUploads(epoch: number): Promise<void> {
+    await this.#sql.date.run(epoch)
   }
 
   /**
    * Removes uploads that were made at this epoch or before, and never paid.
    * @returns how many
    */
-  removeUnpaid(epoch: number, most: number): number {
-    const ids = this.#sql.unpaid.all(epoch, most).map(({ id }) => id as number)
-    for (const id of ids) {
-      this.#sql.removeMint.run(id)
-      this.#sql.removeUpload.run(id)
+  async removeUnpaid(epoch: number, most: number): Promise<number> {
+    const unpaid = await this.#sql.unpaid.all<{ id: number }>(epoch, most)
+    for (const { id } of unpaid) {
+      await this.#sql.removeMint.run(id)
+      await this.#sql.removeUpload.run(id)
     }
-    return ids.length
+    return unpaid.length
   }
 
   /** The contents that are somewhere, in the order of their numbers, after one of them. */
-  contents(after: number, most: number): Content[] {
-    return this.#sql.contents.all(after, most) as Content[]
+  contents(after: number, most: number): Promise<Content[]> {
+    return this.#sql.contents.all<Content>(after, most)
   }
 
-  find(content: number): Content | undefined {
-    return this.#sql.find.get(content) as Content | undefined
+  find(content: number): Promise<Content | undefined> {
+    return this.#sql.find.get<Content>(content)
   }
 
-  isNeeded(content: number, epoch: number): boolean {
-    return this.#sql.isNeeded.get(content, epoch) !== undefined
+  async isNeeded(content: number, epoch: number): Promise<boolean> {
+    return (await this.#sql.isNeeded.get(content, epoch)) !== undefined
   }
 
   /** The content is nowhere from now on. Its row stays while uploads name it. */
-  forget(content: number): void {
-    this.#sql.removeBlocks.run(content)
-    if (this.#sql.hasUpload.get(content) === undefined) this.#sql.removeContent.run(content)
-    else this.#sql.setPlace.run('gone', content)
+  async forget(content: number): Promise<void> {
+    await this.#sql.removeBlocks.run(content)
+    if ((await this.#sql.hasUpload.get(content)) === undefined) await this.#sql.removeContent.run(content)
+    else await this.#sql.setPlace.run('gone', content)
   }
 
   /**
    * Contents here that storage providers have, too, for deals that last, and that no upload on its way needs. Oldest
    * first.
    */
-  stored(epoch: number, most: number): Content[] {
-    return this.#sql.stored.all(epoch, most) as Content[]
+  stored(epoch: number, most: number): Promise<Content[]> {
+    return this.#sql.stored.all<Content>(epoch, most)
   }
 
   /** Only storage providers have the content from now on. */
-  giveUp(content: number): void {
-    this.#sql.setPlace.run('provider', content)
+  async giveUp(content: number): Promise<void> {
+    await this.#sql.setPlace.run('provider', content)
   }
 
   /** The deal from which a content comes back. */
-  sourceOf(content: number, epoch: number): ContentSource | undefined {
-    const row = this.#sql.source.get(content, epoch) as (Omit<ContentSource, 'path'> & { wCid: string }) | undefined
+  async sourceOf(content: number, epoch: number): Promise<ContentSource | undefined> {
+    const row = await this.#sql.source.get<Omit<ContentSource, 'path'> & { readonly wCid: string }>(content, epoch)
     return row && { dealCid: row.dealCid, path: [row.wCid], cid: row.cid, size: row.size }
   }
 }

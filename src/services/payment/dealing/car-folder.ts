@@ -4,10 +4,10 @@ import { link, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
-import { type Database, statements } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { DealFile, Pack, PackedFile } from '../../network/network.js'
 import { Staging } from '../../network/staging.js'
+import { type Connection, statements } from '../../store/database.js'
 
 interface StoredCar {
   readonly payloadCid: string
@@ -30,11 +30,11 @@ export class CarFolder {
   }
 
   /** @param isNamed true for the UUID of a task that needs its CAR */
-  async open(isNamed: (task: string) => boolean): Promise<void> {
+  async open(isNamed: (task: string) => Promise<boolean>): Promise<void> {
     makePrivateFolder(this.#folder)
     await this.#staging.open()
     for (const name of await readdir(this.#folder)) {
-      if (!isNamed(name.replace(/\.car$/, ''))) await unlink(join(this.#folder, name))
+      if (!(await isNamed(name.replace(/\.car$/, '')))) await unlink(join(this.#folder, name))
     }
   }
 
@@ -91,58 +91,68 @@ export interface PackedCar extends StoredCar {
   readonly tried: readonly string[]
 }
 
-const COLUMNS = 'id, payload_cid AS payloadCid, size, md5, task, status, duration, tried FROM cars'
+const COLUMNS = 'id, payload_cid AS "payloadCid", size, md5, task, status, duration, tried FROM cars'
 
 /** The table of CARs. Call writing methods inside a transaction. */
 export class CarTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       find: `SELECT ${COLUMNS} WHERE id = ?`,
       ofTask: `SELECT ${COLUMNS} WHERE task = ?`,
       open: `SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`,
-      add: "INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch) VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?)",
+      anyOpen: "SELECT 1 FROM cars WHERE status <> 'Completed' LIMIT 1",
+      add: `INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch)
+        VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?) RETURNING id`,
       postAgain: "UPDATE cars SET task = ?, tried = tried || ?, status = 'Packed' WHERE id = ?",
       setStatus: 'UPDATE cars SET status = ? WHERE id = ?',
     })
   }
 
-  find(id: number): PackedCar | undefined {
-    return carOf(this.#sql.find.get(id))
+  async find(id: number): Promise<PackedCar | undefined> {
+    const row = await this.#sql.find.get<StoredRow>(id)
+    return row && carOf(row)
   }
 
   /** @param task UUID */
-  ofTask(task: string): PackedCar | undefined {
-    return carOf(this.#sql.ofTask.get(task))
+  async ofTask(task: string): Promise<PackedCar | undefined> {
+    const row = await this.#sql.ofTask.get<StoredRow>(task)
+    return row && carOf(row)
   }
 
-  open(): PackedCar[] {
-    return this.#sql.open.all().flatMap((row) => carOf(row) ?? [])
+  async open(): Promise<PackedCar[]> {
+    return (await this.#sql.open.all<StoredRow>()).map(carOf)
+  }
+
+  async anyOpen(): Promise<boolean> {
+    return (await this.#sql.anyOpen.get()) !== undefined
   }
 
   /**
    * @param now Unix seconds
    * @returns its number
    */
-  add(car: Omit<PackedCar, 'id' | 'status' | 'tried'>, now: number, epoch: number): number {
+  async add(car: Omit<PackedCar, 'id' | 'status' | 'tried'>, now: number, epoch: number): Promise<number> {
     const { payloadCid, size, md5, task, duration } = car
-    return this.#sql.add.run(payloadCid, size, md5, task, duration, now, epoch).lastInsertRowid as number
+    const row = await this.#sql.add.get<{ id: number }>(payloadCid, size, md5, task, duration, now, epoch)
+    if (row === undefined) throw new Error('The CAR has no number.')
+    return row.id
   }
 
   /** A provider failed with the CAR: another task is to be posted for it. */
-  postAgain(id: number, task: string, failed: string): void {
-    this.#sql.postAgain.run(task, `${failed} `, id)
+  async postAgain(id: number, task: string, failed: string): Promise<void> {
+    await this.#sql.postAgain.run(task, `${failed} `, id)
   }
 
-  setStatus(id: number, status: PackedCar['status']): void {
-    this.#sql.setStatus.run(status, id)
+  async setStatus(id: number, status: PackedCar['status']): Promise<void> {
+    await this.#sql.setStatus.run(status, id)
   }
 }
 
-function carOf(row: unknown): PackedCar | undefined {
-  if (row === undefined) return undefined
-  const car = row as Omit<PackedCar, 'tried'> & { readonly tried: string }
+type StoredRow = Omit<PackedCar, 'tried'> & { readonly tried: string }
+
+function carOf(car: StoredRow): PackedCar {
   return { ...car, tried: car.tried.split(' ').filter((name) => name !== '') }
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Columns } from '../../columns.js'
-import { type Database, statements } from '../../database.js'
 import { parseFil } from '../../network/fil.js'
 import type { DealState, DealStatus } from '../../network/network.js'
+import { type Connection, type Row, statements } from '../../store/database.js'
 
 export interface OfflineDeal {
   readonly id: number
@@ -51,41 +51,41 @@ const ADDED = [
 export class DealTable {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       find: 'SELECT * FROM offline_deals WHERE id = ?',
       ofCar: 'SELECT * FROM offline_deals WHERE car = ? ORDER BY id',
       byDealId: 'SELECT * FROM offline_deals WHERE car = ? AND deal_id = ?',
       logOf:
-        'SELECT id, deal, on_chain_status AS onChainStatus, message, created FROM deal_logs WHERE deal = ? ORDER BY id',
+        'SELECT id, deal, on_chain_status AS "onChainStatus", message, created FROM deal_logs WHERE deal = ? ORDER BY id',
       byCid: 'SELECT * FROM offline_deals WHERE deal_cid = ?',
-      add: DEAL.insert('offline_deals', ADDED).replace('INSERT', 'INSERT OR IGNORE'),
+      add: `${DEAL.insert('offline_deals', ADDED)} ON CONFLICT DO NOTHING`,
       update: `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
         status = CASE status WHEN 'Success' THEN status ELSE ? END WHERE deal_cid = ?`,
-      log: 'INSERT OR IGNORE INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?)',
+      log: 'INSERT INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
       succeed:
         "UPDATE offline_deals SET status = 'Success', unlock_hash = ?, unlocked_at = ?, updated = ? WHERE id = ?",
     })
   }
 
-  find(id: number): OfflineDeal | undefined {
-    return dealOf(this.#sql.find.get(id))
+  async find(id: number): Promise<OfflineDeal | undefined> {
+    return dealOf(await this.#sql.find.get(id))
   }
 
-  ofCar(car: number): OfflineDeal[] {
-    return this.#sql.ofCar.all(car).map((row) => DEAL.read(row))
+  async ofCar(car: number): Promise<OfflineDeal[]> {
+    return (await this.#sql.ofCar.all(car)).map((row) => DEAL.read(row))
   }
 
   /** The deal of the CAR that has this number in the network. */
-  withDealId(car: number, dealId: number): OfflineDeal | undefined {
-    return dealOf(this.#sql.byDealId.get(car, dealId))
+  async withDealId(car: number, dealId: number): Promise<OfflineDeal | undefined> {
+    return dealOf(await this.#sql.byDealId.get(car, dealId))
   }
 
   /**
    * Keeps what the network says of a deal, and logs each state once.
    * @param now Unix seconds
    */
-  note(car: number, deal: DealStatus, now: number): OfflineDeal {
+  async note(car: number, deal: DealStatus, now: number): Promise<OfflineDeal> {
     const { dealCid, terms, state, message } = deal
     const added = {
       ...deal,
@@ -99,11 +99,11 @@ export class DealTable {
       created: now,
       updated: now,
     }
-    this.#sql.add.run(...DEAL.values(added, ADDED))
-    this.#sql.update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
-    const noted = DEAL.read(this.#sql.byCid.get(dealCid))
+    await this.#sql.add.run(...DEAL.values(added, ADDED))
+    await this.#sql.update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
+    const noted = DEAL.read((await this.#sql.byCid.get(dealCid)) as Row)
     const waits = state === 'StorageDealCheckForAcceptance' ? 'Provider state: StorageDealWaitingForData' : message
-    this.#sql.log.run(noted.id, state, waits, now)
+    await this.#sql.log.run(noted.id, state, waits, now)
     return noted
   }
 
@@ -111,16 +111,16 @@ export class DealTable {
    * The payments for the uploads of an active deal are unlocked.
    * @param hash of the last transfer
    */
-  succeed(id: number, hash: string, now: number): void {
-    this.#sql.succeed.run(hash, now, now, id)
+  async succeed(id: number, hash: string, now: number): Promise<void> {
+    await this.#sql.succeed.run(hash, now, now, id)
   }
 
-  logOf(deal: number): LoggedState[] {
-    return this.#sql.logOf.all(deal) as LoggedState[]
+  logOf(deal: number): Promise<LoggedState[]> {
+    return this.#sql.logOf.all<LoggedState>(deal)
   }
 }
 
-function dealOf(row: Readonly<Record<string, unknown>> | undefined): OfflineDeal | undefined {
+function dealOf(row: Row | undefined): OfflineDeal | undefined {
   return row && DEAL.read(row)
 }
 

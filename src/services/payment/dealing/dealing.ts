@@ -1,25 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import { type DealFile, type DealStatus, type Network, NetworkError } from '../../network/network.js'
-import type { ContentStore } from '../contents/content-store.js'
+import type { Database } from '../../store/database.js'
+import type { ContentStore, ContentTables } from '../contents/content-store.js'
 import type { Payments } from '../embedded-payments.js'
 import { costOfDeal, EPOCHS_PER_DAY } from '../prices.js'
 import type { CarFolder, CarTable, PackedCar } from './car-folder.js'
 import type { DealTable, OfflineDeal } from './deal-table.js'
 import type { PackedUploads, UploadToStore } from './packed-uploads.js'
 
-interface DealingDeps {
-  readonly dealer: Dealer
+interface DealingTables extends ContentTables {
   readonly cars: CarTable
-  readonly folder: CarFolder
-  readonly uploads: PackedUploads
+  readonly packed: PackedUploads
   readonly deals: DealTable
-  readonly contents: ContentStore
+}
+
+interface DealingDeps {
+  readonly db: Database<DealingTables>
+  readonly dealer: Dealer
+  readonly folder: CarFolder
+  readonly contents: Pick<ContentStore<DealingTables>, 'bytesOf' | 'release'>
   readonly payments: Payments
   readonly network: Network
   readonly log: ServicesLog
-  readonly writer: Writer
   /** Unix seconds. */
   readonly seconds: () => number
   /** Where providers fetch the CAR of a task. */
@@ -37,8 +40,9 @@ export class Dealing {
     this.#deps = deps
   }
 
-  anyOpen(): boolean {
-    return this.#deps.uploads.anyPaid() || this.#deps.cars.open().length > 0
+  async anyOpen(): Promise<boolean> {
+    const { packed, cars } = this.#deps.db.read
+    return (await packed.anyPaid()) || (await cars.anyOpen())
   }
 
   /**
@@ -53,13 +57,13 @@ export class Dealing {
         failures.push(error)
       })
     await attempt(this.#packAll(signal))
-    for (const car of this.#deps.cars.open()) await attempt(this.#follow(car, signal))
+    for (const car of await this.#deps.db.read.cars.open()) await attempt(this.#follow(car, signal))
     if (failures.length > 0) throw new AggregateError(failures, 'Not all CARs of uploads could be brought further.')
   }
 
   async #packAll(signal: AbortSignal): Promise<void> {
-    const { uploads } = this.#deps
-    for (let next = uploads.next(); next.length > 0; next = uploads.next()) {
+    const { packed } = this.#deps.db.read
+    for (let next = await packed.next(); next.length > 0; next = await packed.next()) {
       const reading: { content?: string } = {}
       try {
         await this.#pack(next, reading, signal)
@@ -73,14 +77,14 @@ export class Dealing {
 
   /** A content that cannot be read does not hold up the uploads of others: only its own cannot be stored. */
   async #giveBack(cid: string): Promise<void> {
-    const { uploads, contents, log } = this.#deps
+    const { contents, log } = this.#deps
     log.error({ cid }, 'A content of paid uploads is damaged. Their payments go back.')
-    await contents.release(() => uploads.giveBack(cid))
+    await contents.release(({ packed }) => packed.giveBack(cid))
   }
 
   /** @param reading gets the CID of the content that is read */
   async #pack(uploads: readonly UploadToStore[], reading: { content?: string }, signal: AbortSignal): Promise<void> {
-    const { cars, folder, writer, network, seconds, uploads: table } = this.#deps
+    const { db, folder, network, seconds } = this.#deps
     const task = randomUUID()
     const cids = new Map<string, string>()
     const car = await folder.make(
@@ -90,8 +94,8 @@ export class Dealing {
       signal,
     )
     const duration = (uploads[0]?.duration ?? 0) * EPOCHS_PER_DAY
-    await writer.run(() => {
-      table.markPacked(uploads, cids, cars.add({ ...car, task, duration }, seconds(), network.epoch()))
+    await db.transaction(async ({ packed, cars }) => {
+      await packed.markPacked(uploads, cids, await cars.add({ ...car, task, duration }, seconds(), network.epoch()))
     })
   }
 
@@ -107,16 +111,14 @@ export class Dealing {
   }
 
   async #follow(car: PackedCar, signal: AbortSignal): Promise<void> {
-    const { dealer, cars, writer, network, urlOf, folder } = this.#deps
-    if (this.#deps.uploads.inCar(car.id).length === 0) {
-      // All of them were refunded, or settled before a crash.
-      await writer.run(() => cars.setStatus(car.id, 'Completed'))
+    const { dealer, db, network, urlOf, folder } = this.#deps
+    if (await this.#isOver(car)) {
       await folder.remove(car.task)
       return
     }
     if (car.status === 'Packed') {
       if (!(await dealer.post({ ...car, url: urlOf(car.task) }, signal))) return
-      await writer.run(() => cars.setStatus(car.id, 'TaskCreated'))
+      await db.transaction(({ cars }) => cars.setStatus(car.id, 'TaskCreated'))
     }
     const { dealCids, failedBy } = await dealer.progress(car.task, signal)
     let active = false
@@ -132,20 +134,32 @@ export class Dealing {
     if (failedBy !== undefined && !active) await this.#postAgain(car, failedBy)
   }
 
+  /** Completes a CAR of which all uploads were refunded, or settled before a crash; false while it has others. */
+  async #isOver({ id }: PackedCar): Promise<boolean> {
+    const { db } = this.#deps
+    if ((await db.read.packed.inCar(id)).length > 0) return false
+    // By a change of the chain, a payment may come back to an upload in it meanwhile.
+    return db.transaction(async ({ packed, cars }) => {
+      if ((await packed.inCar(id)).length > 0) return false
+      await cars.setStatus(id, 'Completed')
+      return true
+    })
+  }
+
   /** Another provider may take what one has given up. The CAR has both names until the table has the new one. */
   async #postAgain({ id, task }: PackedCar, failedBy: string): Promise<void> {
-    const { cars, folder, writer } = this.#deps
+    const { db, folder } = this.#deps
     const other = randomUUID()
     await folder.share(task, other)
-    await writer.run(() => cars.postAgain(id, other, failedBy))
+    await db.transaction(({ cars }) => cars.postAgain(id, other, failedBy))
     await folder.remove(task)
   }
 
   /** Keeps the state of a deal, with a row in its log when it is a new one. */
   #note(car: PackedCar, status: DealStatus): Promise<OfflineDeal> {
-    const { deals, cars, writer, seconds } = this.#deps
-    return writer.run(() => {
-      if (car.status !== 'DealSent') cars.setStatus(car.id, 'DealSent')
+    const { db, seconds } = this.#deps
+    return db.transaction(async ({ deals, cars }) => {
+      if (car.status !== 'DealSent') await cars.setStatus(car.id, 'DealSent')
       return deals.note(car.id, status, seconds())
     })
   }
@@ -154,12 +168,15 @@ export class Dealing {
    * Pays the provider of an active deal its part of each upload, and gives the rest back, as far as that is done now.
    */
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
-    const { payments, uploads, deals, cars, writer, seconds, folder } = this.#deps
-    // Of those that are settled or refunded, too: they do not make the part of another larger.
-    const bytes = uploads.bytesOf(car.id)
-    let left = uploads.inCar(car.id).length
+    const { payments, db, seconds, folder } = this.#deps
+    const { bytes, uploads } = await db.transaction(async ({ packed }) => ({
+      // Of those that are settled or refunded, too: they do not make the part of another larger.
+      bytes: await packed.bytesOf(car.id),
+      uploads: await packed.inCar(car.id),
+    }))
+    let left = uploads.length
     let lastHash = ''
-    for (const { id, wCid, fileSize, isFree } of uploads.inCar(car.id)) {
+    for (const { id, wCid, fileSize, isFree } of uploads) {
       signal.throwIfAborted()
       if (isFree === 0) {
         const hash = await payments.unlock(wCid, deal.dealCid, costOfDeal(deal, fileSize, bytes), seconds())
@@ -167,12 +184,12 @@ export class Dealing {
         lastHash = hash
       }
       left--
-      await writer.run(() => {
-        uploads.markSuccess(id)
+      await db.transaction(async ({ packed, deals, cars }) => {
+        await packed.markSuccess(id)
         // In one transaction with the last upload: without one, nothing would lead back to the deal.
         if (left > 0) return
-        deals.succeed(deal.id, lastHash, seconds())
-        cars.setStatus(car.id, 'Completed')
+        await deals.succeed(deal.id, lastHash, seconds())
+        await cars.setStatus(car.id, 'Completed')
       })
     }
     if (left === 0) await folder.remove(car.task)

@@ -1,4 +1,4 @@
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 import type { Content } from '../contents/content-table.js'
 
 export interface UploadToStore {
@@ -16,17 +16,17 @@ export interface UploadToStore {
 const MAX_UPLOADS = 1000
 const MAX_BYTES = 4 * 2 ** 30
 
-const COLUMNS = `uploads.id, w_cid AS wCid, cid, file_size AS fileSize, duration, is_free AS isFree
+const COLUMNS = `uploads.id, w_cid AS "wCid", cid, file_size AS "fileSize", duration, is_free AS "isFree"
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
 /** Which uploads are packed together, and what becomes of them. Call writing methods inside a transaction. */
 export class PackedUploads {
   readonly #sql
 
-  constructor(db: Database) {
+  constructor(connection: Connection) {
     const paid = "status IN ('Paid', 'Free') AND car IS NULL"
     const content = '(SELECT id FROM contents WHERE cid = ?)'
-    this.#sql = statements(db, {
+    this.#sql = statements(connection, {
       first: `SELECT ${COLUMNS} WHERE ${paid} ORDER BY uploads.id LIMIT 1`,
       like: `SELECT ${COLUMNS} WHERE ${paid} AND duration = ? ORDER BY uploads.id LIMIT ${MAX_UPLOADS}`,
       inCar: `SELECT ${COLUMNS} WHERE car = ? AND status = 'TaskCreated' ORDER BY uploads.id`,
@@ -34,16 +34,16 @@ export class PackedUploads {
       pack: `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
       giveBack: `UPDATE uploads SET status = CASE is_free WHEN 1 THEN 'Refunded' ELSE 'Refundable' END
         WHERE ${paid} AND content = ${content}`,
-      lose: "UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS carSize",
+      lose: `UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS "carSize"`,
       succeed: "UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'",
     })
   }
 
   /** Uploads that are paid or free and have no CAR yet, for the same time, as many as one CAR takes. */
-  next(): UploadToStore[] {
-    const first = this.#sql.first.get() as UploadToStore | undefined
+  async next(): Promise<UploadToStore[]> {
+    const first = await this.#sql.first.get<UploadToStore>()
     if (first === undefined) return []
-    const like = this.#sql.like.all(first.duration) as UploadToStore[]
+    const like = await this.#sql.like.all<UploadToStore>(first.duration)
     let bytes = 0
     return like.filter(({ fileSize }, n) => {
       bytes += fileSize
@@ -51,34 +51,34 @@ export class PackedUploads {
     })
   }
 
-  anyPaid(): boolean {
-    return this.#sql.first.get() !== undefined
+  async anyPaid(): Promise<boolean> {
+    return (await this.#sql.first.get()) !== undefined
   }
 
-  inCar(car: number): UploadToStore[] {
-    return this.#sql.inCar.all(car) as UploadToStore[]
+  inCar(car: number): Promise<UploadToStore[]> {
+    return this.#sql.inCar.all<UploadToStore>(car)
   }
 
   /** Bytes of all uploads in a CAR, settled or not. */
-  bytesOf(car: number): number {
-    return this.#sql.bytes.get(car).bytes as number
+  async bytesOf(car: number): Promise<number> {
+    return (await this.#sql.bytes.get<{ bytes: number }>(car))?.bytes ?? 0
   }
 
   /** @param cids those of the uploads in the CAR, by their `w_cid` */
-  markPacked(uploads: readonly UploadToStore[], cids: ReadonlyMap<string, string>, car: number): void {
-    for (const { id, wCid } of uploads) this.#sql.pack.run(car, cids.get(wCid) ?? null, id)
+  async markPacked(uploads: readonly UploadToStore[], cids: ReadonlyMap<string, string>, car: number): Promise<void> {
+    for (const { id, wCid } of uploads) await this.#sql.pack.run(car, cids.get(wCid) ?? null, id)
   }
 
   /**
    * The content is lost: its uploads that are paid can be refunded, and those that are free are over.
    * @returns what was here of it
    */
-  giveBack(cid: string): Pick<Content, 'cid' | 'carSize'>[] {
-    this.#sql.giveBack.run(cid)
-    return this.#sql.lose.all(cid) as { cid: string; carSize: number }[]
+  async giveBack(cid: string): Promise<Pick<Content, 'cid' | 'carSize'>[]> {
+    await this.#sql.giveBack.run(cid)
+    return this.#sql.lose.all(cid)
   }
 
-  markSuccess(id: number): void {
-    this.#sql.succeed.run(id)
+  async markSuccess(id: number): Promise<void> {
+    await this.#sql.succeed.run(id)
   }
 }

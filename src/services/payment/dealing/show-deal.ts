@@ -18,14 +18,18 @@ export async function showDeal(exchange: PaymentExchange): Promise<object> {
   const text = path.deal_id ?? ''
   if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'deal_id must be a valid number')
   await context.scheduler.catchUp()
-  const upload = ownUpload(exchange, new Fields(query).id('source_file_upload_id'))
-  const deal = findDeal(exchange, upload, Number(text))
+  const upload = await ownUpload(exchange, new Fields(query).id('source_file_upload_id'))
+  const deal = await findDeal(exchange, upload, Number(text))
   return { dao_threshold: 0, source_file_upload_deal: await detail(exchange, upload, deal) }
 }
 
-function findDeal({ context }: PaymentExchange, upload: UploadRow, dealId: number): OfflineDeal | undefined {
+async function findDeal(
+  { context }: PaymentExchange,
+  upload: UploadRow,
+  dealId: number,
+): Promise<OfflineDeal | undefined> {
   if (dealId === 0) return undefined
-  const deal = upload.car === null ? undefined : context.deals.withDealId(upload.car, dealId)
+  const deal = upload.car === null ? undefined : await context.db.read.deals.withDealId(upload.car, dealId)
   if (deal === undefined) throw new PaymentError('absent', `the upload ${upload.id} has no deal ${dealId}`)
   return deal
 }
@@ -36,7 +40,7 @@ async function detail(
   deal: OfflineDeal | undefined,
 ): Promise<Document<typeof documents.dealDetail>> {
   const { payments, networkName, network } = context
-  const lock = payments.find(upload.wCid)
+  const lock = await payments.find(upload.wCid)
   const epochs = deal === undefined ? 0 : deal.endEpoch - deal.startEpoch
   const perEpoch = BigInt(deal?.price ?? 0)
   return {
@@ -77,9 +81,10 @@ export async function showLog({ context, path, caller }: PaymentExchange): Promi
   const text = path.offline_deal_id ?? ''
   if (!/^\d{1,15}$/.test(text)) throw new PaymentError('type', 'offline_deal_id must be a valid number')
   await context.scheduler.catchUp()
-  const deal = context.deals.find(Number(text))
-  const isOwn = deal !== undefined && (caller === undefined || context.uploads.hasCar(caller.address, deal.car))
-  const log = isOwn ? context.deals.logOf(deal.id) : []
+  const { deals, uploads } = context.db.read
+  const deal = await deals.find(Number(text))
+  const isOwn = deal !== undefined && (caller === undefined || (await uploads.hasCar(caller.address, deal.car)))
+  const log = isOwn ? await deals.logOf(deal.id) : []
   return {
     offline_deal_log: log.map(
       (state): Document<typeof documents.dealLogEntry> => ({
@@ -102,7 +107,7 @@ const CAR = /^([0-9a-f-]{36})\.car$/
  */
 export async function serveCar({ context, request, response, path }: PaymentExchange): Promise<undefined> {
   const [, task = ''] = CAR.exec(path.file ?? '') ?? []
-  const car = context.cars.ofTask(task)
+  const car = await context.db.read.cars.ofTask(task)
   const size = car === undefined ? undefined : await context.carFolder.size(task)
   if (size === undefined) throw new PaymentError('absent', 'there is no such CAR')
   response.writeHead(200, ['Content-Type', 'application/vnd.ipld.car; version=1', 'Content-Length', size])

@@ -52,7 +52,7 @@ function redirect(exchange: PaymentExchange, { path: { cid, names } }: Ask): und
 
 /** Opens the CAR of a content that has the block, which may come back from a provider first. Throws PaymentError. */
 async function openContent(context: PaymentContext, ask: Ask, cid: CID, cacheControl: string): Promise<Readable> {
-  const content = context.contentTable.ofBlock(cid.multihash.digest)
+  const content = await context.db.read.contents.ofBlock(cid.multihash.digest)
   const onlyIfCached = /\bonly-if-cached\b/.test(cacheControl)
   if (content === undefined || (onlyIfCached && content.place !== 'here')) {
     throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.path.cid}`)

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { Quota } from '../../../common/quota.js'
 import type { ClientAddress } from '../../http/server.js'
 import { PaymentError } from '../errors.js'
@@ -14,9 +15,9 @@ const STRANGERS = 'strangers'
 
 export interface Share {
   /** Counts bytes that arrive. Throws PaymentError: `conflict` or `full` when its wallet has too much. */
-  add(bytes: number): void
+  add(bytes: number): Promise<void>
   /** Counts a whole upload, which replaces what was counted so far. Throws as `add` does. */
-  claim(wallet: string, bytes: number): void
+  claim(wallet: string, bytes: number): Promise<void>
 }
 
 /**
@@ -27,6 +28,11 @@ export class Shares {
   readonly #uploads: UploadTable
   readonly #bounds: Bounds
   readonly #arriving = new Map<string, Amount>()
+  /**
+   * One share at a time is claimed, enlarged beyond its bound, or ended: else each of two that do not fit together
+   * would be refused for the other, and one that ends while the tables are read would be in neither sum.
+   */
+  readonly #alone = pLimit(1)
 
   constructor(uploads: UploadTable, bounds: Bounds) {
     this.#uploads = uploads
@@ -50,41 +56,47 @@ export class Shares {
       counted = 0
     }
     /** A refused upload must not keep others out. */
-    const require = (name: string): number => {
+    const require = async (name: string): Promise<number> => {
       try {
-        return this.#require(name, keys.includes(STRANGERS))
+        return await this.#require(name, keys.includes(STRANGERS))
       } catch (error) {
         end()
         throw error
       }
     }
-    const begin = (name: string): void => {
-      keys = this.#uploads.isStranger(name) ? [name, STRANGERS] : [name]
+    const begin = async (name: string): Promise<void> => {
+      keys = (await this.#uploads.isStranger(name)) ? [name, STRANGERS] : [name]
       for (const key of keys) this.#change(key, 0, 1)
     }
     let left = Number.POSITIVE_INFINITY
     if (wallet !== undefined) {
-      begin(wallet)
-      // Sums over the tables for each chunk would take longer than the chunk.
-      left = require(wallet)
+      await this.#alone(async () => {
+        await begin(wallet)
+        // Sums over the tables for each chunk would take longer than the chunk.
+        left = await require(wallet)
+      })
     }
     const share: Share = {
-      add: (bytes) => {
+      add: async (bytes) => {
         if (keys.length === 0) return
-        count(bytes)
-        if (counted > left) left = counted + require(wallet as string)
+        if (counted + bytes <= left) return count(bytes)
+        await this.#alone(async () => {
+          count(bytes)
+          left = counted + (await require(wallet as string))
+        })
       },
-      claim: (name, bytes) => {
-        end()
-        begin(name)
-        count(bytes)
-        require(name)
-      },
+      claim: (name, bytes) =>
+        this.#alone(async () => {
+          end()
+          await begin(name)
+          count(bytes)
+          await require(name)
+        }),
     }
     try {
       return await job(share)
     } finally {
-      end()
+      await this.#alone(end)
     }
   }
 
@@ -92,11 +104,16 @@ export class Shares {
    * Returns how many bytes more there is room for.
    * @throws PaymentError
    */
-  #require(wallet: string, strange: boolean): number {
+  async #require(wallet: string, strange: boolean): Promise<number> {
     const { maxUnpaidBytes, maxUnpaidUploads, maxOpenBytes, maxStrangeBytes, maxStrangeUploads } = this.#bounds
+    const [kept, keptOpen, strangers] = await Promise.all([
+      this.#uploads.unpaid(wallet),
+      this.#uploads.open(wallet),
+      strange ? this.#uploads.unpaidOfStrangers() : undefined,
+    ])
     const own = this.#arriving.get(wallet)
-    const unpaid = sum(this.#uploads.unpaid(wallet), own)
-    const open = sum(this.#uploads.open(wallet), own)
+    const unpaid = sum(kept, own)
+    const open = sum(keptOpen, own)
     if (unpaid.bytes > maxUnpaidBytes || unpaid.uploads > maxUnpaidUploads) {
       const most = `${maxUnpaidUploads} unpaid uploads, or ${maxUnpaidBytes} bytes of unpaid uploads`
       throw new PaymentError('conflict', `a wallet may have at most ${most}: pay for them first`)
@@ -106,7 +123,7 @@ export class Shares {
     }
     const left = Math.min(maxUnpaidBytes - unpaid.bytes, maxOpenBytes - open.bytes)
     if (!strange) return left
-    const all = sum(this.#uploads.unpaidOfStrangers(), this.#arriving.get(STRANGERS))
+    const all = sum(strangers, this.#arriving.get(STRANGERS))
     if (all.bytes > maxStrangeBytes || all.uploads > maxStrangeUploads) {
       throw new PaymentError('full', 'the service has no room for wallets without coins: fund the wallet first')
     }

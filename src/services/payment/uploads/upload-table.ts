@@ -1,6 +1,7 @@
 import { Columns } from '../../columns.js'
-import { type Database, statements } from '../../database.js'
+import { type Connection, type Statement, statements, type Value } from '../../store/database.js'
 import type { ContentLocation } from '../contents/content-table.js'
+import type { Page } from '../page.js'
 
 interface NewUpload {
   /** A UUID and the CID of the content. */
@@ -46,15 +47,15 @@ export interface UploadRow extends NewUpload {
 }
 
 /** Those that are shown as they are. Every other one is shown as `Processing`. */
-export const SHOWN_STATUSES: readonly UploadStatus[] = ['Pending', 'Refundable', 'Refunded', 'Success']
+const SHOWN_STATUSES: readonly UploadStatus[] = ['Pending', 'Refundable', 'Refunded', 'Success']
 
 export function shownStatus(status: UploadStatus): string {
   return SHOWN_STATUSES.includes(status) ? status : 'Processing'
 }
 
-export const UPLOAD_COLUMNS = `uploads.id, w_cid AS wCid, wallet, content, file_name AS fileName,
-  file_size AS fileSize, file_type AS fileType, duration, price, status, created, created_epoch AS createdEpoch,
-  is_free AS isFree, idempotency_key AS idempotencyKey,
+const UPLOAD_COLUMNS = `uploads.id, w_cid AS "wCid", wallet, content, file_name AS "fileName",
+  file_size AS "fileSize", file_type AS "fileType", duration, price, status, created, created_epoch AS "createdEpoch",
+  is_free AS "isFree", idempotency_key AS "idempotencyKey",
   contents.cid, car, place
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
@@ -67,14 +68,16 @@ const ADDED = [
 
 /** The table of uploads. Call writing methods inside a transaction. */
 export class UploadTable {
+  readonly #connection: Connection
   readonly #sql
 
-  constructor(db: Database) {
+  constructor(connection: Connection) {
+    this.#connection = connection
     const amount = 'SELECT coalesce(sum(file_size), 0) AS bytes, count(*) AS uploads FROM uploads'
     const unpaid = "(status = 'Pending' OR (is_free = 1 AND status IN ('Free', 'TaskCreated')))"
     const strange = (wallet: string): string => `NOT EXISTS (SELECT 1 FROM locks WHERE locks.wallet = ${wallet})
       AND NOT EXISTS (SELECT 1 FROM accounts WHERE name = 'wallet ' || ${wallet} AND balance > 0)`
-    this.#sql = statements(db, {
+    this.#sql = statements(connection, {
       find: `SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`,
       findByWCid: `SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`,
       findByKey: `SELECT ${UPLOAD_COLUMNS} WHERE wallet = ? AND idempotency_key = ?`,
@@ -84,58 +87,106 @@ export class UploadTable {
       isStranger: `SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`,
       hasCar: 'SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1',
       freeUsage: `${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`,
-      add: UPLOAD.insert('uploads', ADDED),
+      add: `${UPLOAD.insert('uploads', ADDED)} RETURNING id`,
     })
   }
 
-  find(id: number): UploadRow | undefined {
-    return this.#sql.find.get(id) as UploadRow | undefined
+  find(id: number): Promise<UploadRow | undefined> {
+    return this.#sql.find.get<UploadRow>(id)
   }
 
-  findByWCid(wCid: string): UploadRow | undefined {
-    return this.#sql.findByWCid.get(wCid) as UploadRow | undefined
+  findByWCid(wCid: string): Promise<UploadRow | undefined> {
+    return this.#sql.findByWCid.get<UploadRow>(wCid)
   }
 
   /** The wallet's upload of a request with this key. */
-  findByKey(wallet: string, idempotencyKey: string): UploadRow | undefined {
-    return this.#sql.findByKey.get(wallet, idempotencyKey) as UploadRow | undefined
+  findByKey(wallet: string, idempotencyKey: string): Promise<UploadRow | undefined> {
+    return this.#sql.findByKey.get<UploadRow>(wallet, idempotencyKey)
+  }
+
+  /** The uploads by users, not by NFTs, on one page, and how many there are. Equal ones come in their order. */
+  async list(
+    { wallet, fileName, minted, status }: UploadFilter,
+    { size, offset, orderBy, ascending }: Page<UploadOrder>,
+  ): Promise<{ readonly uploads: readonly UploadRow[]; readonly total: number }> {
+    const conditions = ['wallet = ?', 'file_type = 0']
+    const values: Value[] = [wallet]
+    if (fileName !== undefined) {
+      conditions.push('instr(folded_name, ?) > 0')
+      values.push(fileName.toLowerCase())
+    }
+    if (minted !== undefined)
+      conditions.push(`${minted ? '' : 'NOT '}EXISTS (SELECT 1 FROM mints WHERE upload = uploads.id)`)
+    const shown = SHOWN_STATUSES.map((one) => `'${one}'`).join(', ')
+    if (status === 'Processing') conditions.push(`status NOT IN (${shown})`)
+    else if (SHOWN_STATUSES.some((one) => one === status)) {
+      conditions.push('status = ?')
+      values.push(status as string)
+    }
+    const where = `WHERE ${conditions.join(' AND ')}`
+    const direction = ascending ? 'ASC' : 'DESC'
+    const order = `ORDER BY ${orders[orderBy]} ${direction}, uploads.id ${direction}`
+    const page = this.#connection.prepare(`SELECT ${UPLOAD_COLUMNS} ${where} ${order} LIMIT ? OFFSET ?`)
+    const count = this.#connection.prepare(`SELECT count(*) AS total FROM uploads ${where}`)
+    const uploads = await page.all<UploadRow>(...values, size, offset)
+    return { uploads, total: (await count.get<{ total: number }>(...values))?.total ?? 0 }
   }
 
   /** What the wallet has not paid, or need not pay, while it has no deal. */
-  unpaid(wallet: string): Amount {
-    return this.#sql.unpaid.get(wallet) as unknown as Amount
+  unpaid(wallet: string): Promise<Amount> {
+    return amountOf(this.#sql.unpaid, wallet)
   }
 
   /** What is on its way to storage providers, paid or not. */
-  open(wallet: string): Amount {
-    return this.#sql.open.get(wallet) as unknown as Amount
+  open(wallet: string): Promise<Amount> {
+    return amountOf(this.#sql.open, wallet)
   }
 
   /** What wallets have not paid, or need not pay, that have no coins and never paid: making one costs nothing. */
-  unpaidOfStrangers(): Amount {
-    return this.#sql.strange.get() as unknown as Amount
+  unpaidOfStrangers(): Promise<Amount> {
+    return amountOf(this.#sql.strange)
   }
 
-  isStranger(wallet: string): boolean {
-    return this.#sql.isStranger.get(wallet)?.strange === 1
+  async isStranger(wallet: string): Promise<boolean> {
+    return (await this.#sql.isStranger.get<{ strange: number }>(wallet))?.strange === 1
   }
 
-  hasCar(wallet: string, car: number): boolean {
-    return this.#sql.hasCar.get(car, wallet) !== undefined
+  async hasCar(wallet: string, car: number): Promise<boolean> {
+    return (await this.#sql.hasCar.get(car, wallet)) !== undefined
   }
 
   /** What the wallet uploaded for free since then, in Unix seconds. */
-  freeUsage(wallet: string, since: number): Amount {
-    return this.#sql.freeUsage.get(wallet, since) as unknown as Amount
+  freeUsage(wallet: string, since: number): Promise<Amount> {
+    return amountOf(this.#sql.freeUsage, wallet, since)
   }
 
   /** @returns its number */
-  add(upload: NewUpload): number {
+  async add(upload: NewUpload): Promise<number> {
     const foldedName = upload.fileName.toLowerCase()
     const status = upload.isFree ? 'Free' : 'Pending'
-    const row = UPLOAD.values({ ...upload, foldedName, status }, ADDED)
-    return this.#sql.add.run(...row).lastInsertRowid as number
+    const row = await this.#sql.add.get<{ id: number }>(...UPLOAD.values({ ...upload, foldedName, status }, ADDED))
+    if (row === undefined) throw new Error('The upload has no number.')
+    return row.id
   }
+}
+
+async function amountOf(statement: Statement, ...values: readonly Value[]): Promise<Amount> {
+  return (await statement.get<Amount>(...values)) ?? { bytes: 0, uploads: 0 }
+}
+
+const orders = { file_name: 'file_name', file_size: 'file_size', upload_at: 'uploads.created' } as const
+
+type UploadOrder = keyof typeof orders
+export const uploadOrders = Object.keys(orders) as UploadOrder[]
+
+interface UploadFilter {
+  readonly wallet: string
+  /** A part of the file name, in any case. */
+  readonly fileName: string | undefined
+  /** True: those with an NFT; false: those without. */
+  readonly minted: boolean | undefined
+  /** As it is shown; undefined: any. */
+  readonly status: string | undefined
 }
 
 interface Mint {
@@ -153,24 +204,25 @@ const MINTED = ['upload', 'txHash', 'mintAddress', 'tokenId', 'created', 'update
 
 /** The table of NFTs. Call writing methods inside a transaction. */
 export class MintTable {
-  readonly #find
-  readonly #add
+  readonly #sql
 
-  constructor(db: Database) {
-    this.#find = db.prepare('SELECT * FROM mints WHERE upload = ?')
-    this.#add = db.prepare(MINT.insert('mints', MINTED))
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT * FROM mints WHERE upload = ?',
+      add: MINT.insert('mints', MINTED),
+    })
   }
 
   /** @param upload its number */
-  find(upload: number): Mint | undefined {
-    const row = this.#find.get(upload)
+  async find(upload: number): Promise<Mint | undefined> {
+    const row = await this.#sql.find.get(upload)
     return row && MINT.read(row)
   }
 
   /** Throws when the upload has one. */
-  add(mint: Omit<Mint, 'id' | 'updated'>): Mint {
-    this.#add.run(...MINT.values({ ...mint, updated: mint.created }, MINTED))
-    return this.find(mint.upload) as Mint
+  async add(mint: Omit<Mint, 'id' | 'updated'>): Promise<Mint> {
+    await this.#sql.add.run(...MINT.values({ ...mint, updated: mint.created }, MINTED))
+    return (await this.find(mint.upload)) as Mint
   }
 }
 

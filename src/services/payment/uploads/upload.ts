@@ -17,7 +17,7 @@ import { ipfsUrl } from '../ipfs/serve.js'
 import { leastPayment } from '../prices.js'
 import type { Share } from './shares.js'
 import { isFree } from './show-uploads.js'
-import { shownStatus, type UploadRow } from './upload-table.js'
+import { shownStatus, type UploadRow, type UploadTable } from './upload-table.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
@@ -56,9 +56,9 @@ async function receiveUpload(exchange: PaymentExchange, type: string, share: Sha
     const terms = readTerms(fields)
     const name = fileName(fields, file.name)
     const order = { wallet, ...terms, name, staged: file.taken, key: idempotencyKeyOf(exchange) }
-    const before = uploadedBefore(exchange, order)
+    const before = await uploadedBefore(exchange.context.db.read.uploads, order)
     if (before) return answerOf(exchange.context, before)
-    share.claim(wallet, file.taken.size)
+    await share.claim(wallet, file.taken.size)
     return await store(exchange, order)
   } catch (error) {
     await form.abort(error)
@@ -122,7 +122,7 @@ async function packed(
 
 async function* counted(content: AsyncIterable<Uint8Array>, share: Share): AsyncIterable<Uint8Array> {
   for await (const chunk of content) {
-    share.add(chunk.length)
+    await share.add(chunk.length)
     yield chunk
   }
 }
@@ -144,11 +144,11 @@ function idempotencyKeyOf({ request }: PaymentExchange): string | undefined {
 }
 
 /** The upload that a request with this key has made. Throws PaymentError `conflict` for a different one. */
-function uploadedBefore(
-  { context }: PaymentExchange,
+async function uploadedBefore(
+  uploads: UploadTable,
   { wallet, key, name, staged, ...terms }: Order,
-): UploadRow | undefined {
-  const before = key === undefined ? undefined : context.uploads.findByKey(wallet, key)
+): Promise<UploadRow | undefined> {
+  const before = key === undefined ? undefined : await uploads.findByKey(wallet, key)
   if (!before) return undefined
   const same =
     before.cid === staged.cid &&
@@ -176,7 +176,7 @@ async function answerOf(
 async function store(exchange: PaymentExchange, order: Order): Promise<object> {
   const { context } = exchange
   const { wallet, duration, fileType, name, staged, key } = order
-  const { uploads, contents, seconds, network, mode } = context
+  const { contents, seconds, network, mode } = context
   const { cid, size } = staged
   if (context.denylist?.has(CID.parse(cid))) {
     throw new PaymentError('forbidden', 'the operator of this service does not take this content')
@@ -184,12 +184,12 @@ async function store(exchange: PaymentExchange, order: Order): Promise<object> {
   const price = await priceOf(network, size, duration)
   const wCid = `${randomUUID()}${cid}`
   const keep = () =>
-    contents.keep(staged, ({ id: content }) => {
-      const before = uploadedBefore(exchange, order)
+    contents.keep(staged, async ({ id: content }, { uploads }) => {
+      const before = await uploadedBefore(uploads, order)
       if (before) return before
       const times = { created: seconds(), createdEpoch: network.epoch() }
-      const free = mode === 'signedIn' && isFree(context, wallet, fileType, size) ? 1 : 0
-      const id = uploads.add({
+      const free = mode === 'signedIn' && (await isFree(context, uploads, { wallet, fileType, size })) ? 1 : 0
+      const id = await uploads.add({
         wCid,
         wallet,
         content,

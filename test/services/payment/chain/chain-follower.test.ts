@@ -1,15 +1,13 @@
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import fc from 'fast-check'
 import t from 'tap'
-import { openDatabase, Writer } from '../../../../src/services/database.js'
 import { silentLog } from '../../../../src/services/log.js'
 import type { ChainEvent } from '../../../../src/services/payment/chain/abi.js'
-import { ChainTable } from '../../../../src/services/payment/chain/chain-table.js'
-import { ChainEffects } from '../../../../src/services/payment/chain/effects.js'
 import { ChainFollower } from '../../../../src/services/payment/chain/follower.js'
 import type { ChainNode } from '../../../../src/services/payment/chain/node.js'
-import { LockTable } from '../../../../src/services/payment/ledger.js'
-import { migrate } from '../../../../src/services/payment/store.js'
+import { paymentSchema } from '../../../../src/services/payment/store.js'
+import { openSqlite } from '../../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { afterEachStep, CrashImages } from '../../crash-images.js'
 
@@ -68,24 +66,23 @@ function eventOf(told: Told, place: { block: number; blockHash: string; index: n
 }
 
 /** A data folder that follows a chain. */
-function openFolder(folder: string, chain: ChainNode) {
-  const db = openDatabase(join(folder, 'payment.db'), '', migrate)
-  const writer = new Writer(db)
-  const table = new ChainTable(db)
-  const locks = new LockTable(db)
-  const effects = new ChainEffects({ db, table, locks, token: TOKEN, recipient: RECIPIENT, epochAt: (time) => time })
+async function openFolder(folder: string, chain: ChainNode) {
+  const file = join(folder, 'payment.db')
+  const db = openSqlite(file, paymentSchema)
+  const rows = new DatabaseSync(file)
   const follower = new ChainFollower({
-    ...{ node: chain, table, effects, writer, log: silentLog, chainId: 1, confirmations: CONFIRMATIONS },
+    terms: { token: TOKEN, recipient: RECIPIENT, epochAt: (time) => time },
+    ...{ node: chain, db, log: silentLog, chainId: 1, confirmations: CONFIRMATIONS },
     ...{ startBlock: 1, pollMs: 1, stop: new AbortController().signal },
   })
-  if (table.state() === undefined) {
-    db.exec("INSERT INTO contents (cid, size, car_size) VALUES ('cid', 1, 1)")
-    const add = db.prepare(
+  if ((await db.read.chain.state()) === undefined) {
+    rows.exec("INSERT INTO contents (cid, size, car_size) VALUES ('cid', 1, 1)")
+    const add = rows.prepare(
       `INSERT INTO uploads (w_cid, wallet, content, file_name, folded_name, file_size, file_type, duration, price, created)
         VALUES (?, ?, 1, 'x', 'x', 1, 0, 180, ?, 0)`,
     )
     for (const wCid of UPLOADS) add.run(wCid, WALLET, PRICE)
-    table.begin({ chainId: 1, contract: TOKEN, token: TOKEN })
+    await db.transaction(({ chain }) => chain.begin({ chainId: 1, contract: TOKEN, token: TOKEN }))
   }
   return {
     /** Reads the chain to its confirmed end. */
@@ -94,7 +91,7 @@ function openFolder(folder: string, chain: ChainNode) {
     },
     /** What is known of payments, without the numbers that tell the order of rows. */
     state(): unknown {
-      const all = (query: string) => db.prepare(query).all()
+      const all = (query: string) => rows.prepare(query).all()
       return {
         uploads: all('SELECT w_cid, status, car FROM uploads ORDER BY id'),
         locks: all(
@@ -102,12 +99,12 @@ function openFolder(folder: string, chain: ChainNode) {
             FROM locks ORDER BY w_cid`,
         ),
         logs: all('SELECT * FROM chain_logs ORDER BY block, position'),
-        last: table.state()?.lastBlock,
+        last: all('SELECT last_block FROM chain'),
       }
     },
-    close() {
-      writer.close()
-      db.close()
+    async close() {
+      rows.close()
+      await db.close()
     },
   }
 }
@@ -130,8 +127,8 @@ t.test('whatever reorganisations came, the end is that of reading the last chain
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
       const chain = new ScriptedChain()
-      const followed = openFolder(temporaryFolder(t), chain)
-      const fresh = openFolder(temporaryFolder(t), chain)
+      const followed = await openFolder(temporaryFolder(t), chain)
+      const fresh = await openFolder(temporaryFolder(t), chain)
       try {
         for (const one of steps) {
           if (one === 'read') await followed.read()
@@ -146,8 +143,8 @@ t.test('whatever reorganisations came, the end is that of reading the last chain
         await fresh.read()
         t.same(followed.state(), fresh.state())
       } finally {
-        followed.close()
-        fresh.close()
+        await followed.close()
+        await fresh.close()
       }
     }),
     { numRuns: 60 },
@@ -159,7 +156,7 @@ t.test('a crash after any step loses nothing and repeats nothing', async (t) => 
   const folder = temporaryFolder(t)
   const crashes = new CrashImages(folder, temporaryFolder(t))
   const images: string[] = []
-  const first = openFolder(folder, chain)
+  const first = await openFolder(folder, chain)
   t.teardown(() => first.close())
   const look = (): void => {
     const image = crashes.take()
@@ -181,10 +178,10 @@ t.test('a crash after any step loses nothing and repeats nothing', async (t) => 
   })
   t.ok(images.length >= 4, `${images.length} images`)
   for (const image of images) {
-    const again = openFolder(image, chain)
+    const again = await openFolder(image, chain)
     await again.read()
     t.same(again.state(), first.state())
-    again.close()
+    await again.close()
   }
 })
 
@@ -193,14 +190,14 @@ t.test(
   async (t) => {
     const chain = new ScriptedChain()
     const folder = temporaryFolder(t)
-    const service = openFolder(folder, chain)
+    const service = await openFolder(folder, chain)
     for (let i = 0; i < 3; i++)
       chain.mine(Array.from({ length: 50 }, () => ({ kind: 'lock', wCid: 'a', amount: BigInt(PRICE - 1) }) as const))
     chain.mine([{ kind: 'lock', wCid: 'a', amount: BigInt(PRICE) }])
     for (let i = 0; i < CONFIRMATIONS; i++) chain.mine([])
     await service.read()
-    service.close()
-    const db = openDatabase(join(folder, 'payment.db'), '', migrate)
+    await service.close()
+    const db = new DatabaseSync(join(folder, 'payment.db'))
     const rows = db.prepare('SELECT outcome, count(*) AS count FROM chain_logs GROUP BY outcome ORDER BY 1').all()
     db.close()
     t.same(rows, [
