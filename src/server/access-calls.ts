@@ -107,7 +107,6 @@ function listBucketAccess() {
     source: 'docs/access.md#public-buckets',
     summary: 'Lists the own buckets, and whether a policy, an ACL or the gateway opens each to everybody.',
     access: 'signed',
-    action: 's3:ListAllMyBuckets',
     // Of each bucket, the right that GetBucketPolicyStatus needs.
     ownRules: true,
     on: { method: 'GET', resource: 'service', path: '/-/access/v1/buckets' },

@@ -23,7 +23,7 @@ const listBucketUsage = defineCall({
   source: 'docs/extensions.md#usage',
   summary: 'Counts the objects of a bucket and their bytes by storage class, up to 100,000 objects a page.',
   access: 'signed',
-  action: 's3:ListBucket',
+  action: ['s3:ListBucket', 'usage:ListBucketUsage'],
   // A listing shows a caller what it may read.
   ownRules: true,
   on: { method: 'GET', resource: 'bucket', subresource: 'x-usage' },
