@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import { DAY_SECONDS } from '../../common/time.js'
 import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
@@ -9,6 +10,9 @@ import type { PlatformTables } from './store.js'
 import type { Task } from './tasks/task.js'
 
 const BATCH = 50
+
+/** Tasks that are moved at the same time: those of a batch share providers, and with them rows. */
+const AT_ONCE = 8
 
 /** Most deals per transaction. */
 const DEALS = 1000
@@ -72,7 +76,8 @@ export class TaskScheduler {
     while (!stop.aborted) {
       const due = await tasks.due(epoch, BATCH)
       if (due.length === 0) return
-      await Promise.all(due.map((task) => this.#decideIfDue(task, epoch, providers)))
+      const decide = (task: DueTask) => this.#decideIfDue(task, epoch, providers)
+      await pMap(due, decide, { concurrency: AT_ONCE, stopOnError: false })
     }
   }
 
@@ -90,7 +95,8 @@ export class TaskScheduler {
   ): Promise<boolean> {
     const { tasks, bids } = tables
     const task = await tasks.find(id)
-    if (task === undefined) return false
+    // Another request or process may have moved it since.
+    if (task === undefined || task.status !== 'Created' || (await tasks.dueOf(id)) !== due) return false
     if (hasExpired(task, due)) {
       await bids.close(task.id)
       await tasks.expire(task.id)

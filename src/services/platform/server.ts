@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
-import { asHttpError } from '../http/errors.js'
+import { asHttpError, HttpError } from '../http/errors.js'
 import { JSON_TYPE, replyJson } from '../http/reply.js'
-import { RouteTable } from '../http/routes.js'
+import { RouteTable, type Target } from '../http/routes.js'
 import { createHttpServer } from '../http/server.js'
 import type { PlatformContext } from './context.js'
 import { callerOf } from './exchange.js'
@@ -12,6 +12,12 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 const failure = (message: string) => ({ status: 'fail', message })
 
+/** No text of the platform has this character, and PostgreSQL takes none. */
+function refuseNul({ path, parameters }: Target): void {
+  if (!path.includes('%00') && [...parameters.values()].every((value) => !value.includes('\0'))) return
+  throw new HttpError(400, 'The request has a character that no text may have.')
+}
+
 /** Creates the HTTP server of the platform; it does not listen yet. Clients take any status but 200 for a failure. */
 export function createPlatformServer(context: PlatformContext): Server {
   const table = new RouteTable(routes)
@@ -21,6 +27,7 @@ export function createPlatformServer(context: PlatformContext): Server {
     log: context.log,
     async handle(exchange) {
       const { request, target } = exchange
+      refuseNul(target)
       const { route, path } = table.require(request.method, target.path)
       const caller = await callerOf({ context, request }, route.access)
       const answer = await route.answer({ ...exchange, context, query: target.parameters, path, caller })

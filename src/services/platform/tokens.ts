@@ -68,7 +68,11 @@ export class SignInAttempts {
     if (waitMs > 0 && !local) throw tooMany(waitMs)
     if (this.#slots.pendingCount >= MAX_WAITING) throw busy()
     if (waitMs === 0) for (const { key, free } of places) this.#count(key, free, network)
-    const result = await this.#slots(check)
+    const result = await this.#slots(check).catch((error: unknown) => {
+      // Nothing was wrong with the password.
+      if (waitMs === 0) for (const { key } of places) this.#failures.takeBack(key)
+      throw error
+    })
     if (result !== undefined) {
       this.#known.set(pair, true)
       for (const { key } of ofEmail) this.#failures.forget(key)

@@ -25,8 +25,11 @@ const PAUSE_MS = 10
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const CONFLICTS: readonly unknown[] = ['40001', '40P01']
-/** Classes of connection failures, of too few resources, and of interventions such as a shutdown. */
-const UNAVAILABLE = /^(08|53|57)/
+/**
+ * Classes of connection failures, of too few resources, of interventions such as a shutdown, and codes of a transaction
+ * that a standby refuses or that was idle for too long.
+ */
+const UNAVAILABLE = /^(08|53|57|25006|25P03)/
 
 /** How values of these types are read, by PostgreSQL's numbers of them: as SQLite has them. */
 const PARSERS: Readonly<Record<number, (text: string) => number>> = {
@@ -43,6 +46,10 @@ const PARSERS: Readonly<Record<number, (text: string) => number>> = {
  * @param url `postgres://user:password@host/database`; `sslmode` and other settings as the driver has them
  */
 export async function openPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Promise<Database<T>> {
+  if (new URL(url).searchParams.has('options')) {
+    throw new RangeError('The URL of the database must not have options: dealgate sets them.')
+  }
+  await migrate(url, schema)
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS,
@@ -56,13 +63,7 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
   pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
   // One that is in use fails its statement, or the next one.
   pool.on('connect', (client) => client.on('error', () => {}))
-  try {
-    await migrate(pool, schema)
-    return new PostgresDatabase(pool, schema)
-  } catch (error) {
-    await pool.end()
-    throw asUnavailable(error)
-  }
+  return new PostgresDatabase(pool, schema)
 }
 
 function settings(schema: string): string {
@@ -78,6 +79,8 @@ class PostgresDatabase<T> implements Database<T> {
   readonly #schema: Schema<T>
   /** The tables over a connection, with its prepared statements. */
   readonly #tables = new WeakMap<pg.PoolClient, T>()
+  readonly #running = new Set<Promise<unknown>>()
+  #closed: Promise<void> | undefined
 
   constructor(pool: pg.Pool, schema: Schema<T>) {
     this.#pool = pool
@@ -85,12 +88,27 @@ class PostgresDatabase<T> implements Database<T> {
     this.read = schema.tables(connectionOf(pool))
   }
 
-  async transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
+  transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
+    if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
+    const running = this.#repeat(work).finally(() => this.#running.delete(running))
+    this.#running.add(running)
+    return running
+  }
+
+  /** The database has its own disk. */
+  requireRoom(): void {}
+
+  close(): Promise<void> {
+    this.#closed ??= Promise.allSettled(this.#running).then(() => this.#pool.end())
+    return this.#closed
+  }
+
+  async #repeat<R>(work: (tables: T) => Promise<R>): Promise<R> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#attempt(work)
       } catch (error) {
-        if (!CONFLICTS.includes(codeOf(error))) throw asUnavailable(error)
+        if (!CONFLICTS.includes(codeOf(error))) throw error
         if (attempt === MAX_ATTEMPTS)
           throw new DatabaseUnavailableError('Too many transactions at once.', { cause: error })
         await sleep(Math.random() * PAUSE_MS * 2 ** attempt)
@@ -98,21 +116,25 @@ class PostgresDatabase<T> implements Database<T> {
     }
   }
 
-  /** The database has its own disk. */
-  requireRoom(): void {}
-
-  async close(): Promise<void> {
-    await this.#pool.end()
-  }
-
   async #attempt<R>(work: (tables: T) => Promise<R>): Promise<R> {
-    const client = await this.#pool.connect()
-    return ending(client, async () => {
-      await client.query('BEGIN ISOLATION LEVEL SERIALIZABLE')
+    const client = await asking(() => this.#pool.connect())
+    let broken = true
+    try {
+      await asking(() => client.query('BEGIN ISOLATION LEVEL SERIALIZABLE'), true)
       const result = await work(this.#tablesOf(client))
-      await client.query('COMMIT')
+      const { command } = await asking(() => client.query('COMMIT'))
+      if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
+      broken = false
       return result
-    })
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailableError)) {
+        await asking(() => client.query('ROLLBACK'))
+        broken = false
+      }
+      throw error
+    } finally {
+      client.release(broken)
+    }
   }
 
   #tablesOf(client: pg.PoolClient): T {
@@ -131,13 +153,7 @@ function connectionOf(runner: Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'quer
 
 function statement(runner: Pick<pg.PoolClient, 'query'>, sql: string): Statement {
   const text = numbered(sql)
-  const query = async (values: readonly Value[]): Promise<pg.QueryResult> => {
-    try {
-      return await runner.query(text, [...values])
-    } catch (error) {
-      throw asUnavailable(error)
-    }
-  }
+  const query = (values: readonly Value[]): Promise<pg.QueryResult> => asking(() => runner.query(text, [...values]))
   return {
     async get<R>(...values: readonly Value[]) {
       return (await query(values)).rows[0] as R | undefined
@@ -186,44 +202,42 @@ function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
 }
 
 /** Processes that start at the same time take turns. A failure leaves the version before a step. */
-async function migrate(pool: pg.Pool, schema: Schema<unknown>): Promise<void> {
-  const client = await pool.connect()
-  await ending(client, async () => {
-    const name = schemaOf(schema)
-    await client.query('BEGIN')
-    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name])
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${name}`)
-    await client.query('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
-    await client.query(FUNCTIONS)
-    const { rows } = await client.query('SELECT version FROM schema_version')
-    const version: number = rows[0]?.version ?? 0
+async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
+  const name = schemaOf(schema)
+  // Without limits of time: an index of a large table takes as long as it takes.
+  const options = `-c search_path=${name}`
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, options })
+  client.on('error', () => {})
+  const query = (text: string, values?: unknown[]) => asking(() => client.query(text, values))
+  try {
+    await asking(() => client.connect())
+    await query('BEGIN')
+    await query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name])
+    await query(`CREATE SCHEMA IF NOT EXISTS ${name}`)
+    await query('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
+    await query(FUNCTIONS)
+    const { rows } = await query('SELECT version FROM schema_version')
+    const version = Number(rows[0]?.version ?? 0)
     if (version > schema.steps.length) {
       throw new RangeError(`A later version of dealgate has written the data of ${schema.owner}: start that version.`)
     }
-    for (const step of schema.steps.slice(version)) await client.query(inPostgres(step))
-    await client.query(
-      rows.length === 0 ? 'INSERT INTO schema_version VALUES ($1)' : 'UPDATE schema_version SET version = $1',
-      [schema.steps.length],
-    )
-    await client.query('COMMIT')
-  })
+    for (const step of schema.steps.slice(version)) await query(inPostgres(step))
+    const change =
+      rows.length === 0 ? 'INSERT INTO schema_version VALUES ($1)' : 'UPDATE schema_version SET version = $1'
+    await query(change, [schema.steps.length])
+    await query('COMMIT')
+  } finally {
+    // Rolls back what has not been committed.
+    await client.end().catch(() => {})
+  }
 }
 
-/** Rolls back what fails, and gives the connection back, or ends it when it may be dead. */
-async function ending<T>(client: pg.PoolClient, run: () => Promise<T>): Promise<T> {
-  let broken = true
+/** @param always true where every error means that the database cannot be used now */
+async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
   try {
-    const result = await run()
-    broken = false
-    return result
+    return await ask()
   } catch (error) {
-    if (!(asUnavailable(error) instanceof DatabaseUnavailableError)) {
-      await client.query('ROLLBACK')
-      broken = false
-    }
-    throw error
-  } finally {
-    client.release(broken)
+    throw always || isOfConnection(error) ? unavailable(error) : error
   }
 }
 
@@ -232,12 +246,13 @@ function codeOf(error: unknown): unknown {
 }
 
 /** Errors of a connection have no code of PostgreSQL: those of the system, or a message of the driver. */
-function asUnavailable(error: unknown): unknown {
-  if (error instanceof DatabaseUnavailableError || !(error instanceof Error)) return error
+function isOfConnection(error: unknown): boolean {
   const code = codeOf(error)
-  const isOfConnection =
-    typeof code === 'string'
-      ? UNAVAILABLE.test(code) || /^E[A-Z]+$/.test(code)
-      : /connection|timeout/i.test(error.message)
-  return isOfConnection ? new DatabaseUnavailableError(`PostgreSQL: ${error.message}`, { cause: error }) : error
+  if (typeof code === 'string') return UNAVAILABLE.test(code) || /^E[A-Z_]+$/.test(code)
+  return error instanceof Error && /connect|timeout|calling end/i.test(error.message)
+}
+
+function unavailable(error: unknown): DatabaseUnavailableError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new DatabaseUnavailableError(`PostgreSQL: ${reason}`, { cause: error })
 }

@@ -14,11 +14,17 @@ const MAX_BATCH = 256
 export function openSqlite<T>(file: string, schema: Schema<T>, reserve?: DiskReserve): Database<T> {
   const writer = openDatabase(file, '', (db) => applySteps(db, schema.steps, schema.owner))
   try {
-    return new SqliteDatabase(writer, new DatabaseSync(file, { readOnly: true }), schema, reserve)
+    return new SqliteDatabase(writer, openReader(file), schema, reserve)
   } catch (error) {
     writer.close()
     throw error
   }
+}
+
+function openReader(file: string): DatabaseSyncInstance {
+  const reader = new DatabaseSync(file, { readOnly: true })
+  reader.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -32768;`)
+  return reader
 }
 
 interface Job {
@@ -46,6 +52,7 @@ export class SqliteDatabase<T> implements Database<T> {
   #scheduled = false
   #inTransaction = false
   #closed: Promise<void> | undefined
+  #stopped: Error | undefined
   #idle: (() => void) | undefined
 
   constructor(
@@ -74,6 +81,7 @@ export class SqliteDatabase<T> implements Database<T> {
 
   transaction<R>(work: (tables: T) => Promise<R>, { takesRoom = false } = {}): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped)
     return new Promise<R>((resolve, reject) => {
       this.#queue.push({
         work: () => work(this.#tables),
@@ -101,7 +109,12 @@ export class SqliteDatabase<T> implements Database<T> {
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(async () => {
-      await this.#commit(this.#queue.splice(0, MAX_BATCH))
+      const batch = this.#queue.splice(0, MAX_BATCH)
+      try {
+        await this.#commit(batch)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
       this.#scheduled = false
       if (this.#queue.length > 0) this.#schedule()
       else this.#idle?.()
@@ -158,8 +171,10 @@ export class SqliteDatabase<T> implements Database<T> {
     try {
       job.outcome = { value: await Promise.race([job.work(), ended]) }
     } catch (error) {
+      // What such work does later could be committed with that of others.
+      if (error instanceof LateWorkError) this.#stopped = error
       // SQLite itself rolls back the whole transaction on some errors, such as a full disk: stop here then.
-      if (!this.#writer.isTransaction) throw error
+      if (this.#stopped !== undefined || !this.#writer.isTransaction) throw error
       this.#writer.exec('ROLLBACK TO job')
       job.outcome = { error }
     }
@@ -171,10 +186,15 @@ function needsRoom({ takesRoom, outcome }: Job): boolean {
   return !takesRoom && outcome !== undefined && 'error' in outcome && isDiskFull(outcome.error)
 }
 
+/** A mistake in this program: the database takes no further transactions. */
+class LateWorkError extends Error {
+  override readonly name = 'LateWorkError'
+}
+
 function endOfTurn(): { readonly ended: Promise<never>; cancel(): void } {
   let timer: NodeJS.Immediate | undefined
   const ended = new Promise<never>((_, reject) => {
-    timer = setImmediate(() => reject(new Error('A transaction waits for something else than its statements.')))
+    timer = setImmediate(() => reject(new LateWorkError('A transaction waits for something else than its statements.')))
   })
   ended.catch(() => {})
   return { ended, cancel: () => clearImmediate(timer) }

@@ -93,11 +93,14 @@ t.test('SQLite', async (t) => {
     /waits for something else/,
   )
   await setImmediate()
-  t.equal(await db.read.counters.get('shared'), 20)
-  const last = add(db, 'shared', 1)
+  await t.rejects(add(db, 'shared', 1), /waits for something else/, 'and the database stops')
   await db.close()
+  const again = openSqlite(file, schema)
+  t.equal(await again.read.counters.get('shared'), 20)
+  const last = add(again, 'shared', 1)
+  await again.close()
   t.equal(await last, 21, 'what has begun ends')
-  await t.rejects(add(db, 'shared', 1), /closed/)
+  await t.rejects(add(again, 'shared', 1), /closed/)
   t.throws(() => openSqlite(file, { ...schema, steps: [] }), /A later version of dealgate/)
 })
 
@@ -119,7 +122,10 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   await t.rejects(cut.read.counters.get('cut'), DatabaseUnavailableError)
   way.mend()
   await until('it recovers by itself', () => add(cut, 'cut', 1).then(Boolean, () => false))
+  const last = add(db, 'last', 1)
   for (const one of [cut, other, db, third]) await one.close()
+  t.equal(await last, 1, 'what has begun ends')
+  await t.rejects(open(`${server.url}?options=-c%20search_path%3Dpublic`), /must not have options/)
 })
 
 /** A way to a server that a test can cut. */

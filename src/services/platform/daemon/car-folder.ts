@@ -69,9 +69,11 @@ export class CarFolder {
     return join(folder, `${id}.car`)
   }
 
+  /** Removes a CAR that no provider needs; another one stays, such as that of a later fetch. */
   async remove({ id, minerId, stored }: StoredCar): Promise<void> {
+    if (!(await this.#db.transaction(({ fetches }) => fetches.clear(id, stored)))) return
     await rm(join(this.#folder, minerId, `${id}.car`), { force: true })
-    if (await this.#db.transaction(({ fetches }) => fetches.clear(id))) this.#used -= stored
+    this.#used -= stored
   }
 
   /** Removes the CARs that no provider needs. @param isBusy true for deals whose fetch is in progress */

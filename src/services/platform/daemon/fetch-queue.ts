@@ -114,6 +114,7 @@ export class FetchTable {
   readonly #sql
 
   constructor(connection: Connection) {
+    const superfluous = "'Created', 'Waiting', 'Downloading', 'DownloadFailed', 'ImportFailed', 'DealActive'"
     const waiting = 'tasks.posted = 1 AND tasks.to_fetch > 0 AND tasks.miner_id = ?1'
     this.#sql = statements(connection, {
       user: `SELECT "user" FROM tasks WHERE ${waiting} AND "user" > ?2 ORDER BY "user" LIMIT 1`,
@@ -130,12 +131,11 @@ export class FetchTable {
       isStored: 'SELECT 1 FROM deals WHERE id = ? AND stored IS NOT NULL',
       superfluous: `
       SELECT deals.id, tasks.miner_id AS "minerId", deals.stored FROM deals JOIN tasks ON tasks.id = deals.task
-      WHERE deals.id > ? AND deals.stored IS NOT NULL
-        AND deals.status IN ('Created', 'Waiting', 'Downloading', 'DownloadFailed', 'ImportFailed', 'DealActive')
+      WHERE deals.id > ? AND deals.stored IS NOT NULL AND deals.status IN (${superfluous})
       ORDER BY deals.id LIMIT ?
     `,
       store: 'UPDATE deals SET stored = ? WHERE id = ?',
-      clear: 'UPDATE deals SET stored = NULL WHERE id = ? AND stored IS NOT NULL',
+      clear: `UPDATE deals SET stored = NULL WHERE id = ? AND stored = ? AND status IN (${superfluous})`,
     })
   }
 
@@ -168,7 +168,7 @@ export class FetchTable {
   }
 
   /** Returns false when there was none. Call it inside a transaction. */
-  async clear(id: number): Promise<boolean> {
-    return (await this.#sql.clear.run(id)) > 0
+  async clear(id: number, bytes: number): Promise<boolean> {
+    return (await this.#sql.clear.run(id, bytes)) > 0
   }
 }

@@ -4,7 +4,7 @@ import { isDiskFull } from '../../../common/disk-reserve.js'
 import { PeriodicTask } from '../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
-import type { Database } from '../../store/database.js'
+import { type Database, DatabaseUnavailableError } from '../../store/database.js'
 import type { PlatformTables } from '../store.js'
 import { type DealUpdate, DOWNLOADED, TO_FETCH } from '../tasks/deal-table.js'
 import { writeUpdate } from '../tasks/progress.js'
@@ -97,7 +97,11 @@ export class ProviderDaemon {
 
   /** Goes on in the background with what is due at this epoch. */
   async catchUp(): Promise<void> {
-    if (this.#started && (await this.#importer.isDue())) this.#importer.kick()
+    try {
+      if (this.#started && (await this.#importer.isDue())) this.#importer.kick()
+    } catch (error) {
+      this.#warn(error)
+    }
   }
 
   /** Interrupts running fetches; the next start begins them again. */
@@ -112,7 +116,7 @@ export class ProviderDaemon {
   async #look(): Promise<void> {
     this.#again = false
     await this.#folder.open()
-    await this.#folder.removeSuperfluous((id) => this.#queue.isRunning(id))
+    await this.#inTurn(() => this.#folder.removeSuperfluous((id) => this.#queue.isRunning(id)))
     const providers = await this.#deps.network.providers()
     const active = providers.filter(({ status }) => status === 'Active')
     this.#most = new Map(active.map(({ minerId, maxPieceSize }) => [minerId, maxPieceSize]))
@@ -121,11 +125,16 @@ export class ProviderDaemon {
   }
 
   /**
-   * Begins as many fetches as may run; the end of each begins the next. One call after the other.
+   * Begins as many fetches as may run; the end of each begins the next.
    * @param providers begins again with all deals of these
    */
   #begin(providers?: readonly string[]): Promise<void> {
-    const begun = this.#beginning.catch(() => {}).then(() => this.#beginAll(providers))
+    return this.#inTurn(() => this.#beginAll(providers))
+  }
+
+  /** One after the other: no fetch begins while CARs are removed. */
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    const begun = this.#beginning.catch(() => {}).then(run)
     this.#beginning = begun
     return begun
   }
@@ -162,10 +171,16 @@ export class ProviderDaemon {
     const most = Math.min(this.#most.get(minerId) ?? 0, this.#folder.most)
     const room = this.#folder.room()
     if (fileSize !== null && fileSize <= most && !room.take(fileSize)) return this.#queue.pause(user)
+    // Its owner, or an end of another fetch that was not known yet.
+    if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return room.free()
     const file = this.#folder.fileOf(minerId, id)
     let kept = false
     try {
       kept = await this.#fetchInto(file, deal, most, room)
+    } catch (error) {
+      // The row may name the file. Its room counts until the next start.
+      kept = error instanceof DatabaseUnavailableError
+      throw error
     } finally {
       if (!kept) {
         room.free()
@@ -178,7 +193,6 @@ export class ProviderDaemon {
   async #fetchInto(file: string, deal: DealToFetch, most: number, room: Room): Promise<boolean> {
     const { id, minerId, user, md5, fileSize, fileSourceUrl: url } = deal
     const { log } = this.#deps
-    if (!(await this.#write(id, TO_FETCH, { status: 'Downloading', note: '' }))) return false
     try {
       const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
       const asking = { ...patience, servers: { allowed: this.#allowed, own: this.#own } }

@@ -75,11 +75,13 @@ export class DealTable {
 
   constructor(connection: Connection) {
     // In the order of the indexes, and by them alone: a page costs no more than the deals up to its end.
-    const idsOfProvider = (condition: string): string => `
+    const ofProvider = (condition: string): string => `
+      SELECT ${COLUMNS} ${FROM} WHERE deals.id IN (
       SELECT deals.id FROM tasks CROSS JOIN deals
       WHERE deals.task = tasks.id AND tasks.posted = 1 AND tasks.miner_id = ?1
         AND (?2 = 0 OR tasks."user" = ?2 OR tasks.is_public = 1) ${condition}
       ORDER BY tasks.id, deals.id LIMIT ?3 OFFSET ?4
+      ) ORDER BY deals.task, deals.id
     `
     this.#sql = statements(connection, {
       add: `
@@ -89,8 +91,8 @@ export class DealTable {
       byId: `SELECT ${COLUMNS} ${FROM} WHERE deals.id = ?`,
       byCid: `SELECT ${COLUMNS} ${FROM} WHERE deals.deal_cid = ? ORDER BY deals.id`,
       ofTask: `SELECT ${COLUMNS} ${FROM} WHERE deals.task = ? ORDER BY deals.id LIMIT ? OFFSET ?`,
-      ofProvider: idsOfProvider(''),
-      ofProviderIn: idsOfProvider('AND lower(deals.status) = lower(?5)'),
+      ofProvider: ofProvider(''),
+      ofProviderIn: ofProvider('AND lower(deals.status) = lower(?5)'),
       update: `
       UPDATE deals SET status = ?1, note = coalesce(?2, note), file_path = coalesce(?3, file_path), file_size = coalesce(?4, file_size),
         cost = coalesce(?5, cost), updated = ?6, due = ?7, deal_cid = coalesce(?8, deal_cid), start_epoch = coalesce(?9, start_epoch),
@@ -143,19 +145,16 @@ export class DealTable {
    * @param reader only the deals of this user's tasks and of public ones; undefined for all
    * @param status in any case; undefined for all
    */
-  async ofProvider(
+  ofProvider(
     minerId: string,
     reader: number | undefined,
     status: string | undefined,
     { limit, offset }: { readonly limit: number; readonly offset: number },
   ): Promise<PlatformDeal[]> {
     const values = [minerId, reader ?? 0, limit, offset]
-    const rows =
-      status === undefined
-        ? await this.#sql.ofProvider.all<{ id: number }>(...values)
-        : await this.#sql.ofProviderIn.all<{ id: number }>(...values, status)
-    const deals = await Promise.all(rows.map(({ id }) => this.find(id)))
-    return deals.filter((deal) => deal !== undefined)
+    return status === undefined
+      ? this.#sql.ofProvider.all<PlatformDeal>(...values)
+      : this.#sql.ofProviderIn.all<PlatformDeal>(...values, status)
   }
 
   /**

@@ -90,11 +90,14 @@ export class TaskTable {
         WHERE deals.task = ? ORDER BY deals.id LIMIT ?
       )
     `,
+      // Excludes a commit of `post` whose outcome is not known.
+      holdDraft: 'UPDATE tasks SET posted = 0 WHERE id = ? AND posted = 0',
       removeDraft: 'DELETE FROM tasks WHERE id = ? AND posted = 0',
       byId: 'SELECT * FROM tasks WHERE id = ? AND posted = 1',
       byUuid: 'SELECT * FROM tasks WHERE uuid = ? AND posted = 1',
       isDue: 'SELECT 1 FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? LIMIT 1',
       due: 'SELECT id, due FROM tasks WHERE posted = 1 AND due IS NOT NULL AND due <= ? ORDER BY due, id LIMIT ?',
+      dueOf: 'SELECT due FROM tasks WHERE id = ?',
       setDue: 'UPDATE tasks SET due = ? WHERE id = ?',
       assign: 'UPDATE tasks SET status = ?, miner_id = ?, due = NULL WHERE id = ?',
       countBids: 'UPDATE tasks SET bids = bids + ? WHERE id = ?',
@@ -129,7 +132,9 @@ export class TaskTable {
 
   /** Turns a draft into a task. Throws when another task has its UUID: look for that first. */
   async post(id: number, { deals, smallest, largest, sent }: DealFacts): Promise<void> {
-    await this.#sql.post.run(deals, smallest, largest, sent, id, sent > 0 && sent === deals ? 1 : 0)
+    const isSent = sent > 0 && sent === deals ? 1 : 0
+    const changed = await this.#sql.post.run(deals, smallest, largest, sent, id, isSent)
+    if (changed === 0) throw new Error('The draft of the task is not there any more.')
   }
 
   async drafts(): Promise<number[]> {
@@ -141,6 +146,7 @@ export class TaskTable {
    * task that is posted stays as it is: a commit that reports an error may have taken place.
    */
   async removeSome(draft: number, most: number): Promise<boolean> {
+    if ((await this.#sql.holdDraft.run(draft)) === 0) return true
     if ((await this.#sql.removeDraftDeals.run(draft, most)) > 0) return false
     await this.#sql.removeDraft.run(draft)
     return true
@@ -165,6 +171,11 @@ export class TaskTable {
   /** The tasks that are due by then, the longest due first. */
   due(epoch: number, most: number): Promise<{ readonly id: number; readonly due: number }[]> {
     return this.#sql.due.all(epoch, most)
+  }
+
+  /** Epoch at which it is due; undefined if never. */
+  async dueOf(id: number): Promise<number | undefined> {
+    return (await this.#sql.dueOf.get<{ due: number | null }>(id))?.due ?? undefined
   }
 
   /** @param due null: never */
