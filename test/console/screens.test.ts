@@ -159,7 +159,7 @@ async function lost(t: Test, tab: Tab): Promise<void> {
   await tab.sees('There is no such deal')
   await tab.goTo('#/server')
   await tab.sees('Options in force')
-  await tab.page.setRequestInterception(false)
   tab.page.off('request', lose)
+  await tab.page.setRequestInterception(false)
   t.equal(asked, 2, 'and loaded once')
 }
