@@ -5,6 +5,7 @@ import {
   defineCall,
   type Found,
   type JobKind,
+  OutcomeUnknown,
   parseAmount,
   type RunningJob,
   S3Error,
@@ -15,9 +16,10 @@ import { type TaskDetail, taskDetail } from '../documents.js'
 import { SOURCE } from '../operations/send.js'
 import { platform } from '../platform.js'
 import { acting, TOKEN } from '../sign-in.js'
-import { fileSizesOf, readManifest } from './job.js'
+import { CREATE_TASK, fileSizesOf, readManifest } from './job.js'
+import type { MadeTask } from './made-tasks.js'
 import type { TaskInput } from './reconcile.js'
-import { csvPart, mostCost, sendForm } from './terms.js'
+import { csvPart, durationOf, MAX_DURATION, mostCost, sendForm } from './terms.js'
 
 const ACCEPT = 'task:AcceptBid'
 
@@ -38,7 +40,10 @@ const accepted = z.object({
   JobId: z.string(),
   TaskUuid: z.string(),
   MinerId: z.string(),
-  Price: z.string().describe('Of the bid. Decimal, as text: fil per GiB and epoch.'),
+  Price: z
+    .string()
+    .optional()
+    .describe('Of the bid that won. Decimal, as text: fil per GiB and epoch. Absent if the platform shows none.'),
   Message: z.string(),
 })
 
@@ -83,7 +88,7 @@ export function acceptBids(deps: TaskDeps): JobKind<AcceptInput, Accepted> {
       deps.sent.reconcile(
         job,
         async () => findGiven(deps, job, await deps.jobTokens.actorOf(job, 'PlatformIdentityRequired')),
-        async () => done(deps, job),
+        (detail) => done(deps, job, detail),
       ),
     concurrency: 2,
   }
@@ -93,15 +98,11 @@ async function accept(deps: TaskDeps, job: AcceptingJob): Promise<Accepted> {
   const { input, signal } = job
   const { id } = job.job
   const actor = await deps.jobTokens.actorOf(job, 'PlatformIdentityRequired')
-  const detail = await read(deps, job, actor)
-  const { MinerId } = detail.Task
-  if (MinerId === input.minerId) return done(deps, job)
-  if (MinerId !== null && MinerId !== '') throw refused(`The task has the storage provider ${MinerId} already.`)
-  if (!hasBid(detail, input))
-    throw refused(`${input.minerId} has no bid of ${input.price} fil per GiB and epoch that is open.`)
-  const csv = input.csv ?? (await ownCsv(deps, job))
+  const before = await read(deps, job, actor)
+  if (isGiven(deps, before, input)) return done(deps, job, before)
+  const known = await knownOf(deps, job)
   try {
-    await reserve(deps, job, detail, csv)
+    await reserve(deps, job, known)
     await deps.sent.begin(id, { uuid: input.uuid, sent: deps.host.now() })
     await job.commit()
   } catch (error) {
@@ -109,28 +110,52 @@ async function accept(deps: TaskDeps, job: AcceptingJob): Promise<Accepted> {
     throw error
   }
   job.report({ phase: 'Sending' })
+  let message = ''
   try {
+    // The last thing before the request, which cannot state the price: the platform takes the bid as it is then.
+    const detail = await read(deps, job, actor)
+    if (isGiven(deps, detail, input)) return await done(deps, job, detail)
     const fields: [string, string][] = [['miner_fid', input.minerId]]
-    const form = { method: 'PUT', path: ['uuid_tasks', input.uuid], fields, file: csvPart(deps, csv), signal } as const
-    const message = await acting(deps, actor, 'any', (token) =>
+    const file = csvPart(deps, known.csv)
+    const form = { method: 'PUT', path: ['uuid_tasks', input.uuid], fields, file, signal } as const
+    message = await acting(deps, actor, 'any', (token) =>
       sendForm(deps, { ...form, token }, (answer) => {
         // The task is there: what is missing is the call.
         if ([404, 405, 501].includes(answer.status)) throw unsupported()
         return platform.successOf(answer, { forbidden: notPoster, missing: unsupported }).message
       }),
     )
-    return await done(deps, job, message)
   } catch (error) {
     if (error instanceof S3Error) await deps.sent.takeBack(job, 'acceptance')
     throw error
   }
+  const after = await read(deps, job, actor).catch((cause) => {
+    throw new OutcomeUnknown('The bid was accepted, but its price could not be read yet.', { cause })
+  })
+  return done(deps, job, after, message)
 }
 
-async function done(deps: TaskDeps, job: AcceptingJob, message = ''): Promise<Accepted> {
+/** The task has the provider. Throws OutcomeUnknown if what it costs cannot be recorded; it can be repeated. */
+async function done(deps: TaskDeps, job: AcceptingJob, detail: TaskDetail, message = ''): Promise<Accepted> {
   const { uuid, minerId, price } = job.input
-  await deps.sent.settle(job.job.id)
+  const [won] = bidsOf(detail, minerId, 'Won')
+  if (won === undefined) job.note(`The platform shows no bid of ${minerId} that has won.`)
+  else if (!isSamePrice(won.Price, price)) {
+    job.note(`The bid that won is of ${won.Price} fil per GiB and epoch, not of ${price}: it changed meanwhile.`)
+  }
+  try {
+    // What is given away counts, also above the cap.
+    if (won !== undefined && isAbove(won.Price, price)) await reserve(deps, job, await knownOf(deps, job), won.Price)
+    await deps.sent.settle(job.job.id)
+  } catch (cause) {
+    throw new OutcomeUnknown('The bid was accepted, but could not be recorded.', { cause })
+  }
   job.link('Task', `/-/task/v1/tasks/${encodeURIComponent(uuid)}`)
-  return { JobId: job.job.id, TaskUuid: uuid, MinerId: minerId, Price: price, Message: message }
+  return {
+    ...{ JobId: job.job.id, TaskUuid: uuid, MinerId: minerId },
+    ...(won !== undefined && { Price: won.Price }),
+    Message: message,
+  }
 }
 
 /** Throws S3Error NoSuchTask. */
@@ -148,42 +173,89 @@ async function findGiven(deps: TaskDeps, job: AcceptingJob, actor: Actor): Promi
   return detail.Task.MinerId === job.input.minerId ? detail : 'none'
 }
 
-/** A bidder is a user with storage providers, or is named by its provider. */
-function hasBid({ Bids }: TaskDetail, { minerId, price }: AcceptInput): boolean {
-  return Bids.some(
-    ({ Status, Price, Username, User }) =>
-      Status === 'New' &&
-      Number(Price) === Number(price) &&
-      (Username === minerId || User?.Providers.some(({ MinerId }) => MinerId === minerId)),
+/**
+ * Whether the task has the provider, by a bid of this price. Throws PlatformRefused if it has another, if another bid
+ * has won, and if there is no such bid.
+ */
+function isGiven(deps: TaskDeps, detail: TaskDetail, { minerId, price }: AcceptInput): boolean {
+  const { MinerId } = detail.Task
+  const isFree = MinerId === null || MinerId === ''
+  if (!isFree && MinerId !== minerId) throw refused(`The task has the storage provider ${MinerId} already.`)
+  const bids = bidsOf(detail, minerId, isFree ? 'New' : 'Won').filter(({ Price }) => isSamePrice(Price, price))
+  if (isFree ? bids.some((bid) => !isOver(bid, deps.host.now())) : bids.length > 0) return !isFree
+  throw refused(
+    isFree
+      ? `${minerId} has no bid of ${price} fil per GiB and epoch that is open.`
+      : `The task has the storage provider ${minerId} already, but not by a bid of ${price} fil per GiB and epoch.`,
   )
 }
 
-/** The CSV by which this server created the task, while its job is on record and the object is the same. */
-async function ownCsv(deps: TaskDeps, { input, context }: AcceptingJob): Promise<string | undefined> {
+type Bid = TaskDetail['Bids'][number]
+
+/** The bids of a provider in this state. A bidder is a user with storage providers, or is named by its provider. */
+function bidsOf({ Bids }: TaskDetail, minerId: string, state: 'New' | 'Won'): Bid[] {
+  return Bids.filter(
+    ({ Status, Username, User }) =>
+      Status === state && (Username === minerId || User?.Providers.some(({ MinerId }) => MinerId === minerId)),
+  )
+}
+
+/** Whether the days are over for which a bid holds; false if the platform does not state them. */
+function isOver({ CreatedAt, ExpireDays }: Bid, now: number): boolean {
+  return CreatedAt !== undefined && ExpireDays !== null && Date.parse(CreatedAt) + ExpireDays * DAY_MS < now
+}
+
+const DAY_MS = 86_400_000
+
+/** Platforms write prices in their own way. */
+function isSamePrice(one: string, other: string): boolean {
+  return one === other || (parseAmount(one) ?? -1n) === (parseAmount(other) ?? -2n)
+}
+
+function isAbove(one: string, other: string): boolean {
+  return (parseAmount(one) ?? 0n) > (parseAmount(other) ?? 0n)
+}
+
+/** What is known of a task beyond what the platform shows. */
+interface Known {
+  readonly made: MadeTask | undefined
+  /** Of the request, or the one by which this server created the task. */
+  readonly csv: string | undefined
+  /** Epochs. */
+  readonly duration: number | undefined
+}
+
+/** The job that created the task tells its CSV while it is on record, and the object is the same. */
+async function knownOf(deps: TaskDeps, { input, context }: AcceptingJob): Promise<Known> {
   const made = await deps.made.withUuid(input.uuid)
   const job = made && (await deps.host.own.jobs.get(made.jobId))
-  const { csv, manifest } = (job?.input ?? {}) as Partial<TaskInput>
-  if (csv !== undefined || manifest === undefined) return csv
-  return readManifest(context, manifest).catch((error) => {
+  const { csv, manifest, terms } = (job?.operation === CREATE_TASK ? job.input : {}) as Partial<TaskInput>
+  const duration = made?.duration ?? (terms && durationOf(terms))
+  const own = input.csv ?? csv
+  if (own !== undefined || manifest === undefined) return { made, csv: own, duration }
+  const read = await readManifest(context, manifest).catch((error) => {
     if (error instanceof S3Error && error.status < 500) return undefined
     throw error
   })
+  return { made, csv: read, duration }
 }
 
 /**
- * Reserves what the deals cost at the price of the bid. A task of this server was counted with its MaxPrice when it was
- * created. Throws SpendCapReached, DealTermsInvalid.
+ * Reserves what the deals cost at the price of the bid, beyond what today counts for the creation of the task already.
+ * Throws SpendCapReached, DealTermsInvalid.
+ * @param given price of a bid that has won already: the caps refuse it no more
  */
-async function reserve(deps: TaskDeps, job: AcceptingJob, { Task }: TaskDetail, csv: string | undefined) {
+async function reserve(deps: TaskDeps, job: AcceptingJob, { made, csv, duration }: Known, given?: string) {
   const { input, context } = job
-  const made = await deps.made.withUuid(input.uuid)
-  const [most, price] = [Task.MaxPrice ?? '', input.price].map(parseAmount)
-  if (made && input.csv === undefined && most !== undefined && price !== undefined && price <= most) return
   const ofBucket = made?.bucket === undefined ? undefined : await context.settings.get(made.bucket, 'deal')
   const caps = { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket?.MaxSpendPerDay) }
   if (caps.all === undefined && caps.bucket === undefined) return
-  const amount = mostCost({ MaxPrice: input.price }, csv === undefined ? [undefined] : fileSizesOf(csv))
-  await deps.ledger.reserve({ jobId: job.job.id, bucket: made?.bucket ?? '', amount }, caps)
+  const terms = { MaxPrice: given ?? input.price, Duration: duration ?? MAX_DURATION }
+  const amount = mostCost(terms, csv === undefined ? [undefined] : fileSizesOf(csv))
+  await deps.ledger.reserve(
+    { jobId: job.job.id, bucket: made?.bucket ?? '', amount, countedBy: made?.jobId },
+    given === undefined ? caps : { all: undefined, bucket: undefined },
+  )
 }
 
 function refused(message: string): S3Error {

@@ -10,6 +10,8 @@ export interface MadeTask {
   readonly taskId?: number
   /** The bucket that its CSV came from. */
   readonly bucket?: string
+  /** Of its deals, epochs. */
+  readonly duration?: number
   /** Access key of the identity that created it. */
   readonly accessKeyId: string
   /** ms since 1970. */

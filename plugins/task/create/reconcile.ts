@@ -5,7 +5,7 @@ import { listOf, type TaskDetail, task, taskDetail } from '../documents.js'
 import { platform } from '../platform.js'
 import { acting } from '../sign-in.js'
 import type { MadeTask, TaskAttempt } from './made-tasks.js'
-import type { TaskTerms } from './terms.js'
+import { durationOf, type TaskTerms } from './terms.js'
 
 /** How far the clock of the platform may be behind ours, ms. */
 const SKEW_MS = 15 * 60_000
@@ -123,6 +123,7 @@ export async function record(
     ...(found.uuid !== undefined && { uuid: found.uuid }),
     ...(found.taskId !== undefined && { taskId: found.taskId }),
     ...(input.manifest && { bucket: input.manifest.bucket }),
+    duration: durationOf(input.terms),
     accessKeyId,
     made: deps.host.now(),
   }

@@ -20,6 +20,8 @@ const price = z
 
 /** Duration of deals for which a task states none, epochs: 525 days, as clients of the network use it. */
 const USUAL_DURATION = 1_512_000
+/** Longest duration of the deals of a task, epochs. */
+export const MAX_DURATION = 10_000_000
 const MAX_TAGS = 5
 const MAX_TAG = 14
 
@@ -36,7 +38,7 @@ export const newTask = z.strictObject({
   ExpireDays: z.number().int().min(1).max(3650).optional(),
   BidMode: z.enum(['0', '1', '2']).optional().describe('1: the best bid wins; 0: by hand; 2: no bids.'),
   FastRetrieval: z.boolean().optional(),
-  Duration: z.number().int().min(1).max(10_000_000).optional().describe('Epochs.'),
+  Duration: z.number().int().min(1).max(MAX_DURATION).optional().describe('Epochs.'),
   SourceId: z.number().int().min(0).max(1000).optional(),
   File: z.string().optional().describe('The CSV of the deals, in the request.'),
   FileName: z.string().max(255).optional(),
@@ -92,7 +94,7 @@ function invalidTerms(problems: readonly string[]): S3Error {
 }
 
 /** Epochs of the deals of a task. */
-function durationOf({ Duration }: Pick<TaskTerms, 'Duration'>): number {
+export function durationOf({ Duration }: Pick<TaskTerms, 'Duration'>): number {
   return Duration ?? USUAL_DURATION
 }
 

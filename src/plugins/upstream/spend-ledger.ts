@@ -20,6 +20,8 @@ export interface Expense {
   readonly amount: bigint
   /** Id under which the service lists the expense, if it was already made by a job whose record was lost. */
   readonly listedAs?: string | undefined
+  /** Id of a job that may have reserved this expense, or a part of it, before: what today has of it counts once. */
+  readonly countedBy?: string | undefined
 }
 
 /** An expense of today that a service lists, and that no record of this server has. */
@@ -145,9 +147,12 @@ export class SpendLedger {
   /**
    * Reserves an expense. Durable when it resolves. Throws `exceeded`, which records nothing; ServiceUnavailable.
    */
-  reserve(expense: Expense, caps: SpendCaps): Promise<void> {
+  reserve(ordered: Expense, caps: SpendCaps): Promise<void> {
     return this.#alone(async () => {
       const day = this.#today()
+      const counted = await this.#counted(ordered.countedBy, day)
+      if (counted > 0n && counted >= ordered.amount) return
+      const expense = { ...ordered, amount: ordered.amount - counted }
       const known = await this.#entries.get(expense.jobId)
       const unchanged = known?.day === day && known.amount === String(expense.amount)
       if (unchanged) return
@@ -202,6 +207,11 @@ export class SpendLedger {
       if (day < oldest) await this.#entries.delete(jobId)
       else if (day === this.#today() && (await nothingCame(jobId))) await this.release(jobId, () => nothingCame(jobId))
     }
+  }
+
+  async #counted(jobId: string | undefined, day: string): Promise<bigint> {
+    const known = jobId === undefined ? undefined : await this.#entries.get(jobId)
+    return known?.day === day ? BigInt(known.amount) : 0n
   }
 
   #today(): string {

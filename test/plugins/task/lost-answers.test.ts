@@ -131,47 +131,6 @@ t.test('a refusal is one, and a new token is got once', async (t) => {
   )
 })
 
-t.test('a bid that is accepted once, though the answer is lost', async (t) => {
-  const { platform, proxy, on, job, later } = await start(t, { reconcileAfterSeconds: 60 })
-  const shown = (miner_id: string | null, max_price: string | null = '0.5') => {
-    const miners = [{ miner_id: 'f01' }]
-    const bid = { bid_id: 1, status: 'New', price: '0.10', username: 'u', platform_user_info: { miners } }
-    const task = { task_id: 1, task_name: 'n', is_public: 1, miner_id, max_price }
-    on('GET /tasks/u1', [200, { status: 'success', data: { task, bid: [bid] } }])
-  }
-  const accept = async (more: object = {}, wait = 60) => {
-    const headers = { 'idempotency-key': `accept-${orders++}`, prefer: `wait=${wait}` }
-    const body = { MinerId: 'f01', Price: '0.1', File: CSV, ...more }
-    const answer = await proxy.send('POST', '/-/task/v1/tasks/u1/accept', { body, headers })
-    return { status: answer.status, json: JSON.parse(answer.body) }
-  }
-  const puts = () => platform.requests.filter(({ method }) => method === 'PUT')
-  on('GET /tasks/u1', [404, { status: 'fail', message: 'no such task' }])
-  t.match(await accept(), { json: { Code: 'NoSuchTask' } })
-  shown(null)
-  t.match(await accept({ Price: '0.2' }), { status: 409, json: { Message: /no bid of 0.2/ } })
-  t.match(await accept({ File: undefined }), { json: { Code: 'DealTermsInvalid' } }, 'its cost is not known')
-  on('PUT /uuid_tasks/u1', [404, {}])
-  t.match(await accept(), { status: 501, json: { Code: 'NotImplemented', Message: /PUT \/uuid_tasks/ } })
-  on('PUT /uuid_tasks/u1', [403, { status: 'fail', message: 'Only the poster' }])
-  t.match(await accept(), { status: 403, json: { Code: 'AccessDenied', Message: /Only the poster/ } })
-  t.equal(puts().length, 2)
-  t.match(puts()[1]?.body, /name="miner_fid"\r\n\r\nf01\r\n.*file_source_url/s)
-
-  on('PUT /uuid_tasks/u1', 'lost', [200, { status: 'success', data: {} }])
-  const first = await accept({}, 0)
-  await job(first.json.JobId, 'Unknown')
-  shown('f01')
-  later(1)
-  const expected = { TaskUuid: 'u1', MinerId: 'f01', Price: '0.1' }
-  t.match((await job(first.json.JobId, 'Complete')).Result, expected, 'it had its effect')
-  t.equal(puts().length, 3)
-  t.match(await accept(), { status: 200, json: expected }, 'a task that has the provider')
-  shown('f02')
-  t.match(await accept(), { status: 409, json: { Message: /f02 already/ } })
-  t.equal(puts().length, 3)
-})
-
 // A state store that is restored from a backup lacks the jobs of later requests. The client repeats such a request.
 
 t.test('a client token posts one task, also when its job is lost', async (t) => {
