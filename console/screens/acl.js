@@ -1,5 +1,5 @@
 import { sendXml } from '../lib/api.js'
-import { html, useEffect, useState } from '../lib/html.js'
+import { html, useState } from '../lib/html.js'
 import { writeDocument } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { element } from '../lib/xml.js'
@@ -49,8 +49,10 @@ function documentOf(owner, grants) {
 }
 
 function Editor({ owner, saved, save }) {
-  const [rows, setRows] = useState(saved)
-  useEffect(() => setRows(saved), [saved])
+  // Not by an effect, which comes late, and would take back a first change.
+  const [edited, setEdited] = useState({ of: saved, rows: saved })
+  const rows = edited.of === saved ? edited.rows : saved
+  const setRows = (next) => setEdited({ of: saved, rows: next })
   const change = (at, members) => setRows(rows.map((row, i) => (i === at ? { ...row, ...members } : row)))
   return html`<${Form} action=${() => save(rows)} submit="Save ACL" disabled=${rows === saved}>
     <p class="quiet">Names accounts by their canonical ids. It counts where the ownership of objects is not BucketOwnerEnforced; otherwise a policy decides.</p>
