@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import type { Document, documents } from '../../../common/service-documents.js'
 import { minerNumber } from '../../platform/units.js'
 import type { PaymentContext } from '../context.js'
@@ -6,6 +7,9 @@ import { PaymentError } from '../errors.js'
 import { Fields, ownUpload, type PaymentExchange, readAddress, readJson, walletAddressOf } from '../exchange.js'
 import { readPage } from '../page.js'
 import { shownStatus, type UploadRow, type UploadTable, uploadOrders } from './upload-table.js'
+
+/** Uploads of a page that are looked up at the same time: a database has few connections. */
+const AT_ONCE = 4
 
 /** GET /storage/tasks/deals: the uploads of a wallet, each with its offline deals. */
 export async function showUploads(exchange: PaymentExchange): Promise<object> {
@@ -24,7 +28,9 @@ export async function showUploads(exchange: PaymentExchange): Promise<object> {
   const room = context.mode === 'signedIn' ? await freeRoom(context, table, wallet) : undefined
   const { uploads, total } = await table.list(filter, readPage(query, uploadOrders, 'upload_at'))
   return {
-    source_file_upload: await Promise.all(uploads.map((upload) => uploadView(exchange, upload, room !== undefined))),
+    source_file_upload: await pMap(uploads, (upload) => uploadView(exchange, upload, room !== undefined), {
+      concurrency: AT_ONCE,
+    }),
     total_record_count: total,
     ...(room && { free_usage: room.usage, free_quota_per_month: room.quota }),
   }
