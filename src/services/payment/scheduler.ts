@@ -117,7 +117,8 @@ export class Progress {
       anyLate: `SELECT 1 FROM ${late} LIMIT 1`,
       markRefundable: `UPDATE uploads SET status = 'Refundable' WHERE id IN (SELECT uploads.id FROM ${late} LIMIT ?)`,
       refundable: `SELECT id, w_cid AS "wCid" FROM uploads WHERE status = 'Refundable' AND id > ? ORDER BY id LIMIT ?`,
-      markRefunded: "UPDATE uploads SET status = 'Refunded' WHERE id = ?",
+      // A chain may have taken the refund back meanwhile.
+      markRefunded: "UPDATE uploads SET status = 'Refunded' WHERE id = ? AND status = 'Refundable'",
       anyFreeLate: `SELECT 1 FROM uploads WHERE ${freeLate} LIMIT 1`,
       markFreeLate: `UPDATE uploads SET status = 'Refunded' WHERE ${freeLate}`,
     })

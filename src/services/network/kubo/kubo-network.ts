@@ -37,6 +37,8 @@ const UNNEEDED = 'NOT EXISTS (SELECT 1 FROM deals WHERE custody = root)'
 
 /** The pins, each of whose changes is one statement, in a database that runs transactions synchronously. */
 function pinsWithin(db: Database, writer: Writer): ConstructorParameters<typeof Pins>[0] {
+  /** The error of a statement, which the transaction must see before it ends. */
+  let failed: { readonly error: unknown } | undefined
   const pins = new PinTable(
     {
       prepare: (sql) => {
@@ -44,13 +46,27 @@ function pinsWithin(db: Database, writer: Writer): ConstructorParameters<typeof 
         return {
           get: async (...values) => statement.get(...values),
           all: async (...values) => statement.all(...values),
-          run: async (...values) => Number(statement.run(...values).changes),
+          run: async (...values) => {
+            try {
+              return Number(statement.run(...values).changes)
+            } catch (error) {
+              failed = { error }
+              throw error
+            }
+          },
         }
       },
     },
     UNNEEDED,
   )
-  return { read: { pins }, transaction: (work) => writer.run(() => work({ pins })).then((result) => result) }
+  const runNow = <R>(work: (tables: { readonly pins: PinTable }) => Promise<R>): Promise<R> => {
+    failed = undefined
+    const result = work({ pins })
+    if (failed === undefined) return result
+    result.catch(() => {})
+    throw (failed as { readonly error: unknown }).error
+  }
+  return { read: { pins }, transaction: (work) => writer.run(() => runNow(work)).then((result) => result) }
 }
 
 /** Interval at which ended deals are dropped and unneeded pins removed, ms. */
