@@ -2,7 +2,7 @@ import { sendJson } from '../lib/api.js'
 import { withClientToken } from '../lib/client-token.js'
 import { formatBytes, formatCount, formatSpan, formatTime, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
-import { linkTo } from '../lib/router.js'
+import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
@@ -10,7 +10,6 @@ import { Confirm } from '../parts/dialog.js'
 import { Field } from '../parts/form.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Name } from '../parts/name.js'
-import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { Filters, OneOf, PageLinks, usePages, Words } from '../parts/pages.js'
 import { State } from '../parts/state.js'
@@ -234,15 +233,18 @@ export function Task({ params: { uuid } }) {
   return html`<${Crumbs} links=${[{ href: linkTo(['tasks']), text: 'Tasks' }, { href: linkTo(['tasks', uuid]), text: html`<${Name} text=${uuid} />` }]} />
     <${Page} title=${`Task ${uuid}`} heading=${html`Task <${Name} text=${uuid} />`}>
       <div class="buttons"><button type="button" onClick=${task.reload}>Refresh</button></div>
-      <${Loaded} of=${task} show=${({ rows, next, answer }) => html`<${Known} uuid=${uuid} deals=${rows} next=${next} answer=${answer} reload=${task.reload} />`} />
+      <${Loaded} of=${task} show=${({ rows, next, answer }) => html`<${Known} uuid=${uuid} deals=${rows} next=${next} answer=${answer} />`} />
     <//>`
 }
 
-function Known({ uuid, deals, next, answer, reload }) {
+function Known({ uuid, deals, next, answer }) {
   const { Bids, Task: task, AverageBid: average, TotalDealCount: count } = answer
   const [accepts, setAccepts] = useState()
   const bids = Bids.flatMap((bid) =>
-    (bid.User?.Providers ?? [{ MinerId: bid.Username }]).map(({ MinerId }) => ({ ...bid, MinerId })),
+    (bid.User?.Providers.length ? bid.User.Providers : [{ MinerId: bid.Username }]).map(({ MinerId }) => ({
+      ...bid,
+      MinerId,
+    })),
   )
   const choice = {
     name: 'Choice',
@@ -260,7 +262,7 @@ function Known({ uuid, deals, next, answer, reload }) {
     />
     <h2>Bids</h2>
     <${Table} caption="Bids" rows=${bids} keyOf=${(bid) => `${bid.BidId} ${bid.MinerId}`} columns=${task.MinerId ? bidColumns : [...bidColumns, choice]} empty="There is no bid." />
-    ${accepts && html`<${Accept} uuid=${uuid} bid=${accepts} count=${count} done=${reload} onClose=${() => setAccepts(undefined)} />`}
+    ${accepts && html`<${Accept} uuid=${uuid} bid=${accepts} count=${count} onClose=${() => setAccepts(undefined)} />`}
     <h2>Deals</h2>
     <${Answer} value=${deals} title="Deals of the task" />
     <${PageLinks} next=${next} />
@@ -268,12 +270,13 @@ function Known({ uuid, deals, next, answer, reload }) {
     <${Answer} value=${task} title="Task" />`
 }
 
-function Accept({ uuid, bid: { MinerId, Price }, count, done, onClose }) {
+function Accept({ uuid, bid: { MinerId, Price }, count, onClose }) {
   const action = async (signal) => {
     const request = { path: `/-/task/v1/tasks/${uriEncode(uuid)}/accept`, json: { MinerId, Price } }
-    await withClientToken(request, (headers) => sendJson(session.value, { ...request, headers, signal }))
-    notify('The bid was accepted.')
-    done()
+    const { JobId } = await withClientToken(request, (token) =>
+      sendJson(session.value, { ...request, headers: { ...token, prefer: 'wait=0' }, signal }),
+    )
+    goTo(['jobs', JobId])
   }
   return html`<${Confirm} title="Accept bid" submit="Accept" action=${action} onClose=${onClose}>
     <p><${Name} text=${MinerId} /> gets the task with its ${formatCount(count, 'deal')}, for <strong><${Name} text=${Price} /> fil per GiB and epoch</strong> of each piece. The other bids lose. A task keeps its provider: this cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
