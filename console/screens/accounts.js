@@ -87,8 +87,12 @@ const BOUNDS = [
 
 function Quota({ of: { AccessKey, Quota: saved }, done, onClose }) {
   const action = async (client, values, signal) => {
-    const text = (name) => values.get(`quota-${name}`)
-    const json = Object.fromEntries(BOUNDS.map(([name]) => [name, text(name) === '' ? null : Number(text(name))]))
+    // The others stay as they are by now: another program may have changed them.
+    const json = Object.fromEntries(
+      BOUNDS.map(([name]) => [name, values.get(`quota-${name}`)])
+        .filter(([name, text]) => text !== String(saved[name] ?? ''))
+        .map(([name, text]) => [name, text === '' ? null : Number(text)]),
+    )
     await sendJson(client, { path: `${PATH}/${uriEncode(AccessKey)}/quota`, json, signal })
     done(`The quota of ${AccessKey} was saved.`)
   }

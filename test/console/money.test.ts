@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { startBrowser, Tab } from './browser.js'
+import { forward, intercept, startBrowser, Tab } from './browser.js'
 
 t.test('payments and tasks', async (t) => {
   const browser = await startBrowser(t)
@@ -126,6 +126,17 @@ t.test('payments and tasks', async (t) => {
     return (await tab.text()).includes('Accept…')
   })
   await accessible('a task with bids')
+  const stop = await intercept(tab, /\/-\/task\/v1\/tasks\//, async (request) => {
+    const body = (await (await forward(request)).text())
+      .replace(/"Providers":\[[^\]]*\]/g, '"Providers":[]')
+      .replaceAll('"Username":"t01000"', '"Username":"a bidder without providers"')
+    const headers = { 'access-control-allow-origin': '*' }
+    await request.respond({ status: 200, headers, body, contentType: 'application/json' })
+  })
+  await tab.click('button', 'Refresh')
+  await tab.sees('a bidder without providers')
+  await stop()
+  await tab.click('button', 'Refresh')
   await tab.click('button', 'Accept the bid of t01000')
   await tab.sees('fil per GiB and epoch of each piece. The other bids lose')
   await accessible('the confirmation of a bid')
