@@ -135,7 +135,8 @@ function Document({ bucket, kind }) {
   }
   /** Stores a document that is made from another one. */
   const replace = async (text, saved) => {
-    if ((await read()).text !== saved) {
+    const present = await read()
+    if (present.text !== saved || present.smallest !== document.value.smallest) {
       document.reload()
       throw new Error('Another program has changed the rules meanwhile. Close this, and look at them again.')
     }

@@ -225,4 +225,10 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   ]
   for (const part of [last, ...actions]) t.match(stored.body.toString(), part)
   t.match(stored.headers, smallest, 'a header of the rules stays')
+  await tab.click('button', 'Change lifecycle rule 1')
+  await write('lifecycle', stored.body.toString(), {
+    'x-amz-transition-default-minimum-object-size': 'all_storage_classes_128K',
+  })
+  await tab.click('button', 'Save')
+  await tab.sees('Another program has changed the rules meanwhile')
 }
