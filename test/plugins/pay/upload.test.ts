@@ -95,10 +95,9 @@ inEachVariant('an object, in each variant', async (t, variant, { scene, keys, pr
     ],
   })
   const { History } = await ask('GET', '/photos/a/hello.txt?x-pay-history=')
-  t.match(History.slice(0, 2), [
-    { Event: 'UploadRequested' },
-    { Event: 'UploadFailed', Code: 'InvalidArgument', JobStatus: 'Failed' },
-  ])
+  const failed = History.find(({ Event }: { Event: string }) => Event === 'UploadFailed')
+  t.match(failed, { Code: 'InvalidArgument', JobStatus: 'Failed' })
+  t.match(History.filter(({ JobId }: { JobId: string }) => JobId === failed?.JobId)[0], { Event: 'UploadRequested' })
   await scene.payFor(keys, made.WCid)
   await send('PUT', '/photos/a/hello.txt', { body: 'other' })
   t.match(await ask('GET', target), { Uploads: [{}, { Current: false, Status: 'Processing' }] })
