@@ -14,6 +14,7 @@ import { Crumbs, Page } from '../parts/page.js'
 import { Filters, OneOf, PageLinks, usePages, Words } from '../parts/pages.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
+import { capFacts } from './archive.js'
 
 /** As Filecoin names them; Recorded is that of a gateway which reports none. */
 const STATES = ['Waiting', 'Check', 'Publish', 'Sealing', 'Active', 'Expired', 'Slashed', 'Failing', 'Error'].map(
@@ -278,8 +279,12 @@ function Accept({ uuid, bid: { MinerId, Price }, count, onClose }) {
     )
     goTo(['jobs', JobId])
   }
+  const client = session.value
+  const asked = { path: `/-/task/v1/tasks/${uriEncode(uuid)}/quote`, query: { price: Price } }
+  const quote = useLoaded((signal) => sendJson(client, { ...asked, signal }), [client, uuid, Price])
   return html`<${Confirm} title="Accept bid" submit="Accept" action=${action} onClose=${onClose}>
-    <p><${Name} text=${MinerId} /> gets the task with its ${formatCount(count, 'deal')}, for <strong><${Name} text=${Price} /> fil per GiB and epoch</strong> of each piece. The other bids lose. A task keeps its provider: this cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
+    <${Loaded} of=${quote} show=${({ Total, DailyCap, LeftToday, WithinCap, Currency }) => html`<${Facts} facts=${[['Costs at most', Total ? `${Total} ${Currency}` : 'not known'], ...capFacts(DailyCap, LeftToday, Currency)]} />${WithinCap || html`<p class="problem" role="status">It would exceed what may be spent today.</p>`}`} />
+    <p><${Name} text=${MinerId} /> gets the task with its ${formatCount(count, 'deal')}, for <strong><${Name} text=${Price} /> fil per GiB and epoch</strong> of each piece. The other bids lose. A task keeps its provider: this cannot be undone, also if you close this dialog after the request was sent.</p>
   <//>`
 }
 

@@ -1,5 +1,5 @@
 import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
-import { acceptBid, acceptBids } from './create/accept.js'
+import { acceptBid, acceptBids, quoteBid } from './create/accept.js'
 import { createTasks } from './create/job.js'
 import { TaskDeps } from './deps.js'
 import { taskExpansion } from './expand.js'
@@ -39,6 +39,7 @@ function taskOperations(deps: TaskDeps): readonly AnyOperation[] {
     updateMyProvider(deps),
     createTask(deps),
     acceptBid(deps),
+    quoteBid(deps),
     listBucketTasks(deps),
     listPublicTasks(deps),
     listMyTasks(deps),

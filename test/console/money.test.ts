@@ -139,6 +139,7 @@ t.test('payments and tasks', async (t) => {
   await tab.click('button', 'Refresh')
   await tab.click('button', 'Accept the bid of t01000')
   await tab.sees('fil per GiB and epoch of each piece. The other bids lose')
+  await tab.sees('Costs at most')
   await accessible('the confirmation of a bid')
   await tab.click('button', 'Accept')
   await tab.untilTrue(`location.hash.startsWith('#/jobs/')`)

@@ -1,9 +1,11 @@
 import {
   type Actor,
   actorOf,
+  type Context,
   capOf,
   defineCall,
   type Found,
+  formatAmount,
   type JobKind,
   OutcomeUnknown,
   parseAmount,
@@ -17,7 +19,7 @@ import { SOURCE } from '../operations/send.js'
 import { platform } from '../platform.js'
 import { acting, TOKEN } from '../sign-in.js'
 import { CREATE_TASK, fileSizesOf, readManifest } from './job.js'
-import type { MadeTask } from './made-tasks.js'
+import { isSeenBy, type MadeTask } from './made-tasks.js'
 import type { TaskInput } from './reconcile.js'
 import { csvPart, durationOf, MAX_DURATION, mostCost, sendForm } from './terms.js'
 
@@ -79,6 +81,58 @@ export function acceptBid(deps: TaskDeps) {
   })
 }
 
+const fil = z.string().describe('Decimal, as text: fil.')
+
+/** What accepting a bid would cost, by the arithmetic of the caps that it then has to keep. */
+export function quoteBid(deps: TaskDeps) {
+  return defineCall({
+    name: 'QuoteBid',
+    source: SOURCE,
+    summary:
+      'Quotes the most that a task costs at the price of a bid, and what may still be spent today. Spends nothing.',
+    access: 'signed',
+    on: { method: 'GET', resource: 'service', path: '/-/task/v1/tasks/{TaskUuid}/quote' },
+    query: z.strictObject({
+      price: z
+        .string()
+        .regex(/^\d{1,60}(\.\d{1,18})?$/)
+        .describe('Of the bid. Decimal: fil per GiB and epoch.'),
+    }),
+    result: z.object({
+      TaskUuid: z.string(),
+      Price: z.string().describe('Decimal, as text: fil per GiB and epoch.'),
+      Files: z.int().optional().describe('Absent for a task whose CSV this server does not have.'),
+      Duration: z.int().optional().describe('Epochs. Absent for a task that this server did not create.'),
+      Total: fil.optional().describe('Decimal, as text: fil. Absent where files or their sizes are not known.'),
+      Currency: z.literal('fil'),
+      DailyCap: fil.optional().describe('Decimal, as text: fil that may be spent today (UTC); absent for no cap.'),
+      LeftToday: fil.optional().describe('Decimal, as text: fil of it that are left, for this task.'),
+      WithinCap: z.boolean().describe('Whether the task costs no more than is left.'),
+    }),
+    root: 'QuoteBidResult',
+    async answer({ request, query: { price } }, context) {
+      const { TaskUuid: uuid = '' } = request.params
+      const task = await deps.made.withUuid(uuid)
+      const isSeen = task !== undefined && isSeenBy(task, context)
+      const { made, csv, duration }: Partial<Known> = isSeen ? await knownOf(deps, { uuid }, context) : {}
+      const sizes = csv === undefined ? [undefined] : fileSizesOf(csv)
+      const total = sizes.includes(undefined)
+        ? undefined
+        : mostCost({ MaxPrice: price, Duration: duration ?? MAX_DURATION }, sizes)
+      const tightest = await deps.ledger.tightest(made?.bucket ?? '', await capsOf(deps, context, made), made?.jobId)
+      return {
+        ...{ TaskUuid: uuid, Price: price, Currency: 'fil' as const },
+        ...(csv !== undefined && { Files: sizes.length }),
+        ...(duration !== undefined && { Duration: duration }),
+        ...(total !== undefined && { Total: formatAmount(total) }),
+        ...(tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }),
+        // Without a known cost, a bid is refused where there is a cap.
+        WithinCap: tightest === undefined || (total !== undefined && total <= tightest.left),
+      }
+    },
+  })
+}
+
 /** Names the provider of a task once or not at all: if the answer is lost, the task itself tells what came of it. */
 export function acceptBids(deps: TaskDeps): JobKind<AcceptInput, Accepted> {
   return {
@@ -100,7 +154,7 @@ async function accept(deps: TaskDeps, job: AcceptingJob): Promise<Accepted> {
   const actor = await deps.jobTokens.actorOf(job, 'PlatformIdentityRequired')
   const before = await read(deps, job, actor)
   if (isGiven(deps, before, input)) return done(deps, job, before)
-  const known = await knownOf(deps, job)
+  const known = await knownOf(deps, input, job.context)
   try {
     await reserve(deps, job, known)
     await deps.sent.begin(id, { uuid: input.uuid, sent: deps.host.now() })
@@ -145,7 +199,9 @@ async function done(deps: TaskDeps, job: AcceptingJob, detail: TaskDetail, messa
   }
   try {
     // What is given away counts, also above the cap.
-    if (won !== undefined && isAbove(won.Price, price)) await reserve(deps, job, await knownOf(deps, job), won.Price)
+    if (won !== undefined && isAbove(won.Price, price)) {
+      await reserve(deps, job, await knownOf(deps, job.input, job.context), won.Price)
+    }
     await deps.sent.settle(job.job.id)
   } catch (cause) {
     throw new OutcomeUnknown('The bid was accepted, but could not be recorded.', { cause })
@@ -226,7 +282,7 @@ interface Known {
 }
 
 /** The job that created the task tells its CSV while it is on record, and the object is the same. */
-async function knownOf(deps: TaskDeps, { input, context }: AcceptingJob): Promise<Known> {
+async function knownOf(deps: TaskDeps, input: Pick<AcceptInput, 'uuid' | 'csv'>, context: Context): Promise<Known> {
   const made = await deps.made.withUuid(input.uuid)
   const job = made && (await deps.host.own.jobs.get(made.jobId))
   const { csv, manifest, terms } = (job?.operation === CREATE_TASK ? job.input : {}) as Partial<TaskInput>
@@ -247,8 +303,7 @@ async function knownOf(deps: TaskDeps, { input, context }: AcceptingJob): Promis
  */
 async function reserve(deps: TaskDeps, job: AcceptingJob, { made, csv, duration }: Known, given?: string) {
   const { input, context } = job
-  const ofBucket = made?.bucket === undefined ? undefined : await context.settings.get(made.bucket, 'deal')
-  const caps = { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket?.MaxSpendPerDay) }
+  const caps = await capsOf(deps, context, made)
   if (caps.all === undefined && caps.bucket === undefined) return
   const terms = { MaxPrice: given ?? input.price, Duration: duration ?? MAX_DURATION }
   const amount = mostCost(terms, csv === undefined ? [undefined] : fileSizesOf(csv))
@@ -256,6 +311,11 @@ async function reserve(deps: TaskDeps, job: AcceptingJob, { made, csv, duration 
     { jobId: job.job.id, bucket: made?.bucket ?? '', amount, countedBy: made?.jobId },
     given === undefined ? caps : { all: undefined, bucket: undefined },
   )
+}
+
+async function capsOf(deps: TaskDeps, context: Context, made: MadeTask | undefined) {
+  const ofBucket = made?.bucket === undefined ? undefined : await context.settings.get(made.bucket, 'deal')
+  return { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket?.MaxSpendPerDay) }
 }
 
 function refused(message: string): S3Error {

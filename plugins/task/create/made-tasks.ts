@@ -1,4 +1,4 @@
-import type { PluginHost, Records } from 'dealgate'
+import type { Context, PluginHost, Records } from 'dealgate'
 
 /** A task that was created through this server. Plain JSON. */
 export interface MadeTask {
@@ -88,4 +88,11 @@ export class MadeTasks {
   async *all(): AsyncGenerator<MadeTask, void> {
     for await (const [, task] of this.#made.entries()) yield task
   }
+}
+
+/** A key pair with rights or an account of its own sees only what it has created. */
+export function isSeenBy({ accessKeyId }: MadeTask, { caller }: Pick<Context, 'caller'>): boolean {
+  if (!caller) return false
+  const { rights, policies, account } = caller.identity
+  return !(rights || policies || account) || accessKeyId === caller.identity.accessKeyId
 }

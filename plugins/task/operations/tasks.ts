@@ -10,7 +10,7 @@ import {
 } from 'dealgate'
 import { z } from 'zod'
 import { CREATE_TASK, checkManifest, fileSizesOf } from '../create/job.js'
-import type { MadeTask } from '../create/made-tasks.js'
+import { isSeenBy } from '../create/made-tasks.js'
 import { createdTask, type TaskInput } from '../create/reconcile.js'
 import { newTask, taskAliases, termsOf } from '../create/terms.js'
 import type { TaskDeps } from '../deps.js'
@@ -181,13 +181,6 @@ export function getTask(deps: TaskDeps) {
         if (task.uuid !== undefined && isSeenBy(task, context)) yield { TaskUuid: task.uuid }
     },
   })
-}
-
-/** A key pair with rights or an account of its own sees only what it has created. */
-function isSeenBy({ accessKeyId }: MadeTask, { caller }: Pick<Context, 'caller'>): boolean {
-  if (!caller) return false
-  const { rights, policies, account } = caller.identity
-  return !(rights || policies || account) || accessKeyId === caller.identity.accessKeyId
 }
 
 async function sourceOf(

@@ -183,12 +183,16 @@ export class SpendLedger {
     return bucket === undefined ? spent.total : spent.bucket(bucket)
   }
 
-  /** The cap of which least is left today; undefined without any. */
-  async tightest(bucket: string, caps: SpendCaps): Promise<CapToday | undefined> {
+  /**
+   * The cap of which least is left today; undefined without any.
+   * @param countedBy job whose expense of today the asker takes the place of
+   */
+  async tightest(bucket: string, caps: SpendCaps, countedBy?: string): Promise<CapToday | undefined> {
+    const counted = await this.#counted(countedBy, this.#today())
     const spent = sumsOf(await this.#days.get(this.#today()))
     const known = [
-      { cap: caps.all, spent: spent.total },
-      { cap: caps.bucket, spent: spent.bucket(bucket) },
+      { cap: caps.all, spent: spent.total - counted },
+      { cap: caps.bucket, spent: spent.bucket(bucket) - counted },
     ].flatMap(({ cap, spent }) => (cap === undefined ? [] : [{ cap, left: cap > spent ? cap - spent : 0n }]))
     return known.reduce<CapToday | undefined>(
       (least, one) => (least === undefined || one.left < least.left ? one : least),

@@ -61,6 +61,7 @@ async function start(t: Test) {
       const dear = { TaskName: 'dear', IsPublic: true, BidMode: '0', MaxPrice: '1000', File: CSV }
       return /of which (\S+) are spent/.exec((await call('', dear, 60)).json.Message)?.[1]
     },
+    quote: (price: string) => proxy.ask('GET', `/-/task/v1/tasks/u1/quote?price=${price}`),
     puts: () => platform.requests.filter(({ method }) => method === 'PUT'),
   }
 }
@@ -105,14 +106,17 @@ t.test('a bid that is accepted once, though the answer is lost', async (t) => {
 })
 
 t.test('a bid counts for the whole duration, and once a day', async (t) => {
-  const { on, shows, accept, create, later, spent, puts } = await start(t)
+  const { on, shows, accept, create, later, spent, puts, quote } = await start(t)
   on('PUT /uuid_tasks/u1', DONE)
   shows(FREE, FREE, GIVEN)
+  t.match(await quote('0.1'), { Total: undefined, WithinCap: false }, 'a task of another server')
   t.equal((await accept()).status, 200)
   t.equal(await spent(), LONG, 'the longest duration, for a task that this server did not make')
   later(DAY)
   t.equal((await create({ Duration: 10_000_000 })).status, 200)
   t.equal(await spent(), LONG)
+  t.match(await quote('0.1'), { Files: 1, Duration: 10_000_000, Total: LONG, LeftToday: '10', WithinCap: true })
+  t.match(await quote('1'), { WithinCap: false })
   shows(FREE, FREE, GIVEN)
   t.equal((await accept({ File: undefined })).status, 200)
   t.equal(await spent(), LONG, 'the creation counts it already')
