@@ -54,9 +54,10 @@ function fillObjects(file: string): void {
   db.exec(`
     BEGIN;
     INSERT INTO objects
+      (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id)
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${OBJECTS})
       SELECT bucket, CAST(printf('many/photo-%06d.jpg', n) AS BLOB), size, modified, lower(hex(randomblob(16))), etag,
-        content_type, headers, body_at, fence, write_id, body_name
+        content_type, headers, body_at, fence, write_id
       FROM objects, numbers;
     INSERT INTO bodies SELECT generation, CAST('content' AS BLOB) FROM objects WHERE true ON CONFLICT DO NOTHING;
     UPDATE buckets SET objects = (SELECT count(*) FROM objects), bytes = (SELECT sum(size) FROM objects);
