@@ -39,11 +39,16 @@ export function isOwnPath({ names }: Pick<GatewayContext, 'names'>, path: string
   return path === `/${names.path}` || path.startsWith(`/${names.path}/`)
 }
 
-const bodyErrors = { lost: 'BodyLost', changed: 'BodyChanged', unavailable: 'BodiesUnavailable' } as const
+const bodyErrors = {
+  lost: 'BodyLost',
+  changed: 'BodyChanged',
+  unavailable: 'BodiesUnavailable',
+  refused: 'BodiesUnavailable',
+} as const
 
 /** Headers of answers that say when to try again. */
-function retryOf({ kind }: GatewayError): HeaderList {
-  return kind === 'BodiesUnavailable' ? ['Retry-After', 1] : []
+function retryOf({ cause }: GatewayError): HeaderList {
+  return cause instanceof BodyError && cause.kind === 'unavailable' ? ['Retry-After', 1] : []
 }
 
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */

@@ -41,7 +41,7 @@ export type Content =
  * the head when a stream does not begin.
  * @param size of the content, bytes
  * @param idleMs the response is destroyed when the client reads nothing for so long
- * @param failed gets the error of a stream behind the head
+ * @param failed gets the error of the content behind the head
  */
 export async function replyContent(
   { request, response }: Pick<HttpExchange, 'request' | 'response'>,
@@ -60,7 +60,7 @@ export async function replyContent(
   response.writeHead(span === undefined ? 200 : 206, [...headers, ...range, 'Content-Length', last - first + 1])
   if (chunks !== undefined) await stream(chunks, response, idleMs, failed)
   else if (sent?.fd === undefined) response.end()
-  else await sendFile(sent.fd, first, last, response, idleMs)
+  else await sendFile(sent.fd, first, last, response, idleMs, failed)
 }
 
 /** Bytes that may wait for the socket. */
@@ -115,6 +115,7 @@ const CHUNK = 512 * 1024
  * is being sent, and neither is reused before the socket has taken it. Destroys the response, so that a partial body
  * does not look complete, when the file cannot be read or the client reads nothing for `idleMs`. Resolves when the file
  * is no longer needed.
+ * @param failed gets the error of the file
  */
 async function sendFile(
   fd: number,
@@ -122,6 +123,7 @@ async function sendFile(
   last: number,
   response: ServerResponse,
   idleMs: number,
+  failed: (error: unknown) => void = () => {},
 ): Promise<void> {
   const size = Math.min(CHUNK, last - first + 1)
   const buffers = [Buffer.allocUnsafe(size), Buffer.allocUnsafe(size)] as const
@@ -141,7 +143,8 @@ async function sendFile(
     }
     await sent
     response.end()
-  } catch {
+  } catch (error) {
+    if (!response.destroyed) failed(error)
     response.destroy()
   } finally {
     clearTimeout(idle)

@@ -117,11 +117,11 @@ export function generationOf(name: string): string {
 
 /**
  * A body cannot be read or written. Thrown in place of bytes that are not those that were stored. `unavailable`: it may
- * be possible later.
+ * be possible later. `refused`: not before the operator does something.
  */
 export class BodyError extends Error {
   override readonly name = 'BodyError'
-  readonly kind: 'lost' | 'changed' | 'unavailable'
+  readonly kind: 'lost' | 'changed' | 'unavailable' | 'refused'
 
   constructor(kind: BodyError['kind'], message: string, options?: ErrorOptions) {
     super(message, options)

@@ -14,6 +14,7 @@ import {
   uriEncode,
 } from '../../common/sigv4.js'
 import { childText, parseDocument, type XmlNode } from '../../common/xml.js'
+import { Blocks } from '../http/body.js'
 import { BodyError } from './bodies.js'
 import type { S3Credentials, S3Place } from './s3-place.js'
 
@@ -33,16 +34,25 @@ export class S3Refusal extends Error {
 /** Codes of refusals that say nothing about the request. */
 const PASSING = new Set(['RequestTimeout', 'SlowDown', 'BadDigest', 'XAmzContentSHA256Mismatch', 'OperationAborted'])
 
+/** Codes of Node for a host that does not exist, and for certificates that do not hold. */
+const LASTING = /^(ENOTFOUND$|CERT_|ERR_TLS_CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|HOSTNAME_MISMATCH)/
+
 /** True when the same request may have another outcome later: the store, or the way to it, has failed. */
 export function isPassing(error: unknown): boolean {
-  if (!(error instanceof S3Refusal)) return true
-  return error.status >= 500 || error.status === 429 || error.status === 408 || PASSING.has(error.code)
+  if (error instanceof S3Refusal) {
+    const { status, code } = error
+    return (status >= 500 && status !== 501) || status === 429 || status === 408 || PASSING.has(code)
+  }
+  // Of credentials that are not there.
+  if (error instanceof RangeError) return false
+  return !LASTING.test((error as NodeJS.ErrnoException | undefined)?.code ?? '')
 }
 
 export function unavailable(cause: unknown): BodyError {
   if (cause instanceof BodyError) return cause
   const message = cause instanceof Error ? cause.message : String(cause)
-  return new BodyError('unavailable', `The store of bodies cannot be used now: ${message}`, { cause })
+  const kind = isPassing(cause) ? 'unavailable' : 'refused'
+  return new BodyError(kind, `The store of bodies cannot be used now: ${message}`, { cause })
 }
 
 /** An ETag without its quotes; empty for none. */
@@ -58,12 +68,14 @@ interface S3Request {
   readonly query?: Readonly<Record<string, string>> | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: readonly Uint8Array[]
+  /** In place of that of the limits, for an answer that takes its time. */
+  readonly idleMs?: number
 }
 
 export interface S3Limits {
-  /** Time for an operation with all its attempts, ms. */
+  /** Time after the begin of an operation in which more than a second attempt may begin, ms. */
   readonly patienceMs: number
-  /** Time in which nothing moves until an attempt, or the reading of a body, is given up, ms. */
+  /** Time in which nothing moves until an attempt is given up, ms: the only bound of one. */
   readonly idleMs: number
 }
 
@@ -83,6 +95,8 @@ export class S3Client {
   readonly #underway = new Set<AbortController>()
   #closed = false
   #current: S3Credentials
+  /** By what the request was signed that was refused. Not a member of the refusal, which is logged. */
+  readonly #signedBy = new WeakMap<S3Refusal, S3Credentials>()
   #key: { readonly date: string; readonly key: Buffer } | undefined
 
   /** @param credentials asked again after the store has refused those it gave */
@@ -105,14 +119,15 @@ export class S3Client {
   }
 
   /**
-   * Calls `attempt` until it succeeds, fails for good, or the patience is over; rejects with its last error.
+   * Calls `attempt` until it succeeds, fails for good, or fails again when the patience is over; rejects with its last
+   * error. An attempt in which bytes move is not cut.
    * @param attempt gets its number, from 0
    */
   async patiently<T>(attempt: (n: number, signal: AbortSignal) => Promise<T>): Promise<T> {
     // Not AbortSignal.any: Node 20 may collect the signals that it joins, which then never fire.
     const over = new AbortController()
     const { signal } = over
-    const timer = setTimeout(() => over.abort(), this.#limits.patienceMs)
+    const end = performance.now() + this.#limits.patienceMs
     this.#underway.add(over)
     if (this.#closed) over.abort()
     try {
@@ -121,31 +136,33 @@ export class S3Client {
           return await attempt(n, signal)
         } catch (error) {
           const pause = Math.min(FIRST_PAUSE_MS * 2 ** n, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
-          if (signal.aborted || (!isPassing(error) && !(n === 0 && this.#renewed(error)))) throw error
+          // An attempt that took longer than the patience has another one, too.
+          const isLast = n > 0 && performance.now() + pause > end
+          if (signal.aborted || !(this.#renewed(error) || (isPassing(error) && !isLast))) throw error
           await sleep(pause, undefined, { signal }).catch(() => {
             throw error
           })
         }
       }
     } finally {
-      clearTimeout(timer)
       this.#underway.delete(over)
     }
   }
 
   /** Sends a request, and resolves with the head of its answer. Throws S3Refusal, and what the connection throws. */
   async send(asked: S3Request, signal: AbortSignal): Promise<IncomingMessage> {
-    const { body = [], method } = asked
+    const { body = [], method, idleMs = this.#limits.idleMs } = asked
+    const credentials = this.#current
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const { hostname, port } = this.#url
       const host = { hostname: hostname.replace(/^\[|\]$/g, ''), port: port || undefined }
-      const { path, headers } = this.#signed(asked)
-      const options = { agent: this.#agent, method, path, headers, timeout: this.#limits.idleMs, ...host }
+      const { path, headers } = this.#signed(asked, credentials)
+      const options = { agent: this.#agent, method, path, headers, timeout: idleMs, ...host }
       const request = this.#request(options, (answer) => {
         signal.removeEventListener('abort', abort)
         resolve(answer)
       })
-      const abort = () => request.destroy(new Error('The store does not answer in time.'))
+      const abort = () => request.destroy(new Error('The gateway stops.'))
       signal.addEventListener('abort', abort)
       if (signal.aborted) abort()
       request.on('timeout', () => request.destroy(new Error('The store does not answer.')))
@@ -161,14 +178,16 @@ export class S3Client {
     answer.on('error', () => {})
     const { statusCode: status = 0 } = answer
     if (status >= 200 && status < 300) return answer
-    const { code, message } = await this.#refusal(answer, signal)
-    throw new S3Refusal(status, code, message)
+    const { code, message } = await this.#refusal(answer, idleMs)
+    const refusal = new S3Refusal(status, code, message)
+    this.#signedBy.set(refusal, credentials)
+    throw refusal
   }
 
   /** As `send`, and reads the answer. */
   async ask(asked: S3Request, signal: AbortSignal): Promise<{ readonly head: IncomingMessage; readonly body: Buffer }> {
     const head = await this.send(asked, signal)
-    return { head, body: await this.#read(head, signal) }
+    return { head, body: await this.#read(head, asked.idleMs) }
   }
 
   /** As `ask`, for an answer that is a document with this root. Throws S3Refusal for an error in its place. */
@@ -184,11 +203,11 @@ export class S3Client {
    * The chunks of an answer, each with its own memory. Rejects when the store sends nothing for too long while a chunk
    * is awaited, and when the answer is cut.
    */
-  async *chunks(answer: IncomingMessage): AsyncGenerator<Buffer> {
+  async *chunks(answer: IncomingMessage, idleMs = this.#limits.idleMs): AsyncGenerator<Buffer> {
     let waiting = true
     const idle = setTimeout(() => {
       if (waiting) answer.destroy(new Error('The store has stopped sending.'))
-    }, this.#limits.idleMs)
+    }, idleMs)
     try {
       for await (const chunk of answer) {
         waiting = false
@@ -201,44 +220,52 @@ export class S3Client {
     }
   }
 
-  async #read(answer: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of this.chunks(answer)) {
-      size += chunk.length
-      if (size > MAX_DOCUMENT || signal.aborted) throw new Error('The answer of the store is too long, or too slow.')
-      chunks.push(chunk)
+  async #read(answer: IncomingMessage, idleMs?: number): Promise<Buffer> {
+    const blocks = new Blocks()
+    for await (const chunk of this.chunks(answer, idleMs)) {
+      blocks.add(chunk)
+      if (blocks.size > MAX_DOCUMENT) throw new Error('The answer of the store is too long.')
     }
-    return Buffer.concat(chunks)
+    return Buffer.concat(blocks.all())
   }
 
-  async #refusal(answer: IncomingMessage, signal: AbortSignal): Promise<{ code: string; message: string }> {
+  async #refusal(answer: IncomingMessage, idleMs: number): Promise<{ code: string; message: string }> {
     try {
-      const { node } = await parseDocument(await this.#read(answer, signal))
+      const { node } = await parseDocument(await this.#read(answer, idleMs))
       return { code: childText(node, 'Code') ?? '', message: childText(node, 'Message') ?? '' }
     } catch {
       return { code: '', message: answer.statusMessage ?? '' }
     }
   }
 
-  /** True when there are other credentials than those that the store has refused. */
+  /** True when there are other credentials than those by which the refused request was signed. */
   #renewed(error: unknown): boolean {
     if (!(error instanceof S3Refusal) || (error.status !== 403 && error.status !== 400)) return false
-    const { accessKeyId, secretAccessKey, sessionToken } = this.#current
-    const now = this.#credentials()
-    if (now.accessKeyId === accessKeyId && now.secretAccessKey === secretAccessKey && now.sessionToken === sessionToken)
-      return false
-    this.#current = now
-    this.#key = undefined
-    return true
+    const signedBy = this.#signedBy.get(error)
+    if (signedBy === undefined) return false
+    // Of many requests that are refused at once, the first one finds the new credentials.
+    if (isSame(signedBy, this.#current)) this.#renew()
+    return !isSame(signedBy, this.#current)
   }
 
-  #signed({ method, key, query = {}, headers = {}, body = [] }: S3Request): {
-    path: string
-    headers: Record<string, string>
-  } {
+  #renew(): void {
+    let now: S3Credentials
+    try {
+      now = this.#credentials()
+    } catch {
+      // A program that writes the file anew may have removed it for a moment.
+      return
+    }
+    if (isSame(now, this.#current)) return
+    this.#current = now
+    this.#key = undefined
+  }
+
+  #signed(
+    { method, key, query = {}, headers = {}, body = [] }: S3Request,
+    { accessKeyId, secretAccessKey, sessionToken }: S3Credentials,
+  ): { path: string; headers: Record<string, string> } {
     const { region, bucket } = this.#place
-    const { accessKeyId, secretAccessKey, sessionToken } = this.#current
     const timestamp = formatTimestamp(new Date())
     const date = timestamp.slice(0, 8)
     if (this.#key?.date !== date) this.#key = { date, key: signingKey(secretAccessKey, date, region, 's3') }
@@ -276,4 +303,12 @@ export class S3Client {
       },
     }
   }
+}
+
+function isSame(one: S3Credentials, other: S3Credentials): boolean {
+  return (
+    one.accessKeyId === other.accessKeyId &&
+    one.secretAccessKey === other.secretAccessKey &&
+    one.sessionToken === other.sessionToken
+  )
 }

@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { truncateSync, unlinkSync } from 'node:fs'
+import { once } from 'node:events'
+import { readdirSync, truncateSync, unlinkSync } from 'node:fs'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { startServices } from '../../../src/services/index.js'
+import { silentLog } from '../../../src/services/log.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
+import { connectTo } from './client.js'
 import { Scene } from './deal-scene.js'
 
 const large = randomBytes(1_000_000)
@@ -45,4 +51,29 @@ t.test('a file that the disk has lost, or a part of it, is an error', async (t) 
   t.equal(scene.network.deals.size, 0)
   unlinkSync(path())
   t.match(await gateway.get('bucket', 'key'), { status: 500, headers: { 'x-cloud-error-code': 'BodyLost' } })
+})
+
+t.test('a file that is too short is logged, and a client that goes away is not', async (t) => {
+  const errors: object[] = []
+  const log = { ...silentLog, error: (fields: object) => void errors.push(fields) }
+  const data = temporaryFolder(t)
+  const services = await startServices({ data, log, gateway: { host: '127.0.0.1', port: 0, quirks: [] } })
+  t.teardown(() => services.stop())
+  const client = await connectTo(services)
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  const many = randomBytes(20_000_000)
+  const generation = (await client.put('bucket', 'key', many)).headers['x-cloud-generation'] as string
+  const { hostname, port } = new URL(client.url)
+  const path = `/gateway/download/bucket/key?token=${client.token}`
+  const asked = request({ hostname, port, path, headers: { 'user-agent': 'Mozilla/5.0' } }).end()
+  const [answer] = await once(asked, 'response')
+  answer.destroy()
+  await once(answer, 'close')
+  t.ok((await client.get('bucket', 'key')).body.equals(many))
+  t.same(errors, [])
+  const objects = join(data, 'gateway', 'objects')
+  const [file] = readdirSync(objects, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith(generation))
+  truncateSync(join(objects, file as string), many.length - 1)
+  await t.rejects(client.get('bucket', 'key'))
+  t.match(errors, [{ err: { message: /shorter/ } }])
 })

@@ -5,7 +5,7 @@ import { JSON_TYPE, reply } from '../../http/reply.js'
 import { parseRange, replyContent } from '../../http/send.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
+import { asGatewayError, decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { dealEndpoint, recordOf } from './deal-envelope.js'
 import { parsePlace } from './download.js'
@@ -144,5 +144,6 @@ async function send(exchange: GatewayExchange, file: FileHandle, size: number, e
   const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined
   const headers: HeaderList = ['Content-Type', 'application/vnd.ipld.car', 'Accept-Ranges', 'bytes', 'ETag', etag]
   if (range === 'unsatisfiable') return reply(exchange, 416, [...headers, 'Content-Range', `bytes */${size}`])
-  await replyContent(exchange, file, size, range, headers, context.limits.downloadIdleMs)
+  const failed = (error: unknown) => asGatewayError(error, exchange)
+  await replyContent(exchange, file, size, range, headers, context.limits.downloadIdleMs, failed)
 }

@@ -1,0 +1,32 @@
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { S3Client, type S3Limits } from '../../../src/services/store/s3-client.js'
+import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-place.js'
+
+const LONG: S3Limits = { patienceMs: 60_000, idleMs: 60_000 }
+
+export const first: S3Credentials = { accessKeyId: 'first', secretAccessKey: 'secret' }
+
+/** A client of a store that answers so. */
+export async function clientOf(
+  t: Test,
+  serve: RequestListener,
+  limits = LONG,
+  credentials = () => first,
+): Promise<S3Client> {
+  const server = createServer(serve)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = new S3Client(parseS3Url(`s3://bucket?endpoint=http://127.0.0.1:${port}`), credentials, limits)
+  t.teardown(() => {
+    client.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return client
+}
+
+export function refuse(response: ServerResponse, status: number, code: string): void {
+  response.writeHead(status).end(`<Error><Code>${code}</Code><Message>no</Message></Error>`)
+}
