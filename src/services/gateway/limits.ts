@@ -24,11 +24,13 @@ export const gatewayLimits = {
   reconcileMs: 30_000,
   /** Time that running requests get to finish when the gateway stops, ms. */
   stopMs: 10_000,
-  /** Time for one operation of an S3 store that has the bodies, with all its attempts, ms. */
+  /** Time in which attempts of one operation of an S3 store that has the bodies may begin, ms. */
   storeMs: 12_000,
   /** Time in which nothing moves until an attempt at that store is given up, ms. */
   storeIdleMs: 6_000,
-  /** Most memory for bodies on their way to that store, bytes: 16 MiB for each large one. */
+  /** Time for which one look counts whether that store is still ours, ms. */
+  storeCheckMs: 60_000,
+  /** Most memory for bodies on their way to that store, bytes: half of it for those that take several requests. */
   storeRoomBytes: 256 * MiB,
   /** Age at which a body without an object is removed from that store, ms. */
   orphanMs: 24 * 3_600_000,

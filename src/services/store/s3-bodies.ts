@@ -5,8 +5,9 @@ import pLimit from 'p-limit'
 import { childText, type XmlNode } from '../../common/xml.js'
 import type { ServicesLog } from '../log.js'
 import { type Bodies, BodyError, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
-import { bare, type S3Client, S3Refusal, unavailable } from './s3-client.js'
-import { NewS3Body, parseMark, Room } from './s3-upload.js'
+import type { S3Claim } from './s3-claim.js'
+import { bare, isPassing, type S3Client, S3Refusal, unavailable } from './s3-client.js'
+import { NewS3Body, parseMark, Rooms } from './s3-upload.js'
 
 export interface S3BodiesOptions {
   /** What all keys begin with, up to a slash: of this index alone. */
@@ -20,6 +21,11 @@ export interface S3BodiesOptions {
 }
 
 const MAX_REMOVALS = 8
+
+/** Removals that may wait; the sweep does those beyond. */
+const MAX_WAITING = 10_000
+
+/** Times that a body is asked for again while nothing of it comes. */
 const MAX_RESUMES = 8
 
 /** Time that removals under way get when the gateway stops, ms. The sweep does the others. */
@@ -37,7 +43,8 @@ export class S3Bodies implements Bodies {
   readonly #client: S3Client
   readonly #log: ServicesLog
   readonly #options: S3BodiesOptions
-  readonly #room: Room
+  readonly #claim: S3Claim
+  readonly #rooms: Rooms
   /** Names that have no row yet. */
   readonly #underway = new Set<string>()
   /** Number of readers, by name. */
@@ -46,24 +53,33 @@ export class S3Bodies implements Bodies {
   readonly #doomed = new Set<string>()
   readonly #removals = new Set<Promise<void>>()
   readonly #removalSlots = pLimit(MAX_REMOVALS)
+  /** True after removals have been left to the sweep. */
+  #left = false
+  /** True after a removal has failed, until one succeeds. */
+  #failing = false
+  /** Of the last sweep. */
+  #hasRow: ((name: string) => boolean) | undefined
+  #sweeping: Promise<number> | undefined
   #stopping = false
 
-  constructor(client: S3Client, options: S3BodiesOptions, log: ServicesLog) {
+  constructor(client: S3Client, claim: S3Claim, options: S3BodiesOptions, log: ServicesLog) {
     this.#client = client
+    this.#claim = claim
     this.#options = options
     this.#log = log
-    this.#room = new Room(options.roomBytes, options.patienceMs)
+    this.#rooms = new Rooms(options.roomBytes, options.patienceMs)
   }
 
   async create(name: string, size: number): Promise<NewBody> {
-    const giveRoom = await this.#room.take(size)
+    await this.#claim.mayWrite().catch(asUnavailable)
+    const hold = await this.#rooms.begin(size)
     const context = {
       client: this.#client,
       underway: this.#underway,
       keyOf: (name: string) => this.#key(name),
       remove: (name: string, uploadId?: string) => this.#remove(name, uploadId),
     }
-    return new NewS3Body(context, name, size, giveRoom)
+    return new NewS3Body(context, name, size, hold)
   }
 
   committed({ name }: StoredBody): void {
@@ -72,6 +88,7 @@ export class S3Bodies implements Bodies {
 
   async open(body: StoredBody): Promise<OpenBody> {
     const { name } = body
+    await this.#claim.proven().catch(asUnavailable)
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
     const begun: IncomingMessage[] = []
     let open = true
@@ -96,17 +113,19 @@ export class S3Bodies implements Bodies {
     else this.#remove(name)
   }
 
-  async sweep(hasRow: (name: string) => boolean): Promise<number> {
-    const isGarbage = (name: string) =>
-      !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name) && !hasRow(name)
-    return (await this.#sweepBodies(isGarbage)) + (await this.#sweepUploads())
+  sweep(hasRow: (name: string) => boolean): Promise<number> {
+    this.#hasRow = hasRow
+    this.#sweeping ??= this.#sweepAll(hasRow).finally(() => {
+      this.#sweeping = undefined
+    })
+    return this.#sweeping
   }
 
   async close(): Promise<void> {
     this.#stopping = true
     await Promise.race([Promise.all(this.#removals), sleep(STOP_MS, undefined, { ref: false })])
     this.#client.close()
-    await Promise.all(this.#removals)
+    await Promise.all([...this.#removals, this.#sweeping?.catch(() => {})])
   }
 
   #key(name: string): string {
@@ -126,19 +145,44 @@ export class S3Bodies implements Bodies {
    * Removes a body, or an upload of it that has not been completed. What cannot be removed now is left to the sweep.
    */
   #remove(name: string, uploadId?: string): void {
-    const removal = this.#removalSlots(() => (this.#stopping ? undefined : this.#delete(name, uploadId)))
-      .catch((error) => this.#log.warn({ err: error, name }, 'Could not remove a body from the store.'))
+    if (this.#removalSlots.pendingCount >= MAX_WAITING) {
+      this.#underway.delete(name)
+      this.#left = true
+      return
+    }
+    const removal = this.#removalSlots(() => (this.#stopping ? false : this.#delete(name, uploadId)))
+      .then(
+        (removed) => {
+          if (removed) this.#failing = false
+        },
+        (error) => {
+          if (!this.#failing && !this.#stopping)
+            this.#log.warn({ err: error, name }, 'Could not remove a body from the store; the sweep does so later.')
+          this.#failing = true
+        },
+      )
       .then(() => {
         this.#underway.delete(name)
         this.#removals.delete(removal)
+        if (this.#left && this.#removals.size === 0) this.#sweepLeft()
       })
     this.#removals.add(removal)
   }
 
-  async #delete(name: string, uploadId?: string): Promise<void> {
+  /** Removes what was left to the sweep, as far as it is old. */
+  #sweepLeft(): void {
+    if (this.#stopping || this.#hasRow === undefined) return
+    this.#left = false
+    this.sweep(this.#hasRow).catch((error) => this.#log.warn({ err: error }, 'Could not sweep the store of bodies.'))
+  }
+
+  /** Resolves with false when nothing may be removed now. */
+  async #delete(name: string, uploadId?: string): Promise<boolean> {
+    if (!(await this.#claim.mayRemove())) return false
     const query = uploadId === undefined ? undefined : { uploadId }
     const asked = { method: 'DELETE', key: this.#key(name), query } as const
     await this.#client.patiently((_, signal) => this.#client.ask(asked, signal)).catch(unlessAbsent)
+    return true
   }
 
   /** Gives the last chunk once all bytes have come and are those that were stored. */
@@ -150,6 +194,7 @@ export class S3Bodies implements Bodies {
     let crc = 0
     let held: Buffer | undefined
     for (let resumes = 0; ; resumes++) {
+      const from = position
       let failure: unknown
       try {
         for await (const chunk of this.#client.chunks(answer)) {
@@ -165,6 +210,7 @@ export class S3Bodies implements Bodies {
       }
       if (position > last) break
       // Bodies do not change: what is missing can be asked for again.
+      if (position > from) resumes = 0
       if (resumes >= MAX_RESUMES) throw unavailable(failure ?? new Error('The store ends bodies before their ends.'))
       answer = await this.#begin(body, position, last)
     }
@@ -198,7 +244,29 @@ export class S3Bodies implements Bodies {
     throw changed(body, `is said to be ${statusCode} ${found} ${headers.etag}, not ${right} "${etag}"`)
   }
 
-  async #sweepBodies(isGarbage: (name: string) => boolean): Promise<number> {
+  async #sweepAll(hasRow: (name: string) => boolean): Promise<number> {
+    if (!(await this.#claim.mayRemove(true))) return 0
+    const isGarbage = (name: string) =>
+      !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name) && !hasRow(name)
+    const refusals: S3Refusal[] = []
+    const count = (await this.#sweepBodies(isGarbage, refusals)) + (await this.#sweepUploads(refusals))
+    if (refusals.length > 0)
+      this.#log.warn({ err: refusals[0], refused: refusals.length }, 'The store refuses to remove bodies.')
+    return count
+  }
+
+  /** Resolves with 1 for a removal, with 0 for one that the store refuses, and with undefined when none may be made. */
+  async #sweepOne(refusals: S3Refusal[], name: string, uploadId?: string): Promise<number | undefined> {
+    try {
+      return (await this.#delete(name, uploadId)) ? 1 : undefined
+    } catch (error) {
+      if (!(error instanceof S3Refusal) || isPassing(error)) throw error
+      refusals.push(error)
+      return 0
+    }
+  }
+
+  async #sweepBodies(isGarbage: (name: string) => boolean, refusals: S3Refusal[]): Promise<number> {
     const query = { 'list-type': '2', prefix: this.#options.folder }
     let count = 0
     let after: string | undefined
@@ -208,15 +276,16 @@ export class S3Bodies implements Bodies {
         if (this.#stopping) return count
         const name = this.#oldName(entry, 'LastModified')
         if (name === undefined || !isGarbage(name)) continue
-        await this.#delete(name)
-        count++
+        const removed = await this.#sweepOne(refusals, name)
+        if (removed === undefined) return count
+        count += removed
       }
       after = childText(page, 'IsTruncated') === 'true' ? childText(page, 'NextContinuationToken') : undefined
     } while (after)
     return count
   }
 
-  async #sweepUploads(): Promise<number> {
+  async #sweepUploads(refusals: S3Refusal[]): Promise<number> {
     let count = 0
     let after: Record<string, string> | undefined = {}
     while (after !== undefined) {
@@ -230,8 +299,9 @@ export class S3Bodies implements Bodies {
         const uploadId = childText(entry, 'UploadId')
         // A row does not protect an upload: that of a body with a row has been completed.
         if (name === undefined || uploadId === undefined || this.#underway.has(name)) continue
-        await this.#delete(name, uploadId)
-        count++
+        const removed = await this.#sweepOne(refusals, name, uploadId)
+        if (removed === undefined) return count
+        count += removed
       }
       const marker = childText(page, 'NextKeyMarker')
       after =
@@ -260,6 +330,10 @@ export class S3Bodies implements Bodies {
 }
 
 async function* none(): AsyncGenerator<Buffer> {}
+
+function asUnavailable(error: unknown): never {
+  throw unavailable(error)
+}
 
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof S3Refusal) || error.status !== 404) throw error

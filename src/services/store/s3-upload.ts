@@ -1,7 +1,9 @@
 import { crc32 } from 'node:zlib'
 import { childText, element } from '../../common/xml.js'
+import { Blocks } from '../http/body.js'
 import { BodyError, type NewBody, nameAgain, type StoredBody } from './bodies.js'
 import { bare, type S3Client, S3Refusal, unavailable } from './s3-client.js'
+import { type Hold, Room } from './s3-room.js'
 
 const MiB = 1024 * 1024
 
@@ -12,64 +14,29 @@ const SINGLE_BYTES = 16 * MiB
 const PART_BYTES = 8 * MiB
 const MAX_PARTS = 10_000
 
+/** Chunks below this size are joined: each by itself would cost some 100 bytes more, and clients choose their size. */
+const SMALL_BYTES = 16 * 1024
+
+/** Longest silence of a store that joins parts, which takes some of them minutes, ms. */
+const COMPLETE_MS = 5 * 60_000
+
 function partBytesOf(size: number): number {
   return Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS))
 }
 
-/** The memory of bodies that are being written. */
-export class Room {
-  readonly #bytes: number
-  readonly #patienceMs: number
-  #free: number
-  readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = []
+/** The memory of uploads. Those that take several requests have their own, and leave that of all others alone. */
+export class Rooms {
+  readonly #whole: Room
+  readonly #parts: Room
 
   constructor(bytes: number, patienceMs: number) {
-    this.#bytes = bytes
-    this.#free = bytes
-    this.#patienceMs = patienceMs
+    this.#whole = new Room(bytes / 2, patienceMs)
+    this.#parts = new Room(bytes / 2, patienceMs)
   }
 
-  /**
-   * Takes the memory that a body of this size needs: all of it, or two parts. Resolves with the function that gives it
-   * back. Throws BodyError when there is none for too long.
-   */
-  async take(size: number): Promise<() => void> {
-    const bytes = Math.min(size <= SINGLE_BYTES ? size : 2 * partBytesOf(size), this.#bytes)
-    if (this.#waiting.length > 0 || bytes > this.#free) await this.#turn(bytes)
-    else this.#free -= bytes
-    let taken = true
-    return () => {
-      if (!taken) return
-      taken = false
-      this.#free += bytes
-      this.#admit()
-    }
-  }
-
-  #turn(bytes: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const waiting = {
-        bytes,
-        enter: () => {
-          clearTimeout(timer)
-          resolve()
-        },
-      }
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
-        reject(new BodyError('unavailable', 'Too many bodies are being written to the store.'))
-        this.#admit()
-      }, this.#patienceMs)
-      this.#waiting.push(waiting)
-    })
-  }
-
-  #admit(): void {
-    for (let next = this.#waiting[0]; next !== undefined && next.bytes <= this.#free; next = this.#waiting[0]) {
-      this.#waiting.shift()
-      this.#free -= next.bytes
-      next.enter()
-    }
+  /** Resolves with the memory for the first bytes of a body of this size. Throws BodyError. */
+  begin(size: number): Promise<Hold> {
+    return size <= SINGLE_BYTES ? this.#whole.begin(size) : this.#parts.begin(partBytesOf(size))
   }
 }
 
@@ -89,10 +56,14 @@ interface UploadContext {
 export class NewS3Body implements NewBody {
   readonly #context: UploadContext
   readonly #size: number
-  readonly #giveRoom: () => void
+  readonly #hold: Hold
   #name: string
   #waiting: Buffer[] = []
+  /** What has arrived in small chunks behind those that wait. */
+  #small = new Blocks()
   #waitingBytes = 0
+  /** Bytes of the part that is being sent. */
+  #sending = 0
   #bytes = 0
   #crc = 0
   #uploadId: string | undefined
@@ -103,36 +74,42 @@ export class NewS3Body implements NewBody {
   /** True when a body may be in the store under the name. */
   #written = false
 
-  /** @param giveRoom called when the bytes are no longer in memory */
-  constructor(context: UploadContext, name: string, size: number, giveRoom: () => void) {
+  /** @param hold ended with the body */
+  constructor(context: UploadContext, name: string, size: number, hold: Hold) {
     this.#context = context
     this.#name = name
     this.#size = size
-    this.#giveRoom = giveRoom
+    this.#hold = hold
     context.underway.add(name)
   }
 
   write(chunk: Buffer): boolean {
-    this.#waiting.push(chunk)
+    if (chunk.length < SMALL_BYTES) this.#small.add(chunk)
+    else this.#all().push(chunk)
     this.#waitingBytes += chunk.length
     this.#bytes += chunk.length
     this.#crc = crc32(chunk, this.#crc)
     if (this.#bytes > this.#size) this.#failure ??= new Error('The body is longer than was said.')
     if (this.#failure !== undefined) return false
-    if (this.#size <= SINGLE_BYTES) return true
+    const hasRoom = this.#hold.grow(this.#sending + this.#waitingBytes)
+    if (this.#size <= SINGLE_BYTES) return hasRoom
     const partBytes = partBytesOf(this.#size)
-    if (this.#waitingBytes < partBytes) return true
+    if (this.#waitingBytes < partBytes) return hasRoom
     this.#running ??= this.#sendParts(partBytes)
-    return this.#waitingBytes < partBytes
+    return hasRoom && this.#waitingBytes < partBytes
   }
 
   async ready(): Promise<void> {
+    // A part that is being sent gives room. Without one, there must be room for the next.
     await this.#running
     if (this.#failure !== undefined) throw this.#failure
+    const wanted = this.#size <= SINGLE_BYTES ? this.#size : partBytesOf(this.#size)
+    if (!this.#hold.grow(this.#waitingBytes)) await this.#hold.reserve(Math.max(wanted, this.#waitingBytes))
   }
 
   async finish(): Promise<StoredBody> {
-    await this.ready()
+    await this.#running
+    if (this.#failure !== undefined) throw this.#failure
     if (this.#bytes !== this.#size) throw new Error('The body is shorter than was said.')
     try {
       const etag = await (this.#size <= SINGLE_BYTES ? this.#putWhole() : this.#complete())
@@ -165,7 +142,7 @@ export class NewS3Body implements NewBody {
 
   #putWhole(): Promise<string> {
     const { client, keyOf } = this.#context
-    const body = this.#waiting
+    const body = this.#all()
     return client.patiently(async (attempt, signal) => {
       if (attempt > 0) this.#again()
       this.#written = true
@@ -186,7 +163,8 @@ export class NewS3Body implements NewBody {
     return client.patiently(async (attempt, signal) => {
       this.#written = true
       try {
-        await client.document({ method: 'POST', key, query, body }, 'CompleteMultipartUploadResult', signal)
+        const asked = { method: 'POST', key, query, body, idleMs: COMPLETE_MS } as const
+        await client.document(asked, 'CompleteMultipartUploadResult', signal)
       } catch (error) {
         // An attempt before may have completed it.
         const isGone = error instanceof S3Refusal && error.status === 404
@@ -218,6 +196,7 @@ export class NewS3Body implements NewBody {
   async #sendPart(bytes: number): Promise<void> {
     const { client, keyOf } = this.#context
     const body = this.#take(bytes)
+    this.#sending = bytes
     const key = keyOf(this.#name)
     if (this.#uploadId === undefined) {
       const begin = { method: 'POST', key, query: { uploads: '' } } as const
@@ -229,30 +208,37 @@ export class NewS3Body implements NewBody {
     const query = { partNumber: String(this.#etags.length + 1), uploadId: this.#uploadId }
     const { head } = await client.patiently((_, signal) => client.ask({ method: 'PUT', key, query, body }, signal))
     this.#etags.push(bare(head.headers.etag))
+    this.#sending = 0
+    this.#hold.shrink(this.#waitingBytes)
   }
 
   /** Takes exactly so many bytes from those that wait. */
   #take(bytes: number): Buffer[] {
     const taken: Buffer[] = []
+    const rest: Buffer[] = []
     let missing = bytes
-    let rest: Buffer[] = []
-    for (const [index, chunk] of this.#waiting.entries()) {
-      if (chunk.length > missing) {
-        if (missing > 0) taken.push(chunk.subarray(0, missing))
-        rest = [chunk.subarray(missing), ...this.#waiting.slice(index + 1)]
-        break
-      }
-      taken.push(chunk)
-      missing -= chunk.length
+    for (const chunk of this.#all()) {
+      if (missing > 0) taken.push(chunk.subarray(0, missing))
+      if (chunk.length > missing) rest.push(chunk.subarray(missing))
+      missing = Math.max(0, missing - chunk.length)
     }
     this.#waiting = rest
     this.#waitingBytes -= bytes
     return taken
   }
 
+  /** All bytes that wait, the small chunks joined. */
+  #all(): Buffer[] {
+    const small = this.#small.all()
+    if (small.length > 0) this.#small = new Blocks()
+    this.#waiting.push(...small)
+    return this.#waiting
+  }
+
   #release(): void {
     this.#waiting = []
-    this.#giveRoom()
+    this.#small = new Blocks()
+    this.#hold.end()
   }
 }
 

@@ -32,7 +32,8 @@ for (const kind of ['minio', 'dealgate'] satisfies StoreKind[]) {
       const part = await client.get('bucket', key, { range: `bytes=${middle}-${middle + 99}` })
       t.match(part, { status: 206, headers: { 'content-length': '100' } })
       t.ok(part.body.equals(body.subarray(middle, middle + 100)))
-      const [read] = store.between.requests.slice(asked)
+      // Not what the sweep of the start asks for.
+      const read = store.between.requests.slice(asked).find(({ path }) => !/\?|\.json$/.test(path))
       if (body.length > 32 * 1024)
         t.match(read, { method: 'GET', headers: { range: `bytes=${middle}-${middle + 99}` } })
       else t.equal(read, undefined, 'a small body is in the index')

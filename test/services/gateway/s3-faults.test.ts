@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { cpSync } from 'node:fs'
 import { request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { GatewayOptions } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -18,6 +21,7 @@ const large = randomBytes(20 * MiB)
 const limits = { storeMs: 3000, storeIdleMs: 1000 }
 const busy: Fate = { status: 503, type: 'application/xml', body: '<Error><Code>SlowDown</Code></Error>' }
 const broken: Fate = { status: 500, body: '' }
+const forbidden: Fate = { status: 403, body: '<Error><Code>AccessDenied</Code></Error>' }
 const UNAVAILABLE = { status: 503, headers: { 'retry-after': '1', 'x-cloud-error-code': 'ServiceUnavailable' } }
 
 interface Scene {
@@ -73,6 +77,13 @@ t.test('a body is written, or the object stays as it was', async (t) => {
     }
     // What is completed and not answered.
     if (body === large) {
+      store.between.fate = async ({ method, path }): Promise<Fate> => {
+        if (method === 'POST' && path.includes('uploadId=')) await sleep(1.5 * limits.storeIdleMs)
+        return 'pass'
+      }
+      const asked = store.between.count('POST', '/')
+      t.match(await client.put('bucket', key, body), { status: 200 }, 'a store that takes its time')
+      t.equal(store.between.count('POST', '/') - asked, 2, 'is asked once')
       fates(store, /^POST .*uploadId/, 'cut-after')
       t.match(await client.put('bucket', key, body), { status: 200 }, 'completed twice')
     }
@@ -87,8 +98,22 @@ t.test('a body is written, or the object stays as it was', async (t) => {
       t.ok((await client.get('bucket', key)).body.equals(body), 'the object is as it was')
     }
   }
-  const reader = await again({ limits: { ...limits, orphanMs: 0 } })
+  always(store, /^(PUT|POST) /, forbidden)
+  const refused = await client.put('bucket', 'small', small)
+  t.match(refused, { status: 503, headers: { 'x-cloud-error-code': 'ServiceUnavailable' } })
+  t.notOk(refused.headers['retry-after'], 'what the store refuses for good is not to be tried again')
+  store.between.fate = () => 'pass'
+  const sweeping = { limits: { ...limits, orphanMs: 0 } }
+  await again(sweeping)
   await until('the sweep removes the rest', async () => (await store.keys()).length === 2)
+  const folder = (await store.keys())[0]?.replace(/[^/]*\/[^/]*$/, '')
+  for (const last of ['aa', 'bb', 'cc'])
+    await store.send('PUT', `/bodies/${folder}${last}/${last.padStart(32, '0')}`, small)
+  fates(store, /^DELETE /, forbidden)
+  await again(sweeping)
+  await until('it removes what the store lets it', async () => (await store.keys()).length === 3)
+  const reader = await again(sweeping)
+  await until('and the other one later', async () => (await store.keys()).length === 2)
   for (const [key, body] of bodies) t.ok((await reader.get('bucket', key)).body.equals(body))
 })
 
@@ -124,6 +149,8 @@ t.test('a reader gets the bytes of its object, or an error', async (t) => {
   t.ok((await get()).body.equals(large), 'an answer that is cut goes on where it ended')
   fates(store, /^GET /, 'cut-in-body')
   t.ok((await get({ range: 'bytes=100-5000000' })).body.equals(large.subarray(100, 5_000_001)))
+  fates(store, /^GET /, ...Array<Fate>(12).fill('cut-in-body'))
+  t.ok((await get()).body.equals(large), 'as often as it takes, while bytes come')
   for (const fate of [broken, busy, 'cut-before', 'silence-after'] as const) {
     always(store, /^GET /, fate)
     t.match(await get(), UNAVAILABLE, `nothing but ${JSON.stringify(fate)}`)
@@ -224,4 +251,66 @@ t.test('a store that does not answer at the start, or has no room', async (t) =>
   t.equal((await reader.put('bucket', 'tiny', 'x')).status, 200, 'what is in the index needs no store')
   await store.between.accept()
   t.ok((await reader.get('bucket', 'key')).body.equals(small), 'it recovers by itself')
+})
+
+t.test('a store that does not answer at the first start, or is another one', async (t) => {
+  const store = await S3Store.start(t, 'minio')
+  if (store === undefined) return
+  const data = temporaryFolder(t)
+  const { bodies } = store
+  await store.between.refuse()
+  const first = await start(data, { bodies, limits })
+  const client = await connectTo(first)
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  t.match(await client.put('bucket', 'key', small), UNAVAILABLE)
+  await store.between.accept()
+  t.equal((await client.put('bucket', 'key', small)).status, 200)
+  await first.stop()
+  const second = await start(data, { bodies, limits })
+  t.ok((await (await connectTo(second)).get('bucket', 'key')).body.equals(small), 'it knows its store')
+  await second.stop()
+
+  await store.send('PUT', '/others')
+  always(store, /./, busy)
+  const others = { ...bodies, url: bodies.url.replace('s3://bodies', 's3://others') }
+  const wrong = await start(data, { bodies: others, limits })
+  t.teardown(() => wrong.stop())
+  const there = await connectTo(wrong)
+  store.between.fate = () => 'pass'
+  for (const answer of [await there.get('bucket', 'key'), await there.put('bucket', 'new', small)]) {
+    t.equal(answer.status, 503)
+    t.notOk(answer.headers['retry-after'], 'only the operator can mend this')
+  }
+  t.notMatch((await store.send('GET', '/others?list-type=2')).body.toString(), /<Key>/, 'nothing was written')
+})
+
+t.test('a copy of a data folder beside the original', async (t) => {
+  const store = await S3Store.start(t, 'minio')
+  if (store === undefined) return
+  const { bodies } = store
+  const data = temporaryFolder(t)
+  const copy = join(temporaryFolder(t), 'copy')
+  const options = { bodies, limits: { ...limits, storeCheckMs: 0 } }
+  const before = await start(data, options)
+  const client = await connectTo(before)
+  await client.call('MakeBucket', { bucketName: 'bucket' })
+  for (const key of ['one', 'two']) t.equal((await client.put('bucket', key, small)).status, 200)
+  await before.stop()
+  cpSync(data, copy, { recursive: true })
+  const original = await start(data, options)
+  const other = await start(copy, options)
+  const ours = await connectTo(original)
+  await (await connectTo(other)).call('RemoveObject', { bucketName: 'bucket', objects: ['one'] })
+  await ours.call('RemoveObject', { bucketName: 'bucket', objects: ['two'] })
+  await until('the original writes no more', async () => (await ours.put('bucket', 'three', small)).status === 503)
+  t.ok((await ours.get('bucket', 'one')).body.equals(small), 'it has what it names')
+  await Promise.all([original.stop(), other.stop()])
+  t.equal(store.between.count('DELETE', '/'), 0, 'neither has removed anything')
+
+  const last = await start(data, { bodies, limits: { ...limits, orphanMs: 0 } })
+  t.teardown(() => last.stop())
+  const reader = await connectTo(last)
+  const names = await reader.names('bucket')
+  await until('garbage is removed in the end', async () => (await store.keys()).length === names.length)
+  t.ok((await reader.get('bucket', 'one')).body.equals(small))
 })

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { type Answer, type Endpoint, send } from '../../support/sign/send.js'
+import { until } from '../../support/waiting.js'
 
 /** MinIO of June 2021, or the S3 endpoint of another dealgate. */
 export type StoreKind = 'minio' | 'dealgate'
@@ -35,7 +36,8 @@ export class S3Store {
     const file = join(temporaryFolder(t), 'credentials')
     writeFileSync(file, `[default]\naws_access_key_id = ${accessKey}\naws_secret_access_key=${secretKey}\n`)
     const store = new S3Store(endpoint, between, file)
-    await store.send('PUT', `/${BUCKET}`)
+    // MinIO listens before it has a disk.
+    await until('there is a bucket', async () => (await store.send('PUT', `/${BUCKET}`)).status === 200)
     return store
   }
 

@@ -1,13 +1,16 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, inTransaction } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
 import type { Bodies, NewBody, OpenBody, StoredBody } from '../../store/bodies.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
 import { S3Bodies } from '../../store/s3-bodies.js'
-import { isPassing, S3Client, S3Refusal } from '../../store/s3-client.js'
+import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
+import { isPassing, S3Client } from '../../store/s3-client.js'
 import { type AwsVariables, parseS3Url, readS3Credentials, type S3Place } from '../../store/s3-place.js'
 import { type GatewayLimits, gatewayLimits } from '../limits.js'
+import { INDEX_FILE } from './schema.js'
 
 export interface BodiesOptions {
   /** `s3://bucket/prefix?endpoint=https://…&region=…` */
@@ -17,12 +20,13 @@ export interface BodiesOptions {
   readonly variables?: AwsVariables
 }
 
-/** Within the folder of a store. It shows that the folder is that of this index. */
+/** Within the folder of a store. It shows that the folder is that of this index, and who uses it. */
 const MARKER = 'dealgate.json'
 
 /**
  * Opens the places of bodies: the folder, and the store if there is one, which gets all new bodies. Throws RangeError
- * when the store refuses, or is not the one that has the bodies of the index; one that does not answer may do so later.
+ * when the store refuses, or is not the one that has the bodies of the index. One that does not answer is asked again
+ * before it is used.
  */
 export async function openBodies(
   folder: string,
@@ -32,17 +36,19 @@ export async function openBodies(
   log: ServicesLog,
 ): Promise<Bodies> {
   const files = new FolderBodies(join(folder, 'objects'), log)
-  const hasStored = db.prepare('SELECT 1 FROM objects WHERE body_mark IS NOT NULL LIMIT 1').get() !== undefined
   if (options === undefined) {
-    if (!hasStored) return files
+    if (!hasStored(db)) return files
     throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')
   }
   const place = parseS3Url(options.url)
   const times = { patienceMs: limits.storeMs, idleMs: limits.storeIdleMs }
   const client = new S3Client(place, () => readS3Credentials(options.credentialsFile, options.variables ?? {}), times)
   const own = `${folderOf(place)}${ownFolder(db)}/`
+  const { orphanMs } = limits
+  const asked = { key: `${own}${MARKER}`, orphanMs, checkMs: limits.storeCheckMs }
+  const claim = new S3Claim(client, new ClaimRow(db, join(folder, INDEX_FILE)), asked, log)
   try {
-    await claim(client, `${own}${MARKER}`, hasStored)
+    await claim.proven()
   } catch (error) {
     const where = `the bucket ${place.bucket} at ${place.endpoint}`
     if (!isPassing(error)) {
@@ -52,8 +58,8 @@ export async function openBodies(
     }
     log.warn({ err: error }, `The store of bodies does not answer: ${where}. Objects in it cannot be read or written.`)
   }
-  const room = { folder: own, roomBytes: limits.storeRoomBytes, patienceMs: limits.storeMs, orphanMs: limits.orphanMs }
-  return new TwoPlaces(files, new S3Bodies(client, room, log))
+  const room = { folder: own, roomBytes: limits.storeRoomBytes, patienceMs: limits.storeMs, orphanMs }
+  return new TwoPlaces(files, new S3Bodies(client, claim, room, log))
 }
 
 /**
@@ -94,14 +100,45 @@ function ownFolder(db: Database): string {
   })
 }
 
-async function claim(client: S3Client, key: string, hasStored: boolean): Promise<void> {
-  try {
-    await client.patiently((_, signal) => client.ask({ method: 'HEAD', key }, signal))
-  } catch (error) {
-    if (!(error instanceof S3Refusal) || error.status !== 404) throw error
-    if (hasStored) throw new S3Refusal(404, 'NoSuchKey', 'The bodies of this data folder are elsewhere.')
-    const body = [Buffer.from('{"bodies":"of a data folder of dealgate"}\n')]
-    await client.patiently((_, signal) => client.ask({ method: 'PUT', key, body }, signal))
+function hasStored(db: Database): boolean {
+  return db.prepare('SELECT 1 FROM objects WHERE body_mark IS NOT NULL LIMIT 1').get() !== undefined
+}
+
+/** The claim as the index keeps it. */
+class ClaimRow implements ClaimRecord {
+  readonly owner: string
+  readonly #db: Database
+
+  constructor(db: Database, file: string) {
+    this.#db = db
+    // A copy of the file, also one from a backup, is another file.
+    const { ino, birthtimeNs } = statSync(file, { bigint: true })
+    this.owner = createHash('sha256').update(`${ino} ${birthtimeNs}`).digest('hex').slice(0, 16)
+  }
+
+  get run(): string {
+    return this.#row().run
+  }
+
+  get orphansFrom(): number {
+    return this.#row().orphans_from
+  }
+
+  hasBodies(): boolean {
+    return hasStored(this.#db)
+  }
+
+  claimed(run: string): void {
+    this.#db.prepare('UPDATE body_folder SET run = ?').run(run)
+  }
+
+  orphansBegin(now: number): void {
+    this.#db.prepare('UPDATE body_folder SET orphans_from = ?').run(now)
+  }
+
+  #row(): { readonly run: string; readonly orphans_from: number } {
+    const row = this.#db.prepare('SELECT run, orphans_from FROM body_folder').get()
+    return row as { readonly run: string; readonly orphans_from: number }
   }
 }
 

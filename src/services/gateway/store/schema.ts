@@ -13,7 +13,7 @@ export const INDEX_FILE = 'index.db'
  * object, except for fences that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
  * `object_records` holds what clients keep with an object, by its generation: a table of its own, for the sake of that
  * range. `body_mark` is what a store knows a body by; null for a file. `body_folder` has the name of the folder of the
- * store that is of this index alone.
+ * store that is of this index alone, and the claim of it (ClaimRecord).
  */
 export const schema = `
   CREATE TABLE IF NOT EXISTS buckets (
@@ -44,7 +44,11 @@ export const schema = `
   ) STRICT, WITHOUT ROWID;
   CREATE UNIQUE INDEX IF NOT EXISTS object_files ON objects (generation) WHERE body_at = 0;
   CREATE INDEX IF NOT EXISTS objects_in_store ON objects (bucket) WHERE body_mark IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS body_folder (name TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS body_folder (
+    name TEXT NOT NULL,
+    run TEXT NOT NULL DEFAULT '',
+    orphans_from INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
   CREATE TABLE IF NOT EXISTS bodies (
     generation TEXT PRIMARY KEY,
     body BLOB NOT NULL
@@ -105,6 +109,12 @@ export function migrate(db: Database): void {
     }
     if (!columns.includes('body_name')) db.exec('ALTER TABLE objects ADD COLUMN body_name TEXT')
     if (!columns.includes('body_mark')) db.exec('ALTER TABLE objects ADD COLUMN body_mark TEXT')
+    const folder = columnsOf(db, 'body_folder')
+    if (folder.length > 0 && !folder.includes('run')) {
+      db.exec(
+        "ALTER TABLE body_folder ADD COLUMN run TEXT NOT NULL DEFAULT ''; ALTER TABLE body_folder ADD COLUMN orphans_from INTEGER NOT NULL DEFAULT 0",
+      )
+    }
     if (!columnsOf(db, 'buckets').includes('owner')) {
       db.exec(`ALTER TABLE buckets ADD COLUMN owner INTEGER NOT NULL DEFAULT ${FIRST}`)
     }

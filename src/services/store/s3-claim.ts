@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { parseObject } from '../../common/json.js'
+import type { ServicesLog } from '../log.js'
+import { BodyError } from './bodies.js'
+import { type S3Client, S3Refusal } from './s3-client.js'
+
+/** What the index knows of its claim of a folder of a store. */
+export interface ClaimRecord {
+  /** Of this data folder at this place: a copy of it has another. */
+  readonly owner: string
+  /** Of the last run that has claimed the folder; empty for none. */
+  readonly run: string
+  /** From when the age of bodies without a row counts, ms since 1970. */
+  readonly orphansFrom: number
+  /** True when rows name bodies in the store. */
+  hasBodies(): boolean
+  /** Keeps that this run has claimed the folder. */
+  claimed(run: string): void
+  /** Keeps that the age of bodies without a row counts from now on. */
+  orphansBegin(now: number): void
+}
+
+export interface ClaimOptions {
+  /** Key of the marker. */
+  readonly key: string
+  /** Age of a body without a row at which it is removed, ms. */
+  readonly orphanMs: number
+  /** Time for which one look at the marker counts, ms. */
+  readonly checkMs: number
+}
+
+/** A marker in the store, which names who uses the folder. */
+interface Marker {
+  readonly owner: unknown
+  readonly run: unknown
+  readonly etag: string
+}
+
+/**
+ * The claim of one run of a gateway to a folder of a store. A marker there names the run that claimed it last. A run
+ * that finds the marker of another data folder takes the folder over: the data folder is a copy, or was restored, and
+ * its index does not name all that the other one has. So it removes nothing for as long as bodies without a row stay,
+ * and a gateway that still runs over the other one finds that the folder is no longer its own, and changes nothing.
+ */
+export class S3Claim {
+  readonly #client: S3Client
+  readonly #record: ClaimRecord
+  readonly #options: ClaimOptions
+  readonly #log: ServicesLog
+  readonly #run = randomBytes(8).toString('hex')
+  #state: 'unproven' | 'held' | 'lost' = 'unproven'
+  #checkedAt = Number.NEGATIVE_INFINITY
+  #checking: Promise<void> | undefined
+
+  constructor(client: S3Client, record: ClaimRecord, options: ClaimOptions, log: ServicesLog) {
+    this.#client = client
+    this.#record = record
+    this.#options = options
+    this.#log = log
+  }
+
+  /**
+   * Resolves once the folder is known to be that of the index, which may be read then. Throws what the store does, and
+   * S3Refusal when it is another folder.
+   */
+  async proven(): Promise<void> {
+    if (this.#state === 'unproven') await this.#check()
+  }
+
+  /** Resolves when bodies may be written. Throws as `proven` does, and BodyError when the folder was taken over. */
+  async mayWrite(): Promise<void> {
+    await this.proven()
+    if (this.#isStale()) await this.#check()
+    if (this.#state === 'lost') {
+      throw new BodyError('refused', 'Another data folder uses the folder of this one in the store of bodies.')
+    }
+  }
+
+  /**
+   * Resolves with true when bodies without a row may be removed. Throws as `proven` does.
+   * @param now true when what was found before does not count
+   */
+  async mayRemove(now = false): Promise<boolean> {
+    await this.proven()
+    if (now || this.#isStale()) await this.#check()
+    const { orphansFrom } = this.#record
+    return this.#state === 'held' && (orphansFrom === 0 || orphansFrom + this.#options.orphanMs <= Date.now())
+  }
+
+  #isStale(): boolean {
+    return performance.now() - this.#checkedAt >= this.#options.checkMs
+  }
+
+  #check(): Promise<void> {
+    this.#checking ??= (this.#state === 'unproven' ? this.#prove() : this.#lookAgain())
+      .then(() => {
+        this.#checkedAt = performance.now()
+      })
+      .finally(() => {
+        this.#checking = undefined
+      })
+    return this.#checking
+  }
+
+  async #prove(): Promise<void> {
+    const record = this.#record
+    const found = await this.#read()
+    if (found === undefined) {
+      if (record.hasBodies()) throw new S3Refusal(404, 'NoSuchKey', 'The bodies of this data folder are elsewhere.')
+      await this.#write({ 'if-none-match': '*' })
+    } else {
+      // A data folder as it was earlier has the owner, but not the last run.
+      if (found.run !== this.#run && (found.owner !== record.owner || found.run !== record.run)) {
+        record.orphansBegin(Date.now())
+        this.#log.warn(
+          { hours: this.#options.orphanMs / 3_600_000 },
+          'The folder in the store of bodies was that of another data folder, of which this one is a copy, or of a later state of it. This one takes it over, and removes nothing from it for some hours. Never use both.',
+        )
+      }
+      await this.#write({ 'if-match': found.etag })
+    }
+    // Not all stores know conditions of writes.
+    const now = await this.#read()
+    if (now?.run !== this.#run) throw new Error('Another gateway claims the folder in the store at the same time.')
+    record.claimed(this.#run)
+    this.#state = 'held'
+  }
+
+  async #lookAgain(): Promise<void> {
+    const isOurs = (await this.#read())?.run === this.#run
+    if (!isOurs && this.#state === 'held') {
+      this.#log.warn(
+        { run: this.#run },
+        'Another gateway has taken over the folder of this one in the store of bodies, or the store has lost the marker. This gateway writes and removes nothing there any more. Stop the other one, and start this one again.',
+      )
+    }
+    this.#state = isOurs ? 'held' : 'lost'
+  }
+
+  async #read(): Promise<Marker | undefined> {
+    try {
+      const asked = { method: 'GET', key: this.#options.key } as const
+      const { head, body } = await this.#client.patiently((_, signal) => this.#client.ask(asked, signal))
+      const { owner, run } = parseObject(body.toString()) ?? {}
+      return { owner, run, etag: head.headers.etag ?? '' }
+    } catch (error) {
+      if (error instanceof S3Refusal && error.status === 404 && error.code !== 'NoSuchBucket') return undefined
+      throw error
+    }
+  }
+
+  /** Also resolves when the condition does not hold: an attempt before may have changed that. */
+  async #write(condition: Readonly<Record<string, string>>): Promise<void> {
+    const { owner } = this.#record
+    const body = [Buffer.from(`${JSON.stringify({ bodies: 'of a data folder of dealgate', owner, run: this.#run })}\n`)]
+    const put = (headers: Readonly<Record<string, string>>) =>
+      this.#client.patiently((_, signal) =>
+        this.#client.ask({ method: 'PUT', key: this.#options.key, headers, body }, signal),
+      )
+    try {
+      await put(condition)
+    } catch (error) {
+      if (!(error instanceof S3Refusal)) throw error
+      if (error.status === 501) await put({})
+      else if (error.status !== 412 && error.status !== 409) throw error
+    }
+  }
+}

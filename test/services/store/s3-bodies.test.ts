@@ -1,0 +1,135 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { silentLog } from '../../../src/services/log.js'
+import { S3Bodies } from '../../../src/services/store/s3-bodies.js'
+import { type ClaimRecord, S3Claim } from '../../../src/services/store/s3-claim.js'
+import type { S3Client } from '../../../src/services/store/s3-client.js'
+import { Room } from '../../../src/services/store/s3-room.js'
+import { Rooms } from '../../../src/services/store/s3-upload.js'
+import { until } from '../../support/waiting.js'
+import { clientOf, refuse } from './local-store.js'
+
+const MiB = 1024 * 1024
+
+/** A store that keeps what it gets, and answers 404 for all else, unless it is `answered` otherwise. */
+function keeper(
+  t: Test,
+  answered: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
+): Promise<S3Client> {
+  const kept = new Map<string, string>()
+  return clientOf(t, async (request, response) => {
+    if (answered(request, response)) return
+    const path = request.url ?? ''
+    let body = ''
+    for await (const chunk of request) body += chunk
+    if (request.method === 'PUT') kept.set(path, body)
+    const found = kept.get(path)
+    response.writeHead(found === undefined ? 404 : 200, { etag: '"e"' }).end(found)
+  })
+}
+
+function recordOf(owner: string, hasBodies: boolean): ClaimRecord & { run: string; orphansFrom: number } {
+  return {
+    owner,
+    run: '',
+    orphansFrom: 0,
+    hasBodies: () => hasBodies,
+    claimed(run) {
+      this.run = run
+    },
+    orphansBegin(now) {
+      this.orphansFrom = now
+    },
+  }
+}
+
+t.test('who has claimed the folder', async (t) => {
+  const client = await keeper(t)
+  const claim = (record: ClaimRecord, orphanMs = 3_600_000) =>
+    new S3Claim(client, record, { key: 'of/us', orphanMs, checkMs: 0 }, silentLog)
+  await t.rejects(claim(recordOf('us', true)).mayRemove(), /elsewhere/, 'no marker, but bodies')
+  const us = recordOf('us', false)
+  const ours = claim(us)
+  t.ok(await ours.mayRemove())
+  const earlier = { ...us }
+  const again = claim(us)
+  t.ok(await again.mayRemove(), 'a restart takes nothing over')
+  t.notOk(await ours.mayRemove(), 'but ends the claim of the run before')
+  await t.rejects(ours.mayWrite(), /Another data folder uses/)
+
+  const copy = { ...us, owner: 'copy' }
+  t.notOk(await claim(copy).mayRemove(), 'a copy waits')
+  t.not(copy.orphansFrom, 0)
+  t.notOk(await claim(copy).mayRemove(), 'also after a restart')
+  t.ok(await claim(copy, 0).mayRemove(), 'until bodies without a row are old')
+  await ours.proven()
+  t.notOk(await again.mayRemove(), 'and the original removes nothing')
+  await t.rejects(again.mayWrite(), /Another data folder uses/)
+  t.notOk(await claim(us).mayRemove(), 'also not when it takes the folder back')
+  t.notOk(await claim(earlier).mayRemove(), 'nor does the same data folder as it was earlier')
+})
+
+t.test('slow uploads leave room for others', async (t) => {
+  const rooms = new Rooms(256 * MiB, 1)
+  for (let n = 0; n < 200; n++) await Promise.all([rooms.begin(16 * MiB), rooms.begin(20 * MiB)])
+  t.ok((await rooms.begin(100_000)).grow(100_000))
+  // Those of large bodies cannot use up what others need.
+  for (let n = 0; n < 8; n++) (await rooms.begin(20 * MiB)).grow(8 * MiB)
+  t.ok((await rooms.begin(MiB)).grow(MiB))
+})
+
+t.test('when there is too little room for all, some always get enough', async (t) => {
+  const room = new Room(MiB, 60_000)
+  const size = MiB / 4
+  let held = 0
+  let most = 0
+  const upload = async (): Promise<void> => {
+    const hold = await room.begin(size)
+    for (let bytes = 64 * 1024; bytes <= size; bytes += 64 * 1024) {
+      if (!hold.grow(bytes)) await hold.reserve(size)
+      held += 64 * 1024
+      most = Math.max(most, held)
+      await setImmediate()
+    }
+    held -= size
+    hold.end()
+  }
+  await Promise.all(Array.from({ length: 40 }, upload))
+  t.ok(most <= MiB, `${most} bytes at most`)
+  const whole = await room.begin(MiB)
+  t.ok(whole.grow(MiB / 2), 'all was given back')
+  await whole.reserve(MiB)
+})
+
+t.test('removals that wait are bounded, and the sweep follows', async (t) => {
+  const held: ServerResponse[] = []
+  let asked = 0
+  let down = true
+  let lists = 0
+  const client = await keeper(t, ({ method, url = '' }, response) => {
+    if (method === 'DELETE') {
+      asked++
+      if (down) held.push(response)
+      else response.writeHead(204).end()
+    } else if (url.includes('?')) {
+      lists++
+      response.end(url.includes('uploads') ? '<ListMultipartUploadsResult/>' : '<ListBucketResult/>')
+    } else return false
+    return true
+  })
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
+  const claim = new S3Claim(client, recordOf('us', false), { key: 'of/us', orphanMs: 0, checkMs: 60_000 }, log)
+  const bodies = new S3Bodies(client, claim, { folder: 'of/', roomBytes: MiB, patienceMs: 1, orphanMs: 0 }, log)
+  await bodies.sweep(() => true)
+  t.equal(lists, 2)
+  for (let n = 0; n < 10_100; n++) bodies.discard({ name: String(n).padStart(32, '0'), size: 1, mark: 'e 00000000' })
+  await until('removals are under way', () => held.length === 8)
+  down = false
+  for (const response of held) refuse(response, 403, 'AccessDenied')
+  await until('a sweep follows', () => lists === 4)
+  t.ok(asked <= 10_008, `${asked} removals`)
+  t.equal(warnings.length, 1, 'one line for all that fail together')
+  await bodies.close()
+})
