@@ -89,15 +89,23 @@ function Buttons({ list, csv }) {
   </div>`
 }
 
+/** A payment in another coin than the present one has decimals that are not known here. */
+const inCoin = (digits, coin, token) =>
+  coin === token?.Name ? formatUnits(digits, token?.Decimals) : digits && `${digits} smallest units`
+
 const billColumns = (token) => [
   { name: 'File', by: ({ FileName }) => FileName, cell: ({ FileName }) => html`<${Name} text=${FileName} />` },
   {
     name: 'Paid',
     by: ({ PayAmount }) => Number(PayAmount),
     number: true,
-    cell: ({ PayAmount }) => formatUnits(PayAmount, token?.Decimals),
+    cell: ({ PayAmount, TokenName }) => inCoin(PayAmount, TokenName, token),
   },
-  { name: 'To providers', number: true, cell: ({ UnlockAmount }) => formatUnits(UnlockAmount, token?.Decimals) },
+  {
+    name: 'To providers',
+    number: true,
+    cell: ({ UnlockAmount, TokenName }) => inCoin(UnlockAmount, TokenName, token),
+  },
   { name: 'State', by: stateOf, cell: (bill) => html`<${State} of=${stateOf(bill)} />` },
   {
     name: 'Coin',
