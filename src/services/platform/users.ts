@@ -57,13 +57,8 @@ export class Users {
       byEmail: `SELECT ${COLUMNS} WHERE email = ?`,
       // Not by the counter of the table, which PostgreSQL raises also for what is rolled back: the first is 1.
       add: 'INSERT INTO users (id, email, password, registered) SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM users',
-      all: `SELECT ${COLUMNS} ORDER BY id`,
       setPassword: 'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
     })
-  }
-
-  async all(): Promise<readonly User[]> {
-    return (await this.#sql.all.all<KnownUser>()).map(withoutPassword)
   }
 
   /**
