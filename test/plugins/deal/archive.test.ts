@@ -331,7 +331,8 @@ t.test('restores that fail, are cancelled, or outlive the server', async (t) => 
   await onItsWay()
   await proxy.open(options)
   await proxy.untilHead('a is back', 'a', ({ Restore }) => Restore?.includes('expiry-date') ?? false)
-  t.match(await proxy.host.own.jobs.get(meant.id), { status: 'Complete' }, 'the server died after that')
+  const restored = async () => (await proxy.host.own.jobs.get(meant.id))?.status === 'Complete'
+  await until('the job ends after the object says so', restored)
 
   proxy.ahead = 3 * DAY_MS
   await proxy.open({ eviction: 'off' })
