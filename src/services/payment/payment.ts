@@ -8,8 +8,7 @@ import type { Network } from '../network/network.js'
 import { lazyPacking } from '../network/packing.js'
 import type { PlatformLogin } from '../platform/users.js'
 import { type Database, randomSetting } from '../store/database.js'
-import { openPostgres } from '../store/postgres.js'
-import { openSqlite } from '../store/sqlite.js'
+import { openStore } from '../store/open.js'
 import { addressesOf } from './addresses.js'
 import { type ChainDeps, type ChainOptions, openChain, requireNoChain } from './chain/open.js'
 import { ContentStore } from './contents/content-store.js'
@@ -83,10 +82,7 @@ export async function startPayment(
   log: ServicesLog,
 ): Promise<RunningPayment> {
   makePrivateFolder(folder)
-  const db =
-    options.database === undefined
-      ? openSqlite(join(folder, 'payment.db'), paymentSchema)
-      : await openPostgres(options.database, paymentSchema, log)
+  const db = await openStore(paymentSchema, { file: join(folder, 'payment.db'), database: options.database }, log)
   try {
     let server: Server | undefined
     const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))

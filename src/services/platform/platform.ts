@@ -5,8 +5,7 @@ import { close, listen, localUrlOf, type RunningServer, runningServer } from '..
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { type Database, randomSetting } from '../store/database.js'
-import { openPostgres } from '../store/postgres.js'
-import { openSqlite } from '../store/sqlite.js'
+import { openStore } from '../store/open.js'
 import type { PlatformContext } from './context.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
 import { type MarketOptions, openMarket } from './market.js'
@@ -62,10 +61,7 @@ export async function startPlatform(
   log: ServicesLog,
 ): Promise<RunningPlatform> {
   makePrivateFolder(folder)
-  const db =
-    options.database === undefined
-      ? openSqlite(join(folder, 'platform.db'), platformSchema)
-      : await openPostgres(options.database, platformSchema, log)
+  const db = await openStore(platformSchema, { file: join(folder, 'platform.db'), database: options.database }, log)
   try {
     const context = await assemble(folder, db, options, deps, log)
     try {

@@ -11,8 +11,7 @@ import {
 } from '../../../src/services/payment/embedded-payments.js'
 import type { PaymentOrder } from '../../../src/services/payment/ledger.js'
 import { paymentSchema } from '../../../src/services/payment/store.js'
-import { openPostgres } from '../../../src/services/store/postgres.js'
-import { openSqlite } from '../../../src/services/store/sqlite.js'
+import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 
@@ -21,11 +20,8 @@ const wallet = (n: number): string => `0x${String(n).padStart(40, '0')}`
 
 async function openPayments(folder: string) {
   makePrivateFolder(folder)
-  const url = await emptyDatabase()
-  const db =
-    url === undefined
-      ? openSqlite(join(folder, 'payment.db'), paymentSchema)
-      : await openPostgres(url, paymentSchema, silentLog)
+  const place = { file: join(folder, 'payment.db'), database: await emptyDatabase() }
+  const db = await openStore(paymentSchema, place, silentLog)
   return { payments: new EmbeddedPayments(db, ID), stop: () => db.close() }
 }
 

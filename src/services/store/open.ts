@@ -1,0 +1,25 @@
+import { DiskReserve } from '../../common/disk-reserve.js'
+import type { ServicesLog } from '../log.js'
+import type { Database, Schema } from './database.js'
+import { openSqlite } from './sqlite.js'
+
+/** Where the tables of a service are. */
+export interface StorePlace {
+  /** Of SQLite, which is used when there is no URL; its folder exists. */
+  readonly file: string
+  /** URL of a PostgreSQL database, which all services may share. */
+  readonly database?: string | undefined
+  /** True for a service whose removals succeed on a full disk: `requireRoom` keeps space for them. Default false. */
+  readonly reserve?: boolean
+}
+
+/** Opens or creates the tables of a service. Throws as `openSqlite` and `openPostgres` do. */
+export async function openStore<T>(
+  schema: Schema<T>,
+  { file, database, reserve = false }: StorePlace,
+  log: ServicesLog,
+): Promise<Database<T>> {
+  if (database === undefined) return openSqlite(file, schema, reserve ? new DiskReserve(file) : undefined)
+  const { openPostgres } = await import('./postgres.js')
+  return openPostgres(database, schema, log)
+}
