@@ -69,7 +69,19 @@ export interface Schema<T> {
   readonly name: string
   /** One step per version, in SQLite's words. A released step never changes; a new version appends one. */
   readonly steps: readonly string[]
+  /**
+   * Brings a SQLite database that has taken no step, of releases before the steps, to what the first one expects. One
+   * transaction; runs again after a crash.
+   */
+  readonly adapt?: (db: EarlyDatabase) => void
   readonly tables: (connection: Connection) => T
+}
+
+/** A SQLite database of an early release, or an empty one. */
+export interface EarlyDatabase {
+  /** Names of the columns; none when there is no such table. */
+  columns(table: string): readonly string[]
+  exec(sql: string): void
 }
 
 /** The table `settings` of a service: what it makes at its first start, by name. */

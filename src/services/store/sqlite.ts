@@ -1,7 +1,7 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { type DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
-import { applySteps, BUSY_MS, openDatabase } from '../database.js'
-import type { Database, Schema, Statement, Value } from './database.js'
+import { applySteps, BUSY_MS, inTransaction, openDatabase } from '../database.js'
+import type { Database, EarlyDatabase, Schema, Statement, Value } from './database.js'
 
 /** Most transactions per commit; bounds how long a commit blocks the event loop. */
 const MAX_BATCH = 256
@@ -12,13 +12,32 @@ const MAX_BATCH = 256
  * @param reserve disk space to release on a full disk, for transactions that may use it
  */
 export function openSqlite<T>(file: string, schema: Schema<T>, reserve?: DiskReserve): Database<T> {
-  const writer = openDatabase(file, '', (db) => applySteps(db, schema.steps, schema.owner))
+  const writer = openDatabase(file, '', (db) => {
+    adapt(db, schema)
+    applySteps(db, schema.steps, schema.owner)
+  })
   try {
     return new SqliteDatabase(writer, openReader(file), schema, reserve)
   } catch (error) {
     writer.close()
     throw error
   }
+}
+
+/** Another process may have taken the first step meanwhile. */
+function adapt(db: DatabaseSyncInstance, schema: Pick<Schema<unknown>, 'adapt'>): void {
+  if (schema.adapt === undefined) return
+  const early: EarlyDatabase = {
+    columns: (table) =>
+      db
+        .prepare('SELECT name FROM pragma_table_info(?)')
+        .all(table)
+        .map(({ name }) => String(name)),
+    exec: (sql) => db.exec(sql),
+  }
+  inTransaction(db, () => {
+    if (db.prepare('PRAGMA user_version').get().user_version === 0) schema.adapt?.(early)
+  })
 }
 
 function openReader(file: string): DatabaseSyncInstance {
