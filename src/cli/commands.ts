@@ -343,7 +343,11 @@ export const commands: readonly CommandDeclaration[] = [
     help: 'give a wallet coins of the embedded ledger, which have no value',
     options: WALLET,
     operand: ['<amount>', 'in stable coins, such as 12.5'],
-    flags: [WALLET_FILE, WALLET_ADDRESS],
+    flags: [
+      WALLET_FILE,
+      WALLET_ADDRESS,
+      ['--reference <text>', 'a word by which a repetition is known, and gives nothing again (default: a new one)'],
+    ],
     changes: () => true,
     run: async () => (await wallets()).fundWallet,
   },

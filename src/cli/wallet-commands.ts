@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '../common/files/private-file.js'
 import { checksummed, parseAddress, signText } from '../services/payment/addresses.js'
 import { formatAmount, parseAmount } from '../services/payment/embedded-payments.js'
 import { hasWallets, openWalletBook, type WalletBook } from '../services/payment/store.js'
+import { DatabaseUnavailableError } from '../services/store/database.js'
 import { Failure } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { callEndpoint, type Endpoint } from './endpoint-call.js'
@@ -17,6 +19,7 @@ interface WalletFlags {
   readonly walletFile?: string
   readonly password?: string
   readonly address?: string
+  readonly reference?: string
   readonly amount?: string
   readonly maxAmount?: string
   readonly yes?: boolean
@@ -38,9 +41,20 @@ export async function createWallet(config: Config, own: WalletFlags): Promise<Ch
 export async function fundWallet(config: Config, amount: string, own: WalletFlags): Promise<Changed> {
   const address = await addressOf(config, own)
   const millionths = readAmount(amount)
+  const { reference = randomUUID() } = own
+  if (!/^[\x21-\x7e]{1,64}$/.test(reference))
+    throw new ConfigError(['--reference must be a word of at most 64 letters'])
   const balance = await within(config, async (book) => {
-    await book.fund(address, millionths)
-    return book.balance(address)
+    try {
+      await book.fund(address, millionths, reference)
+      return await book.balance(address)
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailableError)) throw error
+      throw new Failure(
+        `${error.message}. The wallet may have the coins, or not: repeat the command with --reference ${reference}, which gives them once.`,
+        { cause: error },
+      )
+    }
   })
   printBalance(config, address, balance)
   return { resource: checksummed(address), amount: formatAmount(millionths) }

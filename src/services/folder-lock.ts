@@ -52,10 +52,10 @@ export function explained(path: string, error: unknown): unknown {
  * Opens a database in the data folder of the services, for a program beside them, which may run or not. Throws
  * DataFolderError when a file or folder cannot be used.
  */
-export function openBeside<T>(data: string, open: () => T): T {
+export async function openBeside<T>(data: string, open: () => Promise<T>): Promise<T> {
   try {
     requireUsableVersion(data)
-    return open()
+    return await open()
   } catch (error) {
     throw explained(data, error)
   }

@@ -110,7 +110,9 @@ t.test('from a wallet to a paid upload', async (t) => {
   // Each of the commands that follow opens it.
   writeKeystore(made.json.file, PASSWORD, secretKey)
   t.match(await wallet(['fund', '12.5']), { code: 0, json: { address, balance: '12.5' } })
-  t.match(await wallet(['fund', '1', '--address', address.toLowerCase()]), { json: { address, balance: '13.5' } })
+  const once = ['fund', '1', '--address', address.toLowerCase(), '--reference', 'a-test']
+  for (let n = 0; n < 2; n++) t.match(await wallet(once), { json: { address, balance: '13.5' } }, 'once')
+  t.match(await wallet(['fund', '1', '--reference', 'two words']), { code: 2, stderr: /--reference must be/ })
   for (const amount of ['0', '1.0000001']) t.equal((await wallet(['fund', amount])).code, 2, amount)
 
   const at = ['--endpoint-url', server.endpoint]

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { formatDecimal } from '../../common/decimal.js'
-import type { Database } from '../store/database.js'
+import { type Database, DatabaseUnavailableError } from '../store/database.js'
 import {
   EARNED,
   ISSUED,
@@ -20,6 +21,10 @@ interface LedgerTables {
   readonly ledger: Ledger
   readonly locks: LockTable
 }
+
+/** Most attempts at a funding of which it is unknown whether it has taken place, and the pause between them, ms. */
+const MAX_ATTEMPTS = 10
+const PAUSE_MS = 500
 
 /** Payments in the embedded ledger: coins without a value, for one service. Each step is one transaction. */
 export class EmbeddedPayments implements Payments {
@@ -55,6 +60,19 @@ export class EmbeddedPayments implements Payments {
   /** None: the ledger takes only payments that count. */
   async refused(): Promise<readonly RefusedPayment[]> {
     return []
+  }
+
+  /** As `fund`, and repeats it while the database is away: it may have taken place unseen. */
+  async fundSurely(address: string, amount: bigint, reference: string, now: number): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.fund(address, amount, reference, now)
+        return
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailableError) || attempt === MAX_ATTEMPTS) throw error
+        await sleep(PAUSE_MS)
+      }
+    }
   }
 
   /**

@@ -5,8 +5,7 @@ import { openBeside } from '../folder-lock.js'
 import { silentLog } from '../log.js'
 import { PinTable } from '../network/kubo/pins.js'
 import { type Connection, type Database, type Schema, Settings } from '../store/database.js'
-import { openPostgres } from '../store/postgres.js'
-import { openSqlite } from '../store/sqlite.js'
+import { openStore } from '../store/open.js'
 import { BillTable } from './bills.js'
 import { ChainTable, chainSchema } from './chain/chain-table.js'
 import { PaidUploads } from './chain/effects.js'
@@ -74,7 +73,12 @@ export const paymentSchema = {
  */
 export interface WalletBook {
   balance(address: string): Promise<bigint>
-  fund(address: string, amount: bigint): Promise<void>
+  /**
+   * Gives a wallet coins. Rejects with DatabaseUnavailableError when it is unknown whether it has: repeat it with the
+   * same reference then.
+   * @param reference by which a repetition is known, for the same address and amount; default: a new one
+   */
+  fund(address: string, amount: bigint, reference?: string): Promise<void>
   /** Sums of all balances and of all entries of the ledger: both are 0. */
   sums(): ReturnType<EmbeddedPayments['sums']>
   close(): Promise<void>
@@ -92,10 +96,8 @@ export function hasWallets(data: string): boolean {
  * payments are made on a chain
  */
 export async function openWalletBook(data: string, database?: string): Promise<WalletBook> {
-  const db =
-    database === undefined
-      ? openBeside(data, () => openSqlite(fileIn(data), paymentSchema))
-      : await openPostgres(database, paymentSchema, silentLog)
+  const open = () => openStore(paymentSchema, { file: fileIn(data), database }, silentLog)
+  const db = await (database === undefined ? openBeside(data, open) : open())
   try {
     return await bookOf(db)
   } catch (error) {
@@ -117,9 +119,8 @@ async function bookOf(db: Database<PaymentTables>): Promise<WalletBook> {
   const payments = new EmbeddedPayments(db, Buffer.from(id).toString('hex'))
   return {
     balance: (address) => payments.balance(address),
-    async fund(address, amount) {
-      await payments.fund(address, amount, randomUUID(), Math.floor(Date.now() / 1000))
-    },
+    fund: (address, amount, reference = randomUUID()) =>
+      payments.fundSurely(address, amount, `${reference} ${address} ${amount}`, Math.floor(Date.now() / 1000)),
     sums: () => payments.sums(),
     close: () => db.close(),
   }

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { openBeside } from '../folder-lock.js'
 import { silentLog } from '../log.js'
 import type { Database } from '../store/database.js'
-import { openPostgres } from '../store/postgres.js'
-import { openSqlite } from '../store/sqlite.js'
+import { openStore } from '../store/open.js'
 import type { ListedApiKey } from './api-keys.js'
 import { hashPassword } from './password.js'
 import { type PlatformTables, platformSchema } from './store.js'
@@ -46,8 +45,8 @@ export function hasUsers(data: string): boolean {
  * @throws DataFolderError when a file or folder cannot be used
  */
 export async function openUserBook(data: string, database?: string): Promise<UserBook> {
-  if (database !== undefined) return bookOf(await openPostgres(database, platformSchema, silentLog))
-  return openBeside(data, () => bookOf(openSqlite(fileIn(data), platformSchema)))
+  const open = () => openStore(platformSchema, { file: fileIn(data), database }, silentLog)
+  return bookOf(await (database === undefined ? openBeside(data, open) : open()))
 }
 
 function fileIn(data: string): string {

@@ -11,6 +11,7 @@ import {
 } from '../../../src/services/payment/embedded-payments.js'
 import type { PaymentOrder } from '../../../src/services/payment/ledger.js'
 import { paymentSchema } from '../../../src/services/payment/store.js'
+import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
@@ -22,7 +23,7 @@ async function openPayments(folder: string) {
   makePrivateFolder(folder)
   const place = { file: join(folder, 'payment.db'), database: await emptyDatabase() }
   const db = await openStore(paymentSchema, place, silentLog)
-  return { payments: new EmbeddedPayments(db, ID), stop: () => db.close() }
+  return { payments: new EmbeddedPayments(db, ID), db, stop: () => db.close() }
 }
 
 async function start(t: Test): Promise<EmbeddedPayments> {
@@ -57,6 +58,25 @@ t.test('amounts are exact decimals', (t) => {
   for (const text of ['', '.5', '1.', '-1', '1e3', '0.0000001', '1000000000000', ' 1', '١'])
     t.equal(parseAmount(text), undefined, text)
   t.end()
+})
+
+t.test('a funding of which the answer is lost is repeated, and counts once', async (t) => {
+  const { payments, db, stop } = await openPayments(temporaryFolder(t))
+  t.teardown(stop)
+  let lost = 0
+  const answersLate: typeof db = {
+    read: db.read,
+    requireRoom: () => {},
+    close: () => db.close(),
+    transaction: async (work) => {
+      const result = await db.transaction(work)
+      if (lost++ < 2) throw new DatabaseUnavailableError('The answer is lost.')
+      return result
+    },
+  }
+  await new EmbeddedPayments(answersLate, ID).fundSurely(wallet(1), 100n, 'a', 1)
+  t.equal(lost, 3)
+  t.equal(await payments.balance(wallet(1)), 100n)
 })
 
 t.test('coins go from a wallet to a lock, to the provider and back', async (t) => {
