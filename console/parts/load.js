@@ -2,7 +2,7 @@ import { html, useEffect, useRef, useState } from '../lib/html.js'
 import { endSessionAfter } from '../lib/session.js'
 import { Name } from './name.js'
 
-/** How long after an answer `usePolling` reads again, and at most after failures, ms. */
+/** How long after an answer `usePolling` reads again, and at most, ms. */
 const AGAIN_MS = 2000
 const AGAIN_AT_MOST_MS = 30_000
 
@@ -40,8 +40,12 @@ function failed({ value, failures }, error) {
   return { loading: false, error, failures: failures + 1, ...(stays && { value }) }
 }
 
-/** Reads again some time after each answer, and later after each failure. @param parts what `useLoaded` returned */
-export function usePolling(active, parts) {
+/**
+ * Reads again some time after each answer, and later after each failure.
+ * @param parts what `useLoaded` returned
+ * @param slow true where nothing is expected soon
+ */
+export function usePolling(active, parts, slow) {
   const waits = active && parts.every(({ loading }) => !loading)
   const failures = Math.max(...parts.map((part) => part.failures))
   useEffect(() => {
@@ -49,9 +53,9 @@ export function usePolling(active, parts) {
     const again = () => {
       for (const { reload } of parts) reload()
     }
-    const timer = setTimeout(again, Math.min(AGAIN_MS * 2 ** failures, AGAIN_AT_MOST_MS))
+    const timer = setTimeout(again, slow ? AGAIN_AT_MOST_MS : Math.min(AGAIN_MS * 2 ** failures, AGAIN_AT_MOST_MS))
     return () => clearTimeout(timer)
-  }, [waits, ...parts.map(({ value, error }) => error ?? value)])
+  }, [waits, slow, ...parts.map(({ value, error }) => error ?? value)])
 }
 
 /** Shows what was loaded, that it is loading, or why it cannot be. @param show makes elements of the value */

@@ -55,9 +55,11 @@ export function LifeOf({ bucket, name, facts, changed }) {
   const history = useLoaded((signal) => readHistory(client, bucket, name, signal), [client, bucket, name, facts])
   const [restores, setRestores] = useState(false)
   const events = history.value?.events ?? []
+  const running = events.map(({ JobStatus }) => JobStatus).filter((status) => RUNNING.has(status))
   usePolling(
-    events.some(({ JobStatus }) => RUNNING.has(JobStatus)),
+    running.length > 0,
     [history],
+    running.every((status) => status === 'Unknown'),
   )
   return html`<h2>History</h2>
     <${Loaded}

@@ -30,7 +30,7 @@ const JUDGED = 2000
 export const experience = z.object({
   Deals: z.int(),
   Active: z.int().describe('Of them, those that have become active.'),
-  Failed: z.int().describe('Those that ended before, or were slashed.'),
+  Failed: z.int().describe('Those that ended before they were active, or were slashed, also after they were active.'),
   SecondsToActive: z.int().optional().describe('From the deal to its first report as active, the median.'),
 })
 
@@ -50,8 +50,8 @@ export async function experienceOf(
     of.count++
     const active = statesOf(record).find(({ state }) => state === 'StorageDealActive')
     const state = record.live?.state
+    if (active) of.waits.push(Math.max(0, active.since - record.made))
     if (state === 'StorageDealSlashed' || (isFinal(state) && !active)) of.failed++
-    else if (active) of.waits.push(Math.max(0, active.since - record.made))
   }
   return new Map([...found].map(([minerId, of]) => [minerId, judged(of)]))
 }

@@ -1,4 +1,5 @@
 import { type Context, defineCall, type Job } from 'dealgate'
+import pMap from 'p-map'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { dealLog, type OfflineDeal, payment, type ShownUpload } from '../documents.js'
@@ -54,6 +55,9 @@ type Told = Omit<PayEvent, 'Time' | 'EarlierVersion'> & { readonly time: number 
 /** Newest uploads of an object whose history is read. */
 const UPLOADS = 20
 
+/** Uploads that the service is asked about at the same time; each takes several calls. */
+const CONCURRENCY = 3
+
 export function listObjectPayHistory(deps: PayDeps) {
   return defineCall({
     name: 'ListObjectPayHistory',
@@ -75,11 +79,14 @@ export function listObjectPayHistory(deps: PayDeps) {
       const made = (await deps.made.ofObject(bucket, key, creationTime)).slice(0, UPLOADS)
       const jobs = await jobsOf(deps, context, request, object?.stamp)
       const live = await findLive(deps, context, request, made)
-      const told = await Promise.all([
-        ...made.map((one) => ofUpload(deps, context, request, one, live.get(one.uploadId))),
-        ...jobs.map(async (job) => ({ stamp: job.input.stamp, events: ofJob(job, made, mayKnow(context, job)) })),
-      ])
-      return { Bucket: bucket, Key: key, History: shown(told, object?.stamp) }
+      const ofUploads = await pMap(made, (one) => ofUpload(deps, context, request, one, live.get(one.uploadId)), {
+        concurrency: CONCURRENCY,
+      })
+      const ofJobs = jobs.map((job) => ({
+        stamp: job.input.stamp,
+        events: ofJob(job, made, mayKnow(context, job)),
+      }))
+      return { Bucket: bucket, Key: key, History: shown([...ofUploads, ...ofJobs], object?.stamp) }
     },
   })
 }

@@ -6,6 +6,7 @@ import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal
 import type { RunningJob } from '../../../src/api/context.js'
 import type { Job, JobProgress } from '../../../src/api/jobs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { send } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
@@ -99,6 +100,25 @@ together('the object tells what the network says of its deal, until nothing can 
   deals.state = 'StorageDealActive'
   await dealt(later)
   t.match(await told(), { 'deal-cid': 'bafydeal2', 'deal-count': '2', 'deal-status': 'StorageDealActive' })
+})
+
+together('a deal that was active and is slashed counts as both among what is known of its provider', async (t) => {
+  const clocks = new Clocks()
+  const { deals, proxy } = await start(t, { now: () => clocks.now })
+  deals.providers.push({ miner_id: 'f01000' })
+  deals.state = 'StorageDealActive'
+  await dealt(proxy)
+  const records = new DealRecords(proxy.host.state)
+  const reported = (state: string) =>
+    until(`it is ${state}`, async () => (await records.get('bafydeal1'))?.live?.state === state)
+  await reported('StorageDealActive')
+  deals.state = 'StorageDealSlashed'
+  clocks.advance(deals, 2)
+  await reported('StorageDealSlashed')
+  const { body } = await send(proxy.server, { method: 'GET', target: '/-/deal/v1/providers?format=json' })
+  t.match(JSON.parse(body.toString()).Providers, [
+    { MinerId: 'f01000', Experience: { Deals: 1, Active: 1, Failed: 1, SecondsToActive: Number } },
+  ])
 })
 
 together('an object that was replaced does not tell of the deal of another', async (t) => {
