@@ -4,8 +4,8 @@ import { lockFile } from '../common/files/lock-file.js'
 import { makePrivateDatabase } from '../common/files/private-file.js'
 import { openingFailure } from '../common/opening-failure.js'
 
-/** Another running instance uses the data folder. */
-class DataInUseError extends Error {
+/** Another running instance uses the data. */
+export class DataInUseError extends Error {
   override readonly name = 'DataInUseError'
   readonly code = 'DATA_IN_USE'
 }

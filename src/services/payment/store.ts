@@ -65,6 +65,7 @@ export const paymentSchema = {
     chain: new ChainTable(connection),
     paid: new PaidUploads(connection),
   }),
+  exclusive: true,
 } satisfies Schema<unknown>
 
 /**
@@ -96,7 +97,7 @@ export function hasWallets(data: string): boolean {
  * payments are made on a chain
  */
 export async function openWalletBook(data: string, database?: string): Promise<WalletBook> {
-  const open = () => openStore(paymentSchema, { file: fileIn(data), database }, silentLog)
+  const open = () => openStore({ ...paymentSchema, exclusive: false }, { file: fileIn(data), database }, silentLog)
   const db = await (database === undefined ? openBeside(data, open) : open())
   try {
     return await bookOf(db)

@@ -39,4 +39,5 @@ export const platformSchema = {
     fetches: new FetchTable(connection),
     imports: new ImportTable(connection),
   }),
+  exclusive: true,
 } satisfies Schema<unknown>

@@ -45,7 +45,7 @@ export function hasUsers(data: string): boolean {
  * @throws DataFolderError when a file or folder cannot be used
  */
 export async function openUserBook(data: string, database?: string): Promise<UserBook> {
-  const open = () => openStore(platformSchema, { file: fileIn(data), database }, silentLog)
+  const open = () => openStore({ ...platformSchema, exclusive: false }, { file: fileIn(data), database }, silentLog)
   return bookOf(await (database === undefined ? openBeside(data, open) : open()))
 }
 

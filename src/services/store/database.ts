@@ -75,6 +75,11 @@ export interface Schema<T> {
    */
   readonly adapt?: (db: EarlyDatabase) => void
   readonly tables: (connection: Connection) => T
+  /**
+   * True for a service of which one process may run at a time: in PostgreSQL it claims its schema, and a second one is
+   * refused. A program beside it opens the schema without.
+   */
+  readonly exclusive?: boolean
 }
 
 /** A SQLite database of an early release, or an empty one. */

@@ -9,6 +9,7 @@ import {
   type Statement,
   type Value,
 } from './database.js'
+import { PostgresClaim } from './postgres-claim.js'
 
 const CONNECT_MS = 5000
 
@@ -41,15 +42,24 @@ const PARSERS: Readonly<Record<number, (text: string) => number>> = {
 
 /**
  * Opens the schema of a service in a PostgreSQL of version 14 or later, and makes it or brings it up to date. Several
- * processes may have it open. Throws DatabaseUnavailableError, and RangeError when a later version of this program
- * wrote the schema.
+ * processes may have it open, unless the schema is exclusive. Throws DatabaseUnavailableError, DataInUseError, and
+ * RangeError when a later version of this program wrote the schema.
  * @param url `postgres://user:password@host/database`; `sslmode` and other settings as the driver has them
  */
 export async function openPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Promise<Database<T>> {
   if (new URL(url).searchParams.has('options')) {
     throw new RangeError('The URL of the database must not have options: dealgate sets them.')
   }
-  await migrate(url, schema)
+  const claim = schema.exclusive
+    ? await asking(() => PostgresClaim.take(url, schemaOf(schema), schema, log))
+    : undefined
+  try {
+    await migrate(url, schema)
+    await asking(async () => claim?.begin())
+  } catch (error) {
+    await claim?.close()
+    throw error
+  }
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS,
@@ -63,7 +73,7 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
   pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
   // One that is in use fails its statement, or the next one.
   pool.on('connect', (client) => client.on('error', () => {}))
-  return new PostgresDatabase(pool, schema)
+  return new PostgresDatabase(pool, schema, claim)
 }
 
 function settings(schema: string): string {
@@ -77,15 +87,17 @@ class PostgresDatabase<T> implements Database<T> {
   readonly read: T
   readonly #pool: pg.Pool
   readonly #schema: Schema<T>
+  readonly #claim: PostgresClaim | undefined
   /** The tables over a connection, with its prepared statements. */
   readonly #tables = new WeakMap<pg.PoolClient, T>()
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
-  constructor(pool: pg.Pool, schema: Schema<T>) {
+  constructor(pool: pg.Pool, schema: Schema<T>, claim: PostgresClaim | undefined) {
     this.#pool = pool
     this.#schema = schema
-    this.read = schema.tables(connectionOf(pool))
+    this.#claim = claim
+    this.read = schema.tables(connectionOf(pool, claim))
   }
 
   transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
@@ -99,7 +111,9 @@ class PostgresDatabase<T> implements Database<T> {
   requireRoom(): void {}
 
   close(): Promise<void> {
-    this.#closed ??= Promise.allSettled(this.#running).then(() => this.#pool.end())
+    this.#closed ??= Promise.allSettled(this.#running)
+      .then(() => this.#pool.end())
+      .finally(() => this.#claim?.close())
     return this.#closed
   }
 
@@ -117,10 +131,11 @@ class PostgresDatabase<T> implements Database<T> {
   }
 
   async #attempt<R>(work: (tables: T) => Promise<R>): Promise<R> {
+    this.#claim?.require()
     const client = await asking(() => this.#pool.connect())
     let broken = true
     try {
-      await asking(() => client.query('BEGIN ISOLATION LEVEL SERIALIZABLE'), true)
+      await asking(() => this.#begin(client), true)
       const result = await work(this.#tablesOf(client))
       const { command } = await asking(() => client.query('COMMIT'))
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
@@ -137,6 +152,15 @@ class PostgresDatabase<T> implements Database<T> {
     }
   }
 
+  async #begin(client: pg.PoolClient): Promise<void> {
+    const claim = this.#claim
+    // One round trip. The driver has types for one statement only.
+    const begun: unknown = await client.query(`BEGIN ISOLATION LEVEL SERIALIZABLE;${claim?.check ?? ''}`)
+    if (claim === undefined || (begun as pg.QueryResult[])[1]?.rowCount === 1) return
+    claim.overtaken()
+    claim.require()
+  }
+
   #tablesOf(client: pg.PoolClient): T {
     let tables = this.#tables.get(client)
     if (tables === undefined) {
@@ -147,13 +171,18 @@ class PostgresDatabase<T> implements Database<T> {
   }
 }
 
-function connectionOf(runner: Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>): Connection {
-  return { prepare: (sql) => statement(runner, sql) }
+function connectionOf(runner: Runner, claim?: PostgresClaim): Connection {
+  return { prepare: (sql) => statement(runner, sql, claim) }
 }
 
-function statement(runner: Pick<pg.PoolClient, 'query'>, sql: string): Statement {
+type Runner = Pick<pg.PoolClient, 'query'>
+
+function statement(runner: Runner, sql: string, claim: PostgresClaim | undefined): Statement {
   const text = numbered(sql)
-  const query = (values: readonly Value[]): Promise<pg.QueryResult> => asking(() => runner.query(text, [...values]))
+  const query = async (values: readonly Value[]): Promise<pg.QueryResult> => {
+    claim?.require()
+    return asking(() => runner.query(text, [...values]))
+  }
   return {
     async get<R>(...values: readonly Value[]) {
       return (await query(values)).rows[0] as R | undefined
@@ -197,6 +226,12 @@ const FUNCTIONS = `
   CREATE OR REPLACE FUNCTION unixepoch() RETURNS bigint LANGUAGE sql AS 'SELECT extract(epoch FROM now())::bigint';
 `
 
+/** Who may do what several processes must not do at the same time. */
+const LEASES = `
+  CREATE TABLE IF NOT EXISTS lease (
+    name text PRIMARY KEY, token bigint NOT NULL, holder text NOT NULL, expires timestamptz NOT NULL
+  )`
+
 function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
   return `dealgate_${name}`
 }
@@ -216,6 +251,7 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
     await query(`CREATE SCHEMA IF NOT EXISTS ${name}`)
     await query('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
     await query(FUNCTIONS)
+    await query(LEASES)
     const { rows } = await query('SELECT version FROM schema_version')
     const version = Number(rows[0]?.version ?? 0)
     if (version > schema.steps.length) {

@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket, connect as tcp } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import {
@@ -127,6 +128,64 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   t.equal(await last, 1, 'what has begun ends')
   await t.rejects(open(`${server.url}?options=-c%20search_path%3Dpublic`), /must not have options/)
 })
+
+t.test('a schema for one process', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start(['-c', 'fsync=off'])
+  t.teardown(() => server.stop())
+  const open = (url: string) => openPostgres(url, { ...schema, exclusive: true }, silentLog)
+  const isOpen = (db: Opened) => add(db, 'shared', 1).then(Boolean, () => false)
+  const way = await interruptible(t, server.url)
+  const first = await open(way.url)
+  await add(first, 'shared', 1)
+  await t.rejects(open(server.url), { code: 'DATA_IN_USE', message: /a test .* in use by another running process/ })
+  t.ok(await isOpen(first), 'the second has not disturbed the first')
+  way.cut()
+  await until('the first knows', async () => !(await isOpen(first)))
+  way.mend()
+  await until('it gets the claim back that was not taken', () => isOpen(first))
+  await t.rejects(open(server.url), { code: 'DATA_IN_USE' })
+
+  way.cut()
+  const second = await open(server.url)
+  way.mend()
+  await t.rejects(add(first, 'shared', 1), DatabaseUnavailableError)
+  await t.rejects(first.read.counters.get('shared'), DatabaseUnavailableError, 'nor does it read')
+  await second.close()
+  const third = await open(server.url)
+  await t.rejects(add(first, 'shared', 1), DatabaseUnavailableError, 'not even when the other has ended')
+
+  // As for a process that was stopped while it lost its connection, and does not know yet.
+  const beside = await openPostgres(server.url, schema, silentLog)
+  let next = Promise.resolve(0)
+  await third.transaction(async ({ counters }) => {
+    next = overtake(server.url)
+    await until('the next process waits', () => isWaiting(server.url))
+    await counters.put('late', 1)
+  })
+  t.equal(await next, 1, 'the next process begins when the last transaction has ended')
+  await t.rejects(add(third, 'late', 1), DatabaseUnavailableError)
+  t.equal(await beside.read.counters.get('late'), 1, 'what is refused changes nothing')
+  for (const one of [first, third, beside]) await one.close()
+})
+
+/** True when a statement waits for a transaction. */
+async function isWaiting(url: string): Promise<boolean> {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
+  await client.end()
+  return rowCount === 1
+}
+
+/** Begins as the next process does. Resolves with what that finds. */
+async function overtake(url: string): Promise<number> {
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query('UPDATE dealgate_test.lease SET token = token + 1')
+  const { rows } = await client.query(`SELECT "user" FROM dealgate_test.counters WHERE name = 'late'`)
+  await client.end()
+  return Number(rows[0]?.user)
+}
 
 /** A way to a server that a test can cut. */
 async function interruptible(t: Test, url: string): Promise<{ url: string; cut(): void; mend(): void }> {

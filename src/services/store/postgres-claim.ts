@@ -1,0 +1,151 @@
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { DataInUseError } from '../folder-lock.js'
+import type { ServicesLog } from '../log.js'
+import { DatabaseUnavailableError, type Schema } from './database.js'
+
+/** Time for which a start waits for a process that is just ending, ms. */
+const PATIENCE_MS = 1000
+
+/** Interval between attempts to get a claim back, and longest wait for an answer to one, ms. */
+const RETRY_MS = 1000
+const ANSWER_MS = 5000
+
+/** Name of the claim among the leases of a schema. */
+const NAME = 'everything'
+
+/** The server ends the session of a machine that is gone; one without work does not end otherwise. */
+const SESSION = [
+  `lock_timeout=${PATIENCE_MS}`,
+  'idle_session_timeout=0',
+  'tcp_keepalives_idle=10',
+  'tcp_keepalives_interval=5',
+  'tcp_keepalives_count=3',
+]
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: lock_not_available. */
+const NOT_AVAILABLE = '55P03'
+
+/**
+ * The claim of one process to the whole schema of a service that does not bear several. An advisory lock that lasts as
+ * long as its connection keeps others from starting. Each transaction of the process checks the token of the claim,
+ * which the next process raises: it changes nothing after that, even if it was stopped when it lost the lock.
+ */
+export class PostgresClaim {
+  readonly #url: string
+  readonly #name: string
+  readonly #owner: string
+  readonly #log: ServicesLog
+  #client: pg.Client | undefined
+  #token = 0
+  #state: 'held' | 'lost' | 'overtaken' = 'lost'
+  #closed = false
+
+  private constructor(url: string, name: string, owner: string, log: ServicesLog) {
+    this.#url = url
+    this.#name = name
+    this.#owner = owner
+    this.#log = log
+  }
+
+  /** Takes the lock of a schema, which may not exist yet. Throws DataInUseError, and what the driver does. */
+  static async take(url: string, name: string, { owner }: Pick<Schema<unknown>, 'owner'>, log: ServicesLog) {
+    const claim = new PostgresClaim(url, name, owner, log)
+    if (await claim.#lock()) return claim
+    throw new DataInUseError(
+      `The data of ${owner} in the PostgreSQL database are in use by another running process. Stop that one or choose another database.`,
+    )
+  }
+
+  /** Ends what an earlier process may still do. Call it once, before the data are read. */
+  async begin(): Promise<void> {
+    const { rows } = await this.#ask(
+      `INSERT INTO lease AS held (name, token, holder, expires) VALUES ($1, 1, $2, 'infinity')
+       ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder RETURNING token`,
+      [NAME, `${hostname()}/${process.pid}`],
+    )
+    this.#token = Number(rows[0]?.token)
+    this.#state = 'held'
+  }
+
+  /** For the beginning of a transaction: returns a row while the claim is held, and until the transaction ends. */
+  get check(): string {
+    return `SELECT 1 FROM lease WHERE name = '${NAME}' AND token = ${this.#token} FOR SHARE`
+  }
+
+  /** Throws DatabaseUnavailableError unless the process has its claim, as far as it knows. */
+  require(): void {
+    if (this.#state === 'held') return
+    throw new DatabaseUnavailableError(
+      this.#state === 'lost'
+        ? 'PostgreSQL: the connection is lost by which this process has its data for itself.'
+        : 'PostgreSQL: another process has taken over the data of this one.',
+    )
+  }
+
+  /** The check has returned no row: another process has begun, and what this one knows is out of date. */
+  overtaken(): void {
+    if (this.#state === 'overtaken') return
+    this.#state = 'overtaken'
+    this.#log.error({}, `Another process has taken over the data of ${this.#owner}. This one must be started again.`)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#end()
+  }
+
+  async #end(): Promise<void> {
+    await this.#client?.end().catch(() => {})
+  }
+
+  #ask(text: string, values: unknown[]): Promise<pg.QueryResult> {
+    if (this.#client === undefined) throw new DatabaseUnavailableError('PostgreSQL: the connection is lost.')
+    return this.#client.query(text, values)
+  }
+
+  /** Resolves with false when another process has the lock. */
+  async #lock(): Promise<boolean> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      keepAlive: true,
+      options: [`search_path=${this.#name}`, ...SESSION].map((one) => `-c ${one}`).join(' '),
+    })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      await client.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', [`${this.#name} ${NAME}`])
+      await client.query('SET lock_timeout = 0')
+    } catch (error) {
+      await client.end().catch(() => {})
+      if ((error as { code?: unknown }).code === NOT_AVAILABLE) return false
+      throw error
+    }
+    this.#client = client
+    client.once('end', () => void this.#regain())
+    return true
+  }
+
+  async #regain(): Promise<void> {
+    this.#client = undefined
+    if (this.#closed || this.#state === 'overtaken') return
+    this.#state = 'lost'
+    this.#log.warn({}, `The connection is lost by which this process has the data of ${this.#owner} for itself.`)
+    while (!this.#closed) {
+      await sleep(RETRY_MS, undefined, { ref: false })
+      if (!(await this.#lock().catch(() => false))) continue
+      const isOurs = await this.#ask(this.check, []).then(
+        ({ rows }) => rows.length === 1,
+        () => undefined,
+      )
+      if (isOurs === true) this.#state = 'held'
+      if (isOurs === false) this.overtaken()
+      if (isOurs === false || this.#closed) await this.#end()
+      // A new connection that is lost, too, has begun this again.
+      return
+    }
+  }
+}
