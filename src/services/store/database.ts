@@ -36,10 +36,37 @@ export interface Database<T> {
    * then a commit may have taken place.
    */
   transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R>
+  /** True when several processes may have it open. */
+  readonly shared: boolean
+  /** The lease of work that one process at a time may do. This process always has it unless the database is shared. */
+  lease(name: string): Lease<T>
   /** Throws an ENOSPC error on a full disk, whose last space is kept for removals. Call it before an upload. */
   requireRoom(): void
   /** Waits for the transactions that have begun; later ones are rejected. */
   close(): Promise<void>
+}
+
+/**
+ * Work that one process at a time does. Another gets the lease when it was not renewed in time, by the clock of the
+ * database. `src/state/locks` has the like for proxies, by keys and in the order of those who wait.
+ */
+export interface Lease<T> {
+  /**
+   * The database for this work. Its transactions change nothing once another process has had the lease: they reject
+   * with LeaseLostError, also in a process that was stopped meanwhile and knows nothing of it.
+   */
+  readonly db: Database<T>
+  /** Aborts when the lease is lost; another one after each `take`. */
+  readonly signal: AbortSignal
+  /** True while others cannot have it. Ask it before each effect outside the database. */
+  held(): boolean
+  /**
+   * Tries to get the lease, which is kept until it is released or lost. Call it when none of the work goes on that
+   * was begun before a loss. Resolves with false when another process has it.
+   */
+  take(): Promise<boolean>
+  /** Lets others have it at once. */
+  release(): Promise<void>
 }
 
 export interface TransactionOptions {
@@ -49,7 +76,12 @@ export interface TransactionOptions {
 
 /** The database does not answer, has lost the connection, or cannot end the transaction now: try again later. */
 export class DatabaseUnavailableError extends Error {
-  override readonly name = 'DatabaseUnavailableError'
+  override readonly name: string = 'DatabaseUnavailableError'
+}
+
+/** Another process does this work now, and may have done it already. */
+export class LeaseLostError extends DatabaseUnavailableError {
+  override readonly name = 'LeaseLostError'
 }
 
 /** Prepares the statements of a table, by name. */

@@ -1,9 +1,9 @@
-import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { DataInUseError } from '../folder-lock.js'
 import type { ServicesLog } from '../log.js'
 import { DatabaseUnavailableError, type Schema } from './database.js'
+import { type Guard, HOLDER } from './lease.js'
 
 /** Time for which a start waits for a process that is just ending, ms. */
 const PATIENCE_MS = 1000
@@ -32,7 +32,7 @@ const NOT_AVAILABLE = '55P03'
  * long as its connection keeps others from starting. Each transaction of the process checks the token of the claim,
  * which the next process raises: it changes nothing after that, even if it was stopped when it lost the lock.
  */
-export class PostgresClaim {
+export class PostgresClaim implements Guard {
   readonly #url: string
   readonly #name: string
   readonly #owner: string
@@ -63,32 +63,36 @@ export class PostgresClaim {
     const { rows } = await this.#ask(
       `INSERT INTO lease AS held (name, token, holder, expires) VALUES ($1, 1, $2, 'infinity')
        ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder RETURNING token`,
-      [NAME, `${hostname()}/${process.pid}`],
+      [NAME, HOLDER],
     )
     this.#token = Number(rows[0]?.token)
     this.#state = 'held'
   }
 
-  /** For the beginning of a transaction: returns a row while the claim is held, and until the transaction ends. */
   get check(): string {
     return `SELECT 1 FROM lease WHERE name = '${NAME}' AND token = ${this.#token} FOR SHARE`
   }
 
   /** Throws DatabaseUnavailableError unless the process has its claim, as far as it knows. */
   require(): void {
-    if (this.#state === 'held') return
-    throw new DatabaseUnavailableError(
+    if (this.#state !== 'held') throw this.#unavailable()
+  }
+
+  /** Another process has begun, and what this one knows is out of date. */
+  lost(): Error {
+    if (this.#state !== 'overtaken') {
+      this.#state = 'overtaken'
+      this.#log.error({}, `Another process has taken over the data of ${this.#owner}. This one must be started again.`)
+    }
+    return this.#unavailable()
+  }
+
+  #unavailable(): Error {
+    return new DatabaseUnavailableError(
       this.#state === 'lost'
         ? 'PostgreSQL: the connection is lost by which this process has its data for itself.'
         : 'PostgreSQL: another process has taken over the data of this one.',
     )
-  }
-
-  /** The check has returned no row: another process has begun, and what this one knows is out of date. */
-  overtaken(): void {
-    if (this.#state === 'overtaken') return
-    this.#state = 'overtaken'
-    this.#log.error({}, `Another process has taken over the data of ${this.#owner}. This one must be started again.`)
   }
 
   async close(): Promise<void> {
@@ -142,7 +146,7 @@ export class PostgresClaim {
         () => undefined,
       )
       if (isOurs === true) this.#state = 'held'
-      if (isOurs === false) this.overtaken()
+      if (isOurs === false) this.lost()
       if (isOurs === false || this.#closed) await this.#end()
       // A new connection that is lost, too, has begun this again.
       return

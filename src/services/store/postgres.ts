@@ -5,10 +5,13 @@ import {
   type Connection,
   type Database,
   DatabaseUnavailableError,
+  type Lease,
+  type Row,
   type Schema,
   type Statement,
   type Value,
 } from './database.js'
+import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim } from './postgres-claim.js'
 
 const CONNECT_MS = 5000
@@ -73,7 +76,7 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
   pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
   // One that is in use fails its statement, or the next one.
   pool.on('connect', (client) => client.on('error', () => {}))
-  return new PostgresDatabase(pool, schema, claim)
+  return new PostgresDatabase(pool, schema, claim, log)
 }
 
 function settings(schema: string): string {
@@ -83,26 +86,52 @@ function settings(schema: string): string {
     .join(' ')
 }
 
-class PostgresDatabase<T> implements Database<T> {
+class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly read: T
+  readonly shared = true
   readonly #pool: pg.Pool
   readonly #schema: Schema<T>
   readonly #claim: PostgresClaim | undefined
+  readonly #log: ServicesLog
   /** The tables over a connection, with its prepared statements. */
   readonly #tables = new WeakMap<pg.PoolClient, T>()
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
-  constructor(pool: pg.Pool, schema: Schema<T>, claim: PostgresClaim | undefined) {
+  constructor(pool: pg.Pool, schema: Schema<T>, claim: PostgresClaim | undefined, log: ServicesLog) {
     this.#pool = pool
     this.#schema = schema
     this.#claim = claim
+    this.#log = log
     this.read = schema.tables(connectionOf(pool, claim))
   }
 
   transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
+    return this.#transaction(work, this.#claim)
+  }
+
+  lease(name: string): Lease<T> {
+    return new SharedLease(name, this, this.#log)
+  }
+
+  async ask(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
+    return (await asking(() => this.#pool.query(sql, [...values]))).rows
+  }
+
+  guarded(guard: Guard): Database<T> {
+    return {
+      read: this.read,
+      shared: this.shared,
+      transaction: (work) => this.#transaction(work, guard),
+      lease: (name) => this.lease(name),
+      requireRoom: () => this.requireRoom(),
+      close: () => this.close(),
+    }
+  }
+
+  #transaction<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
-    const running = this.#repeat(work).finally(() => this.#running.delete(running))
+    const running = this.#repeat(work, guard).finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
   }
@@ -117,10 +146,10 @@ class PostgresDatabase<T> implements Database<T> {
     return this.#closed
   }
 
-  async #repeat<R>(work: (tables: T) => Promise<R>): Promise<R> {
+  async #repeat<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(work)
+        return await this.#attempt(work, guard)
       } catch (error) {
         if (!CONFLICTS.includes(codeOf(error))) throw error
         if (attempt === MAX_ATTEMPTS)
@@ -130,12 +159,12 @@ class PostgresDatabase<T> implements Database<T> {
     }
   }
 
-  async #attempt<R>(work: (tables: T) => Promise<R>): Promise<R> {
+  async #attempt<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
     this.#claim?.require()
     const client = await asking(() => this.#pool.connect())
     let broken = true
     try {
-      await asking(() => this.#begin(client), true)
+      await asking(() => this.#begin(client, guard), true)
       const result = await work(this.#tablesOf(client))
       const { command } = await asking(() => client.query('COMMIT'))
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
@@ -152,13 +181,10 @@ class PostgresDatabase<T> implements Database<T> {
     }
   }
 
-  async #begin(client: pg.PoolClient): Promise<void> {
-    const claim = this.#claim
+  async #begin(client: pg.PoolClient, guard: Guard | undefined): Promise<void> {
     // One round trip. The driver has types for one statement only.
-    const begun: unknown = await client.query(`BEGIN ISOLATION LEVEL SERIALIZABLE;${claim?.check ?? ''}`)
-    if (claim === undefined || (begun as pg.QueryResult[])[1]?.rowCount === 1) return
-    claim.overtaken()
-    claim.require()
+    const begun: unknown = await client.query(`BEGIN ISOLATION LEVEL SERIALIZABLE;${guard?.check ?? ''}`)
+    if (guard !== undefined && (begun as pg.QueryResult[])[1]?.rowCount !== 1) throw guard.lost()
   }
 
   #tablesOf(client: pg.PoolClient): T {
@@ -273,6 +299,7 @@ async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
   try {
     return await ask()
   } catch (error) {
+    if (error instanceof DatabaseUnavailableError) throw error
     throw always || isOfConnection(error) ? unavailable(error) : error
   }
 }

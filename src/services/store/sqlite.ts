@@ -1,7 +1,8 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { type DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
 import { applySteps, BUSY_MS, inTransaction, openDatabase } from '../database.js'
-import type { Database, EarlyDatabase, Schema, Statement, Value } from './database.js'
+import type { Database, EarlyDatabase, Lease, Schema, Statement, Value } from './database.js'
+import { soleLease } from './lease.js'
 
 /** Most transactions per commit; bounds how long a commit blocks the event loop. */
 const MAX_BATCH = 256
@@ -63,6 +64,7 @@ interface Job {
  */
 export class SqliteDatabase<T> implements Database<T> {
   readonly read: T
+  readonly shared = false
   readonly #writer: DatabaseSyncInstance
   readonly #reader: DatabaseSyncInstance
   readonly #tables: T
@@ -96,6 +98,10 @@ export class SqliteDatabase<T> implements Database<T> {
         code: 'ENOSPC',
       })
     }
+  }
+
+  lease(): Lease<T> {
+    return soleLease(this)
   }
 
   transaction<R>(work: (tables: T) => Promise<R>, { takesRoom = false } = {}): Promise<R> {

@@ -66,6 +66,8 @@ t.test('a funding of which the answer is lost is repeated, and counts once', asy
   let lost = 0
   const answersLate: typeof db = {
     read: db.read,
+    shared: db.shared,
+    lease: (name) => db.lease(name),
     requireRoom: () => {},
     close: () => db.close(),
     transaction: async (work) => {

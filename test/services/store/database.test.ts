@@ -8,6 +8,7 @@ import {
   type Connection,
   type Database,
   DatabaseUnavailableError,
+  LeaseLostError,
   type Schema,
   statements,
 } from '../../../src/services/store/database.js'
@@ -167,6 +168,50 @@ t.test('a schema for one process', { skip: postgres.skip }, async (t) => {
   t.equal(await beside.read.counters.get('late'), 1, 'what is refused changes nothing')
   for (const one of [first, third, beside]) await one.close()
 })
+
+t.test('a lease', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start(['-c', 'fsync=off'])
+  t.teardown(() => server.stop())
+  const [one, two] = await Promise.all([1, 2].map(() => openPostgres(server.url, schema, silentLog)))
+  if (one === undefined || two === undefined) throw new Error('not open')
+  const [first, second] = [one.lease('work'), two.lease('work')]
+  await t.rejects(add(first.db, 'work', 1), LeaseLostError, 'it must be taken')
+  t.same(await Promise.all([first.take(), first.take()]), [true, true])
+  t.equal(await second.take(), false)
+  t.same([first.held(), second.held()], [true, false])
+  t.equal(await two.lease('other').take(), true, 'those of other names are others')
+  t.equal(await add(first.db, 'work', 1), 1)
+  t.equal(await add(two, 'work', 1), 2, 'without it, anyone may change everything')
+
+  // As when the process is stopped for longer than it lasts.
+  const { signal } = first
+  let taken = Promise.resolve(false)
+  await first.db.transaction(async ({ counters }) => {
+    taken = expired(server.url).then(() => second.take())
+    await until('the other waits', () => isWaiting(server.url))
+    await counters.put('work', 7)
+  })
+  t.equal(await taken, true, 'another gets it when the last transaction has ended')
+  t.equal(await add(second.db, 'work', 1), 8)
+  t.equal(first.held(), true, 'the former does not know')
+  await t.rejects(add(first.db, 'work', 1), LeaseLostError, 'and changes nothing')
+  t.same([first.held(), signal.aborted, await two.read.counters.get('work')], [false, true, 8], 'then it knows')
+  t.equal(await first.take(), false)
+  await second.release()
+  t.same([await first.take(), await second.take()], [true, false], 'one that is released can be had at once')
+  await first.release()
+  await second.take()
+  await t.rejects(add(first.db, 'work', 1), LeaseLostError)
+  for (const db of [one, two]) await db.close()
+})
+
+/** Ends all leases, once the transactions of their work have. */
+async function expired(url: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query("UPDATE dealgate_test.lease SET expires = '-infinity'")
+  await client.end()
+}
 
 /** True when a statement waits for a transaction. */
 async function isWaiting(url: string): Promise<boolean> {

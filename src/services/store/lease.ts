@@ -1,0 +1,138 @@
+import { hostname } from 'node:os'
+import type { ServicesLog } from '../log.js'
+import { type Database, type Lease, LeaseLostError, type Row, type Value } from './database.js'
+
+/** Who has a lease or a claim, for those who look at the table. */
+export const HOLDER = `${hostname()}/${process.pid}`
+
+/** Time after which others get the lease of a process that has died or stopped, ms; renewed three times as often. */
+const LEASE_MS = 10_000
+
+/** Part of the lease that is not used for what the database cannot check: clocks run at slightly different rates. */
+const MARGIN = 0.1
+
+/** What a transaction checks at its beginning, and keeps as it is until its end. */
+export interface Guard {
+  /** A statement that returns one row. */
+  readonly check: string
+  /** The error when it returns none. */
+  lost(): Error
+}
+
+/** Of a database that one process has for itself. */
+export function soleLease<T>(db: Database<T>): Lease<T> {
+  const { signal } = new AbortController()
+  return { db, signal, held: () => true, take: async () => true, release: async () => {} }
+}
+
+/** How processes share a database. */
+export interface SharedDatabase<T> {
+  /** Runs a statement by itself. */
+  ask(sql: string, values: readonly Value[]): Promise<readonly Row[]>
+  /** The database, with a check in each transaction. */
+  guarded(guard: Guard): Database<T>
+}
+
+const TAKE = `
+  INSERT INTO lease AS held (name, token, holder, expires)
+  VALUES ($1, 1, $2, clock_timestamp() + $3 * interval '1 millisecond')
+  ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder, expires = excluded.expires
+  WHERE held.expires <= clock_timestamp() RETURNING token`
+
+const RENEW = `
+  UPDATE lease SET expires = clock_timestamp() + $3 * interval '1 millisecond' WHERE name = $1 AND token = $2
+  RETURNING token`
+
+const RELEASE = "UPDATE lease SET expires = '-infinity' WHERE name = $1 AND token = $2"
+
+/** A row with a token that each holder raises. A takeover waits for transactions that have checked the former one. */
+export class SharedLease<T> implements Lease<T>, Guard {
+  readonly db: Database<T>
+  readonly #name: string
+  readonly #database: SharedDatabase<T>
+  readonly #log: ServicesLog
+  #lost = new AbortController()
+  #token = 0
+  /** By `performance.now()`, which continues while the process is stopped. */
+  #until = Number.NEGATIVE_INFINITY
+  #taking: Promise<boolean> | undefined
+  #renewal: NodeJS.Timeout | undefined
+
+  /** @param name letters */
+  constructor(name: string, database: SharedDatabase<T>, log: ServicesLog) {
+    this.#name = name
+    this.#database = database
+    this.#log = log
+    this.#lost.abort()
+    this.db = database.guarded(this)
+  }
+
+  get signal(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  get check(): string {
+    return `SELECT 1 FROM lease WHERE name = '${this.#name}' AND token = ${this.#token} FOR SHARE`
+  }
+
+  lost(): Error {
+    this.#end()
+    return new LeaseLostError(`This process does not have the lease ${this.#name} any more.`)
+  }
+
+  held(): boolean {
+    return performance.now() < this.#until
+  }
+
+  async take(): Promise<boolean> {
+    if (this.held()) return true
+    this.#taking ??= this.#take().finally(() => {
+      this.#taking = undefined
+    })
+    return this.#taking
+  }
+
+  async release(): Promise<void> {
+    const token = this.#token
+    this.#end()
+    // Else it expires.
+    if (token > 0) await this.#database.ask(RELEASE, [this.#name, token]).catch(() => {})
+  }
+
+  async #take(): Promise<boolean> {
+    this.#end()
+    const asked = performance.now()
+    const [row] = await this.#database.ask(TAKE, [this.#name, HOLDER, LEASE_MS])
+    if (row === undefined) return false
+    this.#token = Number(row.token)
+    this.#lost = new AbortController()
+    this.#until = this.#endOf(asked)
+    this.#renewal = setInterval(() => void this.#renew(), LEASE_MS / 3).unref()
+    return true
+  }
+
+  async #renew(): Promise<void> {
+    const token = this.#token
+    try {
+      const asked = performance.now()
+      const isOurs = this.held() && (await this.#database.ask(RENEW, [this.#name, token, LEASE_MS])).length === 1
+      if (token !== this.#token) return
+      if (isOurs) this.#until = this.#endOf(asked)
+      else this.#end()
+    } catch (err) {
+      this.#log.warn({ err, lease: this.#name }, 'Could not renew a lease yet.')
+    }
+  }
+
+  #end(): void {
+    if (this.#token === 0) return
+    clearInterval(this.#renewal)
+    this.#token = 0
+    this.#until = Number.NEGATIVE_INFINITY
+    this.#lost.abort(new LeaseLostError(`The lease ${this.#name} is lost.`))
+  }
+
+  #endOf(asked: number): number {
+    return asked + LEASE_MS * (1 - MARGIN)
+  }
+}
