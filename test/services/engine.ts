@@ -23,3 +23,12 @@ export async function emptyDatabase(): Promise<string | undefined> {
   await client.end()
   return url.replace(/\/postgres$/, `/${name}`)
 }
+
+const databases = new Map<string, Promise<string | undefined>>()
+
+/** As `emptyDatabase`, the same one each time that something is started over a folder. */
+export function databaseOf(folder: string): Promise<string | undefined> {
+  const known = databases.get(folder) ?? emptyDatabase()
+  databases.set(folder, known)
+  return known
+}

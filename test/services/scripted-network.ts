@@ -54,7 +54,7 @@ export class ScriptedNetwork implements Network {
     return []
   }
 
-  dealTotals(): DealTotals[] {
+  async dealTotals(): Promise<DealTotals[]> {
     return []
   }
 

@@ -8,6 +8,8 @@ import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platf
 import { openIndex } from '../../src/services/gateway/assemble.js'
 import { INDEX_FILE } from '../../src/services/gateway/store/schema.js'
 import { startServices } from '../../src/services/index.js'
+import { embeddedSchema } from '../../src/services/network/embedded/embedded-network.js'
+import { kuboSchema } from '../../src/services/network/kubo/kubo-network.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { openWalletBook, paymentSchema } from '../../src/services/payment/store.js'
 import { platformSchema } from '../../src/services/platform/store.js'
@@ -106,6 +108,8 @@ t.test('the storage payment API makes its deals there', async (t) => {
  * its hash; a changed hash is a mistake.
  */
 const RELEASED = {
+  kubo: ['facf9e155aa868da'],
+  network: ['0c5acb7147480501', 'ae0a909d73fbd735'],
   payment: [
     ...['6f12cff83fb44328', '278093a87ee42282', '98c3d5d0811e41b7', 'fca85e90b2099131', 'aef53206dcd176d2'],
     ...['9380e39ff90165cc', '765c2217aae3a22e', '83f9967043dcc74b', '06226233f3ade9f4', '073b5f873e1b2fa5'],
@@ -129,6 +133,8 @@ const hashOf = (step: string) =>
 t.test('released steps of the schemas do not change', async (t) => {
   t.same(paymentSchema.steps.map(hashOf), RELEASED.payment, 'the storage payment service')
   t.same(platformSchema.steps.map(hashOf), RELEASED.platform, 'the task platform')
+  t.same(embeddedSchema.steps.map(hashOf), RELEASED.network, 'the storage network')
+  t.same(kuboSchema.steps.map(hashOf), RELEASED.kubo, 'the deals with a Kubo node')
   const [first = ''] = paymentSchema.steps
   t.not(hashOf(first.replace('TEXT', 'INTEGER')), hashOf(first))
 })

@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
   existsSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeSync,
 } from 'node:fs'
@@ -66,15 +69,40 @@ export function makePrivateDatabase(file: string): void {
 /** Replaces a small file that only this user may read. After a crash either the old or the new text is there. */
 export function writePrivateFile(file: string, text: string): void {
   const draft = `${file}.new`
-  const fd = openSync(draft, 'w', FILE_MODE)
+  writeDurably(draft, text)
+  renameSync(draft, file)
+  syncNames(dirname(file))
+}
+
+/** File systems without hard links refuse them so. */
+const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+/** As `writePrivateFile`, unless the file exists, even if another process makes it at the same time: then false. */
+export function keepPrivateFile(file: string, text: string): boolean {
+  const draft = `${file}.${randomUUID()}.new`
+  writeDurably(draft, text)
+  try {
+    linkSync(draft, file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    if (!NO_LINKS.includes(code)) throw error
+    renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  syncNames(dirname(file))
+  return true
+}
+
+function writeDurably(file: string, text: string): void {
+  const fd = openSync(file, 'w', FILE_MODE)
   try {
     writeSync(fd, text)
     fsyncSync(fd)
   } finally {
     closeSync(fd)
   }
-  renameSync(draft, file)
-  syncNames(dirname(file))
 }
 
 /** As `syncFolder`. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { DiskReserve, withReserve } from '../../common/disk-reserve.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
-import { type Database, openDatabase, Writer } from '../database.js'
 import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
+import type { Database, Schema } from '../store/database.js'
+import { openStore } from '../store/open.js'
 import { type DealRecord, madeDeal, stateOf } from './deal-record.js'
-import { adaptDeals, DealTable, dealSchema } from './deal-table.js'
-import { EpochClock, type EpochClockOptions, epochSchema } from './epoch-clock.js'
+import type { DealTable } from './deal-table.js'
+import { EpochClock, type EpochClockOptions, type EpochTable } from './epoch-clock.js'
 import { Lifetime } from './expiry.js'
 import {
   type Commit,
@@ -26,8 +26,10 @@ import type { Staging } from './staging.js'
 import { Wallets } from './wallet.js'
 
 export interface DealNetworkOptions extends EpochClockOptions {
-  /** Folder for this network alone; created when it is missing. */
+  /** Folder for this network; created when it is missing. */
   readonly folder: string
+  /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
+  readonly database?: string | undefined
   readonly pack: Pack
   readonly commit: Commit
   readonly log: ServicesLog
@@ -37,27 +39,26 @@ export interface DealNetworkOptions extends EpochClockOptions {
 
 const DEFAULT_CONCURRENCY = 2
 
-/**
- * Opens the database of a network in its folder, which no other instance uses, and then the network. Rejects when the
- * folder holds files of something else.
- * @param schema of the tables besides those of deals and of the time
- */
-export async function openDealNetwork<N extends DealNetwork>(
-  folder: string,
-  schema: string,
-  make: (db: Database, writer: Writer) => N,
+interface DealTables {
+  readonly deals: DealTable
+  readonly epochs: EpochTable
+}
+
+/** Opens the database of a network, and then the network. Rejects when the folder holds files of something else. */
+export async function openDealNetwork<T extends DealTables, N extends DealNetwork>(
+  schema: Schema<T>,
+  options: DealNetworkOptions,
+  make: (db: Database<T>, epochs: EpochClock) => N,
 ): Promise<N> {
+  const { folder, database, log } = options
   makePrivateFolder(folder)
-  const file = join(folder, 'network.db')
-  const db = openDatabase(file, dealSchema + epochSchema + schema, adaptDeals)
+  const db = await openStore(schema, { file: join(folder, 'network.db'), database, reserve: true }, log)
   try {
-    const reserve = new DiskReserve(file)
-    const network = withReserve(reserve, () => make(db, new Writer(db, reserve)))
-    reserve.hold()
+    const network = make(db, await EpochClock.open(db, options))
     await network.open()
     return network
   } catch (error) {
-    db.close()
+    await db.close()
     throw error
   }
 }
@@ -65,26 +66,22 @@ export async function openDealNetwork<N extends DealNetwork>(
 /** A network that records its deals in a database, signs their proposals and counts epochs. */
 export abstract class DealNetwork {
   protected readonly log: ServicesLog
-  protected readonly writer: Writer
   protected readonly wallets: Wallets
   protected readonly epochs: EpochClock
-  protected readonly deals: DealTable
   protected readonly packer: DealPacker
   protected readonly book: DealBook
   protected readonly lifetime = new Lifetime()
-  readonly #db: Database
+  readonly #db: Database<DealTables>
   #stopped: Promise<void> | undefined
 
   /** @param staging folder for the CARs of deals in the making */
-  constructor(db: Database, writer: Writer, staging: Staging, options: DealNetworkOptions) {
+  constructor(db: Database<DealTables>, epochs: EpochClock, staging: Staging, options: DealNetworkOptions) {
     const { folder, pack, commit, log, concurrency = DEFAULT_CONCURRENCY } = options
     this.#db = db
     this.log = log
-    this.writer = writer
     this.wallets = new Wallets(folder)
-    this.epochs = new EpochClock(db, writer, options)
-    this.deals = new DealTable(db)
-    this.book = new DealBook(this.deals, log)
+    this.epochs = epochs
+    this.book = new DealBook(db, log)
     this.packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(concurrency) })
   }
 
@@ -113,8 +110,8 @@ export abstract class DealNetwork {
     return this.epochs.epoch()
   }
 
-  dealTotals(): DealTotals[] {
-    return this.deals.totals()
+  dealTotals(): Promise<DealTotals[]> {
+    return this.#db.read.deals.totals()
   }
 
   async pack(request: PackRequest): Promise<PackedCar> {
@@ -134,21 +131,18 @@ export abstract class DealNetwork {
   }
 
   async status(dealCid: string): Promise<DealStatus> {
-    const record = this.record(dealCid)
+    const record = await this.record(dealCid)
     const epoch = this.epoch()
     return { ...madeDeal(record), ...stateOf(record, epoch), epoch }
   }
 
   stop(): Promise<void> {
-    this.#stopped ??= this.end().then(() => {
-      this.writer.close()
-      this.#db.close()
-    })
+    this.#stopped ??= this.end().then(() => this.#db.close())
     return this.#stopped
   }
 
   /** Rejects with NetworkError NoSuchDeal, or Unavailable when the network has stopped. */
-  protected record(dealCid: string): DealRecord {
+  protected async record(dealCid: string): Promise<DealRecord> {
     this.lifetime.check()
     return this.book.record(dealCid)
   }

@@ -1,5 +1,5 @@
 import { Columns } from '../columns.js'
-import { type Database, statements } from '../database.js'
+import { type Connection, type EarlyDatabase, type Row, statements } from '../store/database.js'
 import type { DealRecord } from './deal-record.js'
 import { parseFil } from './fil.js'
 import type { DealTerms, DealTotals } from './network.js'
@@ -40,18 +40,19 @@ const ADDED = [
 export class DealTable {
   readonly #sql
 
-  /** @param db has `dealSchema` */
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  /** @param connection has `dealSchema` */
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       byReference: 'SELECT * FROM deals WHERE reference = ?',
       byCid: 'SELECT * FROM deals WHERE deal_cid = ?',
       add: DEAL.insert('deals', ADDED),
       ended:
         'SELECT reference, custody FROM deals WHERE custody IS NOT NULL AND end_epoch <= ? ORDER BY end_epoch LIMIT ?',
       drop: 'UPDATE deals SET custody = NULL WHERE reference = ?',
-      inCustody: 'SELECT 1 FROM deals WHERE custody = ? LIMIT 1',
+      custodies: 'SELECT custody FROM deals WHERE custody IS NOT NULL AND custody > ? ORDER BY custody LIMIT ?',
       totals: `
-      SELECT miner_id, verified_deal, custody IS NOT NULL AS held, price, count(*) AS deals, sum(piece_size) AS piece_bytes
+      SELECT miner_id AS "minerId", verified_deal AS verified, custody IS NOT NULL AS held, price, count(*) AS deals,
+        sum(piece_size) AS "pieceBytes"
       FROM deals WHERE waiting = 0 GROUP BY 1, 2, 3, 4
     `,
       waitingFor:
@@ -63,48 +64,54 @@ export class DealTable {
     })
   }
 
-  find(reference: string): DealRecord | undefined {
-    return record(this.#sql.byReference.get(reference))
+  async find(reference: string): Promise<DealRecord | undefined> {
+    return record(await this.#sql.byReference.get(reference))
   }
 
-  findByCid(dealCid: string): DealRecord | undefined {
-    return record(this.#sql.byCid.get(dealCid))
+  async findByCid(dealCid: string): Promise<DealRecord | undefined> {
+    return record(await this.#sql.byCid.get(dealCid))
   }
 
-  /** Throws when a deal with this reference or CID exists. */
-  add(deal: DealRecord): void {
-    this.#sql.add.run(...DEAL.values({ ...deal, ...deal.terms }, ADDED))
+  /** Adds a deal, unless there is one of this reference, and returns the one that is there now. */
+  async addOnce(deal: DealRecord): Promise<DealRecord> {
+    const found = await this.find(deal.reference)
+    if (found === undefined) await this.#sql.add.run(...DEAL.values({ ...deal, ...deal.terms }, ADDED))
+    return found ?? deal
   }
 
   /**
    * Removes at most `limit` deals that have ended by this epoch from their providers' custody, and returns the
    * custodies.
    */
-  takeEnded(epoch: number, limit: number): string[] {
-    const ended = this.#sql.ended.all(epoch, limit) as { reference: string; custody: string }[]
-    for (const { reference } of ended) this.#sql.drop.run(reference)
+  async takeEnded(epoch: number, limit: number): Promise<string[]> {
+    const ended = await this.#sql.ended.all<{ reference: string; custody: string }>(epoch, limit)
+    for (const { reference } of ended) await this.#sql.drop.run(reference)
     return ended.map(({ custody }) => custody)
   }
 
-  isInCustody(custody: string): boolean {
-    return this.#sql.inCustody.get(custody) !== undefined
+  /** Custodies of deals above one of them, in their order. */
+  custodies(after: string, limit: number): Promise<{ readonly custody: string }[]> {
+    return this.#sql.custodies.all(after, limit)
   }
 
   /** The deals that wait for this piece and have not failed by this epoch, the earliest first. */
-  waitingFor(minerId: string, pieceCid: string, epoch: number, limit: number): DealRecord[] {
-    return this.#sql.waitingFor.all(minerId, pieceCid, epoch, limit).map((row) => record(row) as DealRecord)
+  async waitingFor(minerId: string, pieceCid: string, epoch: number, limit: number): Promise<DealRecord[]> {
+    const rows = await this.#sql.waitingFor.all(minerId, pieceCid, epoch, limit)
+    return rows.map((row) => record(row) as DealRecord)
   }
 
   /** Records the data of a waiting deal. Returns false when it does not wait any more. */
-  receive(dealCid: string, custody: string, schedule: Pick<DealRecord, 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'>) {
-    const { acceptEpoch, sealEpoch, activeEpoch } = schedule
-    return this.#sql.receive.run(custody, acceptEpoch, sealEpoch, activeEpoch, dealCid).changes > 0
+  async receive(
+    dealCid: string,
+    custody: string,
+    { acceptEpoch, sealEpoch, activeEpoch }: Pick<DealRecord, 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'>,
+  ): Promise<boolean> {
+    return (await this.#sql.receive.run(custody, acceptEpoch, sealEpoch, activeEpoch, dealCid)) > 0
   }
 
-  totals(): DealTotals[] {
+  async totals(): Promise<DealTotals[]> {
     const sums = new Map<string, DealTotals>()
-    for (const row of this.#sql.totals.iterate()) {
-      const { miner_id: minerId, verified_deal: verified, held, deals, piece_bytes: pieceBytes } = row
+    for (const { minerId, verified, held, price, deals, pieceBytes } of await this.#sql.totals.all<TotalsRow>()) {
       const key = `${minerId} ${verified} ${held}`
       const sum = sums.get(key)
       sums.set(key, {
@@ -113,14 +120,23 @@ export class DealTable {
         held: held === 1,
         deals: deals + (sum?.deals ?? 0),
         pieceBytes: pieceBytes + (sum?.pieceBytes ?? 0),
-        price: (parseFil(row.price) ?? 0n) * BigInt(deals) + (sum?.price ?? 0n),
+        price: (parseFil(price) ?? 0n) * BigInt(deals) + (sum?.price ?? 0n),
       })
     }
     return [...sums.values()]
   }
 }
 
-function record(row: Readonly<Record<string, unknown>> | undefined): DealRecord | undefined {
+interface TotalsRow {
+  readonly minerId: string
+  readonly verified: number
+  readonly held: number
+  readonly price: string
+  readonly deals: number
+  readonly pieceBytes: number
+}
+
+function record(row: Row | undefined): DealRecord | undefined {
   if (row === undefined) return undefined
   const { minerId, price, duration, verifiedDeal, fastRetrieval, activeEpoch, ...deal } = DEAL.read(row)
   const terms = { minerId, price, duration, verifiedDeal, fastRetrieval }
@@ -159,22 +175,20 @@ export const dealSchema = `
     active_epoch INTEGER
   ) STRICT;
   CREATE INDEX IF NOT EXISTS deals_in_custody ON deals (custody) WHERE custody IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS deals_in_sums ON deals (miner_id, verified_deal, custody IS NOT NULL, price, piece_size)
+  CREATE INDEX IF NOT EXISTS deals_in_sums ON deals (miner_id, verified_deal, (custody IS NOT NULL), price, piece_size)
     WHERE waiting = 0;
   CREATE INDEX IF NOT EXISTS deals_waiting ON deals (miner_id, piece_cid) WHERE waiting = 1;
   CREATE INDEX IF NOT EXISTS deals_by_end ON deals (end_epoch) WHERE custody IS NOT NULL;
 `
 
 /** Adapts the deals of earlier versions, none of which waited for its data. */
-export function adaptDeals(db: Database): void {
-  const columns = db.prepare('PRAGMA table_info(deals)').all()
-  if (columns.length === 0 || columns.some(({ name }) => name === 'waiting')) return
+export function adaptDeals(db: EarlyDatabase): void {
+  const columns = db.columns('deals')
+  if (columns.length === 0 || columns.includes('waiting')) return
   db.exec(`
-    BEGIN IMMEDIATE;
     ALTER TABLE deals ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE deals ADD COLUMN active_epoch INTEGER;
     DROP INDEX IF EXISTS deals_in_sums;
-    COMMIT;
   `)
 }
 
@@ -183,22 +197,20 @@ export class ByReference<T> {
   readonly #running = new Map<string, Promise<T>>()
 
   /**
-   * Returns what `find` finds, or else the result of `job`. While a job for this reference runs, the call waits for it
-   * and then looks again: a second call returns the result of the first, or makes its own attempt if the first failed.
-   * Rejects with the signal's reason if it aborts meanwhile.
+   * Returns what `find` finds, or else the result of `job`. While another call for this reference runs, it waits for
+   * that and then looks itself: a second call returns the result of the first, or makes its own attempt if the first
+   * failed. Rejects with the signal's reason if it aborts meanwhile.
    */
   async run(
     reference: string,
-    find: () => T | undefined,
+    find: () => Promise<T | undefined>,
     job: () => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     for (;;) {
       signal?.throwIfAborted()
-      const found = find()
-      if (found !== undefined) return found
       const running = this.#running.get(reference)
-      if (running === undefined) return this.#start(reference, job)
+      if (running === undefined) return this.#start(reference, async () => (await find()) ?? job())
       await endOf(running, signal)
     }
   }

@@ -1,5 +1,5 @@
 import { DAY_SECONDS } from '../../common/time.js'
-import type { Database, Writer } from '../database.js'
+import { type Connection, type Database, statements } from '../store/database.js'
 
 const DEFAULT_EPOCH_SECONDS = 30
 
@@ -39,6 +39,37 @@ interface Anchor {
   readonly virtual: boolean
 }
 
+/** The table of the anchor. Call writing methods inside a transaction. */
+export class EpochTable {
+  readonly #sql
+
+  /** @param connection has `epochSchema` */
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT epoch, time_ms AS "timeMs", epoch_ms AS "epochMs", virtual FROM epoch_anchor',
+      save: `INSERT INTO epoch_anchor (id, epoch, time_ms, epoch_ms, virtual) VALUES (1, ?, ?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, time_ms = excluded.time_ms,
+          epoch_ms = excluded.epoch_ms, virtual = excluded.virtual`,
+      advance: 'UPDATE epoch_anchor SET epoch = epoch + ?',
+    })
+  }
+
+  async find(): Promise<Anchor | undefined> {
+    const row = await this.#sql.find.get<Omit<Anchor, 'virtual'> & { readonly virtual: number }>()
+    return row && { ...row, virtual: row.virtual === 1 }
+  }
+
+  async save({ epoch, timeMs, epochMs, virtual }: Anchor): Promise<void> {
+    await this.#sql.save.run(epoch, timeMs, epochMs, virtual ? 1 : 0)
+  }
+
+  async advance(epochs: number): Promise<void> {
+    await this.#sql.advance.run(epochs)
+  }
+}
+
+type EpochDatabase = Database<{ readonly epochs: EpochTable }>
+
 /**
  * Counts epochs since Filecoin's genesis, 2880 a day at their usual length. It does not go back while it runs, even if
  * the system clock is set back.
@@ -46,39 +77,36 @@ interface Anchor {
 export class EpochClock {
   readonly epochSeconds: number
   readonly epochMs: number
-  readonly virtual: boolean
+  readonly #db: EpochDatabase
   readonly #now: () => number
-  readonly #writer: Writer
-  readonly #save
-  readonly #advance
   #anchor: Anchor
   #latest = 0
 
-  /** @param db has `epochSchema`. Throws RangeError when the length of an epoch is out of bounds. */
-  constructor(db: Database, writer: Writer, options: EpochClockOptions) {
+  private constructor(db: EpochDatabase, epochSeconds: number, now: () => number, anchor: Anchor) {
+    this.#db = db
+    this.epochSeconds = epochSeconds
+    this.epochMs = epochSeconds * 1000
+    this.#now = now
+    this.#anchor = anchor
+  }
+
+  /** Rejects with RangeError when the length of an epoch is out of bounds. */
+  static async open(db: EpochDatabase, options: EpochClockOptions): Promise<EpochClock> {
     const { epochSeconds = DEFAULT_EPOCH_SECONDS, virtual = false, now = Date.now } = options
     if (!(epochSeconds >= MIN_EPOCH_SECONDS && epochSeconds <= MAX_EPOCH_SECONDS)) {
       throw new RangeError(`An epoch must take ${MIN_EPOCH_SECONDS} to ${MAX_EPOCH_SECONDS} seconds.`)
     }
-    this.epochSeconds = epochSeconds
     const epochMs = epochSeconds * 1000
-    this.epochMs = epochMs
-    this.virtual = virtual
-    this.#now = now
-    this.#writer = writer
-    this.#save = db.prepare(
-      'INSERT OR REPLACE INTO epoch_anchor (id, epoch, time_ms, epoch_ms, virtual) VALUES (1, ?, ?, ?, ?)',
-    )
-    this.#advance = db.prepare('UPDATE epoch_anchor SET epoch = epoch + ?')
-    const kept = read(db)
-    if (kept?.epochMs === epochMs && kept.virtual === virtual) {
-      this.#anchor = kept
-      return
-    }
-    const last: Anchor = kept ?? { epoch: 0, timeMs: GENESIS_MS, epochMs, virtual: false }
-    this.#anchor =
-      kept === undefined && !virtual ? last : { epoch: epochAt(last, now()), timeMs: now(), epochMs, virtual }
-    this.#write(this.#anchor)
+    const anchor = await db.transaction(async ({ epochs }) => {
+      const kept = await epochs.find()
+      if (kept?.epochMs === epochMs && kept.virtual === virtual) return kept
+      const last: Anchor = kept ?? { epoch: 0, timeMs: GENESIS_MS, epochMs, virtual: false }
+      const first = kept === undefined && !virtual
+      const anchor = first ? last : { epoch: epochAt(last, now()), timeMs: now(), epochMs, virtual }
+      await epochs.save(anchor)
+      return anchor
+    })
+    return new EpochClock(db, epochSeconds, now, anchor)
   }
 
   epoch(): number {
@@ -87,27 +115,25 @@ export class EpochClock {
   }
 
   /**
-   * Advances the clock by a number of epochs. Durable when the promise resolves. Rejects with RangeError unless
-   * `epochs` is a whole number above 0.
+   * Advances the clock by a number of epochs. Durable when the promise resolves. Rejects with RangeError unless `by` is
+   * a whole number above 0.
    */
-  async advance(epochs: number): Promise<void> {
-    if (!Number.isSafeInteger(epochs) || epochs < 1)
+  async advance(by: number): Promise<void> {
+    if (!Number.isSafeInteger(by) || by < 1)
       throw new RangeError('The number of epochs to advance by must be a whole number above 0.')
-    await this.#writer.run(() => this.#advance.run(epochs))
-    this.#anchor = { ...this.#anchor, epoch: this.#anchor.epoch + epochs }
+    await this.#db.transaction(({ epochs }) => epochs.advance(by))
+    await this.refresh()
   }
 
-  #write({ epoch, timeMs, epochMs, virtual }: Anchor): void {
-    this.#save.run(epoch, timeMs, epochMs, virtual ? 1 : 0)
+  /** Follows other processes, which may have advanced the clock. */
+  async refresh(): Promise<void> {
+    const kept = await this.#db.read.epochs.find()
+    const now = this.#now()
+    // Answers to two calls may come in the other order.
+    if (kept !== undefined && epochAt(kept, now) >= epochAt(this.#anchor, now)) this.#anchor = kept
   }
 }
 
 function epochAt({ epoch, timeMs, epochMs, virtual }: Anchor, nowMs: number): number {
   return virtual ? epoch : Math.max(0, epoch + Math.floor((nowMs - timeMs) / epochMs))
-}
-
-function read(db: Database): Anchor | undefined {
-  const row = db.prepare('SELECT epoch, time_ms, epoch_ms, virtual FROM epoch_anchor').get()
-  if (row === undefined) return undefined
-  return { epoch: row.epoch, timeMs: row.time_ms, epochMs: row.epoch_ms, virtual: row.virtual === 1 }
 }

@@ -1,33 +1,29 @@
 import { setMaxListeners } from 'node:events'
 import { PeriodicTask } from '../../common/time.js'
-import type { Writer } from '../database.js'
 import type { ServicesLog } from '../log.js'
-import type { DealTable } from './deal-table.js'
 import type { EpochClock } from './epoch-clock.js'
 import { NetworkError } from './network.js'
 
 /** Most deals per transaction. */
 const BATCH = 200
 
-/** Drops the content of these custodies. */
-type Drop = (custodies: readonly string[]) => Promise<void> | void
+/**
+ * Takes deals that have ended by an epoch out of custody, at most so many, and removes contents that nothing needs:
+ * theirs, and those that an earlier call has left. Resolves with the number of deals.
+ */
+type Drop = (epoch: number, most: number) => Promise<number>
 
 /**
  * Removes ended deals from their providers' custody. A deal counts as ended by its epoch, whether or not its content
  * has been removed yet.
  */
 export class Expiry {
-  readonly #deals: DealTable
-  readonly #writer: Writer
   readonly #drop: Drop
   readonly #epochs: EpochClock
   readonly #task: PeriodicTask
   #stopped = false
 
-  /** @param drop called with each batch of custodies, even an empty one; other deals may still use the same custody */
-  constructor(deals: DealTable, writer: Writer, drop: Drop, epochs: EpochClock, log: ServicesLog) {
-    this.#deals = deals
-    this.#writer = writer
+  constructor(drop: Drop, epochs: EpochClock, log: ServicesLog) {
     this.#drop = drop
     this.#epochs = epochs
     this.#task = new PeriodicTask(
@@ -45,10 +41,8 @@ export class Expiry {
 
   async run(): Promise<void> {
     for (let dropped = BATCH; dropped === BATCH && !this.#stopped; ) {
-      const epoch = this.#epochs.epoch()
-      const custodies = await this.#writer.run(() => this.#deals.takeEnded(epoch, BATCH))
-      await this.#drop(custodies)
-      dropped = custodies.length
+      await this.#epochs.refresh()
+      dropped = await this.#drop(this.#epochs.epoch(), BATCH)
     }
   }
 

@@ -109,9 +109,9 @@ export interface OfflineDeals {
    */
   propose(request: ProposalRequest): Promise<MadeDeal>
   /** The deals with this provider that wait for this piece: at most 100, the earliest first. */
-  waitingFor(minerId: string, pieceCid: string): readonly MadeDeal[]
+  waitingFor(minerId: string, pieceCid: string): Promise<readonly MadeDeal[]>
   /** True for a deal with this provider, whatever its state. */
-  knows(minerId: string, dealCid: string): boolean
+  knows(minerId: string, dealCid: string): Promise<boolean>
   /**
    * Reads a file as a provider does before it imports it. Rejects with NetworkError DataRefused when it is no whole CAR
    * with one root.
@@ -210,7 +210,7 @@ export type ProviderChange = Partial<
 
 /**
  * A decentralized storage network as the gateway uses it: the embedded one, or a Kubo node. Every method may throw
- * NetworkError.
+ * NetworkError; those that return a promise, DatabaseUnavailableError as well.
  */
 export interface Network {
   readonly kind: 'embedded' | 'kubo'
@@ -227,7 +227,7 @@ export interface Network {
    */
   changeProvider?(minerId: string, change: ProviderChange): Promise<void>
   /** The deals that were ever made, in sums; without those that wait for their data. */
-  dealTotals(): readonly DealTotals[]
+  dealTotals(): Promise<readonly DealTotals[]>
   /** Packs files into a CAR, which is durable when the promise resolves. Memory is bounded as that of `deal` is. */
   pack(request: PackRequest): Promise<PackedCar>
   /** Absent: providers of this network take no CARs in another way. */
@@ -235,7 +235,8 @@ export interface Network {
   /**
    * Packs the files into a CAR, creates and signs the proposal and gives it to the provider. Memory does not grow with
    * the size or number of files beyond a stated bound per file. The deal is durable when the promise resolves. When it
-   * rejects, no deal was made and nothing is left on the disk.
+   * rejects, no deal was made and nothing is left on the disk; except with DatabaseUnavailableError, when it is not
+   * known: ask `find` later, or repeat the call.
    */
   deal(request: DealRequest): Promise<MadeDeal>
   find(reference: string): Promise<MadeDeal | undefined>

@@ -15,6 +15,8 @@ export interface NetworkOptions {
   readonly control?: boolean
   /** URL of a Kubo node's RPC: deals are made with that node instead of the embedded network. */
   readonly kubo?: string
+  /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
+  readonly database?: string
 }
 
 export interface OpenedNetwork {
@@ -28,9 +30,9 @@ export interface OpenedNetwork {
  * one, `kubo` for deals with a Kubo node.
  */
 export async function openNetwork(data: string, options: NetworkOptions, log: ServicesLog): Promise<OpenedNetwork> {
-  const { epochSeconds, control = false, kubo } = options
+  const { epochSeconds, control = false, kubo, database } = options
   const { pack, commit, readFromCar } = lazyPacking()
-  const shared = { pack, commit, log, ...(epochSeconds !== undefined && { epochSeconds }) }
+  const shared = { pack, commit, log, database, ...(epochSeconds !== undefined && { epochSeconds }) }
   if (kubo !== undefined) {
     if (control) throw new RangeError('A Kubo node cannot be controlled: control works with the embedded network only.')
     const { openKuboNetwork } = await import('./kubo/kubo-network.js')

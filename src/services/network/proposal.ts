@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import type { ServicesLog } from '../log.js'
+import { type Database, DatabaseUnavailableError } from '../store/database.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
 import { ByReference, type DealTable } from './deal-table.js'
 import { addressOfMiner, tokenBytes } from './fil.js'
@@ -118,14 +120,35 @@ export function draftDeal(facts: DealFacts, wallet: Wallet): DealRecord {
 
 const MAX_REFERENCE = 128
 
+/** Pause before a transaction that may have taken place is repeated, ms. */
+const AGAIN_MS = 200
+
+/**
+ * Repeats a transaction while the database is not available, because the one before may have taken place: `work` finds
+ * out. Rejects with DatabaseUnavailableError when the signal aborts before it is known.
+ */
+export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailableError) || signal.aborted) throw error
+      await sleep(AGAIN_MS, undefined, { signal }).catch(() => {})
+      if (signal.aborted) throw error
+    }
+  }
+}
+
+type DealDatabase = Database<{ readonly deals: DealTable }>
+
 /** Makes each deal of a network once per reference, and looks up existing deals. */
 export class DealBook {
-  readonly #deals: DealTable
+  readonly #db: DealDatabase
   readonly #log: ServicesLog
   readonly #underway = new ByReference<DealRecord>()
 
-  constructor(deals: DealTable, log: ServicesLog) {
-    this.#deals = deals
+  constructor(db: DealDatabase, log: ServicesLog) {
+    this.#db = db
     this.#log = log
   }
 
@@ -141,16 +164,21 @@ export class DealBook {
       this.#log.info({ reference, dealCid, minerId: terms.minerId, carSize }, 'Made a deal.')
       return record
     }
-    return madeDeal(await this.#underway.run(reference, () => this.#deals.find(reference), makeAndSay, signal))
+    const { deals } = this.#db.read
+    return madeDeal(await this.#underway.run(reference, () => deals.find(reference), makeAndSay, signal))
   }
 
-  find(reference: string): MadeDeal | undefined {
-    const record = isReference(reference) ? this.#deals.find(reference) : undefined
-    return record === undefined ? undefined : madeDeal(record)
+  async find(reference: string): Promise<MadeDeal | undefined> {
+    const record = isReference(reference) ? await this.#db.read.deals.find(reference) : undefined
+    return record && madeDeal(record)
   }
 
-  record(dealCid: string): DealRecord {
-    const record = this.#deals.findByCid(dealCid)
+  async findByCid(dealCid: string): Promise<DealRecord | undefined> {
+    return isReference(dealCid) ? await this.#db.read.deals.findByCid(dealCid) : undefined
+  }
+
+  async record(dealCid: string): Promise<DealRecord> {
+    const record = await this.findByCid(dealCid)
     if (record === undefined) {
       throw new NetworkError('NoSuchDeal', `There is no deal "${dealCid.slice(0, MAX_REFERENCE)}" in this network.`)
     }
@@ -162,7 +190,7 @@ export class DealBook {
   }
 }
 
-/** SQLite ends a text at NUL and cannot store half a surrogate pair. */
+/** SQLite ends a text at NUL, PostgreSQL refuses it, and neither can store half a surrogate pair. */
 function isReference(text: string): boolean {
   return text.length > 0 && text.length <= MAX_REFERENCE && !text.includes('\0') && text.isWellFormed()
 }

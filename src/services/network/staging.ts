@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DAY_MS } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
+
+/** When a folder or something in it was changed, ms since 1970. What is removed meanwhile was changed just now. */
+async function changedMs(path: string): Promise<number> {
+  const within = await readdir(path, { recursive: true }).catch(() => [])
+  const stats = await Promise.all(['', ...within].map((name) => stat(join(path, name)).catch(() => undefined)))
+  return Math.max(...stats.map((one) => one?.mtimeMs ?? Date.now()))
+}
 
 export class Staging {
   readonly #folder: string
@@ -13,11 +21,23 @@ export class Staging {
     this.#log = log
   }
 
-  async open(): Promise<number> {
+  async open(): Promise<void> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-    const left = await readdir(this.#folder)
-    for (const name of left) await rm(join(this.#folder, name), { recursive: true })
-    return left.length
+  }
+
+  /**
+   * Removes what interrupted deals left. Resolves with the number of their folders.
+   * @param shared true where other processes use the folder: only what they have not changed for a day is removed
+   */
+  async sweep(shared: boolean): Promise<number> {
+    let removed = 0
+    for (const name of await readdir(this.#folder)) {
+      const path = join(this.#folder, name)
+      if (shared && Date.now() - (await changedMs(path)) < DAY_MS) continue
+      await rm(path, { recursive: true, force: shared })
+      removed++
+    }
+    return removed
   }
 
   /** Runs `job` with a new folder, which is removed afterwards with its content. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
-import { makePrivateFolder, readIfExists, writePrivateFile } from '../../common/files/private-file.js'
+import { keepPrivateFile, makePrivateFolder, readIfExists } from '../../common/files/private-file.js'
 import { addressOfKey, addressText } from './fil.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
@@ -29,8 +29,9 @@ export class Wallet {
     const kept = read(file)
     if (kept !== undefined) return new Wallet(kept)
     const secretKey = secp256k1.utils.randomSecretKey()
-    writePrivateFile(file, JSON.stringify({ type: 'secp256k1', secretKey: Buffer.from(secretKey).toString('hex') }))
-    return new Wallet(secretKey)
+    const text = JSON.stringify({ type: 'secp256k1', secretKey: Buffer.from(secretKey).toString('hex') })
+    // Another process may make the wallet at the same time.
+    return keepPrivateFile(file, text) ? new Wallet(secretKey) : Wallet.open(file)
   }
 
   /**

@@ -66,7 +66,7 @@ export function hostInfo(): object {
 
 /** GET /stats/storage: average prices; those of the past are in the mode `signedIn` alone. */
 export async function priceStatistics({ context: { network, mode } }: PaymentExchange): Promise<object> {
-  const prices = averagePrices(network, await network.providers().catch(refused))
+  const prices = await averagePrices(network, await network.providers().catch(refused))
   if (mode === 'signedIn') return prices
   return Object.fromEntries(Object.entries(prices).filter(([name]) => !name.startsWith('historical_')))
 }

@@ -22,7 +22,7 @@ type Deps = Pick<PlatformContext, 'network' | 'db'>
  * The storage providers of the network. Throws HttpError 503 when the network cannot be reached.
  */
 export async function knownProviders({ network, db }: Deps): Promise<KnownProvider[]> {
-  const totals = network.dealTotals()
+  const totals = await network.dealTotals()
   // A provider without an update is as old as the platform.
   const { miners, users } = db.read
   const begun = (await users.get(FIRST_USER))?.registered ?? 0

@@ -11,7 +11,7 @@ const MICROSECONDS = 10n ** 6n
 const DAY = BigInt(DAY_SECONDS) * MICROSECONDS
 
 export async function priceStatistics({ context: { network } }: PlatformExchange): Promise<object> {
-  return { code: 200, data: averagePrices(network, await asking(() => network.providers())) }
+  return { code: 200, data: await averagePrices(network, await asking(() => network.providers())) }
 }
 
 /**
@@ -20,17 +20,17 @@ export async function priceStatistics({ context: { network } }: PlatformExchange
  * providers offer today for regular deals, which uploads become: clients lock an amount that follows from them, by the
  * year. The embedded network has no gas, so that messages and sealing cost nothing.
  */
-export function averagePrices(
+export async function averagePrices(
   network: Network,
   providers: readonly Provider[],
-): Document<typeof documents.priceStatistics> {
+): Promise<Document<typeof documents.priceStatistics>> {
   const active = providers.filter(({ status }) => status === 'Active')
   const epoch = BigInt(Math.round(network.epochSeconds * Number(MICROSECONDS)))
   const perYear = (prices: readonly bigint[]): string =>
     `${formatFil(quotient(sum(prices) * GB * DAY * 365n, BigInt(prices.length) * GIB * epoch))} FIL`
   const regular = pricesOf(active.map(({ price }) => price))
   const offered = quotient(sum(regular) * DAY * 365n, BigInt(regular.length) * epoch)
-  const totals = network.dealTotals()
+  const totals = await network.dealTotals()
   const historical = (verified: boolean): string => {
     const those = totals.filter((one) => one.verified === verified)
     const bytes = those.reduce((total, { pieceBytes }) => total + pieceBytes, 0)

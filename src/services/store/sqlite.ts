@@ -18,7 +18,9 @@ export function openSqlite<T>(file: string, schema: Schema<T>, reserve?: DiskRes
     applySteps(db, schema.steps, schema.owner)
   })
   try {
-    return new SqliteDatabase(writer, openReader(file), schema, reserve)
+    const db = new SqliteDatabase(writer, openReader(file), schema, reserve)
+    reserve?.hold()
+    return db
   } catch (error) {
     writer.close()
     throw error

@@ -350,6 +350,8 @@ const FIRST_SCHEMAS = {
   DROP TABLE object_records;
 `,
   'network/network.db': `
+  PRAGMA user_version = 0;
+  DROP TABLE loose_cars;
   DROP INDEX deals_in_sums;
   DROP INDEX deals_waiting;
   ALTER TABLE deals DROP COLUMN waiting;

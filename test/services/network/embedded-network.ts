@@ -11,6 +11,7 @@ import {
 } from '../../../src/services/network/embedded/embedded-network.js'
 import type { DealFile, DealRequest, DealTerms, Network, PackedFile } from '../../../src/services/network/network.js'
 import { createCommit, createReadFromCar, pack } from '../../../src/services/network/pack/index.js'
+import { databaseOf } from '../engine.js'
 
 export const provider: ProviderTerms = {
   minerId: 't02000',
@@ -47,6 +48,7 @@ export async function open(
 ): Promise<EmbeddedNetwork> {
   const network = await openEmbeddedNetwork({
     folder,
+    database: await databaseOf(folder),
     pack,
     commit,
     readFromCar: createReadFromCar(),

@@ -238,7 +238,7 @@ t.test('the faults of a provider', async (t) => {
   t.notOk(await delivers())
   await network.stop()
   network = await open(t, folder)
-  t.same(network.control.faults(), [{ minerId, fault: 'offline' }], 'a fault stays')
+  t.same(await network.control.faults(), [{ minerId, fault: 'offline' }], 'a fault stays')
   t.notOk(await delivers())
   await set('offline', false)
   t.ok(await delivers())
@@ -269,7 +269,7 @@ t.test('the faults of a provider', async (t) => {
   t.same(cars(folder), [])
   t.notOk(await delivers(good))
   t.equal((await bytesOf(network, elsewhereCid, packedFile(elsewhere))).length, 3000, 'another provider has no fault')
-  t.same(network.control.faults(), [{ minerId, fault: 'losesData' }])
+  t.same(await network.control.faults(), [{ minerId, fault: 'losesData' }])
   await network.control.advance(2_000_000)
 
   await t.rejects(network.control.setFault('t09999', 'offline', true), { code: 'NoSuchProvider' })

@@ -4,15 +4,16 @@ import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openDatabase } from '../../../src/services/database.js'
 import { silentLog } from '../../../src/services/log.js'
-import { openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
+import { kuboSchema, openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
+import { openStore } from '../../../src/services/store/open.js'
 import { MiB } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'
+import { databaseOf, onPostgres } from '../engine.js'
 import { start, startGateway } from '../gateway/client.js'
 import { DealClient } from '../gateway/deal-client.js'
 import { fail, json, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
@@ -78,7 +79,8 @@ async function open(
   options: Opening = {},
 ): Promise<Network & { readonly folder: string }> {
   const { folder = t.testdir(), url = kubo.url, timeoutMs = 20_000, ...rest } = options
-  const network = await openKuboNetwork({ url, folder, pack, commit, log: silentLog, timeoutMs, ...rest })
+  const database = await databaseOf(folder)
+  const network = await openKuboNetwork({ url, folder, database, pack, commit, log: silentLog, timeoutMs, ...rest })
   t.teardown(() => network.stop())
   return Object.assign(network, { folder })
 }
@@ -146,10 +148,11 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
     message: /lock file is held/,
   })
   await later.stop()
-  const db = openDatabase(join(network.folder, 'network.db'), '')
-  const row = db.prepare('SELECT proposal FROM deals').get()
-  db.close()
-  const proposal = verifyProposal(row?.proposal, deal.dealCid)
+  const place = { file: join(network.folder, 'network.db'), database: await databaseOf(network.folder) }
+  const db = await openStore(kuboSchema, place, silentLog)
+  const record = await db.read.deals.findByCid(deal.dealCid)
+  await db.close()
+  const proposal = verifyProposal(record?.proposal ?? assert.fail(), deal.dealCid)
   t.match(proposal, { client: network.wallet, provider: /^t2[a-z2-7]{39}$/, label: deal.dataCid })
 })
 
@@ -392,64 +395,71 @@ t.test('a node that is down, locked or none at all', async (t) => {
   t.match(await login.providers(), [{ status: 'Active' }], 'with name and password')
 })
 
-t.test('a crash after any step leaves each deal made once, and no pin that is not needed', async (t) => {
-  const kubo = await ScriptedKubo.start(t)
-  const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
-  const foreignRoot = await rootOf(t, foreign)
-  kubo.pinned.add(foreignRoot)
-  const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [few, 1000] } as const
-  const order = (network: Network, reference: keyof typeof orders) => {
-    const [content, duration] = orders[reference]
-    return network.deal(ask({ reference, terms: { ...terms, duration } }, content).request)
-  }
-  const home = temporaryFolder(t)
-  const crashes = new CrashImages(home, temporaryFolder(t))
-  const known = new Map<keyof typeof orders, string | undefined>()
-  let now = Date.now()
-  const record = () => ({ now, known: new Map(known), pinned: new Set(kubo.pinned), blocks: new Map(kubo.blocks) })
-  const images: (ReturnType<typeof record> & { readonly home: string })[] = []
-  const look = (): void => {
-    // What the node has changes as well.
-    images.push({ home: crashes.take() ?? images.at(-1)?.home ?? assert.fail(), ...record() })
-  }
-  kubo.scripts.set('dag/import', async (_, __, proceed) => {
-    await proceed()
-    look()
-  })
-  await afterEachStep(look, async () => {
-    const first = await open(t, kubo, { folder: home, now: () => now })
-    for (const reference of ['a', 'b', 'c', 'd'] as const) {
-      known.set(reference, undefined)
-      known.set(reference, (await order(first, reference)).dealCid)
+t.test(
+  'a crash after any step leaves each deal made once, and no pin that is not needed',
+  { skip: onPostgres },
+  async (t) => {
+    const kubo = await ScriptedKubo.start(t)
+    const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
+    const foreignRoot = await rootOf(t, foreign)
+    kubo.pinned.add(foreignRoot)
+    const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [few, 1000] } as const
+    const order = (network: Network, reference: keyof typeof orders) => {
+      const [content, duration] = orders[reference]
+      return network.deal(ask({ reference, terms: { ...terms, duration } }, content).request)
     }
-    await first.stop()
-    now += 20 * 30_000
-    const second = await open(t, kubo, { folder: home, now: () => now })
-    await second.stop()
-  })
-  t.comment(`${images.length} crashes`)
-  for (const { home: left, now, known, pinned, blocks } of images) {
     const home = temporaryFolder(t)
-    cpSync(left, home, { recursive: true })
-    const node = await ScriptedKubo.start(t)
-    for (const root of pinned) node.pinned.add(root)
-    for (const [cid, block] of blocks) node.blocks.set(cid, block)
-    const network = await open(t, node, { folder: home, now: () => now })
-    const needed = new Set([foreignRoot])
-    for (const [reference, dealCid] of known) {
-      const found = await network.find(reference)
-      if (dealCid !== undefined) t.equal(found?.dealCid, dealCid)
-      const deal = await order(network, reference)
-      if (found !== undefined) t.same(deal, found)
-      if ((await network.status(deal.dealCid)).state === 'StorageDealActive') needed.add(deal.dataCid)
+    const crashes = new CrashImages(home, temporaryFolder(t))
+    const known = new Map<keyof typeof orders, string | undefined>()
+    let now = Date.now()
+    const record = () => ({ now, known: new Map(known), pinned: new Set(kubo.pinned), blocks: new Map(kubo.blocks) })
+    const images: (ReturnType<typeof record> & { readonly home: string })[] = []
+    const look = (): void => {
+      // What the node has changes as well.
+      images.push({ home: crashes.take() ?? images.at(-1)?.home ?? assert.fail(), ...record() })
     }
-    await until('exactly what deals need is pinned', () => [...node.pinned].sort().join() === [...needed].sort().join())
-    t.same(readdirSync(join(home, 'staging')), [])
-    await network.stop()
-    t.same([...node.pinned].sort(), [...needed].sort())
-    await node.close()
-  }
-})
+    kubo.scripts.set('dag/import', async (_, __, proceed) => {
+      await proceed()
+      look()
+    })
+    await afterEachStep(look, async () => {
+      const first = await open(t, kubo, { folder: home, now: () => now })
+      for (const reference of ['a', 'b', 'c', 'd'] as const) {
+        known.set(reference, undefined)
+        known.set(reference, (await order(first, reference)).dealCid)
+      }
+      await first.stop()
+      now += 20 * 30_000
+      const second = await open(t, kubo, { folder: home, now: () => now })
+      await second.stop()
+    })
+    t.comment(`${images.length} crashes`)
+    for (const { home: left, now, known, pinned, blocks } of images) {
+      const home = temporaryFolder(t)
+      cpSync(left, home, { recursive: true })
+      const node = await ScriptedKubo.start(t)
+      for (const root of pinned) node.pinned.add(root)
+      for (const [cid, block] of blocks) node.blocks.set(cid, block)
+      const network = await open(t, node, { folder: home, now: () => now })
+      const needed = new Set([foreignRoot])
+      for (const [reference, dealCid] of known) {
+        const found = await network.find(reference)
+        if (dealCid !== undefined) t.equal(found?.dealCid, dealCid)
+        const deal = await order(network, reference)
+        if (found !== undefined) t.same(deal, found)
+        if ((await network.status(deal.dealCid)).state === 'StorageDealActive') needed.add(deal.dataCid)
+      }
+      await until(
+        'exactly what deals need is pinned',
+        () => [...node.pinned].sort().join() === [...needed].sort().join(),
+      )
+      t.same(readdirSync(join(home, 'staging')), [])
+      await network.stop()
+      t.same([...node.pinned].sort(), [...needed].sort())
+      await node.close()
+    }
+  },
+)
 
 t.test('a gateway over a Kubo node backs a bucket up, gives its copies up and brings them back', async (t) => {
   const kubo = await ScriptedKubo.start(t)

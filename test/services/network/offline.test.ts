@@ -68,11 +68,11 @@ t.test('an offline deal is the same deal as an online one', async (t) => {
   const waiting = { state: 'StorageDealCheckForAcceptance', message: 'Provider state: StorageDealWaitingForData' }
   await network.control.advance(100)
   t.match(await network.status(made.dealCid), waiting, 'it waits for as long as the data take')
-  t.same(network.dealTotals(), [], 'a deal that waits is none yet')
-  t.match(network.offline.waitingFor(offline.minerId, car.pieceCid), [{ dealCid: made.dealCid }])
-  t.same(network.offline.waitingFor(other.minerId, car.pieceCid), [])
-  t.ok(network.offline.knows(offline.minerId, made.dealCid))
-  t.notOk(network.offline.knows(other.minerId, made.dealCid))
+  t.same(await network.dealTotals(), [], 'a deal that waits is none yet')
+  t.match(await network.offline.waitingFor(offline.minerId, car.pieceCid), [{ dealCid: made.dealCid }])
+  t.same(await network.offline.waitingFor(other.minerId, car.pieceCid), [])
+  t.ok(await network.offline.knows(offline.minerId, made.dealCid))
+  t.notOk(await network.offline.knows(other.minerId, made.dealCid))
   await t.rejects(bytesOf(network, made.dealCid, packedFile(asked, 'two')), { code: 'NotRetrievable' })
 
   const inspected = await network.offline.inspect(car.file)
@@ -85,7 +85,7 @@ t.test('an offline deal is the same deal as an online one', async (t) => {
   t.equal(again, active)
   t.equal(cars(join(folder, 'network')).length, 1)
   t.ok(existsSync(car.file), 'the file stays where it is')
-  t.same(network.offline.waitingFor(offline.minerId, car.pieceCid), [])
+  t.same(await network.offline.waitingFor(offline.minerId, car.pieceCid), [])
   const online = await network.deal(ask('online', { 'a/one': content('one', 3000), two: content('two', 5000) }))
   t.equal(online.dataCid, made.dataCid)
   for (const epochs of [0, 2, 3, 5]) {
@@ -99,7 +99,7 @@ t.test('an offline deal is the same deal as an online one', async (t) => {
   t.equal((await network.status(made.dealCid)).state, 'StorageDealActive')
   t.ok((await bytesOf(network, made.dealCid, packedFile(asked, 'a/one'))).equals(content('one', 3000)))
   t.match(verifyProposal(await network.proposal(made.dealCid), made.dealCid), { startEpoch: made.startEpoch })
-  t.match(network.dealTotals(), [{ deals: 2, held: true, price: 10n ** 18n }])
+  t.match(await network.dealTotals(), [{ deals: 2, held: true, price: 10n ** 18n }])
   await network.stop()
   const later = await open(t, join(folder, 'network'), { providers })
   t.equal((await later.status(made.dealCid)).state, 'StorageDealActive')
@@ -122,7 +122,7 @@ t.test('a provider imports nothing but the data of the deal, and in time', async
   await t.rejects(network.offline.import(dealCid, car), { code: 'DataRefused', message: /too late/ })
   await network.control.advance(9)
   t.match(await network.status(dealCid), { state: 'StorageDealError', message: /had no data/ })
-  t.same(network.offline.waitingFor(offline.minerId, car.pieceCid), [])
+  t.same(await network.offline.waitingFor(offline.minerId, car.pieceCid), [])
 })
 
 t.test('only a whole CAR with one root is one', async (t) => {

@@ -103,7 +103,7 @@ export const networkControl = dealEndpoint({
     // The network is that of all accounts.
     if (exchange.account.isIamUser) throw new GatewayError('NotPermitted')
     await act(control, await TextMembers.read(exchange))
-    const faults = control.faults().map(({ minerId, fault }) => ({ minerId, fault: nameOf(fault) }))
+    const faults = (await control.faults()).map(({ minerId, fault }) => ({ minerId, fault: nameOf(fault) }))
     return { data: { faults, epoch: network.epoch() }, message: '' }
   },
 })

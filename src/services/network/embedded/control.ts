@@ -1,11 +1,11 @@
 import { open, unlink } from 'node:fs/promises'
-import type { Database, Writer } from '../../database.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import type { EpochClock } from '../epoch-clock.js'
 import type { Expiry } from '../expiry.js'
 import { NetworkError } from '../network.js'
 import { sectionsOf } from '../pack/car/car-sections.js'
 import type { Cars } from './cars.js'
-import type { Providers } from './providers.js'
+import type { ProviderTable } from './providers.js'
 
 export interface NetworkControl {
   /**
@@ -13,7 +13,7 @@ export interface NetworkControl {
    * provider. Rejects with NetworkError NoSuchProvider, or with RangeError when the fault does not exist.
    */
   setFault(minerId: string, fault: Fault, on: boolean): Promise<void>
-  faults(): readonly ProviderFault[]
+  faults(): Promise<readonly ProviderFault[]>
   /**
    * Advances the epoch. Resolves when deals that have ended by then are dropped. Rejects with RangeError unless
    * `epochs` is a whole number above 0.
@@ -22,24 +22,23 @@ export interface NetworkControl {
 }
 
 export function createControl(
-  providers: Providers,
-  faults: Faults,
+  db: Database<{ readonly providers: ProviderTable; readonly faults: FaultTable }>,
   cars: Cars,
   epochs: EpochClock,
   expiry: Expiry,
 ): NetworkControl {
   return {
     async setFault(minerId, fault, on) {
-      if (providers.find(minerId) === undefined) {
+      if ((await db.read.providers.find(minerId)) === undefined) {
         throw new NetworkError('NoSuchProvider', `There is no storage provider "${minerId}" in this network.`)
       }
       if (!faultNames.includes(fault)) {
         throw new RangeError(`There is no fault "${fault}"; there are ${faultNames.join(', ')}.`)
       }
-      await faults.set(minerId, fault, on)
-      for (const car of await cars.of(minerId)) await applyFaults(car, minerId, faults)
+      await db.transaction(({ faults }) => faults.set(minerId, fault, on))
+      for (const car of await cars.of(minerId)) await applyFaults(car, minerId, db.read.faults)
     },
-    faults: () => faults.all(),
+    faults: () => db.read.faults.all(),
     async advance(by) {
       await epochs.advance(by)
       await expiry.run()
@@ -73,33 +72,30 @@ export const faultSchema = `
   ) STRICT, WITHOUT ROWID;
 `
 
-export class Faults {
-  readonly #writer: Writer
-  readonly #add
-  readonly #remove
-  #all: readonly ProviderFault[]
+/** The table of faults that are on. Call writing methods inside a transaction. */
+export class FaultTable {
+  readonly #sql
 
-  /** @param db has `faultSchema` */
-  constructor(db: Database, writer: Writer) {
-    this.#writer = writer
-    this.#add = db.prepare('INSERT OR IGNORE INTO faults (miner_id, fault) VALUES (?, ?)')
-    this.#remove = db.prepare('DELETE FROM faults WHERE miner_id = ? AND fault = ?')
-    this.#all = db.prepare('SELECT miner_id AS minerId, fault FROM faults').all() as ProviderFault[]
+  /** @param connection has `faultSchema` */
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      all: 'SELECT miner_id AS "minerId", fault FROM faults ORDER BY miner_id, fault',
+      of: 'SELECT fault FROM faults WHERE miner_id = ?',
+      add: 'INSERT INTO faults (miner_id, fault) VALUES (?, ?) ON CONFLICT (miner_id, fault) DO NOTHING',
+      remove: 'DELETE FROM faults WHERE miner_id = ? AND fault = ?',
+    })
   }
 
-  all(): readonly ProviderFault[] {
-    return this.#all
+  all(): Promise<ProviderFault[]> {
+    return this.#sql.all.all<ProviderFault>()
   }
 
-  has(minerId: string, fault: Fault): boolean {
-    return this.#all.some((one) => one.minerId === minerId && one.fault === fault)
+  async of(minerId: string): Promise<ReadonlySet<Fault>> {
+    return new Set((await this.#sql.of.all<ProviderFault>(minerId)).map(({ fault }) => fault))
   }
 
-  /** Durable when the promise resolves. */
   async set(minerId: string, fault: Fault, on: boolean): Promise<void> {
-    await this.#writer.run(() => (on ? this.#add : this.#remove).run(minerId, fault))
-    const others = this.#all.filter((one) => one.minerId !== minerId || one.fault !== fault)
-    this.#all = on ? [...others, { minerId, fault }] : others
+    await (on ? this.#sql.add : this.#sql.remove).run(minerId, fault)
   }
 }
 
@@ -107,10 +103,11 @@ export class Faults {
 const PATTERN = Buffer.from('db5ac3967e11a4f0', 'hex')
 
 /** Applies the faults of a provider to a CAR. A missing CAR is no error. */
-export async function applyFaults(car: string, minerId: string, faults: Faults): Promise<void> {
+export async function applyFaults(car: string, minerId: string, faults: FaultTable): Promise<void> {
+  const those = await faults.of(minerId)
   try {
-    if (faults.has(minerId, 'losesData')) await unlink(car)
-    else if (faults.has(minerId, 'corruptsData')) await corrupt(car)
+    if (those.has('losesData')) await unlink(car)
+    else if (those.has('corruptsData')) await corrupt(car)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }

@@ -1,24 +1,22 @@
-import type { Clock } from '../../clock.js'
-import type { Writer } from '../../database.js'
+import { Clock } from '../../clock.js'
+import type { Database } from '../../store/database.js'
 import { checkTerms, type DealRecord, type DealSchedule, reasonToReject } from '../deal-record.js'
 import type { DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
 import { type DealRequest, type DealTerms, NetworkError } from '../network.js'
 import type { DealPacker, PackedDeal } from '../packing.js'
-import { type DealFacts, draftDeal } from '../proposal.js'
+import { type DealFacts, draftDeal, untilKnown } from '../proposal.js'
 import type { Wallets } from '../wallet.js'
-import type { Cars } from './cars.js'
+import type { Cars, LooseCarTable } from './cars.js'
 import type { ProviderTerms } from './catalogue.js'
-import { applyFaults, type Faults } from './control.js'
-import type { Providers } from './providers.js'
+import { applyFaults, type Fault, type FaultTable } from './control.js'
+import type { ProviderTable } from './providers.js'
 
 interface DealMakerDeps {
+  readonly db: Database<{ readonly deals: DealTable; readonly looseCars: LooseCarTable; readonly faults: FaultTable }>
   readonly packer: DealPacker
   readonly proposer: Proposer
-  readonly faults: Faults
   readonly cars: Cars
-  readonly deals: DealTable
-  readonly writer: Writer
 }
 
 /**
@@ -38,7 +36,7 @@ export class DealMaker {
    */
   async make(request: DealRequest, signal: AbortSignal): Promise<DealRecord> {
     const price = checkTerms(request.terms)
-    this.#deps.proposer.willing(request.terms.minerId)
+    await this.#deps.proposer.willing(request.terms.minerId)
     return this.#deps.packer.run(request, (packed) => this.#send(request, price, packed, signal), signal)
   }
 
@@ -50,14 +48,15 @@ export class DealMaker {
     signal: AbortSignal,
   ): Promise<DealRecord> {
     const { reference, terms, wallet } = request
-    const { proposer, cars, faults, deals, writer } = this.#deps
+    const { db, proposer, cars } = this.#deps
     signal.throwIfAborted()
     // Packing may have taken hours.
-    const provider = proposer.willing(terms.minerId)
+    const provider = await proposer.willing(terms.minerId)
     const rejection = proposer.rejection(provider, terms, price, piece.pieceSize)
     const custody = rejection === undefined ? await cars.deliver(car.file, terms.minerId) : undefined
+    let kept: DealRecord | undefined
     try {
-      if (custody !== undefined) await applyFaults(cars.path(custody), terms.minerId, faults)
+      if (custody !== undefined) await applyFaults(cars.path(custody), terms.minerId, db.read.faults)
       const steps = proposer.schedule(provider)
       const startEpoch = steps.activeEpoch
       const schedule = { ...steps, startEpoch, endEpoch: startEpoch + terms.duration }
@@ -65,72 +64,91 @@ export class DealMaker {
       const facts = { reference, terms, price, dataCid, carSize, piece, schedule, rejection, waiting: false, custody }
       const record = proposer.draft(facts, wallet)
       signal.throwIfAborted()
-      await writer.run(() => deals.add(record))
-      return record
-    } catch (error) {
-      if (custody !== undefined) cars.discard(custody)
-      throw error
+      kept = await untilKnown(() => this.#record(record), signal)
+      return kept
+    } finally {
+      // Another process may have made the deal meanwhile.
+      if (custody !== undefined && kept?.custody !== custody) cars.discard(custody)
     }
+  }
+
+  /** Records a deal unless there is one of its reference, and returns the one that is there. */
+  #record(record: DealRecord): Promise<DealRecord> {
+    return this.#deps.db.transaction(async ({ deals, looseCars }) => {
+      const found = await deals.find(record.reference)
+      if (found !== undefined) return found
+      if (record.custody !== undefined) await looseCars.settle(record.custody)
+      return deals.addOnce(record)
+    })
   }
 }
 
 /** Factor by which a slow provider takes longer for each step. */
 const SLOWNESS = 10
 
-interface ProposerDeps {
-  readonly providers: Providers
-  readonly faults: Faults
-  readonly epochs: EpochClock
-  readonly clock: Clock
-  readonly wallets: Wallets
+/** A provider as it is when it is asked. */
+interface AskedProvider extends ProviderTerms {
+  readonly faults: ReadonlySet<Fault>
+}
+
+interface ProposerTables {
+  readonly providers: ProviderTable
+  readonly faults: FaultTable
 }
 
 /** What providers say to deals, and the records of deals that are proposed to them now. */
 export class Proposer {
-  readonly #deps: ProposerDeps
+  readonly #db: Database<ProposerTables>
+  readonly #epochs: EpochClock
+  readonly #wallets: Wallets
+  readonly #clock = new Clock()
 
-  constructor(deps: ProposerDeps) {
-    this.#deps = deps
+  constructor(db: Database<ProposerTables>, epochs: EpochClock, wallets: Wallets) {
+    this.#db = db
+    this.#epochs = epochs
+    this.#wallets = wallets
   }
 
-  /** Returns the provider. Throws NetworkError when it does not exist or is offline. */
-  willing(minerId: string): ProviderTerms {
-    const provider = this.#deps.providers.find(minerId)
+  /**
+   * Returns the provider. Throws NetworkError when it does not exist or is offline.
+   * @param tables of a transaction that is to see the provider
+   */
+  async willing(minerId: string, tables: ProposerTables = this.#db.read): Promise<AskedProvider> {
+    const provider = await tables.providers.find(minerId)
     if (provider === undefined) {
       throw new NetworkError(
         'NoSuchProvider',
         `There is no storage provider "${minerId.slice(0, 64)}" in this network.`,
       )
     }
-    if (this.#deps.faults.has(minerId, 'offline')) {
+    const faults = await tables.faults.of(minerId)
+    if (faults.has('offline')) {
       throw new NetworkError(
         'ProviderOffline',
         `Storage provider ${minerId} is offline. Choose another one or try again later.`,
       )
     }
-    return provider
+    return { ...provider, faults }
   }
 
   /**
    * Why a provider rejects a deal, as a sentence; undefined when it accepts.
    * @param price price in the terms, attoFIL
    */
-  rejection(provider: ProviderTerms, terms: DealTerms, price: bigint, pieceSize: number): string | undefined {
-    const { minerId } = provider
-    return this.#deps.faults.has(minerId, 'rejects')
-      ? `Provider ${minerId} rejects the deal: it takes no new deals at present.`
+  rejection(provider: AskedProvider, terms: DealTerms, price: bigint, pieceSize: number): string | undefined {
+    return provider.faults.has('rejects')
+      ? `Provider ${provider.minerId} rejects the deal: it takes no new deals at present.`
       : reasonToReject(provider, terms, price, pieceSize)
   }
 
   draft(facts: Omit<DealFacts, 'timeStamp'>, wallet: string | undefined): DealRecord {
-    const { clock, wallets } = this.#deps
-    return draftDeal({ ...facts, timeStamp: Number(clock.now() / 1000n) }, wallets.of(wallet))
+    return draftDeal({ ...facts, timeStamp: Number(this.#clock.now() / 1000n) }, this.#wallets.of(wallet))
   }
 
   /** The epochs of a deal whose data the provider has from now on. */
-  schedule(provider: ProviderTerms): Pick<DealSchedule, 'proposedEpoch' | 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'> {
-    const pace = this.#deps.faults.has(provider.minerId, 'slow') ? SLOWNESS : 1
-    const proposedEpoch = this.#deps.epochs.epoch()
+  schedule(provider: AskedProvider): Pick<DealSchedule, 'proposedEpoch' | 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'> {
+    const pace = provider.faults.has('slow') ? SLOWNESS : 1
+    const proposedEpoch = this.#epochs.epoch()
     const acceptEpoch = proposedEpoch + provider.acceptEpochs * pace
     const sealEpoch = acceptEpoch + provider.publishEpochs * pace
     return { proposedEpoch, acceptEpoch, sealEpoch, activeEpoch: sealEpoch + provider.sealEpochs * pace }

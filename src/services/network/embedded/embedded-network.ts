@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Clock } from '../../clock.js'
-import type { Database, Writer } from '../../database.js'
+import type { Connection, Database, Schema } from '../../store/database.js'
 import { DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
+import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
+import { type EpochClock, EpochTable, epochSchema } from '../epoch-clock.js'
 import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
@@ -14,17 +15,19 @@ import {
   type ProviderChange,
   type ReadFromCar,
 } from '../network.js'
-import { Cars } from './cars.js'
+import { Cars, LooseCarTable, looseCarSchema } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
-import { createControl, Faults, faultSchema, type NetworkControl } from './control.js'
+import { createControl, type Fault, FaultTable, faultSchema, type NetworkControl } from './control.js'
 import { DealMaker, Proposer } from './deal-maker.js'
 import { EmbeddedOfflineDeals } from './offline-deals.js'
-import { Providers, providerSchema } from './providers.js'
+import { addProviders, ProviderTable, providerSchema } from './providers.js'
 
 export interface EmbeddedNetworkOptions extends DealNetworkOptions {
   readonly readFromCar: ReadFromCar
   /** Providers to add to those that the network already has; default a list of eight. */
   readonly providers?: readonly ProviderTerms[]
+  /** True where other instances use the PostgreSQL database and the folder at the same time; default false. */
+  readonly shared?: boolean
 }
 
 /**
@@ -45,52 +48,61 @@ const MIN_EXPIRY_MS = 1000
 /** Delay of a slow provider before each chunk, ms. */
 const SLOW_CHUNK_MS = 100
 
+type EmbeddedTables = ReturnType<typeof embeddedSchema.tables>
+
+export const embeddedSchema = {
+  owner: 'the storage network',
+  name: 'network',
+  /** A released step never changes: test/services/services.test.ts has their hashes. */
+  steps: [dealSchema + epochSchema + providerSchema + faultSchema, looseCarSchema],
+  adapt: adaptDeals,
+  tables: (connection: Connection) => ({
+    deals: new DealTable(connection),
+    epochs: new EpochTable(connection),
+    providers: new ProviderTable(connection),
+    faults: new FaultTable(connection),
+    looseCars: new LooseCarTable(connection),
+  }),
+} satisfies Schema<unknown>
+
 /**
- * Opens the network in a folder that no other instance uses. All of its state survives `kill -9`; leftovers of
- * interrupted deals are removed first. Rejects when the folder holds files of something else, or an option is out of
- * bounds.
+ * Opens the network in a folder. All of its state survives `kill -9`; leftovers of interrupted deals are removed first.
+ * Rejects when the folder holds files of something else, or an option is out of bounds.
  */
 export function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Promise<EmbeddedNetwork> {
-  return openDealNetwork(
-    options.folder,
-    providerSchema + faultSchema,
-    (db, writer) => new FolderNetwork(db, writer, options),
-  )
+  const schema = { ...embeddedSchema, exclusive: options.shared !== true }
+  return openDealNetwork(schema, options, (db, epochs) => new FolderNetwork(db, epochs, options))
 }
 
 class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   readonly kind = 'embedded'
   readonly control: NetworkControl
   readonly offline: EmbeddedOfflineDeals
-  readonly #readFromCar: ReadFromCar
-  readonly #providers: Providers
-  readonly #faults: Faults
+  readonly #db: Database<EmbeddedTables>
+  readonly #options: EmbeddedNetworkOptions
   readonly #cars: Cars
   readonly #maker: DealMaker
   readonly #expiry: Expiry
 
-  constructor(db: Database, writer: Writer, options: EmbeddedNetworkOptions) {
-    const cars = new Cars(options.folder, options.log)
-    super(db, writer, cars.staging, options)
-    this.#readFromCar = options.readFromCar
+  constructor(db: Database<EmbeddedTables>, epochs: EpochClock, options: EmbeddedNetworkOptions) {
+    const cars = new Cars(db, options.folder, options.log)
+    super(db, epochs, cars.staging, options)
+    this.#db = db
+    this.#options = options
     this.#cars = cars
-    this.#providers = new Providers(db, options.providers ?? catalogue)
-    this.#faults = new Faults(db, writer)
-    const drop = (custodies: readonly string[]) => custodies.forEach((custody) => void cars.discard(custody))
-    this.#expiry = new Expiry(this.deals, writer, drop, this.epochs, this.log)
-    const { epochs, deals, wallets, book, lifetime, packer } = this
-    const providers = this.#providers
-    const faults = this.#faults
-    const proposer = new Proposer({ providers, faults, epochs, clock: new Clock(), wallets })
-    const shared = { proposer, faults, cars, deals, writer }
-    this.#maker = new DealMaker({ ...shared, packer })
-    this.offline = new EmbeddedOfflineDeals({ ...shared, book, epochs, lifetime, commit: options.commit })
-    this.control = createControl(providers, faults, cars, epochs, this.#expiry)
+    this.#expiry = new Expiry((epoch, most) => this.#drop(epoch, most), epochs, this.log)
+    const { wallets, book, lifetime, packer } = this
+    const proposer = new Proposer(db, epochs, wallets)
+    this.#maker = new DealMaker({ db, proposer, cars, packer })
+    this.offline = new EmbeddedOfflineDeals({ db, proposer, cars, book, epochs, lifetime, commit: options.commit })
+    this.control = createControl(db, cars, epochs, this.#expiry)
   }
 
   async open(): Promise<void> {
-    const minerIds = this.#providers.all().map(({ minerId }) => minerId)
-    this.logLeftovers(await this.#cars.open(minerIds, (custody) => this.deals.isInCustody(custody)))
+    const { providers = catalogue, shared = false } = this.#options
+    await addProviders(this.#db, providers)
+    const minerIds = (await this.#db.read.providers.all()).map(({ minerId }) => minerId)
+    this.logLeftovers(await this.#cars.open(minerIds, shared))
     this.#expiry.start(Math.max(MIN_EXPIRY_MS, this.epochMs))
   }
 
@@ -99,34 +111,47 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   }
 
   async providers(): Promise<Provider[]> {
-    return this.#providers.all().map(({ acceptEpochs: _a, publishEpochs: _p, sealEpochs: _s, ...provider }) => ({
+    const { providers, faults } = this.#db.read
+    const [all, those] = await Promise.all([providers.all(), faults.all()])
+    const offline = new Set(those.filter(({ fault }) => fault === 'offline').map(({ minerId }) => minerId))
+    return all.map(({ acceptEpochs: _a, publishEpochs: _p, sealEpochs: _s, ...provider }) => ({
       ...provider,
-      status: this.#faults.has(provider.minerId, 'offline') ? 'Offline' : 'Active',
+      status: offline.has(provider.minerId) ? 'Offline' : 'Active',
     }))
   }
 
   async changeProvider(minerId: string, change: ProviderChange): Promise<void> {
     this.lifetime.check()
-    await this.#providers.change(this.writer, minerId, change)
+    await this.#db.transaction(({ providers }) => providers.change(minerId, change))
   }
 
   async proposal(dealCid: string): Promise<Uint8Array> {
-    return this.record(dealCid).proposal
+    return (await this.record(dealCid)).proposal
   }
 
   async *retrieve(dealCid: string, file: PackedFile, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
-    const record = this.record(dealCid)
+    const record = await this.record(dealCid)
     const car = this.#cars.path(deliverableFrom(record, this.epoch()))
     yield* this.exactly(this.#read(car, record.terms.minerId, file, this.lifetime.until(signal)), file, dealCid)
   }
 
   async *#read(car: string, minerId: string, file: PackedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    this.#mustBeOnline(minerId)
-    for await (const chunk of this.#readFromCar(car, file.cid, signal)) {
-      if (this.#faults.has(minerId, 'slow')) await pause(signal)
-      this.#mustBeOnline(minerId)
+    await this.#faultsOf(minerId)
+    for await (const chunk of this.#options.readFromCar(car, file.cid, signal)) {
+      if ((await this.#faultsOf(minerId)).has('slow')) await pause(signal)
       yield chunk
     }
+  }
+
+  /** Ends deals, and removes their CARs and those that an earlier call has left. */
+  async #drop(epoch: number, most: number): Promise<number> {
+    const ended = await this.#db.transaction(async ({ deals, looseCars }) => {
+      const custodies = await deals.takeEnded(epoch, most)
+      for (const custody of custodies) await looseCars.add(custody, 0)
+      return custodies
+    })
+    await this.#cars.sweep()
+    return ended.length
   }
 
   protected async end(): Promise<void> {
@@ -137,10 +162,11 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
     await this.#cars.close()
   }
 
-  #mustBeOnline(minerId: string): void {
-    if (this.#faults.has(minerId, 'offline')) {
-      throw new NetworkError('NotRetrievable', `Storage provider ${minerId} is offline. Try again later.`)
-    }
+  /** The faults of a provider, which must be online. */
+  async #faultsOf(minerId: string): Promise<ReadonlySet<Fault>> {
+    const faults = await this.#db.read.faults.of(minerId)
+    if (!faults.has('offline')) return faults
+    throw new NetworkError('NotRetrievable', `Storage provider ${minerId} is offline. Try again later.`)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Writer } from '../../database.js'
+import type { Database } from '../../store/database.js'
 import { checkTerms, type DealRecord, madeDeal } from '../deal-record.js'
 import { ByReference, type DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
@@ -12,23 +12,29 @@ import {
   type ProposalRequest,
 } from '../network.js'
 import { wholeCar } from '../pack/car/car-reader.js'
-import type { DealBook } from '../proposal.js'
-import type { Cars } from './cars.js'
-import { applyFaults, type Faults } from './control.js'
+import { type DealBook, untilKnown } from '../proposal.js'
+import type { Cars, LooseCarTable } from './cars.js'
+import { applyFaults, type FaultTable } from './control.js'
 import type { Proposer } from './deal-maker.js'
+import type { ProviderTable } from './providers.js'
 
 /** A week of usual epochs: a provider has as long to get the data and to seal them. */
 const LEAD_EPOCHS = 20_160
 /** Most deals that are named as waiting for one piece. */
 const MAX_WAITING = 100
 
+interface OfflineTables {
+  readonly deals: DealTable
+  readonly looseCars: LooseCarTable
+  readonly providers: ProviderTable
+  readonly faults: FaultTable
+}
+
 interface OfflineDealsDeps {
+  readonly db: Database<OfflineTables>
   readonly book: DealBook
   readonly proposer: Proposer
-  readonly faults: Faults
   readonly cars: Cars
-  readonly deals: DealTable
-  readonly writer: Writer
   readonly epochs: EpochClock
   readonly lifetime: Lifetime
   readonly commit: Commit
@@ -46,18 +52,20 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   async propose(request: ProposalRequest): Promise<MadeDeal> {
     const { book, lifetime } = this.#deps
     lifetime.check()
-    return book.deal(request.reference, () => this.#propose(request), lifetime.until(request.signal))
+    const signal = lifetime.until(request.signal)
+    return book.deal(request.reference, () => this.#propose(request, signal), signal)
   }
 
-  waitingFor(minerId: string, pieceCid: string): MadeDeal[] {
-    const { lifetime, deals, epochs } = this.#deps
+  async waitingFor(minerId: string, pieceCid: string): Promise<MadeDeal[]> {
+    const { lifetime, db, epochs } = this.#deps
     lifetime.check()
-    return deals.waitingFor(minerId, pieceCid, epochs.epoch(), MAX_WAITING).map(madeDeal)
+    return (await db.read.deals.waitingFor(minerId, pieceCid, epochs.epoch(), MAX_WAITING)).map(madeDeal)
   }
 
-  knows(minerId: string, dealCid: string): boolean {
-    this.#deps.lifetime.check()
-    return this.#deps.deals.findByCid(dealCid)?.terms.minerId === minerId
+  async knows(minerId: string, dealCid: string): Promise<boolean> {
+    const { lifetime, book } = this.#deps
+    lifetime.check()
+    return (await book.findByCid(dealCid))?.terms.minerId === minerId
   }
 
   async inspect(file: string, signal?: AbortSignal): Promise<PackedCar> {
@@ -72,22 +80,21 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
     const { lifetime, book } = this.#deps
     lifetime.check()
     const until = lifetime.until(signal)
-    const imported = (): DealRecord | undefined => {
-      const record = book.record(dealCid)
+    const imported = async (): Promise<DealRecord | undefined> => {
+      const record = await book.record(dealCid)
       return record.waiting ? undefined : record
     }
-    return (await this.#imports.run(dealCid, imported, () => this.#import(book.record(dealCid), car, until), until))
-      .activeEpoch
+    return (await this.#imports.run(dealCid, imported, () => this.#import(dealCid, car, until), until)).activeEpoch
   }
 
   idle(): Promise<void> {
     return this.#imports.idle()
   }
 
-  async #propose({ reference, terms, wallet, car }: ProposalRequest): Promise<DealRecord> {
-    const { proposer, deals, writer } = this.#deps
+  async #propose({ reference, terms, wallet, car }: ProposalRequest, signal: AbortSignal): Promise<DealRecord> {
+    const { db, proposer } = this.#deps
     const price = checkTerms(terms)
-    const provider = proposer.willing(terms.minerId)
+    const provider = await proposer.willing(terms.minerId)
     if (!provider.offlineDealAvailable) {
       throw new NetworkError('TermsRefused', `Provider ${terms.minerId} takes no offline deals.`)
     }
@@ -100,32 +107,42 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
     const piece = { pieceCid, pieceSize }
     const facts = { reference, terms, price, dataCid, carSize, piece, schedule, rejection, waiting: true }
     const record = proposer.draft({ ...facts, custody: undefined }, wallet)
-    await writer.run(() => deals.add(record))
-    return record
+    return untilKnown(() => db.transaction(({ deals }) => deals.addOnce(record)), signal)
   }
 
-  async #import(record: DealRecord, car: PackedCar, signal: AbortSignal): Promise<DealRecord> {
-    const { book, proposer, faults, cars, deals, writer } = this.#deps
-    const { dealCid, pieceCid, carSize, startEpoch } = record
-    const { minerId } = record.terms
-    const provider = proposer.willing(minerId)
+  async #import(dealCid: string, car: PackedCar, signal: AbortSignal): Promise<DealRecord> {
+    const { db, book, proposer, cars } = this.#deps
+    const { pieceCid, carSize, startEpoch, terms } = await book.record(dealCid)
+    const { minerId } = terms
+    /** The epochs of a deal that the provider imports now. */
+    const scheduled = async (tables: OfflineTables) => {
+      const provider = await proposer.willing(minerId, tables)
+      if (provider.faults.has('rejects')) throw refusal(`Provider ${minerId} takes no new deals at present.`)
+      const schedule = proposer.schedule(provider)
+      if (schedule.activeEpoch <= startEpoch) return schedule
+      throw refusal(`The CAR comes too late to be sealed at epoch ${startEpoch}, at which the deal starts.`)
+    }
     if (car.pieceCid !== pieceCid || car.carSize !== carSize) {
       throw refusal(`The CAR is not the piece ${pieceCid} of the deal.`)
     }
-    if (faults.has(minerId, 'rejects')) throw refusal(`Provider ${minerId} takes no new deals at present.`)
-    if (proposer.schedule(provider).activeEpoch > startEpoch) {
-      throw refusal(`The CAR comes too late to be sealed at epoch ${startEpoch}, at which the deal starts.`)
-    }
+    await scheduled(db.read)
     const custody = await cars.take(car.file, minerId)
+    let kept: DealRecord | undefined
     try {
-      await applyFaults(cars.path(custody), minerId, faults)
+      await applyFaults(cars.path(custody), minerId, db.read.faults)
       signal.throwIfAborted()
-      await writer.run(() => deals.receive(dealCid, custody, proposer.schedule(provider)))
-    } catch (error) {
-      cars.discard(custody)
-      throw error
+      // Copying may have taken hours, and another process may have imported the data meanwhile.
+      const receive = async (tables: OfflineTables): Promise<void> => {
+        if (!(await tables.deals.findByCid(dealCid))?.waiting) return
+        await tables.deals.receive(dealCid, custody, await scheduled(tables))
+        await tables.looseCars.settle(custody)
+      }
+      await untilKnown(() => db.transaction(receive), signal)
+      kept = await untilKnown(() => book.record(dealCid), signal)
+      return kept
+    } finally {
+      if (kept?.custody !== custody) cars.discard(custody)
     }
-    return book.record(dealCid)
   }
 }
 

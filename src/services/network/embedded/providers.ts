@@ -1,5 +1,5 @@
 import { Columns } from '../../columns.js'
-import type { Database, Writer } from '../../database.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import { addressOfMiner, parseFil } from '../fil.js'
 import { NetworkError, type ProviderChange } from '../network.js'
 import type { ProviderTerms } from './catalogue.js'
@@ -36,62 +36,68 @@ const ADDED = [
   ...(['score', 'contactInfo', 'acceptEpochs', 'publishEpochs', 'sealEpochs'] as const),
 ]
 
-/**
- * The providers of the network: those of its first start, with the terms they had then or were given since, and those
- * that later lists add.
- */
-export class Providers {
-  readonly #byId: Map<string, ProviderTerms>
-  readonly #change
+/** The table of providers. Call writing methods inside a transaction. */
+export class ProviderTable {
+  readonly #sql
 
-  /** @param db has `providerSchema`. Throws RangeError when terms are invalid. */
-  constructor(db: Database, catalogue: readonly ProviderTerms[]) {
-    const add = db.prepare(TERMS.insert('providers', ADDED).replace('INSERT', 'INSERT OR IGNORE'))
-    for (const provider of catalogue) {
-      check(provider)
-      add.run(...TERMS.values(provider, ADDED))
-    }
-    this.#change = db.prepare(`
-      UPDATE providers
-      SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available),
-        price = coalesce(?, price), verified_price = coalesce(?, verified_price),
-        min_piece_size = coalesce(?, min_piece_size), max_piece_size = coalesce(?, max_piece_size)
-      WHERE miner_id = ? RETURNING *
-    `)
-    const rows = db.prepare('SELECT * FROM providers ORDER BY rowid').all()
-    this.#byId = new Map(rows.map((row) => [row.miner_id as string, TERMS.read(row)]))
+  /** @param connection has `providerSchema` */
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      all: 'SELECT * FROM providers ORDER BY miner_id',
+      add: `${TERMS.insert('providers', ADDED)} ON CONFLICT (miner_id) DO NOTHING`,
+      change: `
+        UPDATE providers
+        SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available),
+          price = coalesce(?, price), verified_price = coalesce(?, verified_price),
+          min_piece_size = coalesce(?, min_piece_size), max_piece_size = coalesce(?, max_piece_size)
+        WHERE miner_id = ? RETURNING *
+      `,
+    })
   }
 
-  all(): ProviderTerms[] {
-    return [...this.#byId.values()]
+  async all(): Promise<ProviderTerms[]> {
+    return (await this.#sql.all.all()).map((row) => TERMS.read(row))
   }
 
-  find(minerId: string): ProviderTerms | undefined {
-    return this.#byId.get(minerId)
+  /** @param minerId of a client, perhaps a text that no database takes */
+  async find(minerId: string): Promise<ProviderTerms | undefined> {
+    return (await this.all()).find((one) => one.minerId === minerId)
   }
 
-  /** Durable when the promise resolves. Rejects with NetworkError NoSuchProvider, and TermsRefused for wrong terms. */
-  async change(writer: Writer, minerId: string, change: ProviderChange): Promise<void> {
-    if (!this.#byId.has(minerId)) {
+  async addMissing(providers: readonly ProviderTerms[]): Promise<void> {
+    for (const provider of providers) await this.#sql.add.run(...TERMS.values(provider, ADDED))
+  }
+
+  /** Throws NetworkError NoSuchProvider, and TermsRefused for wrong terms, which takes the change back. */
+  async change(minerId: string, change: ProviderChange): Promise<void> {
+    if ((await this.find(minerId)) === undefined) {
       throw new NetworkError('NoSuchProvider', `There is no storage provider "${minerId}" in this network.`)
     }
     const { location, offlineDealAvailable, price, verifiedPrice, minPieceSize, maxPieceSize } = change
     const offline = offlineDealAvailable === undefined ? null : Number(offlineDealAvailable)
     const sizes = [minPieceSize ?? null, maxPieceSize ?? null]
-    const after = await writer.run(() => {
-      // The row has the changes of other calls that are committed together with this one.
-      const row = this.#change.get(location ?? null, offline, price ?? null, verifiedPrice ?? null, ...sizes, minerId)
-      return checked(TERMS.read(row))
-    })
-    this.#byId.set(minerId, after)
+    const texts = [price ?? null, verifiedPrice ?? null]
+    const row = await this.#sql.change.get(location ?? null, offline, ...texts, ...sizes, minerId)
+    if (row !== undefined) checkChanged(TERMS.read(row))
   }
 }
 
-/** Throws NetworkError TermsRefused, which takes the change back. */
-function checked(provider: ProviderTerms): ProviderTerms {
+/**
+ * The providers of the network: those of its first start, with the terms they had then or were given since, and those
+ * that later lists add. Rejects with RangeError when terms are invalid.
+ */
+export async function addProviders(
+  db: Database<{ readonly providers: ProviderTable }>,
+  catalogue: readonly ProviderTerms[],
+): Promise<void> {
+  catalogue.forEach(check)
+  await db.transaction(({ providers }) => providers.addMissing(catalogue))
+}
+
+/** Throws NetworkError TermsRefused. */
+function checkChanged(provider: ProviderTerms): void {
   try {
     check(provider)
-    return provider
   } catch (error) {
     if (error instanceof RangeError) throw new NetworkError('TermsRefused', error.message)
     throw error

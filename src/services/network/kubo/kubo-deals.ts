@@ -1,12 +1,12 @@
 import { Clock } from '../../clock.js'
-import type { Writer } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
+import type { Database } from '../../store/database.js'
 import { checkTerms, type DealRecord } from '../deal-record.js'
 import type { DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
 import { type DealRequest, NetworkError, type Provider } from '../network.js'
 import type { DealPacker, PackedDeal } from '../packing.js'
-import { draftDeal } from '../proposal.js'
+import { draftDeal, untilKnown } from '../proposal.js'
 import type { Wallets } from '../wallet.js'
 import { asUnavailable } from './kubo-errors.js'
 import type { KuboNode } from './kubo-node.js'
@@ -21,8 +21,7 @@ interface KuboDealsDeps {
   readonly provider: KuboProvider
   readonly node: KuboNode
   readonly pins: Pins
-  readonly deals: DealTable
-  readonly writer: Writer
+  readonly db: Database<{ readonly deals: DealTable }>
   readonly epochs: EpochClock
   readonly wallets: Wallets
   readonly log: ServicesLog
@@ -55,7 +54,7 @@ export class KuboDeals {
     { car, piece, report }: PackedDeal,
     signal: AbortSignal,
   ): Promise<DealRecord> {
-    const { provider, pins, node, deals, epochs, writer, wallets } = this.#deps
+    const { provider, pins, node, db, epochs, wallets } = this.#deps
     // Packing may have taken hours.
     checkRoom(await provider.willing(terms.minerId, signal), piece.pieceSize)
     const { dataCid, size: carSize } = car
@@ -80,8 +79,7 @@ export class KuboDeals {
             wallets.of(wallet),
           )
           signal.throwIfAborted()
-          await writer.run(() => deals.add(record))
-          return record
+          return untilKnown(() => db.transaction(({ deals }) => deals.addOnce(record)), signal)
         },
         signal,
       )

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
-import type { Database, Writer } from '../../database.js'
+import type { Connection, Database, Schema } from '../../store/database.js'
 import { DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
+import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
+import { type EpochClock, EpochTable, epochSchema } from '../epoch-clock.js'
 import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
@@ -17,7 +19,7 @@ import { KuboClient } from './kubo-client.js'
 import { KuboDeals } from './kubo-deals.js'
 import { asNotRetrievable, asUnavailable } from './kubo-errors.js'
 import { KuboNode } from './kubo-node.js'
-import { KuboProvider, providerSchema } from './kubo-provider.js'
+import { KuboProvider, NodeTable, providerSchema } from './kubo-provider.js'
 import { Pins, PinTable, pinSchema } from './pins.js'
 
 export interface KuboNetworkOptions extends DealNetworkOptions {
@@ -35,58 +37,36 @@ const DEFAULT_PIN_MS = 30 * 60_000
 /** SQL: true for a pin without a deal; the custody of a deal is the root of its DAG. */
 const UNNEEDED = 'NOT EXISTS (SELECT 1 FROM deals WHERE custody = root)'
 
-/** The pins, each of whose changes is one statement, in a database that runs transactions synchronously. */
-function pinsWithin(db: Database, writer: Writer): ConstructorParameters<typeof Pins>[0] {
-  /** The error of a statement, which the transaction must see before it ends. */
-  let failed: { readonly error: unknown } | undefined
-  const pins = new PinTable(
-    {
-      prepare: (sql) => {
-        const statement = db.prepare(sql)
-        return {
-          get: async (...values) => statement.get(...values),
-          all: async (...values) => statement.all(...values),
-          run: async (...values) => {
-            try {
-              return Number(statement.run(...values).changes)
-            } catch (error) {
-              failed = { error }
-              throw error
-            }
-          },
-        }
-      },
-    },
-    UNNEEDED,
-  )
-  const runNow = <R>(work: (tables: { readonly pins: PinTable }) => Promise<R>): Promise<R> => {
-    failed = undefined
-    const result = work({ pins })
-    if (failed === undefined) return result
-    result.catch(() => {})
-    throw (failed as { readonly error: unknown }).error
-  }
-  return { read: { pins }, transaction: (work) => writer.run(() => runNow(work)).then((result) => result) }
-}
+type KuboTables = ReturnType<typeof kuboSchema.tables>
+
+export const kuboSchema = {
+  owner: 'the deals with a Kubo node',
+  name: 'kubo',
+  /** A released step never changes: test/services/services.test.ts has their hashes. */
+  steps: [dealSchema + epochSchema + providerSchema + pinSchema],
+  adapt: adaptDeals,
+  tables: (connection: Connection) => ({
+    deals: new DealTable(connection),
+    epochs: new EpochTable(connection),
+    node: new NodeTable(connection),
+    pins: new PinTable(connection, UNNEEDED),
+  }),
+  exclusive: true,
+} satisfies Schema<unknown>
 
 /** Interval at which ended deals are dropped and unneeded pins removed, ms. */
 const EXPIRY_MS = 60_000
 
 /**
- * Opens a network whose only provider is a Kubo node. Deals and wallet are stored in the folder, which no other
- * instance uses. They survive `kill -9`; leftovers of interrupted deals in the folder and at the node are removed. It
- * also opens while the node is down. Rejects when the folder holds files of something else, or an option is out of
- * bounds.
+ * Opens a network whose only provider is a Kubo node. Deals and wallet survive `kill -9`; leftovers of interrupted
+ * deals in the folder and at the node are removed. It also opens while the node is down. Rejects when the folder holds
+ * files of something else, or an option is out of bounds.
  */
 export async function openKuboNetwork(options: KuboNetworkOptions): Promise<Network> {
   const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const client = new KuboClient({ url, timeoutMs })
   try {
-    return await openDealNetwork(
-      options.folder,
-      providerSchema + pinSchema,
-      (db, writer) => new KuboNetwork(db, writer, client, options),
-    )
+    return await openDealNetwork(kuboSchema, options, (db, epochs) => new KuboNetwork(db, epochs, client, options))
   } catch (error) {
     await client.close()
     throw error
@@ -103,24 +83,29 @@ class KuboNetwork extends DealNetwork implements Network {
   readonly #expiry: Expiry
   #greeting: Promise<void> | undefined
 
-  constructor(db: Database, writer: Writer, client: KuboClient, options: KuboNetworkOptions) {
+  constructor(db: Database<KuboTables>, epochs: EpochClock, client: KuboClient, options: KuboNetworkOptions) {
     const staging = new Staging(join(options.folder, 'staging'), options.log)
-    super(db, writer, staging, options)
+    super(db, epochs, staging, options)
     const node = new KuboNode(client, options.pinMs ?? DEFAULT_PIN_MS)
-    const provider = new KuboProvider(db, writer, node)
-    const pins = new Pins(pinsWithin(db, writer), node)
-    const { packer, deals, epochs, wallets, log } = this
+    const provider = new KuboProvider(db, node)
+    const pins = new Pins(db, node)
+    const { packer, wallets, log } = this
     this.#client = client
     this.#node = node
     this.#provider = provider
     this.#staging = staging
-    this.#maker = new KuboDeals({ packer, provider, node, pins, deals, writer, epochs, wallets, log })
-    const drop = () => pins.sweep(this.lifetime.until(undefined))
-    this.#expiry = new Expiry(deals, writer, drop, epochs, log)
+    this.#maker = new KuboDeals({ packer, provider, node, pins, db, epochs, wallets, log })
+    const drop = async (epoch: number, most: number): Promise<number> => {
+      const ended = await db.transaction(({ deals }) => deals.takeEnded(epoch, most))
+      await pins.sweep(this.lifetime.until(undefined))
+      return ended.length
+    }
+    this.#expiry = new Expiry(drop, epochs, log)
   }
 
   async open(): Promise<void> {
-    this.logLeftovers(await this.#staging.open())
+    await this.#staging.open()
+    this.logLeftovers(await this.#staging.sweep(false))
     this.#greeting = this.#greet()
     this.#expiry.start(EXPIRY_MS)
   }
@@ -141,7 +126,7 @@ class KuboNetwork extends DealNetwork implements Network {
   }
 
   async *retrieve(dealCid: string, file: PackedFile, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
-    deliverableFrom(this.record(dealCid), this.epoch())
+    deliverableFrom(await this.record(dealCid), this.epoch())
     const until = this.lifetime.until(signal)
     const chunks = verifyLeaves(this.#node.cat(file.cid, until), file.cid, this.#node.blocks(until))
     try {

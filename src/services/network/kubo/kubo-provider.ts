@@ -1,4 +1,4 @@
-import type { Database, Writer } from '../../database.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import { NetworkError, type Provider } from '../network.js'
 import { asUnavailable } from './kubo-errors.js'
 import type { KuboNode, NodeIdentity } from './kubo-node.js'
@@ -14,23 +14,41 @@ const MIN_PIECE = 128
 /** The largest sector of Filecoin, 64 GiB, which bounds the size of pieces. */
 const MAX_PIECE = 2 ** 36
 
+/** The peer id of the node when it was last reached. */
+export class NodeTable {
+  readonly #sql
+
+  /** @param connection has `providerSchema` */
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT peer_id AS "peerId" FROM kubo_node',
+      save: 'INSERT INTO kubo_node (id, peer_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET peer_id = excluded.peer_id',
+    })
+  }
+
+  async peerId(): Promise<string | undefined> {
+    return (await this.#sql.find.get<{ peerId: string }>())?.peerId
+  }
+
+  /** Call it inside a transaction. */
+  async save(peerId: string): Promise<void> {
+    await this.#sql.save.run(peerId)
+  }
+}
+
 /**
  * The node as a storage provider: its peer id is its name, it is free of charge, and it accepts what fits into its
  * repository.
  */
 export class KuboProvider {
-  readonly #writer: Writer
+  readonly #db: Database<{ readonly node: NodeTable }>
   readonly #node: KuboNode
-  readonly #save
-  /** Last known peer id, also from an earlier process. */
-  #peerId: string | undefined
+  /** The peer id that this process has recorded last. */
+  #recorded: string | undefined
 
-  /** @param db has `providerSchema` */
-  constructor(db: Database, writer: Writer, node: KuboNode) {
-    this.#writer = writer
+  constructor(db: Database<{ readonly node: NodeTable }>, node: KuboNode) {
+    this.#db = db
     this.#node = node
-    this.#save = db.prepare('INSERT OR REPLACE INTO kubo_node (id, peer_id) VALUES (1, ?)')
-    this.#peerId = db.prepare('SELECT peer_id FROM kubo_node').get()?.peer_id as string | undefined
   }
 
   /** The provider as it is now. Throws NetworkError Unavailable. */
@@ -52,8 +70,9 @@ export class KuboProvider {
     try {
       return await this.find()
     } catch (error) {
-      if (this.#peerId === undefined || !(error instanceof NetworkError)) throw error
-      return { ...toProvider({ peerId: this.#peerId, addresses: [] }, MAX_PIECE), status: 'Offline' }
+      const peerId = error instanceof NetworkError ? await this.#db.read.node.peerId() : undefined
+      if (peerId === undefined) throw error
+      return { ...toProvider({ peerId, addresses: [] }, MAX_PIECE), status: 'Offline' }
     }
   }
 
@@ -74,9 +93,11 @@ export class KuboProvider {
   }
 
   async #remember(peerId: string): Promise<void> {
-    if (this.#peerId === peerId) return
-    await this.#writer.run(() => this.#save.run(peerId))
-    this.#peerId = peerId
+    if (this.#recorded === peerId) return
+    await this.#db.transaction(async ({ node }) => {
+      if ((await node.peerId()) !== peerId) await node.save(peerId)
+    })
+    this.#recorded = peerId
   }
 }
 

@@ -99,7 +99,7 @@ export class Importer {
     if (deal.status === READY_FOR_IMPORT && !(await this.#write(deal, again))) return
     const car = await offline.inspect(this.#folder.fileOf(deal.minerId, deal.id), this.#signal)
     requireNamed(deal, car)
-    const known = deal.dealCid !== null && offline.knows(deal.minerId, deal.dealCid)
+    const known = deal.dealCid !== null && (await offline.knows(deal.minerId, deal.dealCid))
     const proposal = known ? undefined : await this.#proposalOf(offline, deal, car)
     const importing = { ...deal, status: FILE_IMPORTING }
     // The deal must be known before the provider has it: a repeated import would make another.
@@ -111,7 +111,7 @@ export class Importer {
   /** The client's deal that waits for this CAR, or one that the provider makes. */
   async #proposalOf(offline: OfflineDeals, deal: DealToImport, car: PackedCar): Promise<MadeDeal> {
     const { db, network } = this.#deps
-    for (const waiting of offline.waitingFor(deal.minerId, car.pieceCid)) {
+    for (const waiting of await offline.waitingFor(deal.minerId, car.pieceCid)) {
       if (!(await db.read.imports.isTaken(waiting.dealCid))) return waiting
     }
     return proposeOwn(network, offline, deal, car, this.#signal)

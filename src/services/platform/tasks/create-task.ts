@@ -244,9 +244,11 @@ export async function addDeals(
   let facts: DealFacts = { deals: 0, smallest: null, largest: null, sent: 0 }
   for (let next = first; !next.done; next = await rows.next()) {
     const added = next.value
-    const isSent = ({ dealCid }: TaskRow): boolean =>
-      provider !== undefined && dealCid !== undefined && network.offline?.knows(provider.minerId, dealCid) === true
-    const sent = added.map(isSent)
+    const isSent = async ({ dealCid }: TaskRow): Promise<boolean> =>
+      provider !== undefined &&
+      dealCid !== undefined &&
+      (await network.offline?.knows(provider.minerId, dealCid)) === true
+    const sent = await Promise.all(added.map(isSent))
     await db.transaction(async ({ deals }) => {
       for (const [n, row] of added.entries()) await deals.add(draft, row, seconds(), sent[n] === true)
     })

@@ -317,7 +317,7 @@ t.test('a crash after any step of an import', { skip: onPostgres }, async (t) =>
     const cids = deals.map((deal: { deal_cid: string }) => deal.deal_cid)
     t.equal(new Set(cids).size, 3)
     for (const { dealCid } of proposals) t.ok(cids.includes(dealCid))
-    t.equal(network.dealTotals()[0]?.deals, 3, `image ${n}: three deals and no other`)
+    t.equal((await network.dealTotals())[0]?.deals, 3, `image ${n}: three deals and no other`)
     await until('no CAR is left', () => !existsSync(join(data, 'cars', MINER, '1.car')))
     await platform.stop()
     await network.stop()

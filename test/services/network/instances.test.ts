@@ -1,0 +1,149 @@
+import { mkdirSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
+import { SqliteDatabase } from '../../../src/services/store/sqlite.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
+import { onPostgres } from '../engine.js'
+import { ask, bytesOf, cars, open, packedFile, provider, staged, terms } from './embedded-network.js'
+
+const ROUNDS = 10
+
+t.test('two instances over one database and folder do everything once', { skip: !onPostgres }, async (t) => {
+  const folder = temporaryFolder(t)
+  const providers = [{ ...provider, offlineDealAvailable: true }]
+  const options = { providers, shared: true }
+  // Both begin at the same time: with one wallet, one clock and one list of providers.
+  const both = await Promise.all([open(t, folder, options), open(t, folder, options)])
+  const [first, second] = both
+  t.equal(second.wallet, first.wallet)
+
+  for (let round = 0; round < ROUNDS; round++) {
+    const asked = both.map(() => ask(`deal ${round}`))
+    const [one, other] = await Promise.all(both.map((network, n) => network.deal(asked[n] ?? ask('none'))))
+    t.same(other, one, `one deal of reference ${round}`)
+  }
+  t.match(await first.dealTotals(), [{ deals: ROUNDS }])
+
+  const target = join(folder, 'offline.car')
+  const car = await first.pack({ ...ask('offline'), target })
+  const proposals = await Promise.all(
+    both.map((network) => network.offline.propose({ reference: 'offline', terms, car })),
+  )
+  t.same(proposals[1], proposals[0], 'one proposal')
+  const { dealCid = '' } = proposals[0] ?? {}
+  await Promise.all(both.map((network) => network.offline.import(dealCid, car)))
+  await until('each deal has one CAR', () => cars(folder).length === ROUNDS + 1)
+
+  const epoch = first.epoch()
+  await Promise.all(both.map((network) => network.control.advance(1)))
+  await Promise.all(both.map((network) => network.control.advance(1)))
+  t.equal(Math.max(first.epoch(), second.epoch()), epoch + 4, 'no advance is lost')
+  await second.control.setFault(provider.minerId, 'offline', true)
+  t.match(await first.providers(), [{ status: 'Offline' }], 'a fault is that of both')
+  await first.control.setFault(provider.minerId, 'offline', false)
+  const change = { location: 'Asia' }
+  await second.changeProvider?.(provider.minerId, change)
+  t.match(await first.providers(), [change])
+
+  await Promise.all(both.map((network) => network.control.advance(2_000_000)))
+  t.same(cars(folder), [], 'all deals have ended')
+  await first.stop()
+  const packing = second.deal(ask('last'))
+  const third = await open(t, folder, options)
+  t.equal(
+    (await third.status((await packing).dealCid)).dealCid,
+    (await packing).dealCid,
+    'a start spares what others do',
+  )
+  t.same(staged(folder), [])
+})
+
+t.test('an answer to a commit that is lost loses no deal and makes none twice', { skip: onPostgres }, async (t) => {
+  const folder = temporaryFolder(t)
+  const providers = [{ ...provider, offlineDealAvailable: true }]
+  const network = await open(t, folder, { providers })
+  const car = await network.pack({ ...ask('offline'), target: join(folder, 'offline.car') })
+  const { transaction } = SqliteDatabase.prototype
+  t.teardown(() => {
+    SqliteDatabase.prototype.transaction = transaction
+  })
+  let turns = 0
+  /** Loses the answer to each third transaction, and each third before it begins. */
+  const lossy = async function <R>(this: SqliteDatabase<unknown>, work: (tables: unknown) => Promise<R>): Promise<R> {
+    const turn = turns++ % 3
+    if (turn === 1) throw new DatabaseUnavailableError('cannot be reached')
+    const result = await transaction.call(this, work)
+    if (turn === 2) throw new DatabaseUnavailableError('the answer is lost')
+    return result as R
+  }
+  for (const reference of ['a', 'b', 'c']) {
+    SqliteDatabase.prototype.transaction = lossy
+    const asked = ask(reference)
+    // What fails before the deal is recorded is repeated by the caller.
+    const made = await again(() => network.deal(asked))
+    const { dealCid } = await again(() => network.offline.propose({ reference: `offline ${reference}`, terms, car }))
+    const active = await again(() => network.offline.import(dealCid, car))
+    SqliteDatabase.prototype.transaction = transaction
+    await network.control.advance(2)
+    t.same(await network.find(reference), made)
+    t.equal((await bytesOf(network, made.dealCid, packedFile(asked))).length, 3000, `the CAR of ${reference} is there`)
+    t.equal(await network.offline.import(dealCid, car), active)
+  }
+  t.ok(turns > 12, `${turns} transactions`)
+  t.match(await network.dealTotals(), [{ deals: 6 }])
+  await network.stop()
+  const later = await open(t, folder, { providers })
+  t.equal(cars(folder).length, 6, 'each deal has its CAR, and there are no others')
+  await later.stop()
+})
+
+async function again<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailableError) || attempt === 10) throw error
+    }
+  }
+}
+
+t.test('a CAR that cannot be removed is removed later, without a new start', async (t) => {
+  const folder = temporaryFolder(t)
+  const network = await open(t, folder)
+  await network.deal(ask('deal'))
+  const [name = ''] = cars(folder)
+  const file = join(folder, 'providers', provider.minerId, name)
+  unlinkSync(file)
+  mkdirSync(file)
+  await network.control.advance(2_000_000)
+  t.same(cars(folder), [name])
+  rmdirSync(file)
+  writeFileSync(file, 'the CAR')
+  await network.control.advance(1)
+  t.same(cars(folder), [])
+})
+
+t.test('a CAR that is copied for too long is refused', async (t) => {
+  const folder = temporaryFolder(t)
+  const providers = [{ ...provider, offlineDealAvailable: true }]
+  let now = Date.now()
+  const epochMs = 30_000
+  let slow = false
+  const late = (): number => (slow && cars(folder).length > 0 ? epochMs : 0)
+  const network = await open(t, folder, { providers, virtual: false, now: () => now + late() })
+  const car = await network.pack({ ...ask('offline'), target: join(folder, 'offline.car') })
+  const { dealCid, startEpoch } = await network.offline.propose({ reference: 'offline', terms, car })
+  const { acceptEpochs, publishEpochs, sealEpochs } = provider
+  now += (startEpoch - network.epoch() - acceptEpochs - publishEpochs - sealEpochs) * epochMs
+  slow = true
+  await t.rejects(network.offline.import(dealCid, car), { code: 'DataRefused', message: /too late/ })
+  await until('its copy is removed', () => cars(folder).length === 0)
+  t.match(await network.offline.waitingFor(provider.minerId, car.pieceCid), [{ dealCid }])
+  slow = false
+  // Epochs do not go back while a network runs.
+  await network.stop()
+  const again = await open(t, folder, { providers, virtual: false, now: () => now })
+  t.equal(await again.offline.import(dealCid, car), startEpoch, 'in time, it is taken')
+})
