@@ -8,9 +8,13 @@ export const onPostgres = process.env.DEALGATE_ENGINE === 'postgres'
 
 let server: Promise<string> | undefined
 
-/** URL of an empty PostgreSQL database, or undefined when the suite runs on SQLite. One server for the test file. */
+/** URL of an empty PostgreSQL database, or undefined when the suite runs on SQLite. */
 export async function emptyDatabase(): Promise<string | undefined> {
-  if (!onPostgres) return undefined
+  return onPostgres ? newDatabase() : undefined
+}
+
+/** URL of an empty PostgreSQL database, which must be installed. One server for the test file. */
+export async function newDatabase(): Promise<string> {
   server ??= postgres.start(['-c', 'fsync=off', '-c', 'max_connections=400']).then(({ url, stop }) => {
     root.teardown(stop)
     return url

@@ -112,6 +112,16 @@ export interface Schema<T> {
    * refused. A program beside it opens the schema without.
    */
   readonly exclusive?: boolean
+  /** True for `dealgate state copy`, which alone opens what a copy has not completed. */
+  readonly filling?: true
+}
+
+/** The table that a database has until a copy is complete; its column `source` names the place that is copied. */
+export const COPYING = 'copying'
+
+/** Of a start with what a copy has not completed. */
+export function incompleteError({ owner }: Pick<Schema<unknown>, 'owner'>): RangeError {
+  return new RangeError(`The copy of the data of ${owner} is not complete: repeat \`dealgate state copy\`.`)
 }
 
 /** A SQLite database of an early release, or an empty one. */

@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { ServicesLog } from '../log.js'
 import {
+  COPYING,
   type Connection,
   type Database,
   DatabaseUnavailableError,
+  incompleteError,
   type Lease,
   type Row,
   type Schema,
@@ -14,7 +16,7 @@ import {
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim } from './postgres-claim.js'
 
-const CONNECT_MS = 5000
+export const CONNECT_MS = 5000
 
 /** Longest wait for the answer to a statement, ms. */
 const STATEMENT_MS = 30_000
@@ -63,9 +65,21 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
     await claim?.close()
     throw error
   }
+  return connect(url, schema, log, claim)
+}
+
+/** As `openPostgres`, for a schema that is there and stays as it is. */
+export function readPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Database<T> {
+  return connect(url, schema, log, undefined)
+}
+
+function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, claim: PostgresClaim | undefined): Database<T> {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS,
+    // By which a copy finds out whether the service runs.
+    min: 1,
+    application_name: schemaOf(schema),
     connectionTimeoutMillis: CONNECT_MS,
     // A statement that times out also ends its connection, which may be dead.
     query_timeout: STATEMENT_MS,
@@ -259,7 +273,7 @@ const LEASES = `
     name text PRIMARY KEY, token bigint NOT NULL, holder text NOT NULL, expires timestamptz NOT NULL
   )`
 
-function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
+export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
   return `dealgate_${name}`
 }
 
@@ -277,6 +291,9 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
     await query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name])
     await query(`CREATE SCHEMA IF NOT EXISTS ${name}`)
     await query('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
+    if (!schema.filling && (await query('SELECT to_regclass($1) AS found', [COPYING])).rows[0].found !== null) {
+      throw incompleteError(schema)
+    }
     await query(FUNCTIONS)
     await query(LEASES)
     const { rows } = await query('SELECT version FROM schema_version')
@@ -296,7 +313,7 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
 }
 
 /** @param always true where every error means that the database cannot be used now */
-async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
+export async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
   try {
     return await ask()
   } catch (error) {

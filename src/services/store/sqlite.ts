@@ -1,7 +1,17 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { type DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
 import { applySteps, BUSY_MS, inTransaction, openDatabase } from '../database.js'
-import type { Database, EarlyDatabase, Lease, Schema, Statement, Value } from './database.js'
+import {
+  COPYING,
+  type Connection,
+  type Database,
+  type EarlyDatabase,
+  incompleteError,
+  type Lease,
+  type Schema,
+  type Statement,
+  type Value,
+} from './database.js'
 import { soleLease } from './lease.js'
 
 /** Most transactions per commit; bounds how long a commit blocks the event loop. */
@@ -14,6 +24,7 @@ const MAX_BATCH = 256
  */
 export function openSqlite<T>(file: string, schema: Schema<T>, reserve?: DiskReserve): Database<T> {
   const writer = openDatabase(file, '', (db) => {
+    if (!schema.filling && isIncomplete(db)) throw incompleteError(schema)
     adapt(db, schema)
     applySteps(db, schema.steps, schema.owner)
   })
@@ -41,6 +52,16 @@ function adapt(db: DatabaseSyncInstance, schema: Pick<Schema<unknown>, 'adapt'>)
   inTransaction(db, () => {
     if (db.prepare('PRAGMA user_version').get().user_version === 0) schema.adapt?.(early)
   })
+}
+
+function isIncomplete(db: DatabaseSyncInstance): boolean {
+  return db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPYING) !== undefined
+}
+
+/** Opens a database that stays as it is. */
+export function readSqlite(file: string): { readonly connection: Connection; close(): void } {
+  const reader = openReader(file)
+  return { connection: { prepare: (sql) => statement(reader, sql) }, close: () => reader.close() }
 }
 
 function openReader(file: string): DatabaseSyncInstance {

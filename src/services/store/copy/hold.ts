@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Schema } from '../database.js'
+import { asking, CONNECT_MS, schemaOf } from '../postgres.js'
+
+/** Time for the server to notice that a process has ended, and pause between two looks, ms. */
+const PATIENCE_MS = 1000
+const PAUSE_MS = 50
+
+const LOCK = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS free'
+
+/** The connections of a service have its name. */
+const IDLE = `
+  SELECT count(*) = 0 AS free FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = ANY($1)`
+
+/** Holds a PostgreSQL database for a copy. */
+export interface HeldPostgres {
+  has(schema: Pick<Schema<unknown>, 'name'>): Promise<boolean>
+  /** Throws DatabaseUnavailableError when the connection was lost, and what it held with it. */
+  require(): Promise<void>
+  release(): Promise<void>
+}
+
+/**
+ * Sees to it that no service of these schemas runs; those that start wait until the release, if `starts` is false.
+ * Throws RangeError while one runs, or another copy does.
+ */
+export async function holdPostgres(
+  url: string,
+  schemas: readonly Pick<Schema<unknown>, 'name'>[],
+  { starts }: { readonly starts: boolean },
+): Promise<HeldPostgres> {
+  const names = schemas.map(schemaOf)
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
+  client.on('error', () => {})
+  const query = (text: string, values?: unknown[]) => asking(() => client.query(text, values))
+  try {
+    await asking(() => client.connect())
+    // What a service takes that runs alone, and then while it brings its tables up to date.
+    const locks = [...names.map((name) => `${name} everything`), ...(starts ? [] : names)]
+    const isFree = async (sql: string, value: unknown) => (await query(sql, [value])).rows[0].free as boolean
+    const end = performance.now() + PATIENCE_MS
+    const wanted: [string, unknown][] = ['dealgate copy', ...locks].map((name) => [LOCK, name])
+    for (const [sql, value] of [...wanted, [IDLE, names] as const]) {
+      while (!(await isFree(sql, value))) {
+        if (performance.now() > end) throw new RangeError('A service or another copy uses the database: stop it first.')
+        await sleep(PAUSE_MS)
+      }
+    }
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
+  return {
+    has: async ({ name }) =>
+      (await query('SELECT to_regnamespace($1) AS found', [schemaOf({ name })])).rows[0].found !== null,
+    require: async () => {
+      await query('SELECT 1')
+    },
+    release: () => client.end().catch(() => {}),
+  }
+}

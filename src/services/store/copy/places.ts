@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { bringUpToDate, requireUsableVersion } from '../../../common/files/data-version.js'
+import { makeFolders, makePrivateFolder } from '../../../common/files/private-file.js'
+import { lockFolder } from '../../folder-lock.js'
+import type { ServicesLog } from '../../log.js'
+import type { Connection, Database, Schema } from '../database.js'
+import { openSqlite, readSqlite } from '../sqlite.js'
+import type { Engine } from './tables.js'
+
+/** The tables of a service. */
+export interface CopiedService {
+  readonly schema: Schema<unknown>
+  /** Of SQLite, below the data folder of the services. */
+  readonly file: string
+}
+
+/** A database that is read and stays as it is. */
+export interface CopySource {
+  readonly connection: Connection
+  close(): Promise<void>
+}
+
+/** Where the tables of all services are. No service uses it meanwhile. */
+export interface CopyPlace {
+  /** For messages and marks, without secrets. */
+  readonly name: string
+  readonly engine: Engine
+  has(service: CopiedService): Promise<boolean>
+  /** Throws RangeError when another version of this program, or an incomplete copy, has written the tables. */
+  read(service: CopiedService): Promise<CopySource>
+  /** Opens the tables to fill them, and makes them where there are none. */
+  fill(service: CopiedService): Promise<Database<Connection>>
+  /** Rejects when a service may have begun to use the place meanwhile. */
+  requireHeld(): Promise<void>
+  release(): Promise<void>
+}
+
+/** The data folder of the services, with SQLite. Throws DataInUseError and DataFolderError. */
+export function openFolder(data: string, { create }: { readonly create: boolean }): CopyPlace {
+  if (create) makeFolders(data)
+  else if (!existsSync(data)) throw new RangeError(`There is no folder ${data}.`)
+  const unlock = lockFolder(data)
+  try {
+    if (create) bringUpToDate(data)
+    else requireUsableVersion(data)
+  } catch (error) {
+    unlock()
+    throw error
+  }
+  const fileOf = ({ file }: CopiedService) => join(data, file)
+  return {
+    name: resolve(data),
+    engine: 'sqlite',
+    has: async (service) => existsSync(fileOf(service)),
+    async read(service) {
+      const { connection, close } = readSqlite(fileOf(service))
+      try {
+        await requireVersion(connection, 'SELECT user_version AS version FROM pragma_user_version', service)
+        return { connection, close: async () => close() }
+      } catch (error) {
+        close()
+        throw error
+      }
+    },
+    async fill(service) {
+      const file = fileOf(service)
+      makePrivateFolder(dirname(file))
+      return openSqlite(file, filling(service))
+    },
+    requireHeld: async () => {},
+    release: async () => unlock(),
+  }
+}
+
+/** A PostgreSQL database. Throws DatabaseUnavailableError, and RangeError when services or another copy use it. */
+export async function openServer(
+  url: string,
+  services: readonly CopiedService[],
+  { create }: { readonly create: boolean },
+  log: ServicesLog,
+): Promise<CopyPlace> {
+  const { openPostgres, readPostgres } = await import('../postgres.js')
+  const { holdPostgres } = await import('./hold.js')
+  const schemas = services.map(({ schema }) => schema)
+  const held = await holdPostgres(url, schemas, { starts: create })
+  const { host, pathname } = new URL(url)
+  return {
+    name: `postgres://${host}${pathname}`,
+    engine: 'postgres',
+    has: ({ schema }) => held.has(schema),
+    async read(service) {
+      const db = readPostgres(url, filling(service), log)
+      try {
+        await requireVersion(db.read, 'SELECT version FROM schema_version', service)
+        return { connection: db.read, close: () => db.close() }
+      } catch (error) {
+        await db.close()
+        throw error
+      }
+    },
+    fill: (service) => openPostgres(url, filling(service), log),
+    requireHeld: () => held.require(),
+    release: () => held.release(),
+  }
+}
+
+function filling({ schema }: CopiedService): Schema<Connection> {
+  return { ...schema, tables: (connection) => connection, filling: true, exclusive: false }
+}
+
+async function requireVersion(connection: Connection, sql: string, { schema }: CopiedService): Promise<void> {
+  const { version } = (await connection.prepare(sql).get<{ version: number }>()) ?? { version: 0 }
+  if (version === schema.steps.length) return
+  throw new RangeError(
+    `Another version of dealgate has written the data of ${schema.owner}: start this version with it once, or copy with that one.`,
+  )
+}

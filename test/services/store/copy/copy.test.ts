@@ -1,0 +1,210 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { silentLog } from '../../../../src/services/log.js'
+import { paymentSchema } from '../../../../src/services/payment/store.js'
+import { platformSchema } from '../../../../src/services/platform/store.js'
+import { type CopyProgress, copyTables } from '../../../../src/services/store/copy/copy.js'
+import {
+  type CopiedService,
+  type CopyPlace,
+  openFolder,
+  openServer,
+} from '../../../../src/services/store/copy/places.js'
+import { tablesOf } from '../../../../src/services/store/copy/tables.js'
+import type { Connection, Database, Schema } from '../../../../src/services/store/database.js'
+import { openStore } from '../../../../src/services/store/open.js'
+import { postgres } from '../../../state/servers.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
+import { newDatabase } from '../../engine.js'
+
+const schema = (name: string): Schema<Connection> => ({
+  owner: `the ${name} service`,
+  name,
+  steps: [
+    `CREATE TABLE boxes (id INTEGER PRIMARY KEY AUTOINCREMENT, "user" TEXT NOT NULL, big INTEGER, part REAL, bytes BLOB) STRICT;
+    CREATE TABLE a_parts (box INTEGER NOT NULL REFERENCES boxes (id), name TEXT NOT NULL, digest BLOB NOT NULL,
+      PRIMARY KEY (name, digest)) STRICT, WITHOUT ROWID;
+    CREATE TABLE single (note TEXT) STRICT;`,
+  ],
+  tables: (connection) => connection,
+})
+
+const FIRST: CopiedService = { schema: schema('first'), file: 'first/first.db' }
+const SECOND: CopiedService = { schema: schema('second'), file: 'second/second.db' }
+const SERVICES = [FIRST, SECOND]
+
+/** More than two pages. */
+const ROWS = 1203
+
+type Where =
+  | { readonly folder: string; readonly url?: undefined }
+  | { readonly url: string; readonly folder?: undefined }
+
+const openPlace = async ({ folder, url }: Where, create: boolean): Promise<CopyPlace> =>
+  url === undefined ? openFolder(folder, { create }) : openServer(url, SERVICES, { create }, silentLog)
+
+const openAt = ({ folder = '', url }: Where, service: CopiedService): Promise<Database<Connection>> =>
+  openStore(service.schema as Schema<Connection>, { file: join(folder, service.file), database: url }, silentLog)
+
+async function copy(from: Where, to: Where, onProgress: (progress: CopyProgress) => void = () => {}) {
+  const source = await openPlace(from, false)
+  try {
+    const target = await openPlace(to, true)
+    try {
+      return await copyTables(source, target, SERVICES, onProgress)
+    } finally {
+      await target.release()
+    }
+  } finally {
+    await source.release()
+  }
+}
+
+/** A folder with both services, whose rows have everything that engines may tell apart. */
+async function filled(t: Test): Promise<Where> {
+  const where = { folder: temporaryFolder(t) }
+  const place = await openPlace(where, true)
+  for (const service of SERVICES) {
+    const db = await place.fill(service)
+    await db.transaction(async (connection) => {
+      const box = connection.prepare('INSERT INTO boxes ("user", big, part, bytes) VALUES (?, ?, ?, ?)')
+      const part = connection.prepare('INSERT INTO a_parts (box, name, digest) VALUES (?, ?, ?)')
+      for (let n = 1; n <= ROWS; n++) {
+        await box.run(
+          n % 2 ? `É${n}` : '',
+          n % 3 ? 2n ** 60n + BigInt(n) : null,
+          n / 7,
+          n % 5 ? Buffer.of(n & 255, 0) : null,
+        )
+        await part.run(n, ['a', 'B', 'é', '', '\u{1f600}', "'?"][n % 6] ?? '', Buffer.from(`${n}`))
+      }
+      // Its number is not given again.
+      await connection.prepare('DELETE FROM a_parts WHERE box = ?').run(ROWS)
+      await connection.prepare('DELETE FROM boxes WHERE id = ?').run(ROWS)
+      await connection.prepare('INSERT INTO single (note) VALUES (?)').run(null)
+    })
+    await db.close()
+  }
+  await place.release()
+  return where
+}
+
+async function addBox(where: Where): Promise<number> {
+  const db = await openAt(where, SECOND)
+  const added = await db.transaction((connection) =>
+    connection.prepare(`INSERT INTO boxes ("user") VALUES ('new') RETURNING id`).get<{ id: number }>(),
+  )
+  await db.close()
+  return added?.id ?? 0
+}
+
+t.test('from a folder to PostgreSQL and back', { skip: postgres.skip }, async (t) => {
+  const [from, url, back] = [await filled(t), { url: await newDatabase() }, { folder: temporaryFolder(t) }]
+  const there = await copy(from, url)
+  t.match(there, [
+    { service: 'first', table: 'boxes', rows: ROWS - 1, hash: /^[0-9a-f]{64}$/ },
+    { service: 'first', table: 'a_parts', rows: ROWS - 1 },
+    { service: 'first', table: 'single', rows: 1 },
+    { service: 'second', table: 'boxes' },
+    { service: 'second', table: 'a_parts' },
+    { service: 'second', table: 'single' },
+  ])
+  t.same(await copy(url, back), there, 'and all rows are the same again')
+  t.equal(await addBox(url), ROWS + 1, 'numbers go on behind the last one that was given')
+  t.equal(await addBox(back), ROWS + 1)
+  for (const to of [url, back]) await t.rejects(copy(from, to), /has data of the first service already/)
+})
+
+for (const [name, to] of [
+  ['a folder', async (t: Test): Promise<Where> => ({ folder: temporaryFolder(t) })],
+  ['PostgreSQL', async (): Promise<Where> => ({ url: await newDatabase() })],
+] as const) {
+  t.test(`an interrupted copy to ${name}`, { skip: name === 'PostgreSQL' && postgres.skip }, async (t) => {
+    const [from, target] = [await filled(t), await to(t)]
+    for (const [step, service, table] of [
+      ['copying', 'first', 'a_parts'],
+      ['copying', 'second', 'boxes'],
+      ['comparing', 'second', 'a_parts'],
+    ]) {
+      await t.rejects(
+        copy(from, target, (progress) => {
+          if (progress.step === step && progress.service === service && progress.table === table)
+            throw new Error('stop')
+        }),
+        /^stop$/,
+      )
+      for (const one of SERVICES) await t.rejects(openAt(target, one), /is not complete: repeat `dealgate state copy`/)
+    }
+    await t.rejects(copy(await filled(t), target), /is that of .*, and is not complete/, 'another one is refused')
+    await t.rejects(copy(target, { folder: temporaryFolder(t) }), /cannot be copied/)
+    const pages: CopyProgress[] = []
+    t.match(await copy(from, target, (progress) => pages.push(progress)), [{ rows: ROWS - 1 }])
+    t.same(
+      pages.filter(({ step, table }) => step === 'copying' && table !== 'single'),
+      [],
+      'what was copied before is not copied again',
+    )
+    await (await openAt(target, FIRST)).close()
+  })
+}
+
+t.test('a source that has changed since is found', async (t) => {
+  const [from, target] = [await filled(t), { folder: temporaryFolder(t) }]
+  await t.rejects(
+    copy(from, target, ({ step }) => {
+      if (step === 'comparing') throw new Error('stop')
+    }),
+    /^stop$/,
+  )
+  const db = await openAt(from, SECOND)
+  await db.transaction((connection) => connection.prepare('UPDATE boxes SET big = 1 WHERE id = 7').run())
+  await db.close()
+  await t.rejects(copy(from, target), /The table boxes of the second service .* has changed since/)
+})
+
+t.test('places that are in use', async (t) => {
+  const from = await filled(t)
+  const place = await openPlace(from, false)
+  await t.rejects(copy(from, { folder: temporaryFolder(t) }), { code: 'DATA_IN_USE' })
+  await place.release()
+  await t.rejects(copy({ folder: temporaryFolder(t) }, { folder: temporaryFolder(t) }), /nothing to copy/)
+  await t.rejects(copy({ folder: join(temporaryFolder(t), 'none') }, { folder: temporaryFolder(t) }), /no folder/)
+  if (postgres.skip) return
+  const url = { url: await newDatabase() }
+  await copy(from, url)
+  const db = await openAt(url, SECOND)
+  await db.read.prepare('SELECT 1 AS one').get()
+  await t.rejects(copy(url, { folder: temporaryFolder(t) }), /A service or another copy uses the database/)
+  await db.close()
+  const held = await openPlace(url, false)
+  await t.rejects(copy(url, { folder: temporaryFolder(t) }), /A service or another copy uses the database/)
+  let started = false
+  const starting = openAt(url, SECOND).then((db) => {
+    started = true
+    return db
+  })
+  await held.requireHeld()
+  t.notOk(started, 'a service that starts waits for the end of the copy')
+  await held.release()
+  await (await starting).close()
+})
+
+t.test('the engines agree on the tables of the services', { skip: postgres.skip }, async (t) => {
+  const url = await newDatabase()
+  const folder = temporaryFolder(t)
+  for (const [n, own] of [platformSchema, paymentSchema].entries()) {
+    const plain: Schema<Connection> = { ...own, tables: (connection) => connection }
+    const one = await openStore(plain, { file: join(folder, `${n}.db`) }, silentLog)
+    const other = await openStore(plain, { file: '', database: url }, silentLog)
+    const [first, second] = [await tablesOf(one.read, 'sqlite'), await tablesOf(other.read, 'postgres')]
+    t.ok(first.length > 5)
+    t.same(second, first)
+    t.same(
+      first.filter(({ key }) => key.length === 0),
+      [],
+      'each has a key',
+    )
+    await one.close()
+    await other.close()
+  }
+})
