@@ -1,6 +1,6 @@
 import { PeriodicTask } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
-import { type Connection, type Database, statements } from '../store/database.js'
+import { type Connection, type Lease, statements } from '../store/database.js'
 import { type Deliver, type Mail, ServerDownError, type StoredMail } from './mail-delivery.js'
 
 const BATCH = 100
@@ -8,17 +8,23 @@ const BATCH = 100
 /** Interval between attempts, ms. */
 const RETRY_MS = 60_000
 
+/** Interval between two looks for mails that other processes have added, ms. */
+const LOOK_MS = 5000
+
 /** Most attempts to send one mail: two days of them. */
 const MAX_ATTEMPTS = 2880
 
-type Mails = Database<{ readonly mails: MailTable }>
-
-/** Sends the mails that tasks add, in the background: a mail that cannot be sent never fails a task. */
+/**
+ * Sends the mails that tasks add, in the background: a mail that cannot be sent never fails a task. One process at a
+ * time sends. A mail is sent again when its process dies before it has written so, or is stopped for longer than the
+ * lease while the server takes it: with the same bytes, by whose Message-ID a server or a reader knows it.
+ */
 export class Mailer {
-  readonly #db: Mails
+  readonly #lease: Lease<{ readonly mails: MailTable }>
   readonly #deliver: Deliver
   readonly #log: ServicesLog
   readonly #task: PeriodicTask
+  readonly #look: PeriodicTask
   readonly #stopping = new AbortController()
   /** Mails that were sent, which the database does not know yet. */
   readonly #delivered = new Set<number>()
@@ -26,19 +32,19 @@ export class Mailer {
   /** The next pass begins behind this mail. */
   #first = 0
 
-  constructor(db: Mails, deliver: Deliver, log: ServicesLog) {
-    this.#db = db
+  constructor(lease: Lease<{ readonly mails: MailTable }>, deliver: Deliver, log: ServicesLog) {
+    this.#lease = lease
     this.#deliver = deliver
     this.#log = log
-    this.#task = new PeriodicTask(
-      () => this.#sendAll(),
-      (err) => this.#log.error({ err }, 'Could not read the mails to send.'),
-    )
+    const failed = (err: unknown): void => this.#log.error({ err }, 'Could not read the mails to send.')
+    this.#task = new PeriodicTask(() => this.#sendAll(), failed)
+    this.#look = new PeriodicTask(() => this.kick(), failed)
   }
 
   /** Sends what is pending, now and after failures. */
   start(): void {
     this.#task.start(RETRY_MS)
+    if (this.#lease.db.shared) this.#look.start(LOOK_MS)
   }
 
   /** Call it when a mail has been committed. Resolves when an attempt to send it has ended. */
@@ -51,7 +57,8 @@ export class Mailer {
   /** Interrupts a mail that is being sent; it is sent again after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await this.#task.stop()
+    await Promise.all([this.#look.stop(), this.#task.stop()])
+    await this.#lease.release()
   }
 
   /** Begins behind the mail that met a dead server last: a mail that a server cannot bear holds up no other one. */
@@ -59,6 +66,7 @@ export class Mailer {
     // New mails do not wait for those that a server refuses.
     const attempts = this.#again ? 0 : MAX_ATTEMPTS
     this.#again = false
+    if (!(await this.#lease.take())) return
     const first = this.#first
     this.#first = 0
     if (await this.#sendBetween(first, Number.MAX_SAFE_INTEGER, attempts)) await this.#sendBetween(0, first, attempts)
@@ -66,11 +74,11 @@ export class Mailer {
 
   /** Sends the mails after that number, to `last`. Returns false when the server is down. */
   async #sendBetween(after: number, last: number, attempts: number): Promise<boolean> {
-    for (let at = after; at < last && !this.#stopping.signal.aborted; ) {
-      const mails = await this.#db.read.mails.pendingAfter(at, attempts, BATCH)
+    for (let at = after; at < last && !this.#isOver; ) {
+      const mails = await this.#lease.db.read.mails.pendingAfter(at, attempts, BATCH)
       if (mails.length === 0) break
       for (const mail of mails) {
-        if (mail.id > last || this.#stopping.signal.aborted) return true
+        if (mail.id > last || this.#isOver) return true
         at = mail.id
         if (await this.#send(mail)) continue
         this.#first = mail.id
@@ -80,14 +88,19 @@ export class Mailer {
     return true
   }
 
+  get #isOver(): boolean {
+    return this.#stopping.signal.aborted || !this.#lease.held()
+  }
+
   /** Returns false when the server is down. */
   async #send(mail: StoredMail): Promise<boolean> {
     const { id } = mail
+    const signal = AbortSignal.any([this.#stopping.signal, this.#lease.signal])
     try {
-      if (!this.#delivered.has(id)) await this.#deliver(mail, this.#stopping.signal)
+      if (!this.#delivered.has(id)) await this.#deliver(mail, signal)
       this.#delivered.add(id)
     } catch (err) {
-      if (!this.#stopping.signal.aborted) await this.#fail(mail, err)
+      if (!signal.aborted) await this.#fail(mail, err)
       return !(err instanceof ServerDownError)
     }
     await this.#settle(id, (mails) => mails.settle(id, 'sent'))
@@ -105,7 +118,7 @@ export class Mailer {
    */
   async #settle(id: number, write: (mails: MailTable) => Promise<void>): Promise<void> {
     try {
-      await this.#db.transaction(({ mails }) => write(mails))
+      await this.#lease.db.transaction(({ mails }) => write(mails))
       this.#delivered.delete(id)
     } catch (err) {
       this.#log.warn({ err, mail: id }, 'Could not write what became of a mail.')

@@ -62,13 +62,18 @@ export interface MarketOptions {
  * @param folder for the outbox of mails and for fetched CARs
  */
 export async function openMarket(deps: MarketDeps, folder: string, options: MarketOptions): Promise<Market> {
-  const { db, log } = deps
-  const drafts = new Drafts(db)
-  await drafts.removeAll()
-  const mailer = new Mailer(db, deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
+  const { db, network, seconds, log } = deps
+  const drafts = new Drafts(db, seconds, log)
+  await drafts.start()
+  const mailer = new Mailer(db.lease('mails'), deliveryOf(options.mail ?? {}, join(folder, 'outbox')), log)
   const { mostBytes = MAX_CAR_BYTES, networks = [] } = options.cars ?? {}
   const daemon =
-    options.daemon === 'external' ? undefined : new ProviderDaemon(deps, join(folder, 'cars'), { mostBytes, networks })
+    options.daemon === 'external'
+      ? undefined
+      : new ProviderDaemon({ lease: db.lease('providers'), network, seconds, log }, join(folder, 'cars'), {
+          mostBytes,
+          networks,
+        })
   const onAssigned = (): void => {
     void mailer.kick()
     void daemon?.kick()
@@ -78,7 +83,7 @@ export async function openMarket(deps: MarketDeps, folder: string, options: Mark
   mailer.start()
   const stop = async (): Promise<void> => {
     await scheduler.stop()
-    await Promise.all([mailer.stop(), daemon?.stop()])
+    await Promise.all([drafts.stop(), mailer.stop(), daemon?.stop()])
   }
   const startProviders = (own: readonly string[]): void => daemon?.start(own)
   const stopProviders = async (): Promise<void> => daemon?.stop()

@@ -28,7 +28,10 @@ interface TaskSchedulerDeps {
   readonly onMoved: () => void
 }
 
-/** Moves tasks and deals by the epochs of the network: providers bid, the best bid wins, tasks expire. */
+/**
+ * Moves tasks and deals by the epochs of the network: providers bid, the best bid wins, tasks expire. Every process
+ * does it, so that its readers see the present: each step is one transaction, which looks first whether it is due.
+ */
 export class TaskScheduler {
   readonly #deps: TaskSchedulerDeps
   readonly #work: DueWork

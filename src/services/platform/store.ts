@@ -39,5 +39,4 @@ export const platformSchema = {
     fetches: new FetchTable(connection),
     imports: new ImportTable(connection),
   }),
-  exclusive: true,
 } satisfies Schema<unknown>

@@ -32,6 +32,9 @@ const MAX_WAITING = 100
  * failure from its beginning, so that many at the same time do not escape the count. A guesser elsewhere does not lock
  * the owner out: a program on this machine may sign in with the right password at any time, and an address from which
  * the owner has signed in does not wait for failures from others.
+ *
+ * Each process counts by itself: before n processes, a guesser has n times as many attempts, which is still a few per
+ * minute. That costs less than a transaction for each attempt, which would let guessers write to the database.
  */
 export class SignInAttempts {
   readonly #log: ServicesLog

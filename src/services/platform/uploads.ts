@@ -7,7 +7,8 @@ const RETRY_SECONDS = 10
 
 /**
  * Bounds the memory for files: so many are received and read at the same time, and one of each user, so that no user
- * makes all others wait. Some more wait, without a byte of their bodies; further ones are refused.
+ * makes all others wait. Some more wait, without a byte of their bodies; further ones are refused. It is the memory of
+ * this process: others have bounds of their own.
  */
 export class Uploads {
   readonly #limits: PlatformLimits

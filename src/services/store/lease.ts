@@ -81,7 +81,9 @@ export class SharedLease<T> implements Lease<T>, Guard {
   }
 
   held(): boolean {
-    return performance.now() < this.#until
+    if (performance.now() < this.#until) return true
+    this.#end()
+    return false
   }
 
   async take(): Promise<boolean> {

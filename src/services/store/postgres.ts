@@ -31,6 +31,14 @@ const PAUSE_MS = 10
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const CONFLICTS: readonly unknown[] = ['40001', '40P01']
+
+/**
+ * A row that was not there when a transaction looked for it: others have added it meanwhile, and another attempt finds
+ * it. One that is there then is a mistake of the statement.
+ */
+const DUPLICATE = '23505'
+const MAX_DUPLICATES = 3
+
 /**
  * Classes of connection failures, of too few resources, of interventions such as a shutdown, and codes of a transaction
  * that a standby refuses or that was idle for too long.
@@ -165,7 +173,8 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
       try {
         return await this.#attempt(work, guard)
       } catch (error) {
-        if (!CONFLICTS.includes(codeOf(error))) throw error
+        const code = codeOf(error)
+        if (!CONFLICTS.includes(code) && (code !== DUPLICATE || attempt > MAX_DUPLICATES)) throw error
         if (attempt === MAX_ATTEMPTS)
           throw new DatabaseUnavailableError('Too many transactions at once.', { cause: error })
         await sleep(Math.random() * PAUSE_MS * 2 ** attempt)

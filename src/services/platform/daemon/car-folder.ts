@@ -41,6 +41,11 @@ export class CarFolder {
     return this.#opened
   }
 
+  /** Another process may change what is here. The next `open` counts anew. */
+  close(): void {
+    this.#opened = undefined
+  }
+
   /** A reservation of no bytes yet. */
   room(): Room {
     let taken = 0
@@ -88,7 +93,7 @@ export class CarFolder {
     const { fetches } = this.#db.read
     if (existsSync(this.#folder)) {
       for (const name of await readdir(this.#folder, { recursive: true })) {
-        const id = /(\d+)\.car(\.part)?$/.exec(name)
+        const id = /(\d+)\.car(\..*part)?$/.exec(name)
         if (id !== null && (id[2] !== undefined || !(await fetches.isStored(Number(id[1]))))) {
           await rm(join(this.#folder, name), { force: true })
         }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { type ClientRequest, get as getPlain, type IncomingMessage } from 'node:http'
 import { get as getSecure } from 'node:https'
@@ -16,6 +16,8 @@ export interface WantedCar {
   readonly most: number
   /** Called with the size before the first byte is stored; false ends the fetch with NoRoomError. */
   reserve(size: number): boolean
+  /** False when another process fetches it by now: then the file is left to that one. */
+  isWanted(): boolean
 }
 
 /** How a provider asks a server, and how long it waits for it. */
@@ -55,7 +57,9 @@ export async function fetchCar(
   asking: FetchOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const part = `${target}.part`
+  // Another process may fetch it when this one has been stopped for a while.
+  const part = `${target}.${randomUUID()}.part`
+  let isNamed = false
   const response = await answer(car.url, asking, signal)
   try {
     const size = sizeOf(response, car)
@@ -64,11 +68,14 @@ export async function fetchCar(
     if (car.md5 !== null && md5 !== car.md5) {
       throw new FetchError(`The MD5 of the file is not ${car.md5}, which the task names.`)
     }
+    if (!car.isWanted()) throw new FetchError('Another process fetches the file.')
+    isNamed = true
     await rename(part, target)
     await syncFolder(dirname(target))
     return size
   } catch (error) {
-    await Promise.all([rm(part, { force: true }), rm(target, { force: true })])
+    await rm(part, { force: true })
+    if (isNamed) await rm(target, { force: true })
     signal.throwIfAborted()
     throw error instanceof FetchError || isOfDisk(error) ? error : unreachable(error)
   } finally {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServicesLog } from '../../log.js'
 import { formatFil, parseFil, priceOfPiece } from '../../network/fil.js'
 import { type MadeDeal, type Network, NetworkError, type OfflineDeals, type PackedCar } from '../../network/network.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Connection, type Lease, statements } from '../../store/database.js'
 import {
   DEAL_ACTIVE,
   type DealTable,
@@ -16,7 +16,7 @@ import type { TaskTable } from '../tasks/task-table.js'
 import type { CarFolder } from './car-folder.js'
 
 interface ImporterDeps {
-  readonly db: Database<{ readonly tasks: TaskTable; readonly deals: DealTable; readonly imports: ImportTable }>
+  readonly lease: Lease<{ readonly tasks: TaskTable; readonly deals: DealTable; readonly imports: ImportTable }>
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -28,7 +28,8 @@ const PASSING: readonly NetworkError['code'][] = ['ProviderOffline', 'Unavailabl
 /**
  * Gives the providers of the network the CARs that they have fetched, one after the other, and follows their deals
  * until they are active. Each step is durable before the next; one that a crash cut off is done again, with the same
- * deal.
+ * deal. So it is when another process goes on: the network knows proposals by their references, and takes the data of
+ * a deal once.
  */
 export class Importer {
   readonly #deps: ImporterDeps
@@ -44,8 +45,8 @@ export class Importer {
   }
 
   async isDue(): Promise<boolean> {
-    const { db, network } = this.#deps
-    return network.offline !== undefined && (await db.read.imports.anyDue(network.epoch()))
+    const { lease, network } = this.#deps
+    return network.offline !== undefined && (await lease.db.read.imports.anyDue(network.epoch()))
   }
 
   kick(): void {
@@ -60,15 +61,16 @@ export class Importer {
   }
 
   async #run(): Promise<void> {
-    const { network, db, log } = this.#deps
-    const next = () => db.read.imports.next(network.epoch())
+    const { network, lease, log } = this.#deps
+    const next = () => lease.db.read.imports.next(network.epoch())
     const { offline } = network
     try {
-      while (this.#again && offline !== undefined && !this.#signal.aborted) {
+      while (this.#again && offline !== undefined && !this.#signal.aborted && lease.held()) {
         this.#again = false
         await this.#folder.open()
         for (let deal = await next(); deal !== undefined; deal = await next()) {
           this.#signal.throwIfAborted()
+          lease.signal.throwIfAborted()
           await this.#goOn(offline, deal)
         }
       }
@@ -110,9 +112,9 @@ export class Importer {
 
   /** The client's deal that waits for this CAR, or one that the provider makes. */
   async #proposalOf(offline: OfflineDeals, deal: DealToImport, car: PackedCar): Promise<MadeDeal> {
-    const { db, network } = this.#deps
+    const { lease, network } = this.#deps
     for (const waiting of await offline.waitingFor(deal.minerId, car.pieceCid)) {
-      if (!(await db.read.imports.isTaken(waiting.dealCid))) return waiting
+      if (!(await lease.db.read.imports.isTaken(waiting.dealCid))) return waiting
     }
     return proposeOwn(network, offline, deal, car, this.#signal)
   }
@@ -132,19 +134,19 @@ export class Importer {
 
   /** The deal after the steps of this import. */
   async #current(deal: DealToImport): Promise<DealToImport> {
-    const begun = (await this.#deps.db.read.deals.find(deal.id))?.status === FILE_IMPORTING
+    const begun = (await this.#deps.lease.db.read.deals.find(deal.id))?.status === FILE_IMPORTING
     return begun ? { ...deal, status: FILE_IMPORTING } : deal
   }
 
   #postpone({ id }: DealToImport): Promise<void> {
-    const { db, network } = this.#deps
-    return db.transaction(({ imports }) => imports.postpone(id, network.epoch() + 1))
+    const { lease, network } = this.#deps
+    return lease.db.transaction(({ imports }) => imports.postpone(id, network.epoch() + 1))
   }
 
   /** Returns false when the owner has written another state meanwhile: it stays. */
   #write({ id, status }: DealToImport, update: DealUpdate): Promise<boolean> {
-    const { db, network, seconds } = this.#deps
-    return db.transaction(async (tables) => {
+    const { lease, network, seconds } = this.#deps
+    return lease.db.transaction(async (tables) => {
       if ((await tables.deals.find(id))?.status !== status) return false
       await writeUpdate(tables, id, update, seconds(), network.epoch())
       return true

@@ -4,7 +4,7 @@ import { isDiskFull } from '../../../common/disk-reserve.js'
 import { PeriodicTask } from '../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
 import type { Network } from '../../network/network.js'
-import { type Database, DatabaseUnavailableError } from '../../store/database.js'
+import { type Database, DatabaseUnavailableError, type Lease } from '../../store/database.js'
 import type { PlatformTables } from '../store.js'
 import { type DealUpdate, DOWNLOADED, TO_FETCH } from '../tasks/deal-table.js'
 import { writeUpdate } from '../tasks/progress.js'
@@ -14,8 +14,9 @@ import { FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js
 import { type DealToFetch, FetchQueue } from './fetch-queue.js'
 import { Importer } from './importer.js'
 
-/** Shortest interval between two looks for deals, ms. */
+/** Shortest interval between two looks for deals, ms, and the longest for those that other processes have added. */
 const MIN_INTERVAL_MS = 1000
+const SHARED_INTERVAL_MS = 5000
 
 const DOWNLOADING = ['Downloading']
 
@@ -30,7 +31,7 @@ const patience: Patience = {
 }
 
 interface DaemonDeps {
-  readonly db: Database<PlatformTables>
+  readonly lease: Lease<PlatformTables>
   readonly network: Network
   readonly seconds: () => number
   readonly log: ServicesLog
@@ -47,9 +48,13 @@ interface DaemonOptions {
  * Does for the providers of the network what the program of a real provider does: it fetches the CARs of their deals,
  * verifies size and MD5, imports them, and writes each state before and after. A fetch that a crash cut off begins
  * again. A CAR that finds no room waits; one that its provider has imported or given up is removed.
+ *
+ * One process at a time does it. The next one reads all it needs from the database. A CAR in the folder of the former
+ * process alone is fetched again.
  */
 export class ProviderDaemon {
   readonly #deps: DaemonDeps
+  readonly #db: Database<PlatformTables>
   readonly #folder: CarFolder
   readonly #queue: FetchQueue
   readonly #allowed: readonly Cidr[]
@@ -70,9 +75,10 @@ export class ProviderDaemon {
    */
   constructor(deps: DaemonDeps, folder: string, { mostBytes, networks }: DaemonOptions) {
     this.#deps = deps
+    this.#db = deps.lease.db
     this.#allowed = blocks(...networks)
-    this.#folder = new CarFolder(folder, mostBytes, deps.db)
-    this.#queue = new FetchQueue(deps.db.read.fetches)
+    this.#folder = new CarFolder(folder, mostBytes, this.#db)
+    this.#queue = new FetchQueue(this.#db.read.fetches)
     this.#importer = new Importer(deps, this.#folder, this.#stopping.signal)
     this.#task = new PeriodicTask(
       () => this.#look(),
@@ -84,7 +90,8 @@ export class ProviderDaemon {
   start(own: readonly string[]): void {
     this.#started = true
     this.#own = own.map((url) => new URL(url))
-    this.#task.start(Math.max(MIN_INTERVAL_MS, this.#deps.network.epochMs))
+    const interval = Math.max(MIN_INTERVAL_MS, this.#deps.network.epochMs)
+    this.#task.start(this.#db.shared ? Math.min(interval, SHARED_INTERVAL_MS) : interval)
   }
 
   /** Call it when a provider has new deals. Does nothing before the start, which looks for all of them. */
@@ -98,7 +105,7 @@ export class ProviderDaemon {
   /** Goes on in the background with what is due at this epoch. */
   async catchUp(): Promise<void> {
     try {
-      if (this.#started && (await this.#importer.isDue())) this.#importer.kick()
+      if (this.#started && this.#deps.lease.held() && (await this.#importer.isDue())) this.#importer.kick()
     } catch (error) {
       this.#warn(error)
     }
@@ -109,12 +116,28 @@ export class ProviderDaemon {
     this.#stopping.abort()
     await this.#task.stop()
     await this.#beginning.catch(() => {})
+    await this.#ended()
+    await this.#deps.lease.release()
+  }
+
+  async #ended(): Promise<void> {
     await this.#importer.idle()
     await Promise.all(this.#running)
   }
 
+  /** Returns false when another process has this work. */
+  async #take(): Promise<boolean> {
+    const { lease } = this.#deps
+    if (lease.held()) return true
+    await this.#ended()
+    if (!(await lease.take())) return false
+    this.#folder.close()
+    return true
+  }
+
   async #look(): Promise<void> {
     this.#again = false
+    if (!(await this.#take())) return
     await this.#folder.open()
     await this.#inTurn(() => this.#folder.removeSuperfluous((id) => this.#queue.isRunning(id)))
     const providers = await this.#deps.network.providers()
@@ -141,7 +164,7 @@ export class ProviderDaemon {
 
   async #beginAll(providers: readonly string[] | undefined): Promise<void> {
     if (providers !== undefined) this.#queue.restart(providers)
-    while (!this.#stopping.signal.aborted) {
+    while (!this.#stopping.signal.aborted && this.#deps.lease.held()) {
       const deal = await this.#queue.take()
       if (deal === undefined) return
       const run = this.#handle(deal).finally(() => this.#running.delete(run))
@@ -192,11 +215,12 @@ export class ProviderDaemon {
   /** Returns true when the provider has the CAR. */
   async #fetchInto(file: string, deal: DealToFetch, most: number, room: Room): Promise<boolean> {
     const { id, minerId, user, md5, fileSize, fileSourceUrl: url } = deal
-    const { log } = this.#deps
+    const { log, lease } = this.#deps
     try {
-      const car = { url, md5, size: fileSize, most, reserve: (bytes: number) => room.take(bytes) }
+      const reserve = (bytes: number): boolean => room.take(bytes)
+      const car = { url, md5, size: fileSize, most, reserve, isWanted: () => lease.held() }
       const asking = { ...patience, servers: { allowed: this.#allowed, own: this.#own } }
-      const size = await fetchCar(car, file, asking, this.#stopping.signal)
+      const size = await fetchCar(car, file, asking, AbortSignal.any([this.#stopping.signal, lease.signal]))
       const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: size }
       return await this.#write(id, DOWNLOADING, update, ({ fetches }) => fetches.store(id, room.bytes))
     } catch (error) {
@@ -219,8 +243,8 @@ export class ProviderDaemon {
     update: DealUpdate,
     also?: (tables: PlatformTables) => Promise<void>,
   ): Promise<boolean> {
-    const { db, network, seconds } = this.#deps
-    return db.transaction(async (tables) => {
+    const { network, seconds } = this.#deps
+    return this.#db.transaction(async (tables) => {
       if (!expected.includes((await tables.deals.find(id))?.status ?? '')) return false
       await writeUpdate(tables, id, update, seconds(), network.epoch())
       await also?.(tables)

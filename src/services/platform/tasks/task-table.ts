@@ -1,4 +1,6 @@
+import { PeriodicTask } from '../../../common/time.js'
 import { Columns } from '../../columns.js'
+import type { ServicesLog } from '../../log.js'
 import { type Connection, type Database, statements, type Value } from '../../store/database.js'
 import { sortable } from '../units.js'
 import type { Task, TaskStatus, TaskTerms } from './task.js'
@@ -83,7 +85,7 @@ export class TaskTable {
         status = CASE WHEN ?6 = 1 THEN 'DealSent' ELSE status END
       WHERE id = ?5 AND posted = 0
     `,
-      drafts: 'SELECT id FROM tasks WHERE posted = 0',
+      drafts: 'SELECT id FROM tasks WHERE posted = 0 AND created <= ?',
       removeDraftDeals: `
       DELETE FROM deals WHERE id IN (
         SELECT deals.id FROM deals JOIN tasks ON tasks.id = deals.task AND tasks.posted = 0
@@ -137,8 +139,9 @@ export class TaskTable {
     if (changed === 0) throw new Error('The draft of the task is not there any more.')
   }
 
-  async drafts(): Promise<number[]> {
-    return (await this.#sql.drafts.all<{ id: number }>()).map(({ id }) => id)
+  /** Those that were made by this time, Unix seconds. */
+  async drafts(time: number): Promise<number[]> {
+    return (await this.#sql.drafts.all<{ id: number }>(time)).map(({ id }) => id)
   }
 
   /**
@@ -267,20 +270,37 @@ export interface NewTask extends TaskTerms {
 /** Deals removed per transaction. */
 const BATCH = 2000
 
+/** Age from which no request works on a draft any more, seconds; far more than the clocks of processes differ. */
+const LEFT_SECONDS = 3600
+
 /** Removes tasks that were begun and not posted. */
 export class Drafts {
   readonly #db: Database<{ readonly tasks: TaskTable }>
+  readonly #sweep: PeriodicTask
 
-  constructor(db: Database<{ readonly tasks: TaskTable }>) {
+  constructor(db: Database<{ readonly tasks: TaskTable }>, seconds: () => number, log: ServicesLog) {
     this.#db = db
+    this.#sweep = new PeriodicTask(
+      () => this.#removeUntil(seconds() - LEFT_SECONDS),
+      (err) => log.warn({ err }, 'Could not remove the drafts of tasks.'),
+    )
+  }
+
+  /** Removes those of processes that have ended. Call it before any draft is made. */
+  async start(): Promise<void> {
+    if (this.#db.shared) this.#sweep.start(LEFT_SECONDS * 1000)
+    else await this.#removeUntil(Number.MAX_SAFE_INTEGER)
+  }
+
+  stop(): Promise<void> {
+    return this.#sweep.stop()
   }
 
   async remove(draft: number): Promise<void> {
     while (!(await this.#db.transaction(({ tasks }) => tasks.removeSome(draft, BATCH))));
   }
 
-  /** Removes those of an earlier process. Call it before any draft is made. */
-  async removeAll(): Promise<void> {
-    for (const draft of await this.#db.read.tasks.drafts()) await this.remove(draft)
+  async #removeUntil(time: number): Promise<void> {
+    for (const draft of await this.#db.read.tasks.drafts(time)) await this.remove(draft)
   }
 }

@@ -27,7 +27,14 @@ import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './da
 
 const servers = { allowed: blocks('127.0.0.1'), own: [] }
 const asking: FetchOptions = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
-const wanted = (url: string): WantedCar => ({ url, md5: null, size: 1000, most: 1000, reserve: () => true })
+const wanted = (url: string): WantedCar => ({
+  url,
+  md5: null,
+  size: 1000,
+  most: 1000,
+  reserve: () => true,
+  isWanted: () => true,
+})
 
 t.test('a URL that no request can be made of fails its deal and no other', async (t) => {
   const url = await carServer(t, wholeCar)
