@@ -27,7 +27,7 @@ function named(names: RegExp): readonly OptionName[] {
 }
 
 const SERVICES = named(
-  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|log(Level|Format)|print)$/,
+  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
 )
 const ENDPOINT: readonly OptionName[] = ['host', 'port', 'region', 'accessKey', 'secretKey']
 const PRESIGN: readonly OptionName[] = [...ENDPOINT, 'data']

@@ -1,9 +1,12 @@
+import { withinDeadline } from './time.js'
+
 /**
  * The metrics of one server. Counting costs an addition; what a scrape needs beyond that is computed when it asks.
  * Labels come from the code or from tables with bounds, never from a client, and name neither buckets nor keys.
  */
 export class Metrics {
   readonly #families = new Map<string, Family>()
+  readonly #others: (() => Promise<readonly FamilySnapshot[]>)[] = []
 
   counter(options: CounterOptions): Counter {
     return this.#add(new Counter(options))
@@ -17,10 +20,16 @@ export class Metrics {
     return this.#add(new Gauge(options))
   }
 
+  /** Adds the metrics of another thread, as far as it gives them in time. */
+  include(read: () => Promise<readonly FamilySnapshot[]>): void {
+    this.#others.push(read)
+  }
+
   /** The present values. A metric that cannot be read is left out: a scrape must show the others then. */
   async snapshot(): Promise<FamilySnapshot[]> {
     const read = await Promise.allSettled([...this.#families.values()].map(async (family) => family.snapshot()))
-    return read.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    const others = await Promise.allSettled(this.#others.map((one) => withinDeadline(one(), PATIENCE_MS)))
+    return [...valuesOf(read), ...valuesOf(others).flat()]
   }
 
   #add<T extends Family>(family: T): T {
@@ -28,6 +37,13 @@ export class Metrics {
     this.#families.set(family.name, family)
     return family
   }
+}
+
+/** Longest wait for another thread, ms. Prometheus waits ten seconds for the whole scrape. */
+const PATIENCE_MS = 3_000
+
+function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
 }
 
 /** How often a cache had what it was asked for. */

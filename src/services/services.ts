@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { bringUpToDate } from '../common/files/data-version.js'
 import { makeFolders } from '../common/files/private-file.js'
+import { type FamilySnapshot, Metrics } from '../common/metrics.js'
 import { explained, lockFolder } from './folder-lock.js'
 import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/remote-platform.js'
 import type { GatewayOptions } from './gateway/assemble.js'
@@ -9,6 +10,7 @@ import { type ServicesLog, silentLog } from './log.js'
 import { type NetworkOptions, type OpenedNetwork, openNetwork } from './network/open.js'
 import { type PaymentOptions, type RunningPayment, startPayment } from './payment/payment.js'
 import { type PlatformOptions, type RunningPlatform, startPlatform } from './platform/platform.js'
+import { StoreMetrics } from './store/store-metrics.js'
 
 export interface ServicesOptions {
   /** Folder for all data; created when it is missing. */
@@ -36,6 +38,8 @@ export interface Services {
    * durable in any case. May be called again.
    */
   stop(): Promise<void>
+  /** The present metrics of the engines under the services. */
+  metrics(): Promise<readonly FamilySnapshot[]>
 }
 
 /**
@@ -58,9 +62,12 @@ async function start(options: ServicesOptions): Promise<Services> {
   const { data, log = silentLog } = options
   try {
     bringUpToDate(data)
-    const opened = await openNetwork(data, options.network ?? {}, log)
+    const metrics = new Metrics()
+    const stores = new StoreMetrics(metrics)
+    const opened = await openNetwork(data, options.network ?? {}, log, stores)
     try {
-      return await startOver(opened, options, unlock, log)
+      const started = await startOver(opened, options, unlock, log, stores)
+      return { ...started, metrics: () => metrics.snapshot() }
     } catch (error) {
       await opened.network.stop()
       throw error
@@ -76,13 +83,14 @@ async function startOver(
   { data, ...options }: ServicesOptions,
   unlock: () => void,
   log: ServicesLog,
-): Promise<Services> {
+  metrics: StoreMetrics,
+): Promise<Omit<Services, 'metrics'>> {
   const { network } = opened
   const platform =
     options.platform &&
     (await naming(
       'platform',
-      startPlatform(join(data, 'platform'), options.platform, { network, providersWait: true }, log),
+      startPlatform(join(data, 'platform'), options.platform, { network, providersWait: true, metrics }, log),
     ))
   const users = platform ?? (options.remotePlatform && new RemotePlatform(options.remotePlatform))
   let payment: RunningPayment | undefined
@@ -94,7 +102,7 @@ async function startOver(
         startPayment(
           join(data, 'payment'),
           options.payment,
-          { network, platform: users?.login, kubo: options.network?.kubo },
+          { network, platform: users?.login, kubo: options.network?.kubo, metrics },
           log,
         ),
       ))

@@ -54,6 +54,7 @@ class ServicesThread {
       platform: platform && { ...platform, makeFirstUser: () => this.#ask('first user') },
       payment,
       stop: () => this.#stop(),
+      metrics: () => this.#ask('metrics'),
     }
   }
 

@@ -1,3 +1,4 @@
+import type { FamilySnapshot } from '../common/metrics.js'
 import type { KeyPair } from './gateway/accounts/key-pair.js'
 import type { QuirkName } from './gateway/quirks.js'
 import type { ServicesLog } from './log.js'
@@ -8,6 +9,7 @@ import type { ServiceName, ServicesOptions } from './services.js'
 export interface Answers {
   readonly credentials: KeyPair
   readonly 'first user': SignIn | undefined
+  readonly metrics: readonly FamilySnapshot[]
 }
 
 export type ToWorker =

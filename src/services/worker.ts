@@ -27,10 +27,11 @@ function cloneable(fields: object): Record<string, unknown> {
 const log: ServicesLog = { info: forward('info'), warn: forward('warn'), error: forward('error') }
 
 /** Answers what the services are asked for, and tells that they have started. */
-function serve({ gateway, platform, payment, stop }: Services): void {
+function serve({ gateway, platform, payment, stop, metrics }: Services): void {
   const answers: { readonly [what in keyof Answers]: () => Promise<Answers[what]> } = {
     credentials: () => gateway.credentials(),
     'first user': async () => platform?.makeFirstUser(),
+    metrics,
   }
   port?.on('message', async (message: ToWorker) => {
     if (message.type === 'ask') {

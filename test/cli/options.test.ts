@@ -59,7 +59,11 @@ t.test('services takes every option of the services', async (t) => {
   for (const name of ofServices) t.match(stdout, new RegExp(`${flagOf(name)} [<[]`))
 
   const args = ['services', '--data', join(t.testdir({}), 'data'), '--gateway-port', '0']
-  const running = await startCli<{ gateway: string }>(t, [...args, '--network-control', '--network-epoch-seconds', '5'])
+  const started = [...args, '--network-control', '--network-epoch-seconds', '5', '--metrics-port', '0']
+  const running = await startCli<{ gateway: string; metrics: string }>(t, started)
+  const metrics = await (await fetch(running.line.metrics)).text()
+  t.match(metrics, /^process_cpu_seconds_total /m, 'those of the process')
+  t.match(metrics, /^dealgate_bodies_swept_total 0$/m, 'and of the services in their thread')
   t.match(await running.stop(), { code: 0 })
   t.match(await runCli([...args, '--network-epoch-seconds', '0']), { code: 2, stderr: '--network-epoch-seconds' })
 })

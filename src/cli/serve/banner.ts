@@ -46,7 +46,7 @@ ${console === undefined ? '' : `  console     ${console}\n`}  access key  ${keys
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}
-${platformLines(started.platform)}${paymentLine(payment)}${metrics === undefined ? '' : `  metrics     ${metrics}\n`}  data        ${config.data}
+${platformLines(started.platform)}${paymentLine(payment)}${metricsLine(metrics)}  data        ${config.data}
 
 aws-cli:
   ${paste}
@@ -107,6 +107,11 @@ export function platformMembers(platform: ShownPlatform | undefined): Record<str
 /** The line of a start message for people that tells the storage payment API, with its end. */
 export function paymentLine(url: string | undefined): string {
   return url === undefined ? '' : `  payment     ${url}\n`
+}
+
+/** The line of a start message for people that tells the metrics, with its end. */
+export function metricsLine(url: string | undefined): string {
+  return url === undefined ? '' : `  metrics     ${url}\n`
 }
 
 /** The lines of a start message for people, each with its end. */

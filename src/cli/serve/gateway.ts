@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { Logger } from '../../common/log.js'
+import type { FamilySnapshot } from '../../common/metrics.js'
 import { createGatewayPool, type GatewayPool, type GatewayPoolOptions } from '../../gateway/account/create-gateway.js'
 import { GiB } from '../../services/gateway/limits.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
@@ -33,12 +34,15 @@ export interface GatewayInUse {
   readonly payment: string | undefined
   readonly embedded: boolean
   readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
+  /** Of the embedded services. */
+  readonly metrics?: () => Promise<readonly FamilySnapshot[]>
   stop(): Promise<void>
 }
 
 interface EmbeddedGateway extends GatewayInUse {
   /** Returns the current account: clients of the gateway can change its keys. */
   readonly account: () => Promise<GatewayAccount>
+  readonly metrics: NonNullable<GatewayInUse['metrics']>
   /** True if this start generated the key pair of the account. */
   readonly made: boolean
 }
@@ -121,7 +125,16 @@ export async function startEmbedded(
   const platform = services.platform ?? platformOf(config)
   const payment = services.payment?.url ?? config.paymentUrl
   const account = () => gateway.credentials()
-  return { url, platform, payment, embedded: true, made, account, stop: () => services.stop() }
+  return {
+    url,
+    platform,
+    payment,
+    embedded: true,
+    made,
+    account,
+    metrics: () => services.metrics(),
+    stop: () => services.stop(),
+  }
 }
 
 /**

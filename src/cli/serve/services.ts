@@ -1,8 +1,19 @@
 import type { GatewayAccount } from '../../api/identity.js'
+import { Metrics } from '../../common/metrics.js'
+import { render } from '../../common/render-metrics.js'
+import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { Config } from '../config/config.js'
 import { recordServer } from '../running.js'
-import { paymentLine, platformLines, platformMembers, type ShownPlatform, shownPlatform } from './banner.js'
+import {
+  metricsLine,
+  paymentLine,
+  platformLines,
+  platformMembers,
+  type ShownPlatform,
+  shownPlatform,
+} from './banner.js'
 import { startEmbedded } from './gateway.js'
+import { openMetricsPort } from './observability.js'
 import { runUntilSignal } from './process.js'
 
 /** `dealgate services`: starts the embedded services, prints their addresses, and stops on a signal. */
@@ -11,10 +22,15 @@ export function servicesUntilSignal(config: Config): Promise<void> {
     const services = await startEmbedded(config, log, { platform: true })
     cleanup.defer(() => services.stop())
     const { url, made, payment } = services
+    const metrics = new Metrics()
+    cleanup.defer(processMetrics(metrics))
+    metrics.include(services.metrics)
+    const scrape = async (accept?: string) => render(await metrics.snapshot(), accept)
+    const scraped = await openMetricsPort({ config, scrape, log, cleanup })
     const account = await services.account()
     cleanup.defer(recordServer(config.data, { gateway: url, platform: services.platform?.url, payment }))
     const platform = await shownPlatform(services.platform)
-    return readyText({ gateway: url, account, made, platform, payment }, config)
+    return readyText({ gateway: url, account, made, platform, payment, metrics: scraped }, config)
   })
 }
 
@@ -25,20 +41,21 @@ interface StartedServices {
   readonly made: boolean
   readonly platform: ShownPlatform | undefined
   readonly payment: string | undefined
+  readonly metrics: string | undefined
 }
 
-function readyText({ gateway, account, made, platform, payment }: StartedServices, config: Config): string {
+function readyText({ gateway, account, made, platform, payment, metrics }: StartedServices, config: Config): string {
   const { accessKey, secretKey } = account
   const secret = made ? { secretKey } : {}
   const kept = config.gatewaySecretKey === undefined ? keptIn(config.data, accessKey) : '(as configured)'
   if (config.print === 'json')
-    return `${JSON.stringify({ gateway, accessKey, ...secret, ...platformMembers(platform), payment })}\n`
+    return `${JSON.stringify({ gateway, accessKey, ...secret, ...platformMembers(platform), payment, metrics })}\n`
   return `The embedded services are ready.
 
   gateway     ${gateway}
   access key  ${accessKey}
   secret key  ${secret.secretKey ?? kept}
-${platformLines(platform)}${paymentLine(payment)}  data        ${config.data}
+${platformLines(platform)}${paymentLine(payment)}${metricsLine(metrics)}  data        ${config.data}
 
 Stop with Ctrl-C.
 `

@@ -50,6 +50,7 @@ export async function startServer(
   const scraped = await openMetricsPort({ config, scrape, log, cleanup })
   onReloadable?.(reloader)
   const { url: endpoint, keys, gateway } = started
+  if (gateway.metrics) metrics.include(gateway.metrics)
   const { url, embedded, payment } = gateway
   const { region, data } = config
   cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: gateway.platform?.url, payment }))

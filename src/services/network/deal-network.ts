@@ -4,6 +4,7 @@ import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema } from '../store/database.js'
 import { openStore } from '../store/open.js'
+import type { StoreMetrics } from '../store/store-metrics.js'
 import { type DealRecord, madeDeal, stateOf } from './deal-record.js'
 import type { DealTable } from './deal-table.js'
 import { EpochClock, type EpochClockOptions, type EpochTable } from './epoch-clock.js'
@@ -30,6 +31,7 @@ export interface DealNetworkOptions extends EpochClockOptions {
   readonly folder: string
   /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
   readonly database?: string | undefined
+  readonly metrics?: StoreMetrics | undefined
   readonly pack: Pack
   readonly commit: Commit
   readonly log: ServicesLog
@@ -50,9 +52,9 @@ export async function openDealNetwork<T extends DealTables, N extends DealNetwor
   options: DealNetworkOptions,
   make: (db: Database<T>, epochs: EpochClock) => N,
 ): Promise<N> {
-  const { folder, database, log } = options
+  const { folder, database, log, metrics } = options
   makePrivateFolder(folder)
-  const db = await openStore(schema, { file: join(folder, 'network.db'), database, reserve: true }, log)
+  const db = await openStore(schema, { file: join(folder, 'network.db'), database, reserve: true, metrics }, log)
   try {
     const network = make(db, await EpochClock.open(db, options))
     await network.open()

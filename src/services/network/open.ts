@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { ServicesLog } from '../log.js'
+import type { StoreMetrics } from '../store/store-metrics.js'
 import type { NetworkControl } from './embedded/control.js'
 import { openEmbeddedNetwork } from './embedded/embedded-network.js'
 import type { Network } from './network.js'
@@ -29,10 +30,15 @@ export interface OpenedNetwork {
  * Opens a storage network in a folder of its own below `data`, which no other instance uses: `network` for the embedded
  * one, `kubo` for deals with a Kubo node.
  */
-export async function openNetwork(data: string, options: NetworkOptions, log: ServicesLog): Promise<OpenedNetwork> {
+export async function openNetwork(
+  data: string,
+  options: NetworkOptions,
+  log: ServicesLog,
+  metrics?: StoreMetrics,
+): Promise<OpenedNetwork> {
   const { epochSeconds, control = false, kubo, database } = options
   const { pack, commit, readFromCar } = lazyPacking()
-  const shared = { pack, commit, log, database, ...(epochSeconds !== undefined && { epochSeconds }) }
+  const shared = { pack, commit, log, database, metrics, ...(epochSeconds !== undefined && { epochSeconds }) }
   if (kubo !== undefined) {
     if (control) throw new RangeError('A Kubo node cannot be controlled: control works with the embedded network only.')
     const { openKuboNetwork } = await import('./kubo/kubo-network.js')

@@ -9,6 +9,7 @@ import { lazyPacking } from '../network/packing.js'
 import type { PlatformLogin } from '../platform/users.js'
 import { type Database, randomSetting } from '../store/database.js'
 import { openStore } from '../store/open.js'
+import type { StoreMetrics } from '../store/store-metrics.js'
 import { addressesOf } from './addresses.js'
 import { type ChainDeps, type ChainOptions, openChain, requireNoChain } from './chain/open.js'
 import { ContentStore } from './contents/content-store.js'
@@ -65,6 +66,7 @@ export interface PaymentDeps {
   readonly platform?: PlatformLogin | undefined
   /** URL of the RPC of a Kubo node that gets all contents. */
   readonly kubo?: string | undefined
+  readonly metrics?: StoreMetrics | undefined
   /** The time, Unix seconds; default that of the system. */
   readonly seconds?: () => number
 }
@@ -82,7 +84,8 @@ export async function startPayment(
   log: ServicesLog,
 ): Promise<RunningPayment> {
   makePrivateFolder(folder)
-  const db = await openStore(paymentSchema, { file: join(folder, 'payment.db'), database: options.database }, log)
+  const place = { file: join(folder, 'payment.db'), database: options.database, metrics: deps.metrics }
+  const db = await openStore(paymentSchema, place, log)
   try {
     let server: Server | undefined
     const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))

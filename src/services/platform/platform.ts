@@ -6,6 +6,7 @@ import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { type Database, randomSetting } from '../store/database.js'
 import { openStore } from '../store/open.js'
+import type { StoreMetrics } from '../store/store-metrics.js'
 import type { PlatformContext } from './context.js'
 import { type PlatformLimits, platformLimits } from './limits.js'
 import { type MarketOptions, openMarket } from './market.js'
@@ -29,6 +30,7 @@ export interface PlatformOptions extends MarketOptions {
 export interface PlatformDeps {
   /** Stopped by the caller, after the platform. */
   readonly network: Network
+  readonly metrics?: StoreMetrics | undefined
   /** ms of a monotonic clock, by which guessers wait and slow bodies end; default that of the process. */
   readonly monotonicMs?: () => number
   /** True when the embedded providers wait for `startProviders`; default false. */
@@ -61,7 +63,8 @@ export async function startPlatform(
   log: ServicesLog,
 ): Promise<RunningPlatform> {
   makePrivateFolder(folder)
-  const db = await openStore(platformSchema, { file: join(folder, 'platform.db'), database: options.database }, log)
+  const place = { file: join(folder, 'platform.db'), database: options.database, metrics: deps.metrics }
+  const db = await openStore(platformSchema, place, log)
   try {
     const context = await assemble(folder, db, options, deps, log)
     try {

@@ -15,6 +15,7 @@ import {
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim } from './postgres-claim.js'
+import { type DatabaseWatch, watched } from './store-metrics.js'
 
 export const CONNECT_MS = 5000
 
@@ -59,7 +60,12 @@ const PARSERS: Readonly<Record<number, (text: string) => number>> = {
  * RangeError when a later version of this program wrote the schema.
  * @param url `postgres://user:password@host/database`; `sslmode` and other settings as the driver has them
  */
-export async function openPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Promise<Database<T>> {
+export async function openPostgres<T>(
+  url: string,
+  schema: Schema<T>,
+  log: ServicesLog,
+  watch?: DatabaseWatch,
+): Promise<Database<T>> {
   if (new URL(url).searchParams.has('options')) {
     throw new RangeError('The URL of the database must not have options: dealgate sets them.')
   }
@@ -73,15 +79,21 @@ export async function openPostgres<T>(url: string, schema: Schema<T>, log: Servi
     await claim?.close()
     throw error
   }
-  return connect(url, schema, log, claim)
+  return connect(url, schema, log, { claim, watch })
 }
 
 /** As `openPostgres`, for a schema that is there and stays as it is. */
 export function readPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Database<T> {
-  return connect(url, schema, log, undefined)
+  return connect(url, schema, log, {})
 }
 
-function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, claim: PostgresClaim | undefined): Database<T> {
+/** What goes with a database. */
+interface Beside {
+  readonly claim?: PostgresClaim | undefined
+  readonly watch?: DatabaseWatch | undefined
+}
+
+function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Beside): Database<T> {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS,
@@ -98,7 +110,11 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, claim: Pos
   pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
   // One that is in use fails its statement, or the next one.
   pool.on('connect', (client) => client.on('error', () => {}))
-  return new PostgresDatabase(pool, schema, claim, log)
+  beside.watch?.pool(() => {
+    const { totalCount, idleCount: free, waitingCount: waiting } = pool
+    return { busy: totalCount - free, free, waiting }
+  })
+  return new PostgresDatabase(pool, schema, log, beside)
 }
 
 function settings(schema: string): string {
@@ -114,18 +130,20 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly #pool: pg.Pool
   readonly #schema: Schema<T>
   readonly #claim: PostgresClaim | undefined
+  readonly #watch: DatabaseWatch | undefined
   readonly #log: ServicesLog
   /** The tables over a connection, with its prepared statements. */
   readonly #tables = new WeakMap<pg.PoolClient, T>()
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
-  constructor(pool: pg.Pool, schema: Schema<T>, claim: PostgresClaim | undefined, log: ServicesLog) {
+  constructor(pool: pg.Pool, schema: Schema<T>, log: ServicesLog, { claim, watch }: Beside) {
     this.#pool = pool
     this.#schema = schema
     this.#claim = claim
+    this.#watch = watch
     this.#log = log
-    this.read = schema.tables(connectionOf(pool, claim))
+    this.read = schema.tables(connectionOf(pool, { claim, watch }))
   }
 
   transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
@@ -153,7 +171,8 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 
   #transaction<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
-    const running = this.#repeat(work, guard).finally(() => this.#running.delete(running))
+    const repeating = watched(() => this.#repeat(work, guard), this.#watch, 'transaction')
+    const running = repeating.finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
   }
@@ -177,6 +196,7 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
         if (!CONFLICTS.includes(code) && (code !== DUPLICATE || attempt > MAX_DUPLICATES)) throw error
         if (attempt === MAX_ATTEMPTS)
           throw new DatabaseUnavailableError('Too many transactions at once.', { cause: error })
+        this.#watch?.retried()
         await sleep(Math.random() * PAUSE_MS * 2 ** attempt)
       }
     }
@@ -220,18 +240,23 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   }
 }
 
-function connectionOf(runner: Runner, claim?: PostgresClaim): Connection {
-  return { prepare: (sql) => statement(runner, sql, claim) }
+function connectionOf(runner: Runner, beside: Beside = {}): Connection {
+  return { prepare: (sql) => statement(runner, sql, beside) }
 }
 
 type Runner = Pick<pg.PoolClient, 'query'>
 
-function statement(runner: Runner, sql: string, claim: PostgresClaim | undefined): Statement {
+function statement(runner: Runner, sql: string, { claim, watch }: Beside): Statement {
   const text = numbered(sql)
-  const query = async (values: readonly Value[]): Promise<pg.QueryResult> => {
-    claim?.require()
-    return asking(() => runner.query(text, [...values]))
-  }
+  const query = (values: readonly Value[]): Promise<pg.QueryResult> =>
+    watched(
+      async () => {
+        claim?.require()
+        return asking(() => runner.query(text, [...values]))
+      },
+      watch,
+      'statement',
+    )
   return {
     async get<R>(...values: readonly Value[]) {
       return (await query(values)).rows[0] as R | undefined

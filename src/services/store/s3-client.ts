@@ -17,6 +17,7 @@ import { childText, parseDocument, type XmlNode } from '../../common/xml.js'
 import { Blocks } from '../http/body.js'
 import { BodyError } from './bodies.js'
 import type { S3Credentials, S3Place } from './s3-place.js'
+import type { BodyRequestOutcome, BodyStoreWatch } from './store-metrics.js'
 
 /** What a store answers in place of what it was asked for. */
 export class S3Refusal extends Error {
@@ -89,6 +90,7 @@ export class S3Client {
   readonly #place: S3Place
   readonly #credentials: () => S3Credentials
   readonly #limits: S3Limits
+  readonly #watch: BodyStoreWatch | undefined
   readonly #agent: HttpAgent | HttpsAgent
   readonly #request: typeof httpRequest
   readonly #url: URL
@@ -100,7 +102,8 @@ export class S3Client {
   #key: { readonly date: string; readonly key: Buffer } | undefined
 
   /** @param credentials asked again after the store has refused those it gave */
-  constructor(place: S3Place, credentials: () => S3Credentials, limits: S3Limits) {
+  constructor(place: S3Place, credentials: () => S3Credentials, limits: S3Limits, watch?: BodyStoreWatch) {
+    this.#watch = watch
     this.#place = place
     this.#credentials = credentials
     this.#limits = limits
@@ -151,6 +154,21 @@ export class S3Client {
 
   /** Sends a request, and resolves with the head of its answer. Throws S3Refusal, and what the connection throws. */
   async send(asked: S3Request, signal: AbortSignal): Promise<IncomingMessage> {
+    const began = performance.now()
+    const end = (outcome: BodyRequestOutcome) =>
+      this.#watch?.request(asked.method, outcome, (performance.now() - began) / 1000)
+    try {
+      const answer = await this.#send(asked, signal)
+      end('ok')
+      this.#watch?.bytes('sent', lengthOf(asked.body))
+      return answer
+    } catch (error) {
+      end(error instanceof S3Refusal && error.status < 500 ? 'refused' : 'failed')
+      throw error
+    }
+  }
+
+  async #send(asked: S3Request, signal: AbortSignal): Promise<IncomingMessage> {
     const { body = [], method, idleMs = this.#limits.idleMs } = asked
     const credentials = this.#current
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -211,6 +229,7 @@ export class S3Client {
     try {
       for await (const chunk of answer) {
         waiting = false
+        this.#watch?.bytes('received', (chunk as Buffer).length)
         yield chunk as Buffer
         waiting = true
         idle.refresh()
@@ -292,17 +311,20 @@ export class S3Client {
     }
     const scope = credentialScope(date, region, 's3')
     const signed = signature(this.#key.key, stringToSign(ALGORITHM, timestamp, scope, canonicalRequest(parts)))
-    const length = body.reduce((sum, part) => sum + part.length, 0)
     return {
       path: inOrder === '' ? path : `${path}?${inOrder}`,
       headers: {
         ...headers,
         ...signedHeaders,
         authorization: `${ALGORITHM} Credential=${accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signed}`,
-        ...((method === 'PUT' || method === 'POST') && { 'content-length': String(length) }),
+        ...((method === 'PUT' || method === 'POST') && { 'content-length': String(lengthOf(body)) }),
       },
     }
   }
+}
+
+function lengthOf(body: readonly Uint8Array[] = []): number {
+  return body.reduce((sum, part) => sum + part.length, 0)
 }
 
 function isSame(one: S3Credentials, other: S3Credentials): boolean {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { S3Client, type S3Limits } from '../../../src/services/store/s3-client.js'
 import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-place.js'
+import type { BodyStoreWatch } from '../../../src/services/store/store-metrics.js'
 
 const LONG: S3Limits = { patienceMs: 60_000, idleMs: 60_000 }
 
@@ -14,11 +15,13 @@ export async function clientOf(
   serve: RequestListener,
   limits = LONG,
   credentials = () => first,
+  watch?: BodyStoreWatch,
 ): Promise<S3Client> {
   const server = createServer(serve)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const client = new S3Client(parseS3Url(`s3://bucket?endpoint=http://127.0.0.1:${port}`), credentials, limits)
+  const place = parseS3Url(`s3://bucket?endpoint=http://127.0.0.1:${port}`)
+  const client = new S3Client(place, credentials, limits, watch)
   t.teardown(() => {
     client.close()
     server.closeAllConnections()

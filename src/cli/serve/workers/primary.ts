@@ -60,6 +60,7 @@ export async function startWorkers(
 
   const own = new Metrics()
   cleanup.defer(processMetrics(own))
+  if (gateway.metrics) own.include(gateway.metrics)
   const metricsOfAll = async () => aggregate([await supervisor.metrics(), await own.snapshot()])
 
   const fenced = featuresOf(new Set(parseQuirks(config.gatewayQuirks)), new Set()).includes('write-fences')
