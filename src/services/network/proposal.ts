@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
 import type { ServicesLog } from '../log.js'
-import { type Database, DatabaseUnavailableError } from '../store/database.js'
+import { type Database, DatabaseUnavailableError, LeaseLostError } from '../store/database.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
 import { ByReference, type DealTable } from './deal-table.js'
 import { addressOfMiner, tokenBytes } from './fil.js'
@@ -132,7 +132,7 @@ export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal)
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailableError) || signal.aborted) throw error
+      if (!(error instanceof DatabaseUnavailableError) || error instanceof LeaseLostError) throw error
       await sleep(AGAIN_MS, undefined, { signal }).catch(() => {})
       if (signal.aborted) throw error
     }

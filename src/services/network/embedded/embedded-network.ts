@@ -138,6 +138,7 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   async *#read(car: string, minerId: string, file: PackedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     await this.#faultsOf(minerId)
     for await (const chunk of this.#options.readFromCar(car, file.cid, signal)) {
+      signal.throwIfAborted()
       if ((await this.#faultsOf(minerId)).has('slow')) await pause(signal)
       yield chunk
     }

@@ -11,17 +11,22 @@ import type { Wallets } from '../wallet.js'
 import { asUnavailable } from './kubo-errors.js'
 import type { KuboNode } from './kubo-node.js'
 import type { KuboProvider } from './kubo-provider.js'
-import type { Pins } from './pins.js'
+import type { Pins, PinTable } from './pins.js'
 
 /** Time that a failed deal waits for the node to unpin its content, ms. */
 const TAKE_BACK_MS = 10_000
+
+interface KuboDealTables {
+  readonly deals: DealTable
+  readonly pins: PinTable
+}
 
 interface KuboDealsDeps {
   readonly packer: DealPacker
   readonly provider: KuboProvider
   readonly node: KuboNode
   readonly pins: Pins
-  readonly db: Database<{ readonly deals: DealTable }>
+  readonly db: Database<KuboDealTables>
   readonly epochs: EpochClock
   readonly wallets: Wallets
   readonly log: ServicesLog
@@ -79,7 +84,11 @@ export class KuboDeals {
             wallets.of(wallet),
           )
           signal.throwIfAborted()
-          return untilKnown(() => db.transaction(({ deals }) => deals.addOnce(record)), signal)
+          const keep = async (tables: KuboDealTables): Promise<DealRecord> => {
+            await tables.pins.renew(dataCid, Date.now())
+            return tables.deals.addOnce(record)
+          }
+          return untilKnown(() => db.transaction(keep), signal)
         },
         signal,
       )

@@ -32,7 +32,8 @@ export class PinTable {
         ON CONFLICT (root) DO UPDATE SET asked_ms = excluded.asked_ms`,
       forget: 'DELETE FROM pins WHERE root = ? AND asked_ms < ?',
       unneeded: `SELECT root FROM pins WHERE root > ? AND ${unneeded} ORDER BY root LIMIT ?`,
-      isUnneeded: `SELECT 1 FROM pins WHERE root = ? AND ${unneeded}`,
+      renew: 'UPDATE pins SET asked_ms = ? WHERE root = ?',
+      touchUnneeded: `UPDATE pins SET asked_ms = asked_ms WHERE root = ? AND ${unneeded}`,
     })
   }
 
@@ -55,8 +56,14 @@ export class PinTable {
     return (await this.#sql.unneeded.all<{ root: string }>(after, most)).map(({ root }) => root)
   }
 
+  /** Call it in a transaction that records what needs the root, so that it takes turns with `isUnneeded`. */
+  async renew(root: string, asked: number): Promise<void> {
+    await this.#sql.renew.run(asked, root)
+  }
+
+  /** Waits for a transaction that has renewed the root, even if its process has lost the connection to it. */
   async isUnneeded(root: string): Promise<boolean> {
-    return (await this.#sql.isUnneeded.get(root)) !== undefined
+    return (await this.#sql.touchUnneeded.run(root)) > 0
   }
 }
 
@@ -110,7 +117,7 @@ export class Pins {
   async #takeBack(root: string, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     // Something may need it since the list was read.
-    if (!(await this.#db.read.pins.isUnneeded(root))) return
+    if (!(await this.#db.transaction(({ pins }) => pins.isUnneeded(root)))) return
     await this.#node.unpin(root, signal)
     await this.#db.transaction(({ pins }) => pins.forget(root, Date.now() - LATE_MS))
   }
