@@ -61,17 +61,17 @@ export class Retention {
     const { db, network } = this.#deps
     const table = db.read.retention
     const epoch = network.epoch()
-    this.#sweptAt = epoch
     const old = epoch - epochsOf(UNPAID_DAYS, network)
     for (let removed = BATCH; removed === BATCH; ) {
       removed = await db.transaction(({ retention }) => retention.removeUnpaid(old, BATCH))
     }
-    for await (const next of pages('id', 0, (after) => table.contents(after, BATCH))) {
-      const unneeded: Content[] = []
-      for (const content of next) if (!(await table.isNeeded(content.id, epoch))) unneeded.push(content)
+    for await (const next of pages('id', 0, (after) => table.contents(after, BATCH, epoch))) {
+      const unneeded = next.filter(({ needed }) => needed === 0)
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
     await this.#forgetWallets()
+    // One that fails is repeated at the next epoch.
+    this.#sweptAt = epoch
   }
 
   /** Wallets that signed in and did nothing more, once their tokens have expired. */
@@ -132,15 +132,18 @@ export class RetentionTable {
 
   constructor(connection: Connection) {
     const given = `uploads.content = contents.id AND packed_cid IS NOT NULL AND status = 'Success' AND ${LASTING}`
+    const needed = `(${OPEN} OR (status = 'Success' AND ${LASTING}))`
     this.#sql = statements(connection, {
       date: 'UPDATE uploads SET created_epoch = ? WHERE created_epoch IS NULL',
       unpaid: `SELECT id FROM uploads WHERE status = 'Pending' AND created_epoch <= ?
         AND NOT EXISTS (SELECT 1 FROM locks WHERE locks.w_cid = uploads.w_cid) LIMIT ?`,
       removeMint: 'DELETE FROM mints WHERE upload = ?',
       removeUpload: 'DELETE FROM uploads WHERE id = ?',
-      contents: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE place <> 'gone' AND id > ? ORDER BY id LIMIT ?`,
+      contents: `SELECT ${CONTENT_COLUMNS}, CASE WHEN EXISTS (SELECT 1 FROM uploads WHERE content = contents.id AND ${needed})
+          THEN 1 ELSE 0 END AS needed
+        FROM contents WHERE place <> 'gone' AND id > ? ORDER BY id LIMIT ?`,
       find: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE id = ?`,
-      isNeeded: `SELECT 1 FROM uploads WHERE content = ? AND (${OPEN} OR (status = 'Success' AND ${LASTING})) LIMIT 1`,
+      isNeeded: `SELECT 1 FROM uploads WHERE content = ? AND ${needed} LIMIT 1`,
       hasUpload: 'SELECT 1 FROM uploads WHERE content = ? LIMIT 1',
       removeBlocks: 'DELETE FROM blocks WHERE content = ?',
       removeContent: 'DELETE FROM contents WHERE id = ?',
@@ -172,9 +175,12 @@ export class RetentionTable {
     return unpaid.length
   }
 
-  /** The contents that are somewhere, in the order of their numbers, after one of them. */
-  contents(after: number, most: number): Promise<Content[]> {
-    return this.#sql.contents.all<Content>(after, most)
+  /**
+   * The contents that are somewhere, in the order of their numbers, after one of them, and whether an upload needs them
+   * at an epoch: 1 or 0.
+   */
+  contents(after: number, most: number, epoch: number): Promise<(Content & { readonly needed: number })[]> {
+    return this.#sql.contents.all(epoch, after, most)
   }
 
   find(content: number): Promise<Content | undefined> {

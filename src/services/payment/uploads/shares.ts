@@ -22,19 +22,20 @@ export interface Share {
 
 /**
  * Bounds what wallets take of the room for contents: each wallet, and together all that have no coins and never paid,
- * because anyone can make such wallets. Uploads that arrive at the same time count together.
+ * because anyone can make such wallets. Uploads that arrive at the same time count together: each is counted before the
+ * tables are read, and until its row is in them.
  */
 export class Shares {
-  readonly #uploads: UploadTable
+  readonly #uploads: Pick<UploadTable, 'standing' | 'unpaidOfStrangers'>
   readonly #bounds: Bounds
   readonly #arriving = new Map<string, Amount>()
   /**
-   * One share at a time is claimed, enlarged beyond its bound, or ended: else each of two that do not fit together
-   * would be refused for the other, and one that ends while the tables are read would be in neither sum.
+   * One share at a time is refused, or ends: else each of two that do not fit together would be refused for the other,
+   * and one that ends while the tables are read could be in both sums.
    */
   readonly #alone = pLimit(1)
 
-  constructor(uploads: UploadTable, bounds: Bounds) {
+  constructor(uploads: Pick<UploadTable, 'standing' | 'unpaidOfStrangers'>, bounds: Bounds) {
     this.#uploads = uploads
     this.#bounds = bounds
   }
@@ -44,56 +45,57 @@ export class Shares {
    * @param wallet undefined while the request has not named it: nothing is counted until `claim`
    */
   async run<T>(wallet: string | undefined, job: (share: Share) => Promise<T>): Promise<T> {
+    let name: string | undefined
     let keys: readonly string[] = []
     let counted = 0
+    let left = 0
     const count = (bytes: number): void => {
       for (const key of keys) this.#change(key, bytes, 0)
       counted += bytes
+    }
+    const enter = (key: string): void => {
+      keys = [...keys, key]
+      this.#change(key, counted, 1)
     }
     const end = (): void => {
       for (const key of keys) this.#change(key, -counted, -1)
       keys = []
       counted = 0
     }
-    /** A refused upload must not keep others out. */
-    const require = async (name: string): Promise<number> => {
-      try {
-        return await this.#require(name, keys.includes(STRANGERS))
-      } catch (error) {
-        end()
-        throw error
+    /** Sums over the tables for each chunk would take longer than the chunk. */
+    const require = async (): Promise<void> => {
+      const stranger = (): void => {
+        if (!keys.includes(STRANGERS)) enter(STRANGERS)
       }
-    }
-    const begin = async (name: string): Promise<void> => {
-      keys = (await this.#uploads.isStranger(name)) ? [name, STRANGERS] : [name]
-      for (const key of keys) this.#change(key, 0, 1)
-    }
-    let left = Number.POSITIVE_INFINITY
-    if (wallet !== undefined) {
-      await this.#alone(async () => {
-        await begin(wallet)
-        // Sums over the tables for each chunk would take longer than the chunk.
-        left = await require(wallet)
+      const check = (): Promise<number> => this.#require(name as string, stranger)
+      const room = await check().catch((error) => {
+        if (!(error instanceof PaymentError)) throw error
+        return this.#alone(() =>
+          check().catch((reason) => {
+            // A refused upload must not keep others out.
+            end()
+            throw reason
+          }),
+        )
       })
+      left = counted + room
     }
     const share: Share = {
       add: async (bytes) => {
         if (keys.length === 0) return
-        if (counted + bytes <= left) return count(bytes)
-        await this.#alone(async () => {
-          count(bytes)
-          left = counted + (await require(wallet as string))
-        })
+        count(bytes)
+        if (counted > left) await require()
       },
-      claim: (name, bytes) =>
-        this.#alone(async () => {
-          end()
-          await begin(name)
-          count(bytes)
-          await require(name)
-        }),
+      claim: async (named, bytes) => {
+        await this.#alone(end)
+        name = named
+        enter(named)
+        count(bytes)
+        await require()
+      },
     }
     try {
+      if (wallet !== undefined) await share.claim(wallet, 0)
       return await job(share)
     } finally {
       await this.#alone(end)
@@ -102,18 +104,15 @@ export class Shares {
 
   /**
    * Returns how many bytes more there is room for.
+   * @param stranger called before what strangers have is read, if the wallet is one
    * @throws PaymentError
    */
-  async #require(wallet: string, strange: boolean): Promise<number> {
+  async #require(wallet: string, stranger: () => void): Promise<number> {
     const { maxUnpaidBytes, maxUnpaidUploads, maxOpenBytes, maxStrangeBytes, maxStrangeUploads } = this.#bounds
-    const [kept, keptOpen, strangers] = await Promise.all([
-      this.#uploads.unpaid(wallet),
-      this.#uploads.open(wallet),
-      strange ? this.#uploads.unpaidOfStrangers() : undefined,
-    ])
     const own = this.#arriving.get(wallet)
-    const unpaid = sum(kept, own)
-    const open = sum(keptOpen, own)
+    const standing = await this.#uploads.standing(wallet)
+    const unpaid = sum(standing.unpaid, own)
+    const open = sum(standing.open, own)
     if (unpaid.bytes > maxUnpaidBytes || unpaid.uploads > maxUnpaidUploads) {
       const most = `${maxUnpaidUploads} unpaid uploads, or ${maxUnpaidBytes} bytes of unpaid uploads`
       throw new PaymentError('conflict', `a wallet may have at most ${most}: pay for them first`)
@@ -122,8 +121,10 @@ export class Shares {
       throw new PaymentError('conflict', `a wallet may have at most ${maxOpenBytes} bytes of uploads without deals`)
     }
     const left = Math.min(maxUnpaidBytes - unpaid.bytes, maxOpenBytes - open.bytes)
-    if (!strange) return left
-    const all = sum(strangers, this.#arriving.get(STRANGERS))
+    if (!standing.isStranger) return left
+    stranger()
+    const strange = this.#arriving.get(STRANGERS)
+    const all = sum(await this.#uploads.unpaidOfStrangers(), strange)
     if (all.bytes > maxStrangeBytes || all.uploads > maxStrangeUploads) {
       throw new PaymentError('full', 'the service has no room for wallets without coins: fund the wallet first')
     }

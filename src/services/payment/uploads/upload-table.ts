@@ -66,6 +66,18 @@ const ADDED = [
   ...(['created', 'createdEpoch', 'isFree', 'status', 'idempotencyKey'] as const),
 ]
 
+/** What a wallet takes of the room for contents. */
+export interface Standing {
+  /** What is on its way to storage providers, paid or not. */
+  readonly open: Amount
+  /** What it has not paid, or need not pay, while it has no deal. */
+  readonly unpaid: Amount
+  /** It has no coins, and never paid. */
+  readonly isStranger: boolean
+}
+
+type StandingRow = Readonly<Record<'openBytes' | 'openUploads' | 'unpaidBytes' | 'unpaidUploads' | 'strange', number>>
+
 /** The table of uploads. Call writing methods inside a transaction. */
 export class UploadTable {
   readonly #connection: Connection
@@ -81,10 +93,11 @@ export class UploadTable {
       find: `SELECT ${UPLOAD_COLUMNS} WHERE uploads.id = ?`,
       findByWCid: `SELECT ${UPLOAD_COLUMNS} WHERE w_cid = ?`,
       findByKey: `SELECT ${UPLOAD_COLUMNS} WHERE wallet = ? AND idempotency_key = ?`,
-      unpaid: `${amount} WHERE ${unpaid} AND wallet = ?`,
-      open: `${amount} WHERE status NOT IN ('Success', 'Refunded') AND wallet = ?`,
+      standing: `SELECT coalesce(sum(file_size), 0) AS "openBytes", count(*) AS "openUploads",
+          coalesce(sum(file_size) FILTER (WHERE ${unpaid}), 0) AS "unpaidBytes",
+          count(*) FILTER (WHERE ${unpaid}) AS "unpaidUploads", ${strange('?1')} AS strange
+        FROM uploads WHERE wallet = ?1 AND status NOT IN ('Success', 'Refunded')`,
       strange: `${amount} WHERE ${unpaid} AND ${strange('uploads.wallet')}`,
-      isStranger: `SELECT ${strange('named.wallet')} AS strange FROM (SELECT ? AS wallet) AS named`,
       hasCar: 'SELECT 1 FROM uploads WHERE car = ? AND wallet = ? LIMIT 1',
       freeUsage: `${amount} WHERE wallet = ? AND is_free = 1 AND created >= ?`,
       add: `${UPLOAD.insert('uploads', ADDED)} RETURNING id`,
@@ -132,23 +145,19 @@ export class UploadTable {
     return { uploads, total: (await count.get<{ total: number }>(...values))?.total ?? 0 }
   }
 
-  /** What the wallet has not paid, or need not pay, while it has no deal. */
-  unpaid(wallet: string): Promise<Amount> {
-    return amountOf(this.#sql.unpaid, wallet)
-  }
-
-  /** What is on its way to storage providers, paid or not. */
-  open(wallet: string): Promise<Amount> {
-    return amountOf(this.#sql.open, wallet)
+  async standing(wallet: string): Promise<Standing> {
+    const row = await this.#sql.standing.get<StandingRow>(wallet)
+    const { openBytes = 0, openUploads = 0, unpaidBytes = 0, unpaidUploads = 0, strange = 0 } = row ?? {}
+    return {
+      open: { bytes: openBytes, uploads: openUploads },
+      unpaid: { bytes: unpaidBytes, uploads: unpaidUploads },
+      isStranger: strange === 1,
+    }
   }
 
   /** What wallets have not paid, or need not pay, that have no coins and never paid: making one costs nothing. */
   unpaidOfStrangers(): Promise<Amount> {
     return amountOf(this.#sql.strange)
-  }
-
-  async isStranger(wallet: string): Promise<boolean> {
-    return (await this.#sql.isStranger.get<{ strange: number }>(wallet))?.strange === 1
   }
 
   async hasCar(wallet: string, car: number): Promise<boolean> {
