@@ -21,15 +21,12 @@ export class Staging {
     this.#log = log
   }
 
-  async open(): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-  }
-
   /**
-   * Removes what interrupted deals left. Resolves with the number of their folders.
-   * @param shared true where other processes use the folder: only what they have not changed for a day is removed
+   * Creates the folder, and removes what interrupted deals left. Resolves with the number of their folders.
+   * @param shared true where other processes use it: only what they have not changed for a day is removed
    */
-  async sweep(shared: boolean): Promise<number> {
+  async open(shared = false): Promise<number> {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     let removed = 0
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name)

@@ -110,8 +110,7 @@ export class Cars {
     }
     await syncFolder(this.#providers)
     await syncFolder(dirname(this.#providers))
-    await this.staging.open()
-    let removed = await this.staging.sweep(shared)
+    let removed = await this.staging.open(shared)
     // Those of an earlier process.
     if (!shared) await this.#db.transaction(({ looseCars }) => looseCars.clear())
     // Listed before the rows are read: a file has its row first.

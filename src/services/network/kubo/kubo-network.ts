@@ -104,8 +104,7 @@ class KuboNetwork extends DealNetwork implements Network {
   }
 
   async open(): Promise<void> {
-    await this.#staging.open()
-    this.logLeftovers(await this.#staging.sweep(false))
+    this.logLeftovers(await this.#staging.open())
     this.#greeting = this.#greet()
     this.#expiry.start(EXPIRY_MS)
   }
