@@ -4,9 +4,11 @@ import type { Duplex } from 'node:stream'
 import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { isLoopback, networkOf, plainAddress } from '../../common/cidr.js'
 import { ConnectionBound } from '../../common/connection-bound.js'
+import { Overdue, withinDeadline } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
+import { DatabaseUnavailableError } from '../store/database.js'
 import { BodyGate, type HttpExchange } from './body.js'
-import { HttpError, ReceiveError } from './errors.js'
+import { type HeaderList, HttpError, ReceiveError } from './errors.js'
 import { reply } from './reply.js'
 import { parseTarget } from './routes.js'
 
@@ -19,12 +21,14 @@ interface HttpServerOptions {
   readonly handle: (exchange: HttpExchange) => Promise<void> | void
   /** Answers a request whose handling threw. */
   readonly fail: (exchange: HttpExchange, error: unknown) => void
+  /** Reads something of the database, for `GET /-/ready`; resolves once that succeeds. */
+  readonly ready?: () => Promise<unknown>
   /** The body of an answer to what is not HTTP. */
   readonly describe: (error: HttpError) => { readonly type: string; readonly text: string }
 }
 
 /** Creates the HTTP server of a service; it does not listen yet. */
-export function createHttpServer({ handle, fail, describe, ...options }: HttpServerOptions): Server {
+export function createHttpServer({ handle, fail, describe, ready, ...options }: HttpServerOptions): Server {
   const server = createServer({
     maxHeaderSize: options.maxHeaderBytes,
     headersTimeout: 60_000,
@@ -42,6 +46,7 @@ export function createHttpServer({ handle, fail, describe, ...options }: HttpSer
     try {
       // The parser accepts the coding.
       if (hasUnknownCoding(request.headers)) answer(exchange, unknownCoding(), describe)
+      else if (ready && isHealthCall(exchange)) await answerHealth(exchange, ready, options.log)
       else await handle(exchange)
     } catch (error) {
       fail(exchange, error)
@@ -56,6 +61,31 @@ export function createHttpServer({ handle, fail, describe, ...options }: HttpSer
     options.log.warn({ because, maxConnections: bounds.total }, 'Connections without a running request were closed.'),
   )
   return server
+}
+
+/** Longest wait for the database, ms. Load balancers wait a few seconds. */
+const PATIENCE_MS = 3_000
+
+/** What load balancers ask: whether the process answers, and whether it can serve requests. */
+function isHealthCall({ request, target }: HttpExchange): boolean {
+  return ['/-/live', '/-/ready'].includes(target.path) && ['GET', 'HEAD'].includes(request.method ?? '')
+}
+
+async function answerHealth(exchange: HttpExchange, ready: () => Promise<unknown>, log: ServicesLog): Promise<void> {
+  const headers: HeaderList = ['Content-Type', 'application/json', 'Cache-Control', 'no-store']
+  const word = exchange.target.path.slice('/-/'.length)
+  const failure =
+    word === 'live'
+      ? undefined
+      : await withinDeadline(ready(), PATIENCE_MS).then(
+          () => {},
+          (error) => error,
+        )
+  if (failure === undefined) return reply(exchange, 200, headers, Buffer.from(JSON.stringify({ status: word })))
+  if (!(failure instanceof DatabaseUnavailableError || failure instanceof Overdue))
+    log.error({ err: failure }, 'The readiness of a service could not be determined.')
+  const body = { status: 'unavailable', message: 'The database of the service cannot be used.' }
+  reply(exchange, 503, [...headers, 'Retry-After', 1], Buffer.from(JSON.stringify(body)))
 }
 
 function answer(exchange: HttpExchange, error: HttpError, describe: HttpServerOptions['describe']): void {
