@@ -13,7 +13,10 @@ const MARGIN = 0.1
 
 /** What a transaction checks at its beginning, and keeps as it is until its end. */
 export interface Guard {
-  /** A statement that returns one row. */
+  /**
+   * A statement that returns one row. FOR KEY SHARE bears the renewal of the row, and keeps the token, which is of a
+   * unique index, as it is (https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-ROWS).
+   */
   readonly check: string
   /** The error when it returns none. */
   lost(): Error
@@ -53,8 +56,8 @@ export class SharedLease<T> implements Lease<T>, Guard {
   readonly #log: ServicesLog
   #lost = new AbortController()
   #token = 0
-  /** By `performance.now()`, which continues while the process is stopped. */
-  #until = Number.NEGATIVE_INFINITY
+  /** Until when others cannot have it. */
+  #until: Instant = LONG_AGO
   #taking: Promise<boolean> | undefined
   #renewal: NodeJS.Timeout | undefined
 
@@ -72,7 +75,7 @@ export class SharedLease<T> implements Lease<T>, Guard {
   }
 
   get check(): string {
-    return `SELECT 1 FROM lease WHERE name = '${this.#name}' AND token = ${this.#token} FOR SHARE`
+    return `SELECT 1 FROM lease WHERE name = '${this.#name}' AND token = ${this.#token} FOR KEY SHARE`
   }
 
   lost(): Error {
@@ -81,7 +84,7 @@ export class SharedLease<T> implements Lease<T>, Guard {
   }
 
   held(): boolean {
-    if (performance.now() < this.#until) return true
+    if (isBefore(now(), this.#until)) return true
     this.#end()
     return false
   }
@@ -103,12 +106,12 @@ export class SharedLease<T> implements Lease<T>, Guard {
 
   async #take(): Promise<boolean> {
     this.#end()
-    const asked = performance.now()
+    const asked = now()
     const [row] = await this.#database.ask(TAKE, [this.#name, HOLDER, LEASE_MS])
     if (row === undefined) return false
     this.#token = Number(row.token)
     this.#lost = new AbortController()
-    this.#until = this.#endOf(asked)
+    this.#until = endOf(asked)
     this.#renewal = setInterval(() => void this.#renew(), LEASE_MS / 3).unref()
     return true
   }
@@ -116,10 +119,10 @@ export class SharedLease<T> implements Lease<T>, Guard {
   async #renew(): Promise<void> {
     const token = this.#token
     try {
-      const asked = performance.now()
+      const asked = now()
       const isOurs = this.held() && (await this.#database.ask(RENEW, [this.#name, token, LEASE_MS])).length === 1
       if (token !== this.#token) return
-      if (isOurs) this.#until = this.#endOf(asked)
+      if (isOurs) this.#until = endOf(asked)
       else this.#end()
     } catch (err) {
       this.#log.warn({ err, lease: this.#name }, 'Could not renew a lease yet.')
@@ -130,11 +133,28 @@ export class SharedLease<T> implements Lease<T>, Guard {
     if (this.#token === 0) return
     clearInterval(this.#renewal)
     this.#token = 0
-    this.#until = Number.NEGATIVE_INFINITY
+    this.#until = LONG_AGO
     this.#lost.abort(new LeaseLostError(`The lease ${this.#name} is lost.`))
   }
+}
 
-  #endOf(asked: number): number {
-    return asked + LEASE_MS * (1 - MARGIN)
-  }
+/** By two clocks, in ms. The monotonic one stands still while the machine sleeps, and the other may be set back. */
+interface Instant {
+  readonly monotonic: number
+  readonly wall: number
+}
+
+const LONG_AGO: Instant = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY }
+
+function now(): Instant {
+  return { monotonic: performance.now(), wall: Date.now() }
+}
+
+function endOf({ monotonic, wall }: Instant): Instant {
+  const own = LEASE_MS * (1 - MARGIN)
+  return { monotonic: monotonic + own, wall: wall + own }
+}
+
+function isBefore(one: Instant, other: Instant): boolean {
+  return one.monotonic < other.monotonic && one.wall < other.wall
 }

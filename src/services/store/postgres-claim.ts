@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { DataInUseError } from '../folder-lock.js'
 import type { ServicesLog } from '../log.js'
-import { DatabaseUnavailableError, type Schema } from './database.js'
+import { DatabaseUnavailableError, LeaseLostError, type Schema } from './database.js'
 import { type Guard, HOLDER } from './lease.js'
 
 /** Time for which a start waits for a process that is just ending, ms. */
@@ -11,6 +11,13 @@ const PATIENCE_MS = 1000
 /** Interval between attempts to get a claim back, and longest wait for an answer to one, ms. */
 const RETRY_MS = 1000
 const ANSWER_MS = 5000
+
+/** Longest time for which a stopped process keeps the row of the claim: IDLE_MS and STATEMENT_MS of postgres.ts. */
+const TAKEOVER_MS = 35_000
+
+/** Interval of questions that show that the connection lives, and time that its end takes at most, ms. */
+const HEARTBEAT_MS = 10_000
+const END_MS = 1000
 
 /** Name of the claim among the leases of a schema. */
 const NAME = 'everything'
@@ -38,6 +45,7 @@ export class PostgresClaim implements Guard {
   readonly #owner: string
   readonly #log: ServicesLog
   #client: pg.Client | undefined
+  #heartbeat: NodeJS.Timeout | undefined
   #token = 0
   #state: 'held' | 'lost' | 'overtaken' = 'lost'
   #closed = false
@@ -64,13 +72,14 @@ export class PostgresClaim implements Guard {
       `INSERT INTO lease AS held (name, token, holder, expires) VALUES ($1, 1, $2, 'infinity')
        ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder RETURNING token`,
       [NAME, HOLDER],
+      TAKEOVER_MS,
     )
     this.#token = Number(rows[0]?.token)
     this.#state = 'held'
   }
 
   get check(): string {
-    return `SELECT 1 FROM lease WHERE name = '${NAME}' AND token = ${this.#token} FOR SHARE`
+    return `SELECT 1 FROM lease WHERE name = '${NAME}' AND token = ${this.#token} FOR KEY SHARE`
   }
 
   /** Throws DatabaseUnavailableError unless the process has its claim, as far as it knows. */
@@ -88,10 +97,10 @@ export class PostgresClaim implements Guard {
   }
 
   #unavailable(): Error {
+    if (this.#state === 'overtaken')
+      return new LeaseLostError('PostgreSQL: another process has taken over the data of this one.')
     return new DatabaseUnavailableError(
-      this.#state === 'lost'
-        ? 'PostgreSQL: the connection is lost by which this process has its data for itself.'
-        : 'PostgreSQL: another process has taken over the data of this one.',
+      'PostgreSQL: the connection is lost by which this process has its data for itself.',
     )
   }
 
@@ -101,12 +110,19 @@ export class PostgresClaim implements Guard {
   }
 
   async #end(): Promise<void> {
-    await this.#client?.end().catch(() => {})
+    const client = this.#client
+    if (client === undefined) return
+    // A host that is gone does not answer.
+    const timer = setTimeout(() => client.connection.stream.destroy(), END_MS)
+    await client.end().catch(() => {})
+    clearTimeout(timer)
   }
 
-  #ask(text: string, values: unknown[]): Promise<pg.QueryResult> {
+  async #ask(text: string, values: unknown[], patienceMs = ANSWER_MS): Promise<pg.QueryResult> {
     if (this.#client === undefined) throw new DatabaseUnavailableError('PostgreSQL: the connection is lost.')
-    return this.#client.query(text, values)
+    // https://github.com/brianc/node-postgres/blob/master/packages/pg/lib/client.js: the types do not know it.
+    const asked: pg.QueryConfig & { readonly query_timeout: number } = { text, values, query_timeout: patienceMs }
+    return this.#client.query(asked)
   }
 
   /** Resolves with false when another process has the lock. */
@@ -115,7 +131,6 @@ export class PostgresClaim implements Guard {
       connectionString: this.#url,
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
-      keepAlive: true,
       options: [`search_path=${this.#name}`, ...SESSION].map((one) => `-c ${one}`).join(' '),
     })
     client.on('error', () => {})
@@ -129,12 +144,15 @@ export class PostgresClaim implements Guard {
       throw error
     }
     this.#client = client
+    // A host that is gone ends no connection.
+    this.#heartbeat = setInterval(() => this.#ask('SELECT 1', []).catch(() => this.#end()), HEARTBEAT_MS).unref()
     client.once('end', () => void this.#regain())
     return true
   }
 
   async #regain(): Promise<void> {
     this.#client = undefined
+    clearInterval(this.#heartbeat)
     if (this.#closed || this.#state === 'overtaken') return
     this.#state = 'lost'
     this.#log.warn({}, `The connection is lost by which this process has the data of ${this.#owner} for itself.`)
@@ -147,8 +165,8 @@ export class PostgresClaim implements Guard {
       )
       if (isOurs === true) this.#state = 'held'
       if (isOurs === false) this.lost()
-      if (isOurs === false || this.#closed) await this.#end()
-      // A new connection that is lost, too, has begun this again.
+      // The end of a connection that does not answer begins this again.
+      if (isOurs !== true || this.#closed) await this.#end()
       return
     }
   }

@@ -147,7 +147,7 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   }
 
   transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
-    return this.#transaction(work, this.#claim)
+    return this.#transaction(work)
   }
 
   lease(name: string): Lease<T> {
@@ -169,9 +169,10 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  #transaction<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
+  #transaction<R>(work: (tables: T) => Promise<R>, lease?: Guard): Promise<R> {
+    const guards = [this.#claim, lease].filter((guard) => guard !== undefined)
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
-    const repeating = watched(() => this.#repeat(work, guard), this.#watch, 'transaction')
+    const repeating = watched(() => this.#repeat(work, guards), this.#watch, 'transaction')
     const running = repeating.finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
@@ -187,10 +188,10 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     return this.#closed
   }
 
-  async #repeat<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
+  async #repeat<R>(work: (tables: T) => Promise<R>, guards: readonly Guard[]): Promise<R> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(work, guard)
+        return await this.#attempt(work, guards)
       } catch (error) {
         const code = codeOf(error)
         if (!CONFLICTS.includes(code) && (code !== DUPLICATE || attempt > MAX_DUPLICATES)) throw error
@@ -202,12 +203,12 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  async #attempt<R>(work: (tables: T) => Promise<R>, guard: Guard | undefined): Promise<R> {
+  async #attempt<R>(work: (tables: T) => Promise<R>, guards: readonly Guard[]): Promise<R> {
     this.#claim?.require()
     const client = await asking(() => this.#pool.connect())
     let broken = true
     try {
-      await asking(() => this.#begin(client, guard), true)
+      await asking(() => this.#begin(client, guards), true)
       const result = await work(this.#tablesOf(client))
       const { command } = await asking(() => client.query('COMMIT'))
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
@@ -224,10 +225,13 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  async #begin(client: pg.PoolClient, guard: Guard | undefined): Promise<void> {
+  async #begin(client: pg.PoolClient, guards: readonly Guard[]): Promise<void> {
+    const statements = ['BEGIN ISOLATION LEVEL SERIALIZABLE', ...guards.map(({ check }) => check)]
     // One round trip. The driver has types for one statement only.
-    const begun: unknown = await client.query(`BEGIN ISOLATION LEVEL SERIALIZABLE;${guard?.check ?? ''}`)
-    if (guard !== undefined && (begun as pg.QueryResult[])[1]?.rowCount !== 1) throw guard.lost()
+    const begun: unknown = await client.query(statements.join(';'))
+    for (const [i, guard] of guards.entries()) {
+      if ((begun as pg.QueryResult[])[i + 1]?.rowCount !== 1) throw guard.lost()
+    }
   }
 
   #tablesOf(client: pg.PoolClient): T {
@@ -305,7 +309,8 @@ const FUNCTIONS = `
 const LEASES = `
   CREATE TABLE IF NOT EXISTS lease (
     name text PRIMARY KEY, token bigint NOT NULL, holder text NOT NULL, expires timestamptz NOT NULL
-  )`
+  );
+  CREATE UNIQUE INDEX IF NOT EXISTS lease_token ON lease (name, token)`
 
 export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
   return `dealgate_${name}`
@@ -346,13 +351,13 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
   }
 }
 
-/** @param always true where every error means that the database cannot be used now */
+/** @param always true where every error but a conflict means that the database cannot be used now */
 export async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
   try {
     return await ask()
   } catch (error) {
     if (error instanceof DatabaseUnavailableError) throw error
-    throw always || isOfConnection(error) ? unavailable(error) : error
+    throw isOfConnection(error) || (always && !CONFLICTS.includes(codeOf(error))) ? unavailable(error) : error
   }
 }
 

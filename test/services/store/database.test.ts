@@ -146,6 +146,17 @@ t.test('a schema for one process', { skip: postgres.skip }, async (t) => {
   await until('it gets the claim back that was not taken', () => isOpen(first))
   await t.rejects(open(server.url), { code: 'DATA_IN_USE' })
 
+  // As a database does that waits for its standby.
+  await withClient(server.url, async (client) => {
+    await client.query('BEGIN; LOCK TABLE dealgate_test.lease IN ACCESS EXCLUSIVE MODE')
+    way.cut()
+    way.mend()
+    await until('it asks whether its claim holds', () => waits(client, "relation = 'dealgate_test.lease'::regclass"))
+    await until('it gives up, and begins again', () => waits(client, "locktype = 'advisory'"))
+    await client.query('COMMIT')
+  })
+  await until('it gets the claim back after no answer', () => isOpen(first))
+
   way.cut()
   const second = await open(server.url)
   way.mend()
@@ -164,7 +175,7 @@ t.test('a schema for one process', { skip: postgres.skip }, async (t) => {
     await counters.put('late', 1)
   })
   t.equal(await next, 1, 'the next process begins when the last transaction has ended')
-  await t.rejects(add(third, 'late', 1), DatabaseUnavailableError)
+  await t.rejects(add(third, 'late', 1), LeaseLostError)
   t.equal(await beside.read.counters.get('late'), 1, 'what is refused changes nothing')
   for (const one of [first, third, beside]) await one.close()
 })
@@ -182,6 +193,14 @@ t.test('a lease', { skip: postgres.skip }, async (t) => {
   t.equal(await two.lease('other').take(), true, 'those of other names are others')
   t.equal(await add(first.db, 'work', 1), 1)
   t.equal(await add(two, 'work', 1), 2, 'without it, anyone may change everything')
+
+  await first.db.transaction(async ({ counters }) => {
+    await withClient(server.url, (client) =>
+      client.query("UPDATE dealgate_test.lease SET expires = expires + interval '1 second'"),
+    )
+    await counters.put('renewed', 1)
+  })
+  t.equal(await add(first.db, 'renewed', 1), 2, 'a renewal waits for no transaction, and disturbs none')
 
   // As when the process is stopped for longer than it lasts.
   const { signal } = first
@@ -206,30 +225,37 @@ t.test('a lease', { skip: postgres.skip }, async (t) => {
 })
 
 /** Ends all leases, once the transactions of their work have. */
-async function expired(url: string): Promise<void> {
-  const client = new pg.Client(url)
-  await client.connect()
-  await client.query("UPDATE dealgate_test.lease SET expires = '-infinity'")
-  await client.end()
+function expired(url: string): Promise<unknown> {
+  return withClient(url, (client) => client.query("UPDATE dealgate_test.lease SET expires = '-infinity'"))
 }
 
 /** True when a statement waits for a transaction. */
-async function isWaiting(url: string): Promise<boolean> {
-  const client = new pg.Client(url)
-  await client.connect()
-  const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
-  await client.end()
-  return rowCount === 1
+function isWaiting(url: string): Promise<boolean> {
+  return withClient(url, (client) => waits(client, "locktype = 'transactionid'"))
 }
 
 /** Begins as the next process does. Resolves with what that finds. */
-async function overtake(url: string): Promise<number> {
+function overtake(url: string): Promise<number> {
+  return withClient(url, async (client) => {
+    await client.query('UPDATE dealgate_test.lease SET token = token + 1')
+    const { rows } = await client.query(`SELECT "user" FROM dealgate_test.counters WHERE name = 'late'`)
+    return Number(rows[0]?.user)
+  })
+}
+
+/** @param which lock is waited for */
+async function waits(client: pg.Client, which: string): Promise<boolean> {
+  return (await client.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND ${which}`)).rowCount !== 0
+}
+
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(url)
   await client.connect()
-  await client.query('UPDATE dealgate_test.lease SET token = token + 1')
-  const { rows } = await client.query(`SELECT "user" FROM dealgate_test.counters WHERE name = 'late'`)
-  await client.end()
-  return Number(rows[0]?.user)
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
 }
 
 /** A way to a server that a test can cut. */
