@@ -114,6 +114,7 @@ const RELEASED = {
     ...['6f12cff83fb44328', '278093a87ee42282', '98c3d5d0811e41b7', 'fca85e90b2099131', 'aef53206dcd176d2'],
     ...['9380e39ff90165cc', '765c2217aae3a22e', '83f9967043dcc74b', '06226233f3ade9f4', '073b5f873e1b2fa5'],
     ...['94efdbb0fb74f52c', '54b70205dcf60d85', '1620b8ca276c29e7', '4cfd737963e619b6', 'c074cf6d73a9875c'],
+    '2381e12cf36ae823',
   ],
   platform: [
     '308385391aeecd9c',

@@ -12,6 +12,11 @@ async function changedMs(path: string): Promise<number> {
   return Math.max(...stats.map((one) => one?.mtimeMs ?? Date.now()))
 }
 
+/** True for what has come, or was changed, within a day. */
+export async function isYoung(path: string): Promise<boolean> {
+  return Date.now() - ((await stat(path).catch(() => undefined))?.ctimeMs ?? 0) < DAY_MS
+}
+
 export class Staging {
   readonly #folder: string
   readonly #log: ServicesLog

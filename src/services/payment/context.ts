@@ -37,7 +37,7 @@ export interface PaymentContext {
   readonly db: Database<PaymentTables>
   readonly network: Network
   readonly nonces: Nonces
-  /** How often clients may sign in. */
+  /** How often clients may sign in at this process: it bounds the work for signatures, and guards no secret. */
   readonly signIns: ClientRate
   readonly tokens: Tokens
   readonly contents: ContentStore<PaymentTables>

@@ -9,6 +9,7 @@ import { lazyPacking } from '../network/packing.js'
 import type { PlatformLogin } from '../platform/users.js'
 import { type Database, randomSetting } from '../store/database.js'
 import { openStore } from '../store/open.js'
+import { requireSharedFolder } from '../store/shared-folder.js'
 import type { StoreMetrics } from '../store/store-metrics.js'
 import { addressesOf } from './addresses.js'
 import { type ChainDeps, type ChainOptions, openChain, requireNoChain } from './chain/open.js'
@@ -121,6 +122,7 @@ async function assemble(
     randomSetting(db, 'token-key'),
     randomSetting(db, 'nonce-key'),
   ])
+  await requireSharedFolder(db, folder, paymentSchema.owner)
   const ownId = Buffer.from(id).toString('hex')
   const limits = { ...paymentLimits, ...options.limits }
   const contents = new ContentStore(folder, db, limits.maxStoredBytes, log)
@@ -134,7 +136,7 @@ async function assemble(
   await carFolder.open(async (task) => {
     const car = await db.read.cars.ofTask(task)
     return car !== undefined && car.status !== 'Completed'
-  })
+  }, db.shared)
   const retention = new Retention({ db, contents, network, seconds })
   await retention.open()
   const shared = { db, payments, network, seconds }
@@ -142,6 +144,7 @@ async function assemble(
     platform &&
     new Dealing({
       ...shared,
+      lease: db.lease('dealing'),
       dealer: new PlatformDealer(platform, network),
       folder: carFolder,
       contents,

@@ -23,6 +23,8 @@ interface UploadSchedulerDeps {
 /**
  * Moves uploads by the epochs of the network: a payment makes one paid; one without a deal at the deadline of its
  * payment can be refunded, and is; what is needed no more is removed. Dealing goes on beside it, which may take long.
+ * Every process does it, so that its readers see the present: each step is one transaction, which looks whether it is
+ * due. One process at a time deals.
  */
 export class UploadScheduler {
   readonly #deps: UploadSchedulerDeps
@@ -70,6 +72,7 @@ export class UploadScheduler {
 
   async stop(): Promise<void> {
     await Promise.all([this.#work.stop(), this.#deals.stop()])
+    await this.#deps.dealing?.stop()
   }
 
   /** Free uploads of before have as long for a deal as a payment is locked. */

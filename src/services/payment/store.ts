@@ -9,7 +9,13 @@ import { openStore } from '../store/open.js'
 import { BillTable } from './bills.js'
 import { ChainTable, chainSchema } from './chain/chain-table.js'
 import { PaidUploads } from './chain/effects.js'
-import { ContentTable, contentSchema, directorySchema, retentionSchema } from './contents/content-table.js'
+import {
+  ContentTable,
+  carFileSchema,
+  contentSchema,
+  directorySchema,
+  retentionSchema,
+} from './contents/content-table.js'
 import { CopyTable, kuboSchema, UNNEEDED } from './contents/node-copies.js'
 import { RetentionTable } from './contents/retention.js'
 import { CarTable, dealingSchema, triedSchema } from './dealing/car-folder.js'
@@ -44,6 +50,7 @@ export const paymentSchema = {
     freeSchema,
     exactLockSchema,
     idempotencySchema,
+    carFileSchema,
   ],
   tables: (connection: Connection) => ({
     settings: new Settings(connection),
@@ -65,7 +72,6 @@ export const paymentSchema = {
     chain: new ChainTable(connection),
     paid: new PaidUploads(connection),
   }),
-  exclusive: true,
 } satisfies Schema<unknown>
 
 /**

@@ -4,7 +4,14 @@ import t from 'tap'
 import { CarFolder } from '../../../src/services/payment/dealing/car-folder.js'
 import { until } from '../../support/waiting.js'
 import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withBook } from './payer.js'
-import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
+import {
+  contentFiles,
+  fileOfContent,
+  keptContents,
+  newKeys,
+  type PaymentScene,
+  startPaymentScene,
+} from './payment-client.js'
 
 const LOCK_EPOCHS = 6 * 2880
 
@@ -49,7 +56,7 @@ t.test('a content that is damaged comes back to its wallet, and holds up no othe
   const client = await payerOf(scene)
   const other = await payerOf(scene)
   const lost = (await client.upload('lost.txt', 'lost'.repeat(1000))).json.data
-  const file = join(scene.folder, 'contents', `${lost.payload_cid}.car`)
+  const file = fileOfContent(scene, lost.payload_cid)
   const car = readFileSync(file)
   car[car.length - 1] = 255 - (car.at(-1) ?? 0)
   writeFileSync(file, car)
@@ -101,7 +108,6 @@ t.test('without a deal in time, the payment comes back', async (t) => {
 })
 
 const DAY_EPOCHS = 2880
-const contents = (scene: PaymentScene): string[] => readdirSync(join(scene.folder, 'contents')).sort()
 const ipfs = (scene: PaymentScene, cid: string, path = '') => fetch(`${scene.payment.url}/ipfs/${cid}${path}`)
 
 /** A content of blocks that all differ. */
@@ -123,7 +129,7 @@ t.test('unpaid uploads go after a time, and their contents with them', async (t)
   await scene.network.control.advance(DAY_EPOCHS + 120)
   t.match(await payer.get('/storage/tasks/deals'), { total_record_count: 0 })
   t.match(await other.get('/storage/tasks/deals'), { total_record_count: 1 })
-  t.same(contents(scene), [`${shared.payload_cid}.car`])
+  t.same(keptContents(scene), [shared.payload_cid])
   t.equal((await ipfs(scene, own.payload_cid)).status, 404)
   t.equal(await (await ipfs(scene, shared.payload_cid)).text(), 'shared')
   t.equal(await balance(scene, payer), COINS)
@@ -137,11 +143,11 @@ t.test('what is refunded goes', async (t) => {
   const scene = await startPaymentScene(t)
   const payer = await payerOf(scene)
   await payer.pay('a.txt', 'a', 500_000n)
-  t.equal(contents(scene).length, 1)
+  t.equal(contentFiles(scene).length, 1)
   await pass(scene, payer, 'Refunded', 1000)
   await scene.network.control.advance(120)
   await payer.get('/storage/tasks/deals')
-  t.same(contents(scene), [])
+  t.same(contentFiles(scene), [])
   t.match(await payer.get('/billing'), { total_record_count: 1 }, 'its payment is still told')
 })
 
@@ -152,24 +158,24 @@ t.test('copies that a provider has, too, make room, and come back on demand', as
   await payer.pay('first', content, 400_000n)
   const [row] = await pass(scene, payer, 'Success')
   t.match(row, { pin_status: 'Pinned' })
-  const [file = ''] = contents(scene)
-  const cid = file.replace('.car', '')
+  const [file = ''] = contentFiles(scene)
+  const [cid = ''] = keptContents(scene)
   t.equal((await payer.upload('second', differing(700_000, 5))).status, 200)
-  t.notOk(contents(scene).includes(file), '600 kB and twice 700 kB, while they are packed, give up the first copy')
+  t.notOk(contentFiles(scene).includes(file), '600 kB and twice 700 kB, while they are packed, give up the first copy')
   t.match(await payer.get('/storage/tasks/deals?is_ascend=y'), { source_file_upload: [{ pin_status: 'UnPinned' }] })
   await scene.network.control.advance(9 * DAY_EPOCHS)
   await payer.get('/storage/tasks/deals')
-  t.same(contents(scene), [], 'the unpaid ones are gone')
+  t.same(contentFiles(scene), [], 'the unpaid ones are gone')
   const answers = await Promise.all([ipfs(scene, cid), ipfs(scene, cid), ipfs(scene, cid, '?format=raw')])
   t.same(
     answers.map(({ status }) => status),
     [200, 200, 200],
   )
   t.ok(Buffer.from(await (answers[0] as Response).arrayBuffer()).equals(content), 'the provider gives it back')
-  t.same(contents(scene), [file])
+  t.same(keptContents(scene), [cid])
   await scene.network.control.advance(526 * DAY_EPOCHS)
   await payer.get('/storage/tasks/deals')
-  t.same(contents(scene), [], 'it goes when its deal has ended')
+  t.same(contentFiles(scene), [], 'it goes when its deal has ended')
   t.equal((await ipfs(scene, cid)).status, 404)
 })
 
@@ -197,7 +203,7 @@ t.test('uploads at the same time count together, and a refused one leaves nothin
   const all = await Promise.all(Array.from({ length: 6 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(1000))))
   const stored = all.filter(({ status }) => status === 200).length
   t.ok(stored === 1 || stored === 2, `${stored} of 6 are stored`)
-  t.equal(contents(scene).length, stored)
+  t.equal(contentFiles(scene).length, stored)
   t.equal(((await payer.get('/storage/tasks/deals')) as { total_record_count?: number }).total_record_count, stored)
 })
 

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -108,6 +109,21 @@ async function sceneOf(
       return sceneOf(t, folder, { ...parts, ...others }, { ...options, ...changed }, clock)
     },
   }
+}
+
+/** The CARs of contents in the folder of the service. Several processes give each a name of its own. */
+export function contentFiles({ folder }: PaymentScene): string[] {
+  return readdirSync(join(folder, 'contents')).sort()
+}
+
+/** CIDs of the contents in the folder of the service. */
+export function keptContents(scene: PaymentScene): string[] {
+  return contentFiles(scene).map((name) => name.split('.')[0] ?? '')
+}
+
+/** The CAR of a content. */
+export function fileOfContent(scene: PaymentScene, cid: string): string {
+  return join(scene.folder, 'contents', contentFiles(scene).find((name) => name.startsWith(cid)) ?? '')
 }
 
 /** Runs statements in the database of the service. Gives the rows of a query. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServicesLog } from '../../log.js'
-import type { Database } from '../../store/database.js'
+import type { Database, Lease } from '../../store/database.js'
 import { type ChainEvent, ChainMisuse } from './abi.js'
 import type { KnownBlock } from './chain-table.js'
 import { ChainEffects, type ChainTables, type ChainTerms, type ConfirmedEvent } from './effects.js'
@@ -20,6 +20,7 @@ const MAX_DECIMALS = 36
 interface FollowerDeps {
   readonly node: ChainNode
   readonly db: Database<ChainTables>
+  readonly lease: Lease<ChainTables>
   readonly terms: ChainTerms
   readonly log: ServicesLog
   readonly chainId: number
@@ -32,7 +33,7 @@ interface FollowerDeps {
 /**
  * Follows the logs of the contract. Each step reads some blocks, and keeps in one transaction what they changed and how
  * far reading came. Before it, the hash of the last block is compared: when the chain was reorganised, the changes
- * above the last common block are taken back, and its blocks are read again.
+ * above the last common block are taken back, and its blocks are read again. One process at a time follows.
  */
 export class ChainFollower {
   readonly #deps: FollowerDeps
@@ -63,12 +64,16 @@ export class ChainFollower {
   async run(): Promise<void> {
     const { stop, pollMs } = this.#deps
     while (!stop.aborted) {
-      const wait = await this.read().then(
+      const wait = await this.#readIfHeld().then(
         (more) => (more ? 0 : pollMs),
         (error) => this.#failed(error),
       )
       await sleep(wait, undefined, { signal: stop, ref: false }).catch(() => {})
     }
+  }
+
+  async #readIfHeld(): Promise<boolean> {
+    return (await this.#deps.lease.take()) && this.read()
   }
 
   /**
@@ -117,8 +122,8 @@ export class ChainFollower {
   }
 
   #begin(latest: number): Promise<number> {
-    const { db, startBlock } = this.#deps
-    return db.transaction(async ({ chain }) => {
+    const { lease, startBlock } = this.#deps
+    return lease.db.transaction(async ({ chain }) => {
       const known = (await chain.state())?.lastBlock
       if (known != null) return known
       const first = startBlock ?? latest + 1
@@ -149,8 +154,8 @@ export class ChainFollower {
   }
 
   async #keep(last: number, events: readonly ConfirmedEvent[], end: KnownBlock): Promise<void> {
-    const { db, terms, log } = this.#deps
-    const refusals = await db.transaction(async (tables) => {
+    const { lease, terms, log } = this.#deps
+    const refusals = await lease.db.transaction(async (tables) => {
       const { chain } = tables
       if ((await chain.state())?.lastBlock !== last) throw new NodeFailure('The blocks were read by another one')
       const effects = new ChainEffects(terms, tables)
@@ -170,8 +175,8 @@ export class ChainFollower {
 
   /** Goes back to the last block that is still in the chain. */
   async #goBack(): Promise<boolean> {
-    const { db, terms, log } = this.#deps
-    const { chain } = db.read
+    const { lease, terms, log } = this.#deps
+    const { chain } = lease.db.read
     // Below a block of the chain all are in it: halve the range until it is found.
     let [below, above] = [-1, (await chain.countKnown()) - 1]
     while (above - below > 1) {
@@ -181,7 +186,7 @@ export class ChainFollower {
     }
     const common = below < 0 ? undefined : await chain.knownAt(below)
     const to = common?.number ?? ((await chain.state())?.firstBlock ?? 1) - 1
-    const logs = await db.transaction((tables) => new ChainEffects(terms, tables).goBackTo(to))
+    const logs = await lease.db.transaction((tables) => new ChainEffects(terms, tables).goBackTo(to))
     log.warn({ block: to, logs }, 'The chain was reorganised: what its logs did above this block is taken back.')
     return true
   }

@@ -42,8 +42,9 @@ export async function openChain(options: ChainOptions, deps: ChainDeps): Promise
     network.epoch() + Math.ceil(Math.max(0, time - seconds()) / network.epochSeconds)
   const terms = { token, recipient, epochAt }
   const node = await openNode({ ...options, timeoutMs }, abi, stopping.signal)
+  const lease = db.lease('chain')
   const follower = new ChainFollower({
-    ...{ node, db, terms, log, confirmations, pollMs },
+    ...{ node, db, lease, terms, log, confirmations, pollMs },
     chainId: options.chainId,
     startBlock: options.startBlock,
     stop: stopping.signal,
@@ -63,6 +64,7 @@ export async function openChain(options: ChainOptions, deps: ChainDeps): Promise
     async stop() {
       stopping.abort()
       await running
+      await lease.release()
     },
   }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CID } from 'multiformats/cid'
@@ -6,10 +7,10 @@ import { makePrivateFolder, syncFolder } from '../../../common/files/private-fil
 import type { ServicesLog } from '../../log.js'
 import type { CarSource, OpenCar } from '../../network/pack/index.js'
 import type { PackedContent } from '../../network/pack/pack.js'
-import { Staging } from '../../network/staging.js'
+import { isYoung, Staging } from '../../network/staging.js'
 import { type Database, DatabaseUnavailableError } from '../../store/database.js'
 import { PaymentError } from '../errors.js'
-import type { Content, ContentKind, ContentTable } from './content-table.js'
+import { type Content, type ContentKind, type ContentTable, fileNamed } from './content-table.js'
 
 /** The packing is loaded with the first content: a service without uploads saves the memory for its libraries. */
 const packing = () => import('../../network/pack/index.js')
@@ -34,15 +35,18 @@ export interface ContentTables {
 }
 
 /**
- * The contents, each as one CAR. A CAR counts once the table has it as `here`: others are removed at the next start.
- * Uploads of several wallets may have the same content.
+ * The contents, each as one CAR. A CAR counts once the table has it as `here`: others are removed by a sweep. Uploads
+ * of several wallets may have the same content. Several processes may use the folder.
  */
 export class ContentStore<T extends ContentTables = ContentTables> {
   readonly #folder: string
   readonly #db: Database<T>
   readonly #staging: Staging
   readonly #room: Room
-  /** A CAR must not be removed for one upload while another of the same content counts on it. */
+  /**
+   * A CAR must not be removed for one upload while another of the same content counts on it. Among processes, each CAR
+   * has a name of its own.
+   */
   readonly #alone = pLimit(1)
   #reader: Promise<InstanceType<Awaited<ReturnType<typeof packing>>['CarReader']>> | undefined
   #thread: Promise<Thread> | undefined
@@ -58,11 +62,23 @@ export class ContentStore<T extends ContentTables = ContentTables> {
   /** Makes the folders, and removes what interrupted uploads left. Call it before anything else. */
   async open(): Promise<void> {
     makePrivateFolder(this.#folder)
-    await this.#staging.open()
+    await this.sweep()
+    await this.#count()
+  }
+
+  /**
+   * Removes files that no content has. Where other processes use the folder, only those that came a day ago: the row
+   * of a later one may be on its way.
+   */
+  async sweep(): Promise<void> {
+    const { shared, read } = this.#db
+    await this.#staging.open(shared)
     for (const name of await readdir(this.#folder)) {
-      if (!(await this.#isHere(name.replace(/\.car$/, '')))) await unlink(join(this.#folder, name))
+      const path = join(this.#folder, name)
+      if (shared && (await isYoung(path))) continue
+      const content = await read.contents.find(name.split('.')[0] ?? '')
+      if (content?.place !== 'here' || content.file !== name) await unlink(path).catch(() => {})
     }
-    this.#room.keep(await this.#db.read.contents.totalBytes())
   }
 
   /**
@@ -71,8 +87,10 @@ export class ContentStore<T extends ContentTables = ContentTables> {
    * @param makeRoom removes another content; false when none can go
    */
   receive<T>(job: (pack: PackStaged) => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {
-    return this.#staging.run((folder) =>
-      this.#room.run(
+    return this.#staging.run(async (folder) => {
+      // Others have kept and removed contents since.
+      if (this.#db.shared) await this.#count()
+      return this.#room.run(
         (counted) =>
           job(async (content, kind, signal) => {
             const file = join(folder, 'content.car')
@@ -83,8 +101,8 @@ export class ContentStore<T extends ContentTables = ContentTables> {
             return { ...(await packed), kind, file }
           }),
         makeRoom,
-      ),
-    )
+      )
+    })
   }
 
   /**
@@ -95,22 +113,26 @@ export class ContentStore<T extends ContentTables = ContentTables> {
     const { digestsOfCar } = await packing()
     const before = (await this.#isHere(staged.cid)) ? undefined : await digestsOfCar(staged.file)
     return this.#alone(async () => {
-      if (await this.#isHere(staged.cid)) {
-        return this.#db.transaction(async (tables) => also((await tables.contents.find(staged.cid)) as Content, tables))
-      }
+      const known = await this.#db.transaction((tables) => alsoIfHere(staged, also, tables))
+      if (known !== undefined) return known.result
       // It may have been removed a moment ago.
       const digests = before ?? (await digestsOfCar(staged.file))
-      await rename(staged.file, this.fileOf(staged.cid))
+      const file = this.#nameFor(staged.cid)
+      await rename(staged.file, join(this.#folder, file))
       await syncFolder(this.#folder)
       try {
-        const result = await this.#db.transaction(async (tables) =>
-          also(await tables.contents.add(staged, digests), tables),
-        )
-        this.#room.keep(staged.carSize)
-        return result
+        const kept = await this.#db.transaction(async (tables) => {
+          const found = await alsoIfHere(staged, also, tables)
+          if (found !== undefined) return { ...found, isNew: false }
+          const content = await tables.contents.add({ ...staged, file }, digests)
+          return { result: await also(content, tables), isNew: true }
+        })
+        if (kept.isNew) this.#room.keep(staged.carSize)
+        else await this.#remove(file)
+        return kept.result
       } catch (error) {
-        // Where the row may be there nevertheless, the next start removes a CAR without one.
-        if (!(error instanceof DatabaseUnavailableError)) await this.#remove(staged.cid)
+        // Where the row may be there nevertheless, a sweep removes a CAR without one.
+        if (!(error instanceof DatabaseUnavailableError)) await this.#remove(file)
         throw error
       }
     })
@@ -121,11 +143,11 @@ export class ContentStore<T extends ContentTables = ContentTables> {
    * @param mark runs in a transaction: sets the places of contents, and gives those that were here
    * @returns their number
    */
-  release(mark: (tables: T) => Promise<readonly Pick<Content, 'cid' | 'carSize'>[]>): Promise<number> {
+  release(mark: (tables: T) => Promise<readonly ReleasedContent[]>): Promise<number> {
     return this.#alone(async () => {
       const released = await this.#db.transaction(mark)
-      for (const { cid, carSize } of released) {
-        await this.#remove(cid)
+      for (const { file, carSize } of released) {
+        await this.#remove(file)
         this.#room.keep(-carSize)
       }
       return released.length
@@ -148,9 +170,9 @@ export class ContentStore<T extends ContentTables = ContentTables> {
    * Opens the CAR of a content.
    * @param check see `CarReader.open`
    */
-  async read({ cid }: Pick<Content, 'cid'>, check?: (cid: CID) => void): Promise<OpenCar & CarSource> {
+  async read(content: Pick<Content, 'file'>, check?: (cid: CID) => void): Promise<OpenCar & CarSource> {
     this.#reader ??= packing().then(({ CarReader }) => new CarReader())
-    const file = this.fileOf(cid)
+    const file = this.fileOf(content)
     const [reader, thread] = await Promise.all([this.#reader, this.#inThread()])
     return { ...(await reader.open(file, check)), export: (root, scope) => thread.car(file, root, scope, check) }
   }
@@ -164,14 +186,36 @@ export class ContentStore<T extends ContentTables = ContentTables> {
     return this.#db.read.contents.isHere(cid)
   }
 
-  /** What is left after an error goes at the next start. */
-  async #remove(cid: string): Promise<void> {
-    await unlink(this.fileOf(cid)).catch(() => {})
+  /**
+   * Where the folder is shared, a name is used once: another process may remove a content while this one gets it again.
+   */
+  #nameFor(cid: string): string {
+    return this.#db.shared ? `${cid}.${randomBytes(8).toString('hex')}.car` : fileNamed(cid)
   }
 
-  fileOf(cid: string): string {
-    return join(this.#folder, `${cid}.car`)
+  /** What is left after an error goes in a sweep. */
+  async #remove(file: string): Promise<void> {
+    await unlink(join(this.#folder, file)).catch(() => {})
   }
+
+  fileOf({ file }: Pick<Content, 'file'>): string {
+    return join(this.#folder, file)
+  }
+
+  async #count(): Promise<void> {
+    this.#room.reset(await this.#db.read.contents.totalBytes())
+  }
+}
+
+export type ReleasedContent = Pick<Content, 'file' | 'carSize'>
+
+async function alsoIfHere<T extends ContentTables, R>(
+  { cid }: StagedContent,
+  also: (content: Content, tables: T) => Promise<R>,
+  tables: T,
+): Promise<{ readonly result: R } | undefined> {
+  const content = await tables.contents.find(cid)
+  return content?.place === 'here' ? { result: await also(content, tables) } : undefined
 }
 
 /** While a content is packed, its blocks are on the disk twice. */
@@ -179,7 +223,10 @@ const COPIES = 2
 
 type Counted = (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
 
-/** Bounds what contents take on the disk: those that are kept, and those that arrive. */
+/**
+ * Bounds what contents take on the disk: those that are kept, and those that arrive. What arrives at other processes
+ * meanwhile is not counted: they may exceed the bound by that.
+ */
 class Room {
   readonly #most: number
   #kept = 0
@@ -187,6 +234,11 @@ class Room {
 
   constructor(most: number) {
     this.#most = most
+  }
+
+  /** @param bytes that are kept now */
+  reset(bytes: number): void {
+    this.#kept = bytes
   }
 
   /** Counts a content that is kept from now on, bytes; below 0 for one that is removed. */

@@ -18,9 +18,17 @@ export interface Content {
   /** Bytes of its CAR. */
   readonly carSize: number
   readonly place: ContentLocation
+  /** Name of its CAR, or of the last one. */
+  readonly file: string
 }
 
-export const CONTENT_COLUMNS = 'contents.id, cid, kind, size, car_size AS "carSize", place'
+/** The CAR of a content that is not named otherwise. */
+export function fileNamed(cid: string): string {
+  return `${cid}.car`
+}
+
+export const CONTENT_COLUMNS =
+  'contents.id, cid, kind, size, car_size AS "carSize", place, coalesce(file, cid || \'.car\') AS file'
 
 /** Code of SHA-256 in multihashes. */
 const SHA_256 = 0x12
@@ -35,8 +43,8 @@ export class ContentTable {
       ofBlock: `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
         ORDER BY place = 'here' DESC, contents.id LIMIT 1`,
       total: "SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'",
-      add: `INSERT INTO contents (cid, kind, size, car_size) VALUES (?, ?, ?, ?)
-        ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size`,
+      add: `INSERT INTO contents (cid, kind, size, car_size, file) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size, file = excluded.file`,
       addBlock: 'INSERT INTO blocks (digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING',
     })
   }
@@ -70,10 +78,10 @@ export class ContentTable {
    * @param digests of its blocks
    */
   async add(
-    { cid, kind, size, carSize }: PackedContent & Pick<Content, 'kind'>,
+    { cid, kind, size, carSize, file }: PackedContent & Pick<Content, 'kind' | 'file'>,
     digests: readonly Uint8Array[],
   ): Promise<Content> {
-    await this.#sql.add.run(cid, kind, size, carSize)
+    await this.#sql.add.run(cid, kind, size, carSize, file)
     const content = (await this.find(cid)) as Content
     for (const digest of digests) await this.#sql.addBlock.run(digest, content.id)
     return content
@@ -121,6 +129,9 @@ export const retentionSchema = `
   CREATE INDEX pending_uploads ON uploads (created_epoch) WHERE status = 'Pending';
   CREATE INDEX open_uploads ON uploads (wallet, file_size) WHERE status NOT IN ('Success', 'Refunded');
 `
+
+/** `file` is the name of the CAR; null for `<cid>.car`. */
+export const carFileSchema = 'ALTER TABLE contents ADD COLUMN file TEXT'
 
 /** The bytes of a content are those of a file, or the CAR of a directory. */
 export const directorySchema = `

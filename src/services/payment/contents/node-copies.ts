@@ -5,6 +5,7 @@ import { type Pins, pinSchema } from '../../network/kubo/pins.js'
 import { NetworkError } from '../../network/network.js'
 import { type Connection, type Database, statements } from '../../store/database.js'
 import type { ContentStore, StagedContent } from './content-store.js'
+import { CONTENT_COLUMNS } from './content-table.js'
 
 /** Between two looks at what the node lacks, and has without need, ms. */
 const SWEEP_MS = 60_000
@@ -82,9 +83,9 @@ export class NodeCopies {
     const refused: unknown[] = []
     let next = await copies.missing(peerId, 0)
     for (; next !== undefined; next = await copies.missing(peerId, next.id)) {
-      const { cid, carSize } = next
+      const { cid, carSize, file } = next
       try {
-        await pins.make(cid, () => this.#import(cid, contents.fileOf(cid), carSize), signal)
+        await pins.make(cid, () => this.#import(cid, contents.fileOf({ file }), carSize), signal)
         await db.transaction(({ copies }) => copies.mark(cid, peerId))
       } catch (error) {
         signal.throwIfAborted()
@@ -102,6 +103,7 @@ interface MissingContent {
   readonly id: number
   readonly cid: string
   readonly carSize: number
+  readonly file: string
 }
 
 /** SQL: true for a pin whose content is gone. A content that only a storage provider has stays on the node. */
@@ -114,7 +116,7 @@ export class CopyTable {
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
       mark: 'UPDATE contents SET node = ? WHERE cid = ?',
-      missing: `SELECT id, cid, car_size AS "carSize" FROM contents
+      missing: `SELECT ${CONTENT_COLUMNS} FROM contents
         WHERE id > ? AND place = 'here' AND node IS DISTINCT FROM ? ORDER BY id LIMIT 1`,
     })
   }

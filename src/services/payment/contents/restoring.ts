@@ -16,6 +16,7 @@ interface RestoringDeps {
   readonly network: Pick<Network, 'epoch' | 'retrieve'>
 }
 
+/** Brings contents back from storage providers. Two processes may bring back the same one: the second finds it here. */
 export class Restoring {
   readonly #deps: RestoringDeps
   readonly #running = new Map<string, Promise<void>>()

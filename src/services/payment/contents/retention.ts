@@ -26,7 +26,7 @@ interface RetentionTables extends ContentTables {
 
 interface RetentionDeps {
   readonly db: Database<RetentionTables>
-  readonly contents: Pick<ContentStore<RetentionTables>, 'release'>
+  readonly contents: Pick<ContentStore<RetentionTables>, 'release' | 'sweep'>
   readonly network: Pick<Network, 'epoch' | 'epochSeconds'>
   readonly seconds: () => number
 }
@@ -34,7 +34,7 @@ interface RetentionDeps {
 /**
  * Removes what is not needed any more: unpaid uploads after an age, contents without an upload, those of refunded
  * uploads, and those whose deals have ended, and wallets that have nothing. When room is short, the copies of contents
- * that storage providers have go, too.
+ * that storage providers have go, too. Every process does it: each transaction looks whether it is needed still.
  */
 export class Retention {
   readonly #deps: RetentionDeps
@@ -58,7 +58,7 @@ export class Retention {
   }
 
   async run(): Promise<void> {
-    const { db, network } = this.#deps
+    const { db, contents, network } = this.#deps
     const table = db.read.retention
     const epoch = network.epoch()
     const old = epoch - epochsOf(UNPAID_DAYS, network)
@@ -70,6 +70,8 @@ export class Retention {
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
     await this.#forgetWallets()
+    // Those of a process that died, which a start leaves to the others for a day.
+    if (db.shared) await contents.sweep()
     // One that fails is repeated at the next epoch.
     this.#sweptAt = epoch
   }

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { makePrivateFolder, syncFolder } from '../../../common/files/private-file.js'
 import type { ServicesLog } from '../../log.js'
 import type { DealFile, Pack, PackedFile } from '../../network/network.js'
-import { Staging } from '../../network/staging.js'
+import { isYoung, Staging } from '../../network/staging.js'
 import { type Connection, statements } from '../../store/database.js'
 
 interface StoredCar {
@@ -29,12 +29,17 @@ export class CarFolder {
     this.#pack = pack
   }
 
-  /** @param isNamed true for the UUID of a task that needs its CAR */
-  async open(isNamed: (task: string) => Promise<boolean>): Promise<void> {
+  /**
+   * @param isNamed true for the UUID of a task that needs its CAR
+   * @param shared true where other processes use the folder, and may be making a CAR
+   */
+  async open(isNamed: (task: string) => Promise<boolean>, shared: boolean): Promise<void> {
     makePrivateFolder(this.#folder)
-    await this.#staging.open()
+    await this.#staging.open(shared)
     for (const name of await readdir(this.#folder)) {
-      if (!(await isNamed(name.replace(/\.car$/, '')))) await unlink(join(this.#folder, name))
+      const path = join(this.#folder, name)
+      if (shared && (await isYoung(path))) continue
+      if (!(await isNamed(name.replace(/\.car$/, '')))) await unlink(path).catch(() => {})
     }
   }
 

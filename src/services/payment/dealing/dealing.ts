@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServicesLog } from '../../log.js'
 import { type DealFile, type DealStatus, type Network, NetworkError } from '../../network/network.js'
-import type { Database } from '../../store/database.js'
+import type { Database, Lease } from '../../store/database.js'
 import type { ContentStore, ContentTables } from '../contents/content-store.js'
 import type { Payments } from '../embedded-payments.js'
 import { costOfDeal, EPOCHS_PER_DAY } from '../prices.js'
@@ -16,7 +16,7 @@ interface DealingTables extends ContentTables {
 }
 
 interface DealingDeps {
-  readonly db: Database<DealingTables>
+  readonly lease: Lease<DealingTables>
   readonly dealer: Dealer
   readonly folder: CarFolder
   readonly contents: Pick<ContentStore<DealingTables>, 'bytesOf' | 'release'>
@@ -31,25 +31,36 @@ interface DealingDeps {
 
 /**
  * Brings uploads that are paid or free to storage providers: packs them into CARs, posts a task for each, follows its
- * deals, and pays the provider when one is active. Each step can be repeated after a crash.
+ * deals, and pays the provider when one is active. Each step can be repeated after a crash, and one process at a time
+ * does it: a repeated post is the same task, and a provider is paid once per deal.
  */
 export class Dealing {
   readonly #deps: DealingDeps
+  readonly #db: Database<DealingTables>
 
   constructor(deps: DealingDeps) {
     this.#deps = deps
+    this.#db = deps.lease.db
+  }
+
+  /** Lets another process go on. Call it when no run goes on. */
+  stop(): Promise<void> {
+    return this.#deps.lease.release()
   }
 
   async anyOpen(): Promise<boolean> {
-    const { packed, cars } = this.#deps.db.read
+    const { packed, cars } = this.#db.read
     return (await packed.anyPaid()) || (await cars.anyOpen())
   }
 
   /**
    * Goes on with everything as far as it can now: a CAR that fails does not hold up the others. Rejects when something
-   * failed, such as a network or a dealer that cannot be reached.
+   * failed, such as a network or a dealer that cannot be reached. Does nothing while another process does it.
    */
-  async run(signal: AbortSignal): Promise<void> {
+  async run(stop: AbortSignal): Promise<void> {
+    const { lease } = this.#deps
+    if (!(await lease.take())) return
+    const signal = AbortSignal.any([stop, lease.signal])
     const failures: unknown[] = []
     const attempt = (work: Promise<void>): Promise<void> =>
       work.catch((error) => {
@@ -57,14 +68,15 @@ export class Dealing {
         failures.push(error)
       })
     await attempt(this.#packAll(signal))
-    for (const car of await this.#deps.db.read.cars.open()) await attempt(this.#follow(car, signal))
+    for (const car of await this.#db.read.cars.open()) await attempt(this.#follow(car, signal))
     if (failures.length > 0) throw new AggregateError(failures, 'Not all CARs of uploads could be brought further.')
   }
 
   async #packAll(signal: AbortSignal): Promise<void> {
-    const { packed } = this.#deps.db.read
+    const { packed } = this.#db.read
     for (let next = await packed.next(); next.length > 0; next = await packed.next()) {
       const reading: { content?: string } = {}
+      signal.throwIfAborted()
       try {
         await this.#pack(next, reading, signal)
       } catch (error) {
@@ -84,7 +96,7 @@ export class Dealing {
 
   /** @param reading gets the CID of the content that is read */
   async #pack(uploads: readonly UploadToStore[], reading: { content?: string }, signal: AbortSignal): Promise<void> {
-    const { db, folder, network, seconds } = this.#deps
+    const { folder, network, seconds } = this.#deps
     const task = randomUUID()
     const cids = new Map<string, string>()
     const car = await folder.make(
@@ -94,7 +106,7 @@ export class Dealing {
       signal,
     )
     const duration = (uploads[0]?.duration ?? 0) * EPOCHS_PER_DAY
-    await db.transaction(async ({ packed, cars }) => {
+    await this.#db.transaction(async ({ packed, cars }) => {
       await packed.markPacked(uploads, cids, await cars.add({ ...car, task, duration }, seconds(), network.epoch()))
     })
   }
@@ -111,14 +123,14 @@ export class Dealing {
   }
 
   async #follow(car: PackedCar, signal: AbortSignal): Promise<void> {
-    const { dealer, db, network, urlOf, folder } = this.#deps
+    const { dealer, network, urlOf, folder } = this.#deps
     if (await this.#isOver(car)) {
       await folder.remove(car.task)
       return
     }
     if (car.status === 'Packed') {
       if (!(await dealer.post({ ...car, url: urlOf(car.task) }, signal))) return
-      await db.transaction(({ cars }) => cars.setStatus(car.id, 'TaskCreated'))
+      await this.#db.transaction(({ cars }) => cars.setStatus(car.id, 'TaskCreated'))
     }
     const { dealCids, failedBy } = await dealer.progress(car.task, signal)
     let active = false
@@ -136,10 +148,9 @@ export class Dealing {
 
   /** Completes a CAR of which all uploads were refunded, or settled before a crash; false while it has others. */
   async #isOver({ id }: PackedCar): Promise<boolean> {
-    const { db } = this.#deps
-    if ((await db.read.packed.inCar(id)).length > 0) return false
+    if ((await this.#db.read.packed.inCar(id)).length > 0) return false
     // By a change of the chain, a payment may come back to an upload in it meanwhile.
-    return db.transaction(async ({ packed, cars }) => {
+    return this.#db.transaction(async ({ packed, cars }) => {
       if ((await packed.inCar(id)).length > 0) return false
       await cars.setStatus(id, 'Completed')
       return true
@@ -148,17 +159,17 @@ export class Dealing {
 
   /** Another provider may take what one has given up. The CAR has both names until the table has the new one. */
   async #postAgain({ id, task }: PackedCar, failedBy: string): Promise<void> {
-    const { db, folder } = this.#deps
+    const { folder } = this.#deps
     const other = randomUUID()
     await folder.share(task, other)
-    await db.transaction(({ cars }) => cars.postAgain(id, other, failedBy))
+    await this.#db.transaction(({ cars }) => cars.postAgain(id, other, failedBy))
     await folder.remove(task)
   }
 
   /** Keeps the state of a deal, with a row in its log when it is a new one. */
   #note(car: PackedCar, status: DealStatus): Promise<OfflineDeal> {
-    const { db, seconds } = this.#deps
-    return db.transaction(async ({ deals, cars }) => {
+    const { seconds } = this.#deps
+    return this.#db.transaction(async ({ deals, cars }) => {
       if (car.status !== 'DealSent') await cars.setStatus(car.id, 'DealSent')
       return deals.note(car.id, status, seconds())
     })
@@ -168,8 +179,8 @@ export class Dealing {
    * Pays the provider of an active deal its part of each upload, and gives the rest back, as far as that is done now.
    */
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
-    const { payments, db, seconds, folder } = this.#deps
-    const { bytes, uploads } = await db.transaction(async ({ packed }) => ({
+    const { payments, seconds, folder } = this.#deps
+    const { bytes, uploads } = await this.#db.transaction(async ({ packed }) => ({
       // Of those that are settled or refunded, too: they do not make the part of another larger.
       bytes: await packed.bytesOf(car.id),
       uploads: await packed.inCar(car.id),
@@ -184,7 +195,7 @@ export class Dealing {
         lastHash = hash
       }
       left--
-      await db.transaction(async ({ packed, deals, cars }) => {
+      await this.#db.transaction(async ({ packed, deals, cars }) => {
         await packed.markSuccess(id)
         // In one transaction with the last upload: without one, nothing would lead back to the deal.
         if (left > 0) return

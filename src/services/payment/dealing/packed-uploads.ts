@@ -1,5 +1,6 @@
 import { type Connection, statements } from '../../store/database.js'
-import type { Content } from '../contents/content-table.js'
+import type { ReleasedContent } from '../contents/content-store.js'
+import { CONTENT_COLUMNS } from '../contents/content-table.js'
 
 export interface UploadToStore {
   readonly id: number
@@ -34,7 +35,7 @@ export class PackedUploads {
       pack: `UPDATE uploads SET car = ?, packed_cid = ?, status = 'TaskCreated' WHERE id = ? AND ${paid}`,
       giveBack: `UPDATE uploads SET status = CASE is_free WHEN 1 THEN 'Refunded' ELSE 'Refundable' END
         WHERE ${paid} AND content = ${content}`,
-      lose: `UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING cid, car_size AS "carSize"`,
+      lose: `UPDATE contents SET place = 'gone' WHERE cid = ? AND place = 'here' RETURNING ${CONTENT_COLUMNS}`,
       succeed: "UPDATE uploads SET status = 'Success' WHERE id = ? AND status = 'TaskCreated'",
     })
   }
@@ -73,7 +74,7 @@ export class PackedUploads {
    * The content is lost: its uploads that are paid can be refunded, and those that are free are over.
    * @returns what was here of it
    */
-  async giveBack(cid: string): Promise<Pick<Content, 'cid' | 'carSize'>[]> {
+  async giveBack(cid: string): Promise<ReleasedContent[]> {
     await this.#sql.giveBack.run(cid)
     return this.#sql.lose.all(cid)
   }

@@ -2,6 +2,7 @@ import { CID } from 'multiformats/cid'
 import { reply } from '../../http/reply.js'
 import { clientOf } from '../../http/server.js'
 import { NetworkError } from '../../network/network.js'
+import type { Content } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentExchange } from '../exchange.js'
@@ -52,14 +53,19 @@ function redirect(exchange: PaymentExchange, { path: { cid, names } }: Ask): und
 
 /** Opens the CAR of a content that has the block, which may come back from a provider first. Throws PaymentError. */
 async function openContent(context: PaymentContext, ask: Ask, cid: CID, cacheControl: string): Promise<Readable> {
-  const content = await context.db.read.contents.ofBlock(cid.multihash.digest)
+  const { contents } = context.db.read
+  const content = await contents.ofBlock(cid.multihash.digest)
   const onlyIfCached = /\bonly-if-cached\b/.test(cacheControl)
   if (content === undefined || (onlyIfCached && content.place !== 'here')) {
     throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.path.cid}`)
   }
-  if (content.place === 'provider') await context.restoring.restore(content)
+  let here: Content | undefined = content
+  if (content.place === 'provider') {
+    await context.restoring.restore(content)
+    here = await contents.find(content.cid)
+  }
   // A denied content may be anywhere below this one, as a part of a file, too: the answer breaks off there.
-  return known(() => context.contents.read(content, (block) => requireAllowed(context, block)))
+  return known(() => context.contents.read(here ?? content, (block) => requireAllowed(context, block)))
 }
 
 function parse<T>(read: () => T): T {

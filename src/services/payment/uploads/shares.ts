@@ -13,6 +13,8 @@ type Bounds = Pick<
 /** Key of what arrives from all wallets without coins; no address. */
 const STRANGERS = 'strangers'
 
+type QuotaTable = Pick<UploadTable, 'standing' | 'unpaidOfStrangers'>
+
 export interface Share {
   /** Counts bytes that arrive. Throws PaymentError: `conflict` or `full` when its wallet has too much. */
   add(bytes: number): Promise<void>
@@ -22,11 +24,11 @@ export interface Share {
 
 /**
  * Bounds what wallets take of the room for contents: each wallet, and together all that have no coins and never paid,
- * because anyone can make such wallets. Uploads that arrive at the same time count together: each is counted before the
- * tables are read, and until its row is in them.
+ * because anyone can make such wallets. Uploads that arrive at this process at the same time count together: each is
+ * counted before the tables are read, and until its row is in them. What is kept at the end counts for all processes.
  */
 export class Shares {
-  readonly #uploads: Pick<UploadTable, 'standing' | 'unpaidOfStrangers'>
+  readonly #uploads: QuotaTable
   readonly #bounds: Bounds
   readonly #arriving = new Map<string, Amount>()
   /**
@@ -35,7 +37,7 @@ export class Shares {
    */
   readonly #alone = pLimit(1)
 
-  constructor(uploads: Pick<UploadTable, 'standing' | 'unpaidOfStrangers'>, bounds: Bounds) {
+  constructor(uploads: QuotaTable, bounds: Bounds) {
     this.#uploads = uploads
     this.#bounds = bounds
   }
@@ -103,14 +105,36 @@ export class Shares {
   }
 
   /**
+   * Throws PaymentError when there is no room for an upload besides those that are kept.
+   * @param uploads in the transaction that adds it
+   */
+  async requireRoom(uploads: QuotaTable, wallet: string, bytes: number): Promise<void> {
+    const added = { bytes, uploads: 1 }
+    await this.#left(uploads, wallet, added, () => added)
+  }
+
+  /** @param stranger called before what strangers have is read, if the wallet is one */
+  #require(wallet: string, stranger: () => void): Promise<number> {
+    return this.#left(this.#uploads, wallet, this.#arriving.get(wallet), () => {
+      stranger()
+      return this.#arriving.get(STRANGERS)
+    })
+  }
+
+  /**
    * Returns how many bytes more there is room for.
-   * @param stranger called before what strangers have is read, if the wallet is one
+   * @param own what comes to that which is kept, of the wallet
+   * @param strange called before what wallets without coins have is read, if this is one: what comes to that
    * @throws PaymentError
    */
-  async #require(wallet: string, stranger: () => void): Promise<number> {
+  async #left(
+    uploads: QuotaTable,
+    wallet: string,
+    own: Amount | undefined,
+    strange: () => Amount | undefined,
+  ): Promise<number> {
     const { maxUnpaidBytes, maxUnpaidUploads, maxOpenBytes, maxStrangeBytes, maxStrangeUploads } = this.#bounds
-    const own = this.#arriving.get(wallet)
-    const standing = await this.#uploads.standing(wallet)
+    const standing = await uploads.standing(wallet)
     const unpaid = sum(standing.unpaid, own)
     const open = sum(standing.open, own)
     if (unpaid.bytes > maxUnpaidBytes || unpaid.uploads > maxUnpaidUploads) {
@@ -122,9 +146,8 @@ export class Shares {
     }
     const left = Math.min(maxUnpaidBytes - unpaid.bytes, maxOpenBytes - open.bytes)
     if (!standing.isStranger) return left
-    stranger()
-    const strange = this.#arriving.get(STRANGERS)
-    const all = sum(await this.#uploads.unpaidOfStrangers(), strange)
+    const arriving = strange()
+    const all = sum(await uploads.unpaidOfStrangers(), arriving)
     if (all.bytes > maxStrangeBytes || all.uploads > maxStrangeUploads) {
       throw new PaymentError('full', 'the service has no room for wallets without coins: fund the wallet first')
     }
@@ -144,7 +167,10 @@ function sum(a: Amount | undefined, b: Amount | undefined): Amount {
 
 const BUSY_RETRY_SECONDS = 10
 
-/** Bounds what runs at the same time: in all, for one wallet, and for one address. */
+/**
+ * Bounds what runs at the same time: in all, for one wallet, and for one address. It is the memory and the connections
+ * of this process: others have bounds of their own.
+ */
 export class Slots {
   readonly #what: string
   readonly #wallets: Quota

@@ -176,7 +176,7 @@ async function answerOf(
 async function store(exchange: PaymentExchange, order: Order): Promise<object> {
   const { context } = exchange
   const { wallet, duration, fileType, name, staged, key } = order
-  const { contents, seconds, network, mode } = context
+  const { contents, seconds, network, mode, shares } = context
   const { cid, size } = staged
   if (context.denylist?.has(CID.parse(cid))) {
     throw new PaymentError('forbidden', 'the operator of this service does not take this content')
@@ -187,6 +187,7 @@ async function store(exchange: PaymentExchange, order: Order): Promise<object> {
     contents.keep(staged, async ({ id: content }, { uploads }) => {
       const before = await uploadedBefore(uploads, order)
       if (before) return before
+      await shares.requireRoom(uploads, wallet, size)
       const times = { created: seconds(), createdEpoch: network.epoch() }
       const free = mode === 'signedIn' && (await isFree(context, uploads, { wallet, fileType, size })) ? 1 : 0
       const id = await uploads.add({

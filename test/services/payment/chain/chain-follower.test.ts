@@ -71,6 +71,7 @@ async function openFolder(folder: string, chain: ChainNode) {
   const db = openSqlite(file, paymentSchema)
   const rows = new DatabaseSync(file)
   const follower = new ChainFollower({
+    lease: db.lease('chain'),
     terms: { token: TOKEN, recipient: RECIPIENT, epochAt: (time) => time },
     ...{ node: chain, db, log: silentLog, chainId: 1, confirmations: CONFIRMATIONS },
     ...{ startBlock: 1, pollMs: 1, stop: new AbortController().signal },

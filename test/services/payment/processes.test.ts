@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { silentLog } from '../../../src/services/log.js'
+import { paymentOrderText } from '../../../src/services/payment/billing.js'
+import { startPayment } from '../../../src/services/payment/payment.js'
+import { openWalletBook } from '../../../src/services/payment/store.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase, onPostgres } from '../engine.js'
+import { open } from '../network/embedded-network.js'
+import { type ServiceProcess, startProcess } from '../processes.js'
+import { type Keys, NETWORK, newKeys } from './payment-client.js'
+
+const skip = onPostgres ? false : 'on PostgreSQL'
+
+const API = '/api/v1'
+
+/** Two processes over one database and one folder. */
+async function startTwo(t: Test, limits: Readonly<Record<string, number>> = {}) {
+  const database = (await emptyDatabase()) as string
+  const contents = join(temporaryFolder(t), 'shared')
+  const start = () => startProcess(t, 'payment', { database, contents, limits })
+  const [first, second] = [await start(), await start()]
+  return { database, contents, start, first, second, both: [first, second, first, second] as const }
+}
+
+async function nonceFor({ call }: ServiceProcess, { address }: Keys): Promise<string> {
+  const { json } = await call('POST', `${API}/user/register`, { body: { public_key_address: address } })
+  return json.data.nonce
+}
+
+function logIn({ call }: ServiceProcess, { address, sign }: Keys, nonce: string) {
+  const body = { public_key_address: address, nonce, signature: sign(nonce), network: NETWORK }
+  return call('POST', `${API}/user/login_by_wallet_signature`, { body })
+}
+
+async function signIn(at: ServiceProcess, keys: Keys): Promise<string> {
+  return (await logIn(at, keys, await nonceFor(at, keys))).json.data.jwt_token
+}
+
+function upload({ call }: ServiceProcess, token: string, content: string) {
+  const form = new FormData()
+  form.append('duration', '525')
+  form.append('file', new Blob([content]), 'a.txt')
+  return call('POST', `${API}/storage/ipfs/upload`, { body: form, token })
+}
+
+function order({ call }: ServiceProcess, { sign }: Keys, wCid: string, amount: bigint) {
+  const body = { w_cid: wCid, pay_amount: String(amount), signature: sign(paymentOrderText(wCid, amount, NETWORK)) }
+  return call('POST', `${API}/billing/deal/lockpayment`, { body })
+}
+
+const statuses = (answers: readonly { readonly status: number }[]): number[] =>
+  answers.map(({ status }) => status).sort((a, b) => a - b)
+
+t.test('what one process does, the other knows', { skip }, async (t) => {
+  const { database, contents, first, second, both } = await startTwo(t, { maxUnpaidUploads: 3, maxStrangeUploads: 100 })
+  const keys = newKeys()
+  const nonce = await nonceFor(first, keys)
+  const answers = await Promise.all(both.map((one) => logIn(one, keys, nonce)))
+  t.same(statuses(answers), [200, 401, 401, 401], 'a nonce counts once, at any of them')
+  const token = await signIn(second, keys)
+
+  const uploaded = await Promise.all([...both, ...both].map((one, n) => upload(one, token, `content ${n}`)))
+  t.same(statuses(uploaded), [200, 200, 200, 409, 409, 409, 409, 409], 'as many are kept as the wallet may have')
+  const list = async ({ call }: ServiceProcess) =>
+    (await call('GET', `${API}/storage/tasks/deals`, { token })).json.data.total_record_count
+  t.same([await list(first), await list(second)], [3, 3])
+
+  const book = await openWalletBook(contents, database)
+  t.teardown(() => book.close())
+  await book.fund(keys.address, 1_000_000n)
+  const [one, other] = uploaded.filter(({ status }) => status === 200).map(({ json }) => json.data.w_cid)
+  const orders = await Promise.all(both.map((at) => order(at, keys, one, 600_000n)))
+  t.same(statuses(orders), [200, 200, 200, 200], 'the same order is the same payment')
+  t.equal(await book.balance(keys.address), 400_000n, 'which is made once')
+  const amounts = both.map((_, n) => 300_000n + BigInt(n))
+  const rivals = await Promise.all(both.map((at, n) => order(at, keys, other, amounts[n] ?? 0n)))
+  t.same(statuses(rivals), [200, 409, 409, 409], 'an upload is paid once')
+  t.ok(amounts.includes(400_000n - (await book.balance(keys.address))))
+  t.same(await book.sums(), { balances: 0n, entries: 0n })
+
+  const network = await open(t, join(temporaryFolder(t), 'network'))
+  const options = { host: '127.0.0.1', port: 0, database }
+  const elsewhere = startPayment(temporaryFolder(t), options, { network }, silentLog)
+  await t.rejects(elsewhere, /in another folder/, 'a process that does not see the files is refused')
+})
+
+t.test('one content at several processes', { skip }, async (t) => {
+  const { first, second, both, start } = await startTwo(t)
+  const [one, other] = [newKeys(), newKeys()]
+  const tokens = [await signIn(first, one), await signIn(second, other)]
+  const token = (n: number): string => tokens[n % 2] ?? ''
+  const content = 'the same'.repeat(100_000)
+  const uploaded = await Promise.all(both.map((at, n) => upload(at, token(n), content)))
+  t.same(statuses(uploaded), [200, 200, 200, 200])
+  const cid = uploaded[0]?.json.data.payload_cid
+  const read = async ({ url }: ServiceProcess) => (await (await fetch(`${url}/ipfs/${cid}`)).text()) === content
+  t.same(await Promise.all(both.map(read)), [true, true, true, true])
+  await first.kill()
+  const third = await start()
+  t.same([await read(second), await read(third)], [true, true])
+  t.equal((await upload(third, token(0), 'after')).status, 200)
+})
