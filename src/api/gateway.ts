@@ -1,5 +1,6 @@
 import type { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
+import type { Encrypted } from './encryption.js'
 import type { ByteSink, Transfer } from './request.js'
 
 /** A bucket as web.ListBuckets describes it. */
@@ -38,6 +39,8 @@ export interface GatewayObject {
   readonly metadata?: Readonly<Record<string, string>>
   /** The gateway lists the object but holds no copy of its bytes: see `deal-eviction`. */
   readonly cold?: true
+  /** Listings show it where `etag` is that of the upload. */
+  readonly encrypted?: Encrypted
   /** Identifies the write that created the object, if this server sent it. Present only when the gateway sent it. */
   readonly writeId?: string
   /** Fence of the last write to the key. Present only when the gateway sent it: see GatewayFeatures.objectRecords. */
@@ -93,7 +96,8 @@ export interface UploadAttributes {
   readonly metadata: Readonly<Record<string, string>>
   /** ETag to store when it is not the MD5 of the body (multipart). Gateways that can store it do. */
   readonly etag?: string
-  /** Identifies this write and every repetition of it with the same bytes. Default: a new random id. */
+  readonly encrypted?: Encrypted
+  /** Identifies this write and every repetition of it with the same content. Default: a new random id. */
   readonly writeId?: string
   /** What to keep with the object: see KeptRecord. Called when the headers are sent: after a small body. */
   readonly record?: () => string | undefined
@@ -205,10 +209,7 @@ export interface WriteOrder {
    * writeFences check it.
    */
   readonly expected?: string | null
-  /**
-   * Called right before the bytes that make the write take effect are sent. Throws S3Error when the write must not
-   * happen any more.
-   */
+  /** Called right before the last bytes are sent. Throws S3Error when the write must not happen any more. */
   ensure(): void
   /** Whose write it is: gets the lines about it. */
   readonly logger?: Logging | undefined

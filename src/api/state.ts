@@ -1,6 +1,7 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { Logging } from '../common/log.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
+import type { Encrypted, UploadEncryption } from './encryption.js'
 import type { StoredHeaders } from './gateway.js'
 import type { HeldLock, Locks } from './locks.js'
 
@@ -21,7 +22,9 @@ export interface ObjectRecord {
   readonly bucket: string
   readonly key: string
   readonly stamp: string
+  /** Bytes that the gateway has. */
   readonly size: number
+  readonly encrypted?: Encrypted
   /** Unquoted. */
   readonly etag: string
   readonly contentType: string
@@ -109,6 +112,7 @@ export interface UploadRecord {
   readonly storageClass?: string
   /** See ObjectRecord.label. */
   readonly label?: string
+  readonly encryption?: UploadEncryption
   /** Authorizations of the caller who began it. */
   readonly authorized?: Authorized
   /** The attempts to complete it that may have taken effect. */
@@ -137,6 +141,8 @@ export interface PartRecord {
   readonly checksum?: { readonly algorithm: ChecksumAlgorithm; readonly value: string }
   /** File name of the staged bytes inside the upload's folder. */
   readonly file: string
+  /** Staged bytes, if they are encrypted and therefore more than `size`. */
+  readonly staged?: number
 }
 
 /**
@@ -149,6 +155,7 @@ export interface CompletedUpload {
   readonly accessKeyId: string
   readonly etag: string
   readonly checksum?: ObjectChecksum
+  readonly encrypted?: Pick<Encrypted, 'algorithm'>
   /** Job id of the object's archive. */
   readonly jobId?: string
   /** Hash of the requested part list. Another list under the same id is NoSuchUpload. */

@@ -1,9 +1,10 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
+import type { Encrypted, EncryptionOrder, UploadEncryption } from './encryption.js'
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from './gateway.js'
 import type { ObjectEventName, Origin } from './hooks.js'
 import type { BodyFacts, BodyOptions, ByteSink } from './request.js'
-import type { Archive, ObjectChecksum, ObjectRecord } from './state.js'
+import type { Archive, ObjectChecksum, ObjectRecord, PartRecord, UploadRecord } from './state.js'
 
 /** Checksums of the parts of an object, in the order of the parts. */
 export interface PartChecksums {
@@ -16,8 +17,12 @@ export interface PartChecksums {
 export interface StoredObject {
   readonly bucket: string
   readonly key: string
-  /** Bytes. */
+  /** Bytes of the content. */
   readonly size: number
+  /** Present if the gateway has other bytes than the content: an age file. */
+  readonly encrypted?: Encrypted
+  /** Bytes that the gateway has, if the object is encrypted. */
+  readonly storedSize?: number
   /** Unquoted. The MD5 of the body in hex, or a text with `-` in it. */
   readonly etag: string
   /** RFC 3339. */
@@ -53,7 +58,9 @@ export type StoreEntry =
   | {
       readonly kind: 'object'
       readonly key: string
+      /** As of StoredObject. */
       readonly size: number
+      readonly storedSize?: number
       readonly etag: string
       readonly lastModified: string
       readonly checksum?: ObjectChecksum
@@ -97,6 +104,8 @@ export interface PutRequest {
   readonly checksum?: ObjectChecksum
   /** Algorithm of a checksum to compute when the source declares none. */
   readonly wantChecksum?: ObjectChecksum['algorithm']
+  /** Default: what the bucket or the server says. */
+  readonly encryption?: EncryptionOrder | 'none' | undefined
   readonly partSizes?: ObjectRecord['partSizes']
   readonly partChecksums?: PartChecksums
   readonly tags?: readonly Tag[]
@@ -135,6 +144,8 @@ export interface MetadataReplacement
 }
 
 export interface PutResult {
+  /** Present if the object was encrypted. */
+  readonly encrypted?: Encrypted
   readonly etag: string
   readonly lastModified: string
   readonly size: number
@@ -154,6 +165,8 @@ export interface Store {
    * belong to.
    */
   open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
+  /** As `open`, with the bytes as the gateway has them: of an encrypted object, an age file of `storedSize` bytes. */
+  openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
   /** Stores verified bytes or nothing. The old object stays until the new one is complete. */
   put(request: PutRequest): Promise<PutResult>
   /** Removes one object and nothing else. */
@@ -188,4 +201,16 @@ export interface Store {
   /** The checksums of the parts of an object that was uploaded in parts with checksums. */
   partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>
+  /** What a new object is encrypted with unless its write says otherwise; undefined for nothing. */
+  encryptionFor(bucket: string): Promise<EncryptionOrder | undefined>
+  /** For an upload that begins: undefined if its object is not to be encrypted. Throws S3Error. */
+  encryptionOfUpload(
+    bucket: string,
+    uploadId: string,
+    asked: EncryptionOrder | undefined,
+  ): Promise<UploadEncryption | undefined>
+  /** A part as it is to be staged: encrypted, if the object of the upload is to be. */
+  stagedSource(upload: UploadRecord, part: Source): Promise<Source>
+  /** Passes the content of a staged part to a sink. */
+  readPart(upload: UploadRecord, part: PartRecord, sink: ByteSink): Promise<void>
 }

@@ -1,30 +1,8 @@
 import { collected } from './command.js'
-import { type Config, type OptionName, optionNames } from './config/config.js'
+import { type OptionName, optionNames } from './config/config.js'
+import { type CommandDeclaration, type Flag, named } from './declaration.js'
+import { encryptionCommands } from './encryption/commands.js'
 import { printEnvironment } from './running.js'
-
-type Action = (config: Config, ...rest: never[]) => Promise<unknown>
-
-export interface CommandDeclaration {
-  /** The words behind `dealgate`: `keys add`. */
-  readonly name: string
-  readonly help: string
-  /** The options of the configuration that it takes. */
-  readonly options: readonly OptionName[]
-  readonly operand?: readonly [name: string, help: string]
-  readonly flags?: readonly Flag[]
-  /** What the help ends with. */
-  readonly after?: string
-  /** Loaded when it runs, so that `--help`, a bad option or `presign` do not load the server. */
-  readonly run: () => Promise<Action> | Action
-  /** The audit log gets a line of it; a function is false for operands and flags that only show something. */
-  readonly changes?: (...rest: readonly unknown[]) => boolean
-}
-
-type Flag = readonly [flag: string, help: string, defaultValue?: string | typeof collected]
-
-function named(names: RegExp): readonly OptionName[] {
-  return optionNames.filter((name) => names.test(name))
-}
 
 const SERVICES = named(
   /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
@@ -39,7 +17,7 @@ const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
 const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutMs', 'auditLog', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'auditLog', 'print', 'logLevel']
 const BACKUP = named(
-  /^(data|state|staging|credentialsFile|sealingKeyFile|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|print|logLevel)$/,
+  /^(data|state|staging|credentialsFile|sealingKeyFile|encryptionKeys|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|print|logLevel)$/,
 )
 const RESTORE: readonly OptionName[] = ['data', 'print', 'logLevel']
 const WALLET = named(/^(data|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)
@@ -81,6 +59,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'add, list and remove S3 key pairs with individual rights, and print variables with one',
   account: 'add, list and remove accounts of the embedded services, and change their keys; requires no restart',
   plugin: 'list plugins, create one, and check a plugin against the contract',
+  encryption: 'list, add, replace and print the keys of encrypted objects',
   state: 'decide how to continue with a state store that has lost its records',
   wallet: 'make a wallet for the embedded storage payment API, fund it, and pay for uploads',
 }
@@ -168,6 +147,7 @@ export const commands: readonly CommandDeclaration[] = [
     operand: ['<folder>', 'the folder of all backups; files that have not changed are linked to the backup before'],
     flags: [
       ['--keep <number>', 'remove the oldest backups beyond this number, 1 to 100000 (default: keep all)'],
+      ['--with-keys', 'copy the keys of encrypted objects, too (default: keep them apart from the objects)'],
       ['--verify', 'read the files of the backup before again, and copy damaged ones anew (default: link them)'],
     ],
     after: 'Use the options of `serve`, so that the backup says what it does not contain.',
@@ -323,6 +303,7 @@ export const commands: readonly CommandDeclaration[] = [
     flags: [['--options <json>', 'its options (default: those in the config file)']],
     run: async () => (await plugins()).checkPluginAt,
   },
+  ...encryptionCommands,
   {
     name: 'state accept',
     help: 'accept a state store that is empty or has been replaced: its former records are lost',

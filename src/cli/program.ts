@@ -2,9 +2,10 @@ import { Command } from 'commander'
 import { version } from '../common/files/package-folder.js'
 import { createLogger } from '../common/log.js'
 import { addCommand, configOf } from './command.js'
-import { type CommandDeclaration, commands, GROUPS } from './commands.js'
+import { commands, GROUPS } from './commands.js'
 import { addCompletionCommand } from './completion/completion.js'
 import type { Config } from './config/config.js'
+import type { CommandDeclaration } from './declaration.js'
 import { type Changed, recorded } from './running.js'
 
 /** Defines the command line. Its parser throws CommanderError for errors such as a flag without its value. */

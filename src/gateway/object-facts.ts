@@ -1,9 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Encrypted } from '../api/encryption.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { BrandNames } from './brand.js'
 
 /** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
 const REVISION_NAME = 'dealgate-rev'
+
+/** User metadata that marks an encrypted object: algorithm, and length of the header. Never shown to clients. */
+const ENCRYPTED_NAME = 'dealgate-encrypted'
+
+/** The same at the end of an ETag, which listings show. The ETag before it is that of the content, or has a `-`. */
+const ENCRYPTED_ETAG = /^(.*)-e(\d{1,5})$/
 
 /** Stands in for the stamp of an object that the gateway has acknowledged without revealing its stamp. */
 export function unconfirmedStamp(writeId: string): string {
@@ -65,24 +73,49 @@ export function uploadHeaders(
     const value = attributes.headers[name]
     if (value !== undefined) headers[name] = headerText(value)
   }
-  if (features.objectHead && attributes.etag !== undefined) headers[names.header('etag')] = attributes.etag
+  const { encrypted } = attributes
+  const etag = encrypted ? markedEtag(attributes.etag, encrypted) : attributes.etag
+  if (features.objectHead && etag !== undefined) headers[names.header('etag')] = etag
   const record = features.objectRecords ? attributes.record?.() : undefined
   if (record !== undefined) headers[names.header('record')] = record
-  return Object.assign(headers, metadataHeaders(names, attributes.metadata, revision))
+  return Object.assign(headers, metadataHeaders(names, attributes, revision))
 }
 
 function metadataHeaders(
   names: BrandNames,
-  metadata: Readonly<Record<string, string>>,
+  { metadata, encrypted }: Pick<UploadAttributes, 'metadata' | 'encrypted'>,
   revision: string | undefined,
 ): Record<string, string> {
-  if (revision === undefined && isEmpty(metadata)) return {}
-  const own = Object.entries(metadata).map(([name, value]) => [names.metaPrefix + name, headerText(value)] as const)
-  if (revision === undefined) return Object.fromEntries(own)
-  const all = [...own, [names.metaPrefix + REVISION_NAME, revision] as const]
+  if (revision === undefined && encrypted === undefined && isEmpty(metadata)) return {}
+  const marks: [string, string][] = []
+  if (encrypted) marks.push([names.metaPrefix + ENCRYPTED_NAME, `${encrypted.algorithm} ${encrypted.header}`])
+  if (revision !== undefined) marks.push([names.metaPrefix + REVISION_NAME, revision])
+  const own = Object.entries(metadata)
+    // A client must not have other bytes taken for encrypted ones.
+    .filter(([name]) => name !== ENCRYPTED_NAME)
+    .map(([name, value]) => [names.metaPrefix + name, headerText(value)] as const)
+  const all = [...own, ...marks]
+  if (revision === undefined) return Object.fromEntries(all)
   const bytes = all.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   // The record in the state also holds the client's metadata; the mark ties that record to these bytes.
-  return Object.fromEntries(bytes > MAX_METADATA_BYTES ? all.slice(-1) : all)
+  return Object.fromEntries(bytes > MAX_METADATA_BYTES ? marks : all)
+}
+
+/** Without the ETag of the content, a random one with a `-`: the gateway would state the MD5 of the encrypted bytes. */
+function markedEtag(etag: string | undefined, { header }: Encrypted): string {
+  return `${etag ?? `${randomBytes(16).toString('hex')}-0`}-e${header}`
+}
+
+/** The ETag of the content, and the mark of an encrypted object in the ETag. */
+export function readEtag(text: string | undefined): Pick<GatewayObject, 'etag' | 'encrypted'> {
+  if (text === undefined) return {}
+  const [, etag, header] = (text.includes('-e') && ENCRYPTED_ETAG.exec(text)) || []
+  return etag === undefined ? { etag: text } : { etag, encrypted: { algorithm: 'AES256', header: Number(header) } }
+}
+
+function encryptedOf(mark: string | undefined): Encrypted | undefined {
+  const [, header] = /^AES256 (\d{1,5})$/.exec(mark ?? '') ?? []
+  return header === undefined ? undefined : { algorithm: 'AES256', header: Number(header) }
 }
 
 function isEmpty(metadata: object): boolean {
@@ -102,6 +135,8 @@ interface HeaderFacts {
   readonly metadata: Record<string, string>
   /** The value of REVISION_NAME, if this server uploaded the object. */
   readonly revision: string | undefined
+  /** The value of ENCRYPTED_NAME. */
+  readonly encrypted: Encrypted | undefined
 }
 
 /**
@@ -115,17 +150,19 @@ export function headerFacts(names: BrandNames, answer: IncomingHttpHeaders, key:
     if (typeof value === 'string' && !(forced && isForced(name, value, key))) headers[name] = value
   }
   let revision: string | undefined
+  let encrypted: Encrypted | undefined
   const metadata: [string, string][] = []
   for (const name in answer) {
     if (!name.startsWith(names.metaPrefix)) continue
     const value = answer[name]
     const shown = name.slice(names.metaPrefix.length)
     if (shown === REVISION_NAME) revision = single(value)
+    else if (shown === ENCRYPTED_NAME) encrypted = encryptedOf(single(value))
     else if (typeof value === 'string') metadata.push([shown, value])
   }
   // Object.fromEntries makes own properties; assigning `__proto__` would lose the entry.
   const shown = metadata.length === 0 ? {} : Object.fromEntries(metadata)
-  return { contentType: answer['content-type'] ?? DEFAULT_TYPE, headers, metadata: shown, revision }
+  return { contentType: answer['content-type'] ?? DEFAULT_TYPE, headers, metadata: shown, revision, encrypted }
 }
 
 /** The facts in the headers of a gateway with objectHead; undefined when they are not the headers of an object. */
@@ -139,7 +176,7 @@ export function factsFromHeaders(
   const generation = single(answer[names.header('generation')])
   const lastModified = single(answer[names.header('last-modified')])
   if (generation === undefined || !isTime(lastModified)) return undefined
-  const { contentType, headers, metadata } = headerFacts(names, answer, key, false)
+  const { contentType, headers, metadata, encrypted } = headerFacts(names, answer, key, false)
   const stamp = stampOf(features, { key, generation, lastModified, size })
   const facts: { -readonly [Fact in keyof GatewayObject]: GatewayObject[Fact] } = {
     key,
@@ -150,9 +187,12 @@ export function factsFromHeaders(
     headers,
     metadata,
   }
-  const etag = unquoted(single(answer.etag))
+  const marked = readEtag(unquoted(single(answer.etag)))
+  // Without the mark, the gateway has computed its ETag from the encrypted bytes.
+  const etag = encrypted && !marked.encrypted ? undefined : marked.etag
   const writeId = single(answer[names.header('write-id')])
   if (etag !== undefined) facts.etag = etag
+  if (encrypted) facts.encrypted = encrypted
   if (writeId !== undefined) facts.writeId = writeId
   if (answer[names.header('storage-state')] === 'cold') facts.cold = true
   const fence = Number(single(answer[names.header('fence')]) ?? Number.NaN)

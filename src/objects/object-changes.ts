@@ -1,7 +1,11 @@
 import type { ObjectAcl, Tag } from '../api/access.js'
+import type { EncryptionOrder, UploadEncryption } from '../api/encryption.js'
 import type { HeldLock, LockOptions } from '../api/locks.js'
-import type { Archive, ObjectRecord } from '../api/state.js'
-import type { Cause, MetadataReplacement, PutResult, StoredObject } from '../api/store.js'
+import type { ByteSink } from '../api/request.js'
+import type { Archive, ObjectRecord, PartRecord, UploadRecord } from '../api/state.js'
+import type { Cause, MetadataReplacement, PutResult, Source, StoredObject } from '../api/store.js'
+import { openPart } from './encryption/opened-download.js'
+import { sealedPart } from './encryption/sealed-source.js'
 import { ObjectReader, present } from './object-reader.js'
 import { keepAtGateway } from './object-record.js'
 
@@ -66,13 +70,39 @@ export class ObjectChanges extends ObjectReader {
     return state.locks.withKey(bucket, key, run, { logger: this.logger })
   }
 
+  encryptionFor(bucket: string): Promise<EncryptionOrder | undefined> {
+    return this.deps.encryption.orderFor(bucket)
+  }
+
+  async encryptionOfUpload(
+    bucket: string,
+    uploadId: string,
+    asked: EncryptionOrder | undefined,
+  ): Promise<UploadEncryption | undefined> {
+    const { encryption } = this.deps
+    const algorithm = await encryption.orderFor(bucket, asked)
+    return algorithm && { algorithm, partsKey: await encryption.newPartsKey(uploadId) }
+  }
+
+  async stagedSource({ uploadId, encryption }: UploadRecord, part: Source): Promise<Source> {
+    return encryption ? sealedPart(part, await this.deps.encryption.partsKey(uploadId, encryption.partsKey)) : part
+  }
+
+  async readPart({ uploadId, encryption }: UploadRecord, part: PartRecord, sink: ByteSink): Promise<void> {
+    const { uploads } = this.deps.state
+    const read = (to: ByteSink) => uploads.readPart(uploadId, part, to)
+    if (!encryption || part.staged === undefined) return read(sink)
+    await openPart(await this.deps.encryption.partsKey(uploadId, encryption.partsKey), part.staged, read, sink)
+  }
+
   protected waiting(): LockOptions {
     return { waitMs: this.deps.limits.keyWaitMs, logger: this.logger }
   }
 
   /** Writes the object's record with `change` applied. */
   async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
-    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, aclAtGateway, ...record } = object
+    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, aclAtGateway, storedSize, ...described } = object
+    const record = storedSize === undefined ? described : { ...described, size: storedSize }
     // Another change does not open an object by an ACL that the state does not have.
     const closed = aclAtGateway && record.acl && { acl: { owner: record.acl.owner, grants: [] } }
     const next = { ...record, ...closed, ...change }

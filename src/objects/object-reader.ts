@@ -10,6 +10,9 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger, Logging } from '../common/log.js'
 import type { Quota } from '../common/quota.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { invalidRange } from '../gateway/objects/download-body.js'
+import type { Encryption } from './encryption/encryption.js'
+import { contentSize } from './encryption/opened-download.js'
 import { confirmed, isOvertaken, isUnconfirmed, recordOf, validRecord } from './object-record.js'
 import type { PartChecksumRecords } from './part-checksums.js'
 
@@ -30,6 +33,7 @@ export interface StoreDeps {
   readonly partChecksums: PartChecksumRecords
   /** Quota for bytes of bodies that are spooled to disk while they arrive. */
   readonly spools: Quota
+  readonly encryption: Encryption
 }
 
 /** Most looks at an object that is replaced meanwhile. */
@@ -59,6 +63,29 @@ export class ObjectReader {
   }
 
   async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
+    const { gateway, encryption } = this.deps
+    for (let attempt = 1; ; attempt++) {
+      const opened = await this.#open(bucket, key, range).catch(async (error) => {
+        throw isOutside(error) ? await this.#outside(bucket, key, error) : error
+      })
+      if (!opened.object.encrypted) return opened
+      const { object } = opened
+      const download = await encryption.open(gateway, { bucket, key }, opened.download, range, this.logger)
+      if (download) return { object, download }
+      if (attempt === LOOKS) throw new S3Error('ServiceUnavailable', { message: REPLACED })
+    }
+  }
+
+  openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
+    return this.#open(bucket, key, range)
+  }
+
+  /** The bytes as the gateway has them. */
+  async #open(
+    bucket: string,
+    key: string,
+    range: ByteRange | undefined,
+  ): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, state } = this.deps
     for (let attempt = 1; ; attempt++) {
       const record = state.objects.get(bucket, key)
@@ -78,6 +105,12 @@ export class ObjectReader {
         return { object: marker, download: emptyDownload(key) }
       }
     }
+  }
+
+  /** The error for a range that the stored bytes do not have: an encrypted object has fewer of its content. */
+  async #outside(bucket: string, key: string, error: S3Error): Promise<S3Error> {
+    const object = await this.find(bucket, key)
+    return object?.encrypted ? invalidRange(object.size) : error
   }
 
   async partChecksums(object: StoredObject): Promise<PartChecksums | undefined> {
@@ -169,6 +202,12 @@ export class ObjectReader {
   }
 }
 
+const REPLACED = 'The object is being overwritten repeatedly. Try again.'
+
+function isOutside(error: unknown): error is S3Error {
+  return error instanceof S3Error && error.code === 'InvalidRange'
+}
+
 export function present(object: StoredObject | undefined, key: string): StoredObject {
   if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
   return object
@@ -229,7 +268,7 @@ function joinRecord(bucket: string, object: GatewayObject, record: ObjectRecord 
   return {
     bucket,
     key: object.key,
-    size: object.size,
+    ...sizeOf(object, valid),
     etag: etagOf(bucket, object, valid),
     lastModified: object.lastModified,
     contentType: valid?.contentType ?? object.contentType,
@@ -272,11 +311,24 @@ function etagOf(bucket: string, object: GatewayObject, valid: ObjectRecord | und
   )
 }
 
+/** The size of the content, and that of the stored bytes if they are others. */
+function sizeOf(
+  { size, encrypted: mark }: GatewayObject,
+  record: ObjectRecord | undefined,
+): Pick<StoredObject, 'size' | 'encrypted' | 'storedSize'> {
+  const encrypted = mark ?? record?.encrypted
+  if (!encrypted) return { size }
+  // An object that was cut at the gateway has no content; reading it says so.
+  return { size: contentSize({ size, encrypted }) ?? size, encrypted, storedSize: size }
+}
+
 function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoreEntry {
+  const { size, storedSize } = sizeOf(object, record)
   return {
     kind: 'object',
     key: object.key,
-    size: object.size,
+    size,
+    ...(storedSize !== undefined && { storedSize }),
     etag: etagOf(bucket, object, record),
     lastModified: object.lastModified,
     checksum: record?.checksum,

@@ -106,8 +106,9 @@ export function recordOf(
   const { tags, acl, label } = shared
   // A later change replaces these three. The others never change.
   if (valid) return { ...valid, tags, acl, label }
-  const { key, stamp, size, etag, contentType, headers = {}, metadata = {} } = object
-  return etag === undefined ? undefined : { bucket, key, stamp, size, etag, contentType, headers, metadata, ...shared }
+  const { key, stamp, size, etag, contentType, headers = {}, metadata = {}, encrypted } = object
+  if (etag === undefined) return undefined
+  return { bucket, key, stamp, size, etag, contentType, headers, metadata, ...(encrypted && { encrypted }), ...shared }
 }
 
 /**

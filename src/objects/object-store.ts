@@ -1,3 +1,4 @@
+import type { Encrypted } from '../api/encryption.js'
 import type { Upload, UploadResult, WriteOrder } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
@@ -9,6 +10,7 @@ import type { Logging } from '../common/log.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
 import { WriteRefused } from '../gateway/errors.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { ObjectChanges } from './object-changes.js'
 import { textOf } from './object-record.js'
 import { spooled, tooLarge } from './sources.js'
@@ -38,17 +40,22 @@ export class ObjectStore extends ObjectChanges implements Store {
     if (!isSameWrite(before, request)) precondition?.(before)
 
     const features = await gateway.features()
-    const options = { md5: !features.objectHead && request.etag === undefined, checksum: request.wantChecksum }
+    const marker = key.endsWith('/') && !features.anyKey
+    const sealed = marker ? undefined : await deps.encryption.seal({ bucket, key }, request.encryption)
+    const md5 = (sealed !== undefined || !features.objectHead) && request.etag === undefined
+    const options = { md5, checksum: request.wantChecksum }
     const { contentType, headers, metadata } = request.attributes
     let arrived: BodyFacts | undefined
     const attributes = {
-      ...{ contentType, headers, metadata, etag: request.etag, writeId: request.writeId },
+      ...{ contentType, headers, metadata, writeId: request.writeId, encrypted: sealed?.encrypted },
+      // Read when the headers are sent: after a small body.
+      get etag() {
+        return request.etag ?? (sealed && arrived?.md5?.toString('hex'))
+      },
       record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, arrived) }),
     }
-    const marker = key.endsWith('/') && !features.anyKey
 
     const store = async (source: Source, length: number): Promise<PutResult> => {
-      if (length > request.maxBytes) throw tooLarge(length, request.maxBytes)
       if (marker && length > 0)
         throw new S3Error('InvalidArgument', {
           message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
@@ -62,6 +69,7 @@ export class ObjectStore extends ObjectChanges implements Store {
           options,
         )
         arrived = facts
+        let sent: Sent = { facts, length, encrypted: sealed?.encrypted }
         return await lockUntilOutcome(
           (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger }),
           async (lock) => {
@@ -79,6 +87,8 @@ export class ObjectStore extends ObjectChanges implements Store {
               async (order) => {
                 if (found) {
                   upload.abort()
+                  // It was encrypted anew for this attempt, perhaps for other recipients.
+                  sent = { facts, length: found.storedSize ?? found.size, encrypted: found.encrypted }
                   return { stamp: found.stamp, lastModified: found.lastModified }
                 }
                 // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
@@ -99,10 +109,10 @@ export class ObjectStore extends ObjectChanges implements Store {
               },
               logger,
             )
-            return this.#record(request, facts, result, marker, lock)
+            return this.#record(request, sent, result, marker, lock)
           },
           async (result, lock) => {
-            await this.#record(request, facts, result, marker, lock)
+            await this.#record(request, sent, result, marker, lock)
             await attempt?.landed()
           },
           logger,
@@ -112,8 +122,12 @@ export class ObjectStore extends ObjectChanges implements Store {
         throw error
       }
     }
-    const { source } = request
-    return source.length === undefined ? spooled(deps, request, store) : store(source, source.length)
+    const { maxBytes, event, wantChecksum } = request
+    if ((request.source.length ?? 0) > maxBytes) throw tooLarge(request.source.length ?? 0, maxBytes)
+    const source = sealed ? sealedSource(request.source, sealed.header) : request.source
+    const most = sealed ? sealedLength(sealed.header, maxBytes) : maxBytes
+    if (source.length === undefined) return spooled(deps, source, { maxBytes: most, event, wantChecksum }, store)
+    return store(source, source.length)
   }
 
   async remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void> {
@@ -138,13 +152,15 @@ export class ObjectStore extends ObjectChanges implements Store {
 
   async #record(
     request: PutRequest,
-    facts: BodyFacts,
+    { facts, length, encrypted }: Sent,
     result: UploadResult,
     marker: boolean,
     lock: HeldLock,
   ): Promise<PutResult> {
     const { bucket, key } = request
-    const etag = request.etag ?? result.etag ?? facts.md5?.toString('hex')
+    const md5 = facts.md5?.toString('hex')
+    // The gateway knows the MD5 of what it has.
+    const etag = request.etag ?? (encrypted ? md5 : (result.etag ?? md5))
     if (etag === undefined) throw new Error('neither the gateway nor the body has an MD5')
     const checksum = checksumOf(request, facts)
     const gatewayTellsAll =
@@ -167,7 +183,8 @@ export class ObjectStore extends ObjectChanges implements Store {
           bucket,
           key,
           stamp,
-          size: facts.size,
+          size: length,
+          encrypted,
           etag,
           contentType: request.attributes.contentType ?? 'binary/octet-stream',
           headers: request.attributes.headers,
@@ -196,7 +213,7 @@ export class ObjectStore extends ObjectChanges implements Store {
     // Without spreads, which cost more than the rest of this function.
     const event: ObjectEvent = { name, origin, bucket, key, size, etag, time: Date.now() }
     await this.deps.hooks.objectStored(request.authorized ? { ...event, authorized: request.authorized } : event)
-    return { etag, lastModified: result.lastModified, size, checksum }
+    return { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
   }
 
   /**
@@ -218,6 +235,15 @@ export class ObjectStore extends ObjectChanges implements Store {
     const order = { fence: lock.fence, ensure: () => lock.ensure(), logger: this.logger }
     await gateway.upload(bucket, innermost, 0, attributes).commit(order)
   }
+}
+
+/** What the gateway has got. */
+interface Sent {
+  /** Of the content. */
+  readonly facts: BodyFacts
+  /** Stored bytes. */
+  readonly length: number
+  readonly encrypted: Encrypted | undefined
 }
 
 /** Sends all but the last bytes. A small body is collected instead. The caller has to write `rest`. */

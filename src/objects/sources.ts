@@ -9,10 +9,11 @@ import type { StoreDeps } from './object-reader.js'
 /** Spools a body of unknown length to a file: the gateway requires the exact length in advance. */
 export async function spooled<T>(
   deps: Pick<StoreDeps, 'state' | 'spools'>,
-  request: PutRequest,
+  source: Source,
+  request: Pick<PutRequest, 'maxBytes' | 'event' | 'wantChecksum'>,
   run: (source: Source, length: number) => Promise<T>,
 ): Promise<T> {
-  const { source, maxBytes } = request
+  const { maxBytes } = request
   const { accessKeyId, remoteAddress } = request.event.origin
   const client = clientOf(accessKeyId, remoteAddress)
   let taken = 0
@@ -27,14 +28,15 @@ export async function spooled<T>(
       },
       { md5: true, checksum: request.wantChecksum },
     )
+    const { size } = spool
     const known: Source = {
-      length: facts.size,
+      length: size,
       async stream(sink) {
         await spool.read(sink)
         return facts
       },
     }
-    return await run(known, facts.size)
+    return await run(known, size)
   } finally {
     try {
       await spool.discard()

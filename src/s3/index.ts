@@ -20,6 +20,7 @@ import { abortMultipartUpload } from './multipart/upload.js'
 import { uploadPart, uploadPartCopy } from './multipart/upload-part.js'
 import { copyObject } from './object/copy-object.js'
 import { deleteObject } from './object/delete-object.js'
+import { bucketEncryption } from './object/encryption.js'
 import { getObjectAttributes } from './object/get-object-attributes.js'
 import { getObjectLegalHold, getObjectRetention } from './object/object-lock.js'
 import { putObject } from './object/put-object.js'
@@ -62,6 +63,7 @@ export const s3Plugin: Plugin = {
     getObjectTagging,
     deleteObjectTagging,
     ...bucketCors,
+    ...bucketEncryption,
     preflightBucket,
     preflightObject,
     ...bucketPolicy,

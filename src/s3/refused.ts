@@ -26,11 +26,8 @@ const refusals: readonly Refusal[] = [
     operations: [['PutBucketVersioning', 'PUT', 'bucket', ['versioning']]],
   },
   {
-    why: 'the gateway has no keys to encrypt with',
-    operations: [
-      ['PutBucketEncryption', 'PUT', 'bucket', ['encryption']],
-      ['UpdateObjectEncryption', 'PUT', 'object', ['encryption'], ['versionId']],
-    ],
+    why: 'the encryption of an object changes with its bytes, by a copy onto itself',
+    operations: [['UpdateObjectEncryption', 'PUT', 'object', ['encryption'], ['versionId']]],
   },
   {
     why: 'the gateway cannot protect objects from being deleted or overwritten',

@@ -37,7 +37,10 @@ export const shareObject = defineCall({
       throw new S3Error('InvalidRequest', { message: 'Expiry is given in the query or in the body, not in both.' })
     const Expiry = lifetime(query.expiry ?? body.Expiry, context.caller?.identity.session)
     await context.authorizer.requireLasting({ action: 's3:GetObject', bucket, key })
-    await context.store.head(bucket, key)
+    if ((await context.store.head(bucket, key)).encrypted)
+      throw new S3Error('InvalidRequest', {
+        message: 'The object is encrypted, and the gateway would serve it so: use a presigned URL of this server.',
+      })
     const { protocol, host } = new URL(context.server.shareUrl)
     const link = await context.gateway.presignedGet(bucket, key, Expiry, host)
     return { Url: `${protocol}//${link}`, Expiry }

@@ -13,6 +13,7 @@ import { canonicalId } from '../auth/credentials.js'
 import type { Quota } from '../common/quota.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import type { AccountSource } from '../gateway/account/log-in.js'
+import type { Encryption } from '../objects/encryption/encryption.js'
 import { ObjectStore } from '../objects/object-store.js'
 import { type PartChecksumRecords, partChecksumRecords } from '../objects/part-checksums.js'
 import { authorizing, type MetadataActions } from '../plugins/actions.js'
@@ -47,6 +48,7 @@ interface ContextDeps {
   readonly metadataActions: MetadataActions
   /** Bytes of bodies that are spooled to disk while they arrive. */
   readonly spools: Quota
+  readonly encryption: Encryption
   readonly shared: SharedContext & Pick<Context, 'state' | 'settings'>
 }
 
@@ -193,10 +195,10 @@ export class Contexts {
   }
 
   #storeOf(gateway: Gateway, lookUps: Gateway, owner: RequireOwner): ObjectStore {
-    const { shared, spools } = this.deps
+    const { shared, spools, encryption } = this.deps
     const { state, limits, log, plugins } = shared
     return new ObjectStore({
-      ...{ state, limits, log, hooks: plugins.hooks, spools, gateway, lookUps },
+      ...{ state, limits, log, hooks: plugins.hooks, spools, encryption, gateway, lookUps },
       requireOwner: owner,
       partChecksums: this.#partChecksums,
     })

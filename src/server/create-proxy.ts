@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Job } from '../api/jobs.js'
 import type { Limits } from '../api/limits.js'
 import { createAuthenticator } from '../auth/authenticate.js'
@@ -11,8 +12,11 @@ import { Quota } from '../common/quota.js'
 import { render } from '../common/render-metrics.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
+import { Encryption } from '../objects/encryption/encryption.js'
+import { KEY_FILE, KeyFile } from '../objects/encryption/key-file.js'
 import { combineHooks } from '../plugins/hooks.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
+import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
 import { gatewayLinks, shareAddress } from '../s3/share.js'
 import { auditedJobs, auditOf } from './audit.js'
 import { type Backends, openBackends } from './backends.js'
@@ -171,6 +175,18 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   })
 }
 
+function encryptionOf(options: ProxyOptions, settings: Backends['settings']): Encryption {
+  const { encryption, encryptionKeys, encryptionRecipient = [], data, stateUrl } = options
+  const own = encryptionKeys === undefined && data !== undefined && stateUrl === undefined
+  const file = own ? join(data, KEY_FILE) : encryptionKeys
+  return new Encryption({
+    keys: new KeyFile({ file, make: own && encryptionRecipient.length === 0, recipients: encryptionRecipient }),
+    everywhere: encryption === 'all',
+    settings,
+    sealer: createSealer(sealingKeyOf(options)),
+  })
+}
+
 interface ContextSources extends OpenedPlugins {
   readonly options: ProxyOptions
   readonly backends: Backends
@@ -205,6 +221,7 @@ async function openContexts(sources: ContextSources) {
   const contexts = new Contexts({
     pool,
     spools,
+    encryption: encryptionOf(options, settings),
     account: options.gateway.account,
     credentials: sts.credentials,
     metadataActions: plugins.metadataActions,

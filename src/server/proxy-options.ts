@@ -150,6 +150,15 @@ export interface ProxyOptions {
    * with `stateUrl`, where all servers need the same.
    */
   sealingKey?: Uint8Array | undefined
+  /** What is encrypted: objects whose request or bucket asks for it (default), or all new objects. */
+  encryption?: 'asked' | 'all'
+  /**
+   * File of keys: identities and recipients of age. Default: one that the first use makes in `data`, except with
+   * `stateUrl`, where all servers need the same.
+   */
+  encryptionKeys?: string | undefined
+  /** Recipients, `age1...`, who can open all that this server encrypts. */
+  encryptionRecipient?: readonly string[]
   /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */
   now?: () => number
   /** The console whose pages may read the answers of this endpoint; default none. */

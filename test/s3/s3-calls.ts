@@ -63,7 +63,7 @@ export const calls: Readonly<Record<string, Call>> = {
   PutBucketEncryption: onBucket({
     ServerSideEncryptionConfiguration: { Rules: [{ ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } }] },
   }),
-  GetBucketEncryption: refusedWith('ServerSideEncryptionConfigurationNotFoundError'),
+  GetBucketEncryption: onBucket(),
   DeleteBucketEncryption: onBucket(),
   PutBucketIntelligentTieringConfiguration: onBucket({
     Id: 'one',

@@ -56,14 +56,14 @@ async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<Resto
 async function mustRead(
   { host }: DealDeps,
   context: Context,
-  { bucket, key, size, stamp }: StoredObject,
+  { bucket, key, size: content, storedSize: size = content, stamp }: StoredObject,
 ): Promise<void> {
   for (const position of new Set(size === 0 ? [] : [0, size - 1])) {
     const range = { first: position, last: position }
-    const { object, download } = await context.store.open(bucket, key, range).catch((error) => {
+    const { object, download } = await context.store.openStored(bucket, key, range).catch((error) => {
       // A caller who may restore an object need not be able to read it.
       if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
-      return host.own.store.open(bucket, key, range)
+      return host.own.store.openStored(bucket, key, range)
     })
     if (object.stamp !== stamp) {
       download.discard()

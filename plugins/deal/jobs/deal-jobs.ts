@@ -19,7 +19,10 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
           return await makeDeal(deps, job, async () => {
             const object = await requireObject(job.context, job.input)
             mustName(job, object)
-            await refuseDearPrice(deps, job.context, job.input, () => ({ bytes: object.size, objects: 1 }))
+            await refuseDearPrice(deps, job.context, job.input, () => ({
+              bytes: object.storedSize ?? object.size,
+              objects: 1,
+            }))
             return object.stamp
           })
         } catch (error) {

@@ -48,7 +48,7 @@ export function createObjectDeal(deps: DealDeps) {
     async order({ request: { bucket, key }, body }, context) {
       const object = await requireObject(context, { bucket, key })
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
-      await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.size, objects: 1 }))
+      await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
       const force = body.Force && { force: true as const }
       const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input }

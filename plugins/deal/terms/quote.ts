@@ -160,7 +160,7 @@ export async function measure(
 ): Promise<Measured> {
   if (key === undefined) return measureBucket(context, bucket, prefix, signal)
   const object = await context.store.head(bucket, key)
-  const { size, cold } = object
+  const { cold, storedSize: size = object.size } = object
   return { bytes: size, objects: 1, cold: cold ? 1 : 0, coldBytes: cold ? size : 0, object }
 }
 
@@ -176,10 +176,11 @@ async function measureBucket(context: Context, bucket: string, prefix: string, s
     for (const entry of page.entries) {
       if (entry.kind !== 'object') continue
       objects++
-      bytes += entry.size
+      const { storedSize: size = entry.size } = entry
+      bytes += size
       if (entry.cold) {
         cold++
-        coldBytes += entry.size
+        coldBytes += size
       }
       after = entry.key
     }

@@ -31,7 +31,7 @@ export function quoteObjectUpload(deps: PayDeps) {
     }),
     root: 'PayQuote',
     async answer({ request: { bucket, key }, body: { DurationDays } }, context) {
-      const { size } = await requireObject(context, { bucket, key })
+      const { size: content, storedSize: size = content } = await requireObject(context, { bucket, key })
       const ofBucket = (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
       const [cost, tightest] = await Promise.all([
         expectedCost(deps, size, DurationDays),

@@ -70,13 +70,13 @@ async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
 /** Streams the object to the service. Throws OutcomeUnknown only once the whole form was sent. */
 async function send(deps: PayDeps, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
-  const { size } = await requireObject(context, input)
+  const { size: content, storedSize: size = content } = await requireObject(context, input)
   const { bucket, days, stamp } = input
   await reserve(deps, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
-  const { object, download } = await context.store.open(input.bucket, input.key)
+  const { object, download } = await context.store.openStored(input.bucket, input.key)
   let done = 0
   try {
-    if (object.stamp !== input.stamp || object.size !== size) throw replaced()
+    if (object.stamp !== input.stamp || (object.storedSize ?? object.size) !== size) throw replaced()
     job.report({ phase: 'Uploading', bytes: { done, total: size } })
     return await postUpload(deps, wallet, {
       job: job.job,

@@ -3,17 +3,19 @@ import { join, relative, resolve } from 'node:path'
 import { requireUsableVersion, VERSION_FILE } from '../../common/files/data-version.js'
 import { version } from '../../common/files/package-folder.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
+import { KEY_FILE } from '../../objects/encryption/key-file.js'
 import { Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { ProgressLine } from '../progress.js'
 import { servicesFolder } from '../serve/gateway.js'
 import { BackupsFolder, type Manifest, readManifest, writeManifest } from './manifest.js'
-import { type Taken, takeBackup } from './take-backup.js'
+import { isLeftOut, type Taken, takeBackup } from './take-backup.js'
 
 export interface BackupFlags {
   readonly keep?: string
   readonly verify?: boolean
+  readonly withKeys?: boolean
 }
 
 const MAX_KEPT = 100_000
@@ -37,14 +39,15 @@ export async function backup(config: Config, destination: string, own: BackupFla
     const listed = newest === undefined ? undefined : await readManifest(newest).catch(() => undefined)
     const { verify = false } = own
     const previous = newest !== undefined && listed ? { folder: newest, files: listed.files, verify } : undefined
-    const taken = await takeBackup(data, unfinished, previous, progress)
+    const leavesOut = (path: string) => isLeftOut(path) || (path === KEY_FILE && !own.withKeys)
+    const taken = await takeBackup(data, unfinished, previous, progress, leavesOut)
     const { copies, at } = taken
     await copies.sync()
     const manifest = await writeManifest(unfinished, copies.files, {
       taken: at.toISOString(),
       dealgate: version(),
       bytes: copies.bytes,
-      notIncluded: [...inStore(taken), ...notIncluded(config)],
+      notIncluded: [...inStore(taken), ...keysApart(config, own), ...notIncluded(config)],
     })
     const path = await backups.complete(unfinished, at)
     const removed = keep === undefined ? 0 : await backups.keep(keep)
@@ -96,6 +99,16 @@ function inStore({ inStore: count }: Taken): string[] {
   if (count === 0) return []
   return [
     `the bytes of ${count} objects in an S3 store (--bodies): keep the versions of its bucket, and its own backups`,
+  ]
+}
+
+/** Who gets hold of a backup must not have the keys of what it contains, unless that is wanted. */
+function keysApart({ data, encryptionKeys }: Config, { withKeys = false }: BackupFlags): string[] {
+  const file = encryptionKeys ?? join(data, KEY_FILE)
+  const included = withKeys && encryptionKeys === undefined
+  if (included || !existsSync(file)) return []
+  return [
+    `the keys of encrypted objects in ${file}: keep a copy elsewhere (dealgate encryption export), or use --with-keys`,
   ]
 }
 

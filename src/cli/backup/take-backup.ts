@@ -41,6 +41,7 @@ export async function takeBackup(
   into: string,
   previous: Previous | undefined,
   progress: ProgressLine,
+  leavesOut: LeavesOut = isLeftOut,
 ): Promise<Taken> {
   const seen = { bytes: 0, files: 0, changed: 0 }
   const show = () =>
@@ -52,7 +53,7 @@ export async function takeBackup(
   let absent: ReadonlySet<string> = new Set()
   for (let pass = 1; pass <= PASSES; pass++) {
     const since = Date.now() - USUAL_UPLOAD_MS
-    const changed = changedFiles(data, copies)
+    const changed = changedFiles(data, copies, leavesOut)
     seen.changed += changed.length
     const copyOne = async (path: string) => {
       await copies.copy(path)
@@ -61,7 +62,7 @@ export async function takeBackup(
     }
     await pMap(changed, copyOne, { concurrency: MAX_CONCURRENCY })
     if (changed.length > MAX_OPENED / 10 && pass < PASSES / 2) continue
-    const taken = await moment(data, copies, since)
+    const taken = await moment(data, copies, since, leavesOut)
     if (taken === undefined) continue
     // A file that was removed after the moment is needed: its object is of the moment. One that is still absent is
     // lost.
@@ -78,11 +79,16 @@ interface Seen {
 }
 
 /** Resolves undefined if too many files have changed since the last pass. */
-async function moment(data: string, copies: Copies, since: number): Promise<Omit<Taken, 'copies'> | undefined> {
-  const { databases } = listData(data)
+async function moment(
+  data: string,
+  copies: Copies,
+  since: number,
+  leavesOut: LeavesOut,
+): Promise<Omit<Taken, 'copies'> | undefined> {
+  const { databases } = listData(data, leavesOut)
   const { snapshots, taken, pausedMs } = await freeze(
     databases.map((path) => join(data, path)),
-    (snapshots) => openChanged(data, copies, bodiesOf(snapshots.get(join(data, INDEX_PATH))?.db, since)),
+    (snapshots) => openChanged(data, copies, bodiesOf(snapshots.get(join(data, INDEX_PATH))?.db, since), leavesOut),
   )
   try {
     if (taken === undefined) return undefined
@@ -103,9 +109,14 @@ async function moment(data: string, copies: Copies, since: number): Promise<Omit
 }
 
 /** Synchronous, because writers wait. */
-function openChanged(data: string, copies: Copies, newBodies: Iterable<BodyFile>): Seen | undefined {
+function openChanged(
+  data: string,
+  copies: Copies,
+  newBodies: Iterable<BodyFile>,
+  leavesOut: LeavesOut,
+): Seen | undefined {
   const at = new Date()
-  const { files } = listData(data)
+  const { files } = listData(data, leavesOut)
   const changed = files.filter((path) => copies.needs(path))
   for (const { path, size } of newBodies) if (copies.needsBody(path, size)) changed.push(path)
   if (changed.length > MAX_OPENED) return undefined
@@ -128,8 +139,8 @@ async function copyRest(copies: Copies, all: Set<string>, bodies: Iterable<BodyF
   return missing
 }
 
-function changedFiles(data: string, copies: Copies): string[] {
-  const changed = listData(data).files.filter((path) => copies.needs(path))
+function changedFiles(data: string, copies: Copies, leavesOut: LeavesOut): string[] {
+  const changed = listData(data, leavesOut).files.filter((path) => copies.needs(path))
   const index = join(data, INDEX_PATH)
   if (!existsSync(index)) return changed
   const snapshot = openSnapshot(index)
@@ -157,6 +168,13 @@ const LEFT_OUT: readonly RegExp[] = [
   /\.(reserve|new)$/,
 ]
 
+/** Whether a path below the data folder is not part of the backup. */
+export type LeavesOut = (path: string) => boolean
+
+export function isLeftOut(path: string): boolean {
+  return LEFT_OUT.some((pattern) => pattern.test(path))
+}
+
 const DATABASE = /\.db$|(^|\/)records\.sqlite$/
 
 interface DataTree {
@@ -166,13 +184,13 @@ interface DataTree {
 }
 
 /** Lists the data folder, without the bodies of objects, of which the index of the gateway tells. Synchronous. */
-function listData(data: string): DataTree {
+function listData(data: string, leavesOut: LeavesOut): DataTree {
   const databases: string[] = []
   const files: string[] = []
   const walk = (folder: string): void => {
     for (const entry of entriesOf(join(data, folder))) {
       const path = join(folder, entry.name)
-      if (LEFT_OUT.some((pattern) => pattern.test(posix(path)))) continue
+      if (leavesOut(posix(path))) continue
       const kind = followed(join(data, path), entry)
       if (kind?.isDirectory()) walk(path)
       else if (DATABASE.test(path)) databases.push(path)

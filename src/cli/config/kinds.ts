@@ -27,6 +27,9 @@ export const webhookSecret = checkedText('name=secret', 'the name of a webhook, 
 
 export const s3Place = checkedText('url', 'like s3://bucket/prefix?endpoint=https://host&region=us-east-1', parseS3Url)
 
+/** Base 32 without the letters that look alike; a recipient of the post-quantum form is long. */
+export const recipient = text('age1…', 'a public key of age', /^age1[0-9a-z]{50,4000}$/)
+
 export const mailAddress = text('address', 'a mail address', /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/)
 
 export const basePath = text('path', 'a path that starts with / and does not end in one', /^(?:\/[^/?#\s,]+)+$/)

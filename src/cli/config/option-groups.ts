@@ -11,6 +11,7 @@ import {
   path,
   port,
   rate,
+  recipient,
   text,
   time,
   url,
@@ -255,4 +256,19 @@ export const trafficOptions = {
   }),
   maxRequestsPerAddress: limit(concurrency, { help: 'Maximum of these for one network address.' }),
   maxRequestsPerKey: limit(concurrency, { help: 'Maximum of these for one access key.' }),
+} as const
+
+/** The options of encrypted objects; see `options`. */
+export const encryptionOptions = {
+  encryption: option('Encryption', choice('asked', 'all'), {
+    default: 'asked',
+    help: 'What is encrypted before it reaches the gateway: objects whose request or bucket asks for it (`x-amz-server-side-encryption: AES256`), or `all` new objects.',
+  }),
+  encryptionKeys: option('Encryption', nearbyFile, {
+    help: 'File of keys for encrypted objects, which must exist. Without it, the first use makes `encryption.keys` in the data folder. Servers that share a state need the same file. Without the keys, the objects are lost.',
+  }),
+  encryptionRecipient: option('Encryption', list(recipient), {
+    default: Object.freeze([]),
+    help: 'Public key of age, whose owner can open all that this server encrypts. A server with recipients and without a file of keys writes encrypted objects and cannot read them.',
+  }),
 } as const

@@ -27,6 +27,7 @@ type Group =
   | 'Payment'
   | 'Network'
   | 'State'
+  | 'Encryption'
   | 'Buckets'
   | 'Plugins'
   | 'Limits'

@@ -34,6 +34,7 @@ import {
 import { type Option, option } from './option.js'
 import {
   connectionOptions,
+  encryptionOptions,
   limitOptions,
   logFileOptions,
   observabilityOptions,
@@ -284,6 +285,8 @@ export const options = Object.freeze({
     default: defaultPeriods.jobExpiryMs,
     help: 'Ended jobs and their client tokens are removed after this time; 0 keeps them.',
   }),
+
+  ...encryptionOptions,
 
   lifecycleIntervalMs: option('Buckets', time('minutes', 0, 1440), {
     default: defaultPeriods.lifecycleIntervalMs,

@@ -207,6 +207,10 @@ export const codes = {
     message: "The difference between the request time and the server's time is too large.",
   },
   RestoreAlreadyInProgress: { status: 409, message: 'Object restore is already in progress.' },
+  InvalidEncryptionAlgorithmError: {
+    status: 400,
+    message: 'The encryption request that you specified is not valid. The valid value is AES256.',
+  },
   ServerSideEncryptionConfigurationNotFoundError: {
     status: 404,
     message: 'The server side encryption configuration was not found',

@@ -142,8 +142,10 @@ async function downloadListed(
     response.destroy()
     return 'the object was overwritten within the same second'
   }
-  const { contentType, headers, metadata, revision: writeId } = headerFacts(client.names, response.headers, key, true)
-  const object = { ...listed, contentType, headers, metadata, ...(writeId === undefined ? {} : { writeId }) }
+  const facts = headerFacts(client.names, response.headers, key, true)
+  const { contentType, headers, metadata, revision: writeId, encrypted } = facts
+  const marks = { ...(writeId !== undefined && { writeId }), ...(encrypted && { encrypted }) }
+  const object = { ...listed, contentType, headers, metadata, ...marks }
   return new DownloadBody(response, {
     ...whole(client),
     object,

@@ -31,13 +31,6 @@ export const fixedSettings: readonly AnyOperation[] = [
     get: always('Always the empty configuration: never accelerated.', 'AccelerateConfiguration'),
   }),
   ...bucketSetting({
-    name: 'BucketEncryption',
-    subresource: 'encryption',
-    action: 'EncryptionConfiguration',
-    get: never('ServerSideEncryptionConfigurationNotFoundError'),
-    remove: nothing(),
-  }),
-  ...bucketSetting({
     name: 'BucketLogging',
     subresource: 'logging',
     action: 'BucketLogging',

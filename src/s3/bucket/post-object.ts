@@ -20,6 +20,7 @@ import { aclOfWrite } from '../access/acl-operations.js'
 import { ACL_HEADERS } from '../access/acl-syntax.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
+import { askedEncryption, encryptionHeaders, SSE } from '../object/encryption.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
@@ -173,7 +174,7 @@ async function store(
 ): Promise<Reply> {
   const { bucket } = request
   const headers = form.fields.headers()
-  refuseDemands(headers, [REDIRECT, ...ACL_HEADERS])
+  refuseDemands(headers, [REDIRECT, SSE, ...ACL_HEADERS])
   refuseCopy(headers)
   await requireExpectedOwner({ headers, bucket }, context)
   const acl = await aclOfWrite({ headers, bucket, key }, context)
@@ -184,6 +185,7 @@ async function store(
   const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' })
   const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const attributes = readAttributes(headers, context)
+  const encryption = askedEncryption(headers)
   const wantChecksum = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const precondition = writePrecondition(request.headers)
   const { metadata } = attributes
@@ -202,6 +204,7 @@ async function store(
       archive,
       authorized,
       wantChecksum,
+      encryption,
       event: causeOf('ObjectCreated:Post', request, context),
       precondition,
       maxBytes: size.max,
@@ -211,6 +214,7 @@ async function store(
     ...classHeaders,
     etag: quoted(result.etag),
     ...checksumHeaders(result.checksum),
+    ...encryptionHeaders(result),
     'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),
   })
 }

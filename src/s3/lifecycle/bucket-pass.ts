@@ -145,9 +145,9 @@ async function tagsOf(deps: PassDeps, bucket: string, listed: readonly Listed[])
     bucket,
     listed.map(({ key }) => key),
   )
-  return listed.map(({ size, etag }, i) => {
+  return listed.map(({ size, storedSize = size, etag }, i) => {
     const record = records[i]
-    return (record?.size === size && record.etag === etag && record.tags) || []
+    return (record?.size === storedSize && record.etag === etag && record.tags) || []
   })
 }
 

@@ -11,6 +11,7 @@ import { digesting } from '../../objects/sources.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
+import { encryptionHeaders } from '../object/encryption.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { attemptOf, StoredAlready, tookEffect, writeIdOf } from './attempts.js'
@@ -91,7 +92,7 @@ async function assemble(
     (await storedBefore(request, context, upload)) ??
     ((await tookEffect(context, upload, fingerprint)) ? { etag, checksum } : undefined) ??
     (await store(request, context, upload, {
-      source: staged(context, upload.uploadId, parts, size, expected),
+      source: staged(context, upload, parts, size, expected),
       etag,
       checksum,
       partSizes: runLengths(parts),
@@ -113,6 +114,7 @@ async function assemble(
     accessKeyId: upload.accessKeyId,
     etag: stored.etag,
     checksum: stored.checksum,
+    ...(upload.encryption && { encrypted: { algorithm: upload.encryption.algorithm } }),
     jobId: stored.jobId,
     request: fingerprint,
   }
@@ -170,6 +172,8 @@ async function store(
       archive,
       authorized,
       uploadId,
+      // Decided when it began.
+      encryption: upload.encryption?.algorithm ?? 'none',
       event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
       precondition,
       maxBytes: context.limits.maxObjectBytes,
@@ -192,7 +196,7 @@ function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocume
         : '',
     ].join(''),
   )
-  return { document: markup, headers: { 'x-dealgate-job-id': done.jobId } }
+  return { document: markup, headers: { 'x-dealgate-job-id': done.jobId, ...encryptionHeaders(done) } }
 }
 
 /** Finds the staged part for each requested one. Throws InvalidPart, EntityTooSmall, InvalidRequest. */
@@ -250,7 +254,7 @@ function etagOfParts(parts: readonly PartRecord[]): string {
 
 function staged(
   context: Context,
-  uploadId: string,
+  upload: UploadRecord,
   parts: readonly PartRecord[],
   size: number,
   expected: ExpectedChecksum | undefined,
@@ -260,7 +264,7 @@ function staged(
     async stream(sink, options) {
       const facts = await digesting(
         async (to) => {
-          for (const part of parts) await context.state.uploads.readPart(uploadId, part, to)
+          for (const part of parts) await context.store.readPart(upload, part, to)
         },
         sink,
         expected ? { ...options, checksum: expected.algorithm } : options,

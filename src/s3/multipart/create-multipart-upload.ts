@@ -12,6 +12,7 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
+import { askedEncryption, encryptionHeaders, SSE } from '../object/encryption.js'
 import { admitClass, askedClass } from '../object/storage-class.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
 import { accessKeyId, requireMayWrite } from './upload.js'
@@ -19,17 +20,24 @@ import { accessKeyId, requireMayWrite } from './upload.js'
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
-  partly: 'Encryption and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+  partly:
+    'Encryption with KMS or customer keys and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
   needs: { key: 'write' },
-  on: { method: 'POST', resource: 'object', query: ['uploads'], headers: [TAGGING, REDIRECT, ...OBJECT_ACL_HEADERS] },
+  on: {
+    method: 'POST',
+    resource: 'object',
+    query: ['uploads'],
+    headers: [TAGGING, REDIRECT, SSE, ...OBJECT_ACL_HEADERS],
+  },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
     const checksum = readChecksum(request)
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
+    const asked = askedEncryption(request.headers)
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
     const creationTime = await context.creationTimes.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)
@@ -46,6 +54,7 @@ export const createMultipartUpload = defineOperation({
     await (await admitClass(storageClass, write, context))?.dropped()
     // Command lines take an id that begins with "-", as base64url may, for an option.
     const uploadId = randomBytes(24).toString('hex')
+    const encryption = await context.store.encryptionOfUpload(bucket, uploadId, asked)
     await beginUpload(context, {
       uploadId,
       bucket: request.bucket,
@@ -61,13 +70,17 @@ export const createMultipartUpload = defineOperation({
       ...(acl && { acl }),
       storageClass,
       authorized,
+      ...(encryption && { encryption }),
     })
     return xml(
       document(
         'InitiateMultipartUploadResult',
         element('Bucket', request.bucket) + element('Key', request.key) + element('UploadId', uploadId),
       ),
-      checksum && { 'x-amz-checksum-algorithm': checksum.algorithm, 'x-amz-checksum-type': checksum.type },
+      {
+        ...(checksum && { 'x-amz-checksum-algorithm': checksum.algorithm, 'x-amz-checksum-type': checksum.type }),
+        ...encryptionHeaders({ encrypted: encryption }),
+      },
     )
   },
 })

@@ -9,6 +9,7 @@ import { empty, late } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
 import { type CopySource, checkSource, copiedBytes, readCopySource, whileSourceChanges } from '../object/copy-source.js'
+import { encryptionHeaders } from '../object/encryption.js'
 import { notReadable } from '../object/storage-class.js'
 import { readPartNumber, requireUploadToFill } from './upload.js'
 
@@ -36,6 +37,7 @@ export const uploadPart = defineOperation({
     return empty({
       etag: quoted(part.etag),
       ...(part.checksum && { [`x-amz-checksum-${part.checksum.algorithm.toLowerCase()}`]: part.checksum.value }),
+      ...encryptionHeaders({ encrypted: upload.encryption }),
     })
   },
 })
@@ -52,13 +54,14 @@ async function stagePart(
 ): Promise<PartRecord> {
   const { maxPutBytes } = context.limits
   if ((source.length ?? 0) > maxPutBytes) throw tooLarge(maxPutBytes)
-  const writer = await context.state.uploads.openPart(upload.uploadId, partNumber, source.length, context)
+  const bytes = await context.store.stagedSource(upload, source)
+  const writer = await context.state.uploads.openPart(upload.uploadId, partNumber, bytes.length, context)
   try {
     let written = 0
-    const facts = await source.stream(
+    const facts = await bytes.stream(
       (chunk) => {
         written += chunk.length
-        if (written > maxPutBytes) throw tooLarge(maxPutBytes)
+        if (written > (bytes.length ?? maxPutBytes)) throw tooLarge(maxPutBytes)
         return writer.write(chunk)
       },
       { md5: true, checksum: upload.checksum?.algorithm },
@@ -71,6 +74,7 @@ async function stagePart(
       lastModified: Date.now(),
       checksum: facts.checksum,
       file: await writer.finish(),
+      ...(bytes !== source && { staged: written }),
     }
     await context.state.uploads.putPart(upload.uploadId, part, context)
     return part

@@ -30,6 +30,7 @@ import {
   SourceChanged,
   whileSourceChanges,
 } from './copy-source.js'
+import { askedEncryption, encryptionHeaders, SSE } from './encryption.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
 import { writePrecondition } from './write-conditions.js'
 
@@ -37,7 +38,7 @@ export const copyObject = defineOperation({
   name: 'CopyObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
   partly:
-    'Encryption and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
+    'Encryption with KMS or customer keys and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
   access: 'signed',
   action: 's3:PutObject',
   needs: { key: 'write' },
@@ -45,7 +46,7 @@ export const copyObject = defineOperation({
     method: 'PUT',
     resource: 'object',
     header: 'x-amz-copy-source',
-    headers: [TAGGING, TAGGING_DIRECTIVE, REDIRECT, ...OBJECT_ACL_HEADERS],
+    headers: [TAGGING, TAGGING_DIRECTIVE, REDIRECT, SSE, ...OBJECT_ACL_HEADERS],
   },
   async run(request, context) {
     refuseRanges(request)
@@ -76,6 +77,7 @@ async function prepare(
       message: `The specified copy source is larger than the maximum allowable size for a copy source: ${context.limits.maxPutBytes}`,
     })
   }
+  askedEncryption(request.headers)
   const directive = metadataDirective(request)
   const attributes = copiedAttributes(request, context, source, directive)
   const tags = taggingOfCopy(request.headers, source.tags)
@@ -136,12 +138,14 @@ async function copy(
       // The bytes are the same, so a checksum of the whole object stays valid.
       checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
       wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
+      // A copy does not lose the encryption of its source.
+      encryption: askedEncryption(request.headers) ?? source.encrypted?.algorithm,
       event: causeOf('ObjectCreated:Copy', request, context),
       precondition: copyPrecondition(request, source),
       maxBytes: context.limits.maxPutBytes,
     })
   })
-  return { document: copyDocument(result), headers }
+  return { document: copyDocument(result), headers: { ...headers, ...encryptionHeaders(result) } }
 }
 
 /**
@@ -182,7 +186,7 @@ function copiedAttributes(
   directive: 'COPY' | 'REPLACE',
 ): PutRequest['attributes'] {
   if (directive === 'REPLACE') return readAttributes(request.headers, context)
-  const changed = ['x-amz-storage-class', REDIRECT].some((name) => request.headers[name] !== undefined)
+  const changed = ['x-amz-storage-class', REDIRECT, SSE].some((name) => request.headers[name] !== undefined)
   if (isItself(request, source) && !changed) {
     throw new S3Error('InvalidRequest', {
       message:
@@ -204,7 +208,9 @@ function staysInPlace({ bucket, key, headers }: S3Request<'object'>, source: Sto
   const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const { checksum } = source
   const sameChecksum = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
-  return source.bucket === bucket && source.key === key && askedClass(headers) !== undefined && sameChecksum
+  const sameEncryption = askedEncryption(headers) === undefined || source.encrypted !== undefined
+  const isItself = source.bucket === bucket && source.key === key
+  return isItself && askedClass(headers) !== undefined && sameChecksum && sameEncryption
 }
 
 /** Throws SourceChanged if the object has been replaced since it was read. */

@@ -6,6 +6,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { httpTime } from '../../common/time.js'
 import { headerText } from './attributes.js'
+import { encryptionHeaders } from './encryption.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'
 
@@ -23,6 +24,7 @@ export function objectHeaders(object: StoredObject, reporting: Reporting, checks
   Object.assign(headers, object.headers)
   if (object.tags?.length) headers['x-amz-tagging-count'] = object.tags.length
   const more = [metadataHeaders(object, reporting), archiveHeaders(object, reporting), checksumHeaders(checksum)]
+  if (object.encrypted) more.push(encryptionHeaders(object))
   return Object.assign(headers, ...more)
 }
 

@@ -133,7 +133,7 @@ export class KeyvUploads implements Uploads {
   async putPart(uploadId: string, part: PartRecord, logger: Logging = this.#own): Promise<void> {
     await this.#withPart(uploadId, part.partNumber, logger, async () => {
       await this.#requireOwn(uploadId)
-      await this.#staging.check(uploadId, part)
+      await this.#staging.check(uploadId, asStaged(part))
       const key = partKey(uploadId, part.partNumber)
       const earlier = await this.#parts.get(key)
       await this.#parts.set(key, part)
@@ -172,7 +172,7 @@ export class KeyvUploads implements Uploads {
   }
 
   async readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void> {
-    await this.#staging.read(uploadId, part, sink)
+    await this.#staging.read(uploadId, asStaged(part), sink)
   }
 
   async completed(uploadId: string): Promise<CompletedUpload | undefined> {
@@ -286,6 +286,11 @@ export class KeyvUploads implements Uploads {
     logger.log.warn({ uploadId, partNumber: part.partNumber, file: part.file }, 'the bytes of a part are missing')
     return false
   }
+}
+
+/** The part with the size of its staged bytes. */
+function asStaged(part: PartRecord): PartRecord {
+  return part.staged === undefined ? part : { ...part, size: part.staged }
 }
 
 /**

@@ -45,12 +45,13 @@ export const writes: Row[] = [
   ['a redirect to no place', put({ 'x-amz-website-redirect-location': 'x' }), '400 InvalidRedirectLocation'],
   ['a key that is no UTF-8', put({}, 'data', '/rows/%ff'), '400 InvalidURI'],
   ...[
-    'x-amz-server-side-encryption',
+    'x-amz-server-side-encryption-aws-kms-key-id',
     'x-amz-server-side-encryption-customer-algorithm',
     'x-amz-object-lock-mode',
     'x-amz-object-lock-legal-hold',
     'x-amz-write-offset-bytes',
   ].map((name): Row => [name, put({ [name]: 'x' }), '501 NotImplemented', { Header: name }]),
+  ['an unknown encryption', put({ 'x-amz-server-side-encryption': 'x' }), '400 InvalidEncryptionAlgorithmError'],
   ...['retention', 'legal-hold', 'renameObject', 'encryption', 'surprise'].map(
     (name): Row => [`PUT ?${name}`, put({}, 'data', `/rows/key?${name}`), '501 NotImplemented'],
   ),

@@ -51,6 +51,16 @@ export class GatewayUser {
     if (response.status !== 200) throw new Error(`upload: ${response.status} ${await response.text()}`)
   }
 
+  /** The bytes as the gateway has them, and the headers with them. */
+  async get(bucket: string, key: string): Promise<{ body: Buffer; headers: Headers }> {
+    const { token } = await this.call('web.CreateURLToken', {})
+    const url = `${this.#gateway.url}/${this.#words.path}/download/${bucket}/${key}?token=${token}`
+    const response = await fetch(url, { headers: this.#headers() })
+    const body = Buffer.from(await response.arrayBuffer())
+    if (response.status !== 200) throw new Error(`download: ${response.status} ${body}`)
+    return { body, headers: response.headers }
+  }
+
   /** Deletes the bucket with what is in it, and makes it again. */
   async remake(bucketName: string): Promise<void> {
     const { objects } = await this.call('web.ListObjects', { bucketName, prefix: '' })

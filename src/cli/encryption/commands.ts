@@ -1,0 +1,51 @@
+import { type CommandDeclaration, named } from '../declaration.js'
+
+const KEYS = named(/^(data|encryption(Keys|Recipient)|auditLog|print|logLevel)$/)
+
+const keys = () => import('./key-commands.js')
+
+export const encryptionCommands: readonly CommandDeclaration[] = [
+  {
+    name: 'encryption list',
+    help: 'list the keys of encrypted objects, without secrets: the newest encrypts, all decrypt',
+    options: KEYS,
+    run: async () => (await keys()).listKeys,
+  },
+  {
+    name: 'encryption rotate',
+    help: 'make a new key, which encrypts from now on; the others still decrypt',
+    options: KEYS,
+    changes: () => true,
+    run: async () => (await keys()).rotateKeys,
+  },
+  {
+    name: 'encryption add',
+    help: 'add keys of another file, such as that of another server: they decrypt, and the newest stays',
+    options: KEYS,
+    operand: ['<file>', 'identities of age, or - for standard input'],
+    changes: () => true,
+    run: async () => (await keys()).addKeys,
+  },
+  {
+    name: 'encryption export',
+    help: 'print all keys, with their secrets, as `age -d -i` reads them: keep them in a safe place',
+    options: KEYS,
+    run: async () => (await keys()).exportKeys,
+  },
+  {
+    name: 'encryption recipients',
+    help: 'print the public keys for which new objects are encrypted',
+    options: KEYS,
+    run: async () => (await keys()).listRecipients,
+  },
+  {
+    name: 'decrypt',
+    help: 'decrypt a stored object, as the gateway or a provider has it, with the keys of the data folder',
+    options: named(/^(data|encryptionKeys|print|logLevel)$/),
+    operand: ['<file>', 'an age file'],
+    flags: [['--output <file>', 'the file to write, which must not exist (default: standard output)']],
+    after:
+      'The program age does the same, without dealgate:\n  age -d -i dealgate-data/encryption.keys -o photo.jpg object.age',
+    run: async () => (await import('./decrypt.js')).decrypt,
+  },
+]

@@ -1,0 +1,129 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import type { Stanza } from 'age-encryption'
+
+// The header of an age file: one stanza for each recipient, with the key of the file. https://c2sp.org/age, "Header"
+
+/** The first line of every age file. */
+export const AGE_MAGIC = 'age-encryption.org/v1\n'
+
+/** Most stanzas of a header that is read: each costs the attempts of all keys. */
+const MAX_STANZAS = 20
+
+/** Longest header that is read: one with 20 recipients of the post-quantum form fits. */
+export const MAX_HEADER_BYTES = 64 * 1024
+
+/**
+ * The stanza that names, to holders of the file key alone, the object for which a file was made. Programs that do not
+ * know it ignore it.
+ */
+const PLACE = 'dealgate/object'
+
+/** Loaded when it is used: most servers encrypt nothing. */
+const library = () => import('age-encryption')
+
+/** A new `AGE-SECRET-KEY-...`. */
+export async function newIdentity(): Promise<string> {
+  return (await library()).generateX25519Identity()
+}
+
+/** The `age1...` of an identity. Throws for a text that is none. */
+export async function recipientOf(identity: string): Promise<string> {
+  return (await library()).identityToRecipient(identity)
+}
+
+/** Throws for a text that is no recipient. */
+export async function requireRecipient(recipient: string): Promise<string> {
+  ;new (await library()).Encrypter().addRecipient(recipient)
+  return recipient
+}
+
+/** A header for a new file, and the key in it. */
+export interface NewHeader {
+  readonly header: Buffer
+  /** 16 bytes. */
+  readonly fileKey: Buffer
+}
+
+/**
+ * @param recipients `age1...`
+ * @param place the object for which the file is made, as text
+ */
+export async function makeHeader(recipients: readonly string[], place: string): Promise<NewHeader> {
+  const { Encrypter, Stanza } = await library()
+  const encrypter = new Encrypter()
+  let known: Buffer | undefined
+  for (const recipient of recipients) encrypter.addRecipient(recipient)
+  encrypter.addRecipient({
+    wrapFileKey(fileKey) {
+      known = Buffer.from(fileKey)
+      return [new Stanza([PLACE], placeMac(fileKey, place))]
+    },
+  })
+  const file = await encrypter.encrypt(new Uint8Array(0))
+  const end = headerEnd(file)
+  if (known === undefined || end === undefined) throw new Error('the library made no header')
+  return { header: Buffer.from(file.subarray(0, end)), fileKey: known }
+}
+
+/** Why a header does not open. */
+export type Unopened = 'malformed' | 'too many stanzas' | 'no key' | 'another place'
+
+/**
+ * Finds the key of a file. Resolves to the reason where it cannot be had.
+ * @param header whole
+ * @param identities `AGE-SECRET-KEY-...`
+ * @param place as of `makeHeader`; absent for files that others made
+ */
+export async function openHeader(
+  header: Uint8Array,
+  identities: readonly string[],
+  place?: string,
+): Promise<Buffer | Unopened> {
+  const { Decrypter } = await library()
+  const decrypter = new Decrypter()
+  let found: readonly Stanza[] = []
+  let tried = 0
+  // The first identity sees all stanzas before any key is tried.
+  decrypter.addIdentity({
+    unwrapFileKey(stanzas: Stanza[]) {
+      found = stanzas
+      if (stanzas.length > MAX_STANZAS) throw new RangeError('too many stanzas')
+      return null
+    },
+  })
+  for (const identity of identities) decrypter.addIdentity(identity)
+  // The last one is asked only if no other has a key.
+  decrypter.addIdentity({
+    unwrapFileKey() {
+      tried++
+      return null
+    },
+  })
+  try {
+    const fileKey = Buffer.from(await decrypter.decryptHeader(Buffer.from(header)))
+    return place === undefined || isFor(found, fileKey, place) ? fileKey : 'another place'
+  } catch {
+    if (found.length > MAX_STANZAS) return 'too many stanzas'
+    return tried > 0 ? 'no key' : 'malformed'
+  }
+}
+
+function isFor(stanzas: readonly Stanza[], fileKey: Uint8Array, place: string): boolean {
+  const expected = placeMac(fileKey, place)
+  return stanzas.some(
+    ({ args, body }) => args[0] === PLACE && body.length === expected.length && timingSafeEqual(body, expected),
+  )
+}
+
+function placeMac(fileKey: Uint8Array, place: string): Buffer {
+  const key = Buffer.from(hkdfSync('sha256', fileKey, '', PLACE, 32))
+  return createHmac('sha256', key).update(place).digest()
+}
+
+/** The length of the header at the beginning of a file; undefined where it does not end within these bytes. */
+export function headerEnd(bytes: Uint8Array): number | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, MAX_HEADER_BYTES))
+  const mac = text.indexOf('\n--- ')
+  const end = mac < 0 ? -1 : text.indexOf('\n', mac + 1)
+  return end < 0 ? undefined : end + 1
+}
