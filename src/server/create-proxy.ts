@@ -180,7 +180,7 @@ function encryptionOf(options: ProxyOptions, settings: Backends['settings']): En
   const own = encryptionKeys === undefined && data !== undefined && stateUrl === undefined
   const file = own ? join(data, KEY_FILE) : encryptionKeys
   return new Encryption({
-    keys: new KeyFile({ file, make: own && encryptionRecipient.length === 0, recipients: encryptionRecipient }),
+    keys: new KeyFile({ file, make: own, recipients: encryptionRecipient }),
     everywhere: encryption === 'all',
     settings,
     sealer: createSealer(sealingKeyOf(options)),

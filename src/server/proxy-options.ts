@@ -153,8 +153,8 @@ export interface ProxyOptions {
   /** What is encrypted: objects whose request or bucket asks for it (default), or all new objects. */
   encryption?: 'asked' | 'all'
   /**
-   * File of keys: identities and recipients of age. Default: one that the first use makes in `data`, except with
-   * `stateUrl`, where all servers need the same.
+   * File of keys, which must exist: identities and recipients of age. Default: one that the first use makes in `data`,
+   * except with `stateUrl`, where all servers need the same.
    */
   encryptionKeys?: string | undefined
   /** Recipients, `age1...`, who can open all that this server encrypts. */

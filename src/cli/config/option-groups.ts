@@ -265,10 +265,10 @@ export const encryptionOptions = {
     help: 'What is encrypted before it reaches the gateway: objects whose request or bucket asks for it (`x-amz-server-side-encryption: AES256`), or `all` new objects.',
   }),
   encryptionKeys: option('Encryption', nearbyFile, {
-    help: 'File of keys for encrypted objects, which must exist. Without it, the first use makes `encryption.keys` in the data folder. Servers that share a state need the same file. Without the keys, the objects are lost.',
+    help: 'File of keys for encrypted objects, which must exist; with public keys alone, the server encrypts and cannot read. Without it, the first use makes `encryption.keys` in the data folder. Servers that share a state need the same file. Without the keys, the objects are lost.',
   }),
   encryptionRecipient: option('Encryption', list(recipient), {
     default: Object.freeze([]),
-    help: 'Public key of age, whose owner can open all that this server encrypts. A server with recipients and without a file of keys writes encrypted objects and cannot read them.',
+    help: 'Public key of age, whose owner can open all that this server encrypts from now on.',
   }),
 } as const

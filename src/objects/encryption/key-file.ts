@@ -64,10 +64,13 @@ export async function createKeyFile(file: string): Promise<void> {
   await syncFolder(dirname(file))
 }
 
+/** The version of a file that is not there. */
+const ABSENT = ''
+
 interface KeyFileOptions {
   /** The file; undefined where the server has no place for one of its own. */
   readonly file: string | undefined
-  /** Makes the file at the first write. */
+  /** Makes the file at the first write. Without it, the file must be there. */
   readonly make: boolean
   /** Recipients of the options, who can open all that is encrypted. */
   readonly recipients: readonly string[]
@@ -86,11 +89,11 @@ export class KeyFile {
   /** The keys for a new object. Throws S3Error where there is none. */
   async toWrite(): Promise<Pick<Keys, 'recipients'>> {
     const { make, file } = this.#options
-    if (make && file !== undefined && (await this.toRead()).recipients.length === 0) {
+    let { recipients } = await this.toRead()
+    if (make && file !== undefined && this.#known?.version === ABSENT) {
       await createKeyFile(file)
-      this.#checked = 0
+      recipients = (await this.toRead(true)).recipients
     }
-    const { recipients } = await this.toRead()
     if (recipients.length === 0) throw new S3Error('InvalidRequest', { message: NO_KEYS })
     return { recipients }
   }
@@ -101,10 +104,13 @@ export class KeyFile {
    */
   async toRead(again = false): Promise<Keys> {
     if (this.#known && !again && Date.now() - this.#checked < CHECKED_MS) return this.#known.keys
-    const { file, recipients } = this.#options
+    const { file, make, recipients } = this.#options
     try {
       const found = file === undefined ? undefined : await stat(file).catch(unlessAbsent)
-      const version = found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ''
+      const version = found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ABSENT
+      // A file that has gone is not replaced by a new one: objects need its keys.
+      const expected = file !== undefined && (!make || (this.#known?.version ?? ABSENT) !== ABSENT)
+      if (!found && expected) throw new Error(`there is no file of keys ${file}`)
       if (this.#known?.version !== version)
         this.#known = { version, keys: await this.#read(found ? file : undefined, recipients) }
       this.#checked = Date.now()

@@ -7,8 +7,10 @@ import { bytes, MiB, md5 } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { runAny } from '../../support/programs/run.js'
+import { runCli } from '../../support/server/cli.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
+import { until } from '../../support/waiting.js'
 
 const CHUNK = 64 * 1024
 const SIZES = [0, 1, 15, 16, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 5 * CHUNK + 777]
@@ -286,7 +288,12 @@ for (const mode of modes) {
 
     t.test('a server with recipients alone writes and does not read', async (t) => {
       const [, recipient = ''] = /public key: (age1\S+)/.exec(readFileSync(keys, 'utf8')) ?? []
-      await server.restart({ data: temporaryFolder(t), encryption: 'all', encryptionRecipient: [recipient] })
+      const data = temporaryFolder(t)
+      const encryptionKeys = join(data, 'recipients')
+      await server.restart({ data, encryption: 'all', encryptionKeys })
+      const put = { Bucket: 'secret', Key: 'dropped', Body: 'a letter' }
+      await t.rejects(s3.putObject(put), { name: 'ServiceUnavailable' }, 'the file must be there')
+      await writeFile(encryptionKeys, `# of the owner\n${recipient}\n`)
       const at = { Bucket: 'secret', Key: 'dropped' }
       t.equal((await s3.putObject({ ...at, Body: 'a letter' })).ServerSideEncryption, 'AES256')
       await t.rejects(s3.getObject(at), { name: 'AccessDenied' })
@@ -297,3 +304,45 @@ for (const mode of modes) {
     t.notOk(JSON.stringify(server.lines).includes(secret), 'no line of the log has the key')
   })
 }
+
+t.test('a recovery key opens everything, and so do the keys after a rotation', async (t) => {
+  const folder = temporaryFolder(t)
+  const recovery = join(folder, 'recovery.txt')
+  await runAny('age-keygen', ['-o', recovery])
+  const [, recipient = ''] = /public key: (age1\S+)/.exec(readFileSync(recovery, 'utf8')) ?? []
+  const server = await startInProcess(t, 'full', { encryptionRecipient: [recipient] })
+  const { s3 } = server
+  const keys = join(server.data, 'encryption.keys')
+  const user = new GatewayUser(server.gateway)
+  await user.login()
+  await s3.createBucket({ Bucket: 'secret' })
+  await s3.putObject({ Bucket: 'secret', Key: 'before', Body: 'before', ...SSE })
+  t.equal((await ageDecrypt(t, (await user.get('secret', 'before')).body, recovery)).toString(), 'before')
+
+  const first = readFileSync(keys, 'utf8')
+  const rotated = await runCli(['encryption', 'rotate', '--data', server.data])
+  t.equal(rotated.code, 0, rotated.stderr)
+  t.ok(readFileSync(keys, 'utf8').startsWith(first), 'earlier keys stay')
+  await until('the new key is in use', async () => {
+    await s3.putObject({ Bucket: 'secret', Key: 'after', Body: 'after', ...SSE })
+    const { body } = await user.get('secret', 'after')
+    await writeFile(join(folder, 'first.txt'), first)
+    return ageDecrypt(t, body, join(folder, 'first.txt')).then(
+      () => false,
+      () => true,
+    )
+  })
+  for (const Key of ['before', 'after']) t.equal((await bodyOf(s3, { Bucket: 'secret', Key })).toString(), Key)
+  t.equal((await ageDecrypt(t, (await user.get('secret', 'after')).body, recovery)).toString(), 'after')
+
+  await writeFile(join(folder, 'after.age'), (await user.get('secret', 'after')).body)
+  const opened = await runCli(['decrypt', join(folder, 'after.age'), '--data', server.data])
+  t.equal(opened.stdout, 'after')
+  const listed = await runCli(['encryption', 'list', '--data', server.data])
+  t.equal(listed.stdout.split('\n').length, 3)
+  t.notMatch(listed.stdout, /SECRET/)
+  const exported = await runCli(['encryption', 'export', '--data', server.data])
+  t.equal(exported.stdout, readFileSync(keys, 'utf8'))
+  const wrong = await runCli(['decrypt', join(folder, 'after.age'), '--encryption-keys', `${recovery}x`])
+  t.not(wrong.code, 0)
+})
