@@ -24,12 +24,12 @@ import {
 import { DealPacker } from './packing.js'
 import { DealBook } from './proposal.js'
 import type { Staging } from './staging.js'
-import { Wallets } from './wallet.js'
+import { Wallets, type WalletTable } from './wallet.js'
 
 export interface DealNetworkOptions extends EpochClockOptions {
   /** Folder for this network; created when it is missing. */
   readonly folder: string
-  /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
+  /** URL of the PostgreSQL database that holds the tables and the keys of wallets; default SQLite and files. */
   readonly database?: string | undefined
   readonly metrics?: StoreMetrics | undefined
   readonly pack: Pack
@@ -44,19 +44,29 @@ const DEFAULT_CONCURRENCY = 2
 interface DealTables {
   readonly deals: DealTable
   readonly epochs: EpochTable
+  readonly wallets: WalletTable
+}
+
+/** What a network has when its database is open. */
+export interface DealBasis<T extends DealTables = DealTables> {
+  readonly db: Database<T>
+  readonly epochs: EpochClock
+  readonly wallets: Wallets
 }
 
 /** Opens the database of a network, and then the network. Rejects when the folder holds files of something else. */
 export async function openDealNetwork<T extends DealTables, N extends DealNetwork>(
   schema: Schema<T>,
   options: DealNetworkOptions,
-  make: (db: Database<T>, epochs: EpochClock) => N,
+  make: (basis: DealBasis<T>) => N,
 ): Promise<N> {
   const { folder, database, log, metrics } = options
   makePrivateFolder(folder)
   const db = await openStore(schema, { file: join(folder, 'network.db'), database, reserve: true, metrics }, log)
   try {
-    const network = make(db, await EpochClock.open(db, options))
+    const epochs = await EpochClock.open(db, options)
+    const wallets = await Wallets.open({ db, folder, keys: database === undefined ? 'files' : 'table' })
+    const network = make({ db, epochs, wallets })
     await network.open()
     return network
   } catch (error) {
@@ -77,11 +87,11 @@ export abstract class DealNetwork {
   #stopped: Promise<void> | undefined
 
   /** @param staging folder for the CARs of deals in the making */
-  constructor(db: Database<DealTables>, epochs: EpochClock, staging: Staging, options: DealNetworkOptions) {
-    const { folder, pack, commit, log, concurrency = DEFAULT_CONCURRENCY } = options
+  constructor({ db, epochs, wallets }: DealBasis, staging: Staging, options: DealNetworkOptions) {
+    const { pack, commit, log, concurrency = DEFAULT_CONCURRENCY } = options
     this.#db = db
     this.log = log
-    this.wallets = new Wallets(folder)
+    this.wallets = wallets
     this.epochs = epochs
     this.book = new DealBook(db, log)
     this.packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(concurrency) })

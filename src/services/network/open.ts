@@ -16,7 +16,7 @@ export interface NetworkOptions {
   readonly control?: boolean
   /** URL of a Kubo node's RPC: deals are made with that node instead of the embedded network. */
   readonly kubo?: string
-  /** URL of the PostgreSQL database that holds the tables; default SQLite, in the folder. */
+  /** URL of the PostgreSQL database that holds the tables and the keys of wallets; default SQLite and files. */
   readonly database?: string
 }
 

@@ -4,6 +4,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
 import { keepPrivateFile, makePrivateFolder, readIfExists } from '../../common/files/private-file.js'
+import { type Connection, type Database, statements } from '../store/database.js'
 import { addressOfKey, addressText } from './fil.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
@@ -21,14 +22,18 @@ export class Wallet {
     this.address = addressText(this.addressBytes)
   }
 
+  static of(secretKey: Uint8Array): Wallet {
+    return new Wallet(secretKey)
+  }
+
   /**
-   * Reads the key, or generates it with its file when the file does not exist. Throws when the file has other content,
-   * or cannot be read or written.
+   * Reads the key, or writes it to its file when the file does not exist. Throws when the file has other content, or
+   * cannot be read or written.
+   * @param secretKey default a new one
    */
-  static open(file: string): Wallet {
+  static open(file: string, secretKey: Uint8Array = secp256k1.utils.randomSecretKey()): Wallet {
     const kept = read(file)
     if (kept !== undefined) return new Wallet(kept)
-    const secretKey = secp256k1.utils.randomSecretKey()
     const text = JSON.stringify({ type: 'secp256k1', secretKey: Buffer.from(secretKey).toString('hex') })
     // Another process may make the wallet at the same time.
     return keepPrivateFile(file, text) ? new Wallet(secretKey) : Wallet.open(file)
@@ -75,30 +80,87 @@ function read(file: string): Uint8Array | undefined {
 /** Names of further wallets: canonical ids of accounts. */
 const NAME = /^[0-9a-f]{64}$/
 
-/** The wallets of a network, each in a file of its own that is made when it is first needed. They are never removed. */
+/** Name of the main wallet in the table. */
+const MAIN = 'main'
+
+/**
+ * Keys of wallets: of those that were made over a database outside the folder, which several machines may use. The
+ * others are in files.
+ */
+export const walletSchema = `
+  CREATE TABLE wallet_keys (
+    name TEXT PRIMARY KEY,
+    secret_key BLOB NOT NULL
+  ) STRICT;
+`
+
+export class WalletTable {
+  readonly #sql
+
+  /** @param connection has `walletSchema` */
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT secret_key AS "secretKey" FROM wallet_keys WHERE name = ?',
+      add: 'INSERT INTO wallet_keys (name, secret_key) VALUES (?, ?)',
+    })
+  }
+
+  async find(name: string): Promise<Uint8Array | undefined> {
+    return (await this.#sql.find.get<{ secretKey: Uint8Array }>(name))?.secretKey
+  }
+
+  /** Adds a key unless there is one, and returns the one that is there. Call it inside a transaction. */
+  async keep(name: string, secretKey: Uint8Array): Promise<Uint8Array> {
+    const found = await this.find(name)
+    if (found === undefined) await this.#sql.add.run(name, secretKey)
+    return found ?? secretKey
+  }
+}
+
+interface WalletPlace {
+  readonly db: Database<{ readonly wallets: WalletTable }>
+  readonly folder: string
+  /** Where new keys are kept. */
+  readonly keys: 'files' | 'table'
+}
+
+/** The wallets of a network, each made when it is first needed. They are never removed. */
 export class Wallets {
   readonly main: Wallet
-  readonly #folder: string
-  readonly #open = new Map<string, Wallet>()
+  readonly #place: WalletPlace
+  readonly #open = new Map<string, Promise<Wallet>>()
 
-  /** Throws when a file has other content, or cannot be read or written. */
-  constructor(folder: string) {
-    this.main = Wallet.open(join(folder, 'wallet.json'))
-    this.#folder = join(folder, 'wallets')
+  private constructor(main: Wallet, place: WalletPlace) {
+    this.main = main
+    this.#place = place
+  }
+
+  /** Rejects when a file has other content, or cannot be read or written. */
+  static async open(place: WalletPlace): Promise<Wallets> {
+    return new Wallets(await openIn(place, MAIN, join(place.folder, 'wallet.json')), place)
   }
 
   /**
-   * The wallet of this name; the main one without a name. Throws as the constructor does, and RangeError for an invalid
+   * The wallet of this name; the main one without a name. Rejects as `open` does, and with RangeError for an invalid
    * name.
    */
-  of(name: string | undefined): Wallet {
+  async of(name: string | undefined): Promise<Wallet> {
     if (name === undefined) return this.main
     const known = this.#open.get(name)
     if (known !== undefined) return known
     if (!NAME.test(name)) throw new RangeError('The name of a wallet must be the canonical id of an account.')
-    makePrivateFolder(this.#folder)
-    const wallet = Wallet.open(join(this.#folder, `${name}.json`))
-    this.#open.set(name, wallet)
-    return wallet
+    const folder = join(this.#place.folder, 'wallets')
+    makePrivateFolder(folder)
+    const opening = openIn(this.#place, name, join(folder, `${name}.json`))
+    this.#open.set(name, opening)
+    opening.catch(() => this.#open.delete(name))
+    return opening
   }
+}
+
+/** A key that is in the other place, after the data were moved, is taken from there. */
+async function openIn({ db, keys }: WalletPlace, name: string, file: string): Promise<Wallet> {
+  const secretKey = read(file) ?? (await db.read.wallets.find(name)) ?? secp256k1.utils.randomSecretKey()
+  if (keys === 'files') return Wallet.open(file, secretKey)
+  return Wallet.of(await db.transaction(({ wallets }) => wallets.keep(name, secretKey)))
 }

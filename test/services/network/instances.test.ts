@@ -1,11 +1,16 @@
-import { mkdirSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { silentLog } from '../../../src/services/log.js'
+import { embeddedSchema } from '../../../src/services/network/embedded/embedded-network.js'
+import type { Network } from '../../../src/services/network/network.js'
 import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
+import { openStore } from '../../../src/services/store/open.js'
 import { SqliteDatabase } from '../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
-import { onPostgres } from '../engine.js'
+import { databaseOf, onPostgres } from '../engine.js'
 import { ask, bytesOf, cars, open, packedFile, provider, staged, terms } from './embedded-network.js'
 
 const ROUNDS = 10
@@ -58,6 +63,34 @@ t.test('two instances over one database and folder do everything once', { skip: 
     'a start spares what others do',
   )
   t.same(staged(folder), [])
+})
+
+t.test('a wallet is the same for all machines, and where its data are moved', async (t) => {
+  const account = createHash('sha256').update('account').digest('hex')
+  const walletOf = async (network: Network, reference: string, wallet?: string) =>
+    (await network.deal(ask(reference, undefined, wallet === undefined ? {} : { wallet }))).walletAddress
+  const folder = temporaryFolder(t)
+  const files = await open(t, folder, { database: undefined })
+  const before = [await walletOf(files, 'main'), await walletOf(files, 'account', account)]
+  t.equal(before[0], files.wallet)
+  t.not(before[1], before[0])
+  await files.stop()
+  if (onPostgres) {
+    const database = await databaseOf(folder)
+    const moved = await open(t, folder, { shared: true })
+    t.same([moved.wallet, await walletOf(moved, 'account', account)], before, 'from the folder to a database')
+    const elsewhere = await open(t, temporaryFolder(t), { database, shared: true })
+    t.same([elsewhere.wallet, await walletOf(elsewhere, 'other', account)], before, 'on another machine')
+    const name = createHash('sha256').update('new').digest('hex')
+    const made = await Promise.all([moved, elsewhere].map((network, n) => walletOf(network, `new ${n}`, name)))
+    t.equal(made[0], made[1], 'made by two machines at the same time')
+  }
+  const back = temporaryFolder(t)
+  const { secretKey } = JSON.parse(readFileSync(join(folder, 'wallet.json'), 'utf8'))
+  const db = await openStore(embeddedSchema, { file: join(back, 'network.db') }, silentLog)
+  await db.transaction(({ wallets }) => wallets.keep('main', Buffer.from(secretKey, 'hex')))
+  await db.close()
+  t.equal((await open(t, back, { database: undefined })).wallet, before[0], 'from a table to the folder')
 })
 
 t.test('an answer to a commit that is lost loses no deal and makes none twice', { skip: onPostgres }, async (t) => {

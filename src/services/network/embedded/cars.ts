@@ -35,7 +35,8 @@ export class LooseCarTable {
       begin: 'UPDATE loose_cars SET due_ms = 0 WHERE custody = ?',
       beginDue: 'UPDATE loose_cars SET due_ms = 0 WHERE due_ms <= ? RETURNING custody',
       forget: 'DELETE FROM loose_cars WHERE custody = ?',
-      clear: 'DELETE FROM loose_cars',
+      // Without a condition, SQLite would write even where there are no rows: a start on a full disk must not.
+      clear: 'DELETE FROM loose_cars WHERE due_ms >= 0',
     })
   }
 

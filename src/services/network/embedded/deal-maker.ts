@@ -62,7 +62,7 @@ export class DealMaker {
       const schedule = { ...steps, startEpoch, endEpoch: startEpoch + terms.duration }
       const { dataCid, size: carSize } = car
       const facts = { reference, terms, price, dataCid, carSize, piece, schedule, rejection, waiting: false, custody }
-      const record = proposer.draft(facts, wallet)
+      const record = await proposer.draft(facts, wallet)
       signal.throwIfAborted()
       kept = await untilKnown(() => this.#record(record), signal)
       return kept
@@ -141,8 +141,8 @@ export class Proposer {
       : reasonToReject(provider, terms, price, pieceSize)
   }
 
-  draft(facts: Omit<DealFacts, 'timeStamp'>, wallet: string | undefined): DealRecord {
-    return draftDeal({ ...facts, timeStamp: Number(this.#clock.now() / 1000n) }, this.#wallets.of(wallet))
+  async draft(facts: Omit<DealFacts, 'timeStamp'>, wallet: string | undefined): Promise<DealRecord> {
+    return draftDeal({ ...facts, timeStamp: Number(this.#clock.now() / 1000n) }, await this.#wallets.of(wallet))
   }
 
   /** The epochs of a deal whose data the provider has from now on. */

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Connection, Database, Schema } from '../../store/database.js'
-import { DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
+import { type DealBasis, DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
 import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
-import { type EpochClock, EpochTable, epochSchema } from '../epoch-clock.js'
+import { EpochTable, epochSchema } from '../epoch-clock.js'
 import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
@@ -15,6 +15,7 @@ import {
   type ProviderChange,
   type ReadFromCar,
 } from '../network.js'
+import { WalletTable, walletSchema } from '../wallet.js'
 import { Cars, LooseCarTable, looseCarSchema } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, type Fault, FaultTable, faultSchema, type NetworkControl } from './control.js'
@@ -54,7 +55,7 @@ export const embeddedSchema = {
   owner: 'the storage network',
   name: 'network',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [dealSchema + epochSchema + providerSchema + faultSchema, looseCarSchema],
+  steps: [dealSchema + epochSchema + providerSchema + faultSchema, looseCarSchema, walletSchema],
   adapt: adaptDeals,
   tables: (connection: Connection) => ({
     deals: new DealTable(connection),
@@ -62,6 +63,7 @@ export const embeddedSchema = {
     providers: new ProviderTable(connection),
     faults: new FaultTable(connection),
     looseCars: new LooseCarTable(connection),
+    wallets: new WalletTable(connection),
   }),
 } satisfies Schema<unknown>
 
@@ -71,7 +73,7 @@ export const embeddedSchema = {
  */
 export function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Promise<EmbeddedNetwork> {
   const schema = { ...embeddedSchema, exclusive: options.shared !== true }
-  return openDealNetwork(schema, options, (db, epochs) => new FolderNetwork(db, epochs, options))
+  return openDealNetwork(schema, options, (basis) => new FolderNetwork(basis, options))
 }
 
 class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
@@ -84,14 +86,15 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   readonly #maker: DealMaker
   readonly #expiry: Expiry
 
-  constructor(db: Database<EmbeddedTables>, epochs: EpochClock, options: EmbeddedNetworkOptions) {
+  constructor(basis: DealBasis<EmbeddedTables>, options: EmbeddedNetworkOptions) {
+    const { db, epochs, wallets } = basis
     const cars = new Cars(db, options.folder, options.log)
-    super(db, epochs, cars.staging, options)
+    super(basis, cars.staging, options)
     this.#db = db
     this.#options = options
     this.#cars = cars
     this.#expiry = new Expiry((epoch, most) => this.#drop(epoch, most), epochs, this.log)
-    const { wallets, book, lifetime, packer } = this
+    const { book, lifetime, packer } = this
     const proposer = new Proposer(db, epochs, wallets)
     this.#maker = new DealMaker({ db, proposer, cars, packer })
     this.offline = new EmbeddedOfflineDeals({ db, proposer, cars, book, epochs, lifetime, commit: options.commit })

@@ -106,7 +106,7 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
     const { dataCid, carSize, pieceCid, pieceSize } = car
     const piece = { pieceCid, pieceSize }
     const facts = { reference, terms, price, dataCid, carSize, piece, schedule, rejection, waiting: true }
-    const record = proposer.draft({ ...facts, custody: undefined }, wallet)
+    const record = await proposer.draft({ ...facts, custody: undefined }, wallet)
     return untilKnown(() => db.transaction(({ deals }) => deals.addOnce(record)), signal)
   }
 

@@ -81,7 +81,7 @@ export class KuboDeals {
           const made = { reference, terms, price, dataCid, carSize, piece, schedule, timeStamp }
           const record = draftDeal(
             { ...made, rejection: undefined, waiting: false, custody: dataCid },
-            wallets.of(wallet),
+            await wallets.of(wallet),
           )
           signal.throwIfAborted()
           const keep = async (tables: KuboDealTables): Promise<DealRecord> => {

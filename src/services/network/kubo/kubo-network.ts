@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import type { Connection, Database, Schema } from '../../store/database.js'
-import { DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
+import type { Connection, Schema } from '../../store/database.js'
+import { type DealBasis, DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
 import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
-import { type EpochClock, EpochTable, epochSchema } from '../epoch-clock.js'
+import { EpochTable, epochSchema } from '../epoch-clock.js'
 import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
@@ -15,6 +15,7 @@ import {
 } from '../network.js'
 import { verifyLeaves } from '../pack/index.js'
 import { Staging } from '../staging.js'
+import { WalletTable, walletSchema } from '../wallet.js'
 import { KuboClient } from './kubo-client.js'
 import { KuboDeals } from './kubo-deals.js'
 import { asNotRetrievable, asUnavailable } from './kubo-errors.js'
@@ -43,13 +44,14 @@ export const kuboSchema = {
   owner: 'the deals with a Kubo node',
   name: 'kubo',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [dealSchema + epochSchema + providerSchema + pinSchema],
+  steps: [dealSchema + epochSchema + providerSchema + pinSchema, walletSchema],
   adapt: adaptDeals,
   tables: (connection: Connection) => ({
     deals: new DealTable(connection),
     epochs: new EpochTable(connection),
     node: new NodeTable(connection),
     pins: new PinTable(connection, UNNEEDED),
+    wallets: new WalletTable(connection),
   }),
   exclusive: true,
 } satisfies Schema<unknown>
@@ -66,7 +68,7 @@ export async function openKuboNetwork(options: KuboNetworkOptions): Promise<Netw
   const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const client = new KuboClient({ url, timeoutMs })
   try {
-    return await openDealNetwork(kuboSchema, options, (db, epochs) => new KuboNetwork(db, epochs, client, options))
+    return await openDealNetwork(kuboSchema, options, (basis) => new KuboNetwork(basis, client, options))
   } catch (error) {
     await client.close()
     throw error
@@ -83,13 +85,14 @@ class KuboNetwork extends DealNetwork implements Network {
   readonly #expiry: Expiry
   #greeting: Promise<void> | undefined
 
-  constructor(db: Database<KuboTables>, epochs: EpochClock, client: KuboClient, options: KuboNetworkOptions) {
+  constructor(basis: DealBasis<KuboTables>, client: KuboClient, options: KuboNetworkOptions) {
+    const { db, epochs, wallets } = basis
     const staging = new Staging(join(options.folder, 'staging'), options.log)
-    super(db, epochs, staging, options)
+    super(basis, staging, options)
     const node = new KuboNode(client, options.pinMs ?? DEFAULT_PIN_MS)
     const provider = new KuboProvider(db, node)
     const pins = new Pins(db, node)
-    const { packer, wallets, log } = this
+    const { packer, log } = this
     this.#client = client
     this.#node = node
     this.#provider = provider
