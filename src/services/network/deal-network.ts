@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { abortableLimit } from '../failure-counts.js'
+import { explained } from '../folder-lock.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema } from '../store/database.js'
 import { openStore } from '../store/open.js'
@@ -62,7 +63,8 @@ export async function openDealNetwork<T extends DealTables, N extends DealNetwor
 ): Promise<N> {
   const { folder, database, log, metrics } = options
   makePrivateFolder(folder)
-  const db = await openStore(schema, { file: join(folder, 'network.db'), database, reserve: true, metrics }, log)
+  const file = join(folder, 'network.db')
+  const db = await openStore(schema, { file, database, reserve: true, metrics }, log)
   try {
     const epochs = await EpochClock.open(db, options)
     const wallets = await Wallets.open({ db, folder, keys: database === undefined ? 'files' : 'table' })
@@ -71,7 +73,7 @@ export async function openDealNetwork<T extends DealTables, N extends DealNetwor
     return network
   } catch (error) {
     await db.close()
-    throw error
+    throw explained(file, error)
   }
 }
 

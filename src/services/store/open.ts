@@ -1,4 +1,3 @@
-import { DiskReserve } from '../../common/disk-reserve.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema } from './database.js'
 import { openSqlite } from './sqlite.js'
@@ -21,7 +20,7 @@ export async function openStore<T>(
   { file, database, reserve = false, metrics }: StorePlace,
   log: ServicesLog,
 ): Promise<Database<T>> {
-  if (database === undefined) return openSqlite(file, schema, reserve ? new DiskReserve(file) : undefined)
+  if (database === undefined) return openSqlite(file, schema, reserve)
   const { openPostgres } = await import('./postgres.js')
   return openPostgres(database, schema, log, metrics?.database(schema.name))
 }

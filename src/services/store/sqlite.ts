@@ -1,5 +1,5 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
-import { type DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
+import { DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
 import { applySteps, BUSY_MS, inTransaction, openDatabase } from '../database.js'
 import {
   COPYING,
@@ -20,17 +20,19 @@ const MAX_BATCH = 256
 /**
  * Opens or creates a database in a file, and brings its schema up to date. Throws DataFolderError when the disk fails,
  * and RangeError when a later version of this program wrote the database.
- * @param reserve disk space to release on a full disk, for transactions that may use it
+ * @param reserve true: keeps disk space to release on a full disk, for transactions that may use it
  */
-export function openSqlite<T>(file: string, schema: Schema<T>, reserve?: DiskReserve): Database<T> {
+export function openSqlite<T>(file: string, schema: Schema<T>, reserve = false): Database<T> {
   const writer = openDatabase(file, '', (db) => {
     if (!schema.filling && isIncomplete(db)) throw incompleteError(schema)
     adapt(db, schema)
     applySteps(db, schema.steps, schema.owner)
   })
   try {
-    const db = new SqliteDatabase(writer, openReader(file), schema, reserve)
-    reserve?.hold()
+    // Opening may have released the space of an earlier process.
+    const space = reserve ? new DiskReserve(file) : undefined
+    const db = new SqliteDatabase(writer, openReader(file), schema, space)
+    space?.hold()
     return db
   } catch (error) {
     writer.close()
