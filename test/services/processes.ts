@@ -29,7 +29,8 @@ export async function startProcess(
   const child: ChildProcess = spawn(
     process.execPath,
     ['--conditions=dealgate-source', script, service, temporaryFolder(t), JSON.stringify(options)],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    // A network that names no database has none: a server of its own would outlive a process that is killed.
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, DEALGATE_ENGINE: '' } },
   )
   endsWithUs(child)
   t.teardown(() => killed(child))

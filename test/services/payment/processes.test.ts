@@ -1,10 +1,13 @@
 import { join } from 'node:path'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { startPayment } from '../../../src/services/payment/payment.js'
 import { openWalletBook } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { lastingPort } from '../../support/server/ports.js'
+import { until } from '../../support/waiting.js'
 import { emptyDatabase, onPostgres } from '../engine.js'
 import { open } from '../network/embedded-network.js'
 import { type ServiceProcess, startProcess } from '../processes.js'
@@ -100,4 +103,54 @@ t.test('one content at several processes', { skip }, async (t) => {
   const third = await start()
   t.same([await read(second), await read(third)], [true, true])
   t.equal((await upload(third, token(0), 'after')).status, 200)
+})
+
+t.test('another process goes on with deals, and does nothing twice', { skip }, async (t) => {
+  const database = (await emptyDatabase()) as string
+  const contents = join(temporaryFolder(t), 'shared')
+  const port = await lastingPort()
+  // The CARs of both are at the one that stays.
+  const options = { database, contents, deals: true, publicUrl: `http://127.0.0.1:${port}` }
+  const first = await startProcess(t, 'payment', options)
+  const second = await startProcess(t, 'payment', { ...options, port })
+  const client = new pg.Client({ connectionString: database })
+  await client.connect()
+  t.teardown(() => client.end())
+  const count = async (what: string): Promise<number> => {
+    const { rows } = await client.query(`SELECT count(*) FROM ${what}`)
+    return Number(rows[0].count)
+  }
+
+  const keys = newKeys()
+  const token = await signIn(first, keys)
+  const book = await openWalletBook(contents, database)
+  t.teardown(() => book.close())
+  await book.fund(keys.address, 1_000_000n)
+  const pay = async (at: ServiceProcess, content: string) => {
+    const { json } = await upload(at, token, content)
+    t.match(await order(at, keys, json.data.w_cid, 400_000n), { status: 200, json: { status: 'success' } })
+  }
+  const succeeded = (at: ServiceProcess, uploads: number) =>
+    until(`${uploads} uploads are stored`, async () => {
+      await at.call('GET', `${API}/storage/tasks/deals`, { token })
+      return (await count("dealgate_payment.uploads WHERE status = 'Success'")) === uploads
+    })
+  const HOLDER = "dealgate_payment.lease WHERE name = 'dealing' AND expires > now() AND token ="
+  await until('the first deals', async () => (await count(`${HOLDER} 1`)) === 1)
+  await pay(first, 'a'.repeat(300_000))
+  await until('a task is posted', async () => (await count('dealgate_platform.tasks WHERE posted = 1')) === 1)
+  first.freeze()
+  await succeeded(second, 1)
+  t.equal(await count(`${HOLDER} 2`), 1, 'the second has gone on')
+  first.goOn()
+  await pay(first, 'b'.repeat(300_000))
+  await until('a second task is posted', async () => (await count('dealgate_platform.tasks WHERE posted = 1')) === 2)
+  await first.kill()
+  await succeeded(second, 2)
+
+  for (const what of ['dealgate_payment.cars', 'dealgate_payment.offline_deals', 'dealgate_platform.tasks'])
+    t.equal(await count(what), 2, what)
+  t.equal(await count('dealgate_network.deals'), 2, 'each upload has one deal')
+  t.equal(await count('dealgate_payment.locks WHERE is_open = 0'), 2)
+  t.same(await book.sums(), { balances: 0n, entries: 0n })
 })
