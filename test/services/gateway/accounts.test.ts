@@ -352,6 +352,8 @@ const FIRST_SCHEMAS = {
   'network/network.db': `
   PRAGMA user_version = 0;
   DROP TABLE loose_cars;
+  DROP TABLE wallet_keys;
+  DROP TABLE settings;
   DROP INDEX deals_in_sums;
   DROP INDEX deals_waiting;
   ALTER TABLE deals DROP COLUMN waiting;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { DAY_MS } from '../../../src/common/time.js'
 import type { Fault } from '../../../src/services/network/embedded/control.js'
 import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
@@ -325,6 +326,9 @@ t.test('what fails leaves nothing', async (t) => {
 
   mkdirSync(join(folder, 'staging', 'cut short'))
   writeFileSync(join(folder, 'staging', 'cut short', 'deal.car'), 'half')
+  // Another process may have made it just now.
+  const dayBefore = new Date(Date.now() - 2 * DAY_MS)
+  for (const name of ['deal.car', '.']) utimesSync(join(folder, 'staging', 'cut short', name), dayBefore, dayBefore)
   writeFileSync(join(folder, 'providers', provider.minerId, 'nobodys.car'), 'whole')
   await open(t, folder)
   clean('swept at the start')

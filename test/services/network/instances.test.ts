@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silentLog } from '../../../src/services/log.js'
@@ -18,7 +18,7 @@ const ROUNDS = 10
 t.test('two instances over one database and folder do everything once', { skip: !onPostgres }, async (t) => {
   const folder = temporaryFolder(t)
   const providers = [{ ...provider, offlineDealAvailable: true }]
-  const options = { providers, shared: true }
+  const options = { providers }
   // Both begin at the same time: with one wallet, one clock and one list of providers.
   const both = await Promise.all([open(t, folder, options), open(t, folder, options)])
   const [first, second] = both
@@ -77,10 +77,12 @@ t.test('a wallet is the same for all machines, and where its data are moved', as
   await files.stop()
   if (onPostgres) {
     const database = await databaseOf(folder)
-    const moved = await open(t, folder, { shared: true })
+    const moved = await open(t, folder)
     t.same([moved.wallet, await walletOf(moved, 'account', account)], before, 'from the folder to a database')
-    const elsewhere = await open(t, temporaryFolder(t), { database, shared: true })
-    t.same([elsewhere.wallet, await walletOf(elsewhere, 'other', account)], before, 'on another machine')
+    await t.rejects(open(t, temporaryFolder(t), { database }), /mount that one here/, 'its CARs are in that folder')
+    rmSync(join(folder, 'wallets'), { recursive: true })
+    const elsewhere = await open(t, folder)
+    t.same([elsewhere.wallet, await walletOf(elsewhere, 'other', account)], before, 'without a file')
     const name = createHash('sha256').update('new').digest('hex')
     const made = await Promise.all([moved, elsewhere].map((network, n) => walletOf(network, `new ${n}`, name)))
     t.equal(made[0], made[1], 'made by two machines at the same time')

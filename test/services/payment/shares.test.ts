@@ -130,6 +130,7 @@ t.test('a sweep asks per page, and again after a failure', async (t) => {
       removed.push(...gone.map(({ id }) => id))
       return gone.length
     },
+    async sweep() {},
   }
   const network = { epoch: () => 100, epochSeconds: 30 }
   const retention = new Retention({ db, contents: contents as never, network, seconds: () => 0 })

@@ -102,10 +102,11 @@ export class Cars {
   }
 
   /**
-   * Creates the folders and removes what nothing needs. Resolves with the number of removed files and folders.
-   * @param shared true where other processes make deals over these folders
+   * Creates the folders and removes what nothing needs, but for what other processes may do. Resolves with the number
+   * of removed files and folders.
    */
-  async open(minerIds: readonly string[], shared: boolean): Promise<number> {
+  async open(minerIds: readonly string[]): Promise<number> {
+    const { shared } = this.#db
     for (const minerId of minerIds) {
       mkdirSync(join(this.#providers, minerId), { recursive: true, mode: 0o700 })
     }
@@ -170,8 +171,9 @@ export class Cars {
     this.#removals.add(removal)
   }
 
-  /** Removes the CARs that are due. */
+  /** Removes the CARs that are due, and what a process that died has left in the staging folder. */
   async sweep(): Promise<void> {
+    if (this.#db.shared) await this.staging.open(true)
     const due = await this.#db.transaction(({ looseCars }) => looseCars.beginDue(Date.now()))
     for (const custody of due) {
       await this.#remove(custody).catch((err) =>

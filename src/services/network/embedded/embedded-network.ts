@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Connection, Database, Schema } from '../../store/database.js'
+import { type Connection, type Database, type Schema, Settings } from '../../store/database.js'
+import { requireSharedFolder } from '../../store/shared-folder.js'
 import { type DealBasis, DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
 import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
@@ -27,8 +28,6 @@ export interface EmbeddedNetworkOptions extends DealNetworkOptions {
   readonly readFromCar: ReadFromCar
   /** Providers to add to those that the network already has; default a list of eight. */
   readonly providers?: readonly ProviderTerms[]
-  /** True where other instances use the PostgreSQL database and the folder at the same time; default false. */
-  readonly shared?: boolean
 }
 
 /**
@@ -49,13 +48,20 @@ const MIN_EXPIRY_MS = 1000
 /** Delay of a slow provider before each chunk, ms. */
 const SLOW_CHUNK_MS = 100
 
+const settingsSchema = `
+  CREATE TABLE settings (
+    name TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+  ) STRICT;
+`
+
 type EmbeddedTables = ReturnType<typeof embeddedSchema.tables>
 
 export const embeddedSchema = {
   owner: 'the storage network',
   name: 'network',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [dealSchema + epochSchema + providerSchema + faultSchema, looseCarSchema, walletSchema],
+  steps: [dealSchema + epochSchema + providerSchema + faultSchema, looseCarSchema, walletSchema, settingsSchema],
   adapt: adaptDeals,
   tables: (connection: Connection) => ({
     deals: new DealTable(connection),
@@ -64,16 +70,17 @@ export const embeddedSchema = {
     faults: new FaultTable(connection),
     looseCars: new LooseCarTable(connection),
     wallets: new WalletTable(connection),
+    settings: new Settings(connection),
   }),
 } satisfies Schema<unknown>
 
 /**
  * Opens the network in a folder. All of its state survives `kill -9`; leftovers of interrupted deals are removed first.
- * Rejects when the folder holds files of something else, or an option is out of bounds.
+ * Rejects when the folder holds files of something else, or an option is out of bounds. Over a PostgreSQL database,
+ * several processes may use the folder, and all of them use the same one.
  */
 export function openEmbeddedNetwork(options: EmbeddedNetworkOptions): Promise<EmbeddedNetwork> {
-  const schema = { ...embeddedSchema, exclusive: options.shared !== true }
-  return openDealNetwork(schema, options, (basis) => new FolderNetwork(basis, options))
+  return openDealNetwork(embeddedSchema, options, (basis) => new FolderNetwork(basis, options))
 }
 
 class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
@@ -102,10 +109,10 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   }
 
   async open(): Promise<void> {
-    const { providers = catalogue, shared = false } = this.#options
-    await addProviders(this.#db, providers)
+    await requireSharedFolder(this.#db, this.#options.folder, embeddedSchema.owner)
+    await addProviders(this.#db, this.#options.providers ?? catalogue)
     const minerIds = (await this.#db.read.providers.all()).map(({ minerId }) => minerId)
-    this.logLeftovers(await this.#cars.open(minerIds, shared))
+    this.logLeftovers(await this.#cars.open(minerIds))
     this.#expiry.start(Math.max(MIN_EXPIRY_MS, this.epochMs))
   }
 
