@@ -65,12 +65,20 @@ export class ObjectReader {
   async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, encryption } = this.deps
     for (let attempt = 1; ; attempt++) {
-      const opened = await this.#open(bucket, key, range).catch(async (error) => {
+      const expected = attempt === 1 && range ? encryption.expect({ bucket, key }, range) : undefined
+      const opened = await this.#open(bucket, key, expected ?? range).catch(async (error) => {
+        if (expected) return undefined
         throw isOutside(error) ? await this.#outside(bucket, key, error) : error
       })
-      if (!opened.object.encrypted) return opened
+      if (!opened) continue
       const { object } = opened
-      const download = await encryption.open(gateway, { bucket, key }, opened.download, range, this.logger)
+      if (!object.encrypted) {
+        if (!expected) return opened
+        opened.download.discard()
+        continue
+      }
+      const { logger } = this
+      const download = await encryption.open(gateway, { bucket, key }, opened.download, range, logger, !!expected)
       if (download) return { object, download }
       if (attempt === LOOKS) throw new S3Error('ServiceUnavailable', { message: REPLACED })
     }

@@ -8,7 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
 import { AGE_MAGIC, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
 import type { KeyFile } from './key-file.js'
-import { OpenedDownload, type SealedBytes, SplitDownload, sealedSpan } from './opened-download.js'
+import { OpenedDownload, type SealedBytes, type SealedSpan, SplitDownload, sealedSpan } from './opened-download.js'
 import { NONCE_BYTES, payloadKey } from './payload.js'
 
 declare module '../../api/settings.js' {
@@ -30,6 +30,13 @@ interface EncryptionDeps {
   readonly sealer: Sealer
 }
 
+/** An object as it was when it was opened. */
+interface Known {
+  readonly object: GatewayObject
+  /** Of its payload. */
+  readonly payload: Buffer
+}
+
 interface Place {
   readonly bucket: string
   readonly key: string
@@ -38,8 +45,8 @@ interface Place {
 /** How objects of this server are encrypted, and opened again: docs/encryption.md. */
 export class Encryption {
   readonly #deps: EncryptionDeps
-  /** Keys of payloads that were opened, by object and write. */
-  readonly #known = new LRUCache<string, Buffer>({ max: MAX_KNOWN })
+  /** Objects that were opened, by bucket and key. */
+  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN })
 
   constructor(deps: EncryptionDeps) {
     this.#deps = deps
@@ -79,10 +86,22 @@ export class Encryption {
     })
   }
 
+  /** The stored bytes that hold a range of an object that was opened lately, if it is the same still. */
+  expect(place: Place, range: ByteRange): SealedSpan['stored'] | undefined {
+    const known = this.#known.get(textOf(place))
+    try {
+      return known && sealedSpan(known.object, range).stored
+    } catch {
+      // Another object may have the range.
+      return undefined
+    }
+  }
+
   /**
    * The content of an encrypted object. Takes over the download. Resolves undefined if the object was replaced
    * meanwhile. Throws S3Error.
    * @param download of the range, as if it were one of the stored bytes
+   * @param expected it is of the bytes that `expect` returned
    */
   async open(
     gateway: Pick<Gateway, 'download'>,
@@ -90,6 +109,7 @@ export class Encryption {
     download: Download,
     range: ByteRange | undefined,
     logger: Logging,
+    expected: boolean,
   ): Promise<Download | undefined> {
     const { object } = download
     const { encrypted } = object
@@ -103,7 +123,9 @@ export class Encryption {
     }
     try {
       const span = sealedSpan(object, range)
-      const known = this.#known.get(knownAs(bucket, object))
+      const lately = this.#known.get(textOf({ bucket, key }))
+      const known = lately && versionOf(lately.object) === versionOf(object) ? lately.payload : undefined
+      if (known && expected) return new OpenedDownload(object, span, known, current)
       const headLength = encrypted.header + NONCE_BYTES
       if (span.firstChunk === 0) {
         if (range && !(await change(0, span.stored.last))) return undefined
@@ -146,7 +168,7 @@ export class Encryption {
     }
     const payload = payloadKey(found, head.subarray(header.length))
     found.fill(0)
-    this.#known.set(knownAs(bucket, object), payload)
+    this.#known.set(place, { object, payload })
     return payload
   }
 }
@@ -159,10 +181,6 @@ function textOf({ bucket, key }: Place): string {
 /** Stamps of legacy gateways are times, which two writes may have in common. */
 function versionOf({ stamp, writeId = '' }: GatewayObject): string {
   return `${stamp}\n${writeId}`
-}
-
-function knownAs(bucket: string, object: GatewayObject): string {
-  return `${bucket}\n${object.key}\n${versionOf(object)}`
 }
 
 function purposeOf(uploadId: string): string {

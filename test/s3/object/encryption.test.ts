@@ -252,6 +252,26 @@ for (const mode of modes) {
       await t.rejects(bodyOf(s3, { ...at, Key: 'elsewhere' }), { name: 'AccessDenied' }, 'it opens at its place alone')
     })
 
+    t.test('ranges of an object that is replaced behind the back', async (t) => {
+      const at = { Bucket: 'secret', Key: 'replaced' }
+      const first = bytes('first', 4 * CHUNK)
+      const Range = `bytes=${2 * CHUNK - 5}-${2 * CHUNK + 5}`
+      const range = [2 * CHUNK - 5, 2 * CHUNK + 6] as const
+      await s3.putObject({ ...at, Body: first, ...SSE })
+      for (let i = 0; i < 3; i++) t.ok((await bodyOf(s3, { ...at, Range })).equals(first.subarray(...range)))
+      const second = bytes('second', 3 * CHUNK)
+      await user.put('secret', 'replaced', second)
+      t.ok((await bodyOf(s3, { ...at, Range })).equals(second.subarray(...range)), 'by plain bytes')
+      await s3.putObject({ ...at, Body: first, ...SSE })
+      t.ok((await bodyOf(s3, { ...at, Range })).equals(first.subarray(...range)))
+      await user.put('secret', 'replaced', second.subarray(0, 2 * CHUNK))
+      t.ok((await bodyOf(s3, { ...at, Range })).equals(second.subarray(2 * CHUNK - 5, 2 * CHUNK)), 'by fewer')
+      await s3.putObject({ ...at, Body: second, ...SSE })
+      t.ok((await bodyOf(s3, { ...at, Range })).equals(second.subarray(...range)), 'by encrypted ones')
+      await user.remove('secret', 'replaced')
+      await t.rejects(bodyOf(s3, { ...at, Range }), { name: 'NoSuchKey' })
+    })
+
     t.test('an age file of a client stays what it is', async (t) => {
       const { body } = await user.get('secret', encodeURIComponent(`of ${CHUNK}`))
       const at = { Bucket: 'secret', Key: 'own.age' }
