@@ -7,7 +7,7 @@ const FIRST_WAIT_MS = 1000
 const MAX_WAIT_MS = MINUTE_MS
 
 /** Failures are forgotten when no other follows for this long, ms. Longer than the longest delay. */
-const FORGET_MS = 15 * MINUTE_MS
+export const FORGET_MS = 15 * MINUTE_MS
 
 /** Most keys remembered; the one with the oldest last failure is evicted first. */
 const MAX_REMEMBERED = 20_000
@@ -17,6 +17,12 @@ interface Failures {
   /** Time of the last failure, and time until which the key must wait: ms of the monotonic clock. */
   last: number
   until: number
+}
+
+/** ms, after so many failures, of which some are free. */
+export function waitAfter(count: number, free: number): number {
+  const doublings = Math.min(count - free, 30)
+  return doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, MAX_WAIT_MS)
 }
 
 /** Counts failures by key, and makes a key wait longer with each. Memory is bounded: keep keys short. */
@@ -43,9 +49,7 @@ export class FailureCounts {
   count(key: string, free: number): number {
     const now = this.#now()
     const count = (this.#known(key)?.count ?? 0) + 1
-    const doublings = Math.min(count - free, 30)
-    const wait = doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, MAX_WAIT_MS)
-    this.#failures.set(key, { count, last: now, until: now + wait })
+    this.#failures.set(key, { count, last: now, until: now + waitAfter(count, free) })
     return count
   }
 

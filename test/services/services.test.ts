@@ -125,6 +125,7 @@ const RELEASED = {
     '86342b234c328339',
     'c4755ad6dc0a18d5',
     'e742ea7502d94379',
+    '4f498c3beccd578c',
   ],
 }
 

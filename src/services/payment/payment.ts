@@ -86,7 +86,8 @@ export async function startPayment(
 ): Promise<RunningPayment> {
   makePrivateFolder(folder)
   const place = { file: join(folder, 'payment.db'), database: options.database, metrics: deps.metrics }
-  const db = await openStore(paymentSchema, place, log)
+  // Among processes, one could take back a pin of the node that another makes.
+  const db = await openStore({ ...paymentSchema, exclusive: deps.kubo !== undefined }, place, log)
   try {
     let server: Server | undefined
     const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
+import { OwnFailures, SharedFailures } from '../failure-table.js'
 import { close, listen, localUrlOf, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
@@ -86,12 +87,15 @@ async function assemble(
   folder: string,
   db: Database<PlatformTables>,
   options: PlatformOptions,
-  { network, monotonicMs = () => performance.now() }: PlatformDeps,
+  { network, monotonicMs: clock }: PlatformDeps,
   log: ServicesLog,
 ): Promise<PlatformContext> {
   const limits = { ...platformLimits, ...options.limits }
   const seconds = (): number => Math.floor(Date.now() / 1000)
   const [id, tokenKey] = await Promise.all([randomSetting(db, 'id'), randomSetting(db, 'token-key')])
+  const monotonicMs = clock ?? (() => performance.now())
+  // Processes have no monotonic clock in common.
+  const failures = db.shared ? new SharedFailures(db, clock ?? Date.now) : new OwnFailures(monotonicMs)
   return {
     id: Buffer.from(id).toString('hex'),
     limits,
@@ -102,7 +106,7 @@ async function assemble(
     db,
     network,
     tokens: new Tokens(tokenKey, db.read),
-    attempts: new SignInAttempts(log, monotonicMs),
+    attempts: new SignInAttempts(log, failures),
     uploads: new Uploads(limits),
     market: await openMarket({ db, network, seconds, log }, folder, options),
   }

@@ -1,3 +1,4 @@
+import { FailureTable, failureSchema } from '../failure-table.js'
 import { type Connection, type Schema, Settings } from '../store/database.js'
 import { ApiKeys, apiKeySchema } from './api-keys.js'
 import { BidTable } from './bids.js'
@@ -26,11 +27,13 @@ export const platformSchema = {
     passwordChangesSchema,
     assignmentSchema,
     stateIndexSchema,
+    failureSchema,
   ],
   tables: (connection: Connection) => ({
     settings: new Settings(connection),
     users: new Users(connection),
     apiKeys: new ApiKeys(connection),
+    failures: new FailureTable(connection),
     miners: new Miners(connection),
     tasks: new TaskTable(connection),
     deals: new DealTable(connection),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
 import { DayTokens } from '../day-tokens.js'
-import { FailureCounts } from '../failure-counts.js'
+import { type Failures, OwnFailures } from '../failure-table.js'
 import { HttpError } from '../http/errors.js'
 import type { ClientAddress } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
@@ -33,20 +33,19 @@ const MAX_WAITING = 100
  * the owner out: a program on this machine may sign in with the right password at any time, and an address from which
  * the owner has signed in does not wait for failures from others.
  *
- * Each process counts by itself: before n processes, a guesser has n times as many attempts, which is still a few per
- * minute. That costs less than a transaction for each attempt, which would let guessers write to the database.
+ * Processes that share a database count together. Each remembers by itself who has signed in: at another one the owner
+ * waits as others do.
  */
 export class SignInAttempts {
   readonly #log: ServicesLog
-  readonly #failures: FailureCounts
+  readonly #failures: Failures
   readonly #slots = pLimit(MAX_CONCURRENCY)
   /** Pairs that have signed in. */
   readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN })
 
-  /** @param now ms of a monotonic clock */
-  constructor(log: ServicesLog, now: () => number = () => performance.now()) {
+  constructor(log: ServicesLog, failures: Failures = new OwnFailures(() => performance.now())) {
     this.#log = log
-    this.#failures = new FailureCounts(now)
+    this.#failures = failures
   }
 
   /**
@@ -67,27 +66,35 @@ export class SignInAttempts {
     ]
     const places = [...ofEmail, { key: network, free: FREE_OF_ADDRESS }]
     const waits = places.filter(({ key }) => key !== name || !this.#known.has(pair))
-    const waitMs = Math.max(...waits.map(({ key }) => this.#failures.waitOf(key)))
+    const { waitMs, counts } = await this.#failures.begin(
+      places,
+      waits.map(({ key }) => key),
+    )
     if (waitMs > 0 && !local) throw tooMany(waitMs)
-    if (this.#slots.pendingCount >= MAX_WAITING) throw busy()
-    if (waitMs === 0) for (const { key, free } of places) this.#count(key, free, network)
-    const result = await this.#slots(check).catch((error: unknown) => {
+    for (const [n, { free }] of places.entries()) if (counts[n] === free) this.#warn(network, free)
+    const counted = waitMs > 0 ? [] : places.map(({ key }) => key)
+    if (this.#slots.pendingCount >= MAX_WAITING) {
+      await this.#failures.end(counted, [])
+      throw busy()
+    }
+    const result = await this.#slots(check).catch(async (error: unknown) => {
       // Nothing was wrong with the password.
-      if (waitMs === 0) for (const { key } of places) this.#failures.takeBack(key)
+      await this.#failures.end(counted, [])
       throw error
     })
     if (result !== undefined) {
       this.#known.set(pair, true)
-      for (const { key } of ofEmail) this.#failures.forget(key)
-      if (waitMs === 0) this.#failures.takeBack(network)
+      const forgotten = ofEmail.map(({ key }) => key)
+      await this.#failures.end(
+        counted.filter((key) => !forgotten.includes(key)),
+        forgotten,
+      )
     } else if (waitMs > 0) throw tooMany(waitMs)
     return result
   }
 
-  #count(key: string, free: number, network: string): void {
-    const failures = this.#failures.count(key, free)
-    if (failures !== free) return
-    this.#log.warn({ address: network, failures }, 'Several sign-ins with wrong passwords: delaying further ones.')
+  #warn(address: string, failures: number): void {
+    this.#log.warn({ address, failures }, 'Several sign-ins with wrong passwords: delaying further ones.')
   }
 }
 

@@ -2,14 +2,17 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import t from 'tap'
+import { OwnFailures, SharedFailures } from '../../../src/services/failure-table.js'
 import type { ClientAddress } from '../../../src/services/http/server.js'
 import { silentLog } from '../../../src/services/log.js'
 import { platformSchema } from '../../../src/services/platform/store.js'
 import { SignInAttempts } from '../../../src/services/platform/tokens.js'
 import { hasUsers, openUserBook } from '../../../src/services/platform/user-book.js'
 import { makeFirstUser, type SignIn } from '../../../src/services/platform/users.js'
+import { openPostgres } from '../../../src/services/store/postgres.js'
 import { openSqlite } from '../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase, onPostgres } from '../engine.js'
 import { bytesBelow, type Scene, startScene } from './platform-client.js'
 
 t.test('users beside a running platform', async (t) => {
@@ -142,7 +145,7 @@ const right = async () => 'user'
 
 t.test('attempts count by address and by e-mail', async (t) => {
   let now = 0
-  const attempts = new SignInAttempts(silentLog, () => now)
+  const attempts = new SignInAttempts(silentLog, new OwnFailures(() => now))
   for (let n = 0; n < 20; n++) t.equal(await attempts.attempt(far(`a${n}`), 'one', wrong), undefined)
   await t.rejects(attempts.attempt(far('b'), 'ONE', right), { message: /^Too many/ }, 'one e-mail from many addresses')
   t.equal(await attempts.attempt(far('b'), 'two', right), 'user')
@@ -156,7 +159,7 @@ t.test('attempts count by address and by e-mail', async (t) => {
 })
 
 t.test('guessers elsewhere do not lock out an address that has signed in', async (t) => {
-  const attempts = new SignInAttempts(silentLog, () => 0)
+  const attempts = new SignInAttempts(silentLog, new OwnFailures(() => 0))
   t.equal(await attempts.attempt(far('home'), 'one', right), 'user')
   for (let n = 0; n < 21; n++) await attempts.attempt(far(`a${n}`), 'one', wrong).catch(() => {})
   await t.rejects(attempts.attempt(far('b'), 'one', right), { message: /^Too many sign-ins with/ })
@@ -166,7 +169,7 @@ t.test('guessers elsewhere do not lock out an address that has signed in', async
 })
 
 t.test('more sign-ins at the same time than there is room for are no guesses', async (t) => {
-  const attempts = new SignInAttempts(silentLog, () => 0)
+  const attempts = new SignInAttempts(silentLog, new OwnFailures(() => 0))
   let open = (): void => {}
   const gate = new Promise<void>((resolve) => (open = resolve))
   const all = Array.from({ length: 110 }, (_, n) =>
@@ -180,8 +183,29 @@ t.test('more sign-ins at the same time than there is room for are no guesses', a
   for (const error of errors) t.match(error, { status: 503, message: /^Too many sign-ins at the same time/ })
 })
 
+t.test('attempts at several processes count together', { skip: !onPostgres }, async (t) => {
+  const url = (await emptyDatabase()) ?? ''
+  let now = 1_000_000
+  const open = async () => {
+    const db = await openPostgres(url, platformSchema, silentLog)
+    t.teardown(() => db.close())
+    return new SignInAttempts(silentLog, new SharedFailures(db, () => now))
+  }
+  const [first, second] = [await open(), await open()]
+  let checks = 0
+  const check = async () => void checks++
+  const guesses = Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? first : second).attempt(far('a'), 'one', check))
+  await Promise.allSettled(guesses)
+  t.equal(checks, 5)
+  for (const at of [first, second]) await t.rejects(at.attempt(far('a'), 'one', right), { message: /^Too many/ })
+  now += 1000
+  t.equal(await first.attempt(far('a'), 'one', right), 'user', 'after the wait')
+  for (let n = 0; n < 5; n++) t.equal(await second.attempt(far('a'), 'one', wrong), undefined, 'success starts anew')
+  await t.rejects(first.attempt(far('a'), 'one', right), { message: /^Too many/ })
+})
+
 t.test('many attempts at the same time do not escape the count', async (t) => {
-  const attempts = new SignInAttempts(silentLog, () => 0)
+  const attempts = new SignInAttempts(silentLog, new OwnFailures(() => 0))
   let checks = 0
   const check = async () => void checks++
   const all = await Promise.allSettled(Array.from({ length: 100 }, () => attempts.attempt(far('a'), 'one', check)))
