@@ -131,9 +131,9 @@ export class Encryption {
         if (range && !(await change(0, span.stored.last))) return undefined
         const split = new SplitDownload(current, headLength)
         const payload = known ?? (await this.#keyOf(bucket, object, await split.head, logger))
-        const consume: SealedBytes['consume'] = (sink) => split.rest(sink)
+        const lend: SealedBytes['lend'] = (sink) => split.rest(sink)
         const taken = current
-        return new OpenedDownload(object, span, payload, { consume, discard: () => taken.discard() })
+        return new OpenedDownload(object, span, payload, { lend, discard: () => taken.discard() })
       }
       let payload = known
       if (!payload) {

@@ -49,34 +49,34 @@ const CUT = 'The encrypted object is damaged: it is not as long as it was.'
 export class SplitDownload {
   readonly head: Promise<Buffer>
   #done!: Promise<void>
-  #begin!: (sink: ByteSink) => void
+  #sink: LentSink | undefined
+  /** What was lent before the rest was asked for. */
+  #waiting: Parameters<LentSink>[] = []
 
   /** @param length of the head, which is shorter than the download */
-  constructor(download: Pick<Download, 'consume'>, length: number) {
-    const begun = new Promise<ByteSink>((resolve) => {
-      this.#begin = resolve
-    })
+  constructor(download: Pick<Download, 'lend'>, length: number) {
     let missing = length
     const parts: Buffer[] = []
-    let known!: (head: Buffer) => void
     this.head = new Promise((resolve, reject) => {
-      known = resolve
-      this.#done = download.consume(async (chunk) => {
+      this.#done = download.lend((chunk, done) => {
         const part = chunk.subarray(0, missing)
         if (missing > 0) {
-          parts.push(part)
+          parts.push(Buffer.from(part))
           missing -= part.length
-          if (missing === 0) known(Buffer.concat(parts))
+          if (missing === 0) resolve(Buffer.concat(parts))
         }
-        if (part.length < chunk.length) await (await begun)(chunk.subarray(part.length))
+        if (part.length === chunk.length) done()
+        else if (this.#sink) this.#sink(chunk.subarray(part.length), done)
+        else this.#waiting.push([chunk.subarray(part.length), done])
       })
       this.#done.catch(reject)
     })
   }
 
-  /** Passes on what follows the head. */
-  rest(sink: ByteSink): Promise<void> {
-    this.#begin(sink)
+  /** Lends what follows the head. */
+  rest(sink: LentSink): Promise<void> {
+    this.#sink = sink
+    for (const [chunk, done] of this.#waiting.splice(0)) sink(chunk, done)
     return this.#done
   }
 }
@@ -92,15 +92,23 @@ export async function openPart(
   read: (sink: ByteSink) => Promise<void>,
   sink: ByteSink,
 ): Promise<void> {
-  const split = new SplitDownload({ consume: read }, NONCE_BYTES)
-  const decrypter = new PayloadDecrypter(payloadKey(key, await split.head), length)
-  await split.rest((chunk) => passAll(decrypter.take(chunk), sink))
+  const nonce = Buffer.alloc(NONCE_BYTES)
+  let known = 0
+  let decrypter: PayloadDecrypter | undefined
+  await read((chunk) => {
+    const part = chunk.subarray(0, NONCE_BYTES - known)
+    known += part.copy(nonce, known)
+    if (known < NONCE_BYTES) return
+    decrypter ??= new PayloadDecrypter(payloadKey(key, nonce), length)
+    return passAll(decrypter.take(chunk.subarray(part.length)), sink)
+  })
+  if (!decrypter) throw new S3Error('InternalError', { message: CUT })
   decrypter.end()
 }
 
 /** The sealed bytes of whole chunks. */
 export interface SealedBytes {
-  consume(sink: ByteSink): Promise<void>
+  lend(sink: LentSink): Promise<void>
   discard(): void
 }
 
@@ -122,32 +130,48 @@ export class OpenedDownload implements Download {
     this.#sealed = sealed
   }
 
-  async consume(sink: ByteSink): Promise<void> {
+  consume(sink: ByteSink): Promise<void> {
+    // Several chunks may be lent at a time: the sink gets one after the other.
+    let before = Promise.resolve()
+    return this.lend((content, done) => {
+      before = before.then(() => sink(content))
+      before.then(() => done(), done)
+    })
+  }
+
+  /** The chunks are new buffers, which the sink may keep. */
+  async lend(sink: LentSink): Promise<void> {
     const { size, encrypted } = this.object
     const { first, last, firstChunk, lastChunk } = this.#span
     const decrypter = new PayloadDecrypter(this.#key, size - (encrypted?.header ?? 0), firstChunk)
     let at = firstChunk * CHUNK_BYTES
-    const passOn: ByteSink = (content) => {
-      const wanted = content.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
-      at += content.length
-      return wanted.length > 0 ? sink(wanted) : undefined
+    const passOn: LentSink = (chunk, done) => {
+      let waiting = 1
+      let failed: unknown
+      const returned = (error?: unknown) => {
+        failed ??= error
+        if (--waiting === 0) done(failed)
+      }
+      try {
+        for (const content of decrypter.take(chunk)) {
+          const wanted = content.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
+          at += content.length
+          if (wanted.length === 0) continue
+          waiting++
+          sink(wanted, returned)
+        }
+        returned()
+      } catch (error) {
+        returned(error)
+      }
     }
     try {
-      await this.#sealed.consume((chunk) => passAll(decrypter.take(chunk), passOn))
+      await this.#sealed.lend(passOn)
       decrypter.end(lastChunk)
     } catch (error) {
       this.#sealed.discard()
       throw error
     }
-  }
-
-  lend(sink: LentSink): Promise<void> {
-    return this.consume(
-      (chunk) =>
-        new Promise((resolve, reject) => {
-          sink(chunk, (error) => (error === undefined ? resolve() : reject(error)))
-        }),
-    )
   }
 
   discard(): void {

@@ -92,7 +92,8 @@ export class PayloadDecrypter {
   readonly #chunks: number
   readonly #lastLength: number
   #chunk: number
-  #parts: Buffer[] = []
+  /** The beginning of a chunk that is not complete. */
+  #held: Buffer | undefined
   #length = 0
 
   /**
@@ -108,7 +109,10 @@ export class PayloadDecrypter {
     this.#chunk = first
   }
 
-  /** Yields the content of the chunks that are complete. Throws S3Error for one that is not as it was written. */
+  /**
+   * Yields the content of the chunks that are complete. Keeps none of `bytes`. Throws S3Error for one that is not as it
+   * was written.
+   */
   *take(bytes: Buffer): Generator<Buffer, void> {
     let at = 0
     while (at < bytes.length) {
@@ -117,14 +121,13 @@ export class PayloadDecrypter {
       const wanted = (last ? this.#lastLength : SEALED_CHUNK_BYTES) - this.#length
       const part = bytes.subarray(at, at + wanted)
       at += part.length
-      if (part.length < wanted) {
-        // The lender takes its bytes back.
-        this.#parts.push(Buffer.from(part))
-        this.#length += part.length
-        return
+      const isWhole = part.length === wanted
+      if (!isWhole || this.#length > 0) {
+        this.#held ??= Buffer.allocUnsafe(SEALED_CHUNK_BYTES)
+        this.#length += part.copy(this.#held, this.#length)
       }
-      const sealed = this.#parts.length > 0 ? Buffer.concat([...this.#parts, part]) : part
-      this.#parts = []
+      if (!isWhole) return
+      const sealed = this.#length > 0 && this.#held ? this.#held.subarray(0, this.#length) : part
       this.#length = 0
       const content = this.#open(sealed, last)
       this.#chunk++
