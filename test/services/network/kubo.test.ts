@@ -4,8 +4,11 @@ import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { HOUR_MS } from '../../../src/common/time.js'
 import { silentLog } from '../../../src/services/log.js'
 import { kuboSchema, openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
+import type { KuboNode } from '../../../src/services/network/kubo/kubo-node.js'
+import { Pins } from '../../../src/services/network/kubo/pins.js'
 import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { openStore } from '../../../src/services/store/open.js'
@@ -460,6 +463,34 @@ t.test(
     }
   },
 )
+
+t.test('a pin that another process makes is left alone', async (t) => {
+  const folder = temporaryFolder(t)
+  const place = { file: join(folder, 'network.db'), database: await databaseOf(folder) }
+  const db = await openStore(kuboSchema, place, silentLog)
+  t.teardown(() => db.close())
+  const pinned = new Set<string>()
+  const node = {
+    isPinned: async (root: string) => pinned.has(root),
+    unpin: async (root: string) => void pinned.delete(root),
+  } as unknown as KuboNode
+  const [one, other] = [new Pins(db, node, true), new Pins(db, node, true)]
+  const failing = one.make(
+    'root',
+    async () => {
+      pinned.add('root')
+      await other.sweep()
+      t.ok(pinned.has('root'), 'while it is made')
+      throw new Error('failed')
+    },
+    new AbortController().signal,
+  )
+  await t.rejects(failing, /failed/)
+  await db.transaction(({ pins }) => pins.note('root', Date.now() - HOUR_MS))
+  await other.sweep()
+  t.same([...pinned], [], 'what nobody asks for any more is removed')
+  t.notOk(await db.read.pins.has('root'))
+})
 
 t.test('a gateway over a Kubo node backs a bucket up, gives its copies up and brings them back', async (t) => {
   const kubo = await ScriptedKubo.start(t)

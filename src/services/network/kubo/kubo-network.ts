@@ -91,7 +91,7 @@ class KuboNetwork extends DealNetwork implements Network {
     super(basis, staging, options)
     const node = new KuboNode(client, options.pinMs ?? DEFAULT_PIN_MS)
     const provider = new KuboProvider(db, node)
-    const pins = new Pins(db, node)
+    const pins = new Pins(db, node, !kuboSchema.exclusive)
     const { packer, log } = this
     this.#client = client
     this.#node = node

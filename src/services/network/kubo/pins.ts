@@ -11,11 +11,17 @@ export const pinSchema = `
 /** Pins examined per batch. */
 const BATCH = 100
 
-/** A node whose import was interrupted may still pin the data, but hardly after this long, ms. */
+/**
+ * A node whose import was interrupted may still pin the data, but hardly after this long, ms. By then, a process that
+ * makes the pin has asked for it anew.
+ */
 const LATE_MS = 10 * 60_000
 
 /** What `Pins` needs of a database. */
 type PinDatabase = Pick<Database<{ readonly pins: PinTable }>, 'read' | 'transaction'>
+
+/** Interval at which a pin in the making is asked for anew, so that no other process removes it, ms. */
+const RENEWAL_MS = 60_000
 
 /** The table of pins. Call writing methods inside a transaction. */
 export class PinTable {
@@ -31,9 +37,9 @@ export class PinTable {
       note: `INSERT INTO pins (root, asked_ms) VALUES (?, ?)
         ON CONFLICT (root) DO UPDATE SET asked_ms = excluded.asked_ms`,
       forget: 'DELETE FROM pins WHERE root = ? AND asked_ms < ?',
-      unneeded: `SELECT root FROM pins WHERE root > ? AND ${unneeded} ORDER BY root LIMIT ?`,
+      unneeded: `SELECT root FROM pins WHERE root > ? AND asked_ms < ? AND ${unneeded} ORDER BY root LIMIT ?`,
       renew: 'UPDATE pins SET asked_ms = ? WHERE root = ?',
-      touchUnneeded: `UPDATE pins SET asked_ms = asked_ms WHERE root = ? AND ${unneeded}`,
+      touchUnneeded: `UPDATE pins SET asked_ms = asked_ms WHERE root = ? AND asked_ms < ? AND ${unneeded}`,
     })
   }
 
@@ -51,9 +57,9 @@ export class PinTable {
     await this.#sql.forget.run(root, before)
   }
 
-  /** Roots above one of them that nothing needs. */
-  async unneeded(after: string, most: number): Promise<string[]> {
-    return (await this.#sql.unneeded.all<{ root: string }>(after, most)).map(({ root }) => root)
+  /** Roots above one of them that nothing needs, and that were asked for before a time, ms. */
+  async unneeded(after: string, before: number, most: number): Promise<string[]> {
+    return (await this.#sql.unneeded.all<{ root: string }>(after, before, most)).map(({ root }) => root)
   }
 
   /** Call it in a transaction that records what needs the root, so that it takes turns with `isUnneeded`. */
@@ -62,8 +68,8 @@ export class PinTable {
   }
 
   /** Waits for a transaction that has renewed the root, even if its process has lost the connection to it. */
-  async isUnneeded(root: string): Promise<boolean> {
-    return (await this.#sql.touchUnneeded.run(root)) > 0
+  async isUnneeded(root: string, before: number): Promise<boolean> {
+    return (await this.#sql.touchUnneeded.run(root, before)) > 0
   }
 }
 
@@ -77,12 +83,15 @@ export class PinTable {
 export class Pins {
   readonly #db: PinDatabase
   readonly #node: KuboNode
+  readonly #shared: boolean
   /** The last job of each root. */
   readonly #last = new Map<string, Promise<unknown>>()
 
-  constructor(db: PinDatabase, node: KuboNode) {
+  /** @param shared true where other processes make pins of the table: what was asked for lately may be theirs */
+  constructor(db: PinDatabase, node: KuboNode, shared: boolean) {
     this.#db = db
     this.#node = node
+    this.#shared = shared
   }
 
   /**
@@ -95,8 +104,19 @@ export class Pins {
       if (ours || !(await this.#node.isPinned(root, signal))) {
         await this.#db.transaction(({ pins }) => pins.note(root, Date.now()))
       }
-      return job()
+      return this.#shared ? this.#renewing(root, job) : job()
     })
+  }
+
+  async #renewing<T>(root: string, job: () => Promise<T>): Promise<T> {
+    const renew = () => this.#db.transaction(({ pins }) => pins.renew(root, Date.now()))
+    // One that fails is made up for by the next: a pin is old after ten.
+    const timer = setInterval(() => void renew().catch(() => {}), RENEWAL_MS).unref()
+    try {
+      return await job()
+    } finally {
+      clearInterval(timer)
+    }
   }
 
   /**
@@ -104,20 +124,21 @@ export class Pins {
    * sweep.
    */
   async sweep(signal?: AbortSignal): Promise<void> {
+    const before = this.#shared ? Date.now() - LATE_MS : Number.MAX_SAFE_INTEGER
     for (let last = ''; ; ) {
-      const roots = await this.#db.read.pins.unneeded(last, BATCH)
+      const roots = await this.#db.read.pins.unneeded(last, before, BATCH)
       for (const root of roots) {
-        if (!this.#last.has(root)) await this.#alone(root, () => this.#takeBack(root, signal))
+        if (!this.#last.has(root)) await this.#alone(root, () => this.#takeBack(root, before, signal))
       }
       last = roots.at(-1) ?? ''
       if (roots.length < BATCH) return
     }
   }
 
-  async #takeBack(root: string, signal: AbortSignal | undefined): Promise<void> {
+  async #takeBack(root: string, before: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     // Something may need it since the list was read.
-    if (!(await this.#db.transaction(({ pins }) => pins.isUnneeded(root)))) return
+    if (!(await this.#db.transaction(({ pins }) => pins.isUnneeded(root, before)))) return
     await this.#node.unpin(root, signal)
     await this.#db.transaction(({ pins }) => pins.forget(root, Date.now() - LATE_MS))
   }

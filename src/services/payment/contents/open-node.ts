@@ -33,7 +33,7 @@ export async function openKuboCopies(url: string, { db, contents, log }: KuboDep
   ])
   const client = new KuboClient({ url, timeoutMs: TIMEOUT_MS })
   const node = new KuboNode(client, PIN_MS)
-  const pins = new Pins(db, node)
+  const pins = new Pins(db, node, db.shared)
   const copies = new NodeCopies({ node, pins, db, contents, log })
   const gateway = new NodeGateway(async () => {
     const address = await node.gateway(AbortSignal.timeout(ASK_MS))
