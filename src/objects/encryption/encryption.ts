@@ -119,7 +119,9 @@ export class Encryption {
     const change = async (first: number, last: number): Promise<boolean> => {
       current.discard()
       current = await gateway.download(bucket, key, { first, last })
-      return versionOf(current.object) === versionOf(object)
+      if (versionOf(current.object) === versionOf(object)) return true
+      current.discard()
+      return false
     }
     try {
       const span = sealedSpan(object, range)

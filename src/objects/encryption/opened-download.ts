@@ -71,6 +71,8 @@ export class SplitDownload {
       })
       this.#done.catch(reject)
     })
+    // Where the key of the object is known, only the rest is awaited.
+    this.head.catch(() => {})
   }
 
   /** Lends what follows the head. */
