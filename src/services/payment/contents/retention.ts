@@ -39,6 +39,8 @@ interface RetentionDeps {
 export class Retention {
   readonly #deps: RetentionDeps
   #sweptAt: number | undefined
+  /** Epoch at which files without a content were last removed: a start does that. */
+  #cleanedAt = 0
 
   constructor(deps: RetentionDeps) {
     this.#deps = deps
@@ -47,6 +49,7 @@ export class Retention {
   /** Call it before anything else. */
   async open(): Promise<void> {
     const { db, network } = this.#deps
+    this.#cleanedAt = network.epoch()
     await db.transaction(({ retention }) => retention.dateUploads(network.epoch()))
   }
 
@@ -70,8 +73,11 @@ export class Retention {
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
     await this.#forgetWallets()
-    // Those of a process that died, which a start leaves to the others for a day.
-    if (db.shared) await contents.sweep()
+    // Those of a process that died: a start leaves young ones to the others.
+    if (db.shared && epoch - this.#cleanedAt >= epochsOf(1, network)) {
+      await contents.sweep()
+      this.#cleanedAt = epoch
+    }
     // One that fails is repeated at the next epoch.
     this.#sweptAt = epoch
   }
