@@ -175,12 +175,12 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   })
 }
 
-function encryptionOf(options: ProxyOptions, settings: Backends['settings']): Encryption {
+function encryptionOf(options: ProxyOptions, settings: Backends['settings'], log: Logger): Encryption {
   const { encryption, encryptionKeys, encryptionRecipient = [], data, stateUrl } = options
   const own = encryptionKeys === undefined && data !== undefined && stateUrl === undefined
   const file = own ? join(data, KEY_FILE) : encryptionKeys
   return new Encryption({
-    keys: new KeyFile({ file, make: own, recipients: encryptionRecipient }),
+    keys: new KeyFile({ file, make: own, recipients: encryptionRecipient, log }),
     everywhere: encryption === 'all',
     settings,
     sealer: createSealer(sealingKeyOf(options)),
@@ -221,7 +221,7 @@ async function openContexts(sources: ContextSources) {
   const contexts = new Contexts({
     pool,
     spools,
-    encryption: encryptionOf(options, settings),
+    encryption: encryptionOf(options, settings, log),
     account: options.gateway.account,
     credentials: sts.credentials,
     metadataActions: plugins.metadataActions,

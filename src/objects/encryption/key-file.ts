@@ -3,6 +3,7 @@ import { link, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { createPrivateFile, restrictMode, syncFolder } from '../../common/files/private-file.js'
+import type { Logger } from '../../common/log.js'
 import { newIdentity, recipientOf, requireRecipient } from './age-header.js'
 
 /** Name of the file in the data folder. */
@@ -74,6 +75,7 @@ interface KeyFileOptions {
   readonly make: boolean
   /** Recipients of the options, who can open all that is encrypted. */
   readonly recipients: readonly string[]
+  readonly log: Logger
 }
 
 /** The file of keys, read again when it has changed. */
@@ -92,6 +94,7 @@ export class KeyFile {
     let { recipients } = await this.toRead()
     if (make && file !== undefined && this.#known?.version === ABSENT) {
       await createKeyFile(file)
+      this.#options.log.warn({ file }, 'made the keys of encrypted objects: keep a copy, without which they are lost')
       recipients = (await this.toRead(true)).recipients
     }
     if (recipients.length === 0) throw new S3Error('InvalidRequest', { message: NO_KEYS })
