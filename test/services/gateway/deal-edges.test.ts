@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { NetworkError } from '../../../src/services/network/network.js'
+import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
 import { until } from '../../support/waiting.js'
 import { Gate } from '../scripted-network.js'
 import { Client } from './client.js'
@@ -86,6 +87,20 @@ t.test('what could not be written down is done later', async (t) => {
   await until('no file is left', () => scene.files().length === 0)
   t.match((await client.retrieve('bucket', 'key')).data.deals, [{ data: { dealCid: 'deal-0' } }])
   t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })
+})
+
+t.test('a deal that the network may have made is found out, and not made again', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  await client.put('bucket', 'key', large)
+  network.afterDone = async () => {
+    throw new DatabaseUnavailableError('the answer is lost')
+  }
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'fail' })
+  await until('its outcome is known', () => scene.count('deals WHERE record IS NULL') === 0)
+  network.afterDone = async () => {}
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })
+  t.equal(network.deals.size, 1)
 })
 
 t.test('what is left of a deal that failed keeps no gateway from starting', async (t) => {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
+import { DatabaseUnavailableError } from '../../store/database.js'
 import { FIRST } from '../accounts/accounts.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
@@ -62,8 +63,9 @@ export async function makeDeal(
     await writer.run(() => deals.complete(deal.id, record))
     return { ...deal, record }
   } catch (error) {
-    if (made === undefined) await dropDeal(context, pending.id).catch(() => left.pending(pending))
-    else left.pending(pending)
+    // A network whose database did not answer may have made it.
+    if (made !== undefined || error instanceof DatabaseUnavailableError) left.pending(pending)
+    else await dropDeal(context, pending.id).catch(() => left.pending(pending))
     throw error
   } finally {
     await holds.release(pending.bucket, hold).catch((error) => {
