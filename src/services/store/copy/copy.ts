@@ -46,7 +46,7 @@ export async function copyTables(
     for (const pair of pairs) copied.push(...(await compare(pair, from, to, onProgress)))
     await from.requireHeld()
     // The first one tells whether a copy is complete: it is the last to lose its mark.
-    for (const { target } of [...pairs].reverse()) await unmark(target, to)
+    for (const { service, target } of [...pairs].reverse()) await complete(service, target, to)
     return copied
   } finally {
     for (const { source, target } of pairs) {
@@ -134,9 +134,15 @@ async function mark(target: Database<Connection>, place: CopyPlace, source: stri
   })
 }
 
-async function unmark(target: Database<Connection>, place: CopyPlace): Promise<void> {
+async function complete(
+  { inSqlite = [] }: CopiedService,
+  target: Database<Connection>,
+  place: CopyPlace,
+): Promise<void> {
   await target.transaction(async (connection) => {
-    if (await isMarked(connection, place)) await connection.prepare(`DROP TABLE ${COPYING}`).run()
+    if (!(await isMarked(connection, place))) return
+    if (place.engine === 'sqlite') for (const sql of inSqlite) await connection.prepare(sql).run()
+    await connection.prepare(`DROP TABLE ${COPYING}`).run()
   })
 }
 

@@ -13,6 +13,8 @@ export interface CopiedService {
   readonly schema: Schema<unknown>
   /** Of SQLite, below the data folder of the services. */
   readonly file: string
+  /** Statements that turn what only PostgreSQL has into what SQLite has instead, after the comparison. */
+  readonly inSqlite?: readonly string[]
 }
 
 /** A database that is read and stays as it is. */

@@ -5,6 +5,9 @@ import type { Column, Engine, Table } from './tables.js'
 /** Rows that are in memory at a time. A row of the gateway has at most some 100 KiB. */
 const PAGE = 500
 
+/** Most rows of a table without a key, which is read at once. */
+const MAX_KEYLESS = 200_000
+
 /** Most parameters of a statement: SQLite takes 32,766. */
 const MAX_PARAMETERS = 30_000
 
@@ -50,11 +53,13 @@ export async function hasRows(connection: Connection, { name }: Table): Promise<
 async function* pagesOf(from: Connection, table: Table, after?: Row): AsyncGenerator<readonly Row[]> {
   const { key, name } = table
   const order = key.map((column) => `t.${quoted(column)}`).join(', ')
+  const ordered = order || table.columns.map((column) => `t.${quoted(column.name)} NULLS FIRST`).join(', ')
+  const most = order === '' ? MAX_KEYLESS : PAGE
   const page = (where: string) =>
-    `SELECT ${table.columns.map(read).join(', ')} FROM ${quoted(name)} AS t ${where} ${order && `ORDER BY ${order}`} LIMIT ${PAGE}`
+    `SELECT ${table.columns.map(read).join(', ')} FROM ${quoted(name)} AS t ${where} ORDER BY ${ordered} LIMIT ${most}`
   const first = from.prepare(page(''))
   let rows = await (after === undefined ? first.all() : next(after))
-  if (order === '' && rows.length === PAGE) throw new Error(`The table ${name} has many rows and no primary key.`)
+  if (order === '' && rows.length === most) throw new Error(`The table ${name} has many rows and no primary key.`)
   while (rows.length > 0) {
     yield rows
     const last = rows.at(-1)
@@ -98,10 +103,15 @@ export async function lastNumber(connection: Connection, engine: Engine, table: 
   const found =
     engine === 'sqlite'
       ? await connection.prepare('SELECT CAST(seq AS text) AS last FROM sqlite_sequence WHERE name = ?').get<Last>(name)
-      : await connection
-          .prepare('SELECT pg_sequence_last_value(pg_get_serial_sequence(?, ?)::regclass)::text AS last')
+      : // A row may have got its number otherwise.
+        await connection
+          .prepare(
+            `SELECT greatest(pg_sequence_last_value(pg_get_serial_sequence(?, ?)::regclass), max(${quoted(counted)}))::text
+               AS last FROM ${quoted(name)}`,
+          )
           .get<Last>(quoted(name), counted)
-  return found?.last ?? undefined
+  // SQLite says 0 for what was prepared for rows that did not come.
+  return found?.last === '0' ? undefined : (found?.last ?? undefined)
 }
 
 interface Last {
