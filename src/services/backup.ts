@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backup, DatabaseSync } from '@photostructure/sqlite'
-import { type Database, openSnapshot, type Snapshot } from './database.js'
-import { columnsOf } from './gateway/accounts/accounts.js'
+import { backup, type DatabaseSyncInstance as Database, DatabaseSync } from '@photostructure/sqlite'
+import { type FileSnapshot, openSnapshot } from './store/sqlite.js'
 
 /** Longest wait for the lock of one database while others are held, ms: a server waits for those for 5 s. */
 const BUSY_MS = 250
@@ -13,7 +12,7 @@ const PATIENCE_MS = 60_000
 
 interface Frozen<T> {
   /** By file. Each stays the same until it is closed, whatever the servers write. */
-  readonly snapshots: ReadonlyMap<string, Snapshot>
+  readonly snapshots: ReadonlyMap<string, FileSnapshot>
   readonly taken: T
   /** Time for which writers had to wait, ms. */
   readonly pausedMs: number
@@ -27,7 +26,7 @@ interface Frozen<T> {
  */
 export async function freeze<T>(
   files: readonly string[],
-  take: (snapshots: ReadonlyMap<string, Snapshot>) => T,
+  take: (snapshots: ReadonlyMap<string, FileSnapshot>) => T,
 ): Promise<Frozen<T>> {
   const locks: Database[] = []
   try {
@@ -36,7 +35,7 @@ export async function freeze<T>(
     for (;;) {
       const begun = performance.now()
       if (locks.every(lockNow)) {
-        const snapshots = new Map<string, Snapshot>()
+        const snapshots = new Map<string, FileSnapshot>()
         try {
           for (const file of files) snapshots.set(file, openSnapshot(file))
           const taken = take(snapshots)
@@ -62,7 +61,7 @@ export async function freeze<T>(
  * Writes a snapshot to a new file, which is a database without a write-ahead log.
  * @throws Error when the copy is damaged
  */
-export async function copySnapshot({ db }: Snapshot, file: string): Promise<void> {
+export async function copySnapshot({ db }: FileSnapshot, file: string): Promise<void> {
   await backup(db, file, { rate: 1000 })
   const copy = new DatabaseSync(file)
   try {
@@ -131,6 +130,12 @@ export function* bodyFiles(index: Database, since?: number): Iterable<BodyFile> 
 export function bodiesInStore(index: Database): number {
   if (!columnsOf(index, 'objects').includes('body_mark')) return 0
   return Number(index.prepare('SELECT count(*) AS count FROM objects WHERE body_mark IS NOT NULL').get().count)
+}
+
+/** Names of the columns of a table; none when it does not exist. */
+function columnsOf(db: Database, table: string): string[] {
+  const columns = db.prepare('SELECT name FROM pragma_table_info(?)').all(table)
+  return columns.map(({ name }) => name as string)
 }
 
 function pathOf(name: string): string {

@@ -106,7 +106,10 @@ async function startOver(
           log,
         ),
       ))
-    const gateway = await naming('gateway', startGateway(join(data, 'gateway'), options.gateway, opened, log, users))
+    const gateway = await naming(
+      'gateway',
+      startGateway(join(data, 'gateway'), options.gateway, opened, log, users, metrics),
+    )
     const servers = [gateway.url, options.gateway.publicUrl, payment?.url, options.payment?.publicUrl]
     platform?.startProviders(servers.filter((url) => url !== undefined))
     let stopped: Promise<void> | undefined

@@ -150,9 +150,9 @@ t.test('each account logs in once, and again only after it had to make room', as
   const data = temporaryFolder(t)
   const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
-  const book = openAccountBook(data)
+  const book = await openAccountBook(data)
   t.teardown(() => book.close())
-  const accounts = [await services.gateway.credentials(), book.add('second'), book.add('third')]
+  const accounts = [await services.gateway.credentials(), await book.add('second'), await book.add('third')]
   const between = await Between.start(t, { url: services.gateway.url, ...(await services.gateway.credentials()) })
   const pool = createGatewayPool({ url: between.url, brand, log })
   t.teardown(() => pool.close())

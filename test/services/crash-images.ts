@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, promises, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
-import { Writer } from '../../src/services/database.js'
 import { SqliteDatabase } from '../../src/services/store/sqlite.js'
 
 /** What changes names on the disk. */
@@ -13,14 +12,8 @@ const changes = ['copyFile', 'open', 'rename', 'rm', 'unlink'] as const
  * a database, and each file made, moved or removed. A process that is killed there leaves what `look` sees.
  */
 export async function afterEachStep(look: () => void, work: () => Promise<void>): Promise<void> {
-  const { run } = Writer.prototype
   const { transaction } = SqliteDatabase.prototype
   const originals = Object.fromEntries(changes.map((name) => [name, promises[name]]))
-  Writer.prototype.run = async function <T>(job: () => T): Promise<T> {
-    const result = await run.call(this, job)
-    look()
-    return result as T
-  }
   SqliteDatabase.prototype.transaction = async function <R>(work: (tables: unknown) => Promise<R>): Promise<R> {
     const result = await transaction.call(this, work)
     look()
@@ -39,7 +32,6 @@ export async function afterEachStep(look: () => void, work: () => Promise<void>)
   try {
     await work()
   } finally {
-    Writer.prototype.run = run
     SqliteDatabase.prototype.transaction = transaction
     Object.assign(promises, originals)
     syncBuiltinESMExports()

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { openDatabase } from '../../src/services/database.js'
 import { RemotePlatform } from '../../src/services/gateway/accounts/remote-platform.js'
-import { openIndex } from '../../src/services/gateway/assemble.js'
+import { indexSchema } from '../../src/services/gateway/index-schema.js'
 import { INDEX_FILE } from '../../src/services/gateway/store/schema.js'
 import { startServices } from '../../src/services/index.js'
 import { embeddedSchema } from '../../src/services/network/embedded/embedded-network.js'
@@ -13,6 +13,7 @@ import { kuboSchema } from '../../src/services/network/kubo/kubo-network.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { openWalletBook, paymentSchema } from '../../src/services/payment/store.js'
 import { platformSchema } from '../../src/services/platform/store.js'
+import { openSqlite } from '../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { listen } from '../support/server/listen.js'
 import { until } from '../support/waiting.js'
@@ -110,6 +111,7 @@ t.test('the storage payment API makes its deals there', async (t) => {
 const RELEASED = {
   kubo: ['facf9e155aa868da', '3f337ebe051a9fc3'],
   network: ['0c5acb7147480501', 'ae0a909d73fbd735', '3f337ebe051a9fc3', '23d2bd2d27ad90de'],
+  gateway: ['6be67e7f0606021f'],
   payment: [
     ...['6f12cff83fb44328', '278093a87ee42282', '98c3d5d0811e41b7', 'fca85e90b2099131', 'aef53206dcd176d2'],
     ...['9380e39ff90165cc', '765c2217aae3a22e', '83f9967043dcc74b', '06226233f3ade9f4', '073b5f873e1b2fa5'],
@@ -137,18 +139,23 @@ t.test('released steps of the schemas do not change', async (t) => {
   t.same(platformSchema.steps.map(hashOf), RELEASED.platform, 'the task platform')
   t.same(embeddedSchema.steps.map(hashOf), RELEASED.network, 'the storage network')
   t.same(kuboSchema.steps.map(hashOf), RELEASED.kubo, 'the deals with a Kubo node')
+  t.same(indexSchema.steps.map(hashOf), RELEASED.gateway, 'the gateway')
   const [first = ''] = paymentSchema.steps
   t.not(hashOf(first.replace('TEXT', 'INTEGER')), hashOf(first))
 })
 
-/** The gateway's index has no steps: it gets the columns that it lacks at each start. */
+/** Earlier indexes of the gateway have no steps: they get the columns that they lack. */
 t.test('an index of the gateway as it was released gets all columns of a new one', async (t) => {
   const sql = readFileSync('test/services/released-index.sql', 'utf8')
   t.equal(hashOf(sql), '732d132fd6c493fa', 'what was released does not change')
   const released = temporaryFolder(t)
-  openDatabase(join(released, INDEX_FILE), sql).close()
-  const columnsIn = (folder: string) => {
-    const db = openIndex(folder)
+  const db = new DatabaseSync(join(released, INDEX_FILE))
+  db.exec(sql)
+  db.close()
+  const columnsIn = async (folder: string) => {
+    const file = join(folder, INDEX_FILE)
+    await openSqlite(file, indexSchema).close()
+    const db = new DatabaseSync(file)
     const rows = db
       .prepare(`SELECT tables.name AS of, c.name, c.type, c."notnull", c.dflt_value, c.pk, c.hidden
         FROM sqlite_schema AS tables, pragma_table_xinfo(tables.name) AS c WHERE tables.type = 'table' ORDER BY 1, 2`)
@@ -156,7 +163,7 @@ t.test('an index of the gateway as it was released gets all columns of a new one
     db.close()
     return rows
   }
-  const columns = columnsIn(temporaryFolder(t))
+  const columns = await columnsIn(temporaryFolder(t))
   t.ok(columns.length > 80, `${columns.length} columns are compared`)
-  t.same(columnsIn(released), columns)
+  t.same(await columnsIn(released), columns)
 })

@@ -12,10 +12,10 @@ import { changeCredentials, readCredentials } from './credentials-file.js'
  * Opens the accounts of the embedded gateway. Throws Failure.
  * @param create the data folder, where it does not exist
  */
-export function openAccounts(
+export async function openAccounts(
   config: Pick<Config, 'gatewayUrl' | 'data'>,
   { create }: { create: boolean },
-): AccountBook {
+): Promise<AccountBook> {
   if (config.gatewayUrl !== undefined) {
     throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
   }
@@ -27,23 +27,23 @@ export function openAccounts(
 }
 
 /** Opens the accounts for `use`, and closes them. Throws Failure. */
-export function withinAccounts<T>(
+export async function withinAccounts<T>(
   config: Pick<Config, 'gatewayUrl' | 'data'>,
   how: { create: boolean },
-  use: (book: AccountBook) => T,
-): T {
-  const book = openAccounts(config, how)
+  use: (book: AccountBook) => Promise<T>,
+): Promise<T> {
+  const book = await openAccounts(config, how)
   try {
-    return withFailures(() => use(book))
+    return await withFailures(() => use(book))
   } finally {
-    book.close()
+    await book.close()
   }
 }
 
 /** Throws a Failure for what the accounts refuse. */
-export function withFailures<T>(use: () => T): T {
+export async function withFailures<T>(use: () => Promise<T>): Promise<T> {
   try {
-    return use()
+    return await use()
   } catch (error) {
     throw error instanceof RangeError ? new Failure(error.message, { cause: error }) : error
   }
@@ -78,7 +78,7 @@ export async function giveSecret(file: string, account: GatewayAccount, checks?:
 }
 
 /** The canonical id is that by which policies and ACLs of this server name the account, not that of the gateway. */
-export function shownAccount(listed: ReturnType<AccountBook['all']>[number]) {
+export function shownAccount(listed: Awaited<ReturnType<AccountBook['all']>>[number]) {
   const { accessKey, secretKey, name, isIamUser, created, buckets, quota, usage } = listed
   const id = isIamUser ? canonicalId({ account: { accessKey, secretKey } }) : OWN_ID
   return { accessKey, name, canonicalId: id, isIamUser, created, buckets, quota, usage }

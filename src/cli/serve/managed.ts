@@ -42,24 +42,27 @@ export function openManaged(options: ManagedOptions): Managed {
 /** The accounts of the embedded gateway, whose database is opened once. */
 class OpenedAccounts {
   readonly #options: ManagedOptions
-  #book: AccountBook | undefined
+  #book: Promise<AccountBook> | undefined
 
   constructor(options: ManagedOptions) {
     this.#options = options
   }
 
-  async use<T>(work: (book: AccountBook) => T): Promise<T> {
+  async use<T>(work: (book: AccountBook) => Promise<T>): Promise<T> {
     const { openAccounts, withFailures } = await accounts()
     const { config, log } = this.#options
     return inWords(log, async () => {
-      this.#book ??= openAccounts(config(), { create: false })
-      const book = this.#book
+      this.#book ??= openAccounts(config(), { create: false }).catch((error: unknown) => {
+        this.#book = undefined
+        throw error
+      })
+      const book = await this.#book
       return withFailures(() => work(book))
     })
   }
 
   close(): void {
-    this.#book?.close()
+    this.#book?.then((book) => book.close()).catch(() => {})
     this.#book = undefined
   }
 }
@@ -99,7 +102,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
   return {
     async all() {
       const { shownAccount } = await accounts()
-      return book.use((accounts) => accounts.all().map(shownAccount))
+      return (await book.use((accounts) => accounts.all())).map(shownAccount)
     },
     async add(accessKey, name) {
       if (await isThere(accessKey)) {
@@ -108,7 +111,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
       const { requireUnused } = await accounts()
       await inWords(log, () => requireUnused(file(), accessKey))
       const pair = { accessKey, secretKey: generateKeys().secretKey }
-      return book.use((accounts) => accounts.add(name, pair).secretKey)
+      return (await book.use((accounts) => accounts.add(name, pair))).secretKey
     },
     async rotate(accessKey) {
       if (config().state !== undefined) {
@@ -118,7 +121,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
       }
       await requireThere(accessKey)
       const { giveSecret } = await accounts()
-      const { secretKey } = await book.use((accounts) => accounts.rotate(accessKey).after)
+      const { secretKey } = (await book.use((accounts) => accounts.rotate(accessKey))).after
       // The account has its new secret, which no later answer has.
       const keys = await giveSecret(file(), { accessKey, secretKey }, checks()).catch((err) => {
         log.error({ err, account: accessKey }, 'the credentials file has the former secret of an account: rotate again')
@@ -128,9 +131,9 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
     },
     async setQuota(accessKey, change) {
       await requireThere(accessKey)
-      return book.use((accounts) => ({
-        before: accounts.quota(accessKey),
-        after: accounts.quota(accessKey, change),
+      return book.use(async (accounts) => ({
+        before: await accounts.quota(accessKey),
+        after: await accounts.quota(accessKey, change),
       }))
     },
     async remove(accessKey) {

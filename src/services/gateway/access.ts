@@ -5,6 +5,7 @@ import { DAY_SECONDS } from '../../common/time.js'
 import { FailureCounts } from '../failure-counts.js'
 import type { ClientAddress } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
+import type { Database } from '../store/database.js'
 import type { Account, Accounts } from './accounts/accounts.js'
 import { tokenKeyOf } from './accounts/key-pair.js'
 import { GatewayError } from './errors.js'
@@ -32,16 +33,16 @@ const grants: Record<Policy, readonly Action[]> = {
  * pkg/policy/bucket-policy.go).
  * @param bucket undefined when it does not exist, which an account may learn
  */
-export function isAllowed(
+export async function isAllowed(
   policies: Policies,
   identity: Identity,
   action: Action,
   bucket: BucketRow | undefined,
   name: string,
-): boolean {
+): Promise<boolean> {
   if (identity !== 'anonymous' && (bucket === undefined || owns(identity, bucket))) return true
   if (bucket === undefined) return false
-  return policies.of(bucket.id).some(({ prefix, policy }) => {
+  return (await policies.of(bucket.id)).some(({ prefix, policy }) => {
     if (!grants[policy].includes(action)) return false
     return action === 'list' ? prefix === '' || prefix === name : name.startsWith(prefix)
   })
@@ -134,13 +135,13 @@ interface Known {
  * token is valid in a URL, and a URL token in the Authorization header.
  */
 export class Tokens {
-  readonly #accounts: Accounts
+  readonly #accounts: Pick<Accounts, 'find' | 'get'>
   readonly #urlSeconds: number
   /** Verifying a token costs a signature. */
   readonly #known = new LRUCache<string, Known>({ max: MAX_REMEMBERED })
 
-  constructor(accounts: Accounts, urlSeconds: number) {
-    this.#accounts = accounts
+  constructor({ read }: Database<{ readonly accounts: Accounts }>, urlSeconds: number) {
+    this.#accounts = read.accounts
     this.#urlSeconds = urlSeconds
   }
 
@@ -157,7 +158,7 @@ export class Tokens {
   async accountOf(token: string): Promise<Account | undefined> {
     const known = this.#known.get(token)
     if (known !== undefined) {
-      const account = this.#accounts.get(known.account.id)
+      const account = await this.#accounts.get(known.account.id)
       if (account !== undefined && hasSameKeys(account, known.account)) {
         return Date.now() < known.ends * 1000 ? account : undefined
       }
@@ -167,10 +168,15 @@ export class Tokens {
   }
 
   async #verify(token: string): Promise<Account | undefined> {
+    let accessKey: unknown
     try {
-      const { accessKey } = decodeJwt(token)
-      const account = typeof accessKey === 'string' ? this.#accounts.find(accessKey) : undefined
-      if (account === undefined) return undefined
+      accessKey = decodeJwt(token).accessKey
+    } catch {
+      return undefined
+    }
+    const account = typeof accessKey === 'string' ? await this.#accounts.find(accessKey) : undefined
+    if (account === undefined) return undefined
+    try {
       const { payload } = await jwtVerify(token, tokenKeyOf(account), {
         algorithms: [ALGORITHM],
         issuer: ISSUER,

@@ -1,38 +1,33 @@
 import { join } from 'node:path'
-import { DiskReserve, withReserve } from '../../common/disk-reserve.js'
+import { DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
 import { Clock } from '../clock.js'
-import { type Database, openDatabase, Writer } from '../database.js'
 import { abortableLimit } from '../failure-counts.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
 import type { Bodies } from '../store/bodies.js'
+import type { Database } from '../store/database.js'
 import { LogInAttempts, Tokens } from './access.js'
-import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
 import { openFirstAccount } from './accounts/first-account.js'
 import type { KeyPair } from './accounts/key-pair.js'
 import { type Brand, namesOf, neutralBrand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { BringBack } from './deals/bring-back.js'
 import { DealDesk } from './deals/deal-desk.js'
-import { Deals, Tasks } from './deals/deals.js'
-import { Manifest } from './deals/manifest.js'
+import { Tasks } from './deals/deals.js'
 import { CarFiles } from './deals/offline/car-files.js'
 import { OfflineDesk } from './deals/offline/offline-desk.js'
-import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
-import { dealSchema, migrateDeals } from './deals/schema.js'
+import type { GatewayTables } from './index-schema.js'
 import { type GatewayLimits, gatewayLimits } from './limits.js'
 import { type Feature, featuresOf, type QuirkName } from './quirks.js'
-import { Buckets, Policies } from './store/buckets.js'
-import { Fences, StoreIds } from './store/fences.js'
+import { Fences } from './store/fences.js'
 import { Holds } from './store/holds.js'
 import { KeyRules } from './store/key-rules.js'
 import { LateOrders } from './store/late-orders.js'
 import { LocalCopies } from './store/local-copies.js'
 import { ObjectChanges } from './store/object-changes.js'
-import { Objects } from './store/objects.js'
 import type { BodiesOptions } from './store/open-bodies.js'
-import { INDEX_FILE, migrate, schema } from './store/schema.js'
+import { INDEX_FILE } from './store/schema.js'
 
 const URL_TOKEN_SECONDS = 5 * 60
 const SHORT_URL_TOKEN_SECONDS = 60
@@ -40,27 +35,25 @@ const SHORT_URL_TOKEN_SECONDS = 60
 /** Most objects that are compared with their deal at the same time. */
 const MAX_EVICTIONS = 8
 
-export function assemble(
+export async function assemble(
   folder: string,
   options: GatewayOptions,
-  db: Database,
+  db: Database<GatewayTables>,
   bodies: Bodies,
   { network, control }: OpenedNetwork,
   log: ServicesLog,
   platform?: PlatformUsers,
-): GatewayContext {
+): Promise<GatewayContext> {
   const quirks = new Set(options.quirks ?? [])
   const clock = new Clock()
   const configured = configuredPair(options)
-  const reserve = new DiskReserve(join(folder, INDEX_FILE))
-  const accounts = new Accounts(db)
-  const { made } = withReserve(reserve, () => openFirstAccount(db, accounts, folder, configured, clock))
-  const writer = new Writer(db, reserve)
-  const buckets = new Buckets(db)
-  const objects = new Objects(db)
-  const rules = new KeyRules(quirks, buckets, objects)
-  const holds = withReserve(reserve, () => new Holds(db, writer, objects, bodies))
-  if (!reserve.hold() || reserve.isTight()) {
+  const { made } = await openFirstAccount(db, folder, configured, clock)
+  const rules = new KeyRules(quirks)
+  const holds = new Holds(db, bodies)
+  await holds.begin()
+  // The room for removals first: what remains is for all else.
+  const isTight = () => options.database === undefined && new DiskReserve(join(folder, INDEX_FILE)).isTight()
+  if (isFull(db) || isTight()) {
     log.warn(
       { folder },
       'The disk is full: objects are served and can be removed, uploads are refused. Free space on the disk of this folder, or remove objects.',
@@ -72,8 +65,7 @@ export function assemble(
   const login = platform?.login
   if (offline === undefined || login === undefined) missing.add('offline-deals')
   const features = new Set(featuresOf(quirks, missing))
-  const fences = features.has('write-fences') ? new Fences(db, clock) : undefined
-  const quotas = new Quotas(db)
+  const fences = features.has('write-fences') ? new Fences(clock) : undefined
   const core = {
     names: namesOf(options.brand ?? neutralBrand),
     quirks,
@@ -83,31 +75,22 @@ export function assemble(
     folder,
     clock,
     log,
-    accounts,
     logIns: new LogInAttempts(log),
     platform,
     configuredKeys: configured !== undefined,
     madeKeys: made,
-    tokens: new Tokens(accounts, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
-    writer,
-    buckets,
-    policies: new Policies(db),
-    storeIds: new StoreIds(db),
-    objects,
-    store: new ObjectChanges(writer, buckets, objects, bodies, clock, rules, holds, fences, quotas),
-    quotas,
+    tokens: new Tokens(db, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
+    db,
+    store: new ObjectChanges(db, bodies, clock, rules, holds, fences),
     lateOrders: new LateOrders(),
     bodies,
     rules,
     holds,
-    copies: new LocalCopies(writer, buckets, objects, bodies, holds),
+    copies: new LocalCopies(db, bodies, holds),
     network,
     control,
-    deals: new Deals(db),
-    manifest: new Manifest(db),
     tasks: new Tasks(),
     evictionSlots: abortableLimit(MAX_EVICTIONS),
-    offlineTasks: new OfflineTasks(db),
     carFiles: new CarFiles(join(folder, 'offline')),
   }
   const offlineDesk =
@@ -129,19 +112,15 @@ function configuredPair({ accessKey, secretKey }: GatewayOptions): KeyPair | und
   return { accessKey, secretKey }
 }
 
-/**
- * Opens the index of the gateway in its folder, which must exist, and adapts it to this version. Several processes may
- * have it open.
- */
-export function openIndex(folder: string): Database {
-  return openDatabase(join(folder, INDEX_FILE), INDEX_SCHEMA, adaptIndex)
-}
-
-const INDEX_SCHEMA = accountSchema + schema + dealSchema + offlineSchema
-
-function adaptIndex(db: Database): void {
-  migrate(db)
-  migrateDeals(db)
+/** True when there is only room for removals. */
+function isFull(db: Database<GatewayTables>): boolean {
+  try {
+    db.requireRoom()
+    return false
+  } catch (error) {
+    if (!isDiskFull(error)) throw error
+    return true
+  }
 }
 
 export interface GatewayOptions {
@@ -158,6 +137,8 @@ export interface GatewayOptions {
   /** Give both or neither. Without them the gateway generates a pair at the first start and keeps it. */
   readonly accessKey?: string
   readonly secretKey?: string
+  /** URL of the PostgreSQL database that has the index; default SQLite, in the folder. */
+  readonly database?: string | undefined
   /** An S3 store for the bodies of new objects; default the folder. */
   readonly bodies?: BodiesOptions | undefined
   readonly limits?: Partial<GatewayLimits>

@@ -316,6 +316,12 @@ export const errorTable = {
     'ServiceUnavailable',
     'The store of bodies does not answer, or refuses this. Nothing was changed. Try again later.',
   ),
+  DatabaseUnavailable: row(
+    -32098,
+    503,
+    'ServiceUnavailable',
+    'The database of the gateway does not answer. A change may have taken place. Try again later.',
+  ),
   StorageFull: row(
     -32060,
     507,

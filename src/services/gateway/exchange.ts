@@ -6,6 +6,7 @@ import { type HeaderList, HttpError, ReceiveError } from '../http/errors.js'
 import { reply } from '../http/reply.js'
 import { stream } from '../http/send.js'
 import { BodyError } from '../store/bodies.js'
+import { DatabaseUnavailableError } from '../store/database.js'
 import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
 import { GatewayError } from './errors.js'
@@ -48,7 +49,9 @@ const bodyErrors = {
 
 /** Headers of answers that say when to try again. */
 function retryOf({ cause }: GatewayError): HeaderList {
-  return cause instanceof BodyError && cause.kind === 'unavailable' ? ['Retry-After', 1] : []
+  const passes =
+    cause instanceof DatabaseUnavailableError || (cause instanceof BodyError && cause.kind === 'unavailable')
+  return passes ? ['Retry-After', 1] : []
 }
 
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
@@ -60,6 +63,10 @@ export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange
     const kind = bodyErrors[error.kind]
     context.log[kind === 'BodiesUnavailable' ? 'warn' : 'error']({ err: error }, 'The body of an object is not there.')
     return new GatewayError(kind, {}, error)
+  }
+  if (error instanceof DatabaseUnavailableError) {
+    context.log.warn({ err: error }, 'The database of the gateway is not available.')
+    return new GatewayError('DatabaseUnavailable', {}, error)
   }
   if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
   context.log.error({ err: error }, 'A request failed.')

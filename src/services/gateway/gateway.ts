@@ -1,19 +1,24 @@
 import type { Server } from 'node:http'
+import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { PeriodicTask } from '../../common/time.js'
-import type { Database } from '../database.js'
 import { close, listen, localUrlOf, portOf, urlOf } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
+import type { Database } from '../store/database.js'
+import { openStore } from '../store/open.js'
+import type { StoreMetrics } from '../store/store-metrics.js'
 import type { Account } from './accounts/accounts.js'
 import type { KeyPair } from './accounts/key-pair.js'
-import { assemble, type GatewayOptions, limitsOf, openIndex } from './assemble.js'
+import { assemble, type GatewayOptions, limitsOf } from './assemble.js'
 import type { GatewayContext } from './context.js'
-import { keepPruning } from './deals/schema.js'
+import { keepPruning } from './deals/pruning.js'
+import { type GatewayTables, indexSchema } from './index-schema.js'
 import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
 import { openBodies } from './store/open-bodies.js'
+import { INDEX_FILE } from './store/schema.js'
 
 export interface RunningGateway {
   /** `http://host:port` */
@@ -39,28 +44,36 @@ export async function startGateway(
   network: OpenedNetwork,
   log: ServicesLog,
   platform?: PlatformUsers,
+  metrics?: StoreMetrics,
 ): Promise<RunningGateway> {
   makePrivateFolder(folder)
-  const db = openIndex(folder)
+  const place = { file: join(folder, INDEX_FILE), database: options.database, reserve: true, metrics }
+  const db = await openStore(indexSchema, place, log)
   let context: GatewayContext | undefined
   try {
-    const bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log)
-    context = assemble(folder, options, db, bodies, network, log, platform)
+    const bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
+    context = await assemble(folder, options, db, bodies, network, log, platform)
     await context.desk.recover()
     await context.offlineDesk?.recover()
     const server = createGatewayServer(context)
     await listen(server, options.host, options.port)
-    return running(context, options, db, server)
+    return running(context, options, db, server, metrics)
   } catch (error) {
     await context?.tasks.stop()
     await context?.bodies.close()
-    db.close()
+    await db.close()
     throw error
   }
 }
 
-function running(context: GatewayContext, options: GatewayOptions, db: Database, server: Server): RunningGateway {
-  const sweeping = keepSweeping(context, options.bodies !== undefined)
+function running(
+  context: GatewayContext,
+  options: GatewayOptions,
+  db: Database<GatewayTables>,
+  server: Server,
+  metrics: StoreMetrics | undefined,
+): RunningGateway {
+  const sweeping = keepSweeping(context, options.bodies !== undefined, metrics)
   keepPruning(context)
   const port = portOf(server)
   context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
@@ -70,26 +83,25 @@ function running(context: GatewayContext, options: GatewayOptions, db: Database,
     quirks: options.quirks ?? [],
     madeKeys: context.madeKeys,
     credentials: async () => {
-      const { accessKey, secretKey } = context.accounts.first() as Account
+      const { accessKey, secretKey } = (await db.read.accounts.first()) as Account
       return { accessKey, secretKey }
     },
     stop: async () => {
       await close(server, context.limits.stopMs)
       await context.tasks.stop()
-      context.writer.close()
       sweeping.stopTimer()
       await context.bodies.close()
       await sweeping.stop()
-      db.close()
+      await db.close()
     },
   }
 }
 
 /** A store is swept again: requests that had timed out may take effect until then. */
-function keepSweeping(context: GatewayContext, again: boolean): PeriodicTask {
+function keepSweeping(context: GatewayContext, again: boolean, metrics: StoreMetrics | undefined): PeriodicTask {
   const { log, limits } = context
   const task = new PeriodicTask(
-    () => sweep(context),
+    () => sweep(context, metrics),
     (error) => log.warn({ err: error }, 'Could not remove all bodies of interrupted uploads.'),
   )
   if (again) task.start(limits.orphanPauseMs)
@@ -97,7 +109,10 @@ function keepSweeping(context: GatewayContext, again: boolean): PeriodicTask {
   return task
 }
 
-async function sweep({ bodies, objects, holds, log }: GatewayContext): Promise<void> {
-  const removed = await bodies.sweep((name) => objects.namesBody(name) || holds.namesBody(name))
+async function sweep({ bodies, db, log }: GatewayContext, metrics: StoreMetrics | undefined): Promise<void> {
+  const { objects, retained } = db.read
+  const hasRow = async (name: string) => (await objects.namesBody(name)) || (await retained.namesBody(name))
+  const removed = await bodies.sweep(hasRow)
+  metrics?.swept(removed)
   if (removed > 0) log.info({ removed }, 'Removed bodies of interrupted uploads.')
 }

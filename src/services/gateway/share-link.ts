@@ -65,8 +65,8 @@ export function isShareLink({ names }: GatewayContext, { parameters }: Target): 
  * The account that signed the link of the request. Throws GatewayError unless the signature is right and the link has
  * not expired.
  */
-export function verifyShareLink({ context, request, target }: GatewayExchange): Account {
-  const { names, accounts, region } = context
+export async function verifyShareLink({ context, request, target }: GatewayExchange): Promise<Account> {
+  const { names, db, region } = context
   const parameter = (name: string): string => {
     const values = target.parameters.getAll(names.parameter + name)
     if (values.length !== 1 || values[0] === undefined) throw new GatewayError('ShareParameters', { value: name })
@@ -84,7 +84,8 @@ export function verifyShareLink({ context, request, target }: GatewayExchange): 
   if (parameter('SignedHeaders') !== 'host') throw new GatewayError('ShareParameters', { value: 'SignedHeaders' })
   const scope = `/${credentialScope(timestamp.slice(0, 8), region, SERVICE)}`
   const credential = parameter('Credential')
-  const account = credential.endsWith(scope) ? accounts.find(credential.slice(0, -scope.length)) : undefined
+  const accessKey = credential.endsWith(scope) ? credential.slice(0, -scope.length) : ''
+  const account = await db.read.accounts.find(accessKey)
   if (account === undefined) throw new GatewayError('ShareParameters', { value: 'Credential' })
 
   const expected = sign(account, region, {

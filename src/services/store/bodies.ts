@@ -12,13 +12,16 @@ export interface StoredBody {
   readonly mark: string | null
 }
 
+/** True when a row names the body. */
+export type HasRow = (name: string) => Promise<boolean>
+
 /**
  * Keeps bodies. A body counts once a row of the index names it. One without a row is garbage: it is removed at once, or
  * after a crash by a sweep. Methods throw BodyError.
  */
 export interface Bodies {
   /**
-   * Begins a body. Call `committed` once its row is committed, or else `discard`.
+   * Begins a body. Call `committed` once its row is committed, or may be, or else `discard`.
    * @param name that no body has or had: a generation, or what `nameAgain` makes of it
    * @param size of the whole body
    */
@@ -33,7 +36,7 @@ export interface Bodies {
    * operations.
    * @param hasRow asked right before a removal
    */
-  sweep(hasRow: (name: string) => boolean): Promise<number>
+  sweep(hasRow: HasRow): Promise<number>
   /** Resolves when no removal is under way. */
   close(): Promise<void>
 }

@@ -13,12 +13,16 @@ export interface Statement {
   /** The first row. */
   get<R = Row>(...values: readonly Value[]): Promise<R | undefined>
   all<R = Row>(...values: readonly Value[]): Promise<R[]>
+  /** Like `all`, with each row as an array of its columns: half the time where there are many rows. */
+  arrays<R extends readonly Value[]>(...values: readonly Value[]): Promise<R[]>
   /** Returns the number of rows that it has changed. */
   run(...values: readonly Value[]): Promise<number>
 }
 
 /** Runs statements: each by itself, or all in the transaction to which the connection belongs. */
 export interface Connection {
+  /** Whose SQL the statements are in, where both do not understand one text. */
+  readonly engine: 'sqlite' | 'postgres'
   prepare(sql: string): Statement
 }
 
@@ -40,6 +44,8 @@ export interface Database<T> {
   readonly shared: boolean
   /** The lease of work that one process at a time may do. This process always has it unless the database is shared. */
   lease(name: string): Lease<T>
+  /** Opens the last committed state. Close it soon, since no engine can clear away what has changed until then. */
+  snapshot(): Promise<Snapshot<T>>
   /** Throws an ENOSPC error on a full disk, whose last space is kept for removals. Call it before an upload. */
   requireRoom(): void
   /** Waits for the transactions that have begun; later ones are rejected. */
@@ -69,9 +75,21 @@ export interface Lease<T> {
   release(): Promise<void>
 }
 
+/** The database at one moment. It stays the same while it is read, whatever is written meanwhile. */
+export interface Snapshot<T> {
+  readonly read: T
+  close(): Promise<void>
+}
+
 export interface TransactionOptions {
   /** True for work that takes more space than it frees: on a full disk, it gets none of the reserve. Default false. */
   readonly takesRoom?: boolean
+  /**
+   * Names of what the work changes. It waits for other transactions with one of these names. In PostgreSQL it is not
+   * serialisable then: each of its statements sees what was committed before, and what else it relies on, it locks by
+   * row. For work that many do at once: serialisable transactions conflict also when they change neighbouring rows.
+   */
+  readonly locks?: readonly string[]
 }
 
 /** The database does not answer, has lost the connection, or cannot end the transaction now: try again later. */

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
-import { type Bodies, BodyError, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
+import { type Bodies, BodyError, type HasRow, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
 
 /** Files are spread over 256 folders by the last two digits of their names. */
 const FOLDER = /^[0-9a-f]{2}$/
@@ -78,14 +78,14 @@ export class FolderBodies implements Bodies {
     this.#removals.set(name, removal)
   }
 
-  async sweep(hasRow: (name: string) => boolean): Promise<number> {
+  async sweep(hasRow: HasRow): Promise<number> {
     let count = 0
     for (const folder of this.#found) {
       if (this.#stopping) break
       for (const name of await readdir(join(this.#root, folder))) {
         if (this.#stopping) break
-        // There is no await between the two checks, so an upload is either in `#underway` or has its row.
-        if (this.#underway.has(name) || hasRow(name)) continue
+        // In this order: a body that is not under way any more has its row, if it gets one.
+        if (this.#underway.has(name) || (await hasRow(name))) continue
         this.#remove(name)
         await this.#removals.get(name)
         count++

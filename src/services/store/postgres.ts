@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { ServicesLog } from '../log.js'
@@ -10,11 +11,14 @@ import {
   type Lease,
   type Row,
   type Schema,
+  type Snapshot,
   type Statement,
+  type TransactionOptions,
   type Value,
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim } from './postgres-claim.js'
+import { FUNCTIONS, inPostgres, LEASES, numbered } from './postgres-sql.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
 
 export const CONNECT_MS = 5000
@@ -146,8 +150,8 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     this.read = schema.tables(connectionOf(pool, { claim, watch }))
   }
 
-  transaction<R>(work: (tables: T) => Promise<R>): Promise<R> {
-    return this.#transaction(work)
+  transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R> {
+    return this.#transaction(work, options)
   }
 
   lease(name: string): Lease<T> {
@@ -162,20 +166,41 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     return {
       read: this.read,
       shared: this.shared,
-      transaction: (work) => this.#transaction(work, guard),
+      transaction: (work, options) => this.#transaction(work, options, guard),
       lease: (name) => this.lease(name),
+      snapshot: () => this.snapshot(),
       requireRoom: () => this.requireRoom(),
       close: () => this.close(),
     }
   }
 
-  #transaction<R>(work: (tables: T) => Promise<R>, lease?: Guard): Promise<R> {
+  #transaction<R>(work: (tables: T) => Promise<R>, { locks }: TransactionOptions = {}, lease?: Guard): Promise<R> {
     const guards = [this.#claim, lease].filter((guard) => guard !== undefined)
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
-    const repeating = watched(() => this.#repeat(work, guards), this.#watch, 'transaction')
+    const repeating = watched(() => this.#repeat(work, { guards, locks }), this.#watch, 'transaction')
     const running = repeating.finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
+  }
+
+  async snapshot(): Promise<Snapshot<T>> {
+    this.#claim?.require()
+    const client = await asking(() => this.#pool.connect())
+    try {
+      await asking(() => client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'), true)
+      // The first statement determines the moment.
+      await asking(() => client.query('SELECT 1'), true)
+      return {
+        read: this.#tablesOf(client),
+        close: async () => {
+          const ended = await client.query('ROLLBACK').catch((error: Error) => error)
+          client.release(ended instanceof Error)
+        },
+      }
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
   }
 
   /** The database has its own disk. */
@@ -188,10 +213,10 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     return this.#closed
   }
 
-  async #repeat<R>(work: (tables: T) => Promise<R>, guards: readonly Guard[]): Promise<R> {
+  async #repeat<R>(work: (tables: T) => Promise<R>, how: How): Promise<R> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(work, guards)
+        return await this.#attempt(work, how)
       } catch (error) {
         const code = codeOf(error)
         if (!CONFLICTS.includes(code) && (code !== DUPLICATE || attempt > MAX_DUPLICATES)) throw error
@@ -203,12 +228,12 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  async #attempt<R>(work: (tables: T) => Promise<R>, guards: readonly Guard[]): Promise<R> {
+  async #attempt<R>(work: (tables: T) => Promise<R>, how: How): Promise<R> {
     this.#claim?.require()
     const client = await asking(() => this.#pool.connect())
     let broken = true
     try {
-      await asking(() => this.#begin(client, guards), true)
+      await asking(() => this.#begin(client, how), true)
       const result = await work(this.#tablesOf(client))
       const { command } = await asking(() => client.query('COMMIT'))
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
@@ -225,10 +250,12 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  async #begin(client: pg.PoolClient, guards: readonly Guard[]): Promise<void> {
-    const statements = ['BEGIN ISOLATION LEVEL SERIALIZABLE', ...guards.map(({ check }) => check)]
+  async #begin(client: pg.PoolClient, { guards, locks }: How): Promise<void> {
+    const begin = `BEGIN ISOLATION LEVEL ${locks === undefined ? 'SERIALIZABLE' : 'READ COMMITTED'}`
+    const numbers = (locks ?? []).map((name) => lockNumber(schemaOf(this.#schema), name)).sort()
+    const taken = numbers.map((number) => `SELECT pg_advisory_xact_lock(${number})`)
     // One round trip. The driver has types for one statement only.
-    const begun: unknown = await client.query(statements.join(';'))
+    const begun: unknown = await client.query([begin, ...guards.map(({ check }) => check), ...taken].join(';'))
     for (const [i, guard] of guards.entries()) {
       if ((begun as pg.QueryResult[])[i + 1]?.rowCount !== 1) throw guard.lost()
     }
@@ -244,23 +271,35 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   }
 }
 
+/** How a transaction runs. */
+interface How {
+  readonly guards: readonly Guard[]
+  readonly locks: readonly string[] | undefined
+}
+
+/** The number of a lock: 64 bits. Names that share one wait for one another without need. */
+function lockNumber(schema: string, name: string): bigint {
+  return createHash('sha256').update(`${schema} ${name}`).digest().readBigInt64BE()
+}
+
 function connectionOf(runner: Runner, beside: Beside = {}): Connection {
-  return { prepare: (sql) => statement(runner, sql, beside) }
+  return { engine: 'postgres', prepare: (sql) => statement(runner, sql, beside) }
 }
 
 type Runner = Pick<pg.PoolClient, 'query'>
 
 function statement(runner: Runner, sql: string, { claim, watch }: Beside): Statement {
   const text = numbered(sql)
-  const query = (values: readonly Value[]): Promise<pg.QueryResult> =>
+  const ask = <R>(query: () => Promise<R>): Promise<R> =>
     watched(
       async () => {
         claim?.require()
-        return asking(() => runner.query(text, [...values]))
+        return asking(query)
       },
       watch,
       'statement',
     )
+  const query = (values: readonly Value[]): Promise<pg.QueryResult> => ask(() => runner.query(text, [...values]))
   return {
     async get<R>(...values: readonly Value[]) {
       return (await query(values)).rows[0] as R | undefined
@@ -268,49 +307,15 @@ function statement(runner: Runner, sql: string, { claim, watch }: Beside): State
     async all<R>(...values: readonly Value[]) {
       return (await query(values)).rows as R[]
     },
+    async arrays<R>(...values: readonly Value[]) {
+      const asked = { text, values: [...values], rowMode: 'array' as const }
+      return (await ask<pg.QueryArrayResult>(() => runner.query(asked))).rows as unknown as R[]
+    },
     async run(...values: readonly Value[]) {
       return (await query(values)).rowCount ?? 0
     },
   }
 }
-
-/** PostgreSQL numbers its parameters: `$1`. A `?` in a text of the statement is left alone. */
-export function numbered(sql: string): string {
-  const [bare] = /\buser\b(?<!"user)|\bAS [a-z]+[A-Z]\w*/.exec(sql) ?? []
-  if (bare !== undefined) throw new Error(`PostgreSQL reads ${bare} otherwise: write it in quotes. ${sql}`)
-  let last = 0
-  return sql.replaceAll(/'[^']*'|\?(\d+)?/g, (found, number: string | undefined) => {
-    if (!found.startsWith('?')) return found
-    last = number === undefined ? last + 1 : Number(number)
-    return `$${last}`
-  })
-}
-
-/** A step of the schema in PostgreSQL's words. Texts compare as bytes, as in SQLite. */
-export function inPostgres(step: string): string {
-  return step
-    .replaceAll(/\bINTEGER PRIMARY KEY AUTOINCREMENT\b/g, 'bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY')
-    .replaceAll(/\bINTEGER\b/g, 'bigint')
-    .replaceAll(/\bREAL\b/g, 'double precision')
-    .replaceAll(/\bBLOB\b/g, 'bytea')
-    .replaceAll(/(?<!\bAS )\bTEXT\b/g, 'text COLLATE "C"')
-    .replaceAll(/\) STRICT(, WITHOUT ROWID)?;/g, ');')
-    .replaceAll(/\b(\w+) COLLATE NOCASE\b/g, 'lower($1)')
-    .replaceAll(/(?<!")\buser\b/g, '"user"')
-}
-
-/** Functions of SQLite that statements use. */
-const FUNCTIONS = `
-  CREATE OR REPLACE FUNCTION instr(text, text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT strpos($1, $2)';
-  CREATE OR REPLACE FUNCTION unixepoch() RETURNS bigint LANGUAGE sql AS 'SELECT extract(epoch FROM now())::bigint';
-`
-
-/** Who may do what several processes must not do at the same time. */
-const LEASES = `
-  CREATE TABLE IF NOT EXISTS lease (
-    name text PRIMARY KEY, token bigint NOT NULL, holder text NOT NULL, expires timestamptz NOT NULL
-  );
-  CREATE UNIQUE INDEX IF NOT EXISTS lease_token ON lease (name, token)`
 
 export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
   return `dealgate_${name}`

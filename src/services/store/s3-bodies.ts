@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import pLimit from 'p-limit'
 import { childText, type XmlNode } from '../../common/xml.js'
 import type { ServicesLog } from '../log.js'
-import { type Bodies, BodyError, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
+import { type Bodies, BodyError, type HasRow, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
 import type { S3Claim } from './s3-claim.js'
 import { bare, isPassing, type S3Client, S3Refusal, unavailable } from './s3-client.js'
 import { NewS3Body, parseMark, Rooms } from './s3-upload.js'
@@ -58,7 +58,7 @@ export class S3Bodies implements Bodies {
   /** True after a removal has failed, until one succeeds. */
   #failing = false
   /** Of the last sweep. */
-  #hasRow: ((name: string) => boolean) | undefined
+  #hasRow: HasRow | undefined
   #sweeping: Promise<number> | undefined
   #stopping = false
 
@@ -113,7 +113,7 @@ export class S3Bodies implements Bodies {
     else this.#remove(name)
   }
 
-  sweep(hasRow: (name: string) => boolean): Promise<number> {
+  sweep(hasRow: HasRow): Promise<number> {
     this.#hasRow = hasRow
     this.#sweeping ??= this.#sweepAll(hasRow).finally(() => {
       this.#sweeping = undefined
@@ -244,10 +244,10 @@ export class S3Bodies implements Bodies {
     throw changed(body, `is said to be ${statusCode} ${found} ${headers.etag}, not ${right} "${etag}"`)
   }
 
-  async #sweepAll(hasRow: (name: string) => boolean): Promise<number> {
+  async #sweepAll(hasRow: HasRow): Promise<number> {
     if (!(await this.#claim.mayRemove(true))) return 0
-    const isGarbage = (name: string) =>
-      !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name) && !hasRow(name)
+    const isIdle = (name: string) => !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name)
+    const isGarbage = async (name: string) => isIdle(name) && !(await hasRow(name)) && isIdle(name)
     const refusals: S3Refusal[] = []
     const count = (await this.#sweepBodies(isGarbage, refusals)) + (await this.#sweepUploads(refusals))
     if (refusals.length > 0)
@@ -266,7 +266,7 @@ export class S3Bodies implements Bodies {
     }
   }
 
-  async #sweepBodies(isGarbage: (name: string) => boolean, refusals: S3Refusal[]): Promise<number> {
+  async #sweepBodies(isGarbage: HasRow, refusals: S3Refusal[]): Promise<number> {
     const query = { 'list-type': '2', prefix: this.#options.folder }
     let count = 0
     let after: string | undefined
@@ -275,7 +275,7 @@ export class S3Bodies implements Bodies {
       for (const entry of page.children.get('Contents') ?? []) {
         if (this.#stopping) return count
         const name = this.#oldName(entry, 'LastModified')
-        if (name === undefined || !isGarbage(name)) continue
+        if (name === undefined || !(await isGarbage(name))) continue
         const removed = await this.#sweepOne(refusals, name)
         if (removed === undefined) return count
         count += removed

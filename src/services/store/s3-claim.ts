@@ -8,16 +8,18 @@ import { type S3Client, S3Refusal } from './s3-client.js'
 export interface ClaimRecord {
   /** Of this data folder at this place: a copy of it has another. */
   readonly owner: string
-  /** Of the last run that has claimed the folder; empty for none. */
-  readonly run: string
-  /** From when the age of bodies without a row counts, ms since 1970. */
-  readonly orphansFrom: number
+  read(): Promise<{
+    /** Of the last run that has claimed the folder; empty for none. */
+    readonly run: string
+    /** From when the age of bodies without a row counts, ms since 1970. */
+    readonly orphansFrom: number
+  }>
   /** True when rows name bodies in the store. */
-  hasBodies(): boolean
+  hasBodies(): Promise<boolean>
   /** Keeps that this run has claimed the folder. */
-  claimed(run: string): void
+  claimed(run: string): Promise<void>
   /** Keeps that the age of bodies without a row counts from now on. */
-  orphansBegin(now: number): void
+  orphansBegin(now: number): Promise<void>
 }
 
 export interface ClaimOptions {
@@ -83,7 +85,7 @@ export class S3Claim {
   async mayRemove(now = false): Promise<boolean> {
     await this.proven()
     if (now || this.#isStale()) await this.#check()
-    const { orphansFrom } = this.#record
+    const { orphansFrom } = await this.#record.read()
     return this.#state === 'held' && (orphansFrom === 0 || orphansFrom + this.#options.orphanMs <= Date.now())
   }
 
@@ -106,12 +108,14 @@ export class S3Claim {
     const record = this.#record
     const found = await this.#read()
     if (found === undefined) {
-      if (record.hasBodies()) throw new S3Refusal(404, 'NoSuchKey', 'The bodies of this data folder are elsewhere.')
+      if (await record.hasBodies())
+        throw new S3Refusal(404, 'NoSuchKey', 'The bodies of this data folder are elsewhere.')
       await this.#write({ 'if-none-match': '*' })
     } else {
       // A data folder as it was earlier has the owner, but not the last run.
-      if (found.run !== this.#run && (found.owner !== record.owner || found.run !== record.run)) {
-        record.orphansBegin(Date.now())
+      const { run } = await record.read()
+      if (found.run !== this.#run && (found.owner !== record.owner || found.run !== run)) {
+        await record.orphansBegin(Date.now())
         this.#log.warn(
           { hours: this.#options.orphanMs / 3_600_000 },
           'The folder in the store of bodies was that of another data folder, of which this one is a copy, or of a later state of it. This one takes it over, and removes nothing from it for some hours. Never use both.',
@@ -122,7 +126,7 @@ export class S3Claim {
     // Not all stores know conditions of writes.
     const now = await this.#read()
     if (now?.run !== this.#run) throw new Error('Another gateway claims the folder in the store at the same time.')
-    record.claimed(this.#run)
+    await record.claimed(this.#run)
     this.#state = 'held'
   }
 

@@ -1,6 +1,7 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
-import { DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
-import { applySteps, BUSY_MS, inTransaction, openDatabase } from '../database.js'
+import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
+import { makePrivateDatabase } from '../../common/files/private-file.js'
+import { explained } from '../folder-lock.js'
 import {
   COPYING,
   type Connection,
@@ -9,10 +10,14 @@ import {
   incompleteError,
   type Lease,
   type Schema,
+  type Snapshot,
   type Statement,
   type Value,
 } from './database.js'
 import { soleLease } from './lease.js'
+
+/** Longest wait for a transaction of another process, ms. */
+const BUSY_MS = 5000
 
 /** Most transactions per commit; bounds how long a commit blocks the event loop. */
 const MAX_BATCH = 256
@@ -20,23 +25,69 @@ const MAX_BATCH = 256
 /**
  * Opens or creates a database in a file, and brings its schema up to date. Throws DataFolderError when the disk fails,
  * and RangeError when a later version of this program wrote the database.
- * @param reserve true: keeps disk space to release on a full disk, for transactions that may use it
+ * @param keepRoom true to keep disk space, to be released on a full disk for transactions that may use it
  */
-export function openSqlite<T>(file: string, schema: Schema<T>, reserve = false): Database<T> {
-  const writer = openDatabase(file, '', (db) => {
-    if (!schema.filling && isIncomplete(db)) throw incompleteError(schema)
-    adapt(db, schema)
-    applySteps(db, schema.steps, schema.owner)
-  })
+export function openSqlite<T>(file: string, schema: Schema<T>, keepRoom = false): Database<T> {
+  const writer = openWriter(file, schema)
+  // The writer may have needed what an earlier process has kept.
+  const reserve = keepRoom ? new DiskReserve(file) : undefined
   try {
-    // Opening may have released the space of an earlier process.
-    const space = reserve ? new DiskReserve(file) : undefined
-    const db = new SqliteDatabase(writer, openReader(file), schema, space)
-    space?.hold()
+    const db = new SqliteDatabase(writer, file, schema, reserve)
+    reserve?.hold()
     return db
   } catch (error) {
     writer.close()
     throw error
+  }
+}
+
+/**
+ * Committed transactions survive `kill -9` and power failure: they are on the disk
+ * (https://www.sqlite.org/pragma.html#pragma_synchronous). The connection holds no lock for its lifetime; see
+ * `lockFolder`. While prepared statements exist, SQLite keeps the locks of a closed connection until they are garbage
+ * collected, and a restart in the same process would meet them.
+ */
+function openWriter(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
+  const reserve = new DiskReserve(file)
+  try {
+    // SQLite creates two files beside the database, which do not fit on a full disk.
+    return withReserve(reserve, () => open(file, schema))
+  } catch (error) {
+    throw explained(file, error)
+  } finally {
+    reserve.stop()
+  }
+}
+
+function open(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
+  makePrivateDatabase(file)
+  const db = new DatabaseSync(file)
+  try {
+    db.exec(`
+      PRAGMA busy_timeout = ${BUSY_MS};
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA foreign_keys = ON;
+      PRAGMA cache_size = -32768;
+    `)
+    if (!schema.filling && isIncomplete(db)) throw incompleteError(schema)
+    adapt(db, schema)
+    applySteps(db, schema)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** A crash leaves the version before a step or after it. */
+function applySteps(db: DatabaseSyncInstance, { steps, owner }: Schema<unknown>): void {
+  const version = db.prepare('PRAGMA user_version').get().user_version as number
+  if (version > steps.length) {
+    throw new RangeError(`A later version of dealgate has written the data of ${owner}: start that version.`)
+  }
+  for (const [n, step] of steps.entries()) {
+    if (n >= version) db.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${n + 1}; COMMIT;`)
   }
 }
 
@@ -51,9 +102,14 @@ function adapt(db: DatabaseSyncInstance, schema: Pick<Schema<unknown>, 'adapt'>)
         .map(({ name }) => String(name)),
     exec: (sql) => db.exec(sql),
   }
-  inTransaction(db, () => {
-    if (db.prepare('PRAGMA user_version').get().user_version === 0) schema.adapt?.(early)
-  })
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    if (db.prepare('PRAGMA user_version').get().user_version === 0) schema.adapt(early)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
 }
 
 function isIncomplete(db: DatabaseSyncInstance): boolean {
@@ -63,13 +119,43 @@ function isIncomplete(db: DatabaseSyncInstance): boolean {
 /** Opens a database that stays as it is. */
 export function readSqlite(file: string): { readonly connection: Connection; close(): void } {
   const reader = openReader(file)
-  return { connection: { prepare: (sql) => statement(reader, sql) }, close: () => reader.close() }
+  return { connection: connectionOf(reader), close: () => reader.close() }
 }
 
 function openReader(file: string): DatabaseSyncInstance {
   const reader = new DatabaseSync(file, { readOnly: true })
   reader.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -32768;`)
   return reader
+}
+
+/** The database of a file at one moment. */
+export interface FileSnapshot {
+  readonly db: DatabaseSyncInstance
+  close(): void
+}
+
+/**
+ * Opens the last committed state. It stays the same while it is read, whatever is written meanwhile. Close it soon: the
+ * write-ahead log cannot be truncated until then.
+ */
+export function openSnapshot(file: string): FileSnapshot {
+  const db = openReader(file)
+  try {
+    db.exec('BEGIN')
+    // The first read determines the moment.
+    db.prepare('SELECT 1 FROM sqlite_schema').get()
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return {
+    db,
+    close: () => {
+      // Without it, the transaction would last until the statements are garbage collected.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      db.close()
+    },
+  }
 }
 
 interface Job {
@@ -92,6 +178,8 @@ export class SqliteDatabase<T> implements Database<T> {
   readonly shared = false
   readonly #writer: DatabaseSyncInstance
   readonly #reader: DatabaseSyncInstance
+  readonly #file: string
+  readonly #schema: Pick<Schema<T>, 'tables'>
   readonly #tables: T
   readonly #reserve: DiskReserve | undefined
   #queue: Job[] = []
@@ -101,20 +189,22 @@ export class SqliteDatabase<T> implements Database<T> {
   #stopped: Error | undefined
   #idle: (() => void) | undefined
 
-  constructor(
-    writer: DatabaseSyncInstance,
-    reader: DatabaseSyncInstance,
-    { tables }: Schema<T>,
-    reserve?: DiskReserve,
-  ) {
+  constructor(writer: DatabaseSyncInstance, file: string, schema: Pick<Schema<T>, 'tables'>, reserve?: DiskReserve) {
     this.#writer = writer
     this.#reserve = reserve
-    this.#reader = reader
-    this.read = tables({ prepare: (sql) => statement(reader, sql) })
+    this.#file = file
+    this.#reader = openReader(file)
+    this.#schema = schema
+    this.read = schema.tables(connectionOf(this.#reader))
     const mustBeOpen = () => {
       if (!this.#inTransaction) throw new Error('The transaction of this statement has ended.')
     }
-    this.#tables = tables({ prepare: (sql) => statement(writer, sql, mustBeOpen) })
+    this.#tables = schema.tables(connectionOf(writer, mustBeOpen))
+  }
+
+  async snapshot(): Promise<Snapshot<T>> {
+    const { db, close } = openSnapshot(this.#file)
+    return { read: this.#schema.tables(connectionOf(db)), close: async () => close() }
   }
 
   requireRoom(): void {
@@ -250,8 +340,13 @@ function endOfTurn(): { readonly ended: Promise<never>; cancel(): void } {
   return { ended, cancel: () => clearImmediate(timer) }
 }
 
+function connectionOf(db: DatabaseSyncInstance, mayRun?: () => void): Connection {
+  return { engine: 'sqlite', prepare: (sql) => statement(db, sql, mayRun) }
+}
+
 function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void): Statement {
   const prepared = db.prepare(sql)
+  let inArrays: typeof prepared | undefined
   return {
     async get<R>(...values: readonly Value[]) {
       mayRun?.()
@@ -260,6 +355,14 @@ function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void): 
     async all<R>(...values: readonly Value[]) {
       mayRun?.()
       return prepared.all(...values) as R[]
+    },
+    async arrays<R>(...values: readonly Value[]) {
+      mayRun?.()
+      if (inArrays === undefined) {
+        inArrays = db.prepare(sql)
+        inArrays.setReturnArrays(true)
+      }
+      return inArrays.all(...values) as R[]
     },
     async run(...values: readonly Value[]) {
       mayRun?.()

@@ -175,12 +175,16 @@ t.test('no upload begins in a private bucket of another account', async (t) => {
   const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
   const account = await services.gateway.credentials()
-  const book = openAccountBook(data)
+  const book = await openAccountBook(data)
   t.teardown(() => book.close())
   const keysOf = ({ accessKey, secretKey }: GatewayAccount) => ({ accessKey, secretKey })
   const { url } = services.gateway
-  const second = { ...foreigner, account: keysOf(book.add('second')) }
-  const third = { accessKeyId: 'third', secretAccessKey: 'secret-of-the-third', account: keysOf(book.add('third')) }
+  const second = { ...foreigner, account: keysOf(await book.add('second')) }
+  const third = {
+    accessKeyId: 'third',
+    secretAccessKey: 'secret-of-the-third',
+    account: keysOf(await book.add('third')),
+  }
   const { endpoint } = await startInProcess(t, 'full', {
     gateway: { url, account },
     identities: [owner, second, third],

@@ -358,9 +358,9 @@ t.test('a stored log-in of temporary credentials ends with the secret key of the
   await scene.restart()
   t.equal(await call(another, 'GET', '/-/task/v1/my-tasks'), 200)
 
-  const book = openAccountBook(join(scene.folder, 'services'))
-  book.rotate(book.all().find(({ name }) => name === email)?.accessKey ?? '')
-  book.close()
+  const book = await openAccountBook(join(scene.folder, 'services'))
+  await book.rotate((await book.all()).find(({ name }) => name === email)?.accessKey ?? '')
+  await book.close()
   await scene.restart()
   const after = await scene.assume(token)
   t.equal(await call(after, 'GET', '/-/task/v1/my-tasks'), 'PlatformIdentityRequired')

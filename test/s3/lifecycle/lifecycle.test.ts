@@ -160,9 +160,9 @@ t.test('what is wrong is refused, and a new bucket inherits nothing', async (t) 
 
 t.test('rules of another account work with the rights of that account, and spend nothing', async (t) => {
   const server = await startInProcess(t, 'full', { lifecycleIntervalMs: 20 })
-  const book = openAccountBook(join(dirname(server.data), 'services'))
+  const book = await openAccountBook(join(dirname(server.data), 'services'))
   t.teardown(() => book.close())
-  const { accessKey, secretKey } = book.add('other')
+  const { accessKey, secretKey } = await book.add('other')
   const other = { accessKeyId: 'of-other', secretAccessKey: 'secret-of-other', account: { accessKey, secretKey } }
   const own = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
   await server.restart({ identities: [own, other] })

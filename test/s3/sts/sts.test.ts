@@ -204,10 +204,10 @@ t.test('a session dies with the keys of its account', async (t) => {
   const { now } = performance
   t.teardown(() => (performance.now = now))
   await list(s3)
-  const book = openAccountBook(join(scene.folder, 'services'))
+  const book = await openAccountBook(join(scene.folder, 'services'))
   t.teardown(() => book.close())
-  const account = book.all().find(({ name }) => name === 'five@example.com')
-  book.rotate(account?.accessKey ?? '')
+  const account = (await book.all()).find(({ name }) => name === 'five@example.com')
+  await book.rotate(account?.accessKey ?? '')
   // As 46 seconds later.
   performance.now = () => now.call(performance) + 46_000
   t.equal(await codeOf(list(s3)), 'InvalidToken')

@@ -17,7 +17,7 @@ function managed(data: string, more: Partial<Config> = {}) {
 
 t.test('accounts, as calls manage them', async (t) => {
   const data = t.testdir({})
-  openAccountBook(join(data, 'services')).close()
+  await (await openAccountBook(join(data, 'services'))).close()
   const { accounts, close } = managed(data)
   await accounts?.add('tenant', '')
   const opened = () =>

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { type GatewayOptions, type NetworkOptions, type Services, startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { databaseOf } from '../engine.js'
 
 export interface Answer {
   readonly status: number
@@ -38,12 +39,13 @@ export async function startGateway(
   return connectTo(services, gateway.brand?.path)
 }
 
-export function start(
+export async function start(
   data: string,
   gateway: Partial<GatewayOptions> = {},
   network: NetworkOptions = {},
 ): Promise<Services> {
-  return startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks: [], ...gateway }, network })
+  const database = await databaseOf(data)
+  return startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks: [], database, ...gateway }, network })
 }
 
 export async function connectTo(services: Pick<Services, 'gateway'>, path = 'gateway'): Promise<Client> {

@@ -4,6 +4,7 @@ import t from 'tap'
 import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import { NetworkError } from '../../../src/services/network/network.js'
 import { until } from '../../support/waiting.js'
+import { databaseOf } from '../engine.js'
 import { Gate, ScriptedNetwork } from '../scripted-network.js'
 import type { DealClient } from './deal-client.js'
 import { Scene } from './deal-scene.js'
@@ -352,32 +353,32 @@ t.test('requests of one and the same kind at once', async (t) => {
 t.test('bytes that a pending deal keeps count for the quota', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  const book = openAccountBook(dirname(scene.folder))
+  const book = await openAccountBook(dirname(scene.folder), await databaseOf(scene.folder))
   t.teardown(() => book.close())
-  const owner = book.all()[0]?.accessKey ?? ''
-  const stored = () => book.quota(owner).usage.bytes
-  book.quota(owner, { bytes: 250_000 })
+  const owner = (await book.all())[0]?.accessKey ?? ''
+  const stored = async () => (await book.quota(owner)).usage.bytes
+  await book.quota(owner, { bytes: 250_000 })
   for (const body of [large, Buffer.from('small')]) {
     await client.put('bucket', 'key', body)
     const gate = new Gate()
     network.beforeFile = gate.pass
     const deal = client.deal('bucket', 'key')
     await gate.reached()
-    t.equal(stored(), body.length)
+    t.equal(await stored(), body.length)
     await client.put('bucket', 'key', large)
-    t.equal(stored(), body.length + large.length, 'the replaced body is on the disk')
+    t.equal(await stored(), body.length + large.length, 'the replaced body is on the disk')
     if (body === large) {
       await t.rejects(client.put('bucket', 'more', large), /quota of the account/)
       await client.put('bucket', 'key', large)
       await scene.remove('key')
-      t.equal(stored(), large.length, 'of a removed object, too')
+      t.equal(await stored(), large.length, 'of a removed object, too')
       await client.gateway.call('DeleteBucket', { bucketName: 'bucket' })
-      t.equal(stored(), large.length, 'of a removed bucket, too')
+      t.equal(await stored(), large.length, 'of a removed bucket, too')
       await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
     }
     gate.open()
     t.match(await deal, { status: 'success' })
-    t.equal(stored(), body === large ? 0 : large.length)
+    t.equal(await stored(), body === large ? 0 : large.length)
     await scene.remove('key')
   }
 })

@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { type RunningGateway, startGateway } from '../../../src/services/gateway/gateway.js'
 import type { GatewayOptions, QuirkName } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { databaseOf } from '../engine.js'
 import { ScriptedNetwork } from '../scripted-network.js'
 import { connectTo } from './client.js'
 import { DealClient } from './deal-client.js'
@@ -35,7 +36,9 @@ export class Scene {
   ): Promise<Scene> {
     const data = folder ?? join(temporaryFolder(t), 'gateway')
     const limits = { stopMs: 100, reconcileMs: 50 }
-    const running = await startGateway(data, { host: '127.0.0.1', port: 0, limits, quirks, bodies }, { network }, log)
+    const database = await databaseOf(data)
+    const options = { host: '127.0.0.1', port: 0, limits, quirks, bodies, database }
+    const running = await startGateway(data, options, { network }, log)
     t.teardown(() => running.stop().catch(() => {}))
     const client = new DealClient(await connectTo({ gateway: running }))
     if (folder === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })

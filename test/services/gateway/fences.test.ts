@@ -3,11 +3,13 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Clock, rfc3339 } from '../../../src/services/clock.js'
-import { openDatabase } from '../../../src/services/database.js'
-import { Buckets } from '../../../src/services/gateway/store/buckets.js'
+import { indexSchema } from '../../../src/services/gateway/index-schema.js'
+import type { BucketRow } from '../../../src/services/gateway/store/buckets.js'
 import { Fences } from '../../../src/services/gateway/store/fences.js'
-import { schema } from '../../../src/services/gateway/store/schema.js'
+import { silentLog } from '../../../src/services/log.js'
+import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase } from '../engine.js'
 import { type Client, connectTo, encodeKey, MOZILLA, start, startGateway } from './client.js'
 
 /**
@@ -280,25 +282,37 @@ t.test('fences outlive a restart', async (t) => {
 })
 
 t.test('what is kept of removed keys is bounded, and forgets nothing that matters', async (t) => {
-  const db = openDatabase(join(temporaryFolder(t), 'index.db'), schema)
+  const db = await openStore(
+    indexSchema,
+    { file: join(temporaryFolder(t), 'index.db'), database: await emptyDatabase() },
+    silentLog,
+  )
   t.teardown(() => db.close())
   const clock = new Clock()
-  new Buckets(db).add('b', rfc3339(1_000_000_000_000_000_000n), 1)
-  const bucket = new Buckets(db).find('b') as NonNullable<ReturnType<Buckets['find']>>
-  const fences = new Fences(db, clock, 500)
+  const created = rfc3339(1_000_000_000_000_000_000n)
+  const [bucket, other] = await db.transaction(async ({ buckets }) => {
+    await buckets.add('b', created, 1)
+    await buckets.add('c', created, 2)
+    return [(await buckets.find('b')) as BucketRow, (await buckets.find('c')) as BucketRow] as const
+  })
+  const fences = new Fences(clock, 500)
   const base = 2e15
-  db.exec('BEGIN')
-  for (let i = 1; i <= 3000; i++) fences.remember(bucket, Buffer.from(`k${i}`), { fence: base + i, writeId: 'w' })
-  t.equal(db.prepare('SELECT count(*) AS count FROM removed').get().count, 500)
-  t.same(fences.ofRemoved(bucket, Buffer.from('k3000')), { fence: base + 3000, writeId: 'w' })
-  t.ok(fences.ofRemoved(bucket, Buffer.from('k7')).fence >= base + 7, 'a forgotten key is below the floor')
-  t.throws(
-    () => fences.admit({ fence: base + 6, writeId: 'old' }, fences.ofRemoved(bucket, Buffer.from('k7')), undefined),
-    { message: /later write/ },
-  )
-  new Buckets(db).add('c', bucket.created, 2)
-  const other = new Buckets(db).find('c') as NonNullable<ReturnType<Buckets['find']>>
-  for (let i = 1; i <= 3000; i++) fences.remember(other, Buffer.from(`k${i}`), { fence: 2 * base + i, writeId: 'w' })
-  t.ok(fences.ofRemoved(bucket, Buffer.from('new')).fence < base + 3000, 'accounts refuse no writes of each other')
-  t.same(fences.ofRemoved(bucket, Buffer.from('k3000')), { fence: base + 3000, writeId: 'w' })
+  const rememberAll = (bucket: BucketRow, base: number) =>
+    db.transaction(async (tables) => {
+      for (let i = 1; i <= 3000; i++) {
+        await fences.remember(tables, bucket, Buffer.from(`k${i}`), { fence: base + i, writeId: 'w' })
+      }
+    })
+  const ofRemoved = (key: string) => fences.ofRemoved(db.read, bucket, Buffer.from(key))
+  await rememberAll(bucket, base)
+  let kept = 0
+  for (let i = 1; i <= 3000; i++) if (await db.read.removed.find(bucket.id, Buffer.from(`k${i}`))) kept++
+  t.equal(kept, 500)
+  t.same(await ofRemoved('k3000'), { fence: base + 3000, writeId: 'w' })
+  const forgotten = await ofRemoved('k7')
+  t.ok(forgotten.fence >= base + 7, 'a forgotten key is below the floor')
+  t.throws(() => fences.admit({ fence: base + 6, writeId: 'old' }, forgotten, undefined), { message: /later write/ })
+  await rememberAll(other, 2 * base)
+  t.ok((await ofRemoved('new')).fence < base + 3000, 'accounts refuse no writes of each other')
+  t.same(await ofRemoved('k3000'), { fence: base + 3000, writeId: 'w' })
 })

@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
 import type { GatewayOptions, NetworkOptions } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { databaseOf } from '../engine.js'
 import { Client, connectTo, start } from './client.js'
 
 /** A gateway with its first account and a second one, each logged in, and a client without a log-in. */
@@ -10,9 +11,9 @@ export async function twoAccounts(t: Test, options: Partial<GatewayOptions> = {}
   const services = await start(data, options, network)
   t.teardown(() => services.stop())
   const owner = await connectTo(services)
-  const book = openAccountBook(data)
+  const book = await openAccountBook(data, await databaseOf(data))
   t.teardown(() => book.close())
-  const { accessKey, secretKey } = book.add('second')
+  const { accessKey, secretKey } = await book.add('second')
   const other = await logIn(owner.url, { accessKey, secretKey })
   return {
     data,

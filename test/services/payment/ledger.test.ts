@@ -68,6 +68,7 @@ t.test('a funding of which the answer is lost is repeated, and counts once', asy
     read: db.read,
     shared: db.shared,
     lease: (name) => db.lease(name),
+    snapshot: () => db.snapshot(),
     requireRoom: () => {},
     close: () => db.close(),
     transaction: async (work) => {

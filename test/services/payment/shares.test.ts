@@ -90,9 +90,10 @@ function counting(connection: Connection, count: () => void): Connection {
     }
   }
   return {
+    engine: connection.engine,
     prepare(sql) {
-      const { get, all, run } = connection.prepare(sql)
-      return { get: counted(get), all: counted(all), run: counted(run) } as Statement
+      const { get, all, arrays, run } = connection.prepare(sql)
+      return { get: counted(get), all: counted(all), arrays: counted(arrays), run: counted(run) } as Statement
     },
   }
 }

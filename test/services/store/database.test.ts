@@ -12,7 +12,8 @@ import {
   type Schema,
   statements,
 } from '../../../src/services/store/database.js'
-import { inPostgres, numbered, openPostgres } from '../../../src/services/store/postgres.js'
+import { openPostgres } from '../../../src/services/store/postgres.js'
+import { inPostgres, numbered } from '../../../src/services/store/postgres-sql.js'
 import { openSqlite } from '../../../src/services/store/sqlite.js'
 import { postgres } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'

@@ -34,11 +34,14 @@ function recordOf(owner: string, hasBodies: boolean): ClaimRecord & { run: strin
     owner,
     run: '',
     orphansFrom: 0,
-    hasBodies: () => hasBodies,
-    claimed(run) {
+    async read() {
+      return { run: this.run, orphansFrom: this.orphansFrom }
+    },
+    hasBodies: async () => hasBodies,
+    async claimed(run) {
       this.run = run
     },
-    orphansBegin(now) {
+    async orphansBegin(now) {
       this.orphansFrom = now
     },
   }
@@ -122,7 +125,7 @@ t.test('removals that wait are bounded, and the sweep follows', async (t) => {
   const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
   const claim = new S3Claim(client, recordOf('us', false), { key: 'of/us', orphanMs: 0, checkMs: 60_000 }, log)
   const bodies = new S3Bodies(client, claim, { folder: 'of/', roomBytes: MiB, patienceMs: 1, orphanMs: 0 }, log)
-  await bodies.sweep(() => true)
+  await bodies.sweep(async () => true)
   t.equal(lists, 2)
   for (let n = 0; n < 10_100; n++) bodies.discard({ name: String(n).padStart(32, '0'), size: 1, mark: 'e 00000000' })
   await until('removals are under way', () => held.length === 8)

@@ -3,20 +3,14 @@ import { join } from 'node:path'
 import { requireUsableVersion } from '../../../common/files/data-version.js'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { Clock, rfc3339 } from '../../clock.js'
-import { inTransaction } from '../../database.js'
 import { explained } from '../../folder-lock.js'
-import { openIndex } from '../assemble.js'
+import { silentLog } from '../../log.js'
+import type { Database } from '../../store/database.js'
+import { openStore } from '../../store/open.js'
 import { GatewayError } from '../errors.js'
+import { type GatewayTables, indexSchema } from '../index-schema.js'
 import { INDEX_FILE } from '../store/schema.js'
-import {
-  type Account,
-  type AccountQuota,
-  Accounts,
-  type AccountUsage,
-  type ListedAccount,
-  NO_QUOTA,
-  Quotas,
-} from './accounts.js'
+import { type Account, type AccountQuota, type AccountUsage, type ListedAccount, NO_QUOTA } from './accounts.js'
 import { checkChosenPair, type KeyPair, newPair, newSecret } from './key-pair.js'
 
 export type { AccountQuota, ListedAccount } from './accounts.js'
@@ -32,19 +26,19 @@ export interface AccountStanding {
  * Each change is one transaction. Methods throw RangeError with a message for the user.
  */
 export interface AccountBook {
-  all(): readonly (ListedAccount & AccountStanding)[]
+  all(): Promise<readonly (ListedAccount & AccountStanding)[]>
   /** @param pair default: a new one */
-  add(name: string, pair?: KeyPair): Account
+  add(name: string, pair?: KeyPair): Promise<Account>
   /** Refuses while the account owns buckets, and for the first account. */
-  remove(accessKey: string): Account
+  remove(accessKey: string): Promise<Account>
   /** Replaces the secret key; the access key stays. Returns the account before and after. */
-  rotate(accessKey: string): { readonly before: Account; readonly after: Account }
+  rotate(accessKey: string): Promise<{ readonly before: Account; readonly after: Account }>
   /**
    * What the account may store, and what it stores.
    * @param change new bounds; those that are absent stay
    */
-  quota(accessKey: string, change?: Partial<AccountQuota>): AccountStanding
-  close(): void
+  quota(accessKey: string, change?: Partial<AccountQuota>): Promise<AccountStanding>
+  close(): Promise<void>
 }
 
 export function hasAccounts(data: string): boolean {
@@ -53,63 +47,68 @@ export function hasAccounts(data: string): boolean {
 
 /**
  * Opens the accounts in the data folder of the services, and creates it if necessary.
+ * @param database URL of the PostgreSQL database that the gateway uses instead of SQLite
  * @throws DataFolderError when a file or folder cannot be used
  */
-export function openAccountBook(data: string): AccountBook {
+export async function openAccountBook(data: string, database?: string): Promise<AccountBook> {
   const folder = join(data, 'gateway')
   try {
     requireUsableVersion(data)
-    return bookOf(folder)
+    makePrivateFolder(folder)
+    const schema = { ...indexSchema, exclusive: false }
+    return bookOf(await openStore(schema, { file: join(folder, INDEX_FILE), database }, silentLog))
   } catch (error) {
     throw explained(folder, error)
   }
 }
 
-function bookOf(folder: string): AccountBook {
-  makePrivateFolder(folder)
-  const db = openIndex(folder)
-  const accounts = new Accounts(db)
-  const quotas = new Quotas(db)
+function bookOf(db: Database<GatewayTables>): AccountBook {
   const clock = new Clock()
-  const change = <T>(work: () => T): T => asRangeError(() => inTransaction(db, work))
-  const mustFind = (accessKey: string): Account => {
-    const account = accounts.find(accessKey)
-    if (account === undefined) throw new RangeError(`There is no account with the access key ${accessKey}.`)
-    return account
-  }
-  const standing = (id: number) => ({ quota: { ...NO_QUOTA, ...quotas.of(id) }, usage: quotas.usage(id) })
+  const change = <T>(work: (tables: GatewayTables) => Promise<T>): Promise<T> =>
+    db.transaction(work).catch((error: unknown) => {
+      throw error instanceof GatewayError ? new RangeError(error.message) : error
+    })
   return {
-    all: () => accounts.all().map((account) => ({ ...account, ...standing(account.id) })),
-    add(name, pair = newPair()) {
+    async all() {
+      const accounts = await db.read.accounts.all()
+      return Promise.all(accounts.map(async (account) => ({ ...account, ...(await standing(db.read, account.id)) })))
+    },
+    async add(name, pair = newPair()) {
       checkChosenPair(pair)
-      return change(() => accounts.add({ ...pair, name }, rfc3339(clock.now())))
+      return change(({ accounts }) => accounts.add({ ...pair, name }, rfc3339(clock.now())))
     },
     remove: (accessKey) =>
-      change(() => {
-        const account = mustFind(accessKey)
-        accounts.remove(account.id)
-        quotas.set(account.id, NO_QUOTA)
+      change(async (tables) => {
+        const account = await mustFind(tables, accessKey)
+        await tables.accounts.remove(account.id)
+        await tables.quotas.set(account.id, NO_QUOTA)
         return account
       }),
     rotate: (accessKey) =>
-      change(() => {
-        const before = mustFind(accessKey)
-        return { before, after: accounts.rotate(before.id, before, { accessKey, secretKey: newSecret() }) }
+      change(async (tables) => {
+        const before = await mustFind(tables, accessKey)
+        const pair = { accessKey, secretKey: newSecret() }
+        return { before, after: await tables.accounts.rotate(before.id, before, pair) }
       }),
     quota: (accessKey, asked = {}) =>
-      change(() => {
-        const { id } = mustFind(accessKey)
-        if (Object.keys(asked).length > 0) quotas.set(id, { ...standing(id).quota, ...asked })
-        return standing(id)
+      change(async (tables) => {
+        const { id } = await mustFind(tables, accessKey)
+        if (Object.keys(asked).length > 0) {
+          const { quota } = await standing(tables, id)
+          await tables.quotas.set(id, { ...quota, ...asked })
+        }
+        return standing(tables, id)
       }),
     close: () => db.close(),
   }
 }
 
-function asRangeError<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw error instanceof GatewayError ? new RangeError(error.message) : error
-  }
+async function mustFind({ accounts }: GatewayTables, accessKey: string): Promise<Account> {
+  const account = await accounts.find(accessKey)
+  if (account === undefined) throw new RangeError(`There is no account with the access key ${accessKey}.`)
+  return account
+}
+
+async function standing({ quotas }: GatewayTables, id: number): Promise<AccountStanding> {
+  return { quota: { ...NO_QUOTA, ...(await quotas.of(id)) }, usage: await quotas.usage(id) }
 }

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
+import { isText, usageIn } from '../store/buckets.js'
 import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
+
+/**
+ * Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts.
+ */
+export const FIRST = 1
 
 export interface Account extends KeyPair {
   /** Never reused. */
@@ -29,7 +35,17 @@ interface NewAccount extends KeyPair {
 const NO_PAIR: KeyPair = { accessKey: '', secretKey: '' }
 
 const COLUMNS =
-  'id, access_key AS accessKey, secret_key AS secretKey, canonical_id AS canonicalId, name, iam, created FROM accounts'
+  'id, access_key AS "accessKey", secret_key AS "secretKey", canonical_id AS "canonicalId", name, iam, created FROM accounts'
+
+const SEQUENCE = "pg_get_serial_sequence('accounts', 'id')"
+
+/** The number of a new account, which none had before, and which is not that of the first one. */
+const nextId = {
+  sqlite: `(SELECT max(coalesce(max(seq), 0), ${FIRST}) + 1 FROM sqlite_sequence WHERE name = 'accounts')`,
+  postgres: `setval(${SEQUENCE}, greatest(nextval(${SEQUENCE}), ${FIRST + 1}))`,
+}
+
+type StoredAccount = Omit<Account, 'isIamUser'> & { readonly iam: number }
 
 /**
  * The table of accounts. Other processes may change it at any time, so every call reads it. Call writing methods inside
@@ -38,58 +54,50 @@ const COLUMNS =
 export class Accounts {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       byKey: `SELECT ${COLUMNS} WHERE access_key = ?`,
       byId: `SELECT ${COLUMNS} WHERE id = ?`,
-      byUser: `SELECT ${COLUMNS} WHERE user = ?`,
-      userOf: 'SELECT user FROM accounts WHERE id = ?',
+      byUser: `SELECT ${COLUMNS} WHERE "user" = ?`,
+      userOf: 'SELECT "user" FROM accounts WHERE id = ?',
       all: `SELECT (SELECT count(*) FROM buckets WHERE owner = accounts.id) AS buckets, ${COLUMNS} ORDER BY id`,
       add: `
-      INSERT INTO accounts (id, access_key, secret_key, canonical_id, name, iam, created, user)
-      VALUES (coalesce(?, (SELECT max(coalesce(max(seq), 0), ${FIRST}) + 1 FROM sqlite_sequence WHERE name = 'accounts')),
-        ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO accounts (id, access_key, secret_key, canonical_id, name, iam, created, "user")
+      VALUES (coalesce(?, ${nextId[connection.engine]}), ?, ?, ?, ?, ?, ?, ?)
     `,
       remove: 'DELETE FROM accounts WHERE id = ?',
       setPair: 'UPDATE accounts SET access_key = ?, secret_key = ? WHERE id = ?',
       configured: 'SELECT configured FROM accounts WHERE id = ?',
       setConfigured: 'UPDATE accounts SET configured = ? WHERE id = ?',
-      buckets: 'SELECT name FROM buckets WHERE owner = ? ORDER BY name LIMIT ?',
+      bucket: 'SELECT name FROM buckets WHERE owner = ? ORDER BY name LIMIT 1',
     })
   }
 
-  find(accessKey: string): Account | undefined {
-    return toAccount(this.#sql.byKey.get(accessKey))
+  async find(accessKey: string): Promise<Account | undefined> {
+    return isText(accessKey) ? toAccount(await this.#sql.byKey.get<StoredAccount>(accessKey)) : undefined
   }
 
-  get(id: number): Account | undefined {
-    return toAccount(this.#sql.byId.get(id))
+  async get(id: number): Promise<Account | undefined> {
+    return toAccount(await this.#sql.byId.get<StoredAccount>(id))
   }
 
-  ofUser(user: string): Account | undefined {
-    return toAccount(this.#sql.byUser.get(user))
+  async ofUser(user: string): Promise<Account | undefined> {
+    return toAccount(await this.#sql.byUser.get<StoredAccount>(user))
   }
 
   /** Id of the user of the task platform that an account belongs to. */
-  userOf(id: number): string | undefined {
-    return this.#sql.userOf.get(id)?.user ?? undefined
+  async userOf(id: number): Promise<string | undefined> {
+    return (await this.#sql.userOf.get<{ user: string | null }>(id))?.user ?? undefined
   }
 
   /** The account of the gateway's own start; undefined before it. */
-  first(): Account | undefined {
+  first(): Promise<Account | undefined> {
     return this.get(FIRST)
   }
 
-  all(): ListedAccount[] {
-    return this.#sql.all.all().map((row) => ({ ...(toAccount(row) as Account), buckets: row.buckets }))
-  }
-
-  /**
-   * Returns the account with exactly these keys. Work is the same whichever key is wrong; undefined then.
-   */
-  withKeys(pair: KeyPair): Account | undefined {
-    const account = this.find(pair.accessKey)
-    return isSamePair(pair, account ?? NO_PAIR) ? account : undefined
+  async all(): Promise<ListedAccount[]> {
+    const rows = await this.#sql.all.all<StoredAccount & { buckets: number }>()
+    return rows.map((row) => ({ ...(toAccount(row) as Account), buckets: row.buckets }))
   }
 
   /**
@@ -97,56 +105,59 @@ export class Accounts {
    * @param created RFC 3339, nanoseconds
    * @param id of the first account; else the next number
    */
-  add({ accessKey, secretKey, name, user }: NewAccount, created: string, id?: typeof FIRST): Account {
+  async add({ accessKey, secretKey, name, user }: NewAccount, created: string, id?: typeof FIRST): Promise<Account> {
     checkPair({ accessKey, secretKey })
-    this.#mustBeFree(accessKey)
+    await this.#mustBeFree(accessKey)
     const canonicalId = randomBytes(32).toString('hex')
     const iam = id === FIRST ? 0 : 1
-    this.#sql.add.run(id ?? null, accessKey, secretKey, canonicalId, name, iam, created, user ?? null)
-    return this.find(accessKey) as Account
+    await this.#sql.add.run(id ?? null, accessKey, secretKey, canonicalId, name, iam, created, user ?? null)
+    return (await this.find(accessKey)) as Account
   }
 
   /** Throws GatewayError AccountOwnsBuckets while it does, and FirstAccount for the first one. */
-  remove(id: number): void {
+  async remove(id: number): Promise<void> {
     if (id === FIRST) throw new GatewayError('FirstAccount')
-    const names = this.bucketsOf(id, 1)
-    if (names.length > 0) throw new GatewayError('AccountOwnsBuckets', { value: names[0] as string })
-    this.#sql.remove.run(id)
+    const bucket = await this.#sql.bucket.get<{ name: string }>(id)
+    if (bucket !== undefined) throw new GatewayError('AccountOwnsBuckets', { value: bucket.name })
+    await this.#sql.remove.run(id)
   }
 
   /**
    * Replaces the keys of an account. Throws GatewayError WrongCurrentKeys unless `current` is its pair, and others when
    * it may not have `next`.
    */
-  rotate(id: number, current: KeyPair, next: KeyPair): Account {
+  async rotate(id: number, current: KeyPair, next: KeyPair): Promise<Account> {
     checkPair(next)
-    const account = this.get(id)
+    const account = await this.get(id)
     if (!isSamePair(current, account ?? NO_PAIR)) throw new GatewayError('WrongCurrentKeys')
-    if (next.accessKey !== current.accessKey) this.#mustBeFree(next.accessKey)
-    this.#sql.setPair.run(next.accessKey, next.secretKey, id)
-    return this.get(id) as Account
+    if (next.accessKey !== current.accessKey) await this.#mustBeFree(next.accessKey)
+    await this.#sql.setPair.run(next.accessKey, next.secretKey, id)
+    return (await this.get(id)) as Account
   }
 
   /** Digest of the pair that was configured when the first account got its keys; null without one. */
-  get configured(): string | null {
-    return this.#sql.configured.get(FIRST)?.configured ?? null
+  async configured(): Promise<string | null> {
+    return (await this.#sql.configured.get<{ configured: string | null }>(FIRST))?.configured ?? null
   }
 
-  set configured(digest: string | null) {
-    this.#sql.setConfigured.run(digest, FIRST)
+  async setConfigured(digest: string | null): Promise<void> {
+    await this.#sql.setConfigured.run(digest, FIRST)
   }
 
-  bucketsOf(id: number, limit: number): string[] {
-    return this.#sql.buckets.all(id, limit).map(({ name }) => name as string)
-  }
-
-  #mustBeFree(accessKey: string): void {
-    if (this.find(accessKey) !== undefined) throw new GatewayError('AccessKeyTaken')
+  async #mustBeFree(accessKey: string): Promise<void> {
+    if ((await this.find(accessKey)) !== undefined) throw new GatewayError('AccessKeyTaken')
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
-function toAccount(row: any): Account | undefined {
+/**
+ * The account, if it has exactly these keys; else undefined. Work is the same whichever key is wrong.
+ * @param account that has this access key
+ */
+export function withKeys(pair: KeyPair, account: Account | undefined): Account | undefined {
+  return isSamePair(pair, account ?? NO_PAIR) ? account : undefined
+}
+
+function toAccount(row: StoredAccount | undefined): Account | undefined {
   if (row === undefined) return undefined
   const { id, accessKey, secretKey, canonicalId, name, iam, created } = row
   return { id, accessKey, secretKey, canonicalId, name, isIamUser: iam === 1, created }
@@ -168,6 +179,9 @@ export interface AccountUsage {
   readonly objects: number
 }
 
+const QUOTA = 'SELECT bytes, objects, uploads FROM quotas WHERE account = ?'
+const quotaLock = { sqlite: QUOTA, postgres: `${QUOTA} FOR UPDATE` }
+
 /**
  * The table of quotas. Other processes may change it at any time, so every call reads it. Call `set`, and what must
  * hold with a write, inside a transaction.
@@ -175,34 +189,45 @@ export interface AccountUsage {
 export class Quotas {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
-      find: 'SELECT bytes, objects, uploads FROM quotas WHERE account = ?',
-      set: 'INSERT OR REPLACE INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?)',
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: QUOTA,
+      lock: quotaLock[connection.engine],
+      set: `
+        INSERT INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?) ON CONFLICT (account)
+        DO UPDATE SET bytes = excluded.bytes, objects = excluded.objects, uploads = excluded.uploads
+      `,
       remove: 'DELETE FROM quotas WHERE account = ?',
-      usage:
-        'SELECT total(objects) AS objects, total(bytes) + (SELECT total(bytes) FROM retained WHERE account = ?1) AS bytes FROM buckets WHERE owner = ?1',
+      usage: `
+        SELECT objects, bytes + (SELECT coalesce(sum(bytes), 0) FROM retained WHERE account = ?1) AS bytes
+        FROM (${usageIn(connection)}) AS stored
+      `,
     })
   }
 
-  of(account: number): AccountQuota | undefined {
-    return this.#sql.find.get(account)
+  of(account: number): Promise<AccountQuota | undefined> {
+    return this.#sql.find.get<AccountQuota>(account)
   }
 
-  usage(account: number): AccountUsage {
-    return this.#sql.usage.get(account) as AccountUsage
+  /** Like `of`, for a transaction with locks: until its end, no other stores anything for this account. */
+  lock(account: number): Promise<AccountQuota | undefined> {
+    return this.#sql.lock.get<AccountQuota>(account)
   }
 
-  set(account: number, { bytes, objects, uploads }: AccountQuota): void {
-    if (bytes === null && objects === null && uploads === null) this.#sql.remove.run(account)
-    else this.#sql.set.run(account, bytes, objects, uploads)
+  async usage(account: number): Promise<AccountUsage> {
+    return (await this.#sql.usage.get<AccountUsage>(account)) as AccountUsage
+  }
+
+  async set(account: number, { bytes, objects, uploads }: AccountQuota): Promise<void> {
+    if (bytes === null && objects === null && uploads === null) await this.#sql.remove.run(account)
+    else await this.#sql.set.run(account, bytes, objects, uploads)
   }
 
   /**
    * Throws GatewayError QuotaExceeded if the account would store more than it may, unless it stores less than before.
    */
-  mustHaveRoom(account: number, quota: AccountQuota, more: AccountUsage): void {
-    const { bytes, objects } = this.usage(account)
+  async mustHaveRoom(account: number, quota: AccountQuota, more: AccountUsage): Promise<void> {
+    const { bytes, objects } = await this.usage(account)
     check('bytes', quota.bytes, bytes, more.bytes)
     check('objects', quota.objects, objects, more.objects)
   }
@@ -239,16 +264,3 @@ export const accountSchema = `
     uploads INTEGER
   ) STRICT;
 `
-
-/** Names of the columns of a table; none when it does not exist. */
-export function columnsOf(db: Database, table: string): string[] {
-  return db
-    .prepare(`SELECT name FROM pragma_table_info('${table}')`)
-    .all()
-    .map(({ name }) => name as string)
-}
-
-/**
- * Id of the first account, which the gateway makes at its first start. It owns what was there before other accounts.
- */
-export const FIRST = 1

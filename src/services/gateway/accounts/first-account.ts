@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { readIfExists } from '../../../common/files/private-file.js'
 import { type Clock, rfc3339 } from '../../clock.js'
-import { type Database, inTransaction } from '../../database.js'
 import type { PlatformUser } from '../../platform/users.js'
+import type { Database } from '../../store/database.js'
 import type { GatewayContext } from '../context.js'
 import { type Account, type Accounts, FIRST } from './accounts.js'
 import { checkChosenPair, type KeyPair, newPair } from './key-pair.js'
@@ -21,50 +21,49 @@ const former = z.object({ accessKey: z.string(), secretKey: z.string(), configur
  * changed pair stands until the configuration names another. Durable on return; a crash at any point leaves the old
  * keys or the new ones. Throws RangeError for a configured pair that is not valid or that another account has.
  */
-export function openFirstAccount(
-  db: Database,
-  accounts: Accounts,
+export async function openFirstAccount(
+  db: Database<{ readonly accounts: Accounts }>,
   folder: string,
   configured: KeyPair | undefined,
   clock: Clock,
-): { account: Account; made: boolean } {
+): Promise<{ made: boolean }> {
   if (configured !== undefined) checkChosenPair(configured)
   const file = join(folder, FORMER_FILE)
-  let made = false
-  const account = inTransaction(db, () => {
-    if (accounts.first() === undefined) {
-      const kept = readFormer(file)
-      made = kept === undefined && configured === undefined
-      begin(accounts, kept, configured, clock)
+  const isNew = (await db.read.accounts.first()) === undefined
+  const kept = isNew ? readFormer(file) : undefined
+  const made = await db.transaction(async ({ accounts }) => {
+    const isFirst = (await accounts.first()) === undefined
+    if (isFirst) await begin(accounts, kept, configured, clock)
+    if (configured !== undefined && digestOf(configured) !== (await accounts.configured())) {
+      await configure(accounts, configured)
     }
-    if (configured !== undefined && digestOf(configured) !== accounts.configured) configure(accounts, configured)
-    return accounts.first() as Account
+    return isFirst && kept === undefined && configured === undefined
   })
   // The table has its content by now.
   rmSync(file, { force: true })
-  return { account, made }
+  return { made }
 }
 
-function begin(
+async function begin(
   accounts: Accounts,
   kept: z.infer<typeof former> | undefined,
   configured: KeyPair | undefined,
   clock: Clock,
-): void {
+): Promise<void> {
   const pair = kept ?? configured ?? newPair()
-  mustBeFree(accounts, pair)
-  accounts.add({ ...pair, name: 'owner' }, rfc3339(clock.now()), FIRST)
-  accounts.configured = kept === undefined ? null : kept.configured
+  await mustBeFree(accounts, pair)
+  await accounts.add({ ...pair, name: 'owner' }, rfc3339(clock.now()), FIRST)
+  await accounts.setConfigured(kept === undefined ? null : kept.configured)
 }
 
-function configure(accounts: Accounts, configured: KeyPair): void {
-  mustBeFree(accounts, configured)
-  accounts.rotate(FIRST, accounts.first() as Account, configured)
-  accounts.configured = digestOf(configured)
+async function configure(accounts: Accounts, configured: KeyPair): Promise<void> {
+  await mustBeFree(accounts, configured)
+  await accounts.rotate(FIRST, (await accounts.first()) as Account, configured)
+  await accounts.setConfigured(digestOf(configured))
 }
 
-function mustBeFree(accounts: Accounts, { accessKey }: KeyPair): void {
-  const other = accounts.find(accessKey)
+async function mustBeFree(accounts: Accounts, { accessKey }: KeyPair): Promise<void> {
+  const other = await accounts.find(accessKey)
   if (other === undefined || other.id === FIRST) return
   throw new RangeError(
     `The access key ${accessKey} of the gateway belongs to another account of the data folder: choose another one.`,
@@ -88,13 +87,13 @@ function readFormer(file: string): z.infer<typeof former> | undefined {
  * user.
  */
 export function accountOfUser(
-  { accounts, writer, clock }: Pick<GatewayContext, 'accounts' | 'writer' | 'clock'>,
+  { db, clock }: Pick<GatewayContext, 'db' | 'clock'>,
   { id, name, isFirst }: PlatformUser,
 ): Promise<Account> {
-  return writer.run(
-    () =>
-      (isFirst ? accounts.first() : accounts.ofUser(id)) ??
-      accounts.add({ ...newPair(), name, user: id }, rfc3339(clock.now())),
+  return db.transaction(
+    async ({ accounts }) =>
+      (await (isFirst ? accounts.first() : accounts.ofUser(id))) ??
+      (await accounts.add({ ...newPair(), name, user: id }, rfc3339(clock.now()))),
   )
 }
 

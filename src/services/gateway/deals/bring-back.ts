@@ -8,10 +8,7 @@ import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
 import type { HeldCopy } from './manifest.js'
 
-type RestoreContext = Pick<
-  GatewayCore,
-  'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'copies' | 'limits' | 'tasks'
->
+type RestoreContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'copies' | 'limits' | 'tasks'>
 
 /** Most objects restored at the same time. */
 const MAX_CONCURRENCY = 8
@@ -39,8 +36,9 @@ export class BringBack {
    * @param dealCid the only deal to restore from, unless a restore is already under way; default any deal
    */
   async run(bucket: BucketRow, key: Buffer, dealCid?: string): Promise<void> {
+    const { objects } = this.#context.db.read
     for (;;) {
-      const row = this.#context.objects.find(bucket.id, key)
+      const row = await objects.find(bucket.id, key)
       if (row?.bodyAt !== 'network') return
       const running = this.#running.get(row.generation) ?? this.#start(bucket, row, dealCid)
       try {
@@ -49,7 +47,7 @@ export class BringBack {
         if (!(error instanceof GatewayError) || error.kind !== 'RetrievalFailed') throw error
         // The restore of another caller from one deal failed. That says nothing about the deals wanted here.
         const others = running.dealCid !== undefined && running.dealCid !== dealCid
-        const replaced = this.#context.objects.find(bucket.id, key)?.generation !== row.generation
+        const replaced = (await objects.find(bucket.id, key))?.generation !== row.generation
         if (!others && !replaced) throw error
       }
     }
@@ -125,7 +123,7 @@ export function isMd5(etag: string): boolean {
 }
 
 /** The parts of the context that reading from deals needs. */
-type RetrievalContext = Pick<GatewayCore, 'manifest' | 'network' | 'log'>
+type RetrievalContext = Pick<GatewayCore, 'db' | 'network' | 'log'>
 
 const NO_DEAL = 'No deal holds the current generation of this object.'
 
@@ -136,13 +134,13 @@ const NO_DEAL = 'No deal holds the current generation of this object.'
  * @param dealCid the only deal to try; default any deal
  */
 export async function firstThatDoes<T>(
-  { manifest, log }: RetrievalContext,
+  { db, log }: RetrievalContext,
   generation: string,
   use: (copy: HeldCopy) => Promise<T>,
   dealCid?: string,
 ): Promise<T> {
   const reasons = new Set<string>()
-  for (const copy of manifest.copiesOf(generation)) {
+  for (const copy of await db.read.manifest.copiesOf(generation)) {
     if (dealCid !== undefined && copy.dealCid !== dealCid) continue
     try {
       return await use(copy)
@@ -166,7 +164,7 @@ export async function* readFromDeals(
 ): AsyncGenerator<Uint8Array> {
   const reasons: string[] = []
   let given = 0
-  for (const { dealCid, file } of context.manifest.copiesOf(generation)) {
+  for (const { dealCid, file } of await context.db.read.manifest.copiesOf(generation)) {
     try {
       let position = 0
       for await (const chunk of context.network.retrieve(dealCid, file, signal)) {

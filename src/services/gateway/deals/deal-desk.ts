@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DealPhase, NetworkError } from '../../network/network.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
-import { type DealMakerContext, dropDeal, type Leftovers, makeDeal } from './deal-maker.js'
+import { type DealMakerContext, dropDeal, type Leftovers, makeDeal, TokenInUse } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
 type DealDeskContext = DealMakerContext & Pick<GatewayCore, 'tasks' | 'limits'>
@@ -60,26 +60,36 @@ export class DealDesk {
    * returns it. Throws GatewayError.
    */
   async make(ask: DealAsk): Promise<CompleteDeal> {
+    try {
+      return await this.#make(ask)
+    } catch (error) {
+      if (error instanceof TokenInUse) return this.#make(ask)
+      throw error
+    }
+  }
+
+  async #make(ask: DealAsk): Promise<CompleteDeal> {
     const { token } = ask
     if (token === undefined) return this.#start(ask).made
+    const row = await this.#context.db.read.deals.findByToken(ask.account, token)
+    // No other request runs from here to the start.
     const underway = this.#byToken.get(tokenOf(ask.account, token))
     if (underway !== undefined) {
       mustAskTheSame(underway.ask, ask)
       return underway.made
     }
-    const row = this.#context.deals.findByToken(ask.account, token)
     if (row === undefined) return this.#start(ask).made
     mustAskTheSame(row, ask)
     if (isComplete(row)) return row
     await this.#reconcile(row)
-    return this.make(ask)
+    return this.#make(ask)
   }
 
   /** Returns undefined when the account has no deal with this token pending or made. */
-  progress(account: number, token: string): Progress | undefined {
+  async progress(account: number, token: string): Promise<Progress | undefined> {
+    const row = await this.#context.db.read.deals.findByToken(account, token)
     const underway = this.#byToken.get(tokenOf(account, token))
     if (underway !== undefined) return underway.progress
-    const row = this.#context.deals.findByToken(account, token)
     if (row === undefined) return undefined
     const { bytes: bytesTotal, files: filesTotal } = row
     if (!isComplete(row)) return { phase: 'Settling', bytesDone: 0, bytesTotal, filesDone: 0, filesTotal }
@@ -88,7 +98,7 @@ export class DealDesk {
 
   /** Finds the outcomes of deals that a crash interrupted. Retries later for those that are still unknown. */
   async recover(): Promise<void> {
-    for (const row of this.#context.deals.pending()) {
+    for (const row of await this.#context.db.read.deals.pending()) {
       if (row.dropped || row.network === this.#context.network.kind) this.#unreconciled.set(row.id, row)
     }
     await this.#settleAll()
@@ -157,7 +167,7 @@ export class DealDesk {
   }
 
   async #find({ id, reference, network: kind, dropped }: DealRow): Promise<void> {
-    const { network, deals, writer, log } = this.#context
+    const { network, db, log } = this.#context
     if (dropped) {
       await dropDeal(this.#context, id)
       this.#unreconciled.delete(id)
@@ -170,7 +180,7 @@ export class DealDesk {
     try {
       const record = await network.find(reference)
       if (record === undefined) await dropDeal(this.#context, id)
-      else await writer.run(() => deals.complete(id, record))
+      else await db.transaction(({ deals }) => deals.complete(id, record))
       this.#unreconciled.delete(id)
       log.info({ reference, made: record !== undefined }, 'Found out the outcome of an interrupted deal.')
     } catch (error) {

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
 import { DatabaseUnavailableError } from '../../store/database.js'
@@ -7,27 +6,11 @@ import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { Hold } from '../store/holds.js'
 import { newGeneration } from '../store/objects.js'
-import { INDEX_FILE } from '../store/schema.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 import type { ManifestFile } from './manifest.js'
-import { openBucketListing, PackingList } from './packing-list.js'
+import { listBucket, PackingList } from './packing-list.js'
 
-export type DealMakerContext = Pick<
-  GatewayCore,
-  | 'deals'
-  | 'manifest'
-  | 'network'
-  | 'log'
-  | 'buckets'
-  | 'objects'
-  | 'bodies'
-  | 'holds'
-  | 'writer'
-  | 'quirks'
-  | 'clock'
-  | 'folder'
-  | 'accounts'
->
+export type DealMakerContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'holds' | 'quirks' | 'clock'>
 
 const REMOVE_BATCH = 500
 
@@ -51,16 +34,16 @@ export async function makeDeal(
   onProgress: OnProgress,
   left: Leftovers,
 ): Promise<CompleteDeal> {
-  const { deals, holds, writer } = context
+  const { db, holds } = context
   const pending = await begin(context, ask)
-  const hold = new DealHold(context, pending)
+  const hold = new DealHold(pending)
   let made: MadeDeal | undefined
   try {
     await listFiles(context, pending, hold, signal)
-    const deal = deals.mustFind(pending.id)
+    const deal = await db.read.deals.mustFind(pending.id)
     const record = await give(context, deal, signal, (progress) => onProgress(deal, progress))
     made = record
-    await writer.run(() => deals.complete(deal.id, record))
+    await db.transaction(({ deals }) => deals.complete(deal.id, record))
     return { ...deal, record }
   } catch (error) {
     // A network whose database did not answer may have made it.
@@ -76,16 +59,15 @@ export async function makeDeal(
 }
 
 /** Removes a deal that was not made. Continues where an interrupted call stopped. */
-export async function dropDeal({ deals, manifest, writer }: DealMakerContext, id: number): Promise<void> {
-  await writer.run(() => deals.drop(id))
+export async function dropDeal({ db }: DealMakerContext, id: number): Promise<void> {
+  await db.transaction(({ deals }) => deals.drop(id))
   let removed = REMOVE_BATCH
-  while (removed === REMOVE_BATCH) removed = await writer.run(() => manifest.remove(id, REMOVE_BATCH))
-  await writer.run(() => deals.remove(id))
+  while (removed === REMOVE_BATCH) removed = await db.transaction(({ manifest }) => manifest.remove(id, REMOVE_BATCH))
+  await db.transaction(({ deals }) => deals.remove(id))
 }
 
 /** Holds the bodies that the deal reads. */
 class DealHold implements Hold {
-  readonly #context: DealMakerContext
   readonly #deal: DealRow
   /**
    * `bucket`: all bodies of the bucket, while its objects are being listed; `manifest`: the bodies in the manifest;
@@ -93,62 +75,69 @@ class DealHold implements Hold {
    */
   scope: 'bucket' | 'manifest' | { readonly generation: string } = 'bucket'
 
-  constructor(context: DealMakerContext, deal: DealRow) {
-    this.#context = context
+  constructor(deal: DealRow) {
     this.#deal = deal
   }
 
-  covers(generation: string): boolean {
+  async covers({ manifest }: Parameters<Hold['covers']>[0], generation: string): Promise<boolean> {
     if (this.scope === 'bucket') return true
-    if (this.scope === 'manifest') return this.#context.manifest.has(this.#deal.id, generation)
+    if (this.scope === 'manifest') return manifest.has(this.#deal.id, generation)
     return this.scope.generation === generation
   }
 }
 
-function begin({ writer, deals, buckets, clock, network }: DealMakerContext, ask: DealAsk): Promise<DealRow> {
-  return writer.run(() => {
-    const bucket = buckets.find(ask.bucketName)
+/** Another request with the token of this one has begun a deal. */
+export class TokenInUse extends Error {
+  override readonly name = 'TokenInUse'
+}
+
+function begin({ db, clock, network }: DealMakerContext, ask: DealAsk): Promise<DealRow> {
+  return db.transaction(async ({ deals, buckets }) => {
+    const { account, token } = ask
+    if (token !== undefined && (await deals.findByToken(account, token)) !== undefined) throw new TokenInUse()
+    const bucket = await buckets.find(ask.bucketName)
     // The bucket may have been deleted since, and made again by another account.
-    if (bucket?.owner !== ask.account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
-    return deals.mustFind(deals.add(ask, bucket.id, newGeneration(clock), network.kind, rfc3339(clock.now())))
+    if (bucket?.owner !== account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
+    const id = await deals.add(ask, bucket.id, newGeneration(clock), network.kind, rfc3339(clock.now()))
+    return deals.mustFind(id)
   })
 }
 
 async function listFiles(context: DealMakerContext, deal: DealRow, hold: DealHold, signal: AbortSignal): Promise<void> {
-  const { holds, objects, quirks, folder } = context
-  // No other code runs from here to the first await, so the listing and the hold cover the same moment.
-  holds.add(deal.bucket, hold)
+  const { db, holds, quirks } = context
+  await holds.add(deal.bucket, hold)
   if (deal.key.length > 0) {
-    const row = objects.find(deal.bucket, deal.key)
+    const row = await db.read.objects.find(deal.bucket, deal.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     hold.scope = row
     await addFiles(context, deal, [row])
   } else {
-    const listing = openBucketListing(join(folder, INDEX_FILE), deal.bucket)
+    const snapshot = await db.snapshot()
     try {
       let files = 0
-      for (const page of listing.pages()) {
+      for await (const page of listBucket(snapshot, deal.bucket)) {
         signal.throwIfAborted()
         await addFiles(context, deal, page)
         files += page.length
       }
       if (files === 0 && !quirks.has('empty-bucket-deals')) throw new GatewayError('BucketEmpty')
     } finally {
-      listing.close()
+      await snapshot.close()
     }
+    await holds.settled()
     hold.scope = 'manifest'
   }
 }
 
 export async function addFiles(
-  { writer, deals, manifest }: DealMakerContext,
+  { db }: DealMakerContext,
   { id }: Pick<DealRow, 'id'>,
-  files: ManifestFile[],
+  files: readonly ManifestFile[],
 ): Promise<void> {
-  await writer.run(() => {
-    for (const file of files) manifest.add(id, file)
+  await db.transaction(async ({ deals, manifest }) => {
+    for (const file of files) await manifest.add(id, file)
     const bytes = files.reduce((sum, { size }) => sum + size, 0)
-    deals.count(id, files.length, bytes)
+    await deals.count(id, files.length, bytes)
   })
 }
 
@@ -162,7 +151,7 @@ async function give(
   try {
     return await context.network.deal({
       reference: deal.reference,
-      ...walletOf(context, deal.account),
+      ...(await walletOf(context, deal.account)),
       terms: deal.terms,
       files: () => list.files(),
       bytesTotal: deal.bytes,
@@ -178,9 +167,9 @@ async function give(
 }
 
 /** The wallet of an account. The first one has that of the gateway's first start. */
-export function walletOf({ accounts }: DealMakerContext, id: number): { wallet?: string } {
+export async function walletOf({ db }: DealMakerContext, id: number): Promise<{ wallet?: string }> {
   if (id === FIRST) return {}
-  const account = accounts.get(id)
+  const account = await db.read.accounts.get(id)
   if (account === undefined) throw new GatewayError('NotPermitted')
   return { wallet: account.canonicalId }
 }

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
-import { type Database, statements } from '../../database.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
+import { type Connection, type Row, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
+import { isText } from '../store/buckets.js'
 
 export interface DealAsk {
   /** Id of the account that orders the deal and pays for it. */
@@ -40,14 +41,14 @@ type ListedRow = DealRow & {
 }
 
 const COLUMNS =
-  'id, reference, network, bucket, bucket_name AS bucketName, key, token, terms, files, bytes, record, dropped, account FROM deals'
+  'id, reference, network, bucket, bucket_name AS "bucketName", key, token, terms, files, bytes, record, dropped, account FROM deals'
 
 /** The table of deals. Call writing methods inside a transaction. */
 export class Deals {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       add: 'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
       count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?',
       complete: 'UPDATE deals SET record = ?, ends = ? WHERE id = ?',
@@ -70,76 +71,77 @@ export class Deals {
    * @param asked RFC 3339, nanoseconds
    * @param task the offline task that the deal belongs to; null for an online deal
    */
-  add(
+  async add(
     ask: DealAsk,
     bucket: number,
     reference: string,
     network: Network['kind'],
     asked: string,
     task: number | null = null,
-  ): number {
+  ): Promise<number> {
     const { bucketName, key, terms, token, account } = ask
     const text = JSON.stringify(terms)
-    return this.#sql.add.get(reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task).id
+    const values = [reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task]
+    return ((await this.#sql.add.get<{ id: number }>(...values)) as { id: number }).id
   }
 
-  count(id: number, files: number, bytes: number): void {
-    this.#sql.count.run(files, bytes, id)
+  async count(id: number, files: number, bytes: number): Promise<void> {
+    await this.#sql.count.run(files, bytes, id)
   }
 
-  complete(id: number, record: MadeDeal): void {
-    this.#sql.complete.run(JSON.stringify(record), record.endEpoch, id)
+  async complete(id: number, record: MadeDeal): Promise<void> {
+    await this.#sql.complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
   /** Marks the deal as dropped; its token may be used again. */
-  drop(id: number): void {
-    this.#sql.drop.run(id)
+  async drop(id: number): Promise<void> {
+    await this.#sql.drop.run(id)
   }
 
-  remove(id: number): void {
-    this.#sql.remove.run(id)
+  async remove(id: number): Promise<void> {
+    await this.#sql.remove.run(id)
   }
 
-  mustFind(id: number): DealRow {
-    const row = this.#sql.find.get(id)
+  async mustFind(id: number): Promise<DealRow> {
+    const row = await this.#sql.find.get(id)
     if (row === undefined) throw new Error(`The deal ${id} is gone.`)
     return toRow(row)
   }
 
-  findByToken(account: number, token: string): DealRow | undefined {
-    const row = this.#sql.findByToken.get(account, token)
+  async findByToken(account: number, token: string): Promise<DealRow | undefined> {
+    const row = isText(token) ? await this.#sql.findByToken.get(account, token) : undefined
     return row === undefined ? undefined : toRow(row)
   }
 
-  isOf(account: number, dealCid: string): boolean {
-    return this.#sql.ofAccount.get(dealCid, account) !== undefined
+  async isOf(account: number, dealCid: string): Promise<boolean> {
+    return isText(dealCid) && (await this.#sql.ofAccount.get(dealCid, account)) !== undefined
   }
 
   /** Online deals without a record. */
-  pending(): DealRow[] {
-    return this.#sql.pending.all().map(toRow)
+  async pending(): Promise<DealRow[]> {
+    return (await this.#sql.pending.all()).map(toRow)
   }
 
   /** Made deals of exactly this key, or of the whole bucket when it is empty: oldest first, starting behind `after`. */
-  history(bucket: number, key: Buffer, after: number, limit: number): CompleteDeal[] {
-    return this.#sql.history.all(bucket, key, after, limit).map(toRow) as CompleteDeal[]
+  async history(bucket: number, key: Buffer, after: number, limit: number): Promise<CompleteDeal[]> {
+    return (await this.#sql.history.all(bucket, key, after, limit)).map(toRow) as CompleteDeal[]
   }
 
   /**
    * Deals that the account has requested since then, made or pending: oldest first, starting behind `after`.
    * @param asked RFC 3339, nanoseconds
    */
-  since(account: number, asked: string, after: number, limit: number): ListedRow[] {
-    return this.#sql.since.all(account, asked, after, limit).map(toRow) as ListedRow[]
+  async since(account: number, asked: string, after: number, limit: number): Promise<ListedRow[]> {
+    return (await this.#sql.since.all(account, asked, after, limit)).map(toRow) as ListedRow[]
   }
 
   /** Deals of this network that have ended by this epoch and may still have files, starting behind `after`. */
-  ended(network: Network['kind'], epoch: number, after: number, limit: number): EndedDeal[] {
-    return this.#sql.ended.all(epoch, network, after, limit) as EndedDeal[]
+  ended(network: Network['kind'], epoch: number, after: number, limit: number): Promise<EndedDeal[]> {
+    return this.#sql.ended.all<EndedDeal>(epoch, network, after, limit)
   }
 
-  over(id: number): void {
-    this.#sql.over.run(id)
+  async over(id: number): Promise<void> {
+    await this.#sql.over.run(id)
   }
 }
 
@@ -148,15 +150,22 @@ export interface EndedDeal {
   readonly bucket: number
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
-function toRow(row: any): DealRow {
+interface StoredRow extends Omit<DealRow, 'token' | 'terms' | 'record' | 'dropped'> {
+  readonly token: string | null
+  readonly terms: string
+  readonly record: string | null
+  readonly dropped: number
+}
+
+function toRow(row: Row): DealRow {
+  const { key, token, terms, record, dropped, ...rest } = row as unknown as StoredRow
   return {
-    ...row,
-    key: Buffer.from(row.key),
-    token: row.token ?? undefined,
-    terms: JSON.parse(row.terms),
-    record: row.record === null ? undefined : JSON.parse(row.record),
-    dropped: row.dropped === 1,
+    ...rest,
+    key: Buffer.from(key),
+    token: token ?? undefined,
+    terms: JSON.parse(terms),
+    record: record === null ? undefined : JSON.parse(record),
+    dropped: dropped === 1,
   }
 }
 

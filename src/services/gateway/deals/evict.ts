@@ -8,7 +8,7 @@ import type { ObjectRow } from '../store/objects.js'
 import { firstThatDoes, isMd5, verified } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
 
-type EvictionContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'holds' | 'copies'>
+type EvictionContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'copies'>
 
 interface Evicted {
   /** The copy in a deal that was compared with the evicted local copy. */
@@ -33,7 +33,7 @@ export async function evict(
   { generation, dealCid }: WhatToEvict,
   signal: AbortSignal,
 ): Promise<Evicted> {
-  const row = context.copies.mustBeHere(bucket, key, generation)
+  const row = await context.copies.mustBeHere(bucket, key, generation)
   const local = await openLocalBody(context, generation)
   if (local === undefined) {
     throw refused('The object was overwritten or removed during the comparison. Nothing was removed.')
@@ -105,7 +105,7 @@ async function mustBeTheSame(
   }
 }
 
-type VerificationContext = Pick<GatewayCore, 'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'holds'>
+type VerificationContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies'>
 
 /**
  * Retrieves all of an object from one deal and compares it with the local copy. Without a local copy, it compares with
@@ -121,10 +121,11 @@ export async function verify(
   { generation, dealCid }: { readonly generation: string; readonly dealCid: string },
   signal: AbortSignal,
 ): Promise<HeldCopy> {
-  const row = context.objects.find(bucket.id, key)
+  const { objects, manifest } = context.db.read
+  const row = await objects.find(bucket.id, key)
   if (row === undefined) throw new GatewayError('NoSuchKey')
   if (row.generation !== generation) throw failed('The object has been overwritten and has another generation now.')
-  const copies = context.manifest.copiesOf(generation)
+  const copies = await manifest.copiesOf(generation)
   const copy = copies.find((held) => held.dealCid === dealCid)
   if (copy === undefined) throw failed(`The deal ${dealCid} does not hold the current generation of this object.`)
   const local = await openLocalBody(context, generation)

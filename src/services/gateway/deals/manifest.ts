@@ -1,5 +1,5 @@
-import { type Database, pages, statements } from '../../database.js'
 import type { PackedFile } from '../../network/network.js'
+import { type Connection, pages, statements } from '../../store/database.js'
 
 export interface ManifestFile {
   readonly key: Buffer
@@ -20,8 +20,8 @@ export interface HeldCopy {
 export class Manifest {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       add: 'INSERT INTO deal_files (deal, key, generation, size, etag) VALUES (?, ?, ?, ?, ?)',
       page: 'SELECT key, generation, size, etag FROM deal_files WHERE deal = ? AND key > ? ORDER BY key LIMIT ?',
       packed: 'UPDATE deal_files SET path = ?, cid = ? WHERE deal = ? AND key = ?',
@@ -42,35 +42,36 @@ export class Manifest {
     })
   }
 
-  add(deal: number, { key, generation, size, etag }: ManifestFile): void {
-    this.#sql.add.run(deal, key, generation, size, etag)
+  async add(deal: number, { key, generation, size, etag }: ManifestFile): Promise<void> {
+    await this.#sql.add.run(deal, key, generation, size, etag)
   }
 
   /** The files of a deal, in byte order of their keys. */
-  pages(deal: number, size: number): Generator<readonly ManifestFile[]> {
-    return pages('key', Buffer.alloc(0) as Buffer, (after) =>
-      (this.#sql.page.all(deal, after, size) as ManifestFile[]).map((row) => ({ ...row, key: Buffer.from(row.key) })),
+  pages(deal: number, size: number): AsyncGenerator<readonly ManifestFile[]> {
+    return pages('key', Buffer.alloc(0) as Buffer, async (after) =>
+      (await this.#sql.page.all<ManifestFile>(deal, after, size)).map((row) => ({ ...row, key: Buffer.from(row.key) })),
     )
   }
 
-  packed(deal: number, key: Buffer, { path, cid }: PackedFile): void {
-    this.#sql.packed.run(path.join('/'), cid, deal, key)
+  async packed(deal: number, key: Buffer, { path, cid }: PackedFile): Promise<void> {
+    await this.#sql.packed.run(path.join('/'), cid, deal, key)
   }
 
-  has(deal: number, generation: string): boolean {
-    return this.#sql.holds.get(generation, deal) !== undefined
+  async has(deal: number, generation: string): Promise<boolean> {
+    return (await this.#sql.holds.get(generation, deal)) !== undefined
   }
 
   /** The copies in all made deals, latest first. */
-  copiesOf(generation: string): HeldCopy[] {
-    return this.#sql.copies.all(generation).map(({ record, path, cid, size }) => {
+  async copiesOf(generation: string): Promise<HeldCopy[]> {
+    const rows = await this.#sql.copies.all<{ record: string; path: string; cid: string; size: number }>(generation)
+    return rows.map(({ record, path, cid, size }) => {
       const { dealCid, terms } = JSON.parse(record)
       return { dealCid, minerId: terms.minerId, file: { path: path === '' ? [] : path.split('/'), size, cid } }
     })
   }
 
-  remove(deal: number, limit: number): number {
-    return Number(this.#sql.remove.run(deal, limit).changes)
+  remove(deal: number, limit: number): Promise<number> {
+    return this.#sql.remove.run(deal, limit)
   }
 
   /**
@@ -78,12 +79,17 @@ export class Manifest {
    * without a local body: they record where the body was. Returns the last key examined, undefined at the end, and the
    * number of files kept.
    */
-  prune(deal: number, bucket: number, after: Buffer, limit: number): { last: Buffer | undefined; kept: number } {
-    const rows = this.#sql.withNeed.all(deal, bucket, after, limit) as { key: Uint8Array; needed: number }[]
+  async prune(
+    deal: number,
+    bucket: number,
+    after: Buffer,
+    limit: number,
+  ): Promise<{ last: Buffer | undefined; kept: number }> {
+    const rows = await this.#sql.withNeed.all<{ key: Uint8Array; needed: number }>(deal, bucket, after, limit)
     let kept = 0
     for (const { key, needed } of rows) {
       if (needed === 1) kept++
-      else this.#sql.removeOne.run(deal, key)
+      else await this.#sql.removeOne.run(deal, key)
     }
     const last = rows.length < limit ? undefined : rows.at(-1)?.key
     return { last: last === undefined ? undefined : Buffer.from(last), kept }

@@ -1,17 +1,16 @@
-import { openSnapshot, type Writer } from '../../database.js'
 import type { DealFile, PackedFile } from '../../network/network.js'
 import { dagNamesInOrder } from '../../network/pack/dag/dag-names.js'
+import { type Database, pages, type Snapshot } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import { openLocalBody } from '../store/local-copies.js'
+import type { Objects } from '../store/objects.js'
+import { above, justAfter } from '../store/scan.js'
 import { readFromDeals, verified } from './bring-back.js'
 import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
-type PackingContext = Pick<
-  GatewayCore,
-  'manifest' | 'network' | 'log' | 'objects' | 'bodies' | 'holds' | 'writer' | 'quirks'
->
+type PackingContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'quirks'>
 
 /** Files fetched from the manifest per query, and written to it per transaction. */
 const PAGE = 500
@@ -32,15 +31,15 @@ export class PackingList {
     this.#context = context
     this.#deal = deal
     this.#signal = signal
-    this.#batch = new Batch(context.writer, context.manifest, deal.id)
+    this.#batch = new Batch(context.db, deal.id)
   }
 
   /** In byte order of their keys. */
   async *files(): AsyncGenerator<DealFile> {
-    const { manifest, quirks } = this.#context
+    const { db, quirks } = this.#context
     const { id, key, files } = this.#deal
     const names = key.length === 0 ? dagNamesInOrder() : () => []
-    for (const page of manifest.pages(id, PAGE)) {
+    for await (const page of db.read.manifest.pages(id, PAGE)) {
       for (const file of page) {
         const path = names(file.key.toString())
         this.#given.set(path.join('/'), file)
@@ -82,11 +81,11 @@ export class PackingList {
    * Throws GatewayError RetrievalFailed, also at the end when size or MD5 differ from those of the object. `packed`
    * compares the CID.
    */
-  #fromDeals(file: ManifestFile): AsyncGenerator<Uint8Array> {
+  async *#fromDeals(file: ManifestFile): AsyncGenerator<Uint8Array> {
     const { key, generation } = file
-    const [copy] = this.#context.manifest.copiesOf(generation)
+    const [copy] = await this.#context.db.read.manifest.copiesOf(generation)
     if (copy !== undefined) this.#expected.set(generation, copy.file.cid)
-    return verified(readFromDeals(this.#context, generation, this.#signal), file, () => notThatObject(key))
+    yield* verified(readFromDeals(this.#context, generation, this.#signal), file, () => notThatObject(key))
   }
 }
 
@@ -97,14 +96,12 @@ function notThatObject(key: Buffer): GatewayError {
 }
 
 class Batch {
-  readonly #writer: Writer
-  readonly #manifest: Manifest
+  readonly #db: Database<{ readonly manifest: Manifest }>
   readonly #deal: number
   #waiting: [key: Buffer, packed: PackedFile][] = []
 
-  constructor(writer: Writer, manifest: Manifest, deal: number) {
-    this.#writer = writer
-    this.#manifest = manifest
+  constructor(db: Database<{ readonly manifest: Manifest }>, deal: number) {
+    this.#db = db
     this.#deal = deal
   }
 
@@ -113,49 +110,24 @@ class Batch {
     if (this.#waiting.length < PAGE && !isLast) return
     const batch = this.#waiting
     this.#waiting = []
-    await this.#writer.run(() => {
-      for (const [key, packed] of batch) this.#manifest.packed(this.#deal, key, packed)
+    await this.#db.transaction(async ({ manifest }) => {
+      for (const [key, packed] of batch) await manifest.packed(this.#deal, key, packed)
     })
   }
 }
 
 const ROWS_PER_PAGE = 1000
 
-/** The objects of a bucket at one moment, page by page, in byte order of their keys. */
-interface BucketListing {
-  pages(): Iterable<ManifestFile[]>
-  close(): void
-}
-
 /**
- * Lists a bucket as it is now, regardless of writes while the pages are read. Call it outside of transactions, and
- * close it soon.
- * @param file path of the index database
+ * The objects of a bucket, page by page, in byte order of their keys.
  * @param prefix only the objects whose keys begin so
  */
-export function openBucketListing(file: string, bucket: number, prefix: Buffer = Buffer.alloc(0)): BucketListing {
-  const snapshot = openSnapshot(file)
-  const page = snapshot.db.prepare(
-    'SELECT key, generation, size, etag FROM objects WHERE bucket = ? AND key > ? AND key >= ? ORDER BY key LIMIT ?',
-  )
-  return {
-    *pages() {
-      let after = Buffer.alloc(0)
-      for (;;) {
-        const rows = page.all(bucket, after, prefix, ROWS_PER_PAGE) as {
-          key: Uint8Array
-          generation: string
-          size: number
-          etag: string
-        }[]
-        const files = rows.map((row) => ({ ...row, key: Buffer.from(row.key) }))
-        const within = files.filter(({ key }) => key.subarray(0, prefix.length).equals(prefix))
-        if (within.length > 0) yield within
-        const last = files.at(-1)
-        if (last === undefined || within.length < ROWS_PER_PAGE) return
-        after = last.key
-      }
-    },
-    close: snapshot.close,
-  }
+export async function* listBucket(
+  { read: { objects } }: Snapshot<{ readonly objects: Objects }>,
+  bucket: number,
+  prefix: Buffer = Buffer.alloc(0),
+): AsyncGenerator<readonly ManifestFile[]> {
+  const read = (after: Buffer) =>
+    objects.page(bucket, after.length === 0 ? prefix : justAfter(after), above(prefix), ROWS_PER_PAGE)
+  yield* pages('key', Buffer.alloc(0) as Buffer, read)
 }

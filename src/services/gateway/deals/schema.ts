@@ -1,8 +1,5 @@
-import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
-import { type Database, inTransaction, pages } from '../../database.js'
-import { columnsOf, FIRST } from '../accounts/accounts.js'
-import type { GatewayCore } from '../core.js'
-import type { EndedDeal } from './deals.js'
+import type { EarlyDatabase } from '../../store/database.js'
+import { FIRST } from '../accounts/accounts.js'
 
 const DEALS = `CREATE TABLE IF NOT EXISTS deals (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -55,19 +52,17 @@ export const dealSchema = `
  * Earlier versions kept the files of ended deals, the end of a deal stood in its record, and client tokens were those
  * of the only account.
  */
-export function migrateDeals(db: Database): void {
-  inTransaction(db, () => {
-    const columns = columnsOf(db, 'deals')
-    if (columns.length === 0) return
-    if (!columns.includes('ends')) {
-      db.exec(`
-        ALTER TABLE deals ADD COLUMN ends INTEGER;
-        UPDATE deals SET ends = json_extract(record, '$.endEpoch') WHERE record IS NOT NULL;
-      `)
-    }
-    if (!columns.includes('account')) db.exec(WITH_ACCOUNT)
-    else if (!columns.includes('task')) db.exec('ALTER TABLE deals ADD COLUMN task INTEGER')
-  })
+export function adaptDeals(db: EarlyDatabase): void {
+  const columns = db.columns('deals')
+  if (columns.length === 0) return
+  if (!columns.includes('ends')) {
+    db.exec(`
+      ALTER TABLE deals ADD COLUMN ends INTEGER;
+      UPDATE deals SET ends = json_extract(record, '$.endEpoch') WHERE record IS NOT NULL;
+    `)
+  }
+  if (!columns.includes('account')) db.exec(WITH_ACCOUNT)
+  else if (!columns.includes('task')) db.exec('ALTER TABLE deals ADD COLUMN task INTEGER')
 }
 
 const BEFORE =
@@ -82,44 +77,3 @@ const WITH_ACCOUNT = `
   UPDATE sqlite_sequence SET name = 'deals' WHERE name = 'deals_before';
   DROP TABLE deals_before;
 `
-
-type PruningContext = Pick<GatewayCore, 'deals' | 'manifest' | 'network' | 'writer' | 'tasks' | 'log'>
-
-/** Most deals per query, and most files per transaction. */
-const DEALS_PER_ROUND = 100
-const FILES = 500
-
-/**
- * Removes the files of ended deals from the manifest, now and every hour until the gateway stops, because no provider
- * delivers them any more. The deals themselves stay as history. The files of objects that have their only copy in such
- * a deal stay too: they explain why the object cannot be restored.
- */
-export function keepPruning(context: PruningContext): void {
-  const { tasks, log } = context
-  const task = new PeriodicTask(
-    () => tasks.run((signal) => prune(context, signal)),
-    (err) => {
-      if (!tasks.signal.aborted) log.warn({ err }, 'Could not remove all files of ended deals from the manifest.')
-    },
-  )
-  task.start(HOUR_MS)
-  tasks.signal.addEventListener('abort', () => task.stopTimer(), { once: true })
-}
-
-async function prune(context: PruningContext, signal: AbortSignal): Promise<void> {
-  const { deals, network } = context
-  const rounds = pages('id', 0, (after) => deals.ended(network.kind, network.epoch(), after, DEALS_PER_ROUND))
-  for (const ended of rounds) for (const deal of ended) await pruneDeal(context, deal, signal)
-}
-
-async function pruneDeal({ deals, manifest, writer }: PruningContext, { id, bucket }: EndedDeal, signal: AbortSignal) {
-  let kept = 0
-  for (let after: Buffer | undefined = Buffer.alloc(0); after !== undefined; ) {
-    signal.throwIfAborted()
-    const from: Buffer = after
-    const page = await writer.run(() => manifest.prune(id, bucket, from, FILES))
-    kept += page.kept
-    after = page.last
-  }
-  if (kept === 0) await writer.run(() => deals.over(id))
-}

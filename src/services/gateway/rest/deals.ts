@@ -29,9 +29,9 @@ export const dealOfObject = dealEndpoint({
     const { context, account } = exchange
     const { bucket: bucketName, key } = parsePlace(context, rest)
     const token = readToken(exchange)
-    if (!isRepeated(exchange, token)) {
-      const { id } = mustOwnBucket(context, account, bucketName)
-      if (context.objects.find(id, key) === undefined) throw new GatewayError('NoSuchKey')
+    if (!(await isRepeated(exchange, token))) {
+      const { id } = await mustOwnBucket(context, account, bucketName)
+      if ((await context.db.read.objects.find(id, key)) === undefined) throw new GatewayError('NoSuchKey')
     }
     return make(exchange, { bucketName, key, token })
   },
@@ -43,7 +43,7 @@ export const dealOfBucket = dealEndpoint({
   async run(exchange, rest) {
     const bucketName = decode(rest).toString()
     const token = readToken(exchange)
-    if (!isRepeated(exchange, token)) mustOwnBucket(exchange.context, exchange.account, bucketName)
+    if (!(await isRepeated(exchange, token))) await mustOwnBucket(exchange.context, exchange.account, bucketName)
     return make(exchange, { bucketName, key: WHOLE_BUCKET, token })
   },
 })
@@ -52,8 +52,8 @@ export const dealOfBucket = dealEndpoint({
  * True when a deal of the account with this token is made or pending. It is answered even when the objects it was made
  * of have been removed since.
  */
-function isRepeated({ context, account }: SignedExchange, token: string | undefined): boolean {
-  return token !== undefined && context.desk.progress(account.id, token) !== undefined
+async function isRepeated({ context, account }: SignedExchange, token: string | undefined): Promise<boolean> {
+  return token !== undefined && (await context.desk.progress(account.id, token)) !== undefined
 }
 
 async function make(exchange: SignedExchange, ask: Omit<DealAsk, 'terms' | 'account'>): Promise<Outcome | undefined> {
@@ -159,7 +159,8 @@ export const dealProgress = dealEndpoint({
   nothing: () => null,
   async run({ context, account }, rest) {
     const token = decode(rest).toString()
-    const progress = context.desk.progress(account.id, token) ?? context.offlineDesk?.progress(account.id, token)
+    const { desk, offlineDesk } = context
+    const progress = (await desk.progress(account.id, token)) ?? (await offlineDesk?.progress(account.id, token))
     if (progress === undefined) throw new GatewayError('UnknownToken')
     const { phase, bytesDone, bytesTotal, filesDone, filesTotal } = progress
     const data: Document<typeof documents.dealProgress> = { phase, bytesDone, bytesTotal, filesDone, filesTotal }
@@ -170,11 +171,13 @@ export const dealProgress = dealEndpoint({
 /** GET dealstatus/<dealCid>: the status of a deal of the account in the network. */
 export const dealStatus = dealEndpoint({
   nothing: () => null,
-  async run({ context: { network, deals }, account }, rest) {
+  async run({ context: { network, db }, account }, rest) {
     const cid = decode(rest).toString()
-    if (!deals.isOf(account.id, cid)) {
+    const { deals } = db.read
+    if (!(await deals.isOf(account.id, cid))) {
       // A crash may have interrupted the making of this deal: while the network cannot say so, nothing is known.
-      if (deals.pending().some((deal) => deal.account === account.id)) await asking(() => network.status(cid))
+      const pending = await deals.pending()
+      if (pending.some((deal) => deal.account === account.id)) await asking(() => network.status(cid))
       throw new GatewayError('NoSuchDeal')
     }
     const status = await asking(() => network.status(cid))
@@ -188,7 +191,7 @@ export const dealStatus = dealEndpoint({
 async function readSubject(exchange: SignedExchange, rest: string) {
   const { context, account } = exchange
   const place = parsePlace(context, rest)
-  const bucket = mustOwnBucket(context, account, place.bucket)
+  const bucket = await mustOwnBucket(context, account, place.bucket)
   const members = await TextMembers.read(exchange)
   const generation = members.get('Generation')
   const named = { bucket_name: place.bucket, file_name: place.key.toString(), generation }
@@ -244,13 +247,13 @@ const LISTED = 1000
  */
 export const dealList = dealEndpoint({
   nothing: () => null,
-  async run({ context: { deals }, account, target: { parameters } }) {
+  async run({ context: { db }, account, target: { parameters } }) {
     const [since, after] = ['since', 'after'].map((name) => {
       const text = parameters.get(name) ?? '0'
       if (!/^\d{1,15}$/.test(text)) throw new GatewayError('InvalidArguments')
       return Number(text)
     }) as [number, number]
-    const rows = deals.since(account.id, rfc3339(BigInt(since) * 1_000_000n), after, LISTED)
+    const rows = await db.read.deals.since(account.id, rfc3339(BigInt(since) * 1_000_000n), after, LISTED)
     const list = rows.map(({ bucketName, key, token, terms, record, asked, task }) => ({
       bucket_name: bucketName,
       file_name: key.toString(),

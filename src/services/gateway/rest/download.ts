@@ -19,9 +19,9 @@ import {
 } from '../exchange.js'
 import { isShareLink, verifyShareLink } from '../share-link.js'
 import type { BucketRow } from '../store/buckets.js'
-import { mustFindBucket } from '../store/key-rules.js'
+import { mustBeBucket } from '../store/key-rules.js'
 import { type ObjectRow, storedBodyOf } from '../store/objects.js'
-import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader } from './object-headers.js'
+import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader, wantsRecord } from './object-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: GatewayExchange, path: string): Promise<void> {
@@ -31,11 +31,12 @@ export async function download(exchange: GatewayExchange, path: string): Promise
 
   const identity = await identify(exchange, token)
   const place = parsePlace(context, path)
-  const found = context.buckets.find(place.bucket)
-  if (!isAllowed(context.policies, identity, 'get', found, place.key.toString())) {
+  const { buckets, policies } = context.db.read
+  const found = await buckets.find(place.bucket)
+  if (!(await isAllowed(policies, identity, 'get', found, place.key.toString()))) {
     throw bodyRefusalOf(context, identity)
   }
-  const bucket = mustFindBucket(context, place.bucket)
+  const bucket = mustBeBucket(context, place.bucket, found)
   await sendObject(exchange, bucket, place.key, owns(identity, bucket))
 }
 
@@ -53,12 +54,12 @@ async function identify({ context, identity }: GatewayExchange, token: string | 
  */
 async function sendObject(exchange: GatewayExchange, bucket: BucketRow, key: Buffer, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
-  const { row, body, record } = await openObject(exchange, bucket, key)
+  const { row, body, record } = await openObject(exchange, bucket, key, byOwner)
   try {
     const broken = breaksHeader(exchange, key)
     if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
-    if (byOwner) headers.push(...record)
+    headers.push(...record)
     const ignored = context.quirks.has('ignore-range')
     const verdict = ignored ? 'go on' : evaluate(request.headers, row)
     if (verdict === 'not modified') return reply(exchange, 304, headers)
@@ -88,19 +89,27 @@ interface Opened {
 }
 
 /** An overwrite may remove the body between the index lookup and its opening: then look again. */
-async function openObject(exchange: GatewayExchange, bucket: BucketRow, key: Buffer): Promise<Opened> {
+async function openObject(
+  exchange: GatewayExchange,
+  bucket: BucketRow,
+  key: Buffer,
+  byOwner: boolean,
+): Promise<Opened> {
   const { context, request } = exchange
+  const { read } = context.db
+  const wanted = { body: request.method !== 'HEAD', record: byOwner && wantsRecord(exchange) }
   let missing: string | undefined
   for (;;) {
-    const row = context.objects.find(bucket.id, key)
-    if (row === undefined || context.rules.isHidden(bucket.id, key)) throw new GatewayError('NoSuchKey')
-    const record = recordHeaders(exchange, row)
+    const opened = await read.objects.open(bucket.id, key, wanted)
+    if (opened === undefined || (await context.rules.isHidden(read, bucket.id, key)))
+      throw new GatewayError('NoSuchKey')
+    const { row } = opened
+    const record = wanted.record ? recordHeaders(exchange, opened) : []
     if (request.method === 'HEAD') return { row, record }
     if (row.bodyAt === 'network') throw new GatewayError('InvalidObjectState')
     if (row.bodyAt === 'index') {
-      const body = context.objects.inlineBody(row.generation)
-      if (body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
-      return { row, record, body }
+      if (opened.body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
+      return { row, record, body: opened.body }
     }
     const body = await context.bodies.open(storedBodyOf(row))
     if (body !== undefined) return { row, record, body }
@@ -167,13 +176,12 @@ export async function sharedObject(exchange: GatewayExchange): Promise<void> {
   const { context, request, target, identity } = exchange
   try {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new GatewayError('AccessDenied')
-    const caller = isShareLink(context, target) ? verifyShareLink(exchange) : identity
+    const caller = isShareLink(context, target) ? await verifyShareLink(exchange) : identity
     const place = parsePlace(context, target.path.slice(1))
-    const found = context.buckets.find(place.bucket)
-    if (!isAllowed(context.policies, caller, 'get', found, place.key.toString())) {
-      throw new GatewayError('AccessDenied')
-    }
-    await sendObject(exchange, mustFindBucket(context, place.bucket), place.key, false)
+    const { buckets, policies } = context.db.read
+    const found = await buckets.find(place.bucket)
+    if (!(await isAllowed(policies, caller, 'get', found, place.key.toString()))) throw new GatewayError('AccessDenied')
+    await sendObject(exchange, mustBeBucket(context, place.bucket, found), place.key, false)
   } catch (error) {
     replyXmlError(exchange, error)
   }

@@ -5,7 +5,7 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { type GatewayExchange, headerText } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
-import type { ObjectRow } from '../store/objects.js'
+import type { ObjectRow, OpenedObject } from '../store/objects.js'
 
 /** Query parameters of a download that override headers of the object. */
 const OVERRIDES = [
@@ -127,14 +127,13 @@ export function readRecord({ request, identity, context }: GatewayExchange, buck
   return record
 }
 
-/**
- * The record of the object and the fence of its last write, for the owner of the bucket who asks for them with
- * x-cloud-with-record. To be read together with the row: a later write removes the record.
- */
-export function recordHeaders({ request, context }: GatewayExchange, row: ObjectRow): HeaderList {
-  const { names, features, objects } = context
-  if (request.headers[`${names.header}with-record`] === undefined || !features.has('object-records')) return []
-  const record = objects.recordOf(row.generation)
+/** True when the client asks for the record of the object, with x-cloud-with-record. */
+export function wantsRecord({ request, context: { names, features } }: GatewayExchange): boolean {
+  return request.headers[`${names.header}with-record`] !== undefined && features.has('object-records')
+}
+
+/** The record of the object and the fence of its last write, for the owner of the bucket. */
+export function recordHeaders({ context: { names } }: GatewayExchange, { row, record }: OpenedObject): HeaderList {
   return [
     ...[`${names.header}fence`, String(row.fence)],
     ...(record === undefined ? [] : [`${names.header}record`, record]),

@@ -37,7 +37,8 @@ const packAndPost = dealEndpoint({
     const desk = deskOf(exchange)
     const bucketName = decode(rest).toString()
     const token = readToken(exchange)
-    if (token === undefined || !desk.isRepeated(account.id, token)) mustOwnBucket(context, account, bucketName)
+    const isNew = token === undefined || !(await desk.isRepeated(account.id, token))
+    if (isNew) await mustOwnBucket(context, account, bucketName)
     const members = await TextMembers.read(exchange)
     const form = readForm((name) => members.get(name))
     const prefix = Buffer.from(members.get('Prefix'))
@@ -68,7 +69,7 @@ export const showTask = dealEndpoint({
     const { context, account, target } = exchange
     const desk = deskOf(exchange)
     const bucketName = decode(rest).toString()
-    mustOwnBucket(context, account, bucketName)
+    await mustOwnBucket(context, account, bucketName)
     const task = await desk.show(account.id, (target.parameters.get('uuid') ?? '').toLowerCase())
     if (task?.bucketName !== bucketName) throw new GatewayError('NoSuchTask')
     await sendParts(exchange, [...JSON_TYPE], write(context, desk, task))
@@ -80,24 +81,24 @@ export const showTask = dealEndpoint({
 async function* write(context: GatewayContext, desk: OfflineDesk, task: OfflineTask): AsyncGenerator<string> {
   const { uuid, taskStatus } = task
   yield `{"data":{"uuid":${JSON.stringify(uuid)},"task_status":${JSON.stringify(taskStatus ?? '')},"deals":[`
-  for (const [n, car] of context.offlineTasks.cars(task.id).entries()) {
-    yield `${n === 0 ? '' : ','}${JSON.stringify(dealOf(context, desk, car)).slice(0, -1)},"objects":[`
+  for (const [n, car] of (await context.db.read.offlineTasks.cars(task.id)).entries()) {
+    yield `${n === 0 ? '' : ','}${JSON.stringify(await dealOf(context, desk, car)).slice(0, -1)},"objects":[`
     yield* keysOf(context, car)
     yield ']}'
   }
   yield ']},"status":"success","message":""}'
 }
 
-async function* keysOf({ manifest }: GatewayContext, { deal }: OfflineCar): AsyncGenerator<string> {
+async function* keysOf({ db }: GatewayContext, { deal }: OfflineCar): AsyncGenerator<string> {
   let comma = ''
-  for (const page of manifest.pages(deal, PAGE)) {
+  for await (const page of db.read.manifest.pages(deal, PAGE)) {
     yield comma + page.map(({ key }) => JSON.stringify(key.toString())).join(',')
     comma = ','
   }
 }
 
-function dealOf(context: GatewayContext, desk: OfflineDesk, car: OfflineCar): object {
-  const { record } = context.deals.mustFind(car.deal)
+async function dealOf(context: GatewayContext, desk: OfflineDesk, car: OfflineCar): Promise<object> {
+  const { record } = await context.db.read.deals.mustFind(car.deal)
   return {
     deal_id: car.platformDeal,
     deal_cid: record?.dealCid ?? null,

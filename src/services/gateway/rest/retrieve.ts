@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
-import { pages } from '../../database.js'
 import type { HeaderList } from '../../http/errors.js'
 import { JSON_TYPE, reply } from '../../http/reply.js'
 import { parseRange, replyContent } from '../../http/send.js'
+import { pages } from '../../store/database.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { asGatewayError, decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
@@ -37,8 +37,8 @@ export const retrieveObject = dealEndpoint({
       return undefined
     }
     const place = parsePlace(context, rest)
-    const bucket = mustOwnBucket(context, account, place.bucket)
-    const row = context.objects.find(bucket.id, place.key)
+    const bucket = await mustOwnBucket(context, account, place.bucket)
+    const row = await context.db.read.objects.find(bucket.id, place.key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     const cold = row.bodyAt === 'network' && !isForHistory(exchange)
     const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange))) : undefined
@@ -57,7 +57,7 @@ export const retrieveBucket = dealEndpoint({
     const [word, raw] = splitFirst(rest)
     if (word !== 'retrieve') throw new GatewayError('NotFound')
     const name = decode(raw).toString()
-    const { id } = mustOwnBucket(exchange.context, exchange.account, name)
+    const { id } = await mustOwnBucket(exchange.context, exchange.account, name)
     const history: History = { bucket: id, key: WHOLE_BUCKET, subject: ['bucket_name', name], what: 'bucket' }
     await sendHistory(exchange, history, 'success')
     return undefined
@@ -91,18 +91,19 @@ async function sendHistory(
 ): Promise<void> {
   const { context } = exchange
   const { bucket, key, what } = history
-  const never = context.deals.history(bucket, key, 0, 1).length === 0
+  const never = (await context.db.read.deals.history(bucket, key, 0, 1)).length === 0
   if (never && context.quirks.has('retrieve-500')) throw new GatewayError('Internal')
   const reported = never ? `The specified ${what} does not have deals` : `The deals made of the ${what}.`
   await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? reported }))
 }
 
 /** Streams page by page, so that memory does not grow with the length of the history. */
-async function* write({ deals }: GatewayContext, history: History, end: object): AsyncGenerator<string> {
+async function* write({ db }: GatewayContext, history: History, end: object): AsyncGenerator<string> {
   const [member, name] = history.subject
   yield `{"data":{"${member}":${JSON.stringify(name)},"deals":[`
   let comma = ''
-  for (const page of pages('id', 0, (after) => deals.history(history.bucket, history.key, after, PAGE))) {
+  const { deals } = db.read
+  for await (const page of pages('id', 0, (after) => deals.history(history.bucket, history.key, after, PAGE))) {
     const envelopes = page.map((deal) => ({ data: recordOf(deal), status: 'success', message: '' }))
     yield comma + envelopes.map((envelope) => JSON.stringify(envelope)).join(',')
     comma = ','

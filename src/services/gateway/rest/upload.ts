@@ -8,7 +8,7 @@ import { bodyRefusalOf, callerOf, isAllowed } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { type GatewayExchange, hasGone, readWriteOrder, replyXmlError } from '../exchange.js'
-import { mustFindBucket } from '../store/key-rules.js'
+import { mustBeBucket } from '../store/key-rules.js'
 import type { Draft } from '../store/object-changes.js'
 import { newGeneration, type ObjectRow } from '../store/objects.js'
 import { parsePlace } from './download.js'
@@ -16,25 +16,26 @@ import { type Attributes, readAttributes, readRecord } from './object-headers.js
 
 /**
  * PUT upload/<bucket>/<object>: the body is the object. 200 means that the object is on the disk; any other status,
- * that the previous object is unchanged.
+ * that the previous object is unchanged. Only when the database was lost during the commit, it may be either.
  */
 export async function upload(exchange: GatewayExchange, path: string): Promise<void> {
   const { context, request, identity } = exchange
   const place = parsePlace(context, path)
-  const found = context.buckets.find(place.bucket)
-  if (!isAllowed(context.policies, identity, 'put', found, place.key.toString())) {
+  const { buckets, policies } = context.db.read
+  const found = await buckets.find(place.bucket)
+  if (!(await isAllowed(policies, identity, 'put', found, place.key.toString()))) {
     throw bodyRefusalOf(context, identity)
   }
-  const bucket = mustFindBucket(context, place.bucket)
+  const bucket = mustBeBucket(context, place.bucket, found)
   if (context.quirks.has('line-feed-keys') && place.key.includes('\n')) {
     return replyXmlError(exchange, new GatewayError('MalformedXML'))
   }
   const length = declaredLength(request, context.limits.maxObjectBytes)
   const attributes = readAttributes(exchange)
   const record = readRecord(exchange, bucket)
-  context.rules.mayPut(bucket, place.key, length)
-  context.store.mustHaveRoom(bucket, place.key, length)
-  context.writer.requireRoom()
+  await context.rules.mayPut(context.db.read, bucket, place.key, length)
+  await context.store.mustHaveRoom(bucket, place.key, length)
+  context.db.requireRoom()
 
   const asked = readWriteOrder(context, request)
   const late =

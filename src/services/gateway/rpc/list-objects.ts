@@ -3,8 +3,8 @@ import { isAllowed } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
-import { mustFindBucket } from '../store/key-rules.js'
-import type { ListedObject } from '../store/objects.js'
+import { mustBeBucket } from '../store/key-rules.js'
+import { type ListedObject, toObjectEntry } from '../store/objects.js'
 import { above, bounds, justAfter, type ScanEntry, type ScanQuery, scan } from '../store/scan.js'
 import {
   type AnyResult,
@@ -37,18 +37,19 @@ export const listObjects = defineMethod({
   name: 'web.ListObjects',
   access: 'policy',
   params,
-  run(given, call) {
+  async run(given, call) {
     const { context } = call
     const { bucketName, prefix } = given
-    const found = context.buckets.find(bucketName)
-    const may = (action: 'list' | 'put', name: string): boolean =>
-      isAllowed(context.policies, call.identity, action, found, name)
-    const readable = may('list', prefix)
-    const writable = may('put', `${prefix}/`)
+    const { buckets, policies } = context.db.read
+    const found = await buckets.find(bucketName)
+    const may = (action: 'list' | 'put', name: string): Promise<boolean> =>
+      isAllowed(policies, call.identity, action, found, name)
+    const readable = await may('list', prefix)
+    const writable = await may('put', `${prefix}/`)
     if (!readable && !writable) {
       throw new GatewayError(call.identity === 'anonymous' ? 'Authentication' : 'NotPermittedInListing')
     }
-    const bucket = mustFind(call, bucketName)
+    const bucket = mustBe(call, bucketName, found)
     if (!readable || (context.quirks.has('strict-keys') && listStrictly(bucketName, prefix) === 'nothing')) {
       return { objects: context.quirks.has('null-arrays') ? null : [], writable }
     }
@@ -62,36 +63,38 @@ export const listObjects = defineMethod({
       after: Buffer.from(marker ?? ''),
       limit: maxKeys ?? PAGE,
     }
-    refuseIfMistaken(call, bucket, query)
+    await refuseIfMistaken(call, bucket, query)
     if (maxKeys !== undefined) return onePage(call, query, writable)
     const paged = marker !== undefined || delimiter !== undefined
     return new StreamedResult(wholeLevel(call, query, { writable, ...(paged && { isTruncated: false }) }))
   },
 })
 
-function mustFind({ context }: RpcCall, bucket: string): BucketRow {
-  if (context.quirks.has('missing-bucket-texts') && context.buckets.find(bucket) === undefined) {
+function mustBe({ context }: RpcCall, bucket: string, found: BucketRow | undefined): BucketRow {
+  if (found === undefined && context.quirks.has('missing-bucket-texts')) {
     throw new GatewayError('NoSuchBucketInListing', { bucket })
   }
-  return mustFindBucket(context, bucket)
+  return mustBeBucket(context, bucket, found)
 }
 
 /**
  * When a listing is empty, public gateways on one folder look for an object of that name, and take `fs.json` for its
  * metadata (MinIO cmd/fs-v1.go).
  */
-function refuseIfMistaken({ context }: RpcCall, { id, name }: BucketRow, query: ScanQuery): void {
-  if (!context.quirks.has('fs-json-listings') || !context.objects.find(id, Buffer.from('fs.json'))) return
-  const { entries } = scan(context.objects, { ...query, limit: 2 })
-  if (toListEntries(context, query, entries).length > 0) return
+async function refuseIfMistaken({ context }: RpcCall, { id, name }: BucketRow, query: ScanQuery): Promise<void> {
+  if (!context.quirks.has('fs-json-listings')) return
+  const { objects } = context.db.read
+  if ((await objects.find(id, Buffer.from('fs.json'))) === undefined) return
+  const { entries } = await scan(objects, { ...query, limit: 2 })
+  if ((await toListEntries(context, query, entries)).length > 0) return
   throw new GatewayError('PrefixIsFolder', { bucket: name, value: query.prefix.toString() })
 }
 
-function onePage({ context }: RpcCall, query: ScanQuery, writable: boolean): AnyResult {
+async function onePage({ context }: RpcCall, query: ScanQuery, writable: boolean): Promise<AnyResult> {
   // Where keys are not grouped and no quirk changes them, the index itself writes the entries.
   if (query.delimiter.length === 0 && context.quirks.size === 0) return writtenPage(context, query, writable)
-  const { entries, truncated } = scan(context.objects, query)
-  const objects = toListEntries(context, query, entries)
+  const { entries, truncated } = await scan(context.db.read.objects, query)
+  const objects = await toListEntries(context, query, entries)
   const last = entries.at(-1)
   return {
     objects: objects.length === 0 && context.quirks.has('null-arrays') ? null : objects,
@@ -101,11 +104,11 @@ function onePage({ context }: RpcCall, query: ScanQuery, writable: boolean): Any
   }
 }
 
-function writtenPage({ objects }: GatewayContext, query: ScanQuery, writable: boolean): WrittenResult {
+async function writtenPage({ db }: GatewayContext, query: ScanQuery, writable: boolean): Promise<WrittenResult> {
   const { from, to } = bounds(query)
   const { bucket, limit } = query
   // One more than wanted shows whether there are more.
-  const rows = objects.pageAsJson(bucket, from, to, limit + 1)
+  const rows = await db.read.objects.pageAsJson(bucket, from, to, limit + 1)
   const isTruncated = rows.length > limit
   if (isTruncated) rows.pop()
   const last = isTruncated ? (JSON.parse(rows.at(-1) ?? '') as { name: string }) : undefined
@@ -119,8 +122,8 @@ async function* wholeLevel({ context }: RpcCall, query: ScanQuery, more: RpcResu
   let after = query.after
   let written = 0
   for (;;) {
-    const { entries, truncated } = scan(context.objects, { ...query, after })
-    const texts = toListEntries(context, query, entries).map((entry) => JSON.stringify(entry))
+    const { entries, truncated } = await scan(context.db.read.objects, { ...query, after })
+    const texts = (await toListEntries(context, query, entries)).map((entry) => JSON.stringify(entry))
     if (texts.length > 0) yield (written === 0 ? '{"objects":[' : ',') + texts.join(',')
     written += texts.length
     const last = entries.at(-1)
@@ -140,12 +143,12 @@ function nameOf(entry: ScanEntry): Buffer {
 }
 
 /** Converts a page of a scan to members of `objects`. */
-function toListEntries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): object[] {
+async function toListEntries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): Promise<object[]> {
   const { quirks } = context
-  const entries = foldersShown(context, query, quirks.has('root-name-listings') ? mistaken(query, page) : page)
+  const entries = await foldersShown(context, query, quirks.has('root-name-listings') ? mistaken(query, page) : page)
   const bare = quirks.has('year-one-prefixes')
   const toEntry = (entry: ScanEntry): object =>
-    entry.kind === 'object' ? toObjectEntry(entry.object, bare) : toPrefixEntry(entry.prefix, entry.first, bare)
+    entry.kind === 'object' ? toEntryOf(entry.object, bare) : toPrefixEntry(entry.prefix, entry.first, bare)
   if (!quirks.has('unsorted-listing')) return entries.map(toEntry)
   return [
     ...entries.filter(({ kind }) => kind === 'object').map(toEntry),
@@ -153,12 +156,10 @@ function toListEntries(context: GatewayContext, query: ScanQuery, page: readonly
   ]
 }
 
-/** Member by member: spreads cost more than the rest of a page. */
-function toObjectEntry(object: ListedObject, bare: boolean): object {
-  const { key, modified: lastModified, size, contentType, etag, generation, bodyAt } = object
-  const name = key.toString()
-  if (bare) return { name, lastModified, size, contentType }
-  return { name, lastModified, size, contentType, etag, generation, cold: bodyAt === 'network' ? true : undefined }
+function toEntryOf(object: ListedObject, bare: boolean): object {
+  if (!bare) return toObjectEntry(object)
+  const { key, modified: lastModified, size, contentType } = object
+  return { name: key.toString(), lastModified, size, contentType }
 }
 
 /** The time of a prefix is that of the first object beneath it. */
@@ -178,7 +179,11 @@ function mistaken({ prefix }: ScanQuery, page: readonly ScanEntry[]): ScanEntry[
 }
 
 /** The entries as a gateway with the quirk about folder objects shows them. */
-function foldersShown(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): readonly ScanEntry[] {
+async function foldersShown(
+  context: GatewayContext,
+  query: ScanQuery,
+  page: readonly ScanEntry[],
+): Promise<readonly ScanEntry[]> {
   const { quirks } = context
   if (quirks.has('erasure-folders')) return page
   if (quirks.has('folder-prefixes')) return page.filter((entry) => !isFolderListed(entry, query))
@@ -194,14 +199,19 @@ function isFolderListed(entry: ScanEntry, { prefix }: ScanQuery): boolean {
  * An empty folder object shows as an object; one with objects beneath it, as a prefix only; the listed folder itself,
  * not at all.
  */
-function asFolders({ objects }: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): ScanEntry[] {
-  return page
-    .filter((entry) => !isFolderListed(entry, query))
-    .map((entry) => {
-      if (entry.kind === 'object' || !entry.first.key.equals(entry.prefix)) return entry
-      const hasMore = objects.anyWithin(query.bucket, justAfter(entry.prefix), above(entry.prefix))
-      return hasMore ? entry : { kind: 'object', object: entry.first }
-    })
+async function asFolders(
+  { db }: GatewayContext,
+  query: ScanQuery,
+  page: readonly ScanEntry[],
+): Promise<readonly ScanEntry[]> {
+  const shown: ScanEntry[] = []
+  for (const entry of page.filter((one) => !isFolderListed(one, query))) {
+    const isFolder = entry.kind === 'prefix' && entry.first.key.equals(entry.prefix)
+    const isEmpty =
+      isFolder && !(await db.read.objects.anyWithin(query.bucket, justAfter(entry.prefix), above(entry.prefix)))
+    shown.push(isEmpty ? { kind: 'object', object: entry.first } : entry)
+  }
+  return shown
 }
 
 /**

@@ -3,10 +3,11 @@ import { uriEncode } from '../../../common/sigv4.js'
 import { callerOf, isAllowed, refusalOf } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { isFence, orderOf } from '../exchange.js'
+import type { GatewayTables } from '../index-schema.js'
 import { isRecord } from '../rest/object-headers.js'
 import { MAX_EXPIRY, shareQuery } from '../share-link.js'
-import type { Policy } from '../store/buckets.js'
-import { mustFindBucket, mustOwnBucket } from '../store/key-rules.js'
+import { isText, type Policy } from '../store/buckets.js'
+import { mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import { listObjects } from './list-objects.js'
 import { defineMethod, defineSignedMethod, optionalText, type RpcMethod, text, texts } from './method.js'
 import { deleteBucket, listBuckets, makeBucket, removeObject } from './objects.js'
@@ -27,15 +28,16 @@ const fenceUpload = defineMethod({
     writeId: text,
     expectedGeneration: optionalText,
   }),
-  run(params, { context, identity }) {
+  async run(params, { context, identity }) {
     const { bucketName, objectName } = params
-    const found = context.buckets.find(bucketName)
-    if (!isAllowed(context.policies, identity, 'put', found, objectName)) throw refusalOf(identity)
-    const bucket = mustFindBucket(context, bucketName)
+    const { buckets, policies } = context.db.read
+    const found = await buckets.find(bucketName)
+    if (!(await isAllowed(policies, identity, 'put', found, objectName))) throw refusalOf(identity)
+    const bucket = mustBeBucket(context, bucketName, found)
     const order = orderOf(params)
     if (order === undefined) throw new GatewayError('InvalidArguments')
     const key = Buffer.from(objectName)
-    context.store.mayStillUpload(bucket, key, order)
+    await context.store.mayStillUpload(bucket, key, order)
     context.lateOrders.give(callerOf(identity), bucket.id, key, order)
     return {}
   },
@@ -53,7 +55,7 @@ const setObjectRecord = defineSignedMethod({
     ...{ generation: text, fence: z.number(), record: text },
   }),
   async run({ bucketName, objectName, generation, fence, record }, { context, account }) {
-    const bucket = mustOwnBucket(context, account, bucketName)
+    const bucket = await mustOwnBucket(context, account, bucketName)
     if (!isFence(fence) || (record !== '' && !isRecord(record))) throw new GatewayError('InvalidArguments')
     await context.store.keepRecord(bucket, Buffer.from(objectName), { generation, record, fence })
     return {}
@@ -67,9 +69,10 @@ const setObjectRecord = defineSignedMethod({
 const presignedGet = defineSignedMethod({
   name: 'web.PresignedGet',
   params: z.object({ host: text, bucket: text, object: text, expiry: z.int().nullish() }),
-  run({ host, bucket, object, expiry }, { context, account }) {
+  async run({ host, bucket, object, expiry }, { context, account }) {
     if (bucket === '' || object === '') throw new GatewayError('ShareNeedsNames')
-    if (!isAllowed(context.policies, account, 'get', context.buckets.find(bucket), object)) {
+    const { buckets, policies } = context.db.read
+    if (!(await isAllowed(policies, account, 'get', await buckets.find(bucket), object))) {
       throw new GatewayError('ShareNotPermitted')
     }
     const plain = `/${bucket}/${object}`
@@ -113,19 +116,23 @@ const stateEpoch = defineSignedMethod({
       .transform((value) => value ?? 0),
   }),
   async run({ epoch: storeId, over, keep, mark }, { context, account: { id } }) {
-    const { storeIds, writer } = context
+    const { db } = context
     const tooLong = over.length > MAX_OVER || [storeId, ...over].some(({ length }) => length > MAX_LENGTH)
-    if (tooLong || (keep && (storeId === '' || over.includes(storeId)))) throw new GatewayError('InvalidArguments')
-    const found = () => {
-      const kept = storeIds.find(id, storeId)
-      return { known: kept.known, others: storeIds.hasOther(id, storeId), mark: Math.max(kept.mark, 0) }
+    const isKeepable = storeId !== '' && !over.includes(storeId) && [storeId, ...over].every(isText)
+    if (tooLong || (keep && !isKeepable)) throw new GatewayError('InvalidArguments')
+    const foundIn = async ({ storeIds }: GatewayTables) => {
+      const kept = await storeIds.find(id, storeId)
+      return { known: kept.known, others: await storeIds.hasOther(id, storeId), mark: Math.max(kept.mark, 0) }
     }
-    const isKept = () =>
-      storeIds.find(id, storeId).mark >= mark && over.every((former) => storeIds.find(id, former).replaced)
-    if (!keep || isKept()) return found()
-    return writer.run(() => {
-      const before = found()
-      storeIds.keep(id, storeId, over, mark)
+    const isKept = async ({ storeIds }: GatewayTables) => {
+      if ((await storeIds.find(id, storeId)).mark < mark) return false
+      for (const former of over) if (!(await storeIds.find(id, former)).replaced) return false
+      return true
+    }
+    if (!keep || (await isKept(db.read))) return foundIn(db.read)
+    return db.transaction(async (tables) => {
+      const before = await foundIn(tables)
+      await tables.storeIds.keep(id, storeId, over, mark)
       return before
     })
   },
@@ -139,7 +146,7 @@ const uploadQuota = defineSignedMethod({
   name: 'web.UploadQuota',
   feature: 'upload-quota',
   params: z.object({}),
-  run: (_, { context, account: { id } }) => ({ uploads: context.quotas.of(id)?.uploads ?? null }),
+  run: async (_, { context, account: { id } }) => ({ uploads: (await context.db.read.quotas.of(id))?.uploads ?? null }),
 })
 
 const POLICIES: readonly string[] = ['readonly', 'writeonly', 'readwrite'] satisfies Policy[]
@@ -147,13 +154,14 @@ const POLICIES: readonly string[] = ['readonly', 'writeonly', 'readwrite'] satis
 const listAllBucketPolicies = defineSignedMethod({
   name: 'web.ListAllBucketPolicies',
   params: z.object({ bucketName: text }),
-  run({ bucketName }, { context, account }) {
-    const { policies, quirks, buckets } = context
-    if (quirks.has('missing-bucket-texts') && buckets.find(bucketName) === undefined) {
+  async run({ bucketName }, { context, account }) {
+    const { db, quirks } = context
+    const { policies, buckets } = db.read
+    if (quirks.has('missing-bucket-texts') && (await buckets.find(bucketName)) === undefined) {
       throw new GatewayError('NoSuchBucketUnnamed')
     }
-    const bucket = mustOwnBucket(context, account, bucketName)
-    const list = policies.of(bucket.id).map((entry) => ({ bucket: bucketName, ...entry }))
+    const bucket = await mustOwnBucket(context, account, bucketName)
+    const list = (await policies.of(bucket.id)).map((entry) => ({ bucket: bucketName, ...entry }))
     return { policies: list.length === 0 && quirks.has('null-arrays') ? null : list }
   },
 })
@@ -165,10 +173,10 @@ const setBucketPolicy = defineSignedMethod({
   async run({ bucketName, prefix: given, policy }, { context, account }) {
     const prefix = given.endsWith('*') ? given.slice(0, -1) : given
     if (policy !== 'none' && !POLICIES.includes(policy)) throw new GatewayError('InvalidPolicy', { value: policy })
-    await context.writer.run(() => {
-      const { id } = mustOwnBucket(context, account, bucketName)
-      if (policy === 'none') context.policies.remove(id, prefix)
-      else context.policies.put(id, { prefix, policy: policy as Policy })
+    await context.db.transaction(async (tables) => {
+      const { id } = await mustOwnBucket(context, account, bucketName, tables)
+      if (policy === 'none') await tables.policies.remove(id, prefix)
+      else await tables.policies.put(id, { prefix, policy: policy as Policy })
     })
     return {}
   },

@@ -4,18 +4,18 @@ import { isAllowed, refusalOf } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { orderOf } from '../exchange.js'
+import type { GatewayTables } from '../index-schema.js'
 import type { BucketRow } from '../store/buckets.js'
-import { checkBucketName, mustFindBucket, mustOwnBucket } from '../store/key-rules.js'
+import { checkBucketName, mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
 
 export const listBuckets = defineSignedMethod({
   name: 'web.ListBuckets',
   params: z.object({}),
-  run(_, { context: { buckets, quirks }, account }) {
+  async run(_, { context: { db, quirks }, account }) {
     const moving = quirks.has('moving-creation-date')
-    const list = buckets
-      .of(account.id)
-      .map(({ name, created, changed }) => ({ name, creationDate: moving ? changed : created }))
+    const rows = await db.read.buckets.of(account.id)
+    const list = rows.map(({ name, created, changed }) => ({ name, creationDate: moving ? changed : created }))
     return { buckets: list.length === 0 && quirks.has('null-arrays') ? null : list }
   },
 })
@@ -25,16 +25,16 @@ export const makeBucket = defineSignedMethod({
   params: z.object({ bucketName: text }),
   async run({ bucketName }, { context, account }) {
     checkBucketName(context, bucketName)
-    context.writer.requireRoom()
-    await context.writer.run(() => {
-      const found = context.buckets.find(bucketName)
+    context.db.requireRoom()
+    await context.db.transaction(async ({ buckets, accounts }) => {
+      const found = await buckets.find(bucketName)
       if (found !== undefined) {
         const own = found.owner === account.id || context.quirks.has('taken-names')
         throw new GatewayError(own ? 'BucketExists' : 'BucketTaken', { bucket: bucketName })
       }
       // Another process may have removed the account since the call began.
-      if (context.accounts.get(account.id) === undefined) throw new GatewayError('Authentication')
-      context.buckets.add(bucketName, rfc3339(context.clock.now()), account.id)
+      if ((await accounts.get(account.id)) === undefined) throw new GatewayError('Authentication')
+      await buckets.add(bucketName, rfc3339(context.clock.now()), account.id)
     })
     return {}
   },
@@ -44,11 +44,13 @@ export const deleteBucket = defineSignedMethod({
   name: 'web.DeleteBucket',
   params: z.object({ bucketName: text }),
   async run({ bucketName }, { context, account }) {
-    await context.writer.run(() => {
-      const { id } = mustOwnBucket(context, account, bucketName)
-      if (!context.buckets.isEmpty(id)) throw new GatewayError('BucketNotEmpty', { bucket: bucketName })
-      context.buckets.remove(id)
-    })
+    const remove = async (tables: GatewayTables) => {
+      await tables.buckets.lock(bucketName, true)
+      const { id } = await mustOwnBucket(context, account, bucketName, tables)
+      if (!(await tables.buckets.isEmpty(id))) throw new GatewayError('BucketNotEmpty', { bucket: bucketName })
+      await tables.buckets.remove(id)
+    }
+    await context.db.transaction(remove, { locks: [] })
     return {}
   },
 })
@@ -69,10 +71,12 @@ export const removeObject = defineMethod({
   }),
   async run({ bucketName, objects, ...ordering }, { context, identity }) {
     if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
-    const found = context.buckets.find(bucketName)
-    const allowed = objects.every((name) => isAllowed(context.policies, identity, 'delete', found, name))
-    if (!allowed) throw refusalOf(identity)
-    const bucket = mustFindBucket(context, bucketName)
+    const { buckets, policies } = context.db.read
+    const found = await buckets.find(bucketName)
+    for (const name of objects) {
+      if (!(await isAllowed(policies, identity, 'delete', found, name))) throw refusalOf(identity)
+    }
+    const bucket = mustBeBucket(context, bucketName, found)
     if (context.quirks.has('recursive-remove')) {
       await removeLikeFolders(context, bucket, objects)
       return {}

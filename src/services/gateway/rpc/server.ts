@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, platform } from 'node:os'
 import { z } from 'zod'
 import { version } from '../../../common/files/package-folder.js'
-import type { Account } from '../accounts/accounts.js'
+import { type Account, withKeys } from '../accounts/accounts.js'
 import { isSamePair, type KeyPair, MIN_ACCESS_KEY, MIN_SECRET_KEY } from '../accounts/key-pair.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
@@ -26,7 +26,7 @@ export const storageInfo = defineSignedMethod({
       RRSCParity: 0,
       Sets: null,
     }
-    const { bytes } = context.buckets.usage(account.id)
+    const { bytes } = await context.db.read.buckets.usage(account.id)
     return { storageInfo: { Used: bytes, Total: bsize * blocks, Available: bsize * bavail, Backend } }
   },
 })
@@ -87,7 +87,8 @@ export const login = defineMethod({
   params: z.object({ username: text, password: text }),
   async run({ username, password }, { context, client }) {
     const pair = { accessKey: username, secretKey: password }
-    const account = context.logIns.attempt(client, username, () => mustLogIn(context, pair))
+    const named = await context.db.read.accounts.find(username)
+    const account = context.logIns.attempt(client, username, () => mustLogIn(context, pair, named))
     return { token: await context.tokens.login(account) }
   },
 })
@@ -111,21 +112,24 @@ export const setAuth = defineSignedMethod({
       if (!isSamePair(current, account)) throw new GatewayError('WrongCurrentKeys')
     })
     const accessKey = account.isIamUser ? account.accessKey : newAccessKey
-    const changed = await context.writer.run(() =>
-      context.accounts.rotate(account.id, current, { accessKey, secretKey: newSecretKey }),
+    const changed = await context.db.transaction(({ accounts }) =>
+      accounts.rotate(account.id, current, { accessKey, secretKey: newSecretKey }),
     )
     return { token: await context.tokens.login(changed), peerErrMsgs: null }
   },
 })
 
-/** Throws GatewayError unless an account has this pair. Work and error are the same whichever key is wrong. */
-function mustLogIn({ accounts, quirks }: GatewayContext, pair: KeyPair): Account {
-  const account = accounts.withKeys(pair)
+/**
+ * Throws GatewayError unless an account has this pair. Work and error are the same whichever key is wrong.
+ * @param named the account with this access key
+ */
+function mustLogIn({ quirks }: GatewayContext, pair: KeyPair, named: Account | undefined): Account {
+  const account = withKeys(pair, named)
   if (account !== undefined) return account
   if (quirks.has('telling-log-ins')) {
     if (pair.accessKey.length < MIN_ACCESS_KEY) throw new GatewayError('ShortAccessKey')
     if (pair.secretKey.length < MIN_SECRET_KEY) throw new GatewayError('ShortSecretKey')
-    if (accounts.find(pair.accessKey) === undefined) throw new GatewayError('UnknownAccessKey')
+    if (named === undefined) throw new GatewayError('UnknownAccessKey')
   }
   throw new GatewayError('Authentication')
 }

@@ -1,4 +1,4 @@
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 
 export interface BucketRow {
   /** Unique; never reused, not even for a bucket of the same name. */
@@ -15,65 +15,134 @@ export interface BucketRow {
   readonly owner: number
 }
 
+const FIND = 'SELECT id, name, created, changed, owner FROM buckets WHERE name = ?'
+
+/** With a lock of the row, until the end of the transaction: nothing can remove the bucket, or be alone in it. */
+const shared = { sqlite: FIND, postgres: `${FIND} FOR KEY SHARE` }
+
+/** With a lock of the row for which all with other locks must have ended. */
+const alone = { sqlite: FIND, postgres: `${FIND} FOR UPDATE` }
+
 interface Usage {
   readonly objects: number
   readonly bytes: number
 }
 
+/**
+ * How the numbers of a bucket grow. Transactions that change one row wait for one another: in SQLite they do in any
+ * case; in PostgreSQL each adds a row to `bucket_changes`, which `fold` adds up.
+ */
+const count = {
+  sqlite: 'UPDATE buckets SET objects = objects + ?1, bytes = bytes + ?2 WHERE id = ?3',
+  postgres: 'INSERT INTO bucket_changes (objects, bytes, bucket) VALUES (?1, ?2, ?3)',
+}
+
+const FOLD = `
+  WITH gone AS (DELETE FROM bucket_changes WHERE bucket = ?1 RETURNING objects, bytes)
+  UPDATE buckets SET objects = objects + (SELECT coalesce(sum(objects), 0) FROM gone),
+    bytes = bytes + (SELECT coalesce(sum(bytes), 0) FROM gone)
+  WHERE id = ?1
+`
+
+const OWN =
+  'SELECT coalesce(sum(objects), 0) AS objects, coalesce(sum(bytes), 0) AS bytes FROM buckets WHERE owner = ?1'
+
+const usage = {
+  sqlite: OWN,
+  postgres: `
+    SELECT folded.objects + more.objects AS objects, folded.bytes + more.bytes AS bytes FROM (${OWN}) AS folded, (
+      SELECT coalesce(sum(c.objects), 0) AS objects, coalesce(sum(c.bytes), 0) AS bytes
+      FROM buckets AS b JOIN bucket_changes AS c ON c.bucket = b.id WHERE b.owner = ?1
+    ) AS more
+  `,
+}
+
+/** SELECT of the numbers of objects and bytes in the buckets of an owner: the first parameter. */
+export function usageIn({ engine }: Connection): string {
+  return usage[engine]
+}
+
 /** The table of buckets. Call writing methods inside a transaction. */
 export class Buckets {
   readonly #sql
+  /** Absent where `count` leaves nothing to fold. */
+  readonly #fold
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
-      find: 'SELECT id, name, created, changed, owner FROM buckets WHERE name = ?',
+  constructor(connection: Connection) {
+    const { engine } = connection
+    this.#fold = engine === 'postgres' ? connection.prepare(FOLD) : undefined
+    this.#sql = statements(connection, {
+      find: FIND,
+      shared: shared[engine],
+      alone: alone[engine],
       ofOwner: 'SELECT id, name, created, changed, owner FROM buckets WHERE owner = ? ORDER BY name',
       add: 'INSERT INTO buckets (name, created, changed, owner) VALUES (?, ?, ?, ?)',
       remove: 'DELETE FROM buckets WHERE id = ?',
       removePolicies: 'DELETE FROM policies WHERE bucket = ?',
       removeFences: 'DELETE FROM removed WHERE bucket = ?',
-      isEmpty: 'SELECT NOT EXISTS (SELECT 1 FROM objects WHERE bucket = ?) AS empty',
-      count: 'UPDATE buckets SET objects = objects + ?, bytes = bytes + ? WHERE id = ?',
+      removeChanges: 'DELETE FROM bucket_changes WHERE bucket = ?',
+      any: 'SELECT 1 FROM objects WHERE bucket = ? LIMIT 1',
+      count: count[engine],
       touch: 'UPDATE buckets SET changed = ? WHERE id = ?',
-      usage: 'SELECT total(objects) AS objects, total(bytes) AS bytes FROM buckets WHERE owner = ?',
+      usage: usage[engine],
     })
   }
 
-  find(name: string): BucketRow | undefined {
-    return this.#sql.find.get(name)
+  async find(name: string): Promise<BucketRow | undefined> {
+    return isText(name) ? this.#sql.find.get<BucketRow>(name) : undefined
   }
 
-  of(owner: number): BucketRow[] {
-    return this.#sql.ofOwner.all(owner) as BucketRow[]
+  /**
+   * Like `find`, for a transaction with locks: keeps the bucket as long as that lasts.
+   * @param alone true for work on any of its keys, which must be alone in the bucket; false for keys that are locked
+   */
+  async lock(name: string, alone: boolean): Promise<BucketRow | undefined> {
+    if (!isText(name)) return undefined
+    return (alone ? this.#sql.alone : this.#sql.shared).get<BucketRow>(name)
   }
 
-  add(name: string, created: string, owner: number): void {
-    this.#sql.add.run(name, created, created, owner)
+  of(owner: number): Promise<BucketRow[]> {
+    return this.#sql.ofOwner.all<BucketRow>(owner)
+  }
+
+  async add(name: string, created: string, owner: number): Promise<void> {
+    await this.#sql.add.run(name, created, created, owner)
   }
 
   /** Removes the bucket with its policies and the fences of its removed keys. */
-  remove(id: number): void {
-    this.#sql.removePolicies.run(id)
-    this.#sql.removeFences.run(id)
-    this.#sql.remove.run(id)
+  async remove(id: number): Promise<void> {
+    await this.#sql.removePolicies.run(id)
+    await this.#sql.removeFences.run(id)
+    await this.#sql.removeChanges.run(id)
+    await this.#sql.remove.run(id)
   }
 
-  isEmpty(id: number): boolean {
-    return this.#sql.isEmpty.get(id).empty === 1
+  async isEmpty(id: number): Promise<boolean> {
+    return (await this.#sql.any.get(id)) === undefined
   }
 
   /** Adds to the number of objects and bytes of the bucket; negative numbers subtract. */
-  count(id: number, objects: number, bytes: number): void {
-    this.#sql.count.run(objects, bytes, id)
+  async count(id: number, objects: number, bytes: number): Promise<void> {
+    await this.#sql.count.run(objects, bytes, id)
   }
 
-  touch(id: number, changed: string): void {
-    this.#sql.touch.run(changed, id)
+  /** To be done now and then: else what `count` leaves in PostgreSQL grows without end. */
+  async fold(id: number): Promise<void> {
+    await this.#fold?.run(id)
   }
 
-  usage(owner: number): Usage {
-    return this.#sql.usage.get(owner) as Usage
+  async touch(id: number, changed: string): Promise<void> {
+    await this.#sql.touch.run(changed, id)
   }
+
+  async usage(owner: number): Promise<Usage> {
+    return (await this.#sql.usage.get<Usage>(owner)) as Usage
+  }
+}
+
+/** False for a text that no column holds: PostgreSQL refuses NUL. */
+export function isText(text: string): boolean {
+  return !text.includes('\0')
 }
 
 /** Access of anonymous callers to the objects under a prefix. */
@@ -85,26 +154,26 @@ interface PolicyEntry {
 }
 
 export class Policies {
-  readonly #of
-  readonly #put
-  readonly #remove
+  readonly #sql
 
-  constructor(db: Database) {
-    this.#of = db.prepare('SELECT prefix, policy FROM policies WHERE bucket = ? ORDER BY prefix')
-    this.#put = db.prepare('INSERT OR REPLACE INTO policies (bucket, prefix, policy) VALUES (?, ?, ?)')
-    this.#remove = db.prepare('DELETE FROM policies WHERE bucket = ? AND prefix = ?')
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      of: 'SELECT prefix, policy FROM policies WHERE bucket = ? ORDER BY prefix',
+      put: 'INSERT INTO policies (bucket, prefix, policy) VALUES (?, ?, ?) ON CONFLICT (bucket, prefix) DO UPDATE SET policy = excluded.policy',
+      remove: 'DELETE FROM policies WHERE bucket = ? AND prefix = ?',
+    })
   }
 
-  of(bucket: number): PolicyEntry[] {
-    const rows = this.#of.all(bucket) as { prefix: Uint8Array; policy: Policy }[]
+  async of(bucket: number): Promise<PolicyEntry[]> {
+    const rows = await this.#sql.of.all<{ prefix: Uint8Array; policy: Policy }>(bucket)
     return rows.map((row) => ({ prefix: Buffer.from(row.prefix).toString(), policy: row.policy }))
   }
 
-  put(bucket: number, { prefix, policy }: PolicyEntry): void {
-    this.#put.run(bucket, Buffer.from(prefix), policy)
+  async put(bucket: number, { prefix, policy }: PolicyEntry): Promise<void> {
+    await this.#sql.put.run(bucket, Buffer.from(prefix), policy)
   }
 
-  remove(bucket: number, prefix: string): void {
-    this.#remove.run(bucket, Buffer.from(prefix))
+  async remove(bucket: number, prefix: string): Promise<void> {
+    await this.#sql.remove.run(bucket, Buffer.from(prefix))
   }
 }

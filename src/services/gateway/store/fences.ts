@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js'
-import { type Database, statements } from '../../database.js'
+import { type Connection, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
-import type { BucketRow } from './buckets.js'
+import { type BucketRow, isText } from './buckets.js'
 
 /** The place of a write among all writes to its key. */
 export interface WriteOrder {
@@ -32,43 +32,84 @@ const MAX_REMOVED = 100_000
 /** Number of removals in the buckets of an account between two checks of that bound. */
 const LOOK_EVERY = 1000
 
-/**
- * Keeps the fences of removed keys, and decides whether a write may still take effect; the fences of objects are in
- * their rows. Call methods inside the transaction of the change. See docs/consistency.md.
- */
-export class Fences {
-  readonly #clock: Clock
+/** The fences of keys that have no object. Call writing methods inside a transaction. */
+export class RemovedKeys {
   readonly #sql
-  /** Number of removals by account. */
-  readonly #remembered = new Map<number, number>()
-  readonly #most: number
 
-  /** @param most number of removed keys to remember for each account, approximately */
-  constructor(db: Database, clock: Clock, most = MAX_REMOVED) {
-    this.#clock = clock
-    this.#most = most
-    this.#sql = statements(db, {
-      removed: 'SELECT fence, write_id AS writeId FROM removed WHERE bucket = ? AND key = ?',
-      remember: 'INSERT OR REPLACE INTO removed (bucket, key, fence, write_id) VALUES (?, ?, ?, ?)',
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT fence, write_id AS "writeId" FROM removed WHERE bucket = ? AND key = ?',
+      remember: `
+        INSERT INTO removed (bucket, key, fence, write_id) VALUES (?, ?, ?, ?)
+        ON CONFLICT (bucket, key) DO UPDATE SET fence = excluded.fence, write_id = excluded.write_id
+      `,
       forget: 'DELETE FROM removed WHERE bucket = ? AND key = ?',
       count: `SELECT count(*) AS count FROM removed WHERE ${OF_OWNER}`,
       nth: `SELECT fence FROM removed WHERE ${OF_OWNER} ORDER BY fence LIMIT 1 OFFSET ?`,
       prune: `DELETE FROM removed WHERE ${OF_OWNER} AND fence <= ?`,
       floor: 'SELECT fence FROM fence_floor WHERE id = ?',
-      setFloor:
-        'INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = max(fence, ?2)',
+      setFloor: `
+        INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = excluded.fence
+        WHERE excluded.fence > fence_floor.fence
+      `,
     })
+  }
+
+  find(bucket: number, key: Buffer): Promise<LastWrite | undefined> {
+    return this.#sql.find.get<LastWrite>(bucket, key)
+  }
+
+  async remember(bucket: number, key: Buffer, { fence, writeId }: LastWrite): Promise<void> {
+    await this.#sql.remember.run(bucket, key, fence, writeId)
+  }
+
+  async forget(bucket: number, key: Buffer): Promise<void> {
+    await this.#sql.forget.run(bucket, key)
+  }
+
+  /** No fence that has been forgotten in the buckets of this account is higher. */
+  async floorOf(owner: number): Promise<number> {
+    return (await this.#sql.floor.get<{ fence: number }>(owner))?.fence ?? 0
+  }
+
+  /** Forgets the lowest fences of an account, approximately down to `most`. */
+  async forgetOldest(owner: number, most: number): Promise<void> {
+    const { count = 0 } = (await this.#sql.count.get<{ count: number }>(owner)) ?? {}
+    if (count <= most) return
+    const { fence = 0 } = (await this.#sql.nth.get<{ fence: number }>(owner, count - most - 1)) ?? {}
+    await this.#sql.setFloor.run(owner, fence)
+    await this.#sql.prune.run(owner, fence)
+  }
+}
+
+interface FenceTables {
+  readonly removed: RemovedKeys
+}
+
+/**
+ * Decides whether a write may still take effect. The fences of objects are in their rows, those of removed keys in a
+ * table. Call methods inside the transaction of the change. See docs/consistency.md.
+ */
+export class Fences {
+  readonly #clock: Clock
+  /** Number of removals by account. */
+  readonly #remembered = new Map<number, number>()
+  readonly #most: number
+
+  /** @param most number of removed keys to remember for each account, approximately */
+  constructor(clock: Clock, most = MAX_REMOVED) {
+    this.#clock = clock
+    this.#most = most
   }
 
   /**
    * Returns the last write to a key that has no object. If none is recorded, it may have been as late as the floor, and
    * not before the creation of the bucket.
    */
-  ofRemoved(bucket: BucketRow, key: Buffer): LastWrite {
-    const row: LastWrite | undefined = this.#sql.removed.get(bucket.id, key)
-    if (row !== undefined) return row
-    const floor: { fence: number } | undefined = this.#sql.floor.get(bucket.owner)
-    return { fence: Math.max(floor?.fence ?? 0, microseconds(bucket.created)), writeId: null }
+  async ofRemoved({ removed }: FenceTables, bucket: BucketRow, key: Buffer): Promise<LastWrite> {
+    const found = await removed.find(bucket.id, key)
+    if (found !== undefined) return found
+    return { fence: Math.max(await removed.floorOf(bucket.owner), microseconds(bucket.created)), writeId: null }
   }
 
   /**
@@ -87,23 +128,11 @@ export class Fences {
     return { fence, writeId }
   }
 
-  remember({ id, owner }: BucketRow, key: Buffer, { fence, writeId }: LastWrite): void {
-    this.#sql.remember.run(id, key, fence, writeId)
+  async remember({ removed }: FenceTables, { id, owner }: BucketRow, key: Buffer, write: LastWrite): Promise<void> {
+    await removed.remember(id, key, write)
     const count = (this.#remembered.get(owner) ?? 0) + 1
     this.#remembered.set(owner, count)
-    if (count % LOOK_EVERY === 0) this.#forgetOldest(owner)
-  }
-
-  forget(bucket: number, key: Buffer): void {
-    this.#sql.forget.run(bucket, key)
-  }
-
-  #forgetOldest(owner: number): void {
-    const surplus = this.#sql.count.get(owner).count - this.#most
-    if (surplus <= 0) return
-    const { fence } = this.#sql.nth.get(owner, surplus - 1)
-    this.#sql.setFloor.run(owner, fence)
-    this.#sql.prune.run(owner, fence)
+    if (count % LOOK_EVERY === 0) await removed.forgetOldest(owner, this.#most)
   }
 }
 
@@ -124,39 +153,41 @@ const REPLACED = Number.MAX_SAFE_INTEGER
  * mark. Call `keep` inside a transaction.
  */
 export class StoreIds {
-  readonly #mark
-  readonly #other
-  readonly #add
+  readonly #sql
 
-  constructor(db: Database) {
-    this.#mark = db.prepare('SELECT mark FROM state_epochs WHERE account = ? AND epoch = ?')
-    // `folder:`: a store in a data folder, which clients with other stores neither share nor replace.
-    this.#other = db.prepare(
-      "SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? AND epoch NOT LIKE 'folder:%' LIMIT 1",
-    )
-    this.#add = db.prepare(
-      'INSERT INTO state_epochs (account, epoch, mark) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET mark = max(mark, ?3)',
-    )
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      mark: 'SELECT mark FROM state_epochs WHERE account = ? AND epoch = ?',
+      // `folder:`: a store in a data folder, which clients with other stores neither share nor replace.
+      other:
+        "SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? AND epoch NOT LIKE 'folder:%' LIMIT 1",
+      add: `
+        INSERT INTO state_epochs (account, epoch, mark) VALUES (?1, ?2, ?3)
+        ON CONFLICT (account, epoch) DO UPDATE SET mark = excluded.mark WHERE excluded.mark > state_epochs.mark
+      `,
+    })
   }
 
   /** What is known of this id. The mark is the highest one that was kept with it; -1: none. */
-  find(
+  async find(
     account: number,
     storeId: string,
-  ): { readonly known: boolean; readonly replaced: boolean; readonly mark: number } {
-    const mark: number = this.#mark.get(account, storeId)?.mark ?? -1
+  ): Promise<{ readonly known: boolean; readonly replaced: boolean; readonly mark: number }> {
+    const row = isText(storeId) ? await this.#sql.mark.get<{ mark: number }>(account, storeId) : undefined
+    const { mark = -1 } = row ?? {}
     const replaced = mark === REPLACED
     return { known: mark >= 0 && !replaced, replaced, mark }
   }
 
   /** True when an id other than this one is known, and has not been replaced. */
-  hasOther(account: number, storeId: string): boolean {
-    return this.#other.get(account, storeId, REPLACED) !== undefined
+  async hasOther(account: number, storeId: string): Promise<boolean> {
+    const id = isText(storeId) ? storeId : ''
+    return (await this.#sql.other.get(account, id, REPLACED)) !== undefined
   }
 
   /** @param over ids that this one replaces */
-  keep(account: number, storeId: string, over: readonly string[], mark: number): void {
-    for (const former of over) this.#add.run(account, former, REPLACED)
-    this.#add.run(account, storeId, mark)
+  async keep(account: number, storeId: string, over: readonly string[], mark: number): Promise<void> {
+    for (const former of over) await this.#sql.add.run(account, former, REPLACED)
+    await this.#sql.add.run(account, storeId, mark)
   }
 }

@@ -1,3 +1,4 @@
+import type { Database } from '../../store/database.js'
 import { type Identity, owns, refusalOf } from '../access.js'
 import type { Names } from '../brand.js'
 import { GatewayError } from '../errors.js'
@@ -22,37 +23,41 @@ type FolderKind = 'object' | 'directory' | 'erasure'
  */
 const ERASURE_SUFFIX = '__XLDIR__'
 
+interface KeyTables {
+  readonly buckets: Buckets
+  readonly objects: Objects
+}
+
 /** Applies the quirks about keys and `moving-creation-date`. Without them every key is allowed and no date moves. */
 export class KeyRules {
+  /** True when a change of one key depends on others, or changes them. */
+  readonly concernOthers: boolean
   readonly #strict: boolean
   readonly #folders: FolderKind
   readonly #namedClashes: boolean
   readonly #moving: boolean
-  readonly #buckets: Buckets
-  readonly #objects: Objects
 
-  constructor(quirks: ReadonlySet<QuirkName>, buckets: Buckets, objects: Objects) {
+  constructor(quirks: ReadonlySet<QuirkName>) {
     this.#strict = quirks.has('strict-keys')
     this.#folders = quirks.has('erasure-folders') ? 'erasure' : quirks.has('folder-prefixes') ? 'directory' : 'object'
     this.#namedClashes = quirks.has('folder-clash-texts')
     this.#moving = quirks.has('moving-creation-date')
-    this.#buckets = buckets
-    this.#objects = objects
+    this.concernOthers = this.#strict || this.#folders === 'directory' || this.#moving
   }
 
   /** Throws for a key that a file system could not store beside the existing ones (MinIO cmd/fs-v1.go). */
-  mayPut({ id, name }: BucketRow, key: Buffer, size: number): void {
+  async mayPut({ objects }: KeyTables, { id, name }: BucketRow, key: Buffer, size: number): Promise<void> {
     if (!this.#strict) return
     if (!isFileName(key)) throw new GatewayError('NoSuchKey')
     const isFolder = key.at(-1) === SLASH
     if (isFolder && size > 0) throw new GatewayError('NoSuchKey')
     for (let at = key.indexOf(SLASH); at >= 0 && at < key.length; at = key.indexOf(SLASH, at + 1)) {
       const parent = key.subarray(0, at)
-      if (this.#objects.find(id, parent) !== undefined) throw this.#clash('ParentIsObject', name, parent)
+      if ((await objects.find(id, parent)) !== undefined) throw this.#clash('ParentIsObject', name, parent)
     }
     if (isFolder) return
     const beneath = Buffer.concat([key, slash])
-    if (this.#objects.anyWithin(id, beneath, above(beneath))) throw this.#clash('IsFolder', name, key)
+    if (await objects.anyWithin(id, beneath, above(beneath))) throw this.#clash('IsFolder', name, key)
   }
 
   #clash(kind: 'ParentIsObject' | 'IsFolder', bucket: string, key: Buffer): GatewayError {
@@ -65,11 +70,11 @@ export class KeyRules {
    * Yields the folder objects above a removed key that are empty now, innermost first: a gateway on a file system
    * removes empty parents with the last file in them (MinIO cmd/fs-v1-helpers.go, `deleteFile`).
    */
-  *emptiedFolders(bucket: number, key: Buffer): Generator<Buffer> {
+  async *emptiedFolders({ objects }: KeyTables, bucket: number, key: Buffer): AsyncGenerator<Buffer> {
     if (this.#folders === 'erasure' || !(this.#strict || this.#folders === 'directory')) return
     for (let at = key.lastIndexOf(SLASH, -2); at > 0; at = key.subarray(0, at).lastIndexOf(SLASH)) {
       const folder = key.subarray(0, at + 1)
-      if (this.#objects.anyWithin(bucket, Buffer.concat([folder, Buffer.from([0])]), above(folder))) return
+      if (await objects.anyWithin(bucket, Buffer.concat([folder, Buffer.from([0])]), above(folder))) return
       yield folder
     }
   }
@@ -85,20 +90,20 @@ export class KeyRules {
   }
 
   /** True for a folder object that downloads do not find: as a directory it is an object only while it is empty. */
-  isHidden(bucket: number, key: Buffer): boolean {
+  async isHidden({ objects }: KeyTables, bucket: number, key: Buffer): Promise<boolean> {
     if (this.#folders !== 'directory' || key.at(-1) !== SLASH) return false
-    return this.#objects.anyWithin(bucket, justAfter(key), above(key))
+    return objects.anyWithin(bucket, justAfter(key), above(key))
   }
 
   /** Records that an object of this key is added or removed. Call it while the index does not hold the object. */
-  entryChanged(bucket: number, key: Buffer, when: string): void {
+  async entryChanged({ buckets, objects }: KeyTables, bucket: number, key: Buffer, when: string): Promise<void> {
     if (!this.#moving) return
     const at = key.indexOf(SLASH)
     if (at >= 0) {
       const folder = key.subarray(0, at + 1)
-      if (this.#objects.anyWithin(bucket, folder, above(folder))) return
+      if (await objects.anyWithin(bucket, folder, above(folder))) return
     }
-    this.#buckets.touch(bucket, when)
+    await buckets.touch(bucket, when)
   }
 }
 
@@ -119,8 +124,12 @@ interface NameContext {
   readonly names: Names
 }
 
-interface BucketContext extends NameContext {
+interface BucketTables {
   readonly buckets: Buckets
+}
+
+interface BucketContext extends NameContext {
+  readonly db: Database<BucketTables>
 }
 
 const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?'
@@ -137,17 +146,28 @@ export function checkBucketName(context: NameContext, bucket: string): void {
   }
 }
 
-/** Returns the bucket of this name. Throws GatewayError when the name is invalid or the bucket does not exist. */
-export function mustFindBucket(context: BucketContext, bucket: string): BucketRow {
-  const row = context.buckets.find(bucket)
-  if (row !== undefined) return row
+/**
+ * Returns the bucket that was found by this name. Throws GatewayError when the name is invalid or there is no such
+ * bucket.
+ */
+export function mustBeBucket(context: NameContext, bucket: string, found: BucketRow | undefined): BucketRow {
+  if (found !== undefined) return found
   checkBucketName(context, bucket)
   throw new GatewayError('NoSuchBucket', { bucket })
 }
 
-/** Like `mustFindBucket`, for what only the owner may do. Throws GatewayError also for any other caller. */
-export function mustOwnBucket(context: BucketContext, identity: Identity, bucket: string): BucketRow {
-  const row = mustFindBucket(context, bucket)
+/**
+ * Returns the bucket of this name, for what only the owner may do. Throws as `mustBeBucket` does, and GatewayError for
+ * any other caller.
+ * @param tables those of the transaction in which it is to be done; default: the last committed state
+ */
+export async function mustOwnBucket(
+  context: BucketContext,
+  identity: Identity,
+  bucket: string,
+  { buckets }: BucketTables = context.db.read,
+): Promise<BucketRow> {
+  const row = mustBeBucket(context, bucket, await buckets.find(bucket))
   if (!owns(identity, row)) throw refusalOf(identity)
   return row
 }

@@ -1,25 +1,23 @@
-import type { Writer } from '../../database.js'
 import { type Bodies, bodyInMemory, type OpenBody, type StoredBody } from '../../store/bodies.js'
+import { type Database, DatabaseUnavailableError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow, Buckets } from './buckets.js'
-import type { Holds } from './holds.js'
+import type { Hold, Holds, RetainedBodies } from './holds.js'
 import { type ObjectRow, type Objects, storedBodyOf } from './objects.js'
+
+type CopyTables = Parameters<Hold['covers']>[0] & { readonly buckets: Buckets; readonly objects: Objects }
 
 /**
  * Evicts and restores the bodies of objects whose rows stay. Each change is one transaction and durable once the
  * promise resolves.
  */
 export class LocalCopies {
-  readonly #writer: Writer
-  readonly #buckets: Buckets
-  readonly #objects: Objects
+  readonly #db: Database<CopyTables>
   readonly #bodies: Bodies
   readonly #holds: Holds
 
-  constructor(writer: Writer, buckets: Buckets, objects: Objects, bodies: Bodies, holds: Holds) {
-    this.#writer = writer
-    this.#buckets = buckets
-    this.#objects = objects
+  constructor(db: Database<CopyTables>, bodies: Bodies, holds: Holds) {
+    this.#db = db
     this.#bodies = bodies
     this.#holds = holds
   }
@@ -27,14 +25,18 @@ export class LocalCopies {
   /**
    * Returns the object if it has this generation and a local body. Throws GatewayError EvictionRefused or NoSuchKey.
    */
-  mustBeHere(bucket: BucketRow, key: Buffer, generation: string): ObjectRow {
-    const row = this.#objects.find(bucket.id, key)
+  mustBeHere(bucket: BucketRow, key: Buffer, generation: string): Promise<ObjectRow> {
+    return this.#mustBeHere(this.#db.read, bucket, key, generation)
+  }
+
+  async #mustBeHere(tables: CopyTables, bucket: BucketRow, key: Buffer, generation: string): Promise<ObjectRow> {
+    const row = await tables.objects.find(bucket.id, key)
     if (row === undefined) throw new GatewayError('NoSuchKey')
     if (row.generation !== generation) {
       throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
-    if (this.#holds.covers(bucket.id, generation)) {
+    if (await this.#holds.covers(tables, bucket.id, generation)) {
       throw refused('A pending deal reads the object: try again when the deal has been made. Nothing was removed.')
     }
     return row
@@ -45,14 +47,16 @@ export class LocalCopies {
    * @param lastLook called inside the transaction that removes the body; if it throws, the body stays
    */
   async evict(bucket: BucketRow, key: Buffer, generation: string, lastLook: () => void): Promise<void> {
-    const row = await this.#writer.run(() => {
-      const row = this.mustBeHere(bucket, key, generation)
+    const work = async (tables: CopyTables) => {
+      await tables.buckets.lock(bucket.name, false)
+      const row = await this.#mustBeHere(tables, bucket, key, generation)
       lastLook()
-      this.#objects.move(bucket.id, row, undefined)
-      if (row.bodyAt === 'index') this.#objects.removeBody(generation)
-      this.#buckets.count(bucket.id, 0, -row.size)
+      await tables.objects.move(bucket.id, row, undefined)
+      if (row.bodyAt === 'index') await tables.objects.removeBody(generation)
+      await tables.buckets.count(bucket.id, 0, -row.size)
       return row
-    })
+    }
+    const row = await this.#holds.during(this.#db.transaction(work, { locks: [keyLock(bucket, key)] }))
     if (row.bodyAt === 'file') this.#bodies.discard(storedBodyOf(row))
   }
 
@@ -61,36 +65,57 @@ export class LocalCopies {
    * overwritten or removed since.
    */
   async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | StoredBody): Promise<boolean> {
-    let back = false
     try {
-      back = await this.#writer.run(() => {
-        const row = this.#objects.find(bucket.id, key)
+      const work = async ({ objects, buckets }: CopyTables) => {
+        await buckets.lock(bucket.name, false)
+        const row = await objects.find(bucket.id, key)
         if (row?.generation !== generation || row.bodyAt !== 'network') return false
-        this.#objects.move(bucket.id, row, body)
-        this.#buckets.count(bucket.id, 0, row.size)
+        await objects.move(bucket.id, row, body)
+        await buckets.count(bucket.id, 0, row.size)
         return true
-      })
-    } finally {
-      if (!Buffer.isBuffer(body)) {
-        if (back) this.#bodies.committed(body)
-        else this.#bodies.discard(body)
       }
+      const back = await this.#db.transaction(work, { locks: [keyLock(bucket, key)] })
+      if (Buffer.isBuffer(body)) return back
+      if (back) this.#bodies.committed(body)
+      else this.#bodies.discard(body)
+      return back
+    } catch (error) {
+      if (!Buffer.isBuffer(body)) giveUp(this.#bodies, body, error)
+      throw error
     }
-    return back
   }
+}
+
+/** Of transactions that change the object of a key: the bucket, which they lock by row, and the key. */
+export function keyLock({ id }: BucketRow, key: Buffer): string {
+  return `${id} ${key.toString('latin1')}`
+}
+
+/** Ends a body after the error of the transaction that was to name it. */
+export function giveUp(bodies: Bodies, body: StoredBody, error: unknown): void {
+  // A row may name it: the sweep finds out.
+  if (error instanceof DatabaseUnavailableError) bodies.committed(body)
+  else bodies.discard(body)
 }
 
 export function refused(value: string): GatewayError {
   return new GatewayError('EvictionRefused', { value })
 }
 
+interface BodyTables {
+  readonly objects: Objects
+  readonly retained: RetainedBodies
+}
+
 /** Resolves with undefined when the body of this generation is not here. */
 export async function openLocalBody(
-  { objects, bodies, holds }: { readonly objects: Objects; readonly bodies: Bodies; readonly holds: Holds },
+  { db, bodies }: { readonly db: Database<BodyTables>; readonly bodies: Bodies },
   generation: string,
 ): Promise<OpenBody | undefined> {
-  const inline = objects.inlineBody(generation)
+  const { objects, retained } = db.read
+  const inline = await objects.inlineBody(generation)
   if (inline !== undefined) return bodyInMemory(inline)
-  const stored = objects.storedBody(generation) ?? holds.retained(generation)
+  // In the order in which a body moves from one table to the other.
+  const stored = (await objects.storedBody(generation)) ?? (await retained.find(generation))
   return stored && bodies.open(stored)
 }

@@ -1,13 +1,14 @@
 import { type Clock, rfc3339 } from '../../clock.js'
-import type { Writer } from '../../database.js'
 import type { Bodies, StoredBody } from '../../store/bodies.js'
-import type { Quotas } from '../accounts/accounts.js'
+import type { Database } from '../../store/database.js'
+import type { AccountQuota, Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow, Buckets } from './buckets.js'
-import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type WriteOrder } from './fences.js'
+import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type RemovedKeys, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
-import { bytesHere, type Freed, type ObjectRow, type Objects, storedBodyOf } from './objects.js'
+import { giveUp, keyLock } from './local-copies.js'
+import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
 import { above, justAfter } from './scan.js'
 
 /** An object whose body has arrived completely. */
@@ -44,81 +45,111 @@ type Stored = readonly StoredBody[]
 
 type WriteKind = 'upload' | 'removal'
 
+interface Admitted {
+  /** The order to record as the last write to the key; `repeated` when it is recorded already. */
+  readonly write: LastWrite | 'repeated'
+  /** True when it is known that no object has the key, whose fence may be kept as that of a removed one. */
+  readonly isAbsent: boolean
+}
+
+/** The keys to remove. */
+type Keys = (tables: ChangeTables) => Promise<readonly Buffer[]>
+
 const REMOVE_BATCH = 500
+
+/** Most keys that a change locks one by one. One of more keys must be alone in the bucket. */
+const MAX_LOCKS = 8
+
+/** Number of changes between two times that the numbers of a bucket are folded. */
+const FOLD_EVERY = 1000
+
+type ChangeTables = Parameters<Holds['letGo']>[0] & {
+  readonly buckets: Buckets
+  readonly removed: RemovedKeys
+  readonly quotas: Quotas
+}
 
 /**
  * Changes objects. Each change is one transaction and durable once the promise resolves; bodies without a row are
  * discarded after it.
  */
 export class ObjectChanges {
-  readonly #writer: Writer
-  readonly #buckets: Buckets
-  readonly #objects: Objects
+  readonly #db: Database<ChangeTables>
   readonly #bodies: Bodies
   readonly #clock: Clock
   readonly #rules: KeyRules
   readonly #holds: Holds
   readonly #fences: Fences | undefined
-  readonly #quotas: Quotas
+  /** Number of changes by bucket. */
+  readonly #changes = new Map<number, number>()
 
   constructor(
-    writer: Writer,
-    buckets: Buckets,
-    objects: Objects,
+    db: Database<ChangeTables>,
     bodies: Bodies,
     clock: Clock,
     rules: KeyRules,
     holds: Holds,
     /** Absent: writes take effect in the order of their arrival. */
     fences: Fences | undefined,
-    quotas: Quotas,
   ) {
-    this.#writer = writer
-    this.#buckets = buckets
-    this.#objects = objects
+    this.#db = db
     this.#bodies = bodies
     this.#clock = clock
     this.#rules = rules
     this.#holds = holds
     this.#fences = fences
-    this.#quotas = quotas
   }
 
   /**
    * Throws GatewayError Overtaken, OtherGeneration or WriteIdReused when an upload with this order would be refused
    * now.
    */
-  mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): void {
-    this.#admit(bucket, key, order, 'upload')
+  async mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
+    await this.#admit(this.#db.read, bucket, key, order, 'upload')
   }
 
   /** Throws GatewayError QuotaExceeded when the owner of the bucket has no room for such an object now. */
-  mustHaveRoom(bucket: BucketRow, key: Buffer, size: number): void {
-    const quota = this.#quotas.of(bucket.owner)
+  async mustHaveRoom(bucket: BucketRow, key: Buffer, size: number): Promise<void> {
+    const { read } = this.#db
+    await this.#mustHaveRoom(read, bucket, key, size, await read.quotas.of(bucket.owner))
+  }
+
+  async #mustHaveRoom(
+    tables: ChangeTables,
+    bucket: BucketRow,
+    key: Buffer,
+    size: number,
+    quota: AccountQuota | undefined,
+  ): Promise<void> {
+    const { quotas, objects } = tables
     if (quota === undefined) return
-    const present = this.#objects.find(bucket.id, key)
+    const present = await objects.find(bucket.id, key)
     // A pending deal keeps the present body, which counts on.
-    const freed = present && !this.#holds.covers(bucket.id, present.generation) ? bytesHere(present) : 0
-    const bytes = size - freed
-    this.#quotas.mustHaveRoom(bucket.owner, quota, { bytes, objects: present ? 0 : 1 })
+    const isFreed = present && !(await this.#holds.covers(tables, bucket.id, present.generation))
+    const bytes = size - (isFreed ? bytesHere(present) : 0)
+    await quotas.mustHaveRoom(bucket.owner, quota, { bytes, objects: present ? 0 : 1 })
   }
 
   /**
    * Stores the object, replacing one of the same key; repeating a draft changes nothing. On failure the body of the
-   * draft is discarded. Throws GatewayError Overtaken, OtherGeneration, WriteIdReused or QuotaExceeded.
+   * draft is discarded, unless the outcome is not known. Throws GatewayError Overtaken, OtherGeneration, WriteIdReused
+   * or QuotaExceeded.
    */
   async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
     const stored = Buffer.isBuffer(draft.body) ? undefined : draft.body
     try {
-      const { row, freed } = await this.#writer.run(() => this.#put(bucket, draft), { mayUseReserve: false })
+      const options = { takesRoom: true, locks: [keyLock(bucket, draft.key)] }
+      const change = this.#db.transaction((tables) => this.#put(tables, bucket, draft), options)
+      const { row, freed } = await this.#holds.during(change)
       if (stored !== undefined) {
         if (row.generation === draft.generation) this.#bodies.committed(stored)
         else this.#bodies.discard(stored)
       }
       this.#discard(freed)
+      this.#fold(bucket.id)
       return row
     } catch (error) {
-      if (stored !== undefined) this.#bodies.discard(stored)
+      if (stored !== undefined) giveUp(this.#bodies, stored, error)
       throw error
     }
   }
@@ -128,15 +159,15 @@ export class ObjectChanges {
    * later. Throws GatewayError OtherGeneration or Overtaken.
    */
   async keepRecord(bucket: BucketRow, key: Buffer, { generation, record, fence }: KeptRecord): Promise<void> {
-    const run = () => {
-      this.#mustStillBe(bucket)
-      const last = this.#objects.lastWrite(bucket.id, key)
+    const run = async (tables: ChangeTables) => {
+      await mustStillBe(tables, bucket, false)
+      const last = await tables.objects.lastWrite(bucket.id, key)
       if (last?.generation !== generation) throw new GatewayError('OtherGeneration')
       // As for writes: the highest fence must not keep all others out.
       if (fence < last.fence && last.fence < MAX_FENCE) throw new GatewayError('Overtaken', { fence: last.fence })
-      this.#objects.keepRecord(bucket.id, key, generation, record, fence)
+      await tables.objects.keepRecord(bucket.id, key, generation, record, fence)
     }
-    await this.#writer.run(run, { mayUseReserve: false })
+    await this.#db.transaction(run, { takesRoom: true, locks: [keyLock(bucket, key)] })
   }
 
   /**
@@ -144,14 +175,14 @@ export class ObjectChanges {
    * Overtaken, OtherGeneration or WriteIdReused.
    */
   async removeInOrder(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
-    await this.#removeBatch(bucket, () => [key], order)
+    await this.#removeKeys(bucket, [key], order)
   }
 
   /** Removes exactly these keys; missing keys are no error. Resolves with the number of removed objects. */
   async remove(bucket: BucketRow, keys: readonly Buffer[]): Promise<number> {
     let removed = 0
     for (let at = 0; at < keys.length; at += REMOVE_BATCH) {
-      removed += await this.#removeBatch(bucket, () => keys.slice(at, at + REMOVE_BATCH))
+      removed += await this.#removeKeys(bucket, keys.slice(at, at + REMOVE_BATCH))
     }
     return removed
   }
@@ -161,8 +192,9 @@ export class ObjectChanges {
     let from = prefix
     for (;;) {
       let last: Buffer | undefined
-      await this.#removeBatch(bucket, () => {
-        const keys = this.#objects.page(bucket.id, from, above(prefix), REMOVE_BATCH).map(({ key }) => key)
+      await this.#removeBatch(bucket, undefined, async ({ objects }) => {
+        const page = await objects.page(bucket.id, from, above(prefix), REMOVE_BATCH)
+        const keys = page.map(({ key }) => key)
         last = keys.at(-1)
         return keys.filter(goes)
       })
@@ -171,14 +203,15 @@ export class ObjectChanges {
     }
   }
 
-  #put(bucket: BucketRow, draft: Draft): { row: ObjectRow; freed: Stored } {
-    this.#mustStillBe(bucket)
+  async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<{ row: ObjectRow; freed: Stored }> {
+    const { buckets, objects, quotas, removed } = tables
+    await mustStillBe(tables, bucket, this.#rules.concernOthers)
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
-    const write = this.#admit(bucket, draft.key, draft.order(), 'upload')
-    if (write === 'repeated') return { row: this.#same(bucket, draft), freed: [] }
-    this.#rules.mayPut(bucket, draft.key, draft.size)
-    this.mustHaveRoom(bucket, draft.key, draft.size)
-    const freed = this.#objects.remove(bucket.id, draft.key)
+    const { write, isAbsent } = await this.#admit(tables, bucket, draft.key, draft.order(), 'upload')
+    if (write === 'repeated') return { row: await same(tables, bucket, draft), freed: [] }
+    await this.#rules.mayPut(tables, bucket, draft.key, draft.size)
+    await this.#mustHaveRoom(tables, bucket, draft.key, draft.size, await quotas.lock(bucket.owner))
+    const freed = isAbsent ? undefined : await objects.remove(bucket.id, draft.key)
     const { body, record, order: _, abandoned: __, ...rest } = draft
     const inline = Buffer.isBuffer(body)
     const row: ObjectRow = {
@@ -189,81 +222,109 @@ export class ObjectChanges {
       bodyName: inline ? draft.generation : body.name,
       bodyMark: inline ? null : body.mark,
     }
-    if (freed === undefined) this.#fences?.forget(bucket.id, draft.key)
-    if (freed === undefined) this.#rules.entryChanged(bucket.id, draft.key, row.modified)
-    this.#objects.put(bucket.id, row, inline ? body : undefined, record)
-    this.#buckets.count(
+    if (freed === undefined) {
+      if (isAbsent) await removed.forget(bucket.id, draft.key)
+      await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
+    }
+    await objects.put(bucket.id, row, inline ? body : undefined, record)
+    await buckets.count(
       bucket.id,
       freed === undefined ? 1 : 0,
       draft.size - (freed === undefined ? 0 : bytesHere(freed)),
     )
-    return { row, freed: freed === undefined ? [] : this.#letGo(bucket, [freed]) }
+    return { row, freed: freed === undefined ? [] : await this.#letGo(tables, bucket, [freed]) }
   }
 
-  /**
-   * Returns the object that this draft has already created. Throws GatewayError WriteIdReused when it was created from
-   * other bytes.
-   */
-  #same(bucket: BucketRow, { key, size, etag }: Draft): ObjectRow {
-    const row = this.#objects.find(bucket.id, key)
-    if (row?.size !== size || row.etag !== etag) throw new GatewayError('WriteIdReused')
-    return row
-  }
-
-  /** Returns the order to record as the last write to the key; `repeated` when it is recorded already. */
-  #admit(bucket: BucketRow, key: Buffer, order: WriteOrder | undefined, kind: WriteKind): LastWrite | 'repeated' {
-    if (this.#fences === undefined) return { fence: 0, writeId: null }
-    const { last, generation } = this.#lastWrite(this.#fences, bucket, key)
-    if (!isRepeated(order, last)) return this.#fences.admit(order, last, generation)
-    const earlier: WriteKind = generation === undefined ? 'removal' : 'upload'
+  async #admit(
+    tables: ChangeTables,
+    bucket: BucketRow,
+    key: Buffer,
+    order: WriteOrder | undefined,
+    kind: WriteKind,
+  ): Promise<Admitted> {
+    if (this.#fences === undefined) return { write: { fence: 0, writeId: null }, isAbsent: false }
+    const present = await tables.objects.lastWrite(bucket.id, key)
+    const last = present ?? (await this.#fences.ofRemoved(tables, bucket, key))
+    const generation = present?.generation
+    const isAbsent = present === undefined
+    if (!isRepeated(order, last)) return { write: this.#fences.admit(order, last, generation), isAbsent }
+    const earlier: WriteKind = isAbsent ? 'removal' : 'upload'
     if (earlier !== kind) throw new GatewayError('WriteIdReused')
-    return 'repeated'
+    return { write: 'repeated', isAbsent }
   }
 
-  #lastWrite(fences: Fences, bucket: BucketRow, key: Buffer): { last: LastWrite; generation: string | undefined } {
-    const last = this.#objects.lastWrite(bucket.id, key)
-    return { last: last ?? fences.ofRemoved(bucket, key), generation: last?.generation }
+  #removeKeys(bucket: BucketRow, keys: readonly Buffer[], order?: WriteOrder): Promise<number> {
+    const locked = keys.length <= MAX_LOCKS && !this.#rules.concernOthers ? keys : undefined
+    return this.#removeBatch(bucket, locked, async () => keys, order)
   }
 
-  async #removeBatch(bucket: BucketRow, keys: () => readonly Buffer[], order?: WriteOrder): Promise<number> {
-    const { removed, stored } = await this.#writer.run(() => {
-      this.#mustStillBe(bucket)
+  /** @param locked the keys; undefined when the change must be alone in the bucket */
+  async #removeBatch(
+    bucket: BucketRow,
+    locked: readonly Buffer[] | undefined,
+    keysIn: Keys,
+    order?: WriteOrder,
+  ): Promise<number> {
+    const work = async (tables: ChangeTables) => {
+      const { objects, buckets } = tables
+      await mustStillBe(tables, bucket, locked === undefined)
       const freed: Freed[] = []
       const pruned: Freed[] = []
-      for (const key of keys()) {
-        const write = this.#admit(bucket, key, order, 'removal')
+      for (const key of await keysIn(tables)) {
+        const { write } = await this.#admit(tables, bucket, key, order, 'removal')
         if (write === 'repeated') continue
-        const one = this.#objects.remove(bucket.id, key)
+        const one = await objects.remove(bucket.id, key)
         // A removal of a missing object also refuses uploads that were sent before it.
-        if (one !== undefined || order !== undefined) this.#fences?.remember(bucket, key, write)
+        if (one !== undefined || order !== undefined) await this.#fences?.remember(tables, bucket, key, write)
         if (one === undefined) continue
         freed.push(one)
-        for (const folder of this.#rules.emptiedFolders(bucket.id, key)) {
-          const empty = this.#objects.remove(bucket.id, folder)
+        for await (const folder of this.#rules.emptiedFolders(tables, bucket.id, key)) {
+          const empty = await objects.remove(bucket.id, folder)
           if (empty !== undefined) pruned.push(empty)
         }
-        this.#rules.entryChanged(bucket.id, key, rfc3339(this.#clock.now()))
+        await this.#rules.entryChanged(tables, bucket.id, key, rfc3339(this.#clock.now()))
       }
       const gone = [...freed, ...pruned]
       const bytes = gone.reduce((sum, one) => sum + bytesHere(one), 0)
-      if (gone.length > 0) this.#buckets.count(bucket.id, -gone.length, -bytes)
-      return { removed: freed.length, stored: this.#letGo(bucket, gone) }
-    })
+      if (gone.length > 0) await buckets.count(bucket.id, -gone.length, -bytes)
+      return { removed: freed.length, stored: await this.#letGo(tables, bucket, gone) }
+    }
+    const locks = (locked ?? []).map((key) => keyLock(bucket, key))
+    const { removed, stored } = await this.#holds.during(this.#db.transaction(work, { locks }))
     this.#discard(stored)
+    this.#fold(bucket.id)
     return removed
   }
 
-  /** The bucket may have been deleted, and created again, while a body was arriving. */
-  #mustStillBe(bucket: BucketRow): void {
-    if (this.#buckets.find(bucket.name)?.id !== bucket.id)
-      throw new GatewayError('NoSuchBucket', { bucket: bucket.name })
+  async #letGo(tables: ChangeTables, bucket: BucketRow, freed: readonly Freed[]): Promise<Stored> {
+    const stored: StoredBody[] = []
+    for (const one of freed) if (await this.#holds.letGo(tables, bucket.id, one)) stored.push(storedBodyOf(one))
+    return stored
   }
 
-  #letGo(bucket: BucketRow, freed: readonly Freed[]): Stored {
-    return freed.filter((one) => this.#holds.letGo(bucket.id, one)).map(storedBodyOf)
+  /** In the background: what fails now is folded later. */
+  #fold(bucket: number): void {
+    const changes = (this.#changes.get(bucket) ?? 0) + 1
+    this.#changes.set(bucket, changes % FOLD_EVERY)
+    if (changes === FOLD_EVERY) this.#db.transaction(({ buckets }) => buckets.fold(bucket)).catch(() => {})
   }
 
   #discard(stored: Stored): void {
     for (const body of stored) this.#bodies.discard(body)
   }
+}
+
+/** The bucket may have been deleted, and created again, while a body was arriving. */
+async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, alone: boolean): Promise<void> {
+  if ((await buckets.lock(name, alone))?.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
+}
+
+/**
+ * Returns the object that this draft has already created. Throws GatewayError WriteIdReused when it was created from
+ * other bytes.
+ */
+async function same({ objects }: ChangeTables, bucket: BucketRow, { key, size, etag }: Draft): Promise<ObjectRow> {
+  const row = await objects.find(bucket.id, key)
+  if (row?.size !== size || row.etag !== etag) throw new GatewayError('WriteIdReused')
+  return row
 }

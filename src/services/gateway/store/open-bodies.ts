@@ -1,15 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Database, inTransaction } from '../../database.js'
 import type { ServicesLog } from '../../log.js'
-import type { Bodies, NewBody, OpenBody, StoredBody } from '../../store/bodies.js'
+import type { Bodies, HasRow, NewBody, OpenBody, StoredBody } from '../../store/bodies.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
 import { S3Bodies } from '../../store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
 import { isPassing, S3Client } from '../../store/s3-client.js'
 import { type AwsVariables, parseS3Url, readS3Credentials, type S3Place } from '../../store/s3-place.js'
+import type { StoreMetrics } from '../../store/store-metrics.js'
 import { type GatewayLimits, gatewayLimits } from '../limits.js'
+import type { Objects } from './objects.js'
 import { INDEX_FILE } from './schema.js'
 
 export interface BodiesOptions {
@@ -30,23 +32,29 @@ const MARKER = 'dealgate.json'
  */
 export async function openBodies(
   folder: string,
-  db: Database,
+  db: Database<BodyTables>,
   options: BodiesOptions | undefined,
   limits: GatewayLimits,
   log: ServicesLog,
+  metrics?: StoreMetrics,
 ): Promise<Bodies> {
   const files = new FolderBodies(join(folder, 'objects'), log)
   if (options === undefined) {
-    if (!hasStored(db)) return files
+    if (!(await db.read.objects.anyInStore())) return files
     throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')
   }
   const place = parseS3Url(options.url)
   const times = { patienceMs: limits.storeMs, idleMs: limits.storeIdleMs }
-  const client = new S3Client(place, () => readS3Credentials(options.credentialsFile, options.variables ?? {}), times)
-  const own = `${folderOf(place)}${ownFolder(db)}/`
+  const client = new S3Client(
+    place,
+    () => readS3Credentials(options.credentialsFile, options.variables ?? {}),
+    times,
+    metrics?.bodies,
+  )
+  const own = `${folderOf(place)}${await ownFolder(db)}/`
   const { orphanMs } = limits
   const asked = { key: `${own}${MARKER}`, orphanMs, checkMs: limits.storeCheckMs }
-  const claim = new S3Claim(client, new ClaimRow(db, join(folder, INDEX_FILE)), asked, log)
+  const claim = new S3Claim(client, new ClaimRow(db, ownerOf(folder)), asked, log)
   try {
     await claim.proven()
   } catch (error) {
@@ -89,56 +97,89 @@ function folderOf({ prefix }: S3Place): string {
   return prefix === '' ? '' : `${prefix}/`
 }
 
+/** The table with the only row about the folder of the store. Call writing methods inside a transaction. */
+export class BodyFolder {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      find: 'SELECT name, run, orphans_from AS "orphansFrom" FROM body_folder',
+      add: 'INSERT INTO body_folder (name) VALUES (?)',
+      claim: 'UPDATE body_folder SET run = ?',
+      setOrphans: 'UPDATE body_folder SET orphans_from = ?',
+    })
+  }
+
+  find(): Promise<FolderRow | undefined> {
+    return this.#sql.find.get<FolderRow>()
+  }
+
+  async add(name: string): Promise<void> {
+    await this.#sql.add.run(name)
+  }
+
+  async claim(run: string): Promise<void> {
+    await this.#sql.claim.run(run)
+  }
+
+  async setOrphans(from: number): Promise<void> {
+    await this.#sql.setOrphans.run(from)
+  }
+}
+
+interface FolderRow {
+  readonly name: string
+  readonly run: string
+  readonly orphansFrom: number
+}
+
+interface BodyTables {
+  readonly objects: Objects
+  readonly bodyFolder: BodyFolder
+}
+
 /** The name of the folder that is made for this index, and for no other. */
-function ownFolder(db: Database): string {
-  return inTransaction(db, () => {
-    const found = db.prepare('SELECT name FROM body_folder').get() as { readonly name: string } | undefined
+function ownFolder(db: Database<BodyTables>): Promise<string> {
+  return db.transaction(async ({ bodyFolder }) => {
+    const found = await bodyFolder.find()
     if (found !== undefined) return found.name
     const name = `dealgate-${randomBytes(8).toString('hex')}`
-    db.prepare('INSERT INTO body_folder (name) VALUES (?)').run(name)
+    await bodyFolder.add(name)
     return name
   })
 }
 
-function hasStored(db: Database): boolean {
-  return db.prepare('SELECT 1 FROM objects WHERE body_mark IS NOT NULL LIMIT 1').get() !== undefined
+/** Of the index of a folder: a copy of its file, also one from a backup, is another file. */
+function ownerOf(folder: string): string {
+  const file = join(folder, INDEX_FILE)
+  const { ino, birthtimeNs } = statSync(existsSync(file) ? file : folder, { bigint: true })
+  return createHash('sha256').update(`${ino} ${birthtimeNs}`).digest('hex').slice(0, 16)
 }
 
 /** The claim as the index keeps it. */
 class ClaimRow implements ClaimRecord {
   readonly owner: string
-  readonly #db: Database
+  readonly #db: Database<BodyTables>
 
-  constructor(db: Database, file: string) {
+  constructor(db: Database<BodyTables>, owner: string) {
     this.#db = db
-    // A copy of the file, also one from a backup, is another file.
-    const { ino, birthtimeNs } = statSync(file, { bigint: true })
-    this.owner = createHash('sha256').update(`${ino} ${birthtimeNs}`).digest('hex').slice(0, 16)
+    this.owner = owner
   }
 
-  get run(): string {
-    return this.#row().run
+  async read(): Promise<FolderRow> {
+    return (await this.#db.read.bodyFolder.find()) as FolderRow
   }
 
-  get orphansFrom(): number {
-    return this.#row().orphans_from
+  hasBodies(): Promise<boolean> {
+    return this.#db.read.objects.anyInStore()
   }
 
-  hasBodies(): boolean {
-    return hasStored(this.#db)
+  claimed(run: string): Promise<void> {
+    return this.#db.transaction(({ bodyFolder }) => bodyFolder.claim(run))
   }
 
-  claimed(run: string): void {
-    this.#db.prepare('UPDATE body_folder SET run = ?').run(run)
-  }
-
-  orphansBegin(now: number): void {
-    this.#db.prepare('UPDATE body_folder SET orphans_from = ?').run(now)
-  }
-
-  #row(): { readonly run: string; readonly orphans_from: number } {
-    const row = this.#db.prepare('SELECT run, orphans_from FROM body_folder').get()
-    return row as { readonly run: string; readonly orphans_from: number }
+  orphansBegin(now: number): Promise<void> {
+    return this.#db.transaction(({ bodyFolder }) => bodyFolder.setOrphans(now))
   }
 }
 
@@ -168,7 +209,7 @@ class TwoPlaces implements Bodies {
     this.#of(body).discard(body)
   }
 
-  async sweep(hasRow: (name: string) => boolean): Promise<number> {
+  async sweep(hasRow: HasRow): Promise<number> {
     return (await this.#files.sweep(hasRow)) + (await this.#store.sweep(hasRow))
   }
 

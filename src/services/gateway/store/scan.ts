@@ -29,14 +29,14 @@ interface ScanPage {
 const ABOVE_ALL = Buffer.from([0xff])
 
 /** Reads one page of a listing. Costs one index search per entry, however many objects the prefixes hide. */
-export function scan(objects: Objects, query: ScanQuery): ScanPage {
+export async function scan(objects: Objects, query: ScanQuery): Promise<ScanPage> {
   const { bucket, prefix, delimiter, limit } = query
   const { from, to } = bounds(query)
   // One more row than wanted shows whether there are more.
   const rows =
     delimiter.length === 0
-      ? objects.page(bucket, from, to, limit + 1)
-      : objects.groupedPage(bucket, from, to, limit + 1, prefix.length, delimiter)
+      ? await objects.page(bucket, from, to, limit + 1)
+      : await objects.groupedPage(bucket, from, to, limit + 1, prefix.length, delimiter)
   const entries = rows.slice(0, limit).map((object): ScanEntry => {
     const common = commonPrefix(object.key, prefix, delimiter)
     return common === undefined ? { kind: 'object', object } : { kind: 'prefix', prefix: common, first: object }

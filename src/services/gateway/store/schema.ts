@@ -1,5 +1,5 @@
-import { type Database, inTransaction } from '../../database.js'
-import { columnsOf, FIRST } from '../accounts/accounts.js'
+import type { EarlyDatabase } from '../../store/database.js'
+import { FIRST } from '../accounts/accounts.js'
 
 export const INDEX_FILE = 'index.db'
 
@@ -13,9 +13,10 @@ export const INDEX_FILE = 'index.db'
  * object, except for fences that `fence_floor` covers, which has a row per account. `owner` is the account of a bucket.
  * `object_records` holds what clients keep with an object, by its generation: a table of its own, for the sake of that
  * range. `body_mark` is what a store knows a body by; null for a file. `body_folder` has the name of the folder of the
- * store that is of this index alone, and the claim of it (ClaimRecord).
+ * store that is of this index alone, and the claim of it (ClaimRecord). `bucket_changes` has what the numbers of a
+ * bucket have grown by since they were folded.
  */
-export const schema = `
+export const objectSchema = `
   CREATE TABLE IF NOT EXISTS buckets (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
@@ -26,6 +27,13 @@ export const schema = `
     owner INTEGER NOT NULL DEFAULT ${FIRST}
   ) STRICT;
   CREATE INDEX IF NOT EXISTS buckets_of_owner ON buckets (owner, name);
+  CREATE TABLE IF NOT EXISTS bucket_changes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    bucket INTEGER NOT NULL,
+    objects INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS changes_of_bucket ON bucket_changes (bucket);
   CREATE TABLE IF NOT EXISTS objects (
     bucket INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -95,48 +103,34 @@ export const schema = `
 
 /**
  * Adapts earlier schemas: `body_at` was the flag `inline`, rows had no fences, and everything belonged to one account.
- * A crash leaves a schema that the next start adapts.
  */
-export function migrate(db: Database): void {
-  inTransaction(db, () => {
-    const columns = columnsOf(db, 'objects')
-    if (columns.length === 0) return
-    if (columns.includes('inline')) db.exec('ALTER TABLE objects RENAME COLUMN inline TO body_at')
-    if (!columns.includes('fence')) {
-      db.exec(
-        'ALTER TABLE objects ADD COLUMN fence INTEGER NOT NULL DEFAULT 0; ALTER TABLE objects ADD COLUMN write_id TEXT',
-      )
-    }
-    if (!columns.includes('body_name')) db.exec('ALTER TABLE objects ADD COLUMN body_name TEXT')
-    if (!columns.includes('body_mark')) db.exec('ALTER TABLE objects ADD COLUMN body_mark TEXT')
-    const folder = columnsOf(db, 'body_folder')
-    if (folder.length > 0 && !folder.includes('run')) {
-      db.exec(
-        "ALTER TABLE body_folder ADD COLUMN run TEXT NOT NULL DEFAULT ''; ALTER TABLE body_folder ADD COLUMN orphans_from INTEGER NOT NULL DEFAULT 0",
-      )
-    }
-    if (!columnsOf(db, 'buckets').includes('owner')) {
-      db.exec(`ALTER TABLE buckets ADD COLUMN owner INTEGER NOT NULL DEFAULT ${FIRST}`)
-    }
-    const retained = columnsOf(db, 'retained')
-    if (retained.length > 0 && !retained.includes('bytes')) db.exec(RETAINED_WITH_ACCOUNT)
-    if (retained.length > 0 && !retained.includes('body_name'))
-      db.exec('ALTER TABLE retained ADD COLUMN body_name TEXT')
-    if (retained.length > 0 && !retained.includes('body_mark'))
-      db.exec('ALTER TABLE retained ADD COLUMN body_mark TEXT')
-    const quotas = columnsOf(db, 'quotas')
-    if (quotas.length > 0 && !quotas.includes('uploads')) db.exec('ALTER TABLE quotas ADD COLUMN uploads INTEGER')
-    const epochs = columnsOf(db, 'state_epochs')
-    if (epochs.length > 0 && !epochs.includes('account')) db.exec(EPOCHS_WITH_ACCOUNT)
-    if (epochs.length > 0 && !epochs.includes('mark'))
-      db.exec('ALTER TABLE state_epochs ADD COLUMN mark INTEGER NOT NULL DEFAULT 0')
-  })
+export function adaptObjects(db: EarlyDatabase): void {
+  const columns = db.columns('objects')
+  if (columns.length === 0) return
+  if (columns.includes('inline')) db.exec('ALTER TABLE objects RENAME COLUMN inline TO body_at')
+  if (!columns.includes('fence')) {
+    db.exec(
+      'ALTER TABLE objects ADD COLUMN fence INTEGER NOT NULL DEFAULT 0; ALTER TABLE objects ADD COLUMN write_id TEXT',
+    )
+  }
+  const add = (table: string, column: string, type: string) => {
+    const present = db.columns(table)
+    if (present.length > 0 && !present.includes(column)) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
+  }
+  add('objects', 'body_name', 'TEXT')
+  add('objects', 'body_mark', 'TEXT')
+  add('body_folder', 'run', "TEXT NOT NULL DEFAULT ''")
+  add('body_folder', 'orphans_from', 'INTEGER NOT NULL DEFAULT 0')
+  add('buckets', 'owner', `INTEGER NOT NULL DEFAULT ${FIRST}`)
+  add('retained', 'account', 'INTEGER NOT NULL DEFAULT 0')
+  add('retained', 'bytes', 'INTEGER NOT NULL DEFAULT 0')
+  add('retained', 'body_name', 'TEXT')
+  add('retained', 'body_mark', 'TEXT')
+  add('quotas', 'uploads', 'INTEGER')
+  const epochs = db.columns('state_epochs')
+  if (epochs.length > 0 && !epochs.includes('account')) db.exec(EPOCHS_WITH_ACCOUNT)
+  add('state_epochs', 'mark', 'INTEGER NOT NULL DEFAULT 0')
 }
-
-const RETAINED_WITH_ACCOUNT = `
-  ALTER TABLE retained ADD COLUMN account INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE retained ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-`
 
 const EPOCHS_WITH_ACCOUNT = `
   ALTER TABLE state_epochs RENAME TO state_epochs_before;

@@ -36,6 +36,7 @@ export class LooseCarTable {
       beginDue: 'UPDATE loose_cars SET due_ms = 0 WHERE due_ms <= ? RETURNING custody',
       forget: 'DELETE FROM loose_cars WHERE custody = ?',
       // Without a condition, SQLite would write even where there are no rows: a start on a full disk must not.
+      any: 'SELECT 1 FROM loose_cars WHERE due_ms >= 0 LIMIT 1',
       clear: 'DELETE FROM loose_cars WHERE due_ms >= 0',
     })
   }
@@ -73,7 +74,8 @@ export class LooseCarTable {
   }
 
   async clear(): Promise<void> {
-    await this.#sql.clear.run()
+    // SQLite writes even if there is nothing to delete, which takes room on a full disk.
+    if ((await this.#sql.any.get()) !== undefined) await this.#sql.clear.run()
   }
 }
 

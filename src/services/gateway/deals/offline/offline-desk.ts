@@ -3,13 +3,13 @@ import { Quota } from '../../../../common/quota.js'
 import { ServiceClient } from '../../../../common/service-client.js'
 import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
-import { pages } from '../../../database.js'
 import type { PlatformLogin } from '../../../platform/users.js'
+import { pages } from '../../../store/database.js'
 import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
 import type { Progress } from '../deal-desk.js'
-import { dropDeal } from '../deal-maker.js'
+import { dropDeal, TokenInUse } from '../deal-maker.js'
 import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
 import { packTask } from './pack-task.js'
@@ -56,43 +56,57 @@ export class OfflineDesk {
    * answer: the gateway goes on later.
    */
   async make(ask: OfflineAsk): Promise<OfflineTask> {
+    try {
+      return await this.#make(ask)
+    } catch (error) {
+      if (error instanceof TokenInUse) return this.#make(ask)
+      throw error
+    }
+  }
+
+  async #make(ask: OfflineAsk): Promise<OfflineTask> {
     const { token, account } = ask
     if (token === undefined) return this.#start(ask, () => this.#begin(ask))
-    const underway = [...this.#underway].find(({ ask }) => ask.account === account && ask.token === token)
+    const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
+    // No other request runs from here to the start.
+    const underway = this.#underwayWith(account, token)
     if (underway !== undefined) {
       mustAskTheSame(underway.ask, ask)
       return underway.made
     }
-    const task = this.#context.offlineTasks.findByToken(account, token)
     if (task === undefined) return this.#start(ask, () => this.#begin(ask))
     mustAskTheSame(task, ask)
     return task.state === 'packed' ? this.#start(task, async () => task) : task
   }
 
   /** True when a task with this token is posted or under way. */
-  isRepeated(account: number, token: string): boolean {
-    const underway = [...this.#underway].some(({ ask }) => ask.account === account && ask.token === token)
-    return underway || this.#context.offlineTasks.findByToken(account, token) !== undefined
+  async isRepeated(account: number, token: string): Promise<boolean> {
+    const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
+    return task !== undefined || this.#underwayWith(account, token) !== undefined
   }
 
   /** Returns undefined when the account has no task with this token posted or under way. */
-  progress(account: number, token: string): Progress | undefined {
-    const underway = [...this.#underway].find(({ ask }) => ask.account === account && ask.token === token)
+  async progress(account: number, token: string): Promise<Progress | undefined> {
+    const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
+    const underway = this.#underwayWith(account, token)
     if (underway !== undefined) return underway.progress
-    const task = this.#context.offlineTasks.findByToken(account, token)
     return task && this.#progressAt(task.state === 'packed' ? 'Settling' : 'Done', task)
   }
 
+  #underwayWith(account: number, token: string): Underway | undefined {
+    return [...this.#underway].find(({ ask }) => ask.account === account && ask.token === token)
+  }
+
   /** All is packed in these phases. */
-  #progressAt(phase: 'Sending' | 'Settling' | 'Done', { id }: OfflineTask): Progress {
-    const { bytes, files } = this.#context.offlineTasks.contentOf(id)
+  async #progressAt(phase: 'Sending' | 'Settling' | 'Done', { id }: OfflineTask): Promise<Progress> {
+    const { bytes, files } = await this.#context.db.read.offlineTasks.contentOf(id)
     return { phase, bytesDone: bytes, bytesTotal: bytes, filesDone: files, filesTotal: files }
   }
 
   /** A task of the account with what the platform says of it now, or said when it was reached last. */
   async show(account: number, uuid: string): Promise<OfflineTask | undefined> {
-    const { offlineTasks } = this.#context
-    const task = offlineTasks.findByUuid(account, uuid)
+    const { offlineTasks } = this.#context.db.read
+    const task = await offlineTasks.findByUuid(account, uuid)
     if (task?.state === 'posted') await this.#quietly(task, (signal) => this.#follow(task, signal))
     return offlineTasks.findByUuid(account, uuid)
   }
@@ -103,10 +117,11 @@ export class OfflineDesk {
 
   /** The CAR that a provider may fetch now; undefined when there is none. Throws GatewayError. */
   async give(secret: string): Promise<{ readonly task: OfflineTask; readonly car: OfflineCar } | undefined> {
-    const { offlineTasks, tasks } = this.#context
-    const car = offlineTasks.carOf(secret)
+    const { db, tasks } = this.#context
+    const { offlineTasks } = db.read
+    const car = await offlineTasks.carOf(secret)
     if (car === undefined) return undefined
-    const task = offlineTasks.mustFind(car.task)
+    const task = await offlineTasks.mustFind(car.task)
     if (task.state !== 'posted' && task.state !== 'packed') return undefined
     await tasks.run(async (signal) =>
       proposeToWinner(this.#context, task, car, await this.#client(task.account, signal), signal),
@@ -118,7 +133,7 @@ export class OfflineDesk {
   async recover(): Promise<void> {
     const { carFiles } = this.#context
     const open = new Set<string>()
-    for (const task of this.#open()) {
+    for await (const task of this.#open()) {
       if (task.state === 'packing') await this.#drop(task)
       else open.add(task.uuid)
     }
@@ -143,7 +158,7 @@ export class OfflineDesk {
   }
 
   async #goOn(signal: AbortSignal): Promise<void> {
-    for (const task of this.#open()) {
+    for await (const task of this.#open()) {
       signal.throwIfAborted()
       if (task.state === 'posted') await this.#quietly(task, (signal) => this.#follow(task, signal))
       const isUnderway = [...this.#underway].some(({ id }) => id === task.id)
@@ -151,8 +166,9 @@ export class OfflineDesk {
     }
   }
 
-  *#open(): Generator<OfflineTask> {
-    for (const tasks of pages('id', 0, (after) => this.#context.offlineTasks.open(after, BATCH))) yield* tasks
+  async *#open(): AsyncGenerator<OfflineTask> {
+    const { offlineTasks } = this.#context.db.read
+    for await (const tasks of pages('id', 0, (after) => offlineTasks.open(after, BATCH))) yield* tasks
   }
 
   /** What fails now is tried again later. */
@@ -188,7 +204,7 @@ export class OfflineDesk {
   }
 
   async #run(begun: OfflineTask, signal: AbortSignal, underway: Underway): Promise<OfflineTask> {
-    const { offlineTasks } = this.#context
+    const { offlineTasks } = this.#context.db.read
     try {
       const client = await this.#client(begun.account, signal)
       const onProgress = (progress: Progress) => {
@@ -196,10 +212,10 @@ export class OfflineDesk {
       }
       const { maxPieceBytes } = underway.ask
       if (begun.state === 'packing') await packTask(this.#context, begun, { maxPieceBytes, onProgress, signal })
-      onProgress(this.#progressAt('Sending', begun))
-      return await sendTask(this.#context, offlineTasks.mustFind(begun.id), client, signal)
+      onProgress(await this.#progressAt('Sending', begun))
+      return await sendTask(this.#context, await offlineTasks.mustFind(begun.id), client, signal)
     } catch (error) {
-      const packing = offlineTasks.mustFind(begun.id).state === 'packing'
+      const packing = (await offlineTasks.mustFind(begun.id)).state === 'packing'
       const refused = error instanceof GatewayError && error.kind === 'OfflineDealRefused'
       // The start after a stop removes what is being packed.
       if ((packing || refused) && !signal.aborted) await this.#drop(begun)
@@ -208,27 +224,29 @@ export class OfflineDesk {
   }
 
   #begin(ask: OfflineAsk): Promise<OfflineTask> {
-    const { writer, buckets, offlineTasks, clock } = this.#context
-    return writer.run(() => {
-      const bucket = buckets.find(ask.bucketName)
+    const { db, clock } = this.#context
+    return db.transaction(async ({ buckets, offlineTasks }) => {
+      const { account, token } = ask
+      if (token !== undefined && (await offlineTasks.findByToken(account, token)) !== undefined) throw new TokenInUse()
+      const bucket = await buckets.find(ask.bucketName)
       // The bucket may have been deleted since, and made again by another account.
-      if (bucket?.owner !== ask.account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
-      return offlineTasks.mustFind(offlineTasks.add(ask, randomUUID(), bucket.id, rfc3339(clock.now())))
+      if (bucket?.owner !== account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
+      return offlineTasks.mustFind(await offlineTasks.add(ask, randomUUID(), bucket.id, rfc3339(clock.now())))
     })
   }
 
   /** Removes a task that the platform does not have. Continues where an interrupted call stopped. */
   async #drop({ id, uuid }: OfflineTask): Promise<void> {
-    const { offlineTasks, carFiles, writer } = this.#context
+    const { carFiles, db } = this.#context
     await carFiles.removeAll(uuid)
-    for (const deal of offlineTasks.deals(id)) await dropDeal(this.#context, deal)
-    await writer.run(() => offlineTasks.remove(id))
+    for (const deal of await db.read.offlineTasks.deals(id)) await dropDeal(this.#context, deal)
+    await db.transaction(({ offlineTasks }) => offlineTasks.remove(id))
   }
 
   /** Throws GatewayError NoPlatformUser. */
   async #client(account: number, signal: AbortSignal): Promise<PlatformClient> {
-    const { login, accounts } = this.#context
-    const user = account === FIRST ? undefined : accounts.userOf(account)
+    const { login, db } = this.#context
+    const user = account === FIRST ? undefined : await db.read.accounts.userOf(account)
     const token = account !== FIRST && user === undefined ? undefined : await login.tokenFor(user)
     if (token === undefined) throw new GatewayError('NoPlatformUser')
     return new PlatformClient(this.#platform, token, signal)

@@ -28,11 +28,11 @@ export async function sendTask(
   client: PlatformClient,
   signal: AbortSignal,
 ): Promise<OfflineTask> {
-  const { offlineTasks, writer } = context
+  const { db } = context
   const csv = await csvOf(context, task, await propose(context, task, signal))
   const posted = await asking(() => post(client, task, csv))
-  await writer.run(() => offlineTasks.posted(task.id, posted.fileName, posted.message))
-  return offlineTasks.mustFind(task.id)
+  await db.transaction(({ offlineTasks }) => offlineTasks.posted(task.id, posted.fileName, posted.message))
+  return db.read.offlineTasks.mustFind(task.id)
 }
 
 async function asking<T>(call: () => Promise<T>): Promise<T> {
@@ -55,18 +55,18 @@ async function propose(
   const proposed = new Map<number, CompleteDeal>()
   if (minerId === null) return proposed
   const bidder = await askOfProvider(context, task, minerId)
-  for (const car of context.offlineTasks.cars(task.id)) {
+  for (const car of await context.db.read.offlineTasks.cars(task.id)) {
     proposed.set(car.deal, await proposeCar(context, context.offline, task, car, bidder, signal))
   }
   return proposed
 }
 
 async function csvOf(
-  { offlineTasks, urlOf }: SendContext,
+  { db, urlOf }: SendContext,
   task: OfflineTask,
   proposed: ReadonlyMap<number, CompleteDeal>,
 ): Promise<string> {
-  const rows = offlineTasks.cars(task.id).map((car, n): TaskRow => {
+  const rows = (await db.read.offlineTasks.cars(task.id)).map((car, n): TaskRow => {
     const record = proposed.get(car.deal)?.record
     return {
       fileSourceUrl: urlOf(car),
@@ -114,20 +114,22 @@ const WITHOUT_PROVIDER: readonly string[] = ['ActionRequired', 'Expired', 'Close
  * GatewayError when the platform cannot be asked; then nothing has changed.
  */
 export async function followTask(context: SendContext, task: OfflineTask, client: PlatformClient): Promise<void> {
-  const { offlineTasks, writer } = context
+  const { db } = context
   const details = await asking(() => client.task(task.uuid))
-  const cars = offlineTasks.cars(task.id)
+  const cars = await db.read.offlineTasks.cars(task.id)
   const status = details?.task.status ?? task.taskStatus ?? ''
   const known = cars.map((car) => ({ car, now: details === undefined ? car : statusOf(details, car) }))
-  await writer.run(() => {
-    offlineTasks.setStatus(task.id, status)
-    for (const { car, now } of known) offlineTasks.setCar(car.deal, now)
+  await db.transaction(async ({ offlineTasks }) => {
+    await offlineTasks.setStatus(task.id, status)
+    for (const { car, now } of known) await offlineTasks.setCar(car.deal, now)
   })
   const over = details === undefined || WITHOUT_PROVIDER.includes(status)
-  for (const { car, now } of known) if (over || isOver(context, car, now)) await removeCar(context, task, car)
-  if (offlineTasks.cars(task.id).some(({ present }) => present)) return
+  for (const { car, now } of known) {
+    if (over || (await isOver(context, car, now))) await removeCar(context, task, car)
+  }
+  if ((await db.read.offlineTasks.cars(task.id)).some(({ present }) => present)) return
   await context.carFiles.removeAll(task.uuid)
-  await writer.run(() => offlineTasks.end(task.id))
+  await db.transaction(({ offlineTasks }) => offlineTasks.end(task.id))
 }
 
 /**
@@ -141,7 +143,7 @@ export async function proposeToWinner(
   client: PlatformClient,
   signal: AbortSignal,
 ): Promise<void> {
-  if (context.deals.mustFind(car.deal).record !== undefined) return
+  if ((await context.db.read.deals.mustFind(car.deal)).record !== undefined) return
   const details = await asking(() => client.task(task.uuid))
   const minerId = details?.task.miner_id ?? undefined
   if (details === undefined || minerId === undefined) return
@@ -163,16 +165,16 @@ function statusOf({ task, deal }: TaskDetails, car: OfflineCar): CarStatus {
 }
 
 /** A provider whose download failed may try again as long as the deal that it has been proposed can begin. */
-function isOver({ deals, network }: SendContext, { deal }: OfflineCar, { status }: CarStatus): boolean {
+async function isOver({ db, network }: SendContext, { deal }: OfflineCar, { status }: CarStatus): Promise<boolean> {
   if (status !== 'DownloadFailed') return OVER.includes(status ?? '')
-  const { record } = deals.mustFind(deal)
+  const { record } = await db.read.deals.mustFind(deal)
   return record === undefined || network.epoch() >= record.startEpoch
 }
 
-async function removeCar({ carFiles, offlineTasks, writer }: SendContext, { uuid }: OfflineTask, car: OfflineCar) {
+async function removeCar({ carFiles, db }: SendContext, { uuid }: OfflineTask, car: OfflineCar) {
   if (!car.present) return
   await carFiles.remove(uuid, car.deal)
-  await writer.run(() => offlineTasks.gone(car.deal))
+  await db.transaction(({ offlineTasks }) => offlineTasks.gone(car.deal))
 }
 
 interface Bidder {
@@ -193,8 +195,8 @@ async function proposeCar(
   { minerId, price: perGiB }: Bidder,
   signal: AbortSignal,
 ): Promise<CompleteDeal> {
-  const { deals, writer } = context
-  const deal = deals.mustFind(car.deal)
+  const { db } = context
+  const deal = await db.read.deals.mustFind(car.deal)
   if (deal.record !== undefined) return { ...deal, record: deal.record }
   const { maxPrice } = termsOf(task.form)
   if (maxPrice !== null && perGiB > maxPrice) {
@@ -207,11 +209,11 @@ async function proposeCar(
     const record = await offline.propose({
       reference: deal.reference,
       terms: { ...deal.terms, minerId, price },
-      ...walletOf(context, task.account),
+      ...(await walletOf(context, task.account)),
       car: { dataCid, carSize, pieceCid, pieceSize },
       signal,
     })
-    await writer.run(() => deals.complete(deal.id, record))
+    await db.transaction(({ deals }) => deals.complete(deal.id, record))
     return { ...deal, record }
   } catch (error) {
     if (!(error instanceof NetworkError)) throw error

@@ -1,5 +1,6 @@
-import { type Database, statements } from '../../../database.js'
 import type { PackedCar } from '../../../network/network.js'
+import { type Connection, type Row, statements } from '../../../store/database.js'
+import { isText } from '../../store/buckets.js'
 import type { TaskForm } from './task-form.js'
 
 export interface OfflineAsk {
@@ -46,10 +47,16 @@ export interface OfflineCar extends Omit<PackedCar, 'file'>, CarStatus {
   readonly present: boolean
 }
 
+/** Of the objects that a task stores. */
+interface Content {
+  readonly bytes: number
+  readonly files: number
+}
+
 const TASK =
-  'id, uuid, account, bucket, bucket_name AS bucketName, prefix, token, form, state, file_name AS fileName, message, task_status AS taskStatus FROM offline_tasks'
+  'id, uuid, account, bucket, bucket_name AS "bucketName", prefix, token, form, state, file_name AS "fileName", message, task_status AS "taskStatus" FROM offline_tasks'
 const CAR =
-  'deal, task, secret, md5, data_cid AS dataCid, piece_cid AS pieceCid, piece_size AS pieceSize, car_size AS carSize, present, platform_deal AS platformDeal, status, note, miner_id AS minerId FROM offline_cars'
+  'deal, task, secret, md5, data_cid AS "dataCid", piece_cid AS "pieceCid", piece_size AS "pieceSize", car_size AS "carSize", present, platform_deal AS "platformDeal", status, note, miner_id AS "minerId" FROM offline_cars'
 
 /** Bytes in a CAR besides the content, for each file. */
 const PER_FILE = 1024
@@ -66,8 +73,8 @@ const BYTES = `
 export class OfflineTasks {
   readonly #sql
 
-  constructor(db: Database) {
-    this.#sql = statements(db, {
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
       add: 'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
       find: `SELECT ${TASK} WHERE id = ?`,
       byToken: `SELECT ${TASK} WHERE account = ? AND token = ?`,
@@ -95,95 +102,99 @@ export class OfflineTasks {
    * Adds a task that is being packed and returns its id. Throws when the account has a task with this token.
    * @param asked RFC 3339, nanoseconds
    */
-  add({ account, bucketName, prefix, form, token }: OfflineAsk, uuid: string, bucket: number, asked: string): number {
-    return this.#sql.add.get(uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked).id
+  async add(ask: OfflineAsk, uuid: string, bucket: number, asked: string): Promise<number> {
+    const { account, bucketName, prefix, form, token } = ask
+    const values = [uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked]
+    return ((await this.#sql.add.get<{ id: number }>(...values)) as { id: number }).id
   }
 
-  mustFind(id: number): OfflineTask {
-    const task = toTask(this.#sql.find.get(id))
+  async mustFind(id: number): Promise<OfflineTask> {
+    const task = toTask(await this.#sql.find.get(id))
     if (task === undefined) throw new Error(`The offline task ${id} is gone.`)
     return task
   }
 
-  findByToken(account: number, token: string): OfflineTask | undefined {
-    return toTask(this.#sql.byToken.get(account, token))
+  async findByToken(account: number, token: string): Promise<OfflineTask | undefined> {
+    return isText(token) ? toTask(await this.#sql.byToken.get(account, token)) : undefined
   }
 
-  findByUuid(account: number, uuid: string): OfflineTask | undefined {
-    return toTask(this.#sql.byUuid.get(account, uuid))
+  async findByUuid(account: number, uuid: string): Promise<OfflineTask | undefined> {
+    return isText(uuid) ? toTask(await this.#sql.byUuid.get(account, uuid)) : undefined
   }
 
   /** Tasks whose CARs may still be needed, starting behind `after`. */
-  open(after: number, limit: number): OfflineTask[] {
-    return this.#sql.open.all(after, limit).map((row) => toTask(row) as OfflineTask)
+  async open(after: number, limit: number): Promise<OfflineTask[]> {
+    return (await this.#sql.open.all(after, limit)).map((row) => toTask(row) as OfflineTask)
   }
 
-  packed(id: number): void {
-    this.#sql.packed.run(id)
+  async packed(id: number): Promise<void> {
+    await this.#sql.packed.run(id)
   }
 
-  posted(id: number, fileName: string, message: string): void {
-    this.#sql.posted.run(fileName, message, id)
+  async posted(id: number, fileName: string, message: string): Promise<void> {
+    await this.#sql.posted.run(fileName, message, id)
   }
 
-  setStatus(id: number, status: string): void {
-    this.#sql.setStatus.run(status, id)
+  async setStatus(id: number, status: string): Promise<void> {
+    await this.#sql.setStatus.run(status, id)
   }
 
-  end(id: number): void {
-    this.#sql.end.run(id)
+  async end(id: number): Promise<void> {
+    await this.#sql.end.run(id)
   }
 
-  remove(id: number): void {
-    this.#sql.removeCars.run(id)
-    this.#sql.remove.run(id)
+  async remove(id: number): Promise<void> {
+    await this.#sql.removeCars.run(id)
+    await this.#sql.remove.run(id)
   }
 
-  addCar(deal: number, task: number, secret: string, md5: string, car: PackedCar): void {
-    this.#sql.addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
+  async addCar(deal: number, task: number, secret: string, md5: string, car: PackedCar): Promise<void> {
+    await this.#sql.addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
   }
 
-  cars(task: number): OfflineCar[] {
-    return this.#sql.cars.all(task).map(toCar)
+  async cars(task: number): Promise<OfflineCar[]> {
+    return (await this.#sql.cars.all(task)).map(toCar)
   }
 
   /** The CAR whose URL has this secret, while its file is there. */
-  carOf(secret: string): OfflineCar | undefined {
-    const row = this.#sql.bySecret.get(secret)
+  async carOf(secret: string): Promise<OfflineCar | undefined> {
+    const row = isText(secret) ? await this.#sql.bySecret.get(secret) : undefined
     return row && toCar(row)
   }
 
-  setCar(deal: number, { platformDeal, status, note, minerId }: CarStatus): void {
-    this.#sql.setCar.run(platformDeal, status, note, minerId, deal)
+  async setCar(deal: number, { platformDeal, status, note, minerId }: CarStatus): Promise<void> {
+    await this.#sql.setCar.run(platformDeal, status, note, minerId, deal)
   }
 
-  gone(deal: number): void {
-    this.#sql.gone.run(deal)
+  async gone(deal: number): Promise<void> {
+    await this.#sql.gone.run(deal)
   }
 
-  deals(task: number): number[] {
-    return this.#sql.deals.all(task).map(({ id }) => id as number)
+  async deals(task: number): Promise<number[]> {
+    return (await this.#sql.deals.all<{ id: number }>(task)).map(({ id }) => id)
   }
 
-  contentOf(task: number): { readonly bytes: number; readonly files: number } {
-    return this.#sql.content.get(task)
+  async contentOf(task: number): Promise<Content> {
+    return (await this.#sql.content.get<Content>(task)) as Content
   }
 
   /** Bytes on the disk that the CARs of an account take, or will when they are packed. */
-  bytesOf(account: number): number {
-    return this.#sql.bytes.get(account).bytes
+  async bytesOf(account: number): Promise<number> {
+    return (await this.#sql.bytes.get<{ bytes: number }>(account))?.bytes ?? 0
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
-function toTask(row: any): OfflineTask | undefined {
+type StoredTask = Omit<OfflineTask, 'token' | 'form'> & { readonly token: string | null; readonly form: string }
+
+function toTask(row: Row | undefined): OfflineTask | undefined {
   if (row === undefined) return undefined
-  return { ...row, prefix: Buffer.from(row.prefix), token: row.token ?? undefined, form: JSON.parse(row.form) }
+  const { prefix, token, form, ...rest } = row as unknown as StoredTask
+  return { ...rest, prefix: Buffer.from(prefix), token: token ?? undefined, form: JSON.parse(form) }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows are untyped; the columns are those above
-function toCar(row: any): OfflineCar {
-  return { ...row, present: row.present === 1 }
+function toCar(row: Row): OfflineCar {
+  const { present, ...rest } = row as unknown as Omit<OfflineCar, 'present'> & { readonly present: number }
+  return { ...rest, present: present === 1 }
 }
 
 /**

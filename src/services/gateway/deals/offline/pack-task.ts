@@ -1,24 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { rfc3339 } from '../../../clock.js'
 import type { DealProgress } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { GatewayLimits } from '../../limits.js'
 import type { Hold } from '../../store/holds.js'
 import { newGeneration } from '../../store/objects.js'
-import { INDEX_FILE } from '../../store/schema.js'
 import type { Progress } from '../deal-desk.js'
 import { addFiles, type DealMakerContext } from '../deal-maker.js'
 import type { DealRow } from '../deals.js'
-import type { Manifest, ManifestFile } from '../manifest.js'
-import { openBucketListing, PackingList } from '../packing-list.js'
+import type { ManifestFile } from '../manifest.js'
+import { listBucket, PackingList } from '../packing-list.js'
 import type { CarFiles } from './car-files.js'
-import type { OfflineTask, OfflineTasks } from './offline-tasks.js'
+import type { OfflineTask } from './offline-tasks.js'
 import { providersOf } from './platform-client.js'
 import { termsOf } from './task-form.js'
 
 export interface PackContext extends DealMakerContext {
-  readonly offlineTasks: OfflineTasks
   readonly carFiles: CarFiles
   readonly limits: Pick<GatewayLimits, 'maxCarBytes' | 'maxCarBytesOfAccount'>
 }
@@ -42,34 +39,35 @@ export async function packTask(
   task: OfflineTask,
   { maxPieceBytes = Number.POSITIVE_INFINITY, onProgress, signal }: PackOptions,
 ): Promise<void> {
-  const { holds, offlineTasks, writer } = context
+  const { holds, db } = context
+  const { read } = db
   const most = await mostBytes(context, task)
-  const hold = new SliceHold(context.manifest)
+  const hold = new SliceHold()
   try {
-    const deals = await divide(context, task, hold, most, signal)
+    const ids = await divide(context, task, hold, most, signal)
+    const deals = await Promise.all(ids.map((id) => read.deals.mustFind(id)))
     requirePieces(
-      deals.map((id) => leastPiece(context.deals.mustFind(id).bytes)),
+      deals.map(({ bytes }) => leastPiece(bytes)),
       maxPieceBytes,
     )
-    requireShare(context, task)
+    await requireShare(context, task)
     await requireRoom(context, deals)
     await context.carFiles.make(task.uuid)
-    const { bytes: bytesTotal, files: filesTotal } = offlineTasks.contentOf(task.id)
+    const { bytes: bytesTotal, files: filesTotal } = await read.offlineTasks.contentOf(task.id)
     let before = { bytes: 0, files: 0 }
-    for (const id of deals) {
+    for (const deal of deals) {
       const { bytes, files } = before
-      const deal = context.deals.mustFind(id)
       const report = ({ phase, bytesDone, filesDone }: DealProgress) =>
         onProgress({ phase, bytesDone: bytes + bytesDone, bytesTotal, filesDone: files + filesDone, filesTotal })
       await packDeal(context, task, deal, report, signal)
       before = { bytes: bytes + deal.bytes, files: files + deal.files }
     }
-    const cars = offlineTasks.cars(task.id)
+    const cars = await read.offlineTasks.cars(task.id)
     requirePieces(
       cars.map(({ pieceSize }) => pieceSize),
       maxPieceBytes,
     )
-    await writer.run(() => offlineTasks.packed(task.id))
+    await db.transaction(({ offlineTasks }) => offlineTasks.packed(task.id))
   } finally {
     await holds.release(task.bucket, hold).catch((err) => {
       context.log.warn({ err }, 'Could not release the bodies that offline deals held; the next start does.')
@@ -79,16 +77,13 @@ export async function packTask(
 
 /** Holds the bodies of a bucket while it is listed, and then those of the listed objects. */
 class SliceHold implements Hold {
-  readonly #manifest: Manifest
   /** Undefined while the objects are listed. */
   deals: readonly number[] | undefined
 
-  constructor(manifest: Manifest) {
-    this.#manifest = manifest
-  }
-
-  covers(generation: string): boolean {
-    return this.deals === undefined || this.deals.some((deal) => this.#manifest.has(deal, generation))
+  async covers({ manifest }: Parameters<Hold['covers']>[0], generation: string): Promise<boolean> {
+    if (this.deals === undefined) return true
+    for (const deal of this.deals) if (await manifest.has(deal, generation)) return true
+    return false
   }
 }
 
@@ -124,13 +119,13 @@ async function divide(
   most: Most,
   signal: AbortSignal,
 ): Promise<number[]> {
-  // No other code runs from here to the first await, so the listing and the hold cover the same moment.
-  context.holds.add(task.bucket, hold)
-  const listing = openBucketListing(join(context.folder, INDEX_FILE), task.bucket, task.prefix)
+  const { db, holds } = context
+  await holds.add(task.bucket, hold)
+  const snapshot = await db.snapshot()
   try {
     const slices = new Slices(most.car)
     const deals: number[] = []
-    for (const page of listing.pages()) {
+    for await (const page of listBucket(snapshot, task.bucket, task.prefix)) {
       signal.throwIfAborted()
       let batch: ManifestFile[] = []
       const flush = async (): Promise<void> => {
@@ -149,20 +144,23 @@ async function divide(
       await flush()
     }
     if (deals.length === 0) throw refused('There are no objects to store: upload some first, or choose another Prefix.')
+    await holds.settled()
     hold.deals = deals
     return deals
   } finally {
-    listing.close()
+    await snapshot.close()
   }
 }
 
-function addDeal({ writer, deals, network, clock }: PackContext, task: OfflineTask): Promise<number> {
+function addDeal({ db, network, clock }: PackContext, task: OfflineTask): Promise<number> {
   const { account, bucket, bucketName, form, id } = task
   const { minerId, duration, type, fastRetrieval } = termsOf(form)
   // The price is known when the deal is proposed.
   const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
   const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
-  return writer.run(() => deals.add(ask, bucket, newGeneration(clock), network.kind, rfc3339(clock.now()), id))
+  return db.transaction(({ deals }) =>
+    deals.add(ask, bucket, newGeneration(clock), network.kind, rfc3339(clock.now()), id),
+  )
 }
 
 function tooLarge({ key, size }: ManifestFile, { object }: Most): GatewayError {
@@ -181,8 +179,8 @@ function requirePieces(sizes: readonly number[], most: number): void {
 }
 
 /** Throws GatewayError. */
-function requireShare({ offlineTasks, limits }: PackContext, { account }: OfflineTask): void {
-  const bytes = offlineTasks.bytesOf(account)
+async function requireShare({ db, limits }: PackContext, { account }: OfflineTask): Promise<void> {
+  const bytes = await db.read.offlineTasks.bytesOf(account)
   if (bytes <= limits.maxCarBytesOfAccount) return
   throw refused(
     `The CARs of this account would take ${bytes} bytes of the disk of the gateway, and ${limits.maxCarBytesOfAccount} are the most. CARs are removed when their deals are active: wait for that, or choose another Prefix.`,
@@ -190,8 +188,8 @@ function requireShare({ offlineTasks, limits }: PackContext, { account }: Offlin
 }
 
 /** All CARs stay on the disk, and the largest takes twice its space while it is packed. */
-async function requireRoom({ deals, carFiles }: PackContext, ids: readonly number[]): Promise<void> {
-  const sizes = ids.map((id) => deals.mustFind(id).bytes)
+async function requireRoom({ carFiles }: PackContext, deals: readonly DealRow[]): Promise<void> {
+  const sizes = deals.map(({ bytes }) => bytes)
   await carFiles.sweep(() => true)
   const bytes = sizes.reduce((sum, size) => sum + size, 0) + sizes.reduce((most, size) => Math.max(most, size), 0)
   if (!(await carFiles.hasRoom(bytes))) throw new GatewayError('StorageFull')
@@ -204,7 +202,7 @@ async function packDeal(
   onProgress: (progress: DealProgress) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { network, carFiles, offlineTasks, writer } = context
+  const { network, carFiles, db } = context
   const { id } = deal
   const list = new PackingList(context, deal, signal)
   const car = await network.pack({
@@ -217,7 +215,7 @@ async function packDeal(
   })
   const md5 = await carFiles.md5(task.uuid, id, signal)
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
-  await writer.run(() => offlineTasks.addCar(id, task.id, secret, md5, car))
+  await db.transaction(({ offlineTasks }) => offlineTasks.addCar(id, task.id, secret, md5, car))
 }
 
 function refused(value: string): GatewayError {

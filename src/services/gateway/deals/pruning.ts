@@ -1,0 +1,45 @@
+import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
+import { pages } from '../../store/database.js'
+import type { GatewayCore } from '../core.js'
+import type { EndedDeal } from './deals.js'
+
+type PruningContext = Pick<GatewayCore, 'db' | 'network' | 'tasks' | 'log'>
+
+/** Most deals per query, and most files per transaction. */
+const DEALS_PER_ROUND = 100
+const FILES = 500
+
+/**
+ * Removes the files of ended deals from the manifest, now and every hour until the gateway stops, because no provider
+ * delivers them any more. The deals themselves stay as history. The files of objects that have their only copy in such
+ * a deal stay too: they explain why the object cannot be restored.
+ */
+export function keepPruning(context: PruningContext): void {
+  const { tasks, log } = context
+  const task = new PeriodicTask(
+    () => tasks.run((signal) => prune(context, signal)),
+    (err) => {
+      if (!tasks.signal.aborted) log.warn({ err }, 'Could not remove all files of ended deals from the manifest.')
+    },
+  )
+  task.start(HOUR_MS)
+  tasks.signal.addEventListener('abort', () => task.stopTimer(), { once: true })
+}
+
+async function prune(context: PruningContext, signal: AbortSignal): Promise<void> {
+  const { db, network } = context
+  const rounds = pages('id', 0, (after) => db.read.deals.ended(network.kind, network.epoch(), after, DEALS_PER_ROUND))
+  for await (const ended of rounds) for (const deal of ended) await pruneDeal(context, deal, signal)
+}
+
+async function pruneDeal({ db }: PruningContext, { id, bucket }: EndedDeal, signal: AbortSignal) {
+  let kept = 0
+  for (let after: Buffer | undefined = Buffer.alloc(0); after !== undefined; ) {
+    signal.throwIfAborted()
+    const from: Buffer = after
+    const page = await db.transaction(({ manifest }) => manifest.prune(id, bucket, from, FILES))
+    kept += page.kept
+    after = page.last
+  }
+  if (kept === 0) await db.transaction(({ deals }) => deals.over(id))
+}

@@ -1,0 +1,43 @@
+import type { Connection, Schema } from '../store/database.js'
+import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
+import { Deals } from './deals/deals.js'
+import { Manifest } from './deals/manifest.js'
+import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
+import { adaptDeals, dealSchema } from './deals/schema.js'
+import { Buckets, Policies } from './store/buckets.js'
+import { RemovedKeys, StoreIds } from './store/fences.js'
+import { RetainedBodies } from './store/holds.js'
+import { Objects } from './store/objects.js'
+import { BodyFolder } from './store/open-bodies.js'
+import { adaptObjects, objectSchema } from './store/schema.js'
+
+/** The tables of the gateway, over one connection. */
+export type GatewayTables = ReturnType<typeof indexSchema.tables>
+
+/** The index of the gateway. */
+export const indexSchema = {
+  owner: 'the gateway',
+  name: 'gateway',
+  /** A released step never changes: test/services/services.test.ts has their hashes. */
+  steps: [accountSchema + objectSchema + dealSchema + offlineSchema],
+  adapt: (db) => {
+    adaptObjects(db)
+    adaptDeals(db)
+  },
+  // Holds, and who reads a body, are known to one process.
+  exclusive: true,
+  tables: (connection: Connection) => ({
+    accounts: new Accounts(connection),
+    quotas: new Quotas(connection),
+    buckets: new Buckets(connection),
+    policies: new Policies(connection),
+    storeIds: new StoreIds(connection),
+    objects: new Objects(connection),
+    removed: new RemovedKeys(connection),
+    retained: new RetainedBodies(connection),
+    bodyFolder: new BodyFolder(connection),
+    deals: new Deals(connection),
+    manifest: new Manifest(connection),
+    offlineTasks: new OfflineTasks(connection),
+  }),
+} satisfies Schema<unknown>

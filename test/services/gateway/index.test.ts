@@ -1,0 +1,263 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Clock, rfc3339 } from '../../../src/services/clock.js'
+import { GatewayError } from '../../../src/services/gateway/errors.js'
+import { asGatewayError } from '../../../src/services/gateway/exchange.js'
+import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
+import type { BucketRow } from '../../../src/services/gateway/store/buckets.js'
+import { Fences } from '../../../src/services/gateway/store/fences.js'
+import { Holds } from '../../../src/services/gateway/store/holds.js'
+import { KeyRules } from '../../../src/services/gateway/store/key-rules.js'
+import { type Draft, ObjectChanges } from '../../../src/services/gateway/store/object-changes.js'
+import { newGeneration } from '../../../src/services/gateway/store/objects.js'
+import { scan } from '../../../src/services/gateway/store/scan.js'
+import { silentLog } from '../../../src/services/log.js'
+import type { Bodies, StoredBody } from '../../../src/services/store/bodies.js'
+import { type Database, DatabaseUnavailableError } from '../../../src/services/store/database.js'
+import { openStore } from '../../../src/services/store/open.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase } from '../engine.js'
+import { startGateway } from './client.js'
+
+/** The index of the gateway, on both engines. */
+
+const OWNER = 1
+const clock = new Clock()
+
+/** Bodies that only say what becomes of them. */
+class Fates implements Pick<Bodies, 'committed' | 'discard'> {
+  readonly of = new Map<string, 'committed' | 'discarded'>()
+
+  committed({ name }: StoredBody): void {
+    this.of.set(name, 'committed')
+  }
+
+  discard({ name }: StoredBody): void {
+    this.of.set(name, 'discarded')
+  }
+}
+
+interface Index {
+  readonly db: Database<GatewayTables>
+  readonly changes: ObjectChanges
+  readonly holds: Holds
+}
+
+function over(db: Database<GatewayTables>, fates = new Fates()): Index {
+  const bodies = fates as unknown as Bodies
+  const holds = new Holds(db, bodies)
+  const changes = new ObjectChanges(db, bodies, clock, new KeyRules(new Set()), holds, new Fences(clock))
+  return { db, changes, holds }
+}
+
+/** So many connections to one index, which has a bucket, as different processes have. */
+async function connections(t: Test, count: number): Promise<{ indexes: Index[]; bucket: BucketRow }> {
+  const place = { file: join(temporaryFolder(t), 'index.db'), database: await emptyDatabase() }
+  const indexes: Index[] = []
+  for (let n = 0; n < count; n++) {
+    const db = await openStore({ ...indexSchema, exclusive: false }, place, silentLog)
+    t.teardown(() => db.close())
+    indexes.push(over(db))
+  }
+  const bucket = await (indexes[0] as Index).db.transaction(async ({ buckets }) => {
+    await buckets.add('bucket', rfc3339(clock.now()), OWNER)
+    return (await buckets.find('bucket')) as BucketRow
+  })
+  return { indexes, bucket }
+}
+
+let writes = 0
+
+function draft(key: string, more: Partial<Draft> = {}): Draft {
+  const body = Buffer.from('body')
+  return {
+    key: Buffer.from(key),
+    size: body.length,
+    etag: 'etag',
+    contentType: 'text/plain',
+    headers: {},
+    generation: newGeneration(clock),
+    body,
+    order: () => undefined,
+    abandoned: () => false,
+    ...more,
+  }
+}
+
+const code = (error: unknown) => (error instanceof GatewayError ? error.kind : error)
+
+t.test('keys are in the order of their bytes, and may have any character', async (t) => {
+  const client = await startGateway(t)
+  const bucketName = 'bucket'
+  await client.call('MakeBucket', { bucketName })
+  // UTF-16 and most collations of databases have other orders.
+  const keys = [
+    'A',
+    'B',
+    'a',
+    'a\0',
+    'a\0b',
+    'a\x01',
+    'a b',
+    'a-',
+    'a_',
+    'z',
+    'ä',
+    'é',
+    '\uffee',
+    '\u{1f600}',
+    "'",
+    '\\',
+    '%_',
+  ]
+  for (const key of keys) t.equal((await client.put(bucketName, key, key)).status, 200, JSON.stringify(key))
+  const sorted = [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  const names = ({ objects }: { objects: { name: string }[] }) => objects.map(({ name }) => name)
+  t.same(names(await client.call('ListObjects', { bucketName, prefix: '' })), sorted)
+  const ask = { bucketName, prefix: '', delimiter: '', maxKeys: 1000 }
+  t.same(names(await client.call('ListObjects', ask)), sorted)
+  t.same(names(await client.call('ListObjects', { ...ask, prefix: 'a\0' })), ['a\0', 'a\0b'])
+  let marker = ''
+  for (const key of sorted) {
+    const page = await client.call('ListObjects', { ...ask, marker, maxKeys: 1 })
+    t.same(names(page), [key])
+    marker = page.nextMarker ?? ''
+  }
+  for (const key of keys) t.equal((await client.get(bucketName, key)).text, key)
+  t.match(await client.get('no%00bucket', 'key'), { status: 400 })
+  t.match(await client.failure('Login', { username: 'a\0b', password: 'long-enough' }), { data: { code: /./ } })
+})
+
+t.test('a page by delimiter has one entry for all keys behind a prefix', async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { db } = indexes[0] as Index
+  const put = ({ objects }: GatewayTables, key: string) => {
+    const { order: _, abandoned: __, body: ___, ...rest } = draft(key)
+    const row = { ...rest, modified: rfc3339(clock.now()), bodyAt: 'network', fence: 1, writeId: null } as const
+    return objects.put(bucket.id, { ...row, bodyName: rest.generation, bodyMark: null }, undefined)
+  }
+  await db.transaction(async (tables) => {
+    for (let n = 0; n < 10_000; n++) await put(tables, `many//${String(n).padStart(5, '0')}`)
+    for (const key of ['m', 'many', 'many/', 'many0', 'z//', 'z/a', 'ä/b']) await put(tables, key)
+  })
+  const page = async (prefix: string, delimiter: string, after = '', limit = 1000) => {
+    const query = { prefix: Buffer.from(prefix), delimiter: Buffer.from(delimiter), after: Buffer.from(after) }
+    const { entries, truncated } = await scan(db.read.objects, { bucket: bucket.id, limit, ...query })
+    const names = entries.map((entry) => String(entry.kind === 'object' ? entry.object.key : `${entry.prefix}…`))
+    return truncated ? [...names, 'more'] : names
+  }
+  t.same(await page('', '/'), ['m', 'many', 'many/…', 'many0', 'z/…', 'ä/…'])
+  t.same(await page('', '/', '', 3), ['m', 'many', 'many/…', 'more'])
+  t.same(await page('', '/', 'many/', 2), ['many0', 'z/…', 'more'])
+  t.same(await page('many/', '/'), ['many/', 'many//…'])
+  t.same(await page('', '//'), ['m', 'many', 'many/', 'many//…', 'many0', 'z//…', 'z/a', 'ä/b'])
+  t.same(await page('many//0999', '', '', 3), ['many//09990', 'many//09991', 'many//09992', 'more'])
+  t.same(await page('x', '/'), [])
+})
+
+t.test('of conditional writes from several connections, one wins', async (t) => {
+  const { indexes, bucket } = await connections(t, 3)
+  const fence = () => Date.now() * 1000 + ++writes
+  for (const key of ['one', 'two', 'three']) {
+    for (const expected of [null, 'present'] as const) {
+      const present = await indexes[0]?.db.read.objects.find(bucket.id, Buffer.from(key))
+      const order = { fence: fence(), expected: expected && (present?.generation ?? null) }
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, n) => {
+          const own = { ...order, fence: order.fence + n, writeId: `w${key}${expected}${n}` }
+          return indexes[n % 3]?.changes.put(bucket, draft(key, { order: () => own }))
+        }),
+      )
+      const won = outcomes.filter(({ status }) => status === 'fulfilled')
+      t.equal(won.length, 1, `${key}: expecting ${expected}`)
+      const others = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [code(outcome.reason)] : []))
+      t.same(new Set(others.filter((kind) => kind !== 'OtherGeneration' && kind !== 'Overtaken')), new Set())
+      writes += 12
+    }
+  }
+  const usage = await indexes[0]?.db.read.buckets.usage(OWNER)
+  t.same(usage, { objects: 3, bytes: 12 }, 'and is counted once')
+  await indexes[0]?.db.transaction(({ buckets }) => buckets.fold(bucket.id))
+  t.same(await indexes[1]?.db.read.buckets.usage(OWNER), usage)
+})
+
+t.test('quotas hold for writes from several connections', async (t) => {
+  const { indexes, bucket } = await connections(t, 3)
+  await indexes[0]?.db.transaction(({ quotas }) => quotas.set(OWNER, { bytes: null, objects: 5, uploads: null }))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 24 }, (_, n) => indexes[n % 3]?.changes.put(bucket, draft(`key-${n}`))),
+  )
+  t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 5)
+  t.same(await indexes[0]?.db.read.quotas.usage(OWNER), { objects: 5, bytes: 20 })
+})
+
+t.test('a bucket that is removed while objects are written to it has none', async (t) => {
+  const { indexes, bucket } = await connections(t, 2)
+  const [writer, remover] = indexes as [Index, Index]
+  const remove = () =>
+    remover.db.transaction(
+      async ({ buckets }) => {
+        await buckets.lock('bucket', true)
+        if (await buckets.isEmpty(bucket.id)) await buckets.remove(bucket.id)
+      },
+      { locks: [] },
+    )
+  const puts = Array.from({ length: 8 }, (_, n) => writer.changes.put(bucket, draft(`key-${n}`)))
+  const outcomes = await Promise.allSettled([...puts.slice(0, 4), remove(), ...puts.slice(4)])
+  const isThere = (await writer.db.read.buckets.find('bucket')) !== undefined
+  t.equal(isThere, !(await writer.db.read.buckets.isEmpty(bucket.id)))
+  const stored = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value !== undefined).length
+  t.equal(stored, isThere ? 8 : 0)
+})
+
+t.test('an object whose commit has an unknown outcome keeps its body', async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { db } = indexes[0] as Index
+  let failure: Error | undefined
+  const late: Database<GatewayTables> = Object.assign(Object.create(db), {
+    read: db.read,
+    transaction: async <R>(work: (tables: GatewayTables) => Promise<R>): Promise<R> => {
+      const result = await db.transaction(work)
+      if (failure !== undefined) throw failure
+      return result
+    },
+  })
+  const fates = new Fates()
+  const { changes } = over(late, fates)
+  const stored = (name: string) => draft(name, { body: { name: `body-${name}`, size: 4, mark: null } })
+  await changes.put(bucket, stored('known'))
+  failure = new DatabaseUnavailableError('The answer is lost.')
+  await t.rejects(changes.put(bucket, stored('unknown')), failure)
+  failure = new Error('It was rolled back.')
+  await t.rejects(changes.put(bucket, stored('failed')), failure)
+  t.same(Object.fromEntries(fates.of), {
+    'body-known': 'committed',
+    'body-unknown': 'committed',
+    'body-failed': 'discarded',
+  })
+  t.ok(await db.read.objects.find(bucket.id, Buffer.from('unknown')), 'a row names it')
+  const context = { log: silentLog } as never
+  const answer = asGatewayError(new DatabaseUnavailableError('It is away.'), { context })
+  t.match(answer, { kind: 'DatabaseUnavailable', status: 503, code: 'ServiceUnavailable' })
+})
+
+t.test('a hold waits for the changes that have not seen it', async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { holds, changes, db } = indexes[0] as Index
+  await changes.put(bucket, draft('key'))
+  const present = await db.read.objects.find(bucket.id, Buffer.from('key'))
+  const hold = { covers: async () => true }
+  const removal = changes.remove(bucket, [Buffer.from('key')])
+  let removed = false
+  removal.then(() => {
+    removed = true
+  })
+  await holds.add(bucket.id, hold)
+  t.ok(removed, 'what was under way has ended')
+  await changes.put(bucket, draft('key'))
+  const again = await db.read.objects.find(bucket.id, Buffer.from('key'))
+  await changes.remove(bucket, [Buffer.from('key')])
+  t.ok(await db.read.objects.inlineBody(again?.generation ?? ''), 'a body is kept')
+  await holds.release(bucket.id, hold)
+  for (const row of [present, again]) t.notOk(await db.read.objects.inlineBody(row?.generation ?? ''))
+})
