@@ -32,6 +32,30 @@ const at = (Key: string) => ({ Bucket: BUCKET, Key })
 const rejects = (t: Test, send: Promise<unknown>, name: string, status: number) =>
   t.rejects(send, { name, $metadata: { httpStatusCode: status } }, `${name} ${status}`)
 
+t.test('a deal of an encrypted object has the encrypted bytes, and the object is read as before', async (t) => {
+  const proxy = await ArchiveProxy.start(t)
+  const put = await signedRequest(proxy.endpoint, owner, {
+    method: 'PUT',
+    path: `/${BUCKET}/sealed`,
+    body: 'a private letter',
+    headers: {
+      'x-amz-storage-class': 'GLACIER',
+      'x-dealgate-deal-mode': 'sync',
+      'x-amz-server-side-encryption': 'AES256',
+    },
+  })
+  t.equal(put.status, 200, put.body)
+  t.equal(put.headers['x-amz-server-side-encryption'], 'AES256')
+  await proxy.untilHead(
+    'the deal is active',
+    'sealed',
+    (head) => head.Metadata?.['deal-status'] === 'StorageDealActive',
+  )
+  t.equal((await proxy.head('sealed')).ContentLength, 16)
+  t.equal(await proxy.read('sealed'), 'a private letter')
+  t.equal(await proxy.restore('sealed', { Days: 1 }), 200)
+})
+
 t.test('an object in an archive class has a deal made of it, and shows it', async (t) => {
   const proxy = await ArchiveProxy.start(t)
   const { s3, endpoint } = proxy
