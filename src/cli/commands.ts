@@ -5,7 +5,7 @@ import { encryptionCommands } from './encryption/commands.js'
 import { printEnvironment } from './running.js'
 
 const SERVICES = named(
-  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
+  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|database|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
 )
 const ENDPOINT: readonly OptionName[] = ['host', 'port', 'region', 'accessKey', 'secretKey']
 const PRESIGN: readonly OptionName[] = [...ENDPOINT, 'data']
@@ -16,11 +16,12 @@ const LOGIN = named(/^(data|(platform|gateway)(Url|Host|Port)|host|port|region|b
 const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
 const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutMs', 'auditLog', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'auditLog', 'print', 'logLevel']
+const ACCOUNTS: readonly OptionName[] = [...KEYS, 'database']
 const BACKUP = named(
-  /^(data|state|staging|credentialsFile|sealingKeyFile|encryptionKeys|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|print|logLevel)$/,
+  /^(data|state|staging|credentialsFile|sealingKeyFile|encryptionKeys|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|database|print|logLevel)$/,
 )
 const RESTORE: readonly OptionName[] = ['data', 'print', 'logLevel']
-const WALLET = named(/^(data|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)
+const WALLET = named(/^(data|database|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)
 
 const ENDPOINT_URL: Flag = [
   '--endpoint-url <url>',
@@ -209,7 +210,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'account add',
     help: 'add an account and print its keys; the secret is not shown again',
-    options: KEYS,
+    options: ACCOUNTS,
     flags: [
       ['--name <text>', 'display name, at most 128 characters'],
       ['--email <address>', 'add a user of the task platform in its place, whose account is made at the first login'],
@@ -223,13 +224,13 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'account list',
     help: 'list the accounts and their buckets, without secrets',
-    options: KEYS,
+    options: ACCOUNTS,
     run: async () => (await accounts()).listAccounts,
   },
   {
     name: 'account remove',
     help: 'remove an account; refused while it owns buckets',
-    options: KEYS,
+    options: ACCOUNTS,
     operand: ACCOUNT,
     changes: () => true,
     run: async () => (await accounts()).removeAccount,
@@ -237,7 +238,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'account rotate',
     help: 'make a new secret key for an account, print it and update the credentials file',
-    options: KEYS,
+    options: ACCOUNTS,
     operand: ACCOUNT,
     changes: () => true,
     run: async () => (await accounts()).rotateAccount,
@@ -245,7 +246,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'account quota',
     help: 'show what an account stores and may store, and change the latter',
-    options: KEYS,
+    options: ACCOUNTS,
     operand: ACCOUNT,
     flags: [
       ['--bytes <number>', 'most bytes in all of its buckets, or none'],
@@ -258,7 +259,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'account password',
     help: 'give a user of the task platform a new password, and end its sign-ins; owner@localhost is the first user',
-    options: KEYS,
+    options: ACCOUNTS,
     operand: USER,
     flags: [
       ['--password <password>', 'the password, or - for the next line of standard input (default: generate one)'],
@@ -269,7 +270,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'account api-keys',
     help: 'list the API keys of a user of the task platform, without secrets',
-    options: KEYS,
+    options: ACCOUNTS,
     operand: USER,
     flags: [['--revoke <api-key>', 'revoke this key, or `all`; tokens that were issued for it die with it']],
     changes: (_, flags) => 'revoke' in (flags as object),
@@ -310,6 +311,19 @@ export const commands: readonly CommandDeclaration[] = [
     options: STATE,
     changes: () => true,
     run: async () => (await import('./state-commands.js')).acceptState,
+  },
+  {
+    name: 'state copy',
+    help: 'copy the tables of the embedded services, which are stopped, from a data folder to PostgreSQL or back',
+    options: ['auditLog', 'print', 'logLevel'],
+    flags: [
+      ['--from <place>', 'a data folder, or postgres://user@host/database; - for the next line of standard input'],
+      ['--to <place>', 'likewise; empty, or filled by a copy that was interrupted and goes on'],
+    ],
+    after:
+      'The password of the database comes from PGPASSFILE or PGPASSWORD, unless the URL contains it. The source stays as it is, and all rows are compared at the end.',
+    changes: () => true,
+    run: async () => (await import('./state-commands.js')).copyState,
   },
   {
     name: 'wallet create',

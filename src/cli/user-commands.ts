@@ -104,10 +104,10 @@ async function within<T>(config: Config, use: (book: UserBook) => T | Promise<T>
     throw new Failure('The users of another task platform are managed there, not in the data folder.')
   }
   const folder = servicesFolder(config)
-  if (!hasUsers(folder)) {
+  if (config.database === undefined && !hasUsers(folder)) {
     throw new Failure(`The data folder ${config.data} has no task platform yet: start \`dealgate serve\` once.`)
   }
-  const book = await openUserBook(folder)
+  const book = await openUserBook(folder, config.database)
   try {
     return await use(book)
   } catch (error) {

@@ -153,10 +153,10 @@ async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>):
     throw new Failure(`The wallets of ${config.paymentUrl} are not in the data folder.`)
   }
   const folder = servicesFolder(config)
-  if (!hasWallets(folder)) {
+  if (config.database === undefined && !hasWallets(folder)) {
     throw new Failure(`The data folder ${config.data} has no storage payment service yet: start it once.`)
   }
-  const book = await openWalletBook(folder)
+  const book = await openWalletBook(folder, config.database)
   try {
     return await use(book)
   } catch (error) {

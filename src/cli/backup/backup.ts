@@ -114,11 +114,14 @@ function keysApart({ data, encryptionKeys }: Config, { withKeys = false }: Backu
 
 /** What a server with these options uses, and a backup of its data folder does not contain. Without secrets. */
 export function notIncluded(config: Config): string[] {
-  const { data, state, gatewayUrl, platformUrl, paymentUrl, kuboApi, staging, sealingKey, sealingKeyFile } = config
+  const { data, state, database, gatewayUrl, platformUrl, paymentUrl, kuboApi, staging, sealingKey, sealingKeyFile } =
+    config
   const credentials = credentialsPath(config)
   return [
     state &&
       `the records in ${place(state)} (--state): back up that database with its own tools, right after this backup`,
+    database &&
+      `the tables of the services in ${place(database)} (--database): back up that database with its own tools, and the folder ${join(servicesFolder(config), 'gateway', 'objects')} after it`,
     gatewayUrl && `the objects and deals of the gateway ${place(gatewayUrl)}`,
     gatewayUrl === undefined && platformUrl && `the task platform ${place(platformUrl)}`,
     gatewayUrl !== undefined && paymentUrl && `the storage payment API ${place(paymentUrl)}`,

@@ -12,6 +12,7 @@ import {
   port,
   rate,
   recipient,
+  s3Place,
   text,
   time,
   url,
@@ -272,3 +273,19 @@ export const encryptionOptions = {
     help: 'Public key of age, whose owner can open all that this server encrypts from now on.',
   }),
 } as const
+
+/** The engines under the embedded services. */
+export const engineOptions = {
+  bodies: option('Gateway', s3Place, {
+    main: true,
+    help: 'Bucket of an S3 store for the bytes of new objects of the embedded gateway, above 32 KiB: `s3://bucket/prefix?endpoint=https://host&region=us-east-1`. Credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the file of aws-cli. Without it, files in the data folder.',
+  }),
+  bodiesCredentialsFile: option('Gateway', path, {
+    help: 'File of credentials for the bucket of `--bodies`, in the form of `~/.aws/credentials`. It goes before the variables.',
+  }),
+  database: option('Gateway', url('postgres', 'postgresql'), {
+    main: true,
+    secret: true,
+    help: 'PostgreSQL database, of version 14 or later, for the tables of the embedded services: gateway, task platform, storage payment API and storage network. Without a password in the URL, that of PGPASSFILE or PGPASSWORD. Without it, SQLite in the data folder.',
+  }),
+}

@@ -22,7 +22,6 @@ import {
   portOrOff,
   quirks,
   regionName,
-  s3Place,
   secretKey,
   text,
   time,
@@ -35,6 +34,7 @@ import { type Option, option } from './option.js'
 import {
   connectionOptions,
   encryptionOptions,
+  engineOptions,
   limitOptions,
   logFileOptions,
   observabilityOptions,
@@ -189,13 +189,7 @@ export const options = Object.freeze({
     unit: 'GiB',
     help: 'Disk space that the CARs of offline deals of one account of the embedded gateway may take.',
   }),
-  bodies: option('Gateway', s3Place, {
-    main: true,
-    help: 'Bucket of an S3 store for the bytes of new objects of the embedded gateway, above 32 KiB: `s3://bucket/prefix?endpoint=https://host&region=us-east-1`. Credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the file of aws-cli. Without it, files in the data folder.',
-  }),
-  bodiesCredentialsFile: option('Gateway', path, {
-    help: 'File of credentials for the bucket of `--bodies`, in the form of `~/.aws/credentials`. It goes before the variables.',
-  }),
+  ...engineOptions,
   servicesMaxConnections: option('Gateway', integer(1, 1_000_000), {
     default: gatewayLimits.maxConnections,
     help: 'Maximum of open connections to each embedded service: gateway, task platform and storage payment API. One network address gets at most three quarters of them, except programs on the same machine.',

@@ -44,6 +44,7 @@ const EMBEDDED_ONLY = [
   'gatewayCarGib',
   'bodies',
   'bodiesCredentialsFile',
+  'database',
   'servicesMaxConnections',
   'networkEpochSeconds',
   'networkControl',

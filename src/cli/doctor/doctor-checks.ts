@@ -12,7 +12,15 @@ import { type Config, unknownVariables } from '../config/config.js'
 import { credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { findKeys, keysFile } from '../keys/keys.js'
 import { ownEndpoint } from '../running.js'
-import { bodiesOf, type GatewayInUse, obtainGateway, poolOf, unasked, withKnownStores } from '../serve/gateway.js'
+import {
+  bodiesOf,
+  type GatewayInUse,
+  obtainGateway,
+  poolOf,
+  servicesFolder,
+  unasked,
+  withKnownStores,
+} from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
 import { checkRequests, checkServer, type Finding } from './running-server.js'
@@ -47,6 +55,7 @@ export const checks: readonly Check[] = [
   { name: 'endpoint', run: checkEndpoint },
   { name: 'server', elsewhere: true, run: checkServer },
   { name: 'requests', elsewhere: true, run: checkRequests },
+  { name: 'databases', run: checkDatabases },
   { name: 'bodies', run: checkBodies },
   { name: 'gateway', run: checkGateway },
   { name: 'clock', run: checkClock },
@@ -142,6 +151,16 @@ async function checkCredentials(config: Config): Promise<string | Finding | unde
   const exposed = `${readers} can read ${file}. Run: chmod 600 ${file}`
   if (readers === EVERY_USER) throw new Failure(exposed)
   return { text: `${identities.length} key pairs in ${file}`, warnings: readers === undefined ? [] : [exposed] }
+}
+
+/** Runs also while the services run. */
+async function checkDatabases(config: Config): Promise<Finding | undefined> {
+  if (config.gatewayUrl !== undefined) return undefined
+  const [{ examineDatabases }, { postgresAdvice }] = await Promise.all([
+    import('../../services/databases.js'),
+    import('../../state/postgres/backend.js'),
+  ])
+  return examineDatabases(servicesFolder(config), config.database, postgresAdvice)
 }
 
 /** Writes, reads and removes a body. */

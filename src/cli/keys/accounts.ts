@@ -13,22 +13,22 @@ import { changeCredentials, readCredentials } from './credentials-file.js'
  * @param create the data folder, where it does not exist
  */
 export async function openAccounts(
-  config: Pick<Config, 'gatewayUrl' | 'data'>,
+  config: Pick<Config, 'gatewayUrl' | 'data' | 'database'>,
   { create }: { create: boolean },
 ): Promise<AccountBook> {
   if (config.gatewayUrl !== undefined) {
     throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
   }
   const folder = servicesFolder(config)
-  if (!create && !hasAccounts(folder)) {
+  if (!create && config.database === undefined && !hasAccounts(folder)) {
     throw new Failure(`The data folder ${config.data} has no embedded gateway yet: start one, or add an account.`)
   }
-  return openAccountBook(folder)
+  return openAccountBook(folder, config.database)
 }
 
 /** Opens the accounts for `use`, and closes them. Throws Failure. */
 export async function withinAccounts<T>(
-  config: Pick<Config, 'gatewayUrl' | 'data'>,
+  config: Pick<Config, 'gatewayUrl' | 'data' | 'database'>,
   how: { create: boolean },
   use: (book: AccountBook) => Promise<T>,
 ): Promise<T> {

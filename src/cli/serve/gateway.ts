@@ -95,12 +95,13 @@ export async function startEmbedded(
   log: Logger,
   { platform: withPlatform = false, thread = loadServices() }: Obtaining,
 ): Promise<EmbeddedGateway> {
-  const { servicesMaxConnections: maxConnections } = config
+  const { servicesMaxConnections: maxConnections, database } = config
   const { url: elsewhere, smtp, mailFrom: from, carNetworks: networks, ...own } = groupOf(config, 'platform')
   const options = {
     data: servicesFolder(config),
     gateway: {
       ...groupOf(config, 'gateway'),
+      database,
       quirks: parseQuirks(config.gatewayQuirks),
       brand: groupOf(config, 'brand'),
       region: config.region,
@@ -109,11 +110,11 @@ export async function startEmbedded(
     },
     platform:
       withPlatform && elsewhere === undefined
-        ? { ...own, mail: { smtp, from }, cars: { networks }, limits: { maxConnections } }
+        ? { ...own, database, mail: { smtp, from }, cars: { networks }, limits: { maxConnections } }
         : undefined,
     remotePlatform: elsewhere === undefined ? undefined : { ...own, url: elsewhere },
     payment: withPlatform && config.paymentUrl === undefined ? paymentOf(config) : undefined,
-    network: { ...groupOf(config, 'network'), kubo: config.kuboApi },
+    network: { ...groupOf(config, 'network'), kubo: config.kuboApi, database },
     log,
   }
   const services = await thread.start(options, endAtOnce).catch((error) => {
@@ -192,6 +193,7 @@ function paymentOf(config: Config): PaymentOptions {
   const { url, id: chainId, contract, token, recipient, abi: abiFile, ...chain } = groupOf(config, 'paymentChain')
   return {
     ...own,
+    database: config.database,
     mode: variant === 'a' ? 'signedIn' : 'open',
     networkName,
     ipfsGateway,

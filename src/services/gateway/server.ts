@@ -51,6 +51,7 @@ export function createGatewayServer(context: GatewayContext): Server {
       if (identity !== undefined) await route(table, { ...anonymous, identity })
     },
     fail: (exchange, error) => replyRestError({ ...exchange, context, identity: 'anonymous' }, error),
+    ready: () => context.db.read.accounts.first(),
     describe: (error) => ({
       type: 'text/plain; charset=utf-8',
       text: error instanceof ReceiveError ? errorTable[error.kind].rpc({}) : error.message,

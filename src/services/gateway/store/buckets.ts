@@ -62,6 +62,14 @@ export function usageIn({ engine }: Connection): string {
   return usage[engine]
 }
 
+/** For a SQLite database that has the rows of one in PostgreSQL. */
+export const foldAll: readonly string[] = [
+  `UPDATE buckets SET
+     objects = objects + (SELECT coalesce(sum(c.objects), 0) FROM bucket_changes AS c WHERE c.bucket = buckets.id),
+     bytes = bytes + (SELECT coalesce(sum(c.bytes), 0) FROM bucket_changes AS c WHERE c.bucket = buckets.id)`,
+  'DELETE FROM bucket_changes',
+]
+
 /** The table of buckets. Call writing methods inside a transaction. */
 export class Buckets {
   readonly #sql

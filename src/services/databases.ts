@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { explained } from './folder-lock.js'
+import { indexSchema } from './gateway/index-schema.js'
+import { foldAll } from './gateway/store/buckets.js'
+import { INDEX_FILE } from './gateway/store/schema.js'
+import { silentLog } from './log.js'
+import { embeddedSchema } from './network/embedded/embedded-network.js'
+import { kuboSchema } from './network/kubo/kubo-network.js'
+import { paymentSchema } from './payment/store.js'
+import { platformSchema } from './platform/store.js'
+import { type CopiedTable, type CopyProgress, copyTables } from './store/copy/copy.js'
+import { type CopiedService, type CopyPlace, openFolder, openServer } from './store/copy/places.js'
+import type { Advise, Examined } from './store/examine.js'
+
+const SERVICES: readonly CopiedService[] = [
+  { schema: indexSchema, file: `gateway/${INDEX_FILE}`, inSqlite: foldAll },
+  { schema: embeddedSchema, file: 'network/network.db' },
+  { schema: kuboSchema, file: 'kubo/network.db' },
+  { schema: platformSchema, file: 'platform/platform.db' },
+  { schema: paymentSchema, file: 'payment/payment.db' },
+]
+
+/**
+ * Copies the tables of all services from one place to another, while no service uses either. Each is the data folder of
+ * the services, or the URL of a PostgreSQL database. Throws RangeError, DatabaseUnavailableError, DataInUseError
+ * and DataFolderError.
+ */
+export async function copyServices(
+  from: string,
+  to: string,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<CopiedTable[]> {
+  const source = await openPlace(from, false)
+  try {
+    const target = await openPlace(to, true)
+    try {
+      return await copyTables(source, target, SERVICES, onProgress)
+    } finally {
+      await target.release()
+    }
+  } finally {
+    await source.release()
+  }
+}
+
+/**
+ * Examines the databases of the services, which may run, and changes nothing. Resolves with undefined when there is
+ * none. Throws RangeError, and DatabaseUnavailableError.
+ * @param database URL of the PostgreSQL database that they use instead of SQLite in their data folder
+ * @param advise warnings about the settings of a PostgreSQL server
+ */
+export async function examineDatabases(
+  data: string,
+  database: string | undefined,
+  advise: Advise,
+): Promise<Examined | undefined> {
+  const { examinePostgres, examineSqlite } = await import('./store/examine.js')
+  if (database !== undefined) {
+    return examinePostgres(
+      database,
+      SERVICES.map(({ schema }) => schema),
+      advise,
+    )
+  }
+  const files = SERVICES.map(({ file }) => join(data, file)).filter((file) => existsSync(file))
+  for (const file of files) await examineSqlite(file)
+  return files.length === 0 ? undefined : { text: `${files.length} in SQLite are whole`, warnings: [] }
+}
+
+/** True for the URL of a PostgreSQL database; anything else is a folder. */
+function isDatabase(place: string): boolean {
+  return /^postgres(ql)?:\/\//.test(place)
+}
+
+async function openPlace(place: string, create: boolean): Promise<CopyPlace> {
+  if (isDatabase(place)) return openServer(place, SERVICES, { create }, silentLog)
+  try {
+    return openFolder(place, { create })
+  } catch (error) {
+    throw explained(place, error)
+  }
+}
