@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -73,6 +73,12 @@ t.test('the services and the commands beside them use one database', { skip: pos
   const text = await runCli(['state', 'copy', '--from', folder, '--to', withSecret])
   t.match(text, { code: 0, stdout: /^platform +users +2 +[0-9a-f]{16}$/m })
   t.notMatch(text.stdout + text.stderr, /hidden/)
+  await t.rejects(start(t, folder), /are in PostgreSQL: start with --database/)
+  await t.rejects(start(t, data, further), /belongs to other tables .* remove .*\.postgres/)
+  const within = join(data, 'services')
+  const marks = readdirSync(within, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.postgres'))
+  t.equal(marks.length, 4)
+  for (const mark of marks) rmSync(join(within, mark))
   const last = await start(t, data, further)
   t.equal(last.line.accessKey, accessKey)
   t.match(await last.stop(), { code: 0 })

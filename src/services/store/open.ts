@@ -1,3 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { keepPrivateFile } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema } from './database.js'
 import { openSqlite } from './sqlite.js'
@@ -5,7 +8,7 @@ import type { StoreMetrics } from './store-metrics.js'
 
 /** Where the tables of a service are. */
 export interface StorePlace {
-  /** Of SQLite, which is used when there is no URL; its folder exists. */
+  /** Of SQLite, which is used when there is no URL. Its folder exists, and has further files of the service. */
   readonly file: string
   /** URL of a PostgreSQL database, which all services may share. */
   readonly database?: string | undefined
@@ -14,13 +17,39 @@ export interface StorePlace {
   readonly metrics?: StoreMetrics | undefined
 }
 
-/** Opens or creates the tables of a service. Throws as `openSqlite` and `openPostgres` do. */
+/**
+ * Opens or creates the tables of a service. Throws as `openSqlite` and `openPostgres` do, and RangeError when the
+ * folder belongs to other tables: a service removes files that its tables do not name.
+ */
 export async function openStore<T>(
   schema: Schema<T>,
   { file, database, reserve = false, metrics }: StorePlace,
   log: ServicesLog,
 ): Promise<Database<T>> {
-  if (database === undefined) return openSqlite(file, schema, reserve)
+  const mark = markOf(file)
+  if (database === undefined) {
+    if (existsSync(mark))
+      throw new RangeError(`The tables of ${schema.owner} are in PostgreSQL: start with --database.`)
+    return openSqlite(file, schema, reserve)
+  }
+  if (existsSync(file) && !existsSync(mark)) {
+    throw new RangeError(
+      `The tables of ${schema.owner} are in the data folder: copy them with \`dealgate state copy\`, or choose another folder.`,
+    )
+  }
   const { openPostgres } = await import('./postgres.js')
-  return openPostgres(database, schema, log, metrics?.database(schema.name))
+  const db = await openPostgres(database, schema, log, metrics?.database(schema.name))
+  if (keepPrivateFile(mark, db.id) || readFileSync(mark, 'utf8') === db.id) return db
+  await db.close()
+  throw new RangeError(
+    `The data folder belongs to other tables of ${schema.owner} than those of this database. If these are the same, copied, remove ${resolve(mark)}.`,
+  )
+}
+
+/**
+ * The file that says that the tables are in PostgreSQL, and in which schema: it has the id of that.
+ * @param file of SQLite
+ */
+export function markOf(file: string): string {
+  return `${file}.postgres`
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { ServicesLog } from '../log.js'
@@ -69,21 +69,22 @@ export async function openPostgres<T>(
   schema: Schema<T>,
   log: ServicesLog,
   watch?: DatabaseWatch,
-): Promise<Database<T>> {
-  if (new URL(url).searchParams.has('options')) {
-    throw new RangeError('The URL of the database must not have options: dealgate sets them.')
+): Promise<PostgresDatabase<T>> {
+  for (const name of ['options', 'application_name']) {
+    if (new URL(url).searchParams.has(name))
+      throw new RangeError(`The URL of the database must not have ${name}: dealgate sets them.`)
   }
   const claim = schema.exclusive
     ? await asking(() => PostgresClaim.take(url, schemaOf(schema), schema, log))
     : undefined
   try {
-    await migrate(url, schema)
+    const id = await migrate(url, schema)
     await asking(async () => claim?.begin())
+    return connect(url, schema, log, { id, claim, watch })
   } catch (error) {
     await claim?.close()
     throw error
   }
-  return connect(url, schema, log, { claim, watch })
 }
 
 /** As `openPostgres`, for a schema that is there and stays as it is. */
@@ -93,11 +94,12 @@ export function readPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog
 
 /** What goes with a database. */
 interface Beside {
+  readonly id?: string
   readonly claim?: PostgresClaim | undefined
   readonly watch?: DatabaseWatch | undefined
 }
 
-function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Beside): Database<T> {
+function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Beside): PostgresDatabase<T> {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS,
@@ -128,8 +130,10 @@ function settings(schema: string): string {
     .join(' ')
 }
 
-class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
+export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly read: T
+  /** Of the schema, made with it; empty where it was opened to be read. */
+  readonly id: string
   readonly shared = true
   readonly #pool: pg.Pool
   readonly #schema: Schema<T>
@@ -141,7 +145,8 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly #running = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
-  constructor(pool: pg.Pool, schema: Schema<T>, log: ServicesLog, { claim, watch }: Beside) {
+  constructor(pool: pg.Pool, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: Beside) {
+    this.id = id
     this.#pool = pool
     this.#schema = schema
     this.#claim = claim
@@ -322,7 +327,8 @@ export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
 }
 
 /** Processes that start at the same time take turns. A failure leaves the version before a step. */
-async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
+/** Resolves with the id of the schema. */
+async function migrate(url: string, schema: Schema<unknown>): Promise<string> {
   const name = schemaOf(schema)
   // Without limits of time: an index of a large table takes as long as it takes.
   const options = `-c search_path=${name}`
@@ -340,6 +346,9 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
     }
     await query(FUNCTIONS)
     await query(LEASES)
+    await query('CREATE TABLE IF NOT EXISTS identity (id text NOT NULL)')
+    await query('INSERT INTO identity (id) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM identity)', [randomUUID()])
+    const identity = await query('SELECT id FROM identity')
     const { rows } = await query('SELECT version FROM schema_version')
     const version = Number(rows[0]?.version ?? 0)
     if (version > schema.steps.length) {
@@ -350,6 +359,7 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<void> {
       rows.length === 0 ? 'INSERT INTO schema_version VALUES ($1)' : 'UPDATE schema_version SET version = $1'
     await query(change, [schema.steps.length])
     await query('COMMIT')
+    return identity.rows[0].id
   } finally {
     // Rolls back what has not been committed.
     await client.end().catch(() => {})

@@ -12,6 +12,7 @@ import {
   type Schema,
   statements,
 } from '../../../src/services/store/database.js'
+import { openStore } from '../../../src/services/store/open.js'
 import { openPostgres } from '../../../src/services/store/postgres.js'
 import { inPostgres, numbered } from '../../../src/services/store/postgres-sql.js'
 import { openSqlite } from '../../../src/services/store/sqlite.js'
@@ -179,6 +180,24 @@ t.test('a schema for one process', { skip: postgres.skip }, async (t) => {
   await t.rejects(add(third, 'late', 1), LeaseLostError)
   t.equal(await beside.read.counters.get('late'), 1, 'what is refused changes nothing')
   for (const one of [first, third, beside]) await one.close()
+})
+
+t.test('a folder and its tables', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start(['-c', 'fsync=off'])
+  t.teardown(() => server.stop())
+  await withClient(server.url, (client) => client.query('CREATE DATABASE empty'))
+  const other = server.url.replace(/postgres$/, 'empty')
+  const open = (folder: string, database?: string) =>
+    openStore(schema, { file: join(folder, 'test.db'), database }, silentLog)
+  const [served, fresh, second] = [temporaryFolder(t), temporaryFolder(t), temporaryFolder(t)]
+  await (await open(served)).close()
+  await t.rejects(open(served, server.url), /are in the data folder: copy them/)
+  await (await open(fresh, server.url)).close()
+  await (await open(fresh, server.url)).close()
+  await (await open(second, server.url)).close()
+  await t.rejects(open(fresh), /are in PostgreSQL: start with --database/)
+  await t.rejects(open(fresh, other), /belongs to other tables/)
+  await (await open(served)).close()
 })
 
 t.test('a lease', { skip: postgres.skip }, async (t) => {

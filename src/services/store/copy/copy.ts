@@ -1,5 +1,5 @@
 import { COPYING, type Connection, type Database } from '../database.js'
-import type { CopiedService, CopyPlace, CopySource } from './places.js'
+import type { CopiedService, CopyPlace, CopySource, CopyTarget } from './places.js'
 import { copyRows, type Digest, digestOf, hasRows, lastNumber, setLastNumber } from './rows.js'
 import { type Table, tablesOf } from './tables.js'
 
@@ -20,7 +20,7 @@ export interface CopyProgress {
 interface Pair {
   readonly service: CopiedService
   readonly source: CopySource
-  readonly target: Database<Connection>
+  readonly target: CopyTarget
   readonly tables: readonly Table[]
 }
 
@@ -45,6 +45,10 @@ export async function copyTables(
     const copied: CopiedTable[] = []
     for (const pair of pairs) copied.push(...(await compare(pair, from, to, onProgress)))
     await from.requireHeld()
+    for (const { service, target } of pairs) {
+      if (target.id !== undefined) from.note(service, target.id)
+      to.note(service, undefined)
+    }
     // The first one tells whether a copy is complete: it is the last to lose its mark.
     for (const { service, target } of [...pairs].reverse()) await complete(service, target, to)
     return copied

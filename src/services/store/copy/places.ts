@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { bringUpToDate, requireUsableVersion } from '../../../common/files/data-version.js'
-import { makeFolders, makePrivateFolder } from '../../../common/files/private-file.js'
+import { makeFolders, makePrivateFolder, writePrivateFile } from '../../../common/files/private-file.js'
 import { lockFolder } from '../../folder-lock.js'
 import type { ServicesLog } from '../../log.js'
 import type { Connection, Database, Schema } from '../database.js'
+import { markOf } from '../open.js'
 import { openSqlite, readSqlite } from '../sqlite.js'
 import type { Engine } from './tables.js'
 
@@ -23,6 +24,12 @@ export interface CopySource {
   close(): Promise<void>
 }
 
+/** Tables that are filled. */
+export type CopyTarget = Database<Connection> & {
+  /** In PostgreSQL, of the schema. */
+  readonly id?: string
+}
+
 /** Where the tables of all services are. No service uses it meanwhile. */
 export interface CopyPlace {
   /** For messages and marks, without secrets. */
@@ -32,7 +39,12 @@ export interface CopyPlace {
   /** Throws RangeError when another version of this program, or an incomplete copy, has written the tables. */
   read(service: CopiedService): Promise<CopySource>
   /** Opens the tables to fill them, and makes them where there are none. */
-  fill(service: CopiedService): Promise<Database<Connection>>
+  fill(service: CopiedService): Promise<CopyTarget>
+  /**
+   * Notes where the tables of a service are from now on.
+   * @param id of the schema in PostgreSQL; undefined: in this place
+   */
+  note(service: CopiedService, id: string | undefined): void
   /** Rejects when a service may have begun to use the place meanwhile. */
   requireHeld(): Promise<void>
   release(): Promise<void>
@@ -70,6 +82,11 @@ export function openFolder(data: string, { create }: { readonly create: boolean 
       makePrivateFolder(dirname(file))
       return openSqlite(file, filling(service))
     },
+    note(service, id) {
+      const mark = markOf(fileOf(service))
+      if (id === undefined) rmSync(mark, { force: true })
+      else writePrivateFile(mark, id)
+    },
     requireHeld: async () => {},
     release: async () => unlock(),
   }
@@ -102,6 +119,7 @@ export async function openServer(
       }
     },
     fill: (service) => openPostgres(url, filling(service), log),
+    note: () => {},
     requireHeld: () => held.require(),
     release: () => held.release(),
   }

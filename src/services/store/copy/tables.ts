@@ -38,7 +38,7 @@ const COLUMNS: Readonly<Record<Engine, string>> = {
     FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
       LEFT JOIN pg_index AS i ON i.indrelid = c.oid AND i.indisprimary
     WHERE c.relnamespace = current_schema()::text::regnamespace AND c.relkind = 'r'
-      AND c.relname NOT IN ('schema_version', 'lease', '${COPYING}')`,
+      AND c.relname NOT IN ('schema_version', 'identity', 'lease', '${COPYING}')`,
 }
 
 const PARENTS: Readonly<Record<Engine, string>> = {

@@ -50,8 +50,10 @@ type Where =
 const openPlace = async ({ folder, url }: Where, create: boolean): Promise<CopyPlace> =>
   url === undefined ? openFolder(folder, { create }) : openServer(url, SERVICES, { create }, silentLog)
 
-const openAt = ({ folder = '', url }: Where, service: CopiedService): Promise<Database<Connection>> =>
-  openStore(service.schema as Schema<Connection>, { file: join(folder, service.file), database: url }, silentLog)
+const openAt = ({ folder, url }: Where, service: CopiedService): Promise<Database<Connection>> => {
+  const file = folder === undefined ? join(temporaryFolder(t), 'own.db') : join(folder, service.file)
+  return openStore(service.schema as Schema<Connection>, { file, database: url }, silentLog)
+}
 
 async function copy(from: Where, to: Where, onProgress: (progress: CopyProgress) => void = () => {}) {
   const source = await openPlace(from, false)
@@ -120,6 +122,13 @@ t.test('from a folder to PostgreSQL and back', { skip: postgres.skip }, async (t
     { service: 'second', table: 'a_parts' },
     { service: 'second', table: 'single' },
   ])
+  await t.rejects(
+    openAt(from, FIRST),
+    /are in PostgreSQL: start with --database/,
+    'the source does not start by mistake',
+  )
+  const file = join(from.folder ?? '', FIRST.file)
+  await (await openStore(FIRST.schema, { file, database: url.url }, silentLog)).close()
   t.same(await copy(url, back), there, 'and all rows are the same again')
   const notes = async (where: Where) => {
     const db = await openAt(where, SECOND)
@@ -218,7 +227,7 @@ t.test('the engines agree on the tables of the services', { skip: postgres.skip 
   for (const [n, own] of [indexSchema, embeddedSchema, kuboSchema, platformSchema, paymentSchema].entries()) {
     const plain: Schema<Connection> = { ...own, tables: (connection) => connection }
     const one = await openStore(plain, { file: join(folder, `${n}.db`) }, silentLog)
-    const other = await openStore(plain, { file: '', database: url }, silentLog)
+    const other = await openStore(plain, { file: join(folder, `there-${n}.db`), database: url }, silentLog)
     const [first, second] = [await tablesOf(one.read, 'sqlite'), await tablesOf(other.read, 'postgres')]
     t.ok(first.length > 2)
     t.same(second, first)
