@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { keepPrivateFile } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema } from './database.js'
@@ -8,7 +8,7 @@ import type { StoreMetrics } from './store-metrics.js'
 
 /** Where the tables of a service are. */
 export interface StorePlace {
-  /** Of SQLite, which is used when there is no URL. Its folder exists, and has further files of the service. */
+  /** Of SQLite, which is used when there is no URL. Its folder has further files of the service. */
   readonly file: string
   /** URL of a PostgreSQL database, which all services may share. */
   readonly database?: string | undefined
@@ -39,7 +39,8 @@ export async function openStore<T>(
   }
   const { openPostgres } = await import('./postgres.js')
   const db = await openPostgres(database, schema, log, metrics?.database(schema.name))
-  if (keepPrivateFile(mark, db.id) || readFileSync(mark, 'utf8') === db.id) return db
+  // A program beside the service may have no folder.
+  if (!existsSync(dirname(file)) || keepPrivateFile(mark, db.id) || readFileSync(mark, 'utf8') === db.id) return db
   await db.close()
   throw new RangeError(
     `The data folder belongs to other tables of ${schema.owner} than those of this database. If these are the same, copied, remove ${resolve(mark)}.`,

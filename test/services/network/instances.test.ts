@@ -77,6 +77,8 @@ t.test('a wallet is the same for all machines, and where its data are moved', as
   await files.stop()
   if (onPostgres) {
     const database = await databaseOf(folder)
+    // As after a copy of the tables.
+    rmSync(join(folder, 'network.db'))
     const moved = await open(t, folder)
     t.same([moved.wallet, await walletOf(moved, 'account', account)], before, 'from the folder to a database')
     await t.rejects(open(t, temporaryFolder(t), { database }), /mount that one here/, 'its CARs are in that folder')
