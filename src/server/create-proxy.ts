@@ -13,7 +13,7 @@ import { render } from '../common/render-metrics.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
 import { Encryption } from '../objects/encryption/encryption.js'
-import { KEY_FILE, KeyFile } from '../objects/encryption/key-file.js'
+import { KEY_FILE, KeyFile, type NewestKey } from '../objects/encryption/key-file.js'
 import { combineHooks } from '../plugins/hooks.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
 import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
@@ -175,12 +175,20 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   })
 }
 
-function encryptionOf(options: ProxyOptions, settings: Backends['settings'], log: Logger): Encryption {
+/** Throws TypeError for keys that cannot be read. */
+async function encryptionOf(
+  options: ProxyOptions,
+  { settings, state }: Pick<Backends, 'settings' | 'state'>,
+  log: Logger,
+): Promise<Encryption> {
   const { encryption, encryptionKeys, encryptionRecipient = [], data, stateUrl } = options
   const own = encryptionKeys === undefined && data !== undefined && stateUrl === undefined
   const file = own ? join(data, KEY_FILE) : encryptionKeys
+  const records = state.records<NewestKey>('encryption-keys')
+  const keys = new KeyFile({ file, make: own, recipients: encryptionRecipient, records, log })
+  await keys.check()
   return new Encryption({
-    keys: new KeyFile({ file, make: own, recipients: encryptionRecipient, log }),
+    keys,
     everywhere: encryption === 'all',
     settings,
     sealer: createSealer(sealingKeyOf(options)),
@@ -221,7 +229,7 @@ async function openContexts(sources: ContextSources) {
   const contexts = new Contexts({
     pool,
     spools,
-    encryption: encryptionOf(options, settings, log),
+    encryption: await encryptionOf(options, backends, log),
     account: options.gateway.account,
     credentials: sts.credentials,
     metadataActions: plugins.metadataActions,

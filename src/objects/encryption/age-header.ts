@@ -9,6 +9,9 @@ export const AGE_MAGIC = 'age-encryption.org/v1\n'
 /** Most stanzas of a header that is read: each costs the attempts of all keys. */
 const MAX_STANZAS = 20
 
+/** Most recipients of a header that is made: one stanza names the place of the object. */
+export const MAX_RECIPIENTS = MAX_STANZAS - 1
+
 /** Longest header that is read: one with 20 recipients of the post-quantum form fits. */
 export const MAX_HEADER_BYTES = 64 * 1024
 

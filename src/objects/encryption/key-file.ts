@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
-import { link, readFile, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
+import type { Records } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { createPrivateFile, restrictMode, syncFolder } from '../../common/files/private-file.js'
+import { keepPrivateFile, restrictMode } from '../../common/files/private-file.js'
 import type { Logger } from '../../common/log.js'
-import { newIdentity, recipientOf, requireRecipient } from './age-header.js'
+import { MAX_RECIPIENTS, newIdentity, recipientOf, requireRecipient } from './age-header.js'
 
 /** Name of the file in the data folder. */
 export const KEY_FILE = 'encryption.keys'
@@ -53,20 +52,20 @@ export async function linesOf(identity: string, now = new Date()): Promise<strin
 
 /** Creates the file with a new identity unless it exists. It has its whole content from the start, durably. */
 export async function createKeyFile(file: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}`
-  try {
-    await createPrivateFile(draft, await linesOf(await newIdentity()))
-    await link(draft, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    await rm(draft, { force: true })
-  }
-  await syncFolder(dirname(file))
+  keepPrivateFile(file, await linesOf(await newIdentity()))
 }
 
 /** The version of a file that is not there. */
 const ABSENT = ''
+
+/** Key of the one record. */
+const NEWEST = 'newest'
+
+/** What the state knows of the file that this server makes. */
+export interface NewestKey {
+  /** `age1...` of the newest identity. */
+  readonly recipient: string
+}
 
 interface KeyFileOptions {
   /** The file; undefined where the server has no place for one of its own. */
@@ -75,6 +74,8 @@ interface KeyFileOptions {
   readonly make: boolean
   /** Recipients of the options, who can open all that is encrypted. */
   readonly recipients: readonly string[]
+  /** By them, a file that is lost is not taken for one that was never made. */
+  readonly records: Pick<Records<NewestKey>, 'get' | 'set'>
   readonly log: Logger
 }
 
@@ -83,6 +84,8 @@ export class KeyFile {
   readonly #options: KeyFileOptions
   #known: { readonly version: string; readonly keys: Keys } | undefined
   #checked = 0
+  /** The recipient that the record has. */
+  #recorded: string | undefined
 
   constructor(options: KeyFileOptions) {
     this.#options = options
@@ -90,15 +93,46 @@ export class KeyFile {
 
   /** The keys for a new object. Throws S3Error where there is none. */
   async toWrite(): Promise<Pick<Keys, 'recipients'>> {
-    const { make, file } = this.#options
-    let { recipients } = await this.toRead()
-    if (make && file !== undefined && this.#known?.version === ABSENT) {
-      await createKeyFile(file)
-      this.#options.log.warn({ file }, 'made the keys of encrypted objects: keep a copy, without which they are lost')
-      recipients = (await this.toRead(true)).recipients
+    const { make, file, records, log } = this.#options
+    // Without a file, the recipients of the options alone could open the object, and this server could not.
+    if (file === undefined) throw new S3Error('InvalidRequest', { message: NO_KEYS })
+    let keys = await this.toRead()
+    if (!make) return keys
+    if (this.#known?.version === ABSENT) {
+      const lost = await records.get(NEWEST)
+      // Another process may have made the file before it made the record.
+      keys = await this.toRead(true)
+      if (this.#known.version === ABSENT) {
+        if (lost) throw new S3Error('ServiceUnavailable', { message: lostKeys(lost.recipient) })
+        await createKeyFile(file)
+        log.warn({ file }, 'made the keys of encrypted objects: keep a copy, without which they are lost')
+        keys = await this.toRead(true)
+      }
     }
-    if (recipients.length === 0) throw new S3Error('InvalidRequest', { message: NO_KEYS })
-    return { recipients }
+    await this.#record(keys)
+    return keys
+  }
+
+  /** Durable before an object needs the key. */
+  async #record({ identities }: Keys): Promise<void> {
+    const newest = identities.at(-1)
+    const recipient = newest === undefined ? undefined : await recipientOf(newest)
+    if (recipient === undefined || recipient === this.#recorded) return
+    await this.#options.records.set(NEWEST, { recipient })
+    this.#recorded = recipient
+  }
+
+  /** Reads the keys as a server starts. Throws TypeError for a file that is missing or is no file of keys. */
+  async check(): Promise<void> {
+    await this.toRead(true).catch(({ cause }: Error) => {
+      const { file } = this.#options
+      throw new TypeError(
+        `The keys of encrypted objects${file === undefined ? '' : ` in ${file}`} cannot be read: ${(cause as Error).message}`,
+        {
+          cause,
+        },
+      )
+    })
   }
 
   /**
@@ -113,7 +147,7 @@ export class KeyFile {
       const version = found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ABSENT
       // A file that has gone is not replaced by a new one: objects need its keys.
       const expected = file !== undefined && (!make || (this.#known?.version ?? ABSENT) !== ABSENT)
-      if (!found && expected) throw new Error(`there is no file of keys ${file}`)
+      if (!found && expected) throw new Error('there is no such file')
       if (this.#known?.version !== version)
         this.#known = { version, keys: await this.#read(found ? file : undefined, recipients) }
       this.#checked = Date.now()
@@ -130,13 +164,25 @@ export class KeyFile {
     if (file !== undefined) restrictMode(file)
     const { identities, recipients } = await parseKeys(file === undefined ? '' : await readFile(file, 'utf8'))
     const newest = identities.at(-1)
+    // What is encrypted for the recipients of the options alone is lost to this server.
+    if (file !== undefined && newest === undefined && recipients.length === 0)
+      throw new TypeError('the file has no key: neither AGE-SECRET-KEY-... nor age1...')
     const own = newest === undefined ? [] : [await recipientOf(newest)]
-    return { identities, recipients: [...new Set([...own, ...recipients, ...more])] }
+    const all = [...new Set([...own, ...recipients, ...more])]
+    // A file that this server makes has one of its own.
+    const count = all.length + (file === undefined && this.#options.make ? 1 : 0)
+    if (count > MAX_RECIPIENTS)
+      throw new TypeError(`there are ${count} recipients, with those of the options: at most ${MAX_RECIPIENTS}`)
+    return { identities, recipients: all }
   }
 }
 
 const NO_KEYS =
   'This server has no keys to encrypt with: servers that share a state need the same file of keys (--encryption-keys).'
+
+function lostKeys(recipient: string): string {
+  return `The file of keys with ${recipient} is missing, and no new one is made: restore it. If it is lost, make a new one with: dealgate encryption rotate.`
+}
 
 function unlessAbsent(error: NodeJS.ErrnoException): undefined {
   if (error.code === 'ENOENT') return undefined

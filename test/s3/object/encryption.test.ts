@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { S3 } from '@aws-sdk/client-s3'
@@ -317,14 +317,36 @@ for (const mode of modes) {
       t.equal((await s3.headObject(at)).ContentLength, CHUNK)
     })
 
+    t.test('the file of keys is lost, and no other takes its place', async (t) => {
+      const data = temporaryFolder(t)
+      await server.restart({ data })
+      const at = { Bucket: 'secret', Key: 'kept' }
+      await s3.putObject({ ...at, Body: 'kept', ...SSE })
+      const made = join(data, 'encryption.keys')
+      const kept = readFileSync(made, 'utf8')
+      rmSync(made)
+      await server.restart({ data })
+      const [, recipient = ''] = /public key: (age1\S+)/.exec(kept) ?? []
+      await t.rejects(s3.putObject({ ...at, Body: 'new', ...SSE }), {
+        name: 'ServiceUnavailable',
+        message: new RegExp(`${recipient} is missing`),
+      })
+      t.notOk(existsSync(made))
+      await writeFile(made, kept)
+      await server.restart({ data })
+      t.equal((await bodyOf(s3, at)).toString(), 'kept')
+    })
+
     t.test('a server with recipients alone writes and does not read', async (t) => {
       const [, recipient = ''] = /public key: (age1\S+)/.exec(readFileSync(keys, 'utf8')) ?? []
       const data = temporaryFolder(t)
       const encryptionKeys = join(data, 'recipients')
-      await server.restart({ data, encryption: 'all', encryptionKeys })
-      const put = { Bucket: 'secret', Key: 'dropped', Body: 'a letter' }
-      await t.rejects(s3.putObject(put), { name: 'ServiceUnavailable' }, 'the file must be there')
+      const options = { data, encryption: 'all', encryptionKeys } as const
+      await t.rejects(server.restart(options), { message: /there is no such file/ }, 'the file must be there')
+      await writeFile(encryptionKeys, `# of the owner\n${recipient}x\n`)
+      await t.rejects(server.restart(options), { message: /line 2 is no key of age/ })
       await writeFile(encryptionKeys, `# of the owner\n${recipient}\n`)
+      await server.restart(options)
       const at = { Bucket: 'secret', Key: 'dropped' }
       t.equal((await s3.putObject({ ...at, Body: 'a letter' })).ServerSideEncryption, 'AES256')
       await t.rejects(s3.getObject(at), { name: 'AccessDenied' })
