@@ -23,6 +23,9 @@ import { type DatabaseWatch, watched } from './store-metrics.js'
 
 export const CONNECT_MS = 5000
 
+/** Name of the connections of a copy, and of its lock. */
+export const COPY = 'dealgate copy'
+
 /** Longest wait for the answer to a statement, ms. */
 const STATEMENT_MS = 30_000
 const CONNECTIONS = 16
@@ -105,7 +108,7 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Be
     max: CONNECTIONS,
     // By which a copy finds out whether the service runs.
     min: 1,
-    application_name: schemaOf(schema),
+    application_name: schema.filling ? COPY : schemaOf(schema),
     connectionTimeoutMillis: CONNECT_MS,
     // A statement that times out also ends its connection, which may be dead.
     query_timeout: STATEMENT_MS,

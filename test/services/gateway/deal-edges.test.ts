@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
+import { firstThatDoes } from '../../../src/services/gateway/deals/bring-back.js'
+import { silentLog } from '../../../src/services/log.js'
 import { NetworkError } from '../../../src/services/network/network.js'
 import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
 import { until } from '../../support/waiting.js'
@@ -261,4 +263,18 @@ t.test('what is refused, and changes nothing', async (t) => {
   await client.deal('bucket', 'key')
   await client.advance(UNTIL_ACTIVE)
   await refused(wrong, /delivered other bytes/)
+})
+
+t.test('an object comes from another deal while the database of a network is away', async (t) => {
+  const copies = ['first', 'second'].map((dealCid) => ({ dealCid }))
+  const context = { db: { read: { manifest: { copiesOf: async () => copies } } }, log: silentLog }
+  const from = (well: readonly string[]) =>
+    firstThatDoes(context as never, 'generation', async ({ dealCid }) => {
+      if (well.includes(dealCid)) return dealCid
+      throw dealCid === 'first'
+        ? new DatabaseUnavailableError('cannot be reached')
+        : new NetworkError('NotRetrievable', 'lost')
+    })
+  t.equal(await from(['second']), 'second')
+  await t.rejects(from([]), DatabaseUnavailableError, 'another attempt may succeed')
 })

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmdirSync, rmSync, unlinkSync, writeFileSync }
 import { join } from 'node:path'
 import t from 'tap'
 import { silentLog } from '../../../src/services/log.js'
+import { FaultTable } from '../../../src/services/network/embedded/control.js'
 import { embeddedSchema } from '../../../src/services/network/embedded/embedded-network.js'
 import type { Network } from '../../../src/services/network/network.js'
 import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
@@ -11,7 +12,7 @@ import { SqliteDatabase } from '../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { databaseOf, onPostgres } from '../engine.js'
-import { ask, bytesOf, cars, open, packedFile, provider, staged, terms } from './embedded-network.js'
+import { ask, bytesOf, cars, content, open, packedFile, provider, staged, terms } from './embedded-network.js'
 
 const ROUNDS = 10
 
@@ -158,6 +159,43 @@ t.test('a CAR that cannot be removed is removed later, without a new start', asy
   t.same(cars(folder), [name])
   rmdirSync(file)
   writeFileSync(file, 'the CAR')
+  await network.control.advance(1)
+  t.same(cars(folder), [])
+})
+
+t.test('while the database is away, files are read and no CARs are removed', { skip: onPostgres }, async (t) => {
+  const folder = temporaryFolder(t)
+  const network = await open(t, folder)
+  const asked = ['a', 'b', 'c'].map((reference) => ask(reference, { file: content(reference, 2_500_000) }))
+  const made = []
+  for (const one of asked) made.push(await network.deal(one))
+  await network.control.advance(2)
+  const { transaction } = SqliteDatabase.prototype
+  const { of } = FaultTable.prototype
+  t.teardown(() => {
+    SqliteDatabase.prototype.transaction = transaction
+    FaultTable.prototype.of = of
+  })
+  const away = (): Promise<never> => Promise.reject(new DatabaseUnavailableError('cannot be reached'))
+  let size = 0
+  for await (const chunk of network.retrieve(made[0]?.dealCid ?? '', packedFile(asked[0] ?? ask('none')))) {
+    size += chunk.length
+    FaultTable.prototype.of = away
+  }
+  t.equal(size, 2_500_000, 'the faults are those known last')
+  FaultTable.prototype.of = of
+
+  let turns = 0
+  // After the clock, the ends of the deals and the list of CARs.
+  SqliteDatabase.prototype.transaction = function <R>(
+    this: SqliteDatabase<unknown>,
+    work: (tables: unknown) => Promise<R>,
+  ) {
+    return turns++ < 3 ? (transaction.call(this, work) as Promise<R>) : away()
+  }
+  await t.rejects(network.control.advance(2_000_000), DatabaseUnavailableError)
+  t.equal(cars(folder).length, 2, 'the first one shows that it is away')
+  SqliteDatabase.prototype.transaction = transaction
   await network.control.advance(1)
   t.same(cars(folder), [])
 })

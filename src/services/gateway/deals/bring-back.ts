@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { abortableLimit } from '../../failure-counts.js'
 import { NetworkError } from '../../network/network.js'
 import { nameAgain, type StoredBody } from '../../store/bodies.js'
+import { DatabaseUnavailableError } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
@@ -129,7 +130,7 @@ const NO_DEAL = 'No deal holds the current generation of this object.'
 
 /**
  * Calls `use` with the deals that hold this generation, one after the other, until one succeeds. Throws GatewayError
- * RetrievalFailed with the reason of each failure.
+ * RetrievalFailed with the reason of each failure, or the DatabaseUnavailableError that one of them was.
  * @param use throws NetworkError when this deal fails
  * @param dealCid the only deal to try; default any deal
  */
@@ -140,16 +141,20 @@ export async function firstThatDoes<T>(
   dealCid?: string,
 ): Promise<T> {
   const reasons = new Set<string>()
+  let away: DatabaseUnavailableError | undefined
   for (const copy of await db.read.manifest.copiesOf(generation)) {
     if (dealCid !== undefined && copy.dealCid !== dealCid) continue
     try {
       return await use(copy)
     } catch (error) {
-      if (!(error instanceof NetworkError)) throw error
+      if (error instanceof DatabaseUnavailableError) away = error
+      else if (!(error instanceof NetworkError)) throw error
       log.info({ dealCid: copy.dealCid, reason: error.message }, 'Could not retrieve an object from a deal.')
       reasons.add(error.message)
     }
   }
+  // Another attempt may succeed.
+  if (away !== undefined) throw away
   throw new GatewayError('RetrievalFailed', { value: reasons.size === 0 ? NO_DEAL : [...reasons].join(' ') })
 }
 

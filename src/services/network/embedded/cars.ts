@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { syncFolder } from '../../../common/files/private-file.js'
 import { DAY_MS } from '../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
-import { type Connection, type Database, pages, statements } from '../../store/database.js'
+import { type Connection, type Database, DatabaseUnavailableError, pages, statements } from '../../store/database.js'
 import type { DealTable } from '../deal-table.js'
 import { NetworkError } from '../network.js'
 import { Staging } from '../staging.js'
@@ -178,9 +178,11 @@ export class Cars {
     if (this.#db.shared) await this.staging.open(true)
     const due = await this.#db.transaction(({ looseCars }) => looseCars.beginDue(Date.now()))
     for (const custody of due) {
-      await this.#remove(custody).catch((err) =>
-        this.#log.warn({ err }, 'Could not remove the CAR of a deal; trying again later.'),
-      )
+      await this.#remove(custody).catch((err) => {
+        // The others would fail as well, each after a wait.
+        if (err instanceof DatabaseUnavailableError) throw err
+        this.#log.warn({ err }, 'Could not remove the CAR of a deal; trying again later.')
+      })
     }
   }
 

@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Connection, type Database, type Schema, Settings } from '../../store/database.js'
+import {
+  type Connection,
+  type Database,
+  DatabaseUnavailableError,
+  type Schema,
+  Settings,
+} from '../../store/database.js'
 import { requireSharedFolder } from '../../store/shared-folder.js'
 import { type DealBasis, DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
@@ -47,6 +53,9 @@ const MIN_EXPIRY_MS = 1000
 
 /** Delay of a slow provider before each chunk, ms. */
 const SLOW_CHUNK_MS = 100
+
+/** Time for which a database that does not answer is not asked for faults again, ms. */
+const AWAY_MS = 5000
 
 const settingsSchema = `
   CREATE TABLE settings (
@@ -146,10 +155,19 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   }
 
   async *#read(car: string, minerId: string, file: PackedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    await this.#faultsOf(minerId)
+    let faults = await this.#faultsOf(minerId)
+    let askAt = 0
     for await (const chunk of this.#options.readFromCar(car, file.cid, signal)) {
       signal.throwIfAborted()
-      if ((await this.#faultsOf(minerId)).has('slow')) await pause(signal)
+      if (performance.now() >= askAt) {
+        // What is read already needs no database.
+        faults = await this.#faultsOf(minerId).catch((error: unknown) => {
+          if (!(error instanceof DatabaseUnavailableError)) throw error
+          askAt = performance.now() + AWAY_MS
+          return faults
+        })
+      }
+      if (faults.has('slow')) await pause(signal)
       yield chunk
     }
   }

@@ -45,6 +45,7 @@ export async function copyTables(
     const copied: CopiedTable[] = []
     for (const pair of pairs) copied.push(...(await compare(pair, from, to, onProgress)))
     await from.requireHeld()
+    await to.requireHeld()
     for (const { service, target } of pairs) {
       if (target.id !== undefined) from.note(service, target.id)
       to.note(service, undefined)

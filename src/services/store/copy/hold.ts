@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Schema } from '../database.js'
-import { asking, CONNECT_MS, schemaOf } from '../postgres.js'
+import { asking, CONNECT_MS, COPY, schemaOf } from '../postgres.js'
 
 /** Time for the server to notice that a process has ended, and pause between two looks, ms. */
 const PATIENCE_MS = 1000
@@ -14,10 +14,16 @@ const IDLE = `
   SELECT count(*) = 0 AS free FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = ANY($1)`
 
+/** A process that was stopped while its connections were lost changes nothing after this: see PostgresClaim. */
+const FENCE = (schema: string) => `UPDATE ${schema}.lease SET token = token + 1 WHERE name = 'everything'`
+
 /** Holds a PostgreSQL database for a copy. */
 export interface HeldPostgres {
   has(schema: Pick<Schema<unknown>, 'name'>): Promise<boolean>
-  /** Throws DatabaseUnavailableError when the connection was lost, and what it held with it. */
+  /**
+   * Throws DatabaseUnavailableError when the connection was lost, and what it held with it, and RangeError when a
+   * service runs.
+   */
   require(): Promise<void>
   release(): Promise<void>
 }
@@ -35,28 +41,32 @@ export async function holdPostgres(
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
   client.on('error', () => {})
   const query = (text: string, values?: unknown[]) => asking(() => client.query(text, values))
+  const isFree = async (sql: string, value: unknown) => (await query(sql, [value])).rows[0].free as boolean
+  const isThere = async (sql: string, name: string) => (await query(sql, [name])).rows[0].found !== null
+  const inUse = () => new RangeError('A service or another copy uses the database: stop it first.')
   try {
     await asking(() => client.connect())
     // What a service takes that runs alone, and then while it brings its tables up to date.
     const locks = [...names.map((name) => `${name} everything`), ...(starts ? [] : names)]
-    const isFree = async (sql: string, value: unknown) => (await query(sql, [value])).rows[0].free as boolean
     const end = performance.now() + PATIENCE_MS
-    const wanted: [string, unknown][] = ['dealgate copy', ...locks].map((name) => [LOCK, name])
+    const wanted: [string, unknown][] = [COPY, ...locks].map((name) => [LOCK, name])
     for (const [sql, value] of [...wanted, [IDLE, names] as const]) {
       while (!(await isFree(sql, value))) {
-        if (performance.now() > end) throw new RangeError('A service or another copy uses the database: stop it first.')
+        if (performance.now() > end) throw inUse()
         await sleep(PAUSE_MS)
       }
     }
+    if (!starts)
+      for (const name of names)
+        if (await isThere('SELECT to_regclass($1) AS found', `${name}.lease`)) await query(FENCE(name))
   } catch (error) {
     await client.end().catch(() => {})
     throw error
   }
   return {
-    has: async ({ name }) =>
-      (await query('SELECT to_regnamespace($1) AS found', [schemaOf({ name })])).rows[0].found !== null,
+    has: (schema) => isThere('SELECT to_regnamespace($1) AS found', schemaOf(schema)),
     require: async () => {
-      await query('SELECT 1')
+      if (!(await isFree(IDLE, names))) throw inUse()
     },
     release: () => client.end().catch(() => {}),
   }

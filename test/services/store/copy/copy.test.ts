@@ -16,6 +16,7 @@ import {
 import { tablesOf } from '../../../../src/services/store/copy/tables.js'
 import type { Connection, Database, Schema } from '../../../../src/services/store/database.js'
 import { openStore } from '../../../../src/services/store/open.js'
+import { readPostgres } from '../../../../src/services/store/postgres.js'
 import { postgres } from '../../../state/servers.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { newDatabase } from '../../engine.js'
@@ -217,8 +218,26 @@ t.test('places that are in use', async (t) => {
   })
   await held.requireHeld()
   t.notOk(started, 'a service that starts waits for the end of the copy')
+  const late = readPostgres(url.url, FIRST.schema, silentLog)
+  await (late.read as Connection).prepare('SELECT 1 AS one').get()
+  await t.rejects(held.requireHeld(), /A service or another copy uses the database/, 'one that came in meanwhile')
+  await late.close()
   await held.release()
   await (await starting).close()
+})
+
+t.test('a process that comes back to life changes no source', { skip: postgres.skip }, async (t) => {
+  const url = { url: await newDatabase() }
+  const only: Schema<Connection> = { ...schema('second'), exclusive: true }
+  const db = await openStore(only, { file: '', database: url.url }, silentLog)
+  const token = `SELECT token FROM lease WHERE name = 'everything'`
+  const tokenOf = async (database: Database<Connection>) => database.read.prepare(token).get<{ token: number }>()
+  const before = await tokenOf(db)
+  await db.close()
+  await (await openPlace(url, false)).release()
+  const after = await openAt(url, SECOND)
+  t.same(await tokenOf(after), { token: (before?.token ?? 0) + 1 }, 'what its transactions check')
+  await after.close()
 })
 
 t.test('the engines agree on the tables of the services', { skip: postgres.skip }, async (t) => {
