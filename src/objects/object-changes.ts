@@ -44,10 +44,10 @@ export class ObjectChanges extends ObjectReader {
       if (object?.stamp !== stamp) return undefined
       const { headers, metadata, label, contentType = object.contentType } = attributes
       await this.#keep(object, { contentType, headers, metadata, label, tags, acl, archive, authorized }, lock)
-      const { size, etag, checksum, lastModified } = object
+      const { size, etag, checksum, lastModified, encrypted } = object
       const caused = authorized ? { ...event, authorized } : event
       await hooks.objectStored({ ...caused, bucket, key, size, etag, time: Date.now() })
-      return { etag, lastModified, size, checksum }
+      return { etag, lastModified, size, checksum, ...(encrypted && { encrypted }) }
     }
     return state.locks.withKey(bucket, key, run, this.waiting())
   }

@@ -216,6 +216,20 @@ t.test('writes into an archive class', async (t) => {
     t.equal((await head('hot')).StorageClass, undefined)
   })
 
+  t.test('by copying, where the bucket encrypts by default', async (t) => {
+    await put('to encrypt', { StorageClass: 'STANDARD' })
+    const byDefault = { ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } } as const
+    await s3.putBucketEncryption({ Bucket: 'box', ServerSideEncryptionConfiguration: { Rules: [byDefault] } })
+    const onto = { ...at('to encrypt'), CopySource: 'box/to%20encrypt', StorageClass: 'GLACIER' } as const
+    t.equal((await s3.copyObject(onto)).ServerSideEncryption, 'AES256')
+    t.match(seen.admitted.at(-1), { key: 'to encrypt', kept: undefined }, 'the archive does not get the bytes in place')
+    t.match(await head('to encrypt'), { ServerSideEncryption: 'AES256', StorageClass: 'GLACIER_IR' })
+    const again = await s3.copyObject({ ...onto, StorageClass: 'GLACIER_IR' })
+    t.match(seen.admitted.at(-1), { key: 'to encrypt', kept: { key: 'to encrypt' } }, 'encrypted bytes stay in place')
+    t.equal(again.ServerSideEncryption, 'AES256')
+    await s3.deleteBucketEncryption({ Bucket: 'box' })
+  })
+
   t.test('in parts', async (t) => {
     const create = { ...at('parts'), StorageClass: 'GLACIER', Metadata: { cid: 'stale' } } as const
     await rejects(s3.createMultipartUpload({ ...create, StorageClass: 'OUTPOSTS' }), 'InvalidStorageClass')

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { join, relative, resolve, sep } from 'node:path'
 import { requireUsableVersion, VERSION_FILE } from '../../common/files/data-version.js'
 import { version } from '../../common/files/package-folder.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
@@ -39,7 +39,8 @@ export async function backup(config: Config, destination: string, own: BackupFla
     const listed = newest === undefined ? undefined : await readManifest(newest).catch(() => undefined)
     const { verify = false } = own
     const previous = newest !== undefined && listed ? { folder: newest, files: listed.files, verify } : undefined
-    const leavesOut = (path: string) => isLeftOut(path) || (path === KEY_FILE && !own.withKeys)
+    const hasKeys = keysIn(config)
+    const leavesOut = (path: string) => isLeftOut(path) || (!own.withKeys && hasKeys(path))
     const taken = await takeBackup(data, unfinished, previous, progress, leavesOut)
     const { copies, at } = taken
     await copies.sync()
@@ -102,10 +103,19 @@ function inStore({ inStore: count }: Taken): string[] {
   ]
 }
 
+/** Whether a path below the data folder is that of keys, or of a copy of the file that the server makes. */
+function keysIn({ data, encryptionKeys }: Config): (path: string) => boolean {
+  const names: string[] = []
+  if (encryptionKeys !== undefined && existsSync(encryptionKeys))
+    for (const file of [resolve(encryptionKeys), realpathSync(encryptionKeys)])
+      for (const folder of [resolve(data), realpathSync(data)]) names.push(relative(folder, file).split(sep).join('/'))
+  return (path) => path === KEY_FILE || path.startsWith(`${KEY_FILE}.`) || names.includes(path)
+}
+
 /** Who gets hold of a backup must not have the keys of what it contains, unless that is wanted. */
 function keysApart({ data, encryptionKeys }: Config, { withKeys = false }: BackupFlags): string[] {
   const file = encryptionKeys ?? join(data, KEY_FILE)
-  const included = withKeys && encryptionKeys === undefined
+  const included = withKeys && !isOutside(data, file)
   if (included || !existsSync(file)) return []
   return [
     `the keys of encrypted objects in ${file}: keep a copy elsewhere (dealgate encryption export), or use --with-keys`,

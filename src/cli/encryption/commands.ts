@@ -30,6 +30,7 @@ export const encryptionCommands: readonly CommandDeclaration[] = [
     name: 'encryption export',
     help: 'print all keys, with their secrets, as `age -d -i` reads them: keep them in a safe place',
     options: KEYS,
+    changes: () => true,
     run: async () => (await keys()).exportKeys,
   },
   {

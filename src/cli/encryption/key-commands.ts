@@ -6,6 +6,7 @@ import { newIdentity, recipientOf } from '../../objects/encryption/age-header.js
 import { createKeyFile, KEY_FILE, type Keys, linesOf, parseKeys } from '../../objects/encryption/key-file.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
+import { reserve } from '../keys/credentials-file.js'
 import type { Changed } from '../running.js'
 
 type Place = Pick<Config, 'data' | 'encryptionKeys'>
@@ -47,16 +48,28 @@ export async function listKeys(config: Config): Promise<void> {
   )
 }
 
+/** Runs a change of the file under a lock: of two commands at a time, none loses the keys of the other. */
+async function underLock<T>(file: string, change: () => Promise<T>): Promise<T> {
+  const release = await reserve(`${file}.lock`)
+  try {
+    return await change()
+  } finally {
+    release()
+  }
+}
+
 /** `dealgate encryption rotate` */
 export async function rotateKeys(config: Config): Promise<Changed> {
   const file = keyFileOf(config)
-  const text = readIfExists(file)
-  if (text === undefined) await createKeyFile(file)
-  else {
-    await parsed(file, text)
-    writePrivateFile(file, `${withEnd(text)}${await linesOf(await newIdentity())}`)
-  }
-  const recipient = await recipientOf((await readKeys(file)).identities.at(-1) ?? '')
+  const recipient = await underLock(file, async () => {
+    const text = readIfExists(file)
+    if (text === undefined) await createKeyFile(file)
+    else {
+      await parsed(file, text)
+      writePrivateFile(file, `${withEnd(text)}${await linesOf(await newIdentity())}`)
+    }
+    return recipientOf((await readKeys(file)).identities.at(-1) ?? '')
+  })
   process.stdout.write(
     config.print === 'json'
       ? `${JSON.stringify({ file, recipient })}\n`
@@ -71,12 +84,15 @@ export async function addKeys(config: Config, from: string): Promise<Changed> {
   const given = from === '-' ? (await buffer(process.stdin)).toString() : await readFile(from, 'utf8').catch(unreadable)
   const { identities } = await parsed(from, given)
   if (identities.length === 0) throw new Failure(`${from} has no identity: a line AGE-SECRET-KEY-...`)
-  if (readIfExists(file) === undefined) await createKeyFile(file)
-  const { text, identities: known } = await readKeys(file)
-  const more = identities.filter((identity) => !known.includes(identity))
-  const lines = await Promise.all(more.map((identity) => linesOf(identity)))
-  // The last one encrypts, and stays so.
-  if (more.length > 0) writePrivateFile(file, `${lines.join('')}${text}`)
+  const more = await underLock(file, async () => {
+    if (readIfExists(file) === undefined) await createKeyFile(file)
+    const { text, identities: known } = await readKeys(file)
+    const unknown = identities.filter((identity) => !known.includes(identity))
+    const lines = await Promise.all(unknown.map((identity) => linesOf(identity)))
+    // The last one encrypts, and stays so.
+    if (unknown.length > 0) writePrivateFile(file, `${lines.join('')}${text}`)
+    return unknown
+  })
   const added = await Promise.all(more.map(recipientOf))
   process.stdout.write(
     config.print === 'json'
@@ -87,8 +103,10 @@ export async function addKeys(config: Config, from: string): Promise<Changed> {
 }
 
 /** `dealgate encryption export` */
-export async function exportKeys(config: Config): Promise<void> {
-  process.stdout.write((await readKeys(keyFileOf(config))).text)
+export async function exportKeys(config: Config): Promise<Changed> {
+  const file = keyFileOf(config)
+  process.stdout.write((await readKeys(file)).text)
+  return { resource: file }
 }
 
 /** `dealgate encryption recipients` */

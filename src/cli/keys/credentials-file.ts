@@ -95,7 +95,7 @@ function busy(message: string): Failure {
 }
 
 /** Takes the lock of the file, which the system releases when this process ends. Resolves with its release. */
-async function reserve(lock: string): Promise<() => void> {
+export async function reserve(lock: string): Promise<() => void> {
   for (let waited = 0; ; waited += LOOK_MS) {
     const release = tryToLock(lock)
     if (release !== undefined) return release

@@ -1,5 +1,5 @@
 import type { Context } from '../../api/context.js'
-import type { S3Request } from '../../api/request.js'
+import type { LateDocument, S3Request } from '../../api/request.js'
 import type { PartRecord, UploadRecord } from '../../api/state.js'
 import type { Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -116,9 +116,9 @@ async function openSource(request: S3Request<'object'>, context: Context, from: 
   return copiedBytes(context, source, copiedRange(request, source.size))
 }
 
-async function copy(context: Context, upload: UploadRecord, partNumber: number, source: Source): Promise<string> {
+async function copy(context: Context, upload: UploadRecord, partNumber: number, source: Source): Promise<LateDocument> {
   const part = await stagePart(context, upload, partNumber, source)
-  return document(
+  const result = document(
     'CopyPartResult',
     [
       element('LastModified', new Date(part.lastModified).toISOString()),
@@ -126,6 +126,7 @@ async function copy(context: Context, upload: UploadRecord, partNumber: number, 
       part.checksum ? element(`Checksum${part.checksum.algorithm}`, part.checksum.value) : '',
     ].join(''),
   )
+  return { document: result, headers: encryptionHeaders({ encrypted: upload.encryption }) }
 }
 
 /** Reads `bytes=first-last`; both are required and must lie inside the object. Throws InvalidArgument, InvalidRange. */

@@ -69,7 +69,7 @@ async function prepare(
   const source = await context.store.head(from.bucket, from.key)
   if (source.cold) throw new S3Error('ObjectNotInActiveTierError')
   checkSource(request, source)
-  const inPlace = staysInPlace(request, source)
+  const inPlace = await staysInPlace(request, context, source)
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
   if (inPlace) await context.checks.requireOwner(request.bucket)
   if (!inPlace && source.size > context.limits.maxPutBytes) {
@@ -77,7 +77,6 @@ async function prepare(
       message: `The specified copy source is larger than the maximum allowable size for a copy source: ${context.limits.maxPutBytes}`,
     })
   }
-  askedEncryption(request.headers)
   const directive = metadataDirective(request)
   const attributes = copiedAttributes(request, context, source, directive)
   const tags = taggingOfCopy(request.headers, source.tags)
@@ -204,13 +203,19 @@ function copiedAttributes(
  * Returns true for a copy of an object onto itself into an archive class: the bytes stay in place, and archived copies
  * remain copies of this object. The bytes are read only to compute a checksum that the object does not have yet.
  */
-function staysInPlace({ bucket, key, headers }: S3Request<'object'>, source: StoredObject): boolean {
+async function staysInPlace(
+  { bucket, key, headers }: S3Request<'object'>,
+  { store }: Context,
+  source: StoredObject,
+): Promise<boolean> {
   const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const { checksum } = source
   const sameChecksum = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
-  const sameEncryption = askedEncryption(headers) === undefined || source.encrypted !== undefined
+  const asked = askedEncryption(headers)
   const isItself = source.bucket === bucket && source.key === key
-  return isItself && askedClass(headers) !== undefined && sameChecksum && sameEncryption
+  if (!isItself || askedClass(headers) === undefined || !sameChecksum) return false
+  // The default applies to copies, too: an archive must not get bytes that are to be encrypted.
+  return source.encrypted !== undefined || (asked ?? (await store.encryptionFor(bucket))) === undefined
 }
 
 /** Throws SourceChanged if the object has been replaced since it was read. */
@@ -227,7 +232,7 @@ async function copyInPlace(
     context.store.replaceMetadata({ bucket, key, stamp: source.stamp, ...described, archive, event }),
   )
   if (!result) throw new SourceChanged()
-  return { document: copyDocument(result), headers }
+  return { document: copyDocument(result), headers: { ...headers, ...encryptionHeaders(result) } }
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html#API_CopyObject_ResponseSyntax */

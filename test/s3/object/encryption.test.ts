@@ -181,6 +181,15 @@ for (const mode of modes) {
       t.ok((await ageDecrypt(t, (await user.get('secret', 'parts')).body, keys)).equals(whole))
     })
 
+    t.test('parts that are copied', async (t) => {
+      const at = { Bucket: 'secret', Key: 'copied parts' }
+      const { UploadId } = await s3.createMultipartUpload({ ...at, ...SSE })
+      const CopySource = `secret/${encodeURIComponent(`of ${CHUNK}`)}`
+      const part = await s3.uploadPartCopy({ ...at, UploadId, PartNumber: 1, CopySource })
+      t.equal(part.ServerSideEncryption, 'AES256')
+      await s3.abortMultipartUpload({ ...at, UploadId })
+    })
+
     t.test('the default of a bucket', async (t) => {
       const Bucket = 'by-default'
       await s3.createBucket({ Bucket })
