@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import t from 'tap'
 import { type FamilySnapshot, Metrics } from '../../../src/common/metrics.js'
 import { silentLog } from '../../../src/services/log.js'
@@ -7,6 +8,7 @@ import type { Connection, Schema } from '../../../src/services/store/database.js
 import { openStore } from '../../../src/services/store/open.js'
 import { StoreMetrics } from '../../../src/services/store/store-metrics.js'
 import { postgres } from '../../state/servers.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { clientOf, first, refuse } from './local-store.js'
 
 const schema: Schema<Connection> = {
@@ -29,7 +31,7 @@ function valuesOf(families: readonly FamilySnapshot[], name: string): Record<str
 t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   const server = await postgres.start(['-c', 'fsync=off'])
   const metrics = new Metrics()
-  const place = { file: '', database: server.url, metrics: new StoreMetrics(metrics) }
+  const place = { file: join(temporaryFolder(t), 'own.db'), database: server.url, metrics: new StoreMetrics(metrics) }
   const db = await openStore(schema, place, silentLog)
   t.teardown(() => db.close())
   const value = async (name: string) => valuesOf(await metrics.snapshot(), `dealgate_database_${name}`)

@@ -229,7 +229,7 @@ t.test('places that are in use', async (t) => {
 t.test('a process that comes back to life changes no source', { skip: postgres.skip }, async (t) => {
   const url = { url: await newDatabase() }
   const only: Schema<Connection> = { ...schema('second'), exclusive: true }
-  const db = await openStore(only, { file: '', database: url.url }, silentLog)
+  const db = await openStore(only, { file: join(temporaryFolder(t), 'own.db'), database: url.url }, silentLog)
   const token = `SELECT token FROM lease WHERE name = 'everything'`
   const tokenOf = async (database: Database<Connection>) => database.read.prepare(token).get<{ token: number }>()
   const before = await tokenOf(db)
