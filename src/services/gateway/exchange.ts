@@ -48,7 +48,7 @@ const bodyErrors = {
 } as const
 
 /** Headers of answers that say when to try again. */
-function retryOf({ cause }: GatewayError): HeaderList {
+export function retryOf({ cause }: GatewayError): HeaderList {
   const passes =
     cause instanceof DatabaseUnavailableError || (cause instanceof BodyError && cause.kind === 'unavailable')
   return passes ? ['Retry-After', 1] : []
@@ -217,7 +217,7 @@ interface OrderParams {
 /** Undefined when the client sends no fence. Throws GatewayError InvalidArguments. */
 export function orderOf({ fence, writeId = '', expectedGeneration }: OrderParams): WriteOrder | undefined {
   if (fence === undefined) return undefined
-  if (!isFence(fence) || writeId === '' || writeId.length > 128) throw new GatewayError('InvalidArguments')
+  if (!isFence(fence) || !WRITE_ID.test(writeId)) throw new GatewayError('InvalidArguments')
   return {
     fence,
     writeId,

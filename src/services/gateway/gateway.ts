@@ -6,6 +6,7 @@ import { close, listen, localUrlOf, portOf, urlOf } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
+import type { Bodies } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
 import { openStore } from '../store/open.js'
 import type { StoreMetrics } from '../store/store-metrics.js'
@@ -49,9 +50,10 @@ export async function startGateway(
   makePrivateFolder(folder)
   const place = { file: join(folder, INDEX_FILE), database: options.database, reserve: true, metrics }
   const db = await openStore(indexSchema, place, log)
+  let bodies: Bodies | undefined
   let context: GatewayContext | undefined
   try {
-    const bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
+    bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
     context = await assemble(folder, options, db, bodies, network, log, platform)
     await context.desk.recover()
     await context.offlineDesk?.recover()
@@ -60,7 +62,7 @@ export async function startGateway(
     return running(context, options, db, server, metrics)
   } catch (error) {
     await context?.tasks.stop()
-    await context?.bodies.close()
+    await bodies?.close()
     await db.close()
     throw error
   }

@@ -21,12 +21,14 @@ export type HasRow = (name: string) => Promise<boolean>
  */
 export interface Bodies {
   /**
-   * Begins a body. Call `committed` once its row is committed, or may be, or else `discard`.
+   * Begins a body. Call `committed` once its row is committed, `leave` when it may be, or else `discard`.
    * @param name that no body has or had: a generation, or what `nameAgain` makes of it
    * @param size of the whole body
    */
   create(name: string, size: number): Promise<NewBody>
   committed(body: StoredBody): void
+  /** Leaves a body of which it is unknown whether a row names it to a sweep that comes when this is known. */
+  leave(body: StoredBody): void
   /** Resolves with undefined when there is no such body; a later `stream` may find that, too. */
   open(body: StoredBody): Promise<OpenBody | undefined>
   /** Removes a body that no row names, in the background. Those that have it open can still read it to the end. */

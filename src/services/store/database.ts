@@ -37,7 +37,7 @@ export interface Database<T> {
    * Runs `work` in one transaction, as if there were no other at the same time, and resolves when it is durable. Work
    * that throws changes nothing. It may run several times, so it has no other effects; it uses only the tables that it
    * is given, and awaits nothing but these. Rejects with DatabaseUnavailableError when the database cannot be reached:
-   * then a commit may have taken place.
+   * with UnknownCommitError when a commit may have taken place.
    */
   transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R>
   /** True when several processes may have it open. */
@@ -95,6 +95,11 @@ export interface TransactionOptions {
 /** The database does not answer, has lost the connection, or cannot end the transaction now: try again later. */
 export class DatabaseUnavailableError extends Error {
   override readonly name: string = 'DatabaseUnavailableError'
+}
+
+/** The database has not answered the commit of a transaction, which may have taken place. */
+export class UnknownCommitError extends DatabaseUnavailableError {
+  override readonly name = 'UnknownCommitError'
 }
 
 /** Another process does this work now, and may have done it already. */

@@ -52,6 +52,9 @@ export class FolderBodies implements Bodies {
     this.#underway.delete(name)
   }
 
+  /** The sweep of the next start decides: that of this one may ask for the row before it is there. */
+  leave(): void {}
+
   async open({ name }: StoredBody): Promise<OpenBody | undefined> {
     try {
       return new OpenFile(name, await open(this.#path(name), 'r'))

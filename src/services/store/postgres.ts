@@ -18,6 +18,7 @@ import {
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim } from './postgres-claim.js'
+import { asking, asUnknown, CONFLICTS, codeOf } from './postgres-errors.js'
 import { FUNCTIONS, inPostgres, LEASES, numbered } from './postgres-sql.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
 
@@ -37,21 +38,12 @@ const IDLE_MS = 10_000
 const MAX_ATTEMPTS = 10
 const PAUSE_MS = 10
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const CONFLICTS: readonly unknown[] = ['40001', '40P01']
-
 /**
  * A row that was not there when a transaction looked for it: others have added it meanwhile, and another attempt finds
  * it. One that is there then is a mistake of the statement.
  */
 const DUPLICATE = '23505'
 const MAX_DUPLICATES = 3
-
-/**
- * Classes of connection failures, of too few resources, of interventions such as a shutdown, and codes of a transaction
- * that a standby refuses or that was idle for too long.
- */
-const UNAVAILABLE = /^(08|53|57|25006|25P03)/
 
 /** How values of these types are read, by PostgreSQL's numbers of them: as SQLite has them. */
 const PARSERS: Readonly<Record<number, (text: string) => number>> = {
@@ -243,7 +235,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     try {
       await asking(() => this.#begin(client, how), true)
       const result = await work(this.#tablesOf(client))
-      const { command } = await asking(() => client.query('COMMIT'))
+      const { command } = await asking(() => client.query('COMMIT')).catch(asUnknown)
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
       broken = false
       return result
@@ -367,30 +359,4 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<string> {
     // Rolls back what has not been committed.
     await client.end().catch(() => {})
   }
-}
-
-/** @param always true where every error but a conflict means that the database cannot be used now */
-export async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
-  try {
-    return await ask()
-  } catch (error) {
-    if (error instanceof DatabaseUnavailableError) throw error
-    throw isOfConnection(error) || (always && !CONFLICTS.includes(codeOf(error))) ? unavailable(error) : error
-  }
-}
-
-function codeOf(error: unknown): unknown {
-  return (error as { code?: unknown } | undefined)?.code
-}
-
-/** Errors of a connection have no code of PostgreSQL: those of the system, or a message of the driver. */
-function isOfConnection(error: unknown): boolean {
-  const code = codeOf(error)
-  if (typeof code === 'string') return UNAVAILABLE.test(code) || /^E[A-Z_]+$/.test(code)
-  return error instanceof Error && /connect|timeout|calling end/i.test(error.message)
-}
-
-function unavailable(error: unknown): DatabaseUnavailableError {
-  const reason = error instanceof Error ? error.message : String(error)
-  return new DatabaseUnavailableError(`PostgreSQL: ${reason}`, { cause: error })
 }

@@ -86,6 +86,11 @@ export class S3Bodies implements Bodies {
     this.#underway.delete(name)
   }
 
+  /** The sweeps remove old bodies only, whose transactions have long ended. */
+  leave({ name }: StoredBody): void {
+    this.#underway.delete(name)
+  }
+
   async open(body: StoredBody): Promise<OpenBody> {
     const { name } = body
     await this.#claim.proven().catch(asUnavailable)

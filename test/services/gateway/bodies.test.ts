@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startServices } from '../../../src/services/index.js'
 import { silentLog } from '../../../src/services/log.js'
+import { FolderBodies } from '../../../src/services/store/folder-bodies.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { connectTo } from './client.js'
@@ -76,4 +77,18 @@ t.test('a file that is too short is logged, and a client that goes away is not',
   truncateSync(join(objects, file as string), many.length - 1)
   await t.rejects(client.get('bucket', 'key'))
   t.match(errors, [{ err: { message: /shorter/ } }])
+})
+
+t.test('a file that a row may name is left to the next start', async (t) => {
+  const folder = temporaryFolder(t)
+  const names = ['1', '2'].map((n) => n.repeat(30).concat('ab'))
+  const begin = async (bodies: FolderBodies, name: string) => (await bodies.create(name)).finish()
+  const first = new FolderBodies(folder, silentLog)
+  first.committed(await begin(first, names[0] as string))
+  const second = new FolderBodies(folder, silentLog)
+  const unknown = await begin(second, names[1] as string)
+  second.leave()
+  t.equal(await second.sweep(async (name) => name === names[0]), 0, 'before the row is seen')
+  t.ok(await second.open(unknown).then((body) => body?.close().then(() => true)))
+  t.equal(await new FolderBodies(folder, silentLog).sweep(async (name) => name === names[0]), 1)
 })

@@ -19,6 +19,7 @@ export const UNTIL_ACTIVE = '400'
 
 export interface Envelope {
   readonly http: number
+  readonly retryAfter: string | undefined
   readonly status: string
   readonly message: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look at data of any shape
@@ -35,7 +36,7 @@ export class DealClient {
 
   async ask(path: string, body?: object | string, headers: Record<string, string> = {}): Promise<Envelope> {
     const answer = await this.send(path, body, headers)
-    return { http: answer.status, ...JSON.parse(answer.text) }
+    return { http: answer.status, retryAfter: answer.headers['retry-after'], ...JSON.parse(answer.text) }
   }
 
   send(path: string, body?: object | string, headers: Record<string, string> = {}): Promise<Answer> {

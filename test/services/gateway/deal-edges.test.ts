@@ -98,7 +98,7 @@ t.test('a deal that the network may have made is found out, and not made again',
   network.afterDone = async () => {
     throw new DatabaseUnavailableError('the answer is lost')
   }
-  t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'fail' })
+  t.match(await client.deal('bucket', 'key', {}, 'token'), { http: 503, retryAfter: '1', status: 'fail' })
   await until('its outcome is known', () => scene.count('deals WHERE record IS NULL') === 0)
   network.afterDone = async () => {}
   t.match(await client.deal('bucket', 'key', {}, 'token'), { status: 'success', data: { dealCid: 'deal-0' } })

@@ -237,6 +237,7 @@ t.test('orders that make no sense', async (t) => {
     { fence: 0, writeId: 'w' },
     { fence: 5 },
     { fence: 5, writeId: 'w'.repeat(129) },
+    { fence: fence(), writeId: 'w\0' },
     { fence: fence(), writeId: 'w', objects: ['a', 'b'] },
   ]) {
     const { data } = await client.failure('RemoveObject', { bucketName, objects: ['k'], ...params })

@@ -13,10 +13,11 @@ import { newGeneration } from '../../../src/services/gateway/store/objects.js'
 import { scan } from '../../../src/services/gateway/store/scan.js'
 import { silentLog } from '../../../src/services/log.js'
 import type { Bodies, StoredBody } from '../../../src/services/store/bodies.js'
-import { type Database, DatabaseUnavailableError } from '../../../src/services/store/database.js'
+import { type Database, DatabaseUnavailableError, UnknownCommitError } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { emptyDatabase } from '../engine.js'
+import { emptyDatabase, onPostgres } from '../engine.js'
+import { Gate } from '../scripted-network.js'
 import { startGateway } from './client.js'
 
 /** The index of the gateway, on both engines. */
@@ -25,11 +26,15 @@ const OWNER = 1
 const clock = new Clock()
 
 /** Bodies that only say what becomes of them. */
-class Fates implements Pick<Bodies, 'committed' | 'discard'> {
-  readonly of = new Map<string, 'committed' | 'discarded'>()
+class Fates implements Pick<Bodies, 'committed' | 'leave' | 'discard'> {
+  readonly of = new Map<string, 'committed' | 'left' | 'discarded'>()
 
   committed({ name }: StoredBody): void {
     this.of.set(name, 'committed')
+  }
+
+  leave({ name }: StoredBody): void {
+    this.of.set(name, 'left')
   }
 
   discard({ name }: StoredBody): void {
@@ -226,14 +231,17 @@ t.test('an object whose commit has an unknown outcome keeps its body', async (t)
   const { changes } = over(late, fates)
   const stored = (name: string) => draft(name, { body: { name: `body-${name}`, size: 4, mark: null } })
   await changes.put(bucket, stored('known'))
-  failure = new DatabaseUnavailableError('The answer is lost.')
+  failure = new UnknownCommitError('The answer is lost.')
   await t.rejects(changes.put(bucket, stored('unknown')), failure)
   failure = new Error('It was rolled back.')
   await t.rejects(changes.put(bucket, stored('failed')), failure)
+  failure = new DatabaseUnavailableError('No commit was asked for.')
+  await t.rejects(changes.put(bucket, stored('away')), failure)
   t.same(Object.fromEntries(fates.of), {
     'body-known': 'committed',
-    'body-unknown': 'committed',
+    'body-unknown': 'left',
     'body-failed': 'discarded',
+    'body-away': 'discarded',
   })
   t.ok(await db.read.objects.find(bucket.id, Buffer.from('unknown')), 'a row names it')
   const context = { log: silentLog } as never
@@ -260,4 +268,38 @@ t.test('a hold waits for the changes that have not seen it', async (t) => {
   t.ok(await db.read.objects.inlineBody(again?.generation ?? ''), 'a body is kept')
   await holds.release(bucket.id, hold)
   for (const row of [present, again]) t.notOk(await db.read.objects.inlineBody(row?.generation ?? ''))
+})
+
+t.test('a hold that ends releases what changes under way retain for it', async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { holds, db } = indexes[0] as Index
+  const hold = { covers: async () => true }
+  await holds.add(bucket.id, hold)
+  const gate = new Gate()
+  const freed = { generation: 'g', bodyAt: 'file', size: 4, bodyName: 'g', bodyMark: null } as const
+  const change = holds.during(gate.pass().then(() => db.transaction(({ retained }) => retained.add(bucket.id, freed))))
+  const released = holds.release(bucket.id, hold)
+  for (let n = 0; n < 3; n++) await db.transaction(async ({ retained }) => retained.page(bucket.id, '', 1))
+  gate.open()
+  await Promise.all([change, released])
+  t.same(await db.read.retained.page(bucket.id, '', 1), [])
+})
+
+t.test('a release sees what is added to a deal meanwhile', { skip: !onPostgres }, async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { holds, db } = indexes[0] as Index
+  const freed = { generation: 'g', bodyAt: 'file', size: 4, bodyName: 'g', bodyMark: null } as const
+  await db.transaction(({ retained }) => retained.add(bucket.id, freed))
+  const file = { key: Buffer.from('key'), generation: 'g', size: 4, etag: 'etag' }
+  let added: Promise<void> | undefined
+  const hold = {
+    covers: async ({ manifest }: Pick<GatewayTables, 'manifest'>) => {
+      added ??= db.transaction((tables) => tables.manifest.add(1, file))
+      await added
+      return manifest.has(1, 'g')
+    },
+  }
+  await holds.add(bucket.id, hold as Parameters<Holds['add']>[1])
+  await holds.letGoUnheld(bucket.id)
+  t.match(await db.read.retained.page(bucket.id, '', 1), [{ generation: 'g' }])
 })

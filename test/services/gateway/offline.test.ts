@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { bytes } from '../../support/content/content.js'
 import { lastingPort } from '../../support/server/ports.js'
@@ -254,4 +255,18 @@ t.test('the CARs of an account have a bound, until they are removed', async (t) 
   await untilActive(scene, uuid)
   await until('the CAR is removed', () => folders(scene).length === 0)
   t.match(await scene.post({ ...PRIVATE, Task_Name: 'second' }), { http: 200 })
+})
+
+t.test('a task whose packing nothing goes on with is made again', async (t) => {
+  const scene = await startOffline(t)
+  await scene.client.put('bucket', 'key', 'content')
+  const { uuid } = (await scene.post(PRIVATE, 'token')).data.deals.data
+  const index = new DatabaseSync(join(scene.data, 'gateway', 'index.db'))
+  index.exec("UPDATE offline_tasks SET state = 'packing'")
+  index.close()
+  const answers = await Promise.all([scene.post(PRIVATE, 'token'), scene.post(PRIVATE, 'token')])
+  const made = answers.map(({ status, data }) => [status, data.deals.data.uuid])
+  t.same(made[0], made[1])
+  t.equal(made[0]?.[0], 'success')
+  t.not(made[0]?.[1], uuid)
 })

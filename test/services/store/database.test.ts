@@ -11,6 +11,7 @@ import {
   LeaseLostError,
   type Schema,
   statements,
+  UnknownCommitError,
 } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { openPostgres } from '../../../src/services/store/postgres.js'
@@ -67,6 +68,15 @@ async function add(db: Opened, name: string, by: number): Promise<number> {
   })
 }
 
+/** Ends the connection of a transaction that writes `ended` while it commits. */
+const ENDING = `
+  CREATE FUNCTION ended() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER ending AFTER INSERT ON dealgate_test.counters DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (new.name = 'ended') EXECUTE FUNCTION ended();
+`
+
 /** What both engines promise. */
 async function checkEngine(t: Test, db: Opened): Promise<void> {
   await Promise.all(Array.from({ length: 20 }, () => add(db, 'shared', 1)))
@@ -122,9 +132,17 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   const cut = await open(way.url)
   await add(cut, 'cut', 1)
   way.cut()
-  await t.rejects(add(cut, 'cut', 1), DatabaseUnavailableError)
+  const failure = await add(cut, 'cut', 1).catch((error) => error)
+  t.type(failure, DatabaseUnavailableError)
+  t.notOk(failure instanceof UnknownCommitError, 'nothing was committed')
   await t.rejects(cut.read.counters.get('cut'), DatabaseUnavailableError)
   way.mend()
+  const owner = new pg.Client(server.url)
+  await owner.connect()
+  await owner.query(ENDING)
+  const ended = await add(db, 'ended', 1).catch((error) => error)
+  t.type(ended, UnknownCommitError, 'a commit without an answer may have taken place')
+  await owner.end()
   await until('it recovers by itself', () => add(cut, 'cut', 1).then(Boolean, () => false))
   const last = add(db, 'last', 1)
   for (const one of [cut, other, db, third]) await one.close()

@@ -6,7 +6,7 @@ import { NetworkError } from '../../network/network.js'
 import type { Account } from '../accounts/accounts.js'
 import type { CompleteDeal } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
-import { asGatewayError, collect, type GatewayExchange } from '../exchange.js'
+import { asGatewayError, collect, type GatewayExchange, retryOf } from '../exchange.js'
 
 /** Result of an endpoint. `data` is a member of the envelope in both success and failure. */
 export interface Outcome {
@@ -50,7 +50,10 @@ function replyFailure(exchange: GatewayExchange, error: unknown, data: unknown):
   const { quirks, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
-  replyJson(exchange, known.status, { data, status: 'fail', message: known.restText(quirks) }, code)
+  replyJson(exchange, known.status, { data, status: 'fail', message: known.restText(quirks) }, [
+    ...code,
+    ...retryOf(known),
+  ])
 }
 
 /** The record of a deal in the terms of the interface: all members are texts, `timeStamp` in microseconds. */

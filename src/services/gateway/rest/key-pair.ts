@@ -2,7 +2,7 @@ import { replyJson } from '../../http/reply.js'
 import { bearerOf } from '../../http/routes.js'
 import { accountOfUser } from '../accounts/first-account.js'
 import { GatewayError } from '../errors.js'
-import { asGatewayError, type GatewayExchange } from '../exchange.js'
+import { asGatewayError, type GatewayExchange, retryOf } from '../exchange.js'
 
 /**
  * GET on the gateway itself: the key pair of the account of a user of the task platform, whose JWT is the bearer token.
@@ -22,7 +22,8 @@ export async function keyPair(exchange: GatewayExchange): Promise<void> {
     replyJson(exchange, 200, { data, status: 'success' })
   } catch (error) {
     const known = asGatewayError(error, exchange)
-    replyJson(exchange, known.status, { data: null, status: 'fail', message: known.restText(exchange.context.quirks) })
+    const message = known.restText(exchange.context.quirks)
+    replyJson(exchange, known.status, { data: null, status: 'fail', message }, retryOf(known))
   }
 }
 

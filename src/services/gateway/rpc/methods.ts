@@ -174,6 +174,7 @@ const setBucketPolicy = defineSignedMethod({
     const prefix = given.endsWith('*') ? given.slice(0, -1) : given
     if (policy !== 'none' && !POLICIES.includes(policy)) throw new GatewayError('InvalidPolicy', { value: policy })
     await context.db.transaction(async (tables) => {
+      await tables.buckets.lock(bucketName, false)
       const { id } = await mustOwnBucket(context, account, bucketName, tables)
       if (policy === 'none') await tables.policies.remove(id, prefix)
       else await tables.policies.put(id, { prefix, policy: policy as Policy })

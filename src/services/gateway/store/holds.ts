@@ -142,13 +142,15 @@ export class Holds {
 
   /** Removes the retained bodies of this bucket that no hold needs. */
   async letGoUnheld(bucket: number): Promise<void> {
+    // Changes under way may yet retain bodies for a hold that has ended.
+    await this.settled()
     let after: string | undefined = ''
     while (after !== undefined) after = await this.#releaseBatch(bucket, after)
   }
 
   /** Returns the last generation examined, or undefined when there are no more. */
   async #releaseBatch(bucket: number, after: string): Promise<string | undefined> {
-    const { rows, stored } = await this.#db.transaction(async (tables) => {
+    const release = async (tables: LetGoTables) => {
       const rows = await tables.retained.page(bucket, after, RELEASE_BATCH)
       const stored: RetainedRow[] = []
       for (const row of rows) {
@@ -159,7 +161,9 @@ export class Holds {
         else stored.push(row)
       }
       return { rows, stored }
-    })
+    }
+    // Each statement sees what is committed: a hold may cover what another transaction has just added to its deal.
+    const { rows, stored } = await this.during(this.#db.transaction(release, { locks: [] }))
     for (const row of stored) this.#bodies.discard(storedBodyOf(row))
     return rows.length < RELEASE_BATCH ? undefined : rows.at(-1)?.generation
   }

@@ -1,5 +1,5 @@
 import { type Bodies, bodyInMemory, type OpenBody, type StoredBody } from '../../store/bodies.js'
-import { type Database, DatabaseUnavailableError } from '../../store/database.js'
+import { type Database, UnknownCommitError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow, Buckets } from './buckets.js'
 import type { Hold, Holds, RetainedBodies } from './holds.js'
@@ -93,8 +93,7 @@ export function keyLock({ id }: BucketRow, key: Buffer): string {
 
 /** Ends a body after the error of the transaction that was to name it. */
 export function giveUp(bodies: Bodies, body: StoredBody, error: unknown): void {
-  // A row may name it: the sweep finds out.
-  if (error instanceof DatabaseUnavailableError) bodies.committed(body)
+  if (error instanceof UnknownCommitError) bodies.leave(body)
   else bodies.discard(body)
 }
 

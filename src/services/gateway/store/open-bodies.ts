@@ -201,6 +201,10 @@ class TwoPlaces implements Bodies {
     this.#of(body).committed(body)
   }
 
+  leave(body: StoredBody): void {
+    this.#of(body).leave(body)
+  }
+
   open(body: StoredBody): Promise<OpenBody | undefined> {
     return this.#of(body).open(body)
   }

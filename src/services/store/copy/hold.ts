@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Schema } from '../database.js'
-import { asking, CONNECT_MS, COPY, schemaOf } from '../postgres.js'
+import { CONNECT_MS, COPY, schemaOf } from '../postgres.js'
+import { asking } from '../postgres-errors.js'
 
 /** Time for the server to notice that a process has ended, and pause between two looks, ms. */
 const PATIENCE_MS = 1000

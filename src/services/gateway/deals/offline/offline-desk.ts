@@ -76,13 +76,19 @@ export class OfflineDesk {
     }
     if (task === undefined) return this.#start(ask, () => this.#begin(ask))
     mustAskTheSame(task, ask)
+    if (task.state === 'packing') {
+      const still = await this.#context.db.read.offlineTasks.findByToken(account, token)
+      // Nothing goes on with it: the database was away when it began or ended.
+      if (still?.id === task.id && still.state === 'packing') await this.#drop(task)
+      return this.#make(ask)
+    }
     return task.state === 'packed' ? this.#start(task, async () => task) : task
   }
 
   /** True when a task with this token is posted or under way. */
   async isRepeated(account: number, token: string): Promise<boolean> {
     const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
-    return task !== undefined || this.#underwayWith(account, token) !== undefined
+    return (task !== undefined && task.state !== 'packing') || this.#underwayWith(account, token) !== undefined
   }
 
   /** Returns undefined when the account has no task with this token posted or under way. */
@@ -90,7 +96,8 @@ export class OfflineDesk {
     const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
     const underway = this.#underwayWith(account, token)
     if (underway !== undefined) return underway.progress
-    return task && this.#progressAt(task.state === 'packed' ? 'Settling' : 'Done', task)
+    if (task === undefined || task.state === 'packing') return undefined
+    return this.#progressAt(task.state === 'packed' ? 'Settling' : 'Done', task)
   }
 
   #underwayWith(account: number, token: string): Underway | undefined {
@@ -215,10 +222,14 @@ export class OfflineDesk {
       onProgress(await this.#progressAt('Sending', begun))
       return await sendTask(this.#context, await offlineTasks.mustFind(begun.id), client, signal)
     } catch (error) {
-      const packing = (await offlineTasks.mustFind(begun.id)).state === 'packing'
       const refused = error instanceof GatewayError && error.kind === 'OfflineDealRefused'
-      // The start after a stop removes what is being packed.
-      if ((packing || refused) && !signal.aborted) await this.#drop(begun)
+      try {
+        const packing = (await offlineTasks.mustFind(begun.id)).state === 'packing'
+        // The start after a stop removes what is being packed.
+        if ((packing || refused) && !signal.aborted) await this.#drop(begun)
+      } catch (err) {
+        this.#context.log.warn({ err, uuid: begun.uuid }, 'Could not remove an offline deal that has failed.')
+      }
       throw error
     }
   }
