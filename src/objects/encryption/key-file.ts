@@ -124,7 +124,7 @@ export class KeyFile {
 
   /** Reads the keys as a server starts. Throws TypeError for a file that is missing or is no file of keys. */
   async check(): Promise<void> {
-    await this.toRead(true).catch(({ cause }: Error) => {
+    const keys = await this.toRead(true).catch(({ cause }: Error): never => {
       const { file } = this.#options
       throw new TypeError(
         `The keys of encrypted objects${file === undefined ? '' : ` in ${file}`} cannot be read: ${(cause as Error).message}`,
@@ -133,6 +133,8 @@ export class KeyFile {
         },
       )
     })
+    // The first write does it, if the state cannot be used yet.
+    if (this.#options.make) await this.#record(keys).catch(() => undefined)
   }
 
   /**

@@ -66,6 +66,14 @@ t.test('a lost file is not replaced after a restart', async (t) => {
   await t.rejects(open().toWrite(), { message: new RegExp(next) }, 'the newest is named')
 })
 
+t.test('a file that was there before its record is on record from the start', async (t) => {
+  const { file, open } = servers(t)
+  await writeFile(file, await linesOf(await newIdentity()))
+  await open().check()
+  rmSync(file)
+  await t.rejects(open().toWrite(), { code: 'ServiceUnavailable' })
+})
+
 t.test('processes that start at a time make one file', async (t) => {
   const { open } = servers(t)
   const all = await Promise.all(Array.from({ length: 5 }, () => open().toWrite()))
