@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import pg from 'pg'
 import type { ServicesLog } from '../log.js'
 import {
@@ -30,6 +31,9 @@ export const COPY = 'dealgate copy'
 /** Longest wait for the answer to a statement, ms. */
 const STATEMENT_MS = 30_000
 const CONNECTIONS = 16
+
+/** Snapshots at a time: each takes a connection, and its reader needs others. */
+const SNAPSHOTS = 2
 
 /** Time after which PostgreSQL ends the transaction of a process that has stopped, so that others get its rows. */
 const IDLE_MS = 10_000
@@ -138,6 +142,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   /** The tables over a connection, with its prepared statements. */
   readonly #tables = new WeakMap<pg.PoolClient, T>()
   readonly #running = new Set<Promise<unknown>>()
+  readonly #snapshots = pLimit(SNAPSHOTS)
   #closed: Promise<void> | undefined
 
   constructor(pool: pg.Pool, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: Beside) {
@@ -183,11 +188,25 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     return running
   }
 
-  async snapshot(): Promise<Snapshot<T>> {
+  snapshot(): Promise<Snapshot<T>> {
+    return new Promise((resolve, reject) => {
+      const hold = async () => {
+        const snapshot = await this.#openSnapshot()
+        await new Promise<void>((closed) => {
+          resolve({ read: snapshot.read, close: () => snapshot.close().finally(closed) })
+        })
+      }
+      this.#snapshots(hold).catch(reject)
+    })
+  }
+
+  async #openSnapshot(): Promise<Snapshot<T>> {
     this.#claim?.require()
     const client = await asking(() => this.#pool.connect())
     try {
-      await asking(() => client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'), true)
+      // Its reader may do other work between two statements, for long.
+      const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0'
+      await asking(() => client.query(begin), true)
       // The first statement determines the moment.
       await asking(() => client.query('SELECT 1'), true)
       return {

@@ -294,7 +294,7 @@ t.test('a release sees what is added to a deal meanwhile', { skip: !onPostgres }
   let added: Promise<void> | undefined
   const hold = {
     covers: async ({ manifest }: Pick<GatewayTables, 'manifest'>) => {
-      added ??= db.transaction((tables) => tables.manifest.add(1, file))
+      added ??= db.transaction((tables) => tables.manifest.add(1, [file]))
       await added
       return manifest.has(1, 'g')
     },
@@ -302,4 +302,15 @@ t.test('a release sees what is added to a deal meanwhile', { skip: !onPostgres }
   await holds.add(bucket.id, hold as Parameters<Holds['add']>[1])
   await holds.letGoUnheld(bucket.id)
   t.match(await db.read.retained.page(bucket.id, '', 1), [{ generation: 'g' }])
+})
+
+t.test('a deal may have more files than one statement adds', async (t) => {
+  const { indexes } = await connections(t, 1)
+  const { db } = indexes[0] as Index
+  const keys = Array.from({ length: 120 }, (_, n) => `key-${String(n).padStart(3, '0')}`)
+  const files = keys.map((key, size) => ({ key: Buffer.from(key), generation: key, size, etag: 'etag' }))
+  await db.transaction(({ manifest }) => manifest.add(1, files))
+  const listed = []
+  for await (const page of db.read.manifest.pages(1, 1000)) listed.push(...page)
+  t.same(listed, files)
 })

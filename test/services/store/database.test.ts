@@ -128,6 +128,14 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   t.equal(await db.read.counters.get('shared'), 60, 'two processes lose no change of each other')
   await t.rejects(openPostgres(server.url, { ...schema, steps: [] }, silentLog), /A later version of dealgate/)
 
+  const readers = Array.from({ length: 20 }, async (_, n) => {
+    const snapshot = await db.snapshot()
+    await add(db, `beside ${n}`, 1)
+    t.equal(await snapshot.read.counters.get(`beside ${n}`), 0)
+    await snapshot.close()
+  })
+  await Promise.all(readers)
+
   const way = await interruptible(t, server.url)
   const cut = await open(way.url)
   await add(cut, 'cut', 1)

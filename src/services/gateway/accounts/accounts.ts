@@ -39,10 +39,15 @@ const COLUMNS =
 
 const SEQUENCE = "pg_get_serial_sequence('accounts', 'id')"
 
-/** The number of a new account, which none had before, and which is not that of the first one. */
+/**
+ * The number of a new account, which none had before, and which is not that of the first one. Setting a sequence could
+ * set it back behind a number that another transaction has taken.
+ */
 const nextId = {
   sqlite: `(SELECT max(coalesce(max(seq), 0), ${FIRST}) + 1 FROM sqlite_sequence WHERE name = 'accounts')`,
-  postgres: `setval(${SEQUENCE}, greatest(nextval(${SEQUENCE}), ${FIRST + 1}))`,
+  postgres: `(
+    SELECT CASE WHEN id > ${FIRST} THEN id ELSE nextval(${SEQUENCE}) END FROM (SELECT nextval(${SEQUENCE}) AS id) AS next
+  )`,
 }
 
 type StoredAccount = Omit<Account, 'isIamUser'> & { readonly iam: number }

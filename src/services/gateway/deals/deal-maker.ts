@@ -135,7 +135,7 @@ export async function addFiles(
   files: readonly ManifestFile[],
 ): Promise<void> {
   await db.transaction(async ({ deals, manifest }) => {
-    for (const file of files) await manifest.add(id, file)
+    await manifest.add(id, files)
     const bytes = files.reduce((sum, { size }) => sum + size, 0)
     await deals.count(id, files.length, bytes)
   })

@@ -16,13 +16,19 @@ export interface HeldCopy {
   readonly file: PackedFile
 }
 
+const ADD = 'INSERT INTO deal_files (deal, key, generation, size, etag) VALUES'
+
+/** Files that one statement adds: in PostgreSQL, each statement is a round trip. */
+const ADDED = 50
+
 /** The table of the files of deals. Call writing methods inside a transaction. */
 export class Manifest {
   readonly #sql
 
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
-      add: 'INSERT INTO deal_files (deal, key, generation, size, etag) VALUES (?, ?, ?, ?, ?)',
+      add: `${ADD} (?, ?, ?, ?, ?)`,
+      addMany: `${ADD} ${Array(ADDED).fill('(?, ?, ?, ?, ?)').join()}`,
       page: 'SELECT key, generation, size, etag FROM deal_files WHERE deal = ? AND key > ? ORDER BY key LIMIT ?',
       packed: 'UPDATE deal_files SET path = ?, cid = ? WHERE deal = ? AND key = ?',
       holds: 'SELECT 1 FROM deal_files WHERE generation = ? AND deal = ?',
@@ -42,8 +48,11 @@ export class Manifest {
     })
   }
 
-  async add(deal: number, { key, generation, size, etag }: ManifestFile): Promise<void> {
-    await this.#sql.add.run(deal, key, generation, size, etag)
+  async add(deal: number, files: readonly ManifestFile[]): Promise<void> {
+    const rows = files.map(({ key, generation, size, etag }) => [deal, key, generation, size, etag])
+    const many = rows.length - (rows.length % ADDED)
+    for (let at = 0; at < many; at += ADDED) await this.#sql.addMany.run(...rows.slice(at, at + ADDED).flat())
+    for (const row of rows.slice(many)) await this.#sql.add.run(...row)
   }
 
   /** The files of a deal, in byte order of their keys. */
