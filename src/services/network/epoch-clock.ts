@@ -102,7 +102,9 @@ export class EpochClock {
       if (kept?.epochMs === epochMs && kept.virtual === virtual) return kept
       const last: Anchor = kept ?? { epoch: 0, timeMs: GENESIS_MS, epochMs, virtual: false }
       const first = kept === undefined && !virtual
-      const anchor = first ? last : { epoch: epochAt(last, now()), timeMs: now(), epochMs, virtual }
+      // Later than the one before, also by the clock of another machine: by its time, others adopt it.
+      const timeMs = Math.max(now(), last.timeMs)
+      const anchor = first ? last : { epoch: epochAt(last, timeMs), timeMs, epochMs, virtual }
       await epochs.save(anchor)
       return anchor
     })
@@ -112,6 +114,11 @@ export class EpochClock {
   epoch(): number {
     this.#latest = Math.max(this.#latest, epochAt(this.#anchor, this.#now()))
     return this.#latest
+  }
+
+  /** As `epoch`, but one that was too far ahead goes back: what ended by then must not be removed yet. */
+  reached(): number {
+    return epochAt(this.#anchor, this.#now())
   }
 
   /**
@@ -128,10 +135,14 @@ export class EpochClock {
   /** Follows other processes, which may have advanced the clock. */
   async refresh(): Promise<void> {
     const kept = await this.#db.read.epochs.find()
-    const now = this.#now()
     // Answers to two calls may come in the other order.
-    if (kept !== undefined && epochAt(kept, now) >= epochAt(this.#anchor, now)) this.#anchor = kept
+    if (kept !== undefined && isLater(kept, this.#anchor)) this.#anchor = kept
   }
+}
+
+/** One of another length of epochs may have a lower epoch from then on. */
+function isLater(one: Anchor, than: Anchor): boolean {
+  return one.timeMs > than.timeMs || (one.timeMs === than.timeMs && one.epoch >= than.epoch)
 }
 
 function epochAt({ epoch, timeMs, epochMs, virtual }: Anchor, nowMs: number): number {

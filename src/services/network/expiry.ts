@@ -42,7 +42,7 @@ export class Expiry {
   async run(): Promise<void> {
     for (let dropped = BATCH; dropped === BATCH && !this.#stopped; ) {
       await this.#epochs.refresh()
-      dropped = await this.#drop(this.#epochs.epoch(), BATCH)
+      dropped = await this.#drop(this.#epochs.reached(), BATCH)
     }
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
+import { MINUTE_MS } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
 import { type Database, DatabaseUnavailableError, LeaseLostError } from '../store/database.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
@@ -125,16 +126,18 @@ const AGAIN_MS = 200
 
 /**
  * Repeats a transaction while the database is not available, because the one before may have taken place: `work` finds
- * out. Rejects with DatabaseUnavailableError when the signal aborts before it is known.
+ * out. Rejects with DatabaseUnavailableError when the signal aborts before it is known, or after a minute: others wait
+ * for the place of this deal, and who asks for it again finds it.
  */
-export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal, patienceMs = MINUTE_MS): Promise<T> {
+  const latest = performance.now() + patienceMs
   for (;;) {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof DatabaseUnavailableError) || error instanceof LeaseLostError) throw error
       await sleep(AGAIN_MS, undefined, { signal }).catch(() => {})
-      if (signal.aborted) throw error
+      if (signal.aborted || performance.now() >= latest) throw error
     }
   }
 }

@@ -142,6 +142,9 @@ export interface Schema<T> {
 /** The table that a database has until a copy is complete; its column `source` names the place that is copied. */
 export const COPYING = 'copying'
 
+/** It has no row before the copy begins. */
+export const CREATE_COPYING = `CREATE TABLE ${COPYING} (source TEXT NOT NULL)`
+
 /** Of a start with what a copy has not completed. */
 export function incompleteError({ owner }: Pick<Schema<unknown>, 'owner'>): RangeError {
   return new RangeError(`The copy of the data of ${owner} is not complete: repeat \`dealgate state copy\`.`)

@@ -13,18 +13,17 @@ const RETRY_MS = 1000
 const ANSWER_MS = 5000
 
 /** Longest time for which a stopped process keeps the row of the claim: IDLE_MS and STATEMENT_MS of postgres.ts. */
-const TAKEOVER_MS = 35_000
+export const TAKEOVER_MS = 35_000
 
 /** Interval of questions that show that the connection lives, and time that its end takes at most, ms. */
-const HEARTBEAT_MS = 10_000
+export const HEARTBEAT_MS = 10_000
 const END_MS = 1000
 
 /** Name of the claim among the leases of a schema. */
 const NAME = 'everything'
 
 /** The server ends the session of a machine that is gone; one without work does not end otherwise. */
-const SESSION = [
-  `lock_timeout=${PATIENCE_MS}`,
+export const SESSION = [
   'idle_session_timeout=0',
   'tcp_keepalives_idle=10',
   'tcp_keepalives_interval=5',
@@ -131,7 +130,9 @@ export class PostgresClaim implements Guard {
       connectionString: this.#url,
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
-      options: [`search_path=${this.#name}`, ...SESSION].map((one) => `-c ${one}`).join(' '),
+      options: [`search_path=${this.#name}`, `lock_timeout=${PATIENCE_MS}`, ...SESSION]
+        .map((one) => `-c ${one}`)
+        .join(' '),
     })
     client.on('error', () => {})
     try {

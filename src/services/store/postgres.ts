@@ -6,6 +6,7 @@ import type { ServicesLog } from '../log.js'
 import {
   COPYING,
   type Connection,
+  CREATE_COPYING,
   type Database,
   DatabaseUnavailableError,
   incompleteError,
@@ -369,6 +370,8 @@ async function migrate(url: string, schema: Schema<unknown>): Promise<string> {
       throw new RangeError(`A later version of dealgate has written the data of ${schema.owner}: start that version.`)
     }
     for (const step of schema.steps.slice(version)) await query(inPostgres(step))
+    // Before others see the schema: a service must not start with what the copy will fill.
+    if (schema.filling && rows.length === 0) await query(CREATE_COPYING)
     const change =
       rows.length === 0 ? 'INSERT INTO schema_version VALUES ($1)' : 'UPDATE schema_version SET version = $1'
     await query(change, [schema.steps.length])

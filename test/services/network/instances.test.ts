@@ -5,7 +5,9 @@ import t from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import { FaultTable } from '../../../src/services/network/embedded/control.js'
 import { embeddedSchema } from '../../../src/services/network/embedded/embedded-network.js'
+import { EpochClock } from '../../../src/services/network/epoch-clock.js'
 import type { Network } from '../../../src/services/network/network.js'
+import { untilKnown } from '../../../src/services/network/proposal.js'
 import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { SqliteDatabase } from '../../../src/services/store/sqlite.js'
@@ -198,6 +200,35 @@ t.test('while the database is away, files are read and no CARs are removed', { s
   SqliteDatabase.prototype.transaction = transaction
   await network.control.advance(1)
   t.same(cars(folder), [])
+})
+
+t.test('a deal does not hold its place for longer than a minute of an outage', async (t) => {
+  const away = () => Promise.reject(new DatabaseUnavailableError('cannot be reached'))
+  await t.rejects(untilKnown(away, new AbortController().signal, 0), DatabaseUnavailableError)
+})
+
+t.test('processes with epochs of other lengths agree', async (t) => {
+  const folder = temporaryFolder(t)
+  const db = await openStore(
+    embeddedSchema,
+    { file: join(folder, 'network.db'), database: await databaseOf(folder) },
+    silentLog,
+  )
+  t.teardown(() => db.close())
+  let nowMs = Date.now()
+  const now = (): number => nowMs
+  const fast = await EpochClock.open(db, { epochSeconds: 1, now })
+  nowMs += 10_000
+  const slow = await EpochClock.open(db, { epochSeconds: 1000, now })
+  const epoch = slow.epoch()
+  nowMs += 100_000
+  t.equal(fast.epoch(), epoch + 100)
+  await fast.refresh()
+  t.equal(fast.reached(), epoch, 'no deal is removed too early')
+  t.equal(fast.epoch(), epoch + 100, 'what it has said remains')
+  await slow.advance(200)
+  await fast.refresh()
+  t.same([fast.epoch(), fast.reached()], [epoch + 200, epoch + 200])
 })
 
 t.test('a CAR that is copied for too long is refused', async (t) => {

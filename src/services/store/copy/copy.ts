@@ -1,4 +1,4 @@
-import { COPYING, type Connection, type Database } from '../database.js'
+import { COPYING, type Connection, CREATE_COPYING, type Database } from '../database.js'
 import type { CopiedService, CopyPlace, CopySource, CopyTarget } from './places.js'
 import { copyRows, type Digest, digestOf, hasRows, lastNumber, setLastNumber } from './rows.js'
 import { type Table, tablesOf } from './tables.js'
@@ -39,8 +39,13 @@ export async function copyTables(
   const pairs: Pair[] = []
   try {
     const present = await presentIn(from, to, services)
-    for (const service of present) pairs.push(await openPair(from, to, service))
-    await begin(pairs, from, to)
+    try {
+      for (const service of present) pairs.push(await openPair(from, to, service))
+      await begin(pairs, from, to)
+    } catch (error) {
+      for (const { target } of pairs) await leave(target, to)
+      throw error
+    }
     for (const pair of pairs) await fill(pair, from, to, onProgress)
     const copied: CopiedTable[] = []
     for (const pair of pairs) copied.push(...(await compare(pair, from, to, onProgress)))
@@ -134,8 +139,16 @@ async function markOf(connection: Connection, place: CopyPlace): Promise<string 
 async function mark(target: Database<Connection>, place: CopyPlace, source: string): Promise<void> {
   await target.transaction(async (connection) => {
     if (await isMarked(connection, place)) await connection.prepare(`DROP TABLE ${COPYING}`).run()
-    await connection.prepare(`CREATE TABLE ${COPYING} (source TEXT NOT NULL)`).run()
+    await connection.prepare(CREATE_COPYING).run()
     await connection.prepare(`INSERT INTO ${COPYING} (source) VALUES (?)`).run(source)
+  })
+}
+
+/** Removes the mark of a copy that has not begun: services may make their tables there. */
+async function leave(target: Database<Connection>, place: CopyPlace): Promise<void> {
+  await target.transaction(async (connection) => {
+    if ((await isMarked(connection, place)) && (await markOf(connection, place)) === undefined)
+      await connection.prepare(`DROP TABLE ${COPYING}`).run()
   })
 }
 

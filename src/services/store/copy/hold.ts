@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Schema } from '../database.js'
 import { CONNECT_MS, COPY, schemaOf } from '../postgres.js'
+import { HEARTBEAT_MS, SESSION, TAKEOVER_MS } from '../postgres-claim.js'
 import { asking } from '../postgres-errors.js'
 
 /** Time for the server to notice that a process has ended, and pause between two looks, ms. */
@@ -39,8 +40,18 @@ export async function holdPostgres(
   { starts }: { readonly starts: boolean },
 ): Promise<HeldPostgres> {
   const names = schemas.map(schemaOf)
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: TAKEOVER_MS,
+    options: SESSION.map((one) => `-c ${one}`).join(' '),
+  })
   client.on('error', () => {})
+  let heartbeat: NodeJS.Timeout | undefined
+  const end = () => {
+    clearInterval(heartbeat)
+    return client.end().catch(() => {})
+  }
   const query = (text: string, values?: unknown[]) => asking(() => client.query(text, values))
   const isFree = async (sql: string, value: unknown) => (await query(sql, [value])).rows[0].free as boolean
   const isThere = async (sql: string, name: string) => (await query(sql, [name])).rows[0].found !== null
@@ -49,19 +60,21 @@ export async function holdPostgres(
     await asking(() => client.connect())
     // What a service takes that runs alone, and then while it brings its tables up to date.
     const locks = [...names.map((name) => `${name} everything`), ...(starts ? [] : names)]
-    const end = performance.now() + PATIENCE_MS
+    const latest = performance.now() + PATIENCE_MS
     const wanted: [string, unknown][] = [COPY, ...locks].map((name) => [LOCK, name])
     for (const [sql, value] of [...wanted, [IDLE, names] as const]) {
       while (!(await isFree(sql, value))) {
-        if (performance.now() > end) throw inUse()
+        if (performance.now() > latest) throw inUse()
         await sleep(PAUSE_MS)
       }
     }
     if (!starts)
       for (const name of names)
         if (await isThere('SELECT to_regclass($1) AS found', `${name}.lease`)) await query(FENCE(name))
+    // What is between the two must not end a connection that says nothing for hours.
+    heartbeat = setInterval(() => query('SELECT 1').catch(end), HEARTBEAT_MS).unref()
   } catch (error) {
-    await client.end().catch(() => {})
+    await end()
     throw error
   }
   return {
@@ -69,6 +82,6 @@ export async function holdPostgres(
     require: async () => {
       if (!(await isFree(IDLE, names))) throw inUse()
     },
-    release: () => client.end().catch(() => {}),
+    release: end,
   }
 }

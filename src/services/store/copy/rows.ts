@@ -2,8 +2,9 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Connection, Database, Row, Value } from '../database.js'
 import type { Column, Engine, Table } from './tables.js'
 
-/** Rows that are in memory at a time. A row of the gateway has at most some 100 KiB. */
+/** Most rows of a page, and bytes of their texts and blobs behind which it gets no further row. */
 const PAGE = 500
+const PAGE_BYTES = 4 * 2 ** 20
 
 /** Most rows of a table without a key, which is read at once. */
 const MAX_KEYLESS = 200_000
@@ -55,8 +56,17 @@ async function* pagesOf(from: Connection, table: Table, after?: Row): AsyncGener
   const order = key.map((column) => `t.${quoted(column)}`).join(', ')
   const ordered = order || table.columns.map((column) => `t.${quoted(column.name)} NULLS FIRST`).join(', ')
   const most = order === '' ? MAX_KEYLESS : PAGE
+  const bytes = table.columns.filter(({ type }) => type === 'text' || type === 'blob').map(bytesOf)
+  const size = bytes.join(' + ') || '0'
+  const some = (what: string, where: string) =>
+    `SELECT ${what} FROM ${quoted(name)} AS t ${where} ORDER BY ${ordered} LIMIT ${most}`
+  const columns = table.columns.map(read).join(', ')
   const page = (where: string) =>
-    `SELECT ${table.columns.map(read).join(', ')} FROM ${quoted(name)} AS t ${where} ORDER BY ${ordered} LIMIT ${most}`
+    order === ''
+      ? some(columns, where)
+      : `SELECT ${columns} FROM (
+           SELECT t.*, sum(${size}) OVER (ORDER BY ${order}) - (${size}) AS "bytes before" FROM (${some('t.*', where)}) AS t
+         ) AS t WHERE t."bytes before" < ${PAGE_BYTES} ORDER BY ${order}`
   const first = from.prepare(page(''))
   let rows = await (after === undefined ? first.all() : next(after))
   if (order === '' && rows.length === most) throw new Error(`The table ${name} has many rows and no primary key.`)
@@ -137,6 +147,10 @@ export async function setLastNumber(
 /** Integers as texts: those of the ledger exceed 2^53. */
 function read({ name, type }: Column): string {
   return type === 'integer' ? `CAST(t.${quoted(name)} AS text) AS ${quoted(name)}` : `t.${quoted(name)}`
+}
+
+function bytesOf({ name }: Column): string {
+  return `coalesce(octet_length(t.${quoted(name)}), 0)`
 }
 
 function parameter({ type }: Column): string {

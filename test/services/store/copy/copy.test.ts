@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { indexSchema } from '../../../../src/services/gateway/index-schema.js'
 import { silentLog } from '../../../../src/services/log.js'
@@ -254,5 +256,50 @@ t.test('the engines agree on the tables of the services', { skip: postgres.skip 
     t.same(keyless, own === indexSchema ? ['body_folder'] : [], 'each has a key, but one of a single row')
     await one.close()
     await other.close()
+  }
+})
+
+t.test('no service starts where a copy begins, until the copy is refused', { skip: postgres.skip }, async (t) => {
+  const [from, url] = [await filled(t), { url: await newDatabase() }]
+  const place = await openPlace(url, true)
+  await (await place.fill(FIRST)).close()
+  await t.rejects(openAt(url, FIRST), /is not complete/, 'it has not begun')
+  await place.release()
+  await addBox(url)
+  await t.rejects(copy(from, url), /has data of the second service already/)
+  await (await openAt(url, FIRST)).close()
+})
+
+t.test('a copy holds its source for as long as it takes', { skip: postgres.skip }, async (t) => {
+  const url = await newDatabase()
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET idle_session_timeout = '100ms'`)
+  await client.end()
+  const held = await openPlace({ url }, false)
+  await sleep(500)
+  await t.resolves(held.requireHeld(), 'whatever ends idle sessions')
+  await held.release()
+})
+
+t.test('pages have few bytes', async (t) => {
+  const from = { folder: temporaryFolder(t) }
+  const place = await openPlace(from, true)
+  const db = await place.fill(FIRST)
+  const large = Buffer.alloc(2 * 2 ** 20, 7)
+  await db.transaction(async (connection) => {
+    const box = connection.prepare(`INSERT INTO boxes (bytes, "user") VALUES (?, 'é')`)
+    for (const bytes of [large, null, large, large, large, large]) await box.run(bytes)
+  })
+  await db.close()
+  await place.release()
+  const places: Where[] = [{ folder: temporaryFolder(t) }]
+  if (!postgres.skip) places.push({ url: await newDatabase() }, { folder: temporaryFolder(t) })
+  for (const [n, to] of places.entries()) {
+    const rows: number[] = []
+    await copy(n === 2 ? (places[1] ?? to) : from, to, (progress) => {
+      if (progress.step === 'copying' && progress.table === 'boxes') rows.push(progress.rows)
+    })
+    t.same(rows, [3, 5, 6])
   }
 })
