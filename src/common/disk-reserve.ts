@@ -25,11 +25,14 @@ export class DiskReserve {
     this.#held = statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES
   }
 
-  /** True when the reserve exists or could be created now. Without it, only removals should be written. */
-  hold(): boolean {
+  /**
+   * True when the reserve exists or could be created now. Without it, only removals should be written.
+   * @param last true to try again although the last attempt was just now
+   */
+  hold(last = false): boolean {
     if (this.#held) return true
     const now = performance.now()
-    if (now < this.#retryAt) return false
+    if (now < this.#retryAt && !last) return false
     this.#held = this.#take()
     if (this.#held) this.stop()
     else {

@@ -238,6 +238,8 @@ export class SqliteDatabase<T> implements Database<T> {
       if (this.#scheduled) this.#idle = resolve
       else resolve()
     }).then(() => {
+      // The next start may find a full disk.
+      this.#reserve?.hold(true)
       this.#reserve?.stop()
       this.#reader.close()
       this.#writer.close()
