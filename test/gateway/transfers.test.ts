@@ -86,7 +86,6 @@ t.test("a legacy download is checked, cut to its range, and shows only what is t
     lastModified: LISTED.lastModified,
     contentType: 'text/plain',
     stamp: STAMP,
-    etag: undefined,
     cold: undefined,
     headers: { 'content-language': 'de' },
     metadata: { colour: 'red' },
