@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { keepPrivateFile } from '../../common/files/private-file.js'
+import { keepPrivateFile, writePrivateFile } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema } from './database.js'
 import { openSqlite } from './sqlite.js'
@@ -28,8 +28,11 @@ export async function openStore<T>(
 ): Promise<Database<T>> {
   const mark = markOf(file)
   if (database === undefined) {
-    if (existsSync(mark))
-      throw new RangeError(`The tables of ${schema.owner} are in PostgreSQL: start with --database.`)
+    if (existsSync(mark)) {
+      throw new RangeError(
+        `The tables of ${schema.owner} are in PostgreSQL: start with --database. To use the older tables of the data folder, and lose the files that these do not name, remove ${resolve(mark)}.`,
+      )
+    }
     return openSqlite(file, schema, reserve)
   }
   if (existsSync(file) && !existsSync(mark)) {
@@ -39,12 +42,35 @@ export async function openStore<T>(
   }
   const { openPostgres } = await import('./postgres.js')
   const db = await openPostgres(database, schema, log, metrics?.database(schema.name))
-  // A program beside the service may have no folder.
-  if (!existsSync(dirname(file)) || keepPrivateFile(mark, db.id) || readFileSync(mark, 'utf8') === db.id) return db
-  await db.close()
+  try {
+    // A program beside the service may have no folder.
+    if (existsSync(dirname(file))) requireMark(mark, db.id, schema)
+    return db
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
+
+function requireMark(mark: string, id: string, { owner }: Schema<unknown>): void {
+  // Nothing is written at later starts: the disk may be full.
+  if (!existsSync(mark) && keepPrivateFile(mark, id)) forAll(mark)
+  if (readFileSync(mark, 'utf8') === id) return
   throw new RangeError(
-    `The data folder belongs to other tables of ${schema.owner} than those of this database. If these are the same, copied, remove ${resolve(mark)}.`,
+    `The data folder belongs to other tables of ${owner} than those of this database. If these are the same, copied, remove ${resolve(mark)}.`,
   )
+}
+
+/** Notes that the tables of a folder are in PostgreSQL. */
+export function writeMark(file: string, id: string): void {
+  const mark = markOf(file)
+  writePrivateFile(mark, id)
+  forAll(mark)
+}
+
+/** A command of root may have made it for a service that has fewer rights. */
+function forAll(mark: string): void {
+  chmodSync(mark, 0o644)
 }
 
 /**

@@ -27,7 +27,7 @@ export function codeOf(error: unknown): unknown {
 function isOfConnection(error: unknown): boolean {
   const code = codeOf(error)
   if (typeof code === 'string') return UNAVAILABLE.test(code) || /^E[A-Z_]+$/.test(code)
-  return error instanceof Error && /connect|timeout|calling end/i.test(error.message)
+  return error instanceof Error && /connect|timeout|calling end|not queryable/i.test(error.message)
 }
 
 /** Throws the error of a COMMIT. */

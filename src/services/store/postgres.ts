@@ -19,7 +19,7 @@ import {
   type Value,
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
-import { PostgresClaim } from './postgres-claim.js'
+import { PostgresClaim, SESSION } from './postgres-claim.js'
 import { asking, asUnknown, CONFLICTS, codeOf } from './postgres-errors.js'
 import { FUNCTIONS, inPostgres, LEASES, numbered } from './postgres-sql.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
@@ -124,10 +124,12 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Be
 }
 
 function settings(schema: string): string {
-  const values = { search_path: schema, statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
-  return Object.entries(values)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ')
+  const own = [
+    `search_path=${schema}`,
+    `statement_timeout=${STATEMENT_MS}`,
+    `idle_in_transaction_session_timeout=${IDLE_MS}`,
+  ]
+  return [...own, ...SESSION].map((setting) => `-c ${setting}`).join(' ')
 }
 
 export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {

@@ -43,7 +43,7 @@ export async function copyTables(
       for (const service of present) pairs.push(await openPair(from, to, service))
       await begin(pairs, from, to)
     } catch (error) {
-      for (const { target } of pairs) await leave(target, to)
+      for (const { target } of pairs) await leave(target, to).catch(() => {})
       throw error
     }
     for (const pair of pairs) await fill(pair, from, to, onProgress)
@@ -92,6 +92,7 @@ async function openPair(from: CopyPlace, to: CopyPlace, service: CopiedService):
         throw new RangeError(`The tables of ${service.schema.owner} in ${from.name} are not those of this version.`)
       return { service, source, target, tables }
     } catch (error) {
+      await leave(target, to).catch(() => {})
       await target.close()
       throw error
     }

@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { bringUpToDate, requireUsableVersion } from '../../../common/files/data-version.js'
-import { makeFolders, makePrivateFolder, writePrivateFile } from '../../../common/files/private-file.js'
+import { makeFolders, makePrivateFolder } from '../../../common/files/private-file.js'
 import { lockFolder } from '../../folder-lock.js'
 import type { ServicesLog } from '../../log.js'
 import type { Connection, Database, Schema } from '../database.js'
-import { markOf } from '../open.js'
+import { markOf, writeMark } from '../open.js'
 import { openSqlite, readSqlite } from '../sqlite.js'
 import type { Engine } from './tables.js'
 
@@ -83,9 +83,8 @@ export function openFolder(data: string, { create }: { readonly create: boolean 
       return openSqlite(file, filling(service))
     },
     note(service, id) {
-      const mark = markOf(fileOf(service))
-      if (id === undefined) rmSync(mark, { force: true })
-      else writePrivateFile(mark, id)
+      if (id === undefined) rmSync(markOf(fileOf(service)), { force: true })
+      else writeMark(fileOf(service), id)
     },
     requireHeld: async () => {},
     release: async () => unlock(),
