@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { keepPrivateFile, writePrivateFile } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
-import type { Database, Schema } from './database.js'
+import type { Database, Schema, Settings } from './database.js'
 import { openSqlite } from './sqlite.js'
 import type { StoreMetrics } from './store-metrics.js'
 
@@ -79,4 +80,34 @@ function forAll(mark: string): void {
  */
 export function markOf(file: string): string {
   return `${file}.postgres`
+}
+
+/** Name of the file that says to which database a folder belongs, and of the setting with the same content. */
+const FOLDER = 'folder'
+
+/**
+ * Throws RangeError unless the folder is the one that all processes of the database use: what one of them has written
+ * there, the others must find. The first start makes it so. Nothing is checked for a database of one process.
+ * @param owner for the message, such as `the storage payment service`
+ */
+export async function requireSharedFolder(
+  db: Database<{ readonly settings: Settings }>,
+  folder: string,
+  owner: string,
+): Promise<void> {
+  if (!db.shared) return
+  const file = join(folder, FOLDER)
+  // Before the database has it: a crash between the two leaves a folder that the next start takes.
+  const isNew = !existsSync(file) && keepPrivateFile(file, randomBytes(16).toString('hex'))
+  const mark = readFileSync(file, 'utf8')
+  const kept = await db.transaction(async ({ settings }) => {
+    const known = await settings.find(FOLDER)
+    if (known === undefined) await settings.add(FOLDER, Buffer.from(mark))
+    return known === undefined ? mark : Buffer.from(known).toString()
+  })
+  if (kept === mark) return
+  if (isNew) rmSync(file)
+  throw new RangeError(
+    `The files of ${owner} in this database are in another folder than ${resolve(folder)}: mount that one here.`,
+  )
 }

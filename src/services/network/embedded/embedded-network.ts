@@ -6,7 +6,7 @@ import {
   type Schema,
   Settings,
 } from '../../store/database.js'
-import { requireSharedFolder } from '../../store/shared-folder.js'
+import { requireSharedFolder } from '../../store/open.js'
 import { type DealBasis, DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
 import { type DealRecord, deliverableFrom } from '../deal-record.js'
 import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
