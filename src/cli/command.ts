@@ -113,7 +113,7 @@ function commandsOf(command: Command): string[] {
  */
 export function configOf(flags: Record<string, unknown>, command: Command, operands = 0): Config {
   const name = command.parent?.parent ? `${command.parent.name()} ${command.name()}` : command.name()
-  const unknown = command.args.filter((argument) => argument.startsWith('-'))
+  const unknown = command.args.filter((argument) => argument.startsWith('-') && argument !== '-')
   // An argument after an unknown flag may be its value, so it is not reported.
   const excess = unknown.length > 0 ? [] : command.args.slice(operands)
   const problems = [

@@ -43,8 +43,16 @@ export const encryptionCommands: readonly CommandDeclaration[] = [
     name: 'decrypt',
     help: 'decrypt a stored object, as the gateway or a provider has it, with the keys of the data folder',
     options: named(/^(data|encryptionKeys|print|logLevel)$/),
-    operand: ['<file>', 'an age file'],
-    flags: [['--output <file>', 'the file to write, which must not exist (default: standard output)']],
+    operand: [
+      '<source>',
+      'an age file or a CAR with one: a file, a URL such as https://.../ipfs/<cid>, or - for standard input',
+    ],
+    flags: [
+      ['--output <file>', 'the file to write, which must not exist (default: standard output)'],
+      ['--path <names>', 'the file in a CAR with a directory, with / between the names'],
+      ['--unpack', 'write the age file as it is, such as that of a CAR: do not decrypt it'],
+      ['--print-age-command', 'print the command that opens it with the program age, and do nothing'],
+    ],
     after:
       'The program age does the same, without dealgate:\n  age -d -i dealgate-data/encryption.keys -o photo.jpg object.age',
     run: async () => (await import('./decrypt.js')).decrypt,

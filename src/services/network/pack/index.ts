@@ -1,10 +1,18 @@
 export { createReadFromCar, digestsOfCar } from './car/car-file.js'
 export { CarReader, type OpenCar } from './car/car-reader.js'
+export { MAX_HEAD_BYTES, MAX_HEADER_BYTES, parseHeader, parseSection } from './car/car-sections.js'
 export { type CarSource, carOf } from './car/car-stream.js'
 export { createCommit } from './commit.js'
 export { dagNames, dagNamesInOrder, type Resolved, resolvePath } from './dag/dag-names.js'
 export { entryOf } from './dag/directory.js'
-export { type NamedLink, readNode, type UnixfsNode } from './dag/unixfs.js'
-export { verifyLeaves } from './dag/verify-leaves.js'
+export {
+  type BlockSource,
+  MAX_BLOCK_BYTES,
+  type NamedLink,
+  readNode,
+  type UnixfsNode,
+  verifiedBlock,
+} from './dag/unixfs.js'
+export { contentOf, verifyLeaves } from './dag/verify-leaves.js'
 export { pack, packContent } from './pack.js'
 export { PackThread } from './pack-thread.js'

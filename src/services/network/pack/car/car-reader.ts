@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
 import { type Car, NetworkError } from '../../network.js'
 import { EmptyReadLimit } from '../dag/directory.js'
-import { type BlockSource, digestOf, hashesTo, notRetrievable, readFileNode } from '../dag/unixfs.js'
+import { type BlockSource, readFileNode, verifiedBlock } from '../dag/unixfs.js'
 import { walkFile } from '../dag/verify-leaves.js'
 import { CarBlocks, CarIndexes, openCar } from './car-indexes.js'
 import { readAt, rootsOf, sectionsOf } from './car-sections.js'
@@ -87,9 +87,7 @@ function openedCar(handle: FileHandle, blocks: BlockSource): OpenCar {
       let at = 0
       for await (const { cid, blockOffset, end } of sectionsOf(handle)) {
         const section = await readAt(handle, at, end - at)
-        if (!hashesTo(section.subarray(blockOffset - at), digestOf(cid))) {
-          throw notRetrievable(`The block ${cid} is damaged in the CAR.`)
-        }
+        verifiedBlock(cid, section.subarray(blockOffset - at))
         yield section
         at = end
       }

@@ -6,7 +6,8 @@ import { NetworkError } from '../../network.js'
 
 /** Longest head of a section: a length of up to 8 bytes and a CID with a digest of up to 64 bytes. */
 export const MAX_HEAD_BYTES = 128
-const MAX_HEADER_BYTES = 64 * 1024
+/** Longest header that is read. */
+export const MAX_HEADER_BYTES = 64 * 1024
 
 /** Bytes read at once while sections are small, and behind a section that is larger. */
 const WINDOW_BYTES = 64 * 1024
@@ -58,18 +59,31 @@ export async function rootsOf(handle: FileHandle): Promise<readonly CID[]> {
   return (await readHeader(new Window(handle), (await handle.stat()).size)).roots
 }
 
-async function readHeader(window: Window, size: number): Promise<{ readonly end: number; readonly roots: CID[] }> {
+interface Header {
+  /** Offset of the first section. */
+  readonly end: number
+  readonly roots: CID[]
+}
+
+async function readHeader(window: Window, size: number): Promise<Header> {
+  return parseHeader(await window.read(0, Math.min(size, MAX_HEADER_BYTES)))
+}
+
+/**
+ * Parses the header at the start of `bytes`, which are `MAX_HEADER_BYTES` or the whole CAR.
+ * @throws NetworkError NotRetrievable
+ */
+export function parseHeader(bytes: Uint8Array): Header {
   try {
-    const [length, lengthBytes] = varint.decode(await window.read(0, 8))
-    if (length > MAX_HEADER_BYTES) throw new RangeError('The header of the CAR is too long.')
+    const [length, lengthBytes] = varint.decode(bytes)
     const end = lengthBytes + length
-    if (end > size) throw new RangeError('The header of the CAR is truncated.')
-    const header: unknown = decodeCbor((await window.read(0, end)).subarray(lengthBytes, end))
+    if (end > MAX_HEADER_BYTES) throw new RangeError('The header of the CAR is too long.')
+    if (end > bytes.length) throw new RangeError('The header of the CAR is truncated.')
+    const header: unknown = decodeCbor(bytes.subarray(lengthBytes, end))
     const { version, roots } = (header ?? {}) as { version?: unknown; roots?: unknown }
     if (version !== 1) throw new RangeError('The CAR is not of version 1.')
     return { end, roots: Array.isArray(roots) ? roots.map(CID.asCID).filter((root) => root !== null) : [] }
   } catch (cause) {
-    if (cause instanceof NetworkError) throw cause
     throw new NetworkError('NotRetrievable', 'The file is not a CAR.', { cause })
   }
 }

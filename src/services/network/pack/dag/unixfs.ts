@@ -140,5 +140,11 @@ export function digestOf(cid: CID): Uint8Array {
 
 export const hashesTo = (block: Uint8Array, digest: Uint8Array): boolean => sha256(block).equals(digest)
 
+/** The block. Throws NetworkError NotRetrievable when it does not hash to the CID. */
+export function verifiedBlock(cid: CID, block: Uint8Array): Uint8Array {
+  if (hashesTo(block, digestOf(cid))) return block
+  throw notRetrievable(`The block ${cid} is damaged in the CAR.`)
+}
+
 export const notRetrievable = (message: string, options?: ErrorOptions): NetworkError =>
   new NetworkError('NotRetrievable', message, options)

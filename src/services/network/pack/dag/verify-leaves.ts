@@ -109,3 +109,8 @@ export async function* walkFile(
     }
   }
 }
+
+/** The content of a file, whose blocks are read in order. Throws NetworkError NotRetrievable. */
+export async function* contentOf(root: CID, blocks: BlockSource): AsyncGenerator<Uint8Array> {
+  for await (const part of walkFile(root, blocks, () => true)) if ('content' in part) yield part.content
+}
