@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { requireUsableVersion } from '../common/files/data-version.js'
 import { lockFile } from '../common/files/lock-file.js'
 import { makePrivateDatabase } from '../common/files/private-file.js'
+import { lockShared } from '../common/files/shared-lock.js'
 import { openingFailure } from '../common/opening-failure.js'
 
 /** Another running instance uses the data. */
@@ -15,21 +16,32 @@ export class DataInUseError extends Error {
  * @returns releases the lock
  */
 export function lockFolder(folder: string): () => void {
-  const file = join(folder, 'lock')
-  const release = lock(file)
-  if (release !== undefined) return release
-  throw new DataInUseError(
-    `The data folder ${resolve(folder)} is in use by another running instance. Stop that one or choose another folder.`,
+  return locked(folder, lockFile, 'Stop that one or choose another folder.')
+}
+
+/**
+ * Locks an existing folder, which instances use together whose tables are all in one PostgreSQL database, and brings it
+ * up to date. Throws DataInUseError or DataFolderError.
+ * @returns releases the lock
+ */
+export function joinFolder(folder: string): () => void {
+  return locked(
+    folder,
+    (file) => lockShared(file, folder),
+    'Stop that one: it has its tables there, or is of an earlier version.',
   )
 }
 
-function lock(file: string): (() => void) | undefined {
+function locked(folder: string, lock: (file: string) => (() => void) | undefined, remedy: string): () => void {
+  const file = join(folder, 'lock')
   try {
     makePrivateDatabase(file)
-    return lockFile(file)
+    const release = lock(file)
+    if (release !== undefined) return release
   } catch (error) {
     throw explained(file, error)
   }
+  throw new DataInUseError(`The data folder ${resolve(folder)} is in use by another running instance. ${remedy}`)
 }
 
 /** A file or folder of the data folder cannot be created or opened. The message says which one, why, and what to do. */

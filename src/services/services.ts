@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { bringUpToDate } from '../common/files/data-version.js'
 import { makeFolders } from '../common/files/private-file.js'
 import { type FamilySnapshot, Metrics } from '../common/metrics.js'
-import { explained, lockFolder } from './folder-lock.js'
+import { explained, joinFolder, lockFolder } from './folder-lock.js'
 import { RemotePlatform, type RemotePlatformOptions } from './gateway/accounts/remote-platform.js'
 import type { GatewayOptions } from './gateway/assemble.js'
 import { type RunningGateway, startGateway } from './gateway/gateway.js'
@@ -13,7 +13,9 @@ import { type PlatformOptions, type RunningPlatform, startPlatform } from './pla
 import { StoreMetrics } from './store/store-metrics.js'
 
 export interface ServicesOptions {
-  /** Folder for all data; created when it is missing. */
+  /**
+   * Folder for all data; created when it is missing. Instances may use it together if their tables are in one database.
+   */
   readonly data: string
   readonly gateway: GatewayOptions
   /** Absent: no task platform is started. */
@@ -43,7 +45,7 @@ export interface Services {
 }
 
 /**
- * Starts the embedded services. Rejects with `code` 'DATA_IN_USE' when another instance uses the folder, 'EADDRINUSE'
+ * Starts the embedded services. Rejects with `code` 'DATA_IN_USE' when another instance has the folder, 'EADDRINUSE'
  * when a port is taken, and 'DATA_FOLDER' when the disk is full or the folder cannot be used; the message says what to
  * do. An error that one of the services causes names it as `service`.
  */
@@ -58,10 +60,9 @@ export async function startServices(options: ServicesOptions): Promise<Services>
 async function start(options: ServicesOptions): Promise<Services> {
   // An existing folder keeps its permissions; the folders inside are private.
   makeFolders(options.data)
-  const unlock = lockFolder(options.data)
   const { data, log = silentLog } = options
+  const unlock = isShared(options) ? joinFolder(data) : lockAlone(data)
   try {
-    bringUpToDate(data)
     const metrics = new Metrics()
     const stores = new StoreMetrics(metrics)
     const opened = await openNetwork(data, options.network ?? {}, log, stores)
@@ -72,6 +73,22 @@ async function start(options: ServicesOptions): Promise<Services> {
       await opened.network.stop()
       throw error
     }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** Whether no service keeps tables in the folder: then others use it at the same time. */
+function isShared({ gateway, platform, payment, network }: ServicesOptions): boolean {
+  return [gateway, network ?? {}, platform, payment].every((own) => own === undefined || own.database !== undefined)
+}
+
+function lockAlone(data: string): () => void {
+  const unlock = lockFolder(data)
+  try {
+    bringUpToDate(data)
+    return unlock
   } catch (error) {
     unlock()
     throw error

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { open, readFile, rename } from 'node:fs/promises'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FILE_MODE, makePrivateDatabase, makePrivateFolder, syncFolder } from '../common/files/private-file.js'
+import {
+  FILE_MODE,
+  keepPrivateFile,
+  makePrivateDatabase,
+  makePrivateFolder,
+  syncFolder,
+} from '../common/files/private-file.js'
 import { cannotUse, errorCode, reasonOf, StateError } from './errors.js'
 import type { StoreIdentity } from './guard.js'
 
@@ -18,7 +24,7 @@ export interface FolderIdentity {
 export class FolderRecord {
   readonly #folder: string
   #kept: FolderIdentity
-  /** Serializes writes, because each replaces the file through the same temporary file. */
+  /** Serializes writes, so that a later mark replaces an earlier one. */
   #written: Promise<void> = Promise.resolve()
 
   private constructor(folder: string, kept: FolderIdentity) {
@@ -27,14 +33,14 @@ export class FolderRecord {
   }
 
   /**
-   * Reads the record, or creates one with a new id. The caller holds the lock of the folder. Throws StateError
-   * DATA_FOLDER.
+   * Reads the record, or creates one with a new id, even if another process does so at the same time. The caller holds
+   * the lock of the folder. Throws StateError DATA_FOLDER.
    */
   static async open(folder: string): Promise<FolderRecord> {
     const known = await readFolderRecord(folder)
-    const record = new FolderRecord(folder, known ?? { id: randomUUID() })
-    if (!known) await record.#write(record.#kept)
-    return record
+    if (known) return new FolderRecord(folder, known)
+    const made = { id: randomUUID() }
+    return new FolderRecord(folder, keep(folder, made) ? made : ((await readFolderRecord(folder)) ?? made))
   }
 
   /** A UUID that never changes. */
@@ -59,7 +65,7 @@ export class FolderRecord {
 
   async #write(kept: FolderIdentity): Promise<void> {
     const file = fileOf(this.#folder)
-    const draft = `${file}.${process.pid}.new`
+    const draft = `${file}.${randomUUID()}.new`
     try {
       const handle = await open(draft, 'w', FILE_MODE)
       try {
@@ -71,12 +77,28 @@ export class FolderRecord {
       await rename(draft, file)
       await syncFolder(this.#folder)
     } catch (error) {
-      // A full disk must not prevent the start of a server that can still read: a later start writes the record.
-      if (!['ENOSPC', 'EDQUOT', 'EROFS'].includes(errorCode(error)))
-        throw new StateError('DATA_FOLDER', `The file ${file} cannot be written: ${reasonOf(error)}`, error)
+      await rm(draft, { force: true })
+      mayFail(file, error)
     }
     this.#kept = kept
   }
+}
+
+/** Writes the record of a folder that has none. Returns false if another process has. */
+function keep(folder: string, made: FolderIdentity): boolean {
+  const file = fileOf(folder)
+  try {
+    return keepPrivateFile(file, `${JSON.stringify(made)}\n`)
+  } catch (error) {
+    mayFail(file, error)
+    return true
+  }
+}
+
+/** A full disk must not prevent the start of a server that can still read: a later start writes the record. */
+function mayFail(file: string, error: unknown): void {
+  if (['ENOSPC', 'EDQUOT', 'EROFS'].includes(errorCode(error))) return
+  throw new StateError('DATA_FOLDER', `The file ${file} cannot be written: ${reasonOf(error)}`, error)
 }
 
 /**

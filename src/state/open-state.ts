@@ -12,7 +12,7 @@ import { GatewayWitness } from './guard.js'
 import { kindOf, openBackend } from './open-backend.js'
 import { KeyvObjectRecords } from './records/object-records.js'
 import type { Table } from './records/table.js'
-import { lockAsWorker, lockFolder } from './sqlite-lock.js'
+import { joinFolder, lockAsWorker, lockFolder } from './sqlite-lock.js'
 import { StoreCheck } from './store-check.js'
 import { type OpenedStaging, openStaging } from './uploads/open-staging.js'
 import { Spools } from './uploads/spool.js'
@@ -33,12 +33,17 @@ export async function openState(options: StateOptions): Promise<State> {
   const kind = kindOf(options.url)
   const folder = makeFolder(join(options.data, 'state'))
   const { worker } = options
-  const lock = worker ? lockAsWorker(folder, worker.number) : lockFolder(folder)
+  const joined =
+    worker === undefined && kind !== 'sqlite' && options.staging !== undefined
+      ? joinFolder(folder, options.data)
+      : undefined
+  const lock = joined ?? (worker ? lockAsWorker(folder, worker.number) : lockFolder(folder))
   try {
     if (worker) requireUsableVersion(options.data)
-    else bringUpToDate(options.data)
+    else if (joined === undefined) bringUpToDate(options.data)
     const folderRecord = await FolderRecord.open(options.data)
-    const spools = new Spools(makeFolder(join(options.data, 'spool', ...(worker ? [String(worker.number)] : []))))
+    const ownSpool = worker ? String(worker.number) : joined && `server-${joined.number}`
+    const spools = new Spools(makeFolder(join(options.data, 'spool', ...(ownSpool === undefined ? [] : [ownSpool]))))
     const staged = new StagedBytes(new Quota(options.staged ?? defaultStagedBounds))
     await spools.clear()
     const backend = await openBackend(kind, options, folder)

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFile } from '../common/files/lock-file.js'
+import { lockShared } from '../common/files/shared-lock.js'
 import { cannotUse, StateError } from './errors.js'
 import { makeFile } from './folder-record.js'
 
@@ -38,10 +39,34 @@ export function lockAsWorker(folder: string, number: number): FolderLock {
   return { release }
 }
 
+/**
+ * Locks the state folder of a data folder for one of several servers, whose records and parts are elsewhere, and brings
+ * the data folder up to date. Throws like `lockFolder`.
+ * @returns with the lowest number that no other one has
+ */
+export function joinFolder(folder: string, data: string): FolderLock & { readonly number: number } {
+  const release = lock(makeFile(join(folder, 'lock.sqlite')), (file) => lockShared(file, data))
+  if (release === undefined) throw inUse(folder)
+  try {
+    for (let number = 0; ; number++) {
+      const own = lock(makeFile(join(folder, `server-${number}.sqlite`)))
+      if (own === undefined) continue
+      const releaseBoth = () => {
+        own()
+        release()
+      }
+      return { number, release: releaseBoth }
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
 function inUse(folder: string): StateError {
   return new StateError(
     'DATA_IN_USE',
-    `The data folder ${folder} is in use by another dealgate. Stop that one, or give this one another folder.`,
+    `The data folder ${folder} is in use by another dealgate. Stop that one, or give this one another folder. Only servers with --state and --staging use one together, without --workers.`,
   )
 }
 
@@ -56,9 +81,9 @@ function waitForWorker(folder: string, name: string): void {
   release()
 }
 
-function lock(file: string): (() => void) | undefined {
+function lock(file: string, locking: (file: string) => (() => void) | undefined = lockFile): (() => void) | undefined {
   try {
-    return lockFile(file)
+    return locking(file)
   } catch (error) {
     throw cannotUse(file, error)
   }

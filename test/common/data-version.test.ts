@@ -2,6 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { bringUpToDate, DataVersionError, requireUsableVersion } from '../../src/common/files/data-version.js'
+import { lockFile } from '../../src/common/files/lock-file.js'
+import { makePrivateDatabase } from '../../src/common/files/private-file.js'
+import { lockShared } from '../../src/common/files/shared-lock.js'
 import { startServices } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
@@ -26,6 +29,26 @@ t.test('each step runs once, in order, and again if it was interrupted', async (
   bringUpToDate(folder, upgrades)
   t.same(ran, [1, 2, 3])
   t.equal(versionOf(folder), 3)
+})
+
+t.test('the first of those that share a folder brings it up to date, alone', async (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'lock')
+  makePrivateDatabase(file)
+  const ends = [lockShared(file, folder), lockShared(file, folder)]
+  const current = versionOf(folder)
+  t.notOk(lockFile(file), 'none has it for itself beside them')
+  setVersion(folder, current - 1)
+  t.notOk(lockShared(file, folder), 'nor brings it up to date meanwhile')
+  for (const end of ends) end?.()
+  lockShared(file, folder)?.()
+  t.equal(versionOf(folder), current)
+  setVersion(folder, current + 1)
+  t.throws(() => lockShared(file, folder), DataVersionError)
+  const alone = lockFile(file)
+  t.ok(alone, 'a refused one has left no lock')
+  t.notOk(lockFile(file, 'shared'))
+  alone?.()
 })
 
 t.test('a folder of a later version and a damaged version are refused and stay as they are', async (t) => {

@@ -50,6 +50,11 @@ export function bringUpToDate(folder: string, upgrades: readonly Upgrade[] = UPG
   }
 }
 
+/** Whether `bringUpToDate` has nothing to do. Throws like it. */
+export function isUpToDate(folder: string): boolean {
+  return usableVersion(folder, UPGRADES.length) === UPGRADES.length
+}
+
 /** As `bringUpToDate`, without a change. For a process that does not hold the lock. */
 export function requireUsableVersion(folder: string): void {
   usableVersion(folder, UPGRADES.length)

@@ -7,16 +7,18 @@ import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 const held = new Set<DatabaseSyncInstance>()
 
 /**
- * Takes SQLite's exclusive lock on an existing, empty file (https://www.sqlite.org/lockingv3.html). The system releases
- * it however the process ends. It excludes other processes, and other callers in this process and its threads. No
+ * Takes a lock of SQLite on an existing, empty file (https://www.sqlite.org/lockingv3.html). The system releases it
+ * however the process ends. It excludes other processes, and other callers in this process and its threads. No
  * statement is prepared on the connection, so closing it releases the lock.
+ * @param kind any number of holders may have the shared one at a time, but none beside the exclusive one
  * @returns a function that releases the lock; undefined when another holder has it
  */
-export function lockFile(file: string): (() => void) | undefined {
+export function lockFile(file: string, kind: 'exclusive' | 'shared' = 'exclusive'): (() => void) | undefined {
   const lock = new DatabaseSync(file)
   try {
     // A journal on the disk would need room, and nothing is written.
-    lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    if (kind === 'shared') lock.exec('BEGIN; SELECT count(*) FROM sqlite_schema')
+    else lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
     if (isBusy(error)) return undefined

@@ -66,11 +66,19 @@ export function makePrivateDatabase(file: string): void {
   }
 }
 
-/** Replaces a small file that only this user may read. After a crash either the old or the new text is there. */
+/**
+ * Replaces a small file that only this user may read, which several processes may do at a time. After a crash either
+ * the old or the new text is there.
+ */
 export function writePrivateFile(file: string, text: string): void {
-  const draft = `${file}.new`
-  writeDurably(draft, text)
-  renameSync(draft, file)
+  const draft = draftOf(file)
+  try {
+    writeDurably(draft, text)
+    renameSync(draft, file)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
   syncNames(dirname(file))
 }
 
@@ -79,9 +87,9 @@ const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSU
 
 /** As `writePrivateFile`, unless the file exists, even if another process makes it at the same time: then false. */
 export function keepPrivateFile(file: string, text: string): boolean {
-  const draft = `${file}.${randomUUID()}.new`
-  writeDurably(draft, text)
+  const draft = draftOf(file)
   try {
+    writeDurably(draft, text)
     linkSync(draft, file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -93,6 +101,10 @@ export function keepPrivateFile(file: string, text: string): boolean {
   }
   syncNames(dirname(file))
   return true
+}
+
+function draftOf(file: string): string {
+  return `${file}.${randomUUID()}.new`
 }
 
 function writeDurably(file: string, text: string): void {
