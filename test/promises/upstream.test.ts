@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
-import { bytes, contentMd5, KiB, MiB, sha256 } from '../support/content/content.js'
+import { bytes, contentMd5, MiB, sha256 } from '../support/content/content.js'
 import { FakeGateway, type Script, sendPage } from '../support/gateway/fake-gateway.js'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { startDealgate } from '../support/server/dealgate.js'
 import { type Answer, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
@@ -11,16 +11,12 @@ import { until } from '../support/waiting.js'
 const data = bytes('upstream', 2 * MiB)
 const target = targetOf('fakes', 'object')
 
-/**
- * `hasty` waits for the gateway for a second; it is asked where nothing comes, so that the others may take their time.
- */
-async function started(t: Test): Promise<{ gateway: FakeGateway; server: Dealgate; hasty: Dealgate }> {
-  const gateway = await FakeGateway.start(t)
-  const server = await startDealgate(t, { mode: 'legacy', gateway })
-  const hasty = await startDealgate(t, { mode: 'legacy', gateway, args: ['--gateway-timeout-seconds', '1'] })
-  gateway.objects.set('object', data)
-  return { gateway, server, hasty }
-}
+// test/gateway has all that a gateway may answer; a few kinds of it stand for them here.
+const gateway = await FakeGateway.start(t)
+gateway.objects.set('object', data)
+const server = await startDealgate(t, { mode: 'legacy', gateway })
+/** Waits for the gateway for a second; it is asked where nothing comes, so that the other may take its time. */
+const hasty = await startDealgate(t, { mode: 'legacy', gateway, args: ['--gateway-timeout-seconds', '1'] })
 
 const isError = (t: Test, answer: Answer, what: string) => {
   t.ok(answer.status >= 500 && !answer.cut, `${what}: ${answer.status} ${answer.code}`)
@@ -33,7 +29,6 @@ const answering = (text: string) => (response: ServerResponse) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end(text)
 
 t.test('downloads', async (t) => {
-  const { gateway, server, hasty } = await started(t)
   const get = (headers?: Record<string, string>, of = server) => send(of, { method: 'GET', target, headers })
   t.equal(sha256((await get()).body), sha256(data), 'without a fault')
 
@@ -57,11 +52,6 @@ t.test('downloads', async (t) => {
       head(response)
       response.write(data.subarray(0, MiB), () => response.destroy())
     },
-    'dies after the head': (_, response) => {
-      head(response)
-      response.flushHeaders()
-      setImmediate(() => response.destroy())
-    },
     'ends a chunked body early': (_, response) => {
       head(response, { 'content-length': undefined })
       response.end(data.subarray(0, MiB))
@@ -77,22 +67,11 @@ t.test('downloads', async (t) => {
   }
   const refused: Record<string, Script> = {
     'sends a page with 200': (_, response) => sendPage(response),
-    'sends a page of the right length': (_, response) => {
-      head(response, { 'content-type': 'text/html', 'last-modified': undefined })
-      response.end(Buffer.alloc(data.length, '<'))
-    },
     'sends a shorter object': (_, response) => {
       head(response, { 'content-length': 1000 })
       response.end(data.subarray(0, 1000))
     },
-    'sends a longer object': (_, response) => {
-      head(response, { 'content-length': data.length + 1 })
-      response.end(Buffer.concat([data, Buffer.of(0)]))
-    },
     'answers 500 with a page': (_, response) => response.writeHead(500, { 'content-type': 'text/html' }).end('<html>'),
-    'answers 204': (_, response) => response.writeHead(204).end(),
-    'answers with a redirect': (_, response) => response.writeHead(302, { location: 'http://127.0.0.1/' }).end(),
-    'hangs up': (request) => request.destroy(),
     'says nothing': () => {},
   }
   for (const [name, script] of Object.entries(refused)) {
@@ -104,7 +83,6 @@ t.test('downloads', async (t) => {
 })
 
 t.test('a token that is refused once', async (t) => {
-  const { gateway, server } = await started(t)
   let refusals = 0
   gateway.onDownload = (_, response) => {
     refusals++
@@ -120,22 +98,18 @@ t.test('a token that is refused once', async (t) => {
 })
 
 t.test('uploads', async (t) => {
-  const { gateway, server, hasty } = await started(t)
   const put = (body: Buffer, to = server, key = 'up') =>
     send(to, { method: 'PUT', target: targetOf('fakes', key), body })
   const takeAll = (request: IncomingMessage, answer: () => void) => request.resume().on('end', answer)
   const faults: Record<string, Script> = {
-    'answers 500': (request, response) => takeAll(request, () => response.writeHead(500).end('boom')),
     'answers 500 at once': (_, response) => response.writeHead(500, { connection: 'close' }).end('boom'),
     'answers with a page': (request, response) => takeAll(request, () => sendPage(response)),
-    'has no space': (request, response) => takeAll(request, () => response.writeHead(507).end()),
-    'hangs up at once': (request) => request.destroy(),
     'hangs up after a while': (request) => request.once('data', () => request.destroy()),
     'hangs up at the end': (request) => takeAll(request, () => request.socket.destroy()),
     'takes all and says nothing': (request) => request.resume(),
   }
   for (const [name, script] of Object.entries(faults)) {
-    for (const size of [10, 300 * KiB, 3 * MiB]) {
+    for (const size of [10, 3 * MiB]) {
       gateway.onUpload = script
       // Another key each time: nothing may be written to one while it is not known what the gateway holds there.
       const key = `${name}-${size}`
@@ -150,13 +124,10 @@ t.test('uploads', async (t) => {
 })
 
 t.test('calls', async (t) => {
-  const { gateway, server, hasty } = await started(t)
   const list = () => send(server, { method: 'GET', target: '/fakes?list-type=2' })
   t.match((await list()).body.toString(), '<Key>object</Key>')
   const faults: Record<string, (response: ServerResponse) => void> = {
     'a page': sendPage,
-    'broken JSON': answering('{"result":{"obj'),
-    'JSON of another kind': answering('[1]'),
     'objects that are none': answering('{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":5,"size":"x"}]}}'),
     'an object of an impossible day': answering(
       '{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":"an object of an impossible day","lastModified":"2026-02-45T00:00:00Z","size":1,"contentType":""}]}}',
@@ -164,9 +135,7 @@ t.test('calls', async (t) => {
     'an unknown error': answering(
       '{"jsonrpc":"2.0","id":"1","error":{"code":0,"message":"The moon is in the wrong phase.","data":null}}',
     ),
-    'a status 502': (response) => response.writeHead(502).end('<html>Bad Gateway</html>'),
     silence: () => {},
-    'a hang-up': (response) => response.destroy(),
   }
   for (const [name, fault] of Object.entries(faults)) {
     gateway.onCall.set('web.ListObjects', fault)
@@ -198,10 +167,10 @@ t.test('calls', async (t) => {
   gateway.onCall.set('web.Login', (response) => response.destroy())
   t.equal((await send(server, { method: 'GET', target: '/' })).status, 503)
   t.equal((await fetch(`${server.endpoint}/-/live`)).status, 200, 'the server is alive whatever the gateway does')
+  gateway.onCall.clear()
 })
 
 t.test('many removals by a gateway that says nothing', async (t) => {
-  const { gateway, hasty } = await started(t)
   const keys = Array.from({ length: 200 }, (_, i) => `many/${i}`)
   const body = Buffer.from(`<Delete>${keys.map((key) => `<Object><Key>${key}</Key></Object>`).join('')}</Delete>`)
   const results = async () => {
@@ -229,11 +198,11 @@ t.test('many removals by a gateway that says nothing', async (t) => {
 })
 
 t.test('a gateway that is not there', async (t) => {
-  const gateway = { url: 'http://127.0.0.1:9', accessKey: 'fakekey', secretKey: 'fakesecret' }
-  const server = await startDealgate(t, { mode: 'legacy', gateway })
-  const answer = await send(server, { method: 'GET', target: '/' })
+  const nowhere = { url: 'http://127.0.0.1:9', accessKey: 'fakekey', secretKey: 'fakesecret' }
+  const lost = await startDealgate(t, { mode: 'legacy', gateway: nowhere })
+  const answer = await send(lost, { method: 'GET', target: '/' })
   t.equal(answer.status, 503)
   t.match(answer.message, /gateway/)
   t.ok(answer.headers['retry-after'])
-  t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 503)
+  t.equal((await fetch(`${lost.endpoint}/-/ready`)).status, 503)
 })
