@@ -77,162 +77,169 @@ const isUpload = (key: string) => (request: Passed) =>
 const isRemoval = (key: string) => (request: Passed) =>
   request.body.includes('web.RemoveObject') && request.body.includes(`"${key}"`)
 
-async function scene(t: Test, mode: Mode, args = ARGS) {
+type Scene = Awaited<ReturnType<typeof startScene>>
+
+async function startScene(t: Test, mode: Mode) {
   const gateway = await startGateway(t, mode)
   const between = await Between.start(t, gateway)
-  const server = await startDealgate(t, { mode, gateway: between, args })
+  const server = await startDealgate(t, { mode, gateway: between, args: ARGS })
   t.equal((await send(server, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   const user = new GatewayUser(gateway)
   await user.login()
-  const request = (method: string, key: string, body?: Buffer) =>
-    send(server, { method, target: targetOf(BUCKET, key), ...(body && { body }) })
-  return { between, server, keys: new Keys(server), gateway, user, request }
+  const request = (method: string, key: string, body?: Buffer, bucket = BUCKET) =>
+    send(server, { method, target: targetOf(bucket, key), ...(body && { body }) })
+  return { mode, between, server, keys: new Keys(server), gateway, user, request }
 }
 
-for (const mode of modes) {
-  t.test(`${mode}: a server between holds a write back`, async (t) => {
-    const { between, keys } = await scene(t, mode)
-    const holds = new Map<(request: Passed) => boolean, Promise<'pass'>>()
-    between.fate = (request) => {
-      const held = [...holds].find(([is]) => is(request))
-      if (!held) return 'pass'
-      holds.delete(held[0])
-      return held[1]
+for (const mode of modes)
+  t.test(mode, async (t) => {
+    const scene = await startScene(t, mode)
+    const tests = { 'a server between holds a write back': heldBack, 'the first copy of a body is late': lateCopy }
+    const ofMode = mode === 'full' ? { 'a client that takes high numbers': highNumbers } : inDoubt
+    for (const [name, test] of Object.entries({ ...tests, 'a gateway stops and goes on': stopped, ...ofMode })) {
+      await t.test(name, (t) => test(t, scene))
+      scene.between.fate = () => 'pass'
     }
-    /** Holds the next such request back until it is let go. */
-    const hold = (is: (request: Passed) => boolean) => {
-      let letGo = () => {}
-      holds.set(is, new Promise((resolve) => (letGo = () => resolve('pass'))))
-      return letGo
-    }
-    const small = bytes('later', 10)
-    const source = bytes('source', 100)
-    t.equal((await keys.put('source', source)).status, 200)
+  })
 
-    const never = { 'if-none-match': '*' }
-    const stalled: Record<string, (key: string) => Promise<() => Promise<Answer>>> = {
-      put: async (key) => () => keys.put(key, bytes('first', 20)),
-      'conditional put': async (key) => () => keys.put(key, bytes('first', 20), never),
-      'large put': async (key) => () => keys.put(key, bytes('first', 600 * KiB)),
-      copy: async (key) => () => keys.copy('source', key),
-      complete: async (key) => keys.upload(key, bytes('part', 50)),
-    }
-    // Keys do not wait for each other, and most of this time is the time limit of the gateway.
-    const overtakings = Object.entries(stalled).flatMap(([name, prepare]) => {
-      const overtake = async (later: 'put' | 'conditional put' | 'delete') => {
-        const key = `${name}-${later}`.replaceAll(' ', '-')
-        const first = await prepare(key)
-        const letGo = hold(isUpload(key))
-        t.equal((await first()).status, 503, `${key}: given up`)
-        const second = () =>
-          later === 'delete' ? keys.remove(key) : keys.put(key, small, later === 'put' ? {} : never)
-        const done = later === 'delete' ? 204 : 200
-        if (mode === 'full') {
-          t.equal((await second()).status, done, `${key}: the later one is acknowledged`)
-          letGo()
-          await until('the held one has been delivered', () => between.late.some(isUpload(key)))
-        } else {
-          t.match(await second(), { status: 503, code: 'SlowDown' }, `${key}: nothing is acknowledged meanwhile`)
-          t.equal(await keys.is(key), 404, 'reads are served')
-          letGo()
-          // Now that it is known, the first one has made the object.
-          t.equal((await persist(second)).status, later === 'conditional put' ? 412 : done, `${key}: and then it is`)
-        }
-        if (mode === 'full' || later !== 'conditional put')
-          t.equal(await keys.is(key), later === 'delete' ? 404 : sha256(small), `${key}: and stays so`)
-        else t.not(await keys.is(key), 404, `${key}: the one that was refused has changed nothing`)
+async function heldBack(t: Test, { mode, between, keys }: Scene): Promise<void> {
+  const holds = new Map<(request: Passed) => boolean, Promise<'pass'>>()
+  between.fate = (request) => {
+    const held = [...holds].find(([is]) => is(request))
+    if (!held) return 'pass'
+    holds.delete(held[0])
+    return held[1]
+  }
+  /** Holds the next such request back until it is let go. */
+  const hold = (is: (request: Passed) => boolean) => {
+    let letGo = () => {}
+    holds.set(is, new Promise((resolve) => (letGo = () => resolve('pass'))))
+    return letGo
+  }
+  const small = bytes('later', 10)
+  const source = bytes('source', 100)
+  t.equal((await keys.put('source', source)).status, 200)
+
+  const never = { 'if-none-match': '*' }
+  const stalled: Record<string, (key: string) => Promise<() => Promise<Answer>>> = {
+    put: async (key) => () => keys.put(key, bytes('first', 20)),
+    'conditional put': async (key) => () => keys.put(key, bytes('first', 20), never),
+    'large put': async (key) => () => keys.put(key, bytes('first', 600 * KiB)),
+    copy: async (key) => () => keys.copy('source', key),
+    complete: async (key) => keys.upload(key, bytes('part', 50)),
+  }
+  // Keys do not wait for each other, and most of this time is the time limit of the gateway.
+  const overtakings = Object.entries(stalled).flatMap(([name, prepare]) => {
+    const overtake = async (later: 'put' | 'conditional put' | 'delete') => {
+      const key = `${name}-${later}`.replaceAll(' ', '-')
+      const first = await prepare(key)
+      const letGo = hold(isUpload(key))
+      t.equal((await first()).status, 503, `${key}: given up`)
+      const second = () => (later === 'delete' ? keys.remove(key) : keys.put(key, small, later === 'put' ? {} : never))
+      const done = later === 'delete' ? 204 : 200
+      if (mode === 'full') {
+        t.equal((await second()).status, done, `${key}: the later one is acknowledged`)
+        letGo()
+        await until('the held one has been delivered', () => between.late.some(isUpload(key)))
+      } else {
+        t.match(await second(), { status: 503, code: 'SlowDown' }, `${key}: nothing is acknowledged meanwhile`)
+        t.equal(await keys.is(key), 404, 'reads are served')
+        letGo()
+        // Now that it is known, the first one has made the object.
+        t.equal((await persist(second)).status, later === 'conditional put' ? 412 : done, `${key}: and then it is`)
       }
-      return (['put', 'conditional put', 'delete'] as const).map(overtake)
-    })
-    await Promise.all(overtakings)
-
-    t.equal((await keys.put('removed', source)).status, 200)
-    const letGo = hold(isRemoval('removed'))
-    t.equal((await keys.remove('removed')).status, 503)
-    if (mode === 'legacy') {
-      t.equal((await keys.put('removed', small)).status, 503)
-      letGo()
+      if (mode === 'full' || later !== 'conditional put')
+        t.equal(await keys.is(key), later === 'delete' ? 404 : sha256(small), `${key}: and stays so`)
+      else t.not(await keys.is(key), 404, `${key}: the one that was refused has changed nothing`)
     }
-    t.equal((await persist(() => keys.put('removed', small))).status, 200)
+    return (['put', 'conditional put', 'delete'] as const).map(overtake)
+  })
+  await Promise.all(overtakings)
+
+  t.equal((await keys.put('removed', source)).status, 200)
+  const letGo = hold(isRemoval('removed'))
+  t.equal((await keys.remove('removed')).status, 503)
+  if (mode === 'legacy') {
+    t.equal((await keys.put('removed', small)).status, 503)
     letGo()
-    await until('the removal has been delivered', () => mode === 'legacy' || between.late.some(isRemoval('removed')))
-    t.equal(await keys.is('removed'), sha256(small), 'an old removal takes nothing that is newer')
-  })
+  }
+  t.equal((await persist(() => keys.put('removed', small))).status, 200)
+  letGo()
+  await until('the removal has been delivered', () => mode === 'legacy' || between.late.some(isRemoval('removed')))
+  t.equal(await keys.is('removed'), sha256(small), 'an old removal takes nothing that is newer')
+}
 
-  t.test(`${mode}: the first copy of a body comes after the second`, async (t) => {
-    const { between, keys, server } = await scene(t, mode)
-    t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
-    const late = { deliver: () => {} }
-    const held = new Promise<void>((resolve) => (late.deliver = resolve))
-    let first = true
-    between.fate = (request) => {
-      if (!first || !isUpload('k')(request)) return 'pass'
-      first = false
-      return { cutAndPassOn: held }
-    }
-    const body = bytes('resent', 30)
-    const answer = await keys.put('k', body)
-    if (mode === 'legacy') {
-      t.equal(answer.status, 503, 'nothing is sent twice')
-      t.equal(between.requests.filter(isUpload('k')).length, 1)
-      t.equal((await persist(() => keys.put('k', body))).status, 200, 'the client does it again')
-      late.deliver()
-      return
-    }
-    t.equal(answer.status, 200)
-    const later = bytes('later', 30)
-    t.equal((await keys.put('k', later)).status, 200)
+async function lateCopy(t: Test, { mode, between, keys, server }: Scene): Promise<void> {
+  const { length } = server.log
+  t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
+  const late = { deliver: () => {} }
+  const held = new Promise<void>((resolve) => (late.deliver = resolve))
+  let first = true
+  between.fate = (request) => {
+    if (!first || !isUpload('k')(request)) return 'pass'
+    first = false
+    return { cutAndPassOn: held }
+  }
+  const body = bytes('resent', 30)
+  const answer = await keys.put('k', body)
+  if (mode === 'legacy') {
+    t.equal(answer.status, 503, 'nothing is sent twice')
+    t.equal(between.requests.filter(isUpload('k')).length, 1)
+    t.equal((await persist(() => keys.put('k', body))).status, 200, 'the client does it again')
     late.deliver()
-    await until('the first copy has been delivered', () => between.late.length > 0)
-    t.equal(await keys.is('k'), sha256(later))
-    t.notMatch(server.log, /"level":50/)
-  })
+    return
+  }
+  t.equal(answer.status, 200)
+  const later = bytes('later', 30)
+  t.equal((await keys.put('k', later)).status, 200)
+  late.deliver()
+  await until('the first copy has been delivered', () => between.late.some(isUpload('k')))
+  t.equal(await keys.is('k'), sha256(later))
+  t.notMatch(server.log.slice(length), /"level":50/)
+}
 
-  t.test(`${mode}: a gateway that is stopped and goes on`, async (t) => {
-    const { keys, gateway } = await scene(t, mode)
-    t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
-    t.teardown(() => process.kill(gateway.pid, 'SIGCONT'))
-    const writes = [10, 40 * KiB, MiB].flatMap((size, i) =>
-      ([{}, { 'if-none-match': '*' }] as Record<string, string>[]).map((headers) => {
-        const key = `k-${i}-${Object.keys(headers).length}`
-        return { key, headers, first: bytes(`${key} first`, size), second: bytes(`${key} second`, size) }
-      }),
-    )
-    process.kill(gateway.pid, 'SIGSTOP')
-    const stopped = await Promise.all(writes.map(({ key, first, headers }) => keys.put(key, first, headers)))
-    t.same(
-      stopped.map(({ status }) => status),
-      writes.map(() => 503),
-    )
-    const pending = writes.map(({ key, second, headers }) => persist(() => keys.put(key, second, headers)))
-    process.kill(gateway.pid, 'SIGCONT')
-    for (const [i, { status }] of (await Promise.all(pending)).entries()) {
-      const { key, first, second } = writes[i] as (typeof writes)[0]
-      const is = await keys.is(key)
-      if (status === 200) t.equal(is, sha256(second), `${key}: what was acknowledged is there`)
-      else {
-        // The first one had come through to the gateway, which went on before anybody had heard of that.
-        t.equal(status, 412, key)
-        t.equal(is, sha256(first), key)
-      }
+async function stopped(t: Test, { keys, gateway }: Scene): Promise<void> {
+  t.equal((await keys.put('warm', Buffer.of(1))).status, 200)
+  t.teardown(() => process.kill(gateway.pid, 'SIGCONT'))
+  const writes = [10, 40 * KiB, MiB].flatMap((size, i) =>
+    ([{}, { 'if-none-match': '*' }] as Record<string, string>[]).map((headers) => {
+      const key = `k-${i}-${Object.keys(headers).length}`
+      return { key, headers, first: bytes(`${key} first`, size), second: bytes(`${key} second`, size) }
+    }),
+  )
+  process.kill(gateway.pid, 'SIGSTOP')
+  const stopped = await Promise.all(writes.map(({ key, first, headers }) => keys.put(key, first, headers)))
+  t.same(
+    stopped.map(({ status }) => status),
+    writes.map(() => 503),
+  )
+  const pending = writes.map(({ key, second, headers }) => persist(() => keys.put(key, second, headers)))
+  process.kill(gateway.pid, 'SIGCONT')
+  for (const [i, { status }] of (await Promise.all(pending)).entries()) {
+    const { key, first, second } = writes[i] as (typeof writes)[0]
+    const is = await keys.is(key)
+    if (status === 200) t.equal(is, sha256(second), `${key}: what was acknowledged is there`)
+    else {
+      // The first one had come through to the gateway, which went on before anybody had heard of that.
+      t.equal(status, 412, key)
+      t.equal(is, sha256(first), key)
     }
-  })
+  }
 }
 
 // The other side: what keeps writes in order keeps no ordinary write out for longer than it must.
 
 /** Has a PUT of the key be given up, and returns how to end its connection. */
-async function stall(between: Between, key: string, put: () => Promise<Answer>): Promise<() => void> {
+async function stall(between: Between, path: string, put: () => Promise<Answer>): Promise<() => void> {
   let end = () => {}
   const fate = new Promise<Fate>((resolve) => (end = () => resolve('cut-before')))
-  between.fate = ({ method, path }) => (method === 'PUT' && path.endsWith(`/upload/${BUCKET}/${key}`) ? fate : 'pass')
+  between.fate = (request) => (request.method === 'PUT' && request.path.endsWith(`/upload/${path}`) ? fate : 'pass')
   const { status } = await put()
-  if (status !== 503) throw new Error(`${key} was not given up, but answered ${status}`)
+  if (status !== 503) throw new Error(`${path} was not given up, but answered ${status}`)
   return end
 }
 
-t.test('a client that takes high numbers', async (t) => {
-  const { user, request } = await scene(t, 'full', [])
+async function highNumbers(t: Test, { user, request }: Scene): Promise<void> {
   const large = bytes('large', 2 * MiB)
   const numbers = { ahead: (Date.now() + 600_000) * 1000, 'next to highest': 2 ** 52 - 1, highest: 2 ** 52 }
   for (const [name, fence] of Object.entries(numbers)) {
@@ -250,43 +257,42 @@ t.test('a client that takes high numbers', async (t) => {
     t.equal((await request('PUT', `no-${name}`, large)).status, 200, 'other keys are written')
     t.equal((await request('DELETE', `no-${name}`)).status, 204)
   }
-})
+}
 
-t.test('legacy: a folder that cannot be removed yet', async (t) => {
-  const { between, request } = await scene(t, 'legacy')
-  const end = await stall(between, 'folder/one', () => request('PUT', 'folder/one', bytes('one', 10)))
-  t.match(await request('DELETE', 'folder/'), { status: 503, code: 'SlowDown' }, 'it waits for the key in doubt')
-  t.equal((await request('PUT', 'folder/two', bytes('two', 10))).status, 200, 'keys beside that one do not')
-  end()
-  t.equal((await persist(() => request('DELETE', 'folder/'))).status, 204)
-})
-
-t.test('legacy: the bucket of a key in doubt goes', async (t) => {
-  const { between, user, request } = await scene(t, 'legacy')
-  const put = () => request('PUT', 'key', bytes('key', 10))
-  const end = await stall(between, 'key', put)
-  await user.call('web.DeleteBucket', { bucketName: BUCKET })
-  between.fate = () => 'pass'
-  end()
-  t.match(await persist(put), { status: 404, code: 'NoSuchBucket' }, 'the key is free')
-})
-
-t.test('legacy: the gateway shows the account nothing any more', async (t) => {
-  const { between, request } = await scene(t, 'legacy')
-  const put = () => request('PUT', 'key', bytes('key', 10))
-  const end = await stall(between, 'key', put)
-  let refused = 0
-  between.fate = ({ body }) => {
-    if (!body.includes('web.ListObjects')) return 'pass'
-    refused++
-    return { status: 200, body: '{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Access Denied."}}' }
-  }
-  end()
-  t.match(await put(), { status: 503, code: 'SlowDown' }, 'the key is in doubt')
-  for (const until = Date.now() + 2 * PATIENCE_MS; refused < 4 && Date.now() < until; ) await sleep(100)
-  t.match(await put(), { status: 503, code: 'SlowDown' }, 'as long as that may be mended')
-  t.equal((await persist(put)).status, 200, 'and then the key is free')
-  t.ok(refused >= 5, `the gateway was asked ${refused} times`)
-  between.fate = () => 'pass'
-  t.equal((await persist(() => request('GET', 'key'))).status, 200)
-})
+/** Only a gateway without fences leaves keys in doubt. */
+const inDoubt: Record<string, (t: Test, scene: Scene) => Promise<void>> = {
+  'a folder that cannot be removed yet': async (t, { between, request }) => {
+    const end = await stall(between, `${BUCKET}/folder/one`, () => request('PUT', 'folder/one', bytes('one', 10)))
+    t.match(await request('DELETE', 'folder/'), { status: 503, code: 'SlowDown' }, 'it waits for the key in doubt')
+    t.equal((await request('PUT', 'folder/two', bytes('two', 10))).status, 200, 'keys beside that one do not')
+    end()
+    t.equal((await persist(() => request('DELETE', 'folder/'))).status, 204)
+  },
+  'the bucket of a key in doubt goes': async (t, { between, user, request }) => {
+    t.equal((await request('PUT', '', undefined, 'goes')).status, 200)
+    const put = () => request('PUT', 'key', bytes('key', 10), 'goes')
+    const end = await stall(between, 'goes/key', put)
+    await user.call('web.DeleteBucket', { bucketName: 'goes' })
+    between.fate = () => 'pass'
+    end()
+    t.match(await persist(put), { status: 404, code: 'NoSuchBucket' }, 'the key is free')
+  },
+  'the gateway shows the account nothing any more': async (t, { between, request }) => {
+    const put = () => request('PUT', 'key', bytes('key', 10))
+    const end = await stall(between, `${BUCKET}/key`, put)
+    let refused = 0
+    between.fate = ({ body }) => {
+      if (!body.includes('web.ListObjects')) return 'pass'
+      refused++
+      return { status: 200, body: '{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Access Denied."}}' }
+    }
+    end()
+    t.match(await put(), { status: 503, code: 'SlowDown' }, 'the key is in doubt')
+    for (const until = Date.now() + 2 * PATIENCE_MS; refused < 4 && Date.now() < until; ) await sleep(100)
+    t.match(await put(), { status: 503, code: 'SlowDown' }, 'as long as that may be mended')
+    t.equal((await persist(put)).status, 200, 'and then the key is free')
+    t.ok(refused >= 5, `the gateway was asked ${refused} times`)
+    between.fate = () => 'pass'
+    t.equal((await persist(() => request('GET', 'key'))).status, 200)
+  },
+}
