@@ -195,156 +195,146 @@ for (const mode of ['full', 'legacy'] as const) {
     t.equal(unknown.status, 404)
     t.equal(JSON.parse(unknown.body).Code, 'NoSuchDeal')
   })
-
-  t.test(`${mode}: what is refused`, async (t) => {
-    const server = await start(t, mode)
-    const refused = async (target: string, body: object, code: string, message: RegExp | string = '<Error>') => {
-      const answer = await send(server, 'POST', target, body, { accept: 'application/xml' })
-      t.equal(answer.code, code, `${target} ${JSON.stringify(body)}: ${answer.body}`)
-      t.match(answer.body, message)
-      return answer
-    }
-    t.equal((await refused('/photos/2021/a.zip?x-deal=', {}, 'DealTermsRequired')).status, 400)
-    const { body } = await refused(
-      '/photos/2021/a.zip?x-deal=',
-      { MinerId: '?', VerifiedDeal: 'x' },
-      'DealTermsInvalid',
-    )
-    t.equal(texts(body, 'Violations').length, 4)
-    const json = await send(server, 'POST', '/photos/2021/a.zip?x-deal=&format=json', { MinerId: '?' })
-    t.match(JSON.parse(json.body), {
-      __type: 'DealTermsInvalid',
-      Details: { Violations: [/MinerId/, /Price/, /Duration/] },
-    })
-    await refused('/photos/2021/a.zip?x-deal=', { ...terms, Prize: '1' }, 'InvalidArgument', 'Prize')
-    await refused('/photos/2021/a.zip?x-deal=', { ...terms, Duration: 1 }, 'InvalidArgument', 'DurationEpochs')
-    const long = '{"Price":0.00000012345678901234567,"DurationEpochs":518400}'
-    const rounded = await send(server, 'POST', '/photos/2021/a.zip?x-deal-quote=&format=json', long)
-    t.match(JSON.parse(rounded.body), { Code: 'InvalidArgument', Message: /Price .*string/ }, 'it would be rounded')
-    await refused('/photos/none?x-deal=', terms, 'NoSuchKey')
-    await refused('/nowhere/none?x-deal=', terms, 'NoSuchBucket')
-    await refused('/nowhere?x-deal=', terms, 'NoSuchBucket')
-    t.equal((await send(server, 'PUT', '/hollow')).status, 200)
-    t.equal((await refused('/hollow?x-deal=', terms, 'BucketEmpty')).status, 409)
-    const rejected = await refused('/photos/2021/a.zip?x-deal=', { ...terms, MinerId: 't099' }, 'DealRejected')
-    t.equal(rejected.status, 409)
-    t.match(rejected.body, '<Service>gateway</Service><UpstreamStatus>fail</UpstreamStatus>')
-    t.equal((await send(server, 'GET', '/photos/none?x-deal=')).code, 'NoSuchKey')
-    t.equal((await send(server, 'GET', '/nowhere?x-deal=')).code, 'NoSuchBucket')
-    t.equal((await send(server, 'PUT', '/photos/2021/a.zip?x-deal=', 'x')).status, 501)
-    t.equal((await send(server, 'DELETE', '/photos/2021/a.zip?x-deal=')).status, 501)
-    t.equal((await send(server, 'GET', '/photos/2021/a.zip')).body, 'the first')
-    t.same((await ask(server, 'GET', '/-/deal/v1/deals')).Deals, [], 'no deal was made')
-  })
-
-  t.test(`${mode}: a request that is repeated`, async (t) => {
-    const server = await start(t, mode)
-    const target = '/photos/2021/a.zip?x-deal=&format=json'
-    const token = { 'x-amz-client-token': 'once' }
-    const answers = await Promise.all([1, 2, 3].map(() => send(server, 'POST', target, terms, token)))
-    t.equal(new Set(answers.map(({ body }) => JSON.parse(body).Deal.DealCid)).size, 1, 'the same token, the same deal')
-    const other = await send(server, 'POST', target, { ...terms, Price: '1' }, token)
-    t.equal(JSON.parse(other.body).Code, 'IdempotencyParameterMismatch')
-    t.equal((await send(server, 'POST', target, { ...terms, Price: '2' })).status, 200)
-    const again = await send(server, 'POST', target, { ...terms, Price: '2' })
-    t.equal(JSON.parse(again.body).Code, 'DuplicateRequest')
-    t.equal((await send(server, 'POST', target, { ...terms, Price: '2', Force: true })).status, 200)
-    t.equal((await ask(server, 'GET', '/photos/2021/a.zip?x-deal=')).DealEntry.length, 3)
-
-    const soon = await send(server, 'POST', target, { ...terms, Price: '3' }, { prefer: 'wait=0' })
-    t.equal(soon.status, 202)
-    t.match(soon.headers.location, /\/-\/jobs\/v1\/j-/)
-    const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 60_000)
-    t.match(job, { status: 'Complete', operation: 'deal:CreateObjectDeal', resource: '/photos/2021/a.zip' })
-
-    for (const key of ['2021/a.zip', '2021/b.zip', 'empty']) await send(server, 'DELETE', `/photos/${key}`)
-    t.equal((await send(server, 'DELETE', '/photos')).status, 204)
-    const first = answers.map(({ body }) => body)[0]
-    const gone = await send(server, 'POST', target, terms, token)
-    t.match(gone, { status: 200, body: first }, 'its answer outlives its bucket: the deal was made and paid')
-    t.equal(JSON.parse((await send(server, 'POST', target, terms)).body).Code, 'NoSuchBucket', 'a new one is refused')
-    t.equal((await send(server, 'PUT', '/photos')).status, 200)
-    t.match(await send(server, 'POST', target, terms, token), { status: 200, body: first }, 'and a bucket of its name')
-  })
-
-  t.test(`${mode}: terms of the bucket and of the object, and caps`, async (t) => {
-    await farFromMidnight()
-    const server = await start(t, mode, { deal: { maxSpendPerDay: '1000', storageClassMap: { FILECOIN: 'GLACIER' } } })
-    t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
-    const configuration = {
-      Terms: [terms, { StorageClass: 'GLACIER', MinerId: 't01001' }],
-      StorageClassMap: [{ Word: 'FILECOIN', StorageClass: 'GLACIER_IR' }],
-      RenewBeforeDays: 30,
-      MaxSpendPerDay: '104',
-    }
-    t.match(await ask(server, 'POST', '/photos?x-deal-config=', configuration), configuration)
-    t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
-    const xml = await send(server, 'GET', '/photos?x-deal-config=')
-    t.match(xml.body, '<DealConfiguration xmlns="urn:dealgate:deal:1"><Terms>')
-    const back = await send(server, 'POST', '/photos?x-deal-config=', xml.body)
-    t.equal(back.status, 200, back.body)
-    t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration, 'what XML tells can be sent back')
-
-    t.match(await ask(server, 'POST', '/photos/2021/a.zip?x-deal='), { Deal: terms })
-    await send(server, 'PUT', '/photos/own', 'x', { 'x-amz-meta-deal-terms': 'price=0.00009;miner=t01000' })
-    t.match(await ask(server, 'POST', '/photos/own?x-deal='), { Deal: { ...terms, Price: '0.00009' } })
-    // 51.84 and 46.656 of 104 are spent.
-    const capped = await send(server, 'POST', '/photos/2021/b.zip?x-deal=')
-    t.equal(capped.code, 'SpendCapReached')
-    t.match(capped.body, '98.496')
-    t.equal((await send(server, 'POST', '/photos/2021/b.zip?x-deal=', { Price: '0.00001' })).status, 200)
-
-    for (const [bad, code] of [
-      [{ Terms: [{ MinerId: 'a b' }] }, 'DealTermsInvalid'],
-      [{ Terms: [terms, terms] }, 'InvalidArgument'],
-      [{ StorageClassMap: [{ Word: 'TAPE', StorageClass: 'GLACIER' }] }, 'InvalidArgument'],
-      [{ RenewBeforeDays: 0 }, 'InvalidArgument'],
-      [{ MaxSpendPerDay: 'much' }, 'InvalidArgument'],
-    ] as const) {
-      const answer = await send(server, 'POST', '/photos?x-deal-config=', bad, { accept: 'application/xml' })
-      t.equal(answer.code, code, answer.body)
-    }
-    t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
-    t.same(await ask(server, 'POST', '/photos?x-deal-config=', {}), {})
-    t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
-  })
-
-  t.test(`${mode}: what it would cost`, async (t) => {
-    const server = await start(t, mode)
-    const quote = await ask(server, 'POST', '/photos?x-deal-quote=', { DurationEpochs: 518400 })
-    t.match(quote, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
-    t.notOk('DailyCap' in quote, 'there is no cap')
-    if (mode === 'legacy') {
-      t.same(quote.Candidates, [])
-      t.match(quote.Warnings, [/does not list its storage providers/])
-      t.match(await send(server, 'GET', '/-/deal/v1/providers'), { status: 501, body: /^(?!.*makes no deals)/s })
-      return
-    }
-    const [cheapest] = quote.Candidates
-    t.ok(quote.Candidates.length >= 3)
-    t.equal(quote.Total, cheapest.Total)
-    t.ok(quote.Candidates.every(({ MinPieceSize }: { MinPieceSize: string }) => !/[MG]iB/.test(MinPieceSize)))
-    const { PieceSize, PricePerGibEpoch, Price } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal-quote=', {
-      MinerId: 't01000',
-    })
-    t.equal(PricePerGibEpoch, '0.0000005')
-    const exact = (500_000_000_000n * BigInt(PieceSize) + (1n << 30n) - 1n) >> 30n
-    t.equal(BigInt(Math.round(Number(Price) * 1e18)), exact)
-    t.equal((await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, Price })).status, 200, 'it is enough')
-    const stated = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, Price: '1e-18' })
-    t.match(stated, { Total: '0.0000000000005184', Warnings: [/asks .* more than the stated Price/] })
-    t.match(await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't01003' }), {
-      Warnings: [/No DurationEpochs/, /t01003 takes pieces of/],
-    })
-    t.match((await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't0999', DurationEpochs: 1 })).Warnings, [
-      /does not know/,
-    ])
-    t.equal((await send(server, 'POST', '/photos?x-deal-quote=', { Price: '-1' })).status, 400)
-    const xml = await send(server, 'POST', '/photos?x-deal-quote=')
-    t.match(xml.body, /<DealQuote .*<Candidates><Provider><MinerId>.*<Warnings><Warning>/s)
-    t.equal((await ask(server, 'GET', '/-/deal/v1/deals')).Deals.length, 1, 'a quote makes no deal')
-  })
 }
+
+t.test('what is refused', async (t) => {
+  const server = await start(t, 'full')
+  const refused = async (target: string, body: object, code: string, message: RegExp | string = '<Error>') => {
+    const answer = await send(server, 'POST', target, body, { accept: 'application/xml' })
+    t.equal(answer.code, code, `${target} ${JSON.stringify(body)}: ${answer.body}`)
+    t.match(answer.body, message)
+    return answer
+  }
+  t.equal((await refused('/photos/2021/a.zip?x-deal=', {}, 'DealTermsRequired')).status, 400)
+  const { body } = await refused('/photos/2021/a.zip?x-deal=', { MinerId: '?', VerifiedDeal: 'x' }, 'DealTermsInvalid')
+  t.equal(texts(body, 'Violations').length, 4)
+  const json = await send(server, 'POST', '/photos/2021/a.zip?x-deal=&format=json', { MinerId: '?' })
+  t.match(JSON.parse(json.body), {
+    __type: 'DealTermsInvalid',
+    Details: { Violations: [/MinerId/, /Price/, /Duration/] },
+  })
+  await refused('/photos/2021/a.zip?x-deal=', { ...terms, Prize: '1' }, 'InvalidArgument', 'Prize')
+  await refused('/photos/2021/a.zip?x-deal=', { ...terms, Duration: 1 }, 'InvalidArgument', 'DurationEpochs')
+  const long = '{"Price":0.00000012345678901234567,"DurationEpochs":518400}'
+  const rounded = await send(server, 'POST', '/photos/2021/a.zip?x-deal-quote=&format=json', long)
+  t.match(JSON.parse(rounded.body), { Code: 'InvalidArgument', Message: /Price .*string/ }, 'it would be rounded')
+  await refused('/photos/none?x-deal=', terms, 'NoSuchKey')
+  await refused('/nowhere/none?x-deal=', terms, 'NoSuchBucket')
+  await refused('/nowhere?x-deal=', terms, 'NoSuchBucket')
+  t.equal((await send(server, 'PUT', '/hollow')).status, 200)
+  t.equal((await refused('/hollow?x-deal=', terms, 'BucketEmpty')).status, 409)
+  const rejected = await refused('/photos/2021/a.zip?x-deal=', { ...terms, MinerId: 't099' }, 'DealRejected')
+  t.equal(rejected.status, 409)
+  t.match(rejected.body, '<Service>gateway</Service><UpstreamStatus>fail</UpstreamStatus>')
+  t.equal((await send(server, 'GET', '/photos/none?x-deal=')).code, 'NoSuchKey')
+  t.equal((await send(server, 'GET', '/nowhere?x-deal=')).code, 'NoSuchBucket')
+  t.equal((await send(server, 'PUT', '/photos/2021/a.zip?x-deal=', 'x')).status, 501)
+  t.equal((await send(server, 'DELETE', '/photos/2021/a.zip?x-deal=')).status, 501)
+  t.equal((await send(server, 'GET', '/photos/2021/a.zip')).body, 'the first')
+  t.same((await ask(server, 'GET', '/-/deal/v1/deals')).Deals, [], 'no deal was made')
+})
+
+t.test('a request that is repeated', async (t) => {
+  const server = await start(t, 'full')
+  const target = '/photos/2021/a.zip?x-deal=&format=json'
+  const token = { 'x-amz-client-token': 'once' }
+  const answers = await Promise.all([1, 2, 3].map(() => send(server, 'POST', target, terms, token)))
+  t.equal(new Set(answers.map(({ body }) => JSON.parse(body).Deal.DealCid)).size, 1, 'the same token, the same deal')
+  const other = await send(server, 'POST', target, { ...terms, Price: '1' }, token)
+  t.equal(JSON.parse(other.body).Code, 'IdempotencyParameterMismatch')
+  t.equal((await send(server, 'POST', target, { ...terms, Price: '2' })).status, 200)
+  const again = await send(server, 'POST', target, { ...terms, Price: '2' })
+  t.equal(JSON.parse(again.body).Code, 'DuplicateRequest')
+  t.equal((await send(server, 'POST', target, { ...terms, Price: '2', Force: true })).status, 200)
+  t.equal((await ask(server, 'GET', '/photos/2021/a.zip?x-deal=')).DealEntry.length, 3)
+
+  const soon = await send(server, 'POST', target, { ...terms, Price: '3' }, { prefer: 'wait=0' })
+  t.equal(soon.status, 202)
+  t.match(soon.headers.location, /\/-\/jobs\/v1\/j-/)
+  const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 60_000)
+  t.match(job, { status: 'Complete', operation: 'deal:CreateObjectDeal', resource: '/photos/2021/a.zip' })
+
+  for (const key of ['2021/a.zip', '2021/b.zip', 'empty']) await send(server, 'DELETE', `/photos/${key}`)
+  t.equal((await send(server, 'DELETE', '/photos')).status, 204)
+  const first = answers.map(({ body }) => body)[0]
+  const gone = await send(server, 'POST', target, terms, token)
+  t.match(gone, { status: 200, body: first }, 'its answer outlives its bucket: the deal was made and paid')
+  t.equal(JSON.parse((await send(server, 'POST', target, terms)).body).Code, 'NoSuchBucket', 'a new one is refused')
+  t.equal((await send(server, 'PUT', '/photos')).status, 200)
+  t.match(await send(server, 'POST', target, terms, token), { status: 200, body: first }, 'and a bucket of its name')
+})
+
+t.test('terms of the bucket and of the object, and caps', async (t) => {
+  await farFromMidnight()
+  const server = await start(t, 'full', { deal: { maxSpendPerDay: '1000', storageClassMap: { FILECOIN: 'GLACIER' } } })
+  t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
+  const configuration = {
+    Terms: [terms, { StorageClass: 'GLACIER', MinerId: 't01001' }],
+    StorageClassMap: [{ Word: 'FILECOIN', StorageClass: 'GLACIER_IR' }],
+    RenewBeforeDays: 30,
+    MaxSpendPerDay: '104',
+  }
+  t.match(await ask(server, 'POST', '/photos?x-deal-config=', configuration), configuration)
+  t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
+  const xml = await send(server, 'GET', '/photos?x-deal-config=')
+  t.match(xml.body, '<DealConfiguration xmlns="urn:dealgate:deal:1"><Terms>')
+  const back = await send(server, 'POST', '/photos?x-deal-config=', xml.body)
+  t.equal(back.status, 200, back.body)
+  t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration, 'what XML tells can be sent back')
+
+  t.match(await ask(server, 'POST', '/photos/2021/a.zip?x-deal='), { Deal: terms })
+  await send(server, 'PUT', '/photos/own', 'x', { 'x-amz-meta-deal-terms': 'price=0.00009;miner=t01000' })
+  t.match(await ask(server, 'POST', '/photos/own?x-deal='), { Deal: { ...terms, Price: '0.00009' } })
+  // 51.84 and 46.656 of 104 are spent.
+  const capped = await send(server, 'POST', '/photos/2021/b.zip?x-deal=')
+  t.equal(capped.code, 'SpendCapReached')
+  t.match(capped.body, '98.496')
+  t.equal((await send(server, 'POST', '/photos/2021/b.zip?x-deal=', { Price: '0.00001' })).status, 200)
+
+  for (const [bad, code] of [
+    [{ Terms: [{ MinerId: 'a b' }] }, 'DealTermsInvalid'],
+    [{ Terms: [terms, terms] }, 'InvalidArgument'],
+    [{ StorageClassMap: [{ Word: 'TAPE', StorageClass: 'GLACIER' }] }, 'InvalidArgument'],
+    [{ RenewBeforeDays: 0 }, 'InvalidArgument'],
+    [{ MaxSpendPerDay: 'much' }, 'InvalidArgument'],
+  ] as const) {
+    const answer = await send(server, 'POST', '/photos?x-deal-config=', bad, { accept: 'application/xml' })
+    t.equal(answer.code, code, answer.body)
+  }
+  t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
+  t.same(await ask(server, 'POST', '/photos?x-deal-config=', {}), {})
+  t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
+})
+
+t.test('what it would cost', async (t) => {
+  const server = await start(t, 'full')
+  const quote = await ask(server, 'POST', '/photos?x-deal-quote=', { DurationEpochs: 518400 })
+  t.match(quote, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
+  t.notOk('DailyCap' in quote, 'there is no cap')
+  const [cheapest] = quote.Candidates
+  t.ok(quote.Candidates.length >= 3)
+  t.equal(quote.Total, cheapest.Total)
+  t.ok(quote.Candidates.every(({ MinPieceSize }: { MinPieceSize: string }) => !/[MG]iB/.test(MinPieceSize)))
+  const { PieceSize, PricePerGibEpoch, Price } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal-quote=', {
+    MinerId: 't01000',
+  })
+  t.equal(PricePerGibEpoch, '0.0000005')
+  const exact = (500_000_000_000n * BigInt(PieceSize) + (1n << 30n) - 1n) >> 30n
+  t.equal(BigInt(Math.round(Number(Price) * 1e18)), exact)
+  t.equal((await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, Price })).status, 200, 'it is enough')
+  const stated = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, Price: '1e-18' })
+  t.match(stated, { Total: '0.0000000000005184', Warnings: [/asks .* more than the stated Price/] })
+  t.match(await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't01003' }), {
+    Warnings: [/No DurationEpochs/, /t01003 takes pieces of/],
+  })
+  t.match((await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't0999', DurationEpochs: 1 })).Warnings, [
+    /does not know/,
+  ])
+  t.equal((await send(server, 'POST', '/photos?x-deal-quote=', { Price: '-1' })).status, 400)
+  const xml = await send(server, 'POST', '/photos?x-deal-quote=')
+  t.match(xml.body, /<DealQuote .*<Candidates><Provider><MinerId>.*<Warnings><Warning>/s)
+  t.equal((await ask(server, 'GET', '/-/deal/v1/deals')).Deals.length, 1, 'a quote makes no deal')
+})
 
 t.test('providers, and a deal as it goes on', async (t) => {
   const server = await start(t, 'full')

@@ -5,177 +5,175 @@ import { startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.000000000001', DurationEpochs: 518_400 }
 
-async function start(t: Test, mode: 'full' | 'legacy') {
-  const { server, host } = await startDealProxy(t, await startEmbedded(t, mode))
+async function start(t: Test) {
+  const { server, host } = await startDealProxy(t, await startEmbedded(t, 'full'))
   t.equal((await send(server, { method: 'PUT', target: '/photos' })).status, 200)
   t.equal((await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })).status, 200)
   const jobs = async () => (await host.own.jobs.list({ limit: 10 })).length
   return { server, host, jobs, now: new Date() }
 }
 
-for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: a signed request for a deal that an attacker has captured makes no other one`, async (t) => {
-    const { server, now } = await start(t, mode)
-    const ask = (more: Partial<Sending> = {}, document: object = {}): Promise<Answer> =>
-      send(server, {
-        ...{ method: 'POST', target: '/photos/a?x-deal=&format=json', now },
-        body: Buffer.from(JSON.stringify({ ...terms, ...document })),
-        ...more,
-        headers: { 'content-type': 'application/json', ...more.headers },
-      })
-    const codeOf = ({ body }: Answer) => JSON.parse(body.toString()).Code
-    const deals = async () => {
-      const { body } = await send(server, { method: 'GET', target: '/-/deal/v1/deals' })
-      return JSON.parse(body.toString()).Deals.length
-    }
-
-    const unsigned = (name: string) => ask({ unsignedHeaders: { [name]: 'mine' } })
-    const first = await unsigned('Idempotency-Key')
-    t.equal(first.status, 403)
-    t.match(JSON.parse(first.body.toString()), {
-      ...{ Code: 'AccessDenied', Message: /Idempotency-Key is not signed/i },
-      Details: { HeadersNotSigned: 'idempotency-key' },
+t.test('a signed request for a deal that an attacker has captured makes no other one', async (t) => {
+  const { server, now } = await start(t)
+  const ask = (more: Partial<Sending> = {}, document: object = {}): Promise<Answer> =>
+    send(server, {
+      ...{ method: 'POST', target: '/photos/a?x-deal=&format=json', now },
+      body: Buffer.from(JSON.stringify({ ...terms, ...document })),
+      ...more,
+      headers: { 'content-type': 'application/json', ...more.headers },
     })
-    t.equal((await unsigned('x-amz-client-token')).status, 403)
-    t.equal(await deals(), 0, 'what is refused is not carried out without the token')
+  const codeOf = ({ body }: Answer) => JSON.parse(body.toString()).Code
+  const deals = async () => {
+    const { body } = await send(server, { method: 'GET', target: '/-/deal/v1/deals' })
+    return JSON.parse(body.toString()).Deals.length
+  }
 
-    t.equal((await ask()).status, 200)
-    for (const value of ['one', 'two'])
-      t.equal((await ask({ unsignedHeaders: { 'idempotency-key': value } })).status, 403)
-    t.equal(codeOf(await ask()), 'DuplicateRequest')
-    t.equal(await deals(), 1)
+  const unsigned = (name: string) => ask({ unsignedHeaders: { [name]: 'mine' } })
+  const first = await unsigned('Idempotency-Key')
+  t.equal(first.status, 403)
+  t.match(JSON.parse(first.body.toString()), {
+    ...{ Code: 'AccessDenied', Message: /Idempotency-Key is not signed/i },
+    Details: { HeadersNotSigned: 'idempotency-key' },
+  })
+  t.equal((await unsigned('x-amz-client-token')).status, 403)
+  t.equal(await deals(), 0, 'what is refused is not carried out without the token')
 
-    t.equal((await ask({}, { Force: true })).status, 200)
-    const again = await ask({}, { Force: true })
-    t.equal(codeOf(again), 'DuplicateRequest', 'Force is for a request that is signed anew')
-    t.match(JSON.parse(again.body.toString()).Message, /sign a new request/)
-    t.equal(await deals(), 2)
-    t.equal((await ask({ now: new Date(now.getTime() + 1000) }, { Force: true })).status, 200)
-    t.equal(await deals(), 3)
+  t.equal((await ask()).status, 200)
+  for (const value of ['one', 'two'])
+    t.equal((await ask({ unsignedHeaders: { 'idempotency-key': value } })).status, 403)
+  t.equal(codeOf(await ask()), 'DuplicateRequest')
+  t.equal(await deals(), 1)
 
-    const signed = { headers: { 'idempotency-key': 'signed' } }
-    const made = await ask(signed)
-    t.equal(made.status, 200, made.body.toString())
-    t.same((await ask(signed)).body, made.body, 'a token that is signed counts')
-    const target = '/photos/a?x-deal=&format=json&x-amz-client-token=signed'
-    t.same((await ask({ target })).body, made.body, 'and so does one in the query, which is signed')
-    t.equal((await ask({ target, headers: { 'x-amz-client-token': 'other' } })).status, 400)
-    t.equal(await deals(), 4)
+  t.equal((await ask({}, { Force: true })).status, 200)
+  const again = await ask({}, { Force: true })
+  t.equal(codeOf(again), 'DuplicateRequest', 'Force is for a request that is signed anew')
+  t.match(JSON.parse(again.body.toString()).Message, /sign a new request/)
+  t.equal(await deals(), 2)
+  t.equal((await ask({ now: new Date(now.getTime() + 1000) }, { Force: true })).status, 200)
+  t.equal(await deals(), 3)
 
-    const body = Buffer.from(JSON.stringify({ ...terms, Force: true }))
-    const { headers } = sign(server, {
-      ...{ method: 'POST', target: '/photos/a?x-deal=', payloadHash: sha256(body) },
-      now: new Date(now.getTime() + 2000),
+  const signed = { headers: { 'idempotency-key': 'signed' } }
+  const made = await ask(signed)
+  t.equal(made.status, 200, made.body.toString())
+  t.same((await ask(signed)).body, made.body, 'a token that is signed counts')
+  const target = '/photos/a?x-deal=&format=json&x-amz-client-token=signed'
+  t.same((await ask({ target })).body, made.body, 'and so does one in the query, which is signed')
+  t.equal((await ask({ target, headers: { 'x-amz-client-token': 'other' } })).status, 400)
+  t.equal(await deals(), 4)
+
+  const body = Buffer.from(JSON.stringify({ ...terms, Force: true }))
+  const { headers } = sign(server, {
+    ...{ method: 'POST', target: '/photos/a?x-deal=', payloadHash: sha256(body) },
+    now: new Date(now.getTime() + 2000),
+  })
+  const signature = /Signature=(\w+)/.exec(headers.authorization ?? '')?.[1] ?? ''
+  const authorization = headers.authorization?.replace(signature, signature.toUpperCase()) ?? ''
+  const replayed = async (more: Record<string, string>) =>
+    (await fetch(`${server.endpoint}/photos/a?x-deal=`, { method: 'POST', body, headers: { ...headers, ...more } }))
+      .status
+  t.equal(await replayed({}), 200)
+  t.not(await replayed({ authorization }), 200, 'the same signature in capitals')
+  t.equal(await deals(), 5)
+
+  const open = await ask({ now: new Date(now.getTime() + 3000), payloadHash: UNSIGNED_PAYLOAD }, { Force: true })
+  t.equal(codeOf(open), 'AccessDenied', 'a body that the signature does not cover')
+  t.match(JSON.parse(open.body.toString()).Message, /x-amz-content-sha256/)
+  t.equal(await deals(), 5)
+})
+
+t.test('a signed request for a deal that failed makes no other one when it is sent again', async (t) => {
+  const { server, jobs, now } = await start(t)
+  const body = Buffer.from(JSON.stringify({ ...terms, MinerId: 't09999' }))
+  const ask = () => send(server, { method: 'POST', target: '/photos/a?x-deal=', now, body })
+  const first = await ask()
+  t.ok(first.status >= 400, first.body.toString())
+  const again = await ask()
+  t.same([again.status, again.code, again.message], [first.status, first.code, first.message])
+  t.equal(await jobs(), 1)
+})
+
+t.test('a signed write into an archive class pays once', async (t) => {
+  const { server, jobs, now } = await start(t)
+  const put = (more: Partial<Sending> = {}) =>
+    send(server, {
+      ...{ method: 'PUT', target: '/photos/a', body: Buffer.from('bytes'), now, ...more },
+      headers: {
+        'x-amz-storage-class': 'GLACIER',
+        'x-amz-meta-deal-terms': `miner=${terms.MinerId};price=${terms.Price};duration=${terms.DurationEpochs}`,
+      },
     })
-    const signature = /Signature=(\w+)/.exec(headers.authorization ?? '')?.[1] ?? ''
-    const authorization = headers.authorization?.replace(signature, signature.toUpperCase()) ?? ''
-    const replayed = async (more: Record<string, string>) =>
-      (await fetch(`${server.endpoint}/photos/a?x-deal=`, { method: 'POST', body, headers: { ...headers, ...more } }))
-        .status
-    t.equal(await replayed({}), 200)
-    t.not(await replayed({ authorization }), 200, 'the same signature in capitals')
-    t.equal(await deals(), 5)
+  const broken = await put({ payloadHash: sha256('other bytes') })
+  t.equal(broken.code, 'XAmzContentSHA256Mismatch', broken.body.toString())
+  t.equal((await put({ payloadHash: sha256('other bytes') })).code, broken.code, 'what stored nothing can go again')
+  const stored = await put()
+  t.equal(stored.status, 200)
+  const storedAt = (await send(server, { method: 'HEAD', target: '/photos/a' })).headers['last-modified']
+  const repeated = await put()
+  t.equal(repeated.status, 200, 'an SDK whose answer was lost gets it')
+  for (const name of ['etag', 'x-dealgate-job-id']) t.equal(repeated.headers[name], stored.headers[name], name)
+  t.equal(await jobs(), 1, 'and it is paid once')
+  t.equal((await send(server, { method: 'HEAD', target: '/photos/a' })).headers['last-modified'], storedAt)
+  t.equal((await put({ now: new Date(now.getTime() + 1000) })).status, 200, 'another write is another deal')
+  t.equal(await jobs(), 2)
+  t.equal((await put()).code, 'DuplicateRequest', 'the object of the first one is gone')
 
-    const open = await ask({ now: new Date(now.getTime() + 3000), payloadHash: UNSIGNED_PAYLOAD }, { Force: true })
-    t.equal(codeOf(open), 'AccessDenied', 'a body that the signature does not cover')
-    t.match(JSON.parse(open.body.toString()).Message, /x-amz-content-sha256/)
-    t.equal(await deals(), 5)
-  })
+  const open = { now: new Date(now.getTime() + 2000), payloadHash: UNSIGNED_PAYLOAD }
+  const first = await put(open)
+  t.equal(first.status, 200)
+  for (const other of ['other', 'bytes and more', 'x']) {
+    const { status, code } = await put({ ...open, body: Buffer.from(other) })
+    t.same([status, code], [409, 'DuplicateRequest'], 'a signature that leaves out the body allows no other one')
+  }
+  t.equal((await put(open)).headers.etag, first.headers.etag)
+  t.equal(await jobs(), 3)
+  const { body } = await send(server, { method: 'GET', target: '/photos/a' })
+  t.equal(body.toString(), 'bytes')
+})
 
-  t.test(`${mode}: a signed request for a deal that failed makes no other one when it is sent again`, async (t) => {
-    const { server, jobs, now } = await start(t, mode)
-    const body = Buffer.from(JSON.stringify({ ...terms, MinerId: 't09999' }))
-    const ask = () => send(server, { method: 'POST', target: '/photos/a?x-deal=', now, body })
-    const first = await ask()
-    t.ok(first.status >= 400, first.body.toString())
-    const again = await ask()
-    t.same([again.status, again.code, again.message], [first.status, first.code, first.message])
-    t.equal(await jobs(), 1)
-  })
+t.test('a signed copy into an archive class pays once', async (t) => {
+  const { server, jobs, now } = await start(t)
+  const copy = () =>
+    send(server, {
+      ...{ method: 'PUT', target: '/photos/b', now },
+      headers: {
+        'x-amz-copy-source': '/photos/a',
+        'x-amz-storage-class': 'GLACIER',
+        'x-amz-metadata-directive': 'REPLACE',
+        'x-amz-meta-deal-terms': `miner=${terms.MinerId};price=${terms.Price};duration=${terms.DurationEpochs}`,
+      },
+    })
+  const etagOf = ({ body }: Answer) => /<ETag>([^<]+)</.exec(body.toString())?.[1]
+  const first = await copy()
+  t.ok(etagOf(first), first.body.toString())
+  t.equal(etagOf(await copy()), etagOf(first))
+  t.equal(await jobs(), 1)
+})
 
-  t.test(`${mode}: a signed write into an archive class pays once`, async (t) => {
-    const { server, jobs, now } = await start(t, mode)
-    const put = (more: Partial<Sending> = {}) =>
-      send(server, {
-        ...{ method: 'PUT', target: '/photos/a', body: Buffer.from('bytes'), now, ...more },
-        headers: {
-          'x-amz-storage-class': 'GLACIER',
-          'x-amz-meta-deal-terms': `miner=${terms.MinerId};price=${terms.Price};duration=${terms.DurationEpochs}`,
-        },
-      })
-    const broken = await put({ payloadHash: sha256('other bytes') })
-    t.equal(broken.code, 'XAmzContentSHA256Mismatch', broken.body.toString())
-    t.equal((await put({ payloadHash: sha256('other bytes') })).code, broken.code, 'what stored nothing can go again')
-    const stored = await put()
-    t.equal(stored.status, 200)
-    const storedAt = (await send(server, { method: 'HEAD', target: '/photos/a' })).headers['last-modified']
-    const repeated = await put()
-    t.equal(repeated.status, 200, 'an SDK whose answer was lost gets it')
-    for (const name of ['etag', 'x-dealgate-job-id']) t.equal(repeated.headers[name], stored.headers[name], name)
-    t.equal(await jobs(), 1, 'and it is paid once')
-    t.equal((await send(server, { method: 'HEAD', target: '/photos/a' })).headers['last-modified'], storedAt)
-    t.equal((await put({ now: new Date(now.getTime() + 1000) })).status, 200, 'another write is another deal')
-    t.equal(await jobs(), 2)
-    t.equal((await put()).code, 'DuplicateRequest', 'the object of the first one is gone')
+t.test('a captured request to run a job again counts once', async (t) => {
+  const { server, host, now } = await start(t)
+  const body = Buffer.from(JSON.stringify({ ...terms, MinerId: 't09999' }))
+  const failed = await send(server, { method: 'POST', target: '/photos/a?x-deal=', body })
+  t.ok(failed.status >= 400, failed.body.toString())
+  const [made] = await host.own.jobs.list({ limit: 10 })
+  const id = made?.id ?? ''
+  const runs = async () => {
+    const { status } = await host.own.jobs.wait(id, 60_000)
+    const lines = (await host.own.jobs.get(id))?.updated
+    return { status, updated: lines }
+  }
+  const before = await runs()
+  const retry = (at: Date) => send(server, { method: 'POST', target: `/-/jobs/v1/${id}/retry`, now: at })
+  t.equal((await retry(now)).status, 200)
+  const once = await runs()
+  t.equal(once.status, 'Failed')
+  t.ok((once.updated ?? 0) > (before.updated ?? 0), 'it ran again')
 
-    const open = { now: new Date(now.getTime() + 2000), payloadHash: UNSIGNED_PAYLOAD }
-    const first = await put(open)
-    t.equal(first.status, 200)
-    for (const other of ['other', 'bytes and more', 'x']) {
-      const { status, code } = await put({ ...open, body: Buffer.from(other) })
-      t.same([status, code], [409, 'DuplicateRequest'], 'a signature that leaves out the body allows no other one')
-    }
-    t.equal((await put(open)).headers.etag, first.headers.etag)
-    t.equal(await jobs(), 3)
-    const { body } = await send(server, { method: 'GET', target: '/photos/a' })
-    t.equal(body.toString(), 'bytes')
-  })
-
-  t.test(`${mode}: a signed copy into an archive class pays once`, async (t) => {
-    const { server, jobs, now } = await start(t, mode)
-    const copy = () =>
-      send(server, {
-        ...{ method: 'PUT', target: '/photos/b', now },
-        headers: {
-          'x-amz-copy-source': '/photos/a',
-          'x-amz-storage-class': 'GLACIER',
-          'x-amz-metadata-directive': 'REPLACE',
-          'x-amz-meta-deal-terms': `miner=${terms.MinerId};price=${terms.Price};duration=${terms.DurationEpochs}`,
-        },
-      })
-    const etagOf = ({ body }: Answer) => /<ETag>([^<]+)</.exec(body.toString())?.[1]
-    const first = await copy()
-    t.ok(etagOf(first), first.body.toString())
-    t.equal(etagOf(await copy()), etagOf(first))
-    t.equal(await jobs(), 1)
-  })
-
-  t.test(`${mode}: a captured request to run a job again counts once`, async (t) => {
-    const { server, host, now } = await start(t, mode)
-    const body = Buffer.from(JSON.stringify({ ...terms, MinerId: 't09999' }))
-    const failed = await send(server, { method: 'POST', target: '/photos/a?x-deal=', body })
-    t.ok(failed.status >= 400, failed.body.toString())
-    const [made] = await host.own.jobs.list({ limit: 10 })
-    const id = made?.id ?? ''
-    const runs = async () => {
-      const { status } = await host.own.jobs.wait(id, 60_000)
-      const lines = (await host.own.jobs.get(id))?.updated
-      return { status, updated: lines }
-    }
-    const before = await runs()
-    const retry = (at: Date) => send(server, { method: 'POST', target: `/-/jobs/v1/${id}/retry`, now: at })
-    t.equal((await retry(now)).status, 200)
-    const once = await runs()
-    t.equal(once.status, 'Failed')
-    t.ok((once.updated ?? 0) > (before.updated ?? 0), 'it ran again')
-
-    const replayed = await retry(now)
-    t.match([replayed.status, JSON.parse(replayed.body.toString())], [200, { JobId: id, Status: 'Failed' }])
-    t.same(await runs(), once, 'the same signature runs it no second time')
-    t.equal((await retry(new Date(now.getTime() + 1000))).status, 200)
-    t.ok(((await runs()).updated ?? 0) > (once.updated ?? 0), 'a new signature does')
-    const last = await runs()
-    t.equal((await retry(now)).status, 200)
-    t.same(await runs(), last, 'and the earlier ones still do not')
-  })
-}
+  const replayed = await retry(now)
+  t.match([replayed.status, JSON.parse(replayed.body.toString())], [200, { JobId: id, Status: 'Failed' }])
+  t.same(await runs(), once, 'the same signature runs it no second time')
+  t.equal((await retry(new Date(now.getTime() + 1000))).status, 200)
+  t.ok(((await runs()).updated ?? 0) > (once.updated ?? 0), 'a new signature does')
+  const last = await runs()
+  t.equal((await retry(now)).status, 200)
+  t.same(await runs(), last, 'and the earlier ones still do not')
+})
