@@ -314,14 +314,17 @@ export const commands: readonly CommandDeclaration[] = [
   },
   {
     name: 'state copy',
-    help: 'copy the tables of the embedded services, which are stopped, from a data folder to PostgreSQL or back',
-    options: ['auditLog', 'print', 'logLevel'],
+    help: 'copy the tables of the embedded services, which are stopped, from a data folder to PostgreSQL or back; or move the bodies of objects from a data folder to an S3 store or back',
+    options: ['database', 'auditLog', 'print', 'logLevel'],
     flags: [
-      ['--from <place>', 'a data folder, or postgres://user@host/database; - for the next line of standard input'],
-      ['--to <place>', 'likewise; empty, or filled by a copy that was interrupted and goes on'],
+      [
+        '--from <place>',
+        'a data folder, postgres://user@host/database, or s3://bucket/prefix?endpoint=https://host; - for the next line of standard input',
+      ],
+      ['--to <place>', 'likewise; for tables empty, or filled by a copy that was interrupted and goes on'],
     ],
     after:
-      'The password of the database comes from PGPASSFILE or PGPASSWORD, unless the URL contains it. The source stays as it is, and all rows are compared at the end.',
+      'Tables: the password of the database comes from PGPASSFILE or PGPASSWORD, unless the URL contains it. The source stays as it is, and all rows are compared at the end. Bodies: one place is the data folder, whose tables may be in --database; each body is read again at its new place, and its row then names it there. The next start of the services removes files that no row names.',
     changes: () => true,
     run: async () => (await import('./state-commands.js')).copyState,
   },

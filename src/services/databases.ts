@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { explained } from './folder-lock.js'
 import { indexSchema } from './gateway/index-schema.js'
 import { foldAll } from './gateway/store/buckets.js'
+import { BodyRows, type MovedBodies, type MoveProgress, moveBodies } from './gateway/store/move-bodies.js'
+import type { BodiesOptions } from './gateway/store/open-bodies.js'
 import { INDEX_FILE } from './gateway/store/schema.js'
 import { silentLog } from './log.js'
 import { embeddedSchema } from './network/embedded/embedded-network.js'
@@ -10,7 +12,8 @@ import { kuboSchema } from './network/kubo/kubo-network.js'
 import { paymentSchema } from './payment/store.js'
 import { platformSchema } from './platform/store.js'
 import { type CopiedTable, type CopyProgress, copyTables } from './store/copy/copy.js'
-import { type CopiedService, type CopyPlace, openFolder, openServer } from './store/copy/places.js'
+import { type CopiedService, type CopyPlace, openAlone, openFolder, openServer } from './store/copy/places.js'
+import type { Connection } from './store/database.js'
 import type { Advise, Examined } from './store/examine.js'
 
 const SERVICES: readonly CopiedService[] = [
@@ -41,6 +44,41 @@ export async function copyServices(
     }
   } finally {
     await source.release()
+  }
+}
+
+/** Where the bodies of the embedded gateway are, and where they go. */
+export interface BodyMove {
+  /** Folder of the services. */
+  readonly data: string
+  /** URL of the PostgreSQL database that has the tables, if the folder has not. */
+  readonly database: string | undefined
+  readonly store: BodiesOptions
+  readonly to: 'store' | 'folder'
+}
+
+/**
+ * Moves the bodies of objects between the data folder and an S3 store, while no service uses either. Throws as
+ * `copyServices` does, and BodyError.
+ */
+export async function copyBodies(
+  { data, database, store, to }: BodyMove,
+  onProgress: (progress: MoveProgress) => void,
+): Promise<MovedBodies> {
+  const tables = (connection: Connection) => ({
+    ...indexSchema.tables(connection),
+    bodyRows: new BodyRows(connection),
+  })
+  const service = { schema: { ...indexSchema, tables }, file: `gateway/${INDEX_FILE}` }
+  try {
+    const index = await openAlone(data, database, service, silentLog)
+    try {
+      return await moveBodies(join(data, 'gateway'), index, store, to, onProgress)
+    } finally {
+      await index.close()
+    }
+  } catch (error) {
+    throw explained(data, error)
   }
 }
 

@@ -182,9 +182,13 @@ export async function withKnownStores<R>(
 }
 
 /** Where the embedded gateway keeps bodies, by the options and the variables of AWS clients. */
-export function bodiesOf({ bodies: url, bodiesCredentialsFile: credentialsFile }: Config): BodiesOptions | undefined {
-  const variables = Object.fromEntries(AWS_VARIABLES.map((name) => [name, variable(name)]))
-  return url === undefined ? undefined : { url, credentialsFile, variables }
+export function bodiesOf({ bodies, bodiesCredentialsFile }: Config): BodiesOptions | undefined {
+  return bodies === undefined ? undefined : storeOf(bodies, bodiesCredentialsFile)
+}
+
+/** A store of bodies, with the credentials of the file, or of the variables of AWS clients. */
+export function storeOf(url: string, credentialsFile?: string): BodiesOptions {
+  return { url, credentialsFile, variables: Object.fromEntries(AWS_VARIABLES.map((name) => [name, variable(name)])) }
 }
 
 /** How the embedded storage payment API works, by the options. The rules of the options hold. */

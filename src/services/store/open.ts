@@ -53,7 +53,8 @@ export async function openStore<T>(
   }
 }
 
-function requireMark(mark: string, id: string, { owner }: Schema<unknown>): void {
+/** Throws RangeError when the folder belongs to other tables; makes it belong to these where it belongs to none. */
+export function requireMark(mark: string, id: string, { owner }: Pick<Schema<unknown>, 'owner'>): void {
   // Nothing is written at later starts: the disk may be full.
   if (!existsSync(mark) && keepPrivateFile(mark, id)) forAll(mark)
   if (readFileSync(mark, 'utf8') === id) return

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import pg from 'pg'
 import type { Schema } from '../database.js'
 import { CONNECT_MS, COPY, schemaOf } from '../postgres.js'
@@ -52,7 +53,9 @@ export async function holdPostgres(
     clearInterval(heartbeat)
     return client.end().catch(() => {})
   }
-  const query = (text: string, values?: unknown[]) => asking(() => client.query(text, values))
+  // The driver wants one question after the other.
+  const inTurn = pLimit(1)
+  const query = (text: string, values?: unknown[]) => inTurn(() => asking(() => client.query(text, values)))
   const isFree = async (sql: string, value: unknown) => (await query(sql, [value])).rows[0].free as boolean
   const isThere = async (sql: string, name: string) => (await query(sql, [name])).rows[0].found !== null
   const inUse = () => new RangeError('A service or another copy uses the database: stop it first.')

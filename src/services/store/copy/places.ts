@@ -4,8 +4,8 @@ import { bringUpToDate, requireUsableVersion } from '../../../common/files/data-
 import { makeFolders, makePrivateFolder } from '../../../common/files/private-file.js'
 import { lockFolder } from '../../folder-lock.js'
 import type { ServicesLog } from '../../log.js'
-import type { Connection, Database, Schema } from '../database.js'
-import { markOf, writeMark } from '../open.js'
+import { COPYING, type Connection, type Database, incompleteError, type Schema } from '../database.js'
+import { markOf, openStore, requireMark, writeMark } from '../open.js'
 import { openSqlite, readSqlite } from '../sqlite.js'
 import type { Engine } from './tables.js'
 
@@ -122,6 +122,84 @@ export async function openServer(
     requireHeld: () => held.require(),
     release: () => held.release(),
   }
+}
+
+/** The tables of one service, which nothing else uses meanwhile. */
+export interface AloneWith<T> {
+  readonly db: Database<T>
+  /** Rejects when a service may have begun to use them meanwhile. */
+  requireHeld(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the tables of a service to change rows, while no process of it runs. Throws as `openFolder` and `openServer`.
+ * @param data folder of the services
+ * @param database URL of the PostgreSQL database that has the tables, if the folder has not
+ */
+export async function openAlone<T>(
+  data: string,
+  database: string | undefined,
+  { schema, file }: { readonly schema: Schema<T>; readonly file: string },
+  log: ServicesLog,
+): Promise<AloneWith<T>> {
+  const place = openFolder(data, { create: false })
+  const path = join(data, file)
+  try {
+    if (database === undefined) {
+      if (!(await place.has({ schema, file })))
+        throw new RangeError(`${place.name} has no tables of ${schema.owner}: name the database that has them.`)
+      const db = await openStore(schema, { file: path }, log)
+      return {
+        db,
+        requireHeld: () => place.requireHeld(),
+        close: () => db.close().finally(() => place.release()),
+      }
+    }
+    const { holdPostgres } = await import('./hold.js')
+    const held = await holdPostgres(database, [schema], { starts: false })
+    try {
+      const db = await openHeld(database, schema, path, await held.has(schema), log)
+      return {
+        db,
+        requireHeld: () => held.require(),
+        close: () =>
+          db
+            .close()
+            .finally(() => held.release())
+            .finally(() => place.release()),
+      }
+    } catch (error) {
+      await held.release()
+      throw error
+    }
+  } catch (error) {
+    await place.release()
+    throw error
+  }
+}
+
+async function openHeld<T>(
+  url: string,
+  schema: Schema<T>,
+  file: string,
+  isThere: boolean,
+  log: ServicesLog,
+): Promise<Database<T>> {
+  if (!isThere) throw new RangeError(`The database has no tables of ${schema.owner}.`)
+  const { readPostgres } = await import('../postgres.js')
+  const asCopy = { ...schema, filling: true, exclusive: false } as const
+  const look = readPostgres(url, { ...asCopy, tables: (connection) => connection }, log)
+  try {
+    await requireVersion(look.read, 'SELECT version FROM schema_version', { schema, file })
+    const marked = `SELECT 1 AS one WHERE to_regclass('${COPYING}') IS NOT NULL`
+    if ((await look.read.prepare(marked).get()) !== undefined) throw incompleteError(schema)
+    const identity = await look.read.prepare('SELECT id FROM identity').get<{ id: string }>()
+    requireMark(markOf(file), identity?.id ?? '', schema)
+  } finally {
+    await look.close()
+  }
+  return readPostgres(url, asCopy, log)
 }
 
 function filling({ schema }: CopiedService): Schema<Connection> {
