@@ -7,6 +7,7 @@ import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
 import type { Bodies } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
+import type { Run } from '../store/runs.js'
 import { LogInAttempts, Tokens } from './access.js'
 import { openFirstAccount } from './accounts/first-account.js'
 import type { KeyPair } from './accounts/key-pair.js'
@@ -39,6 +40,7 @@ export async function assemble(
   folder: string,
   options: GatewayOptions,
   db: Database<GatewayTables>,
+  run: Run,
   bodies: Bodies,
   { network, control }: OpenedNetwork,
   log: ServicesLog,
@@ -49,8 +51,8 @@ export async function assemble(
   const configured = configuredPair(options)
   const { made } = await openFirstAccount(db, folder, configured, clock)
   const rules = new KeyRules(quirks)
-  const holds = new Holds(db, bodies)
-  await holds.begin()
+  const holds = new Holds(db, bodies, run)
+  await holds.recover()
   // The room for removals first: what remains is for all else.
   const isTight = () => options.database === undefined && new DiskReserve(join(folder, INDEX_FILE)).isTight()
   if (isFull(db) || isTight()) {
@@ -80,13 +82,14 @@ export async function assemble(
     configuredKeys: configured !== undefined,
     madeKeys: made,
     tokens: new Tokens(db, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
+    run,
     db,
     store: new ObjectChanges(db, bodies, clock, rules, holds, fences),
     lateOrders: new LateOrders(),
     bodies,
     rules,
     holds,
-    copies: new LocalCopies(db, bodies, holds),
+    copies: new LocalCopies(db, bodies),
     network,
     control,
     tasks: new Tasks(),

@@ -6,6 +6,7 @@ import type { Network } from '../network/network.js'
 import type { PlatformUsers } from '../platform/users.js'
 import type { Bodies } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
+import type { Run } from '../store/runs.js'
 import type { LogInAttempts, Tokens } from './access.js'
 import type { Names } from './brand.js'
 import type { Tasks } from './deals/deals.js'
@@ -37,6 +38,7 @@ export interface GatewayCore {
   /** True when this start generated that pair. */
   readonly madeKeys: boolean
   readonly tokens: Tokens
+  readonly run: Run
   /** Change objects through `store` and `copies`, and deals through the desks. */
   readonly db: Database<GatewayTables>
   readonly store: ObjectChanges

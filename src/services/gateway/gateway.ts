@@ -9,6 +9,7 @@ import type { PlatformUsers } from '../platform/users.js'
 import type { Bodies } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
 import { openStore } from '../store/open.js'
+import { Run } from '../store/runs.js'
 import type { StoreMetrics } from '../store/store-metrics.js'
 import type { Account } from './accounts/accounts.js'
 import type { KeyPair } from './accounts/key-pair.js'
@@ -50,11 +51,13 @@ export async function startGateway(
   makePrivateFolder(folder)
   const place = { file: join(folder, INDEX_FILE), database: options.database, reserve: true, metrics }
   const db = await openStore(indexSchema, place, log)
+  let run: Run | undefined
   let bodies: Bodies | undefined
   let context: GatewayContext | undefined
   try {
+    run = await Run.begin(db)
     bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
-    context = await assemble(folder, options, db, bodies, network, log, platform)
+    context = await assemble(folder, options, db, run, bodies, network, log, platform)
     await context.desk.recover()
     await context.offlineDesk?.recover()
     const server = createGatewayServer(context)
@@ -63,6 +66,7 @@ export async function startGateway(
   } catch (error) {
     await context?.tasks.stop()
     await bodies?.close()
+    await run?.end()
     await db.close()
     throw error
   }
@@ -94,6 +98,7 @@ function running(
       sweeping.stopTimer()
       await context.bodies.close()
       await sweeping.stop()
+      await context.run.end()
       await db.close()
     },
   }

@@ -1,4 +1,6 @@
-import type { Connection, Schema } from '../store/database.js'
+import { FailureTable, failureSchema } from '../failure-table.js'
+import { type Connection, type Schema, Settings } from '../store/database.js'
+import { RunTable } from '../store/runs.js'
 import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
 import { Deals } from './deals/deals.js'
 import { Manifest } from './deals/manifest.js'
@@ -6,10 +8,10 @@ import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
 import { adaptDeals, dealSchema } from './deals/schema.js'
 import { Buckets, Policies } from './store/buckets.js'
 import { RemovedKeys, StoreIds } from './store/fences.js'
-import { RetainedBodies } from './store/holds.js'
+import { HoldTable, RetainedBodies } from './store/holds.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
-import { adaptObjects, objectSchema } from './store/schema.js'
+import { adaptObjects, objectSchema, sharingSchema } from './store/schema.js'
 
 /** The tables of the gateway, over one connection. */
 export type GatewayTables = ReturnType<typeof indexSchema.tables>
@@ -19,7 +21,7 @@ export const indexSchema = {
   owner: 'the gateway',
   name: 'gateway',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [accountSchema + objectSchema + dealSchema + offlineSchema],
+  steps: [accountSchema + objectSchema + dealSchema + offlineSchema, sharingSchema + failureSchema],
   adapt: (db) => {
     adaptObjects(db)
     adaptDeals(db)
@@ -34,10 +36,14 @@ export const indexSchema = {
     storeIds: new StoreIds(connection),
     objects: new Objects(connection),
     removed: new RemovedKeys(connection),
+    holds: new HoldTable(connection),
     retained: new RetainedBodies(connection),
     bodyFolder: new BodyFolder(connection),
     deals: new Deals(connection),
     manifest: new Manifest(connection),
     offlineTasks: new OfflineTasks(connection),
+    runs: new RunTable(connection),
+    failures: new FailureTable(connection),
+    settings: new Settings(connection),
   }),
 } satisfies Schema<unknown>

@@ -90,6 +90,11 @@ export interface TransactionOptions {
    * row. For work that many do at once: serialisable transactions conflict also when they change neighbouring rows.
    */
   readonly locks?: readonly string[]
+  /**
+   * Further names, for a transaction with locks: it waits for those that have one of them among their locks, and these
+   * wait for it.
+   */
+  readonly shares?: readonly string[]
 }
 
 /** The database does not answer, has lost the connection, or cannot end the transaction now: try again later. */

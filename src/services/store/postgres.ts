@@ -182,10 +182,14 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  #transaction<R>(work: (tables: T) => Promise<R>, { locks }: TransactionOptions = {}, lease?: Guard): Promise<R> {
+  #transaction<R>(
+    work: (tables: T) => Promise<R>,
+    { locks, shares }: TransactionOptions = {},
+    lease?: Guard,
+  ): Promise<R> {
     const guards = [this.#claim, lease].filter((guard) => guard !== undefined)
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
-    const repeating = watched(() => this.#repeat(work, { guards, locks }), this.#watch, 'transaction')
+    const repeating = watched(() => this.#repeat(work, { guards, locks, shares }), this.#watch, 'transaction')
     const running = repeating.finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
@@ -272,10 +276,16 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  async #begin(client: pg.PoolClient, { guards, locks }: How): Promise<void> {
+  async #begin(client: pg.PoolClient, { guards, locks, shares }: How): Promise<void> {
     const begin = `BEGIN ISOLATION LEVEL ${locks === undefined ? 'SERIALIZABLE' : 'READ COMMITTED'}`
-    const numbers = (locks ?? []).map((name) => lockNumber(schemaOf(this.#schema), name)).sort()
-    const taken = numbers.map((number) => `SELECT pg_advisory_xact_lock(${number})`)
+    const lock = (name: string, kind: string) => ({ number: lockNumber(schemaOf(this.#schema), name), kind })
+    const asked = [
+      ...(locks ?? []).map((name) => lock(name, '')),
+      ...(shares ?? []).map((name) => lock(name, '_shared')),
+    ]
+    // All transactions take them in one order, or some would wait for one another.
+    asked.sort((one, other) => (one.number < other.number ? -1 : 1))
+    const taken = asked.map(({ number, kind }) => `SELECT pg_advisory_xact_lock${kind}(${number})`)
     // One round trip. The driver has types for one statement only.
     const begun: unknown = await client.query([begin, ...guards.map(({ check }) => check), ...taken].join(';'))
     for (const [i, guard] of guards.entries()) {
@@ -297,6 +307,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 interface How {
   readonly guards: readonly Guard[]
   readonly locks: readonly string[] | undefined
+  readonly shares: readonly string[] | undefined
 }
 
 /** The number of a lock: 64 bits. Names that share one wait for one another without need. */

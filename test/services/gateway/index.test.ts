@@ -4,7 +4,7 @@ import { Clock, rfc3339 } from '../../../src/services/clock.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
 import { asGatewayError } from '../../../src/services/gateway/exchange.js'
 import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
-import type { BucketRow } from '../../../src/services/gateway/store/buckets.js'
+import { type BucketRow, bucketLock } from '../../../src/services/gateway/store/buckets.js'
 import { Fences } from '../../../src/services/gateway/store/fences.js'
 import { Holds } from '../../../src/services/gateway/store/holds.js'
 import { KeyRules } from '../../../src/services/gateway/store/key-rules.js'
@@ -15,6 +15,7 @@ import { silentLog } from '../../../src/services/log.js'
 import type { Bodies, StoredBody } from '../../../src/services/store/bodies.js'
 import { type Database, DatabaseUnavailableError, UnknownCommitError } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
+import { Run } from '../../../src/services/store/runs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase, onPostgres } from '../engine.js'
 import { Gate } from '../scripted-network.js'
@@ -46,13 +47,14 @@ interface Index {
   readonly db: Database<GatewayTables>
   readonly changes: ObjectChanges
   readonly holds: Holds
+  readonly run: Run
 }
 
-function over(db: Database<GatewayTables>, fates = new Fates()): Index {
+function over(db: Database<GatewayTables>, run: Run, fates = new Fates()): Index {
   const bodies = fates as unknown as Bodies
-  const holds = new Holds(db, bodies)
+  const holds = new Holds(db, bodies, run)
   const changes = new ObjectChanges(db, bodies, clock, new KeyRules(new Set()), holds, new Fences(clock))
-  return { db, changes, holds }
+  return { db, changes, holds, run }
 }
 
 /** So many connections to one index, which has a bucket, as different processes have. */
@@ -61,8 +63,9 @@ async function connections(t: Test, count: number): Promise<{ indexes: Index[]; 
   const indexes: Index[] = []
   for (let n = 0; n < count; n++) {
     const db = await openStore({ ...indexSchema, exclusive: false }, place, silentLog)
-    t.teardown(() => db.close())
-    indexes.push(over(db))
+    const index = over(db, await Run.begin(db))
+    t.teardown(() => index.run.end().finally(() => db.close()))
+    indexes.push(index)
   }
   const bucket = await (indexes[0] as Index).db.transaction(async ({ buckets }) => {
     await buckets.add('bucket', rfc3339(clock.now()), OWNER)
@@ -217,7 +220,7 @@ t.test('a bucket that is removed while objects are written to it has none', asyn
 
 t.test('an object whose commit has an unknown outcome keeps its body', async (t) => {
   const { indexes, bucket } = await connections(t, 1)
-  const { db } = indexes[0] as Index
+  const { db, run } = indexes[0] as Index
   let failure: Error | undefined
   const late: Database<GatewayTables> = Object.assign(Object.create(db), {
     read: db.read,
@@ -228,7 +231,7 @@ t.test('an object whose commit has an unknown outcome keeps its body', async (t)
     },
   })
   const fates = new Fates()
-  const { changes } = over(late, fates)
+  const { changes } = over(late, run, fates)
   const stored = (name: string) => draft(name, { body: { name: `body-${name}`, size: 4, mark: null } })
   await changes.put(bucket, stored('known'))
   failure = new UnknownCommitError('The answer is lost.')
@@ -249,59 +252,76 @@ t.test('an object whose commit has an unknown outcome keeps its body', async (t)
   t.match(answer, { kind: 'DatabaseUnavailable', status: 503, code: 'ServiceUnavailable' })
 })
 
+/** A hold of all bodies of the bucket. */
+const holdOf = ({ db, holds }: Index, bucket: BucketRow) =>
+  db.transaction((tables) => holds.add(tables, bucket.id), { locks: [bucketLock(bucket)] })
+
 t.test('a hold waits for the changes that have not seen it', async (t) => {
   const { indexes, bucket } = await connections(t, 1)
-  const { holds, changes, db } = indexes[0] as Index
-  await changes.put(bucket, draft('key'))
-  const present = await db.read.objects.find(bucket.id, Buffer.from('key'))
-  const hold = { covers: async () => true }
+  const index = indexes[0] as Index
+  const { holds, changes, db } = index
+  const put = async (): Promise<string> => (await changes.put(bucket, draft('key'))).generation
+  const body = (generation: string) => db.read.objects.inlineBody(generation)
+  const before = await put()
   const removal = changes.remove(bucket, [Buffer.from('key')])
-  let removed = false
-  removal.then(() => {
-    removed = true
-  })
-  await holds.add(bucket.id, hold)
-  t.ok(removed, 'what was under way has ended')
-  await changes.put(bucket, draft('key'))
-  const again = await db.read.objects.find(bucket.id, Buffer.from('key'))
+  const hold = await holdOf(index, bucket)
+  t.notOk(await body(before), 'what was under way has ended')
+  const kept = await put()
+  const overwritten = await put()
+  t.ok(await body(kept), 'a body is kept')
+  const added = { key: Buffer.from('key'), generation: kept, size: 4, etag: 'etag' }
+  await db.transaction(({ manifest }) => manifest.add(1, [added]))
+  await holds.narrow(hold, [1])
   await changes.remove(bucket, [Buffer.from('key')])
-  t.ok(await db.read.objects.inlineBody(again?.generation ?? ''), 'a body is kept')
+  t.ok(await body(kept), 'a file of the deal is kept on')
+  t.notOk(await body(overwritten), 'and nothing else')
   await holds.release(bucket.id, hold)
-  for (const row of [present, again]) t.notOk(await db.read.objects.inlineBody(row?.generation ?? ''))
+  t.notOk(await body(kept))
+  await removal
+  await t.rejects(holds.narrow(hold, [1]), /Another process has given up the deal/)
 })
 
-t.test('a hold that ends releases what changes under way retain for it', async (t) => {
-  const { indexes, bucket } = await connections(t, 1)
-  const { holds, db } = indexes[0] as Index
-  const hold = { covers: async () => true }
-  await holds.add(bucket.id, hold)
-  const gate = new Gate()
-  const freed = { generation: 'g', bodyAt: 'file', size: 4, bodyName: 'g', bodyMark: null } as const
-  const change = holds.during(gate.pass().then(() => db.transaction(({ retained }) => retained.add(bucket.id, freed))))
-  const released = holds.release(bucket.id, hold)
-  for (let n = 0; n < 3; n++) await db.transaction(async ({ retained }) => retained.page(bucket.id, '', 1))
-  gate.open()
-  await Promise.all([change, released])
-  t.same(await db.read.retained.page(bucket.id, '', 1), [])
-})
-
-t.test('a release sees what is added to a deal meanwhile', { skip: !onPostgres }, async (t) => {
-  const { indexes, bucket } = await connections(t, 1)
-  const { holds, db } = indexes[0] as Index
-  const freed = { generation: 'g', bodyAt: 'file', size: 4, bodyName: 'g', bodyMark: null } as const
-  await db.transaction(({ retained }) => retained.add(bucket.id, freed))
-  const file = { key: Buffer.from('key'), generation: 'g', size: 4, etag: 'etag' }
-  let added: Promise<void> | undefined
-  const hold = {
-    covers: async ({ manifest }: Pick<GatewayTables, 'manifest'>) => {
-      added ??= db.transaction((tables) => tables.manifest.add(1, [file]))
-      await added
-      return manifest.has(1, 'g')
-    },
+t.test('holds of several processes', { skip: onPostgres ? false : 'on PostgreSQL' }, async (t) => {
+  const { indexes, bucket } = await connections(t, 2)
+  const [one, other] = indexes as [Index, Index]
+  const freed = (generation: string) =>
+    ({ generation, bodyAt: 'file', size: 4, bodyName: generation, bodyMark: null }) as const
+  const ends: string[] = []
+  /** A change of the other process that goes on as long as the gate is shut. */
+  const change = (name: string, gate: Gate) => {
+    const work = async (tables: GatewayTables) => {
+      const held = (await tables.buckets.lock(bucket.name, false))?.held === 1
+      await gate.pass()
+      await other.holds.letGo(tables, bucket.id, freed(name), held)
+    }
+    return other.db.transaction(work, { locks: [], shares: [bucketLock(bucket)] }).then(() => ends.push(name))
   }
-  await holds.add(bucket.id, hold as Parameters<Holds['add']>[1])
-  await holds.letGoUnheld(bucket.id)
-  t.match(await db.read.retained.page(bucket.id, '', 1), [{ generation: 'g' }])
+  const retained = async () => (await one.db.read.retained.find('during')) !== undefined
+
+  const gates = [new Gate(), new Gate()] as const
+  const before = change('before', gates[0])
+  await gates[0].reached()
+  const holding = holdOf(one, bucket).finally(() => ends.push('hold'))
+  gates[0].open()
+  const [, hold] = await Promise.all([before, holding])
+  t.same(ends, ['before', 'hold'], 'a hold begins behind the changes under way')
+  const during = change('during', gates[1])
+  await gates[1].reached()
+  const releasing = one.holds.release(bucket.id, hold).then(() => ends.push('release'))
+  gates[1].open()
+  await Promise.all([during, releasing])
+  t.same(ends.slice(2), ['during', 'release'], 'and ends behind them')
+  t.notOk(await retained(), 'with what they have kept')
+
+  await holdOf(one, bucket)
+  const gate = new Gate()
+  gate.open()
+  await change('during', gate)
+  await other.holds.recover()
+  t.ok(await retained(), 'kept as long as its process runs')
+  await one.run.end()
+  await other.holds.recover()
+  t.notOk(await retained())
 })
 
 t.test('a deal may have more files than one statement adds', async (t) => {

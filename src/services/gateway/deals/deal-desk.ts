@@ -36,8 +36,8 @@ export class DealDesk {
   readonly #byToken = new Map<string, Underway>()
   /** Pending deals without a running task, by id. */
   readonly #unreconciled = new Map<number, DealRow>()
-  /** Buckets that may still hold bodies for deals that have ended. */
-  readonly #held = new Set<number>()
+  /** Holds of deals that have ended, with their buckets. */
+  readonly #held = new Map<string, number>()
   readonly #settling = new Map<number, Promise<void>>()
   #retrying = false
   readonly #leftovers: Leftovers = {
@@ -45,8 +45,8 @@ export class DealDesk {
       this.#unreconciled.set(row.id, row)
       this.#retryLater()
     },
-    held: (bucket) => {
-      this.#held.add(bucket)
+    held: (bucket, hold) => {
+      this.#held.set(hold, bucket)
       this.#retryLater()
     },
   }
@@ -134,10 +134,10 @@ export class DealDesk {
         this.#context.log.warn({ err: error }, 'Could not find out the outcome of a deal yet; trying again.')
       }
     }
-    for (const bucket of this.#held) {
+    for (const [hold, bucket] of this.#held) {
       try {
-        await this.#context.holds.letGoUnheld(bucket)
-        this.#held.delete(bucket)
+        await this.#context.holds.release(bucket, hold)
+        this.#held.delete(hold)
       } catch (error) {
         this.#context.log.warn({ err: error }, 'Could not release the bodies that deals held yet; trying again.')
       }

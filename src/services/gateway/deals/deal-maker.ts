@@ -4,10 +4,10 @@ import { DatabaseUnavailableError } from '../../store/database.js'
 import { FIRST } from '../accounts/accounts.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
-import type { Hold } from '../store/holds.js'
+import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { newGeneration } from '../store/objects.js'
-import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
-import type { ManifestFile } from './manifest.js'
+import type { CompleteDeal, DealAsk, DealRow, Deals } from './deals.js'
+import type { Manifest, ManifestFile } from './manifest.js'
 import { listBucket, PackingList } from './packing-list.js'
 
 export type DealMakerContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'holds' | 'quirks' | 'clock'>
@@ -19,7 +19,7 @@ type OnProgress = (deal: DealRow, progress: DealProgress) => void
 /** Receives the work that could not be recorded, for instance on a full disk, and must be done later. */
 export interface Leftovers {
   pending(deal: DealRow): void
-  held(bucket: number): void
+  held(bucket: number, hold: string): void
 }
 
 /**
@@ -35,11 +35,10 @@ export async function makeDeal(
   left: Leftovers,
 ): Promise<CompleteDeal> {
   const { db, holds } = context
-  const pending = await begin(context, ask)
-  const hold = new DealHold(pending)
+  const { pending, hold } = await begin(context, ask)
   let made: MadeDeal | undefined
   try {
-    await listFiles(context, pending, hold, signal)
+    if (ask.key.length === 0) await listFiles(context, pending, hold, signal)
     const deal = await db.read.deals.mustFind(pending.id)
     const record = await give(context, deal, signal, (progress) => onProgress(deal, progress))
     made = record
@@ -53,7 +52,7 @@ export async function makeDeal(
   } finally {
     await holds.release(pending.bucket, hold).catch((error) => {
       context.log.warn({ err: error }, 'Could not release the bodies that a deal held yet; trying again.')
-      left.held(pending.bucket)
+      left.held(pending.bucket, hold)
     })
   }
 }
@@ -66,67 +65,64 @@ export async function dropDeal({ db }: DealMakerContext, id: number): Promise<vo
   await db.transaction(({ deals }) => deals.remove(id))
 }
 
-/** Holds the bodies that the deal reads. */
-class DealHold implements Hold {
-  readonly #deal: DealRow
-  /**
-   * `bucket`: all bodies of the bucket, while its objects are being listed; `manifest`: the bodies in the manifest;
-   * else one generation.
-   */
-  scope: 'bucket' | 'manifest' | { readonly generation: string } = 'bucket'
-
-  constructor(deal: DealRow) {
-    this.#deal = deal
-  }
-
-  async covers({ manifest }: Parameters<Hold['covers']>[0], generation: string): Promise<boolean> {
-    if (this.scope === 'bucket') return true
-    if (this.scope === 'manifest') return manifest.has(this.#deal.id, generation)
-    return this.scope.generation === generation
-  }
-}
-
 /** Another request with the token of this one has begun a deal. */
 export class TokenInUse extends Error {
   override readonly name = 'TokenInUse'
 }
 
-function begin({ db, clock, network }: DealMakerContext, ask: DealAsk): Promise<DealRow> {
-  return db.transaction(async ({ deals, buckets }) => {
-    const { account, token } = ask
-    if (token !== undefined && (await deals.findByToken(account, token)) !== undefined) throw new TokenInUse()
-    const bucket = await buckets.find(ask.bucketName)
-    // The bucket may have been deleted since, and made again by another account.
-    if (bucket?.owner !== account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
-    const id = await deals.add(ask, bucket.id, newGeneration(clock), network.kind, rfc3339(clock.now()))
-    return deals.mustFind(id)
-  })
+interface Begun {
+  readonly pending: DealRow
+  /** Of the body of the object, or of all bodies of the bucket. */
+  readonly hold: string
 }
 
-async function listFiles(context: DealMakerContext, deal: DealRow, hold: DealHold, signal: AbortSignal): Promise<void> {
-  const { db, holds, quirks } = context
-  await holds.add(deal.bucket, hold)
-  if (deal.key.length > 0) {
-    const row = await db.read.objects.find(deal.bucket, deal.key)
-    if (row === undefined) throw new GatewayError('NoSuchKey')
-    hold.scope = row
-    await addFiles(context, deal, [row])
-  } else {
-    const snapshot = await db.snapshot()
-    try {
-      let files = 0
-      for await (const page of listBucket(snapshot, deal.bucket)) {
-        signal.throwIfAborted()
-        await addFiles(context, deal, page)
-        files += page.length
+async function begin({ db, clock, network, holds }: DealMakerContext, ask: DealAsk): Promise<Begun> {
+  const { account, token, bucketName } = ask
+  const locks = [bucketLock(mustOwn(await db.read.buckets.find(bucketName), ask))]
+  return db.transaction(
+    async (tables) => {
+      const { deals, objects } = tables
+      if (token !== undefined && (await deals.findByToken(account, token)) !== undefined) throw new TokenInUse()
+      const bucket = mustOwn(await tables.buckets.lock(bucketName, false), ask)
+      // Another one, whose lock this is not.
+      if (!locks.includes(bucketLock(bucket))) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
+      const id = await deals.add(ask, bucket.id, newGeneration(clock), network.kind, rfc3339(clock.now()))
+      if (ask.key.length > 0) {
+        const object = await objects.find(bucket.id, ask.key)
+        if (object === undefined) throw new GatewayError('NoSuchKey')
+        await add(tables, id, [object])
       }
-      if (files === 0 && !quirks.has('empty-bucket-deals')) throw new GatewayError('BucketEmpty')
-    } finally {
-      await snapshot.close()
+      const hold = await holds.add(tables, bucket.id, ask.key.length > 0 ? id : undefined)
+      return { pending: await deals.mustFind(id), hold }
+    },
+    { locks },
+  )
+}
+
+/** The bucket may have been deleted since it was named, and made again by another account. */
+export function mustOwn(
+  bucket: BucketRow | undefined,
+  { bucketName, account }: Pick<DealAsk, 'bucketName' | 'account'>,
+): BucketRow {
+  if (bucket?.owner !== account) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
+  return bucket
+}
+
+async function listFiles(context: DealMakerContext, deal: DealRow, hold: string, signal: AbortSignal): Promise<void> {
+  const { db, holds, quirks } = context
+  const snapshot = await db.snapshot()
+  try {
+    let files = 0
+    for await (const page of listBucket(snapshot, deal.bucket)) {
+      signal.throwIfAborted()
+      await addFiles(context, deal, page)
+      files += page.length
     }
-    await holds.settled()
-    hold.scope = 'manifest'
+    if (files === 0 && !quirks.has('empty-bucket-deals')) throw new GatewayError('BucketEmpty')
+  } finally {
+    await snapshot.close()
   }
+  await holds.narrow(hold, [deal.id])
 }
 
 export async function addFiles(
@@ -134,11 +130,18 @@ export async function addFiles(
   { id }: Pick<DealRow, 'id'>,
   files: readonly ManifestFile[],
 ): Promise<void> {
-  await db.transaction(async ({ deals, manifest }) => {
-    await manifest.add(id, files)
-    const bytes = files.reduce((sum, { size }) => sum + size, 0)
-    await deals.count(id, files.length, bytes)
-  })
+  await db.transaction((tables) => add(tables, id, files))
+}
+
+async function add({ deals, manifest }: FileTables, deal: number, files: readonly ManifestFile[]): Promise<void> {
+  await manifest.add(deal, files)
+  const bytes = files.reduce((sum, { size }) => sum + size, 0)
+  await deals.count(deal, files.length, bytes)
+}
+
+interface FileTables {
+  readonly deals: Deals
+  readonly manifest: Manifest
 }
 
 async function give(

@@ -31,7 +31,6 @@ export class Manifest {
       addMany: `${ADD} ${Array(ADDED).fill('(?, ?, ?, ?, ?)').join()}`,
       page: 'SELECT key, generation, size, etag FROM deal_files WHERE deal = ? AND key > ? ORDER BY key LIMIT ?',
       packed: 'UPDATE deal_files SET path = ?, cid = ? WHERE deal = ? AND key = ?',
-      holds: 'SELECT 1 FROM deal_files WHERE generation = ? AND deal = ?',
       copies: `
       SELECT d.record, f.path, f.cid, f.size FROM deal_files AS f JOIN deals AS d ON d.id = f.deal
       WHERE f.generation = ? AND f.cid IS NOT NULL AND d.record IS NOT NULL ORDER BY d.id DESC
@@ -64,10 +63,6 @@ export class Manifest {
 
   async packed(deal: number, key: Buffer, { path, cid }: PackedFile): Promise<void> {
     await this.#sql.packed.run(path.join('/'), cid, deal, key)
-  }
-
-  async has(deal: number, generation: string): Promise<boolean> {
-    return (await this.#sql.holds.get(generation, deal)) !== undefined
   }
 
   /** The copies in all made deals, latest first. */

@@ -15,13 +15,24 @@ export interface BucketRow {
   readonly owner: number
 }
 
+/** A bucket as a transaction with locks has found it. */
+export interface LockedBucket extends BucketRow {
+  /** 1 when a deal in the making may read bodies of the bucket. */
+  readonly held: number
+}
+
 const FIND = 'SELECT id, name, created, changed, owner FROM buckets WHERE name = ?'
 
+const LOCK = `
+  SELECT id, name, created, changed, owner, EXISTS (SELECT 1 FROM holds WHERE bucket = buckets.id) AS held
+  FROM buckets WHERE name = ?
+`
+
 /** With a lock of the row, until the end of the transaction: nothing can remove the bucket, or be alone in it. */
-const shared = { sqlite: FIND, postgres: `${FIND} FOR KEY SHARE` }
+const shared = { sqlite: LOCK, postgres: `${LOCK} FOR KEY SHARE OF buckets` }
 
 /** With a lock of the row for which all with other locks must have ended. */
-const alone = { sqlite: FIND, postgres: `${FIND} FOR UPDATE` }
+const alone = { sqlite: LOCK, postgres: `${LOCK} FOR UPDATE OF buckets` }
 
 interface Usage {
   readonly objects: number
@@ -104,9 +115,9 @@ export class Buckets {
    * Like `find`, for a transaction with locks: keeps the bucket as long as that lasts.
    * @param alone true for work on any of its keys, which must be alone in the bucket; false for keys that are locked
    */
-  async lock(name: string, alone: boolean): Promise<BucketRow | undefined> {
+  async lock(name: string, alone: boolean): Promise<LockedBucket | undefined> {
     if (!isText(name)) return undefined
-    return (alone ? this.#sql.alone : this.#sql.shared).get<BucketRow>(name)
+    return (alone ? this.#sql.alone : this.#sql.shared).get<LockedBucket>(name)
   }
 
   of(owner: number): Promise<BucketRow[]> {
@@ -146,6 +157,14 @@ export class Buckets {
   async usage(owner: number): Promise<Usage> {
     return (await this.#sql.usage.get<Usage>(owner)) as Usage
   }
+}
+
+/**
+ * Of transactions with locks that change bodies in a bucket, which share it, and of those that must be alone in the
+ * bucket. Locks of its row would let those that share them pass by one that waits to be alone.
+ */
+export function bucketLock({ id }: Pick<BucketRow, 'id'>): string {
+  return String(id)
 }
 
 /** False for a text that no column holds: PostgreSQL refuses NUL. */

@@ -1,21 +1,61 @@
+import { randomBytes } from 'node:crypto'
 import { type Bodies, generationOf, type StoredBody } from '../../store/bodies.js'
 import { type Connection, type Database, statements } from '../../store/database.js'
+import { isOver, type Run } from '../../store/runs.js'
+import { GatewayError } from '../errors.js'
+import { bucketLock } from './buckets.js'
 import { type Freed, type Objects, storedBodyOf } from './objects.js'
 
-/** What tells which generations a deal reads. */
-interface HeldFiles {
-  has(deal: number, generation: string): Promise<boolean>
-}
-
-interface HoldTables {
-  readonly manifest: HeldFiles
-}
-
-export interface Hold {
-  covers(tables: HoldTables, generation: string): Promise<boolean>
-}
-
 const RELEASE_BATCH = 500
+
+/** True for a body of the bucket ?1 that no hold covers, by the generation in a column. */
+const covered = (generation: string): string => `EXISTS (
+  SELECT 1 FROM holds AS h WHERE h.bucket = ?1 AND (
+    h.deal = 0 OR EXISTS (SELECT 1 FROM deal_files AS f WHERE f.generation = ${generation} AND f.deal = h.deal)
+  )
+)`
+
+/** The table of holds. Call writing methods inside a transaction. */
+export class HoldTable {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      add: 'INSERT INTO holds (hold, deal, bucket, run) VALUES (?, ?, ?, ?)',
+      narrow: 'DELETE FROM holds WHERE hold = ? AND deal = 0 RETURNING bucket, run',
+      remove: 'DELETE FROM holds WHERE hold = ?',
+      covers: `SELECT 1 AS found WHERE ${covered('?2')}`,
+      removeOver: `DELETE FROM holds WHERE ${isOver(connection, 'run')} RETURNING bucket`,
+    })
+  }
+
+  /** Adds a hold of the files of a deal (0: of all bodies of the bucket), and returns its name. */
+  async add(bucket: number, deal: number, run: string): Promise<string> {
+    const hold = randomBytes(16).toString('hex')
+    await this.#sql.add.run(hold, deal, bucket, run)
+    return hold
+  }
+
+  /** From now on, the hold covers the files of these deals alone. Throws when it has been removed. */
+  async narrow(hold: string, deals: readonly number[]): Promise<void> {
+    const row = await this.#sql.narrow.get<{ bucket: number; run: string }>(hold)
+    if (row === undefined) throw new GatewayError('DealFailed', { value: 'Another process has given up the deal.' })
+    for (const deal of deals) await this.#sql.add.run(hold, deal, row.bucket, row.run)
+  }
+
+  async remove(hold: string): Promise<void> {
+    await this.#sql.remove.run(hold)
+  }
+
+  async covers(bucket: number, generation: string): Promise<boolean> {
+    return (await this.#sql.covers.get(bucket, generation)) !== undefined
+  }
+
+  /** Removes the holds of processes that have ended, and returns their buckets. */
+  async removeOver(run: string): Promise<number[]> {
+    return (await this.#sql.removeOver.all<{ bucket: number }>(run)).map(({ bucket }) => bucket)
+  }
+}
 
 type RetainedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
 
@@ -27,10 +67,14 @@ export class RetainedBodies {
     this.#sql = statements(connection, {
       add: 'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name, body_mark) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5, ?6)',
       find: 'SELECT coalesce(body_name, generation) AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0',
-      page: 'SELECT generation, body_at AS "bodyAt", coalesce(body_name, generation) AS "bodyName", bytes AS size, body_mark AS "bodyMark" FROM retained WHERE bucket = ? AND generation > ? ORDER BY generation LIMIT ?',
-      forget: 'DELETE FROM retained WHERE generation = ?',
-      forgetBodies: 'DELETE FROM bodies WHERE generation IN (SELECT generation FROM retained)',
-      forgetAll: 'DELETE FROM retained',
+      buckets: 'SELECT DISTINCT bucket FROM retained',
+      takeUnheld: `
+        DELETE FROM retained WHERE generation IN (
+          SELECT r.generation FROM retained AS r WHERE r.bucket = ?1 AND NOT ${covered('r.generation')} LIMIT ?2
+        )
+        RETURNING generation, body_at AS "bodyAt", coalesce(body_name, generation) AS "bodyName", bytes AS size,
+          body_mark AS "bodyMark"
+      `,
     })
   }
 
@@ -43,17 +87,13 @@ export class RetainedBodies {
     return this.#sql.find.get<StoredBody>(generation)
   }
 
-  page(bucket: number, after: string, limit: number): Promise<RetainedRow[]> {
-    return this.#sql.page.all<RetainedRow>(bucket, after, limit)
+  async buckets(): Promise<number[]> {
+    return (await this.#sql.buckets.all<{ bucket: number }>()).map(({ bucket }) => bucket)
   }
 
-  async forget(generation: string): Promise<void> {
-    await this.#sql.forget.run(generation)
-  }
-
-  async forgetAll(): Promise<void> {
-    await this.#sql.forgetBodies.run()
-    await this.#sql.forgetAll.run()
+  /** Removes and returns at most `limit` rows of a bucket that no hold covers. */
+  takeUnheld(bucket: number, limit: number): Promise<RetainedRow[]> {
+    return this.#sql.takeUnheld.all<RetainedRow>(bucket, limit)
   }
 
   async namesBody(name: string): Promise<boolean> {
@@ -61,70 +101,62 @@ export class RetainedBodies {
   }
 }
 
-interface LetGoTables extends HoldTables {
+interface HeldTables {
+  readonly holds: HoldTable
+}
+
+interface LetGoTables extends HeldTables {
   readonly objects: Objects
   readonly retained: RetainedBodies
 }
 
 /**
- * Bodies that a pending deal reads. They are kept until the deal is made, even when their objects are overwritten or
- * removed meanwhile: such a body is then `retained`. Holds end with the process.
+ * Bodies that a deal in the making reads. They are kept until it is made, even when their objects are overwritten or
+ * removed meanwhile: such a body is then `retained`. A hold ends with the run of its process at the latest.
+ *
+ * Transactions that let bodies go share the lock of the bucket, and those that begin or end a hold have it for
+ * themselves: whoever begins one sees in the database what had been let go before, and nothing is retained for a hold
+ * that has ended.
  */
 export class Holds {
   readonly #db: Database<LetGoTables>
   readonly #bodies: Bodies
-  readonly #held = new Map<number, Set<Hold>>()
-  /** Changes under way that remove bodies, and may have looked at the holds already. */
-  readonly #changes = new Set<Promise<unknown>>()
+  readonly #run: Run
 
-  constructor(db: Database<LetGoTables>, bodies: Bodies) {
+  constructor(db: Database<LetGoTables>, bodies: Bodies, run: Run) {
     this.#db = db
     this.#bodies = bodies
+    this.#run = run
   }
 
-  /** Forgets what an earlier process retained. These bodies have no row any more, so the sweep removes them. */
-  async begin(): Promise<void> {
-    await this.#db.transaction(({ retained }) => retained.forgetAll())
+  /** Ends the holds of processes that have ended, and removes what was retained for them. */
+  async recover(): Promise<void> {
+    await this.#db.transaction(({ holds }) => holds.removeOver(this.#run.name))
+    for (const bucket of await this.#db.read.retained.buckets()) await this.letGoUnheld(bucket)
   }
 
   /**
-   * Adds a hold. When the promise resolves, what the database shows of the bucket then has all of its bodies, and keeps
-   * them.
+   * Adds a hold of the files of a deal, or of all bodies of the bucket, inside a transaction that has the lock of the
+   * bucket. Once it is committed, what the database shows of the bucket then has all of these bodies, and keeps them.
    */
-  async add(bucket: number, hold: Hold): Promise<void> {
-    const holds = this.#held.get(bucket) ?? new Set()
-    this.#held.set(bucket, holds.add(hold))
-    await this.settled()
+  add({ holds }: HeldTables, bucket: number, deal = 0): Promise<string> {
+    return holds.add(bucket, deal, this.#run.name)
   }
 
-  /** Resolves when each change under way has begun after this call: what is committed by now is known to it. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#changes)
-  }
-
-  /** Runs a change that calls `letGo`. */
-  async during<T>(change: Promise<T>): Promise<T> {
-    this.#changes.add(change)
-    try {
-      return await change
-    } finally {
-      this.#changes.delete(change)
-    }
-  }
-
-  async covers(tables: HoldTables, bucket: number, generation: string): Promise<boolean> {
-    for (const hold of this.#held.get(bucket) ?? []) if (await hold.covers(tables, generation)) return true
-    return false
+  /** From now on, the hold covers the files of these deals alone. */
+  async narrow(hold: string, deals: readonly number[]): Promise<void> {
+    await this.#db.transaction(({ holds }) => holds.narrow(hold, deals))
   }
 
   /**
    * Decides, inside the transaction that removes the row of a body, whether the body is removed too. Resolves with true
    * when it is: the caller then discards it from `Bodies` once the transaction is committed.
+   * @param held as the transaction has found the bucket, with whose lock it runs
    */
-  async letGo(tables: LetGoTables, bucket: number, freed: Freed): Promise<boolean> {
+  async letGo(tables: LetGoTables, bucket: number, freed: Freed, held: boolean): Promise<boolean> {
     const { generation, bodyAt } = freed
     if (bodyAt === 'network') return false
-    if (await this.covers(tables, bucket, generation)) {
+    if (held && (await tables.holds.covers(bucket, generation))) {
       await tables.retained.add(bucket, freed)
       return false
     }
@@ -133,38 +165,24 @@ export class Holds {
   }
 
   /** Ends the hold and removes the bodies that were retained for it alone. */
-  async release(bucket: number, hold: Hold): Promise<void> {
-    const holds = this.#held.get(bucket)
-    holds?.delete(hold)
-    if (holds?.size === 0) this.#held.delete(bucket)
+  async release(bucket: number, hold: string): Promise<void> {
+    await this.#db.transaction(({ holds }) => holds.remove(hold), { locks: [bucketLock({ id: bucket })] })
     await this.letGoUnheld(bucket)
   }
 
   /** Removes the retained bodies of this bucket that no hold needs. */
   async letGoUnheld(bucket: number): Promise<void> {
-    // Changes under way may yet retain bodies for a hold that has ended.
-    await this.settled()
-    let after: string | undefined = ''
-    while (after !== undefined) after = await this.#releaseBatch(bucket, after)
-  }
-
-  /** Returns the last generation examined, or undefined when there are no more. */
-  async #releaseBatch(bucket: number, after: string): Promise<string | undefined> {
     const release = async (tables: LetGoTables) => {
-      const rows = await tables.retained.page(bucket, after, RELEASE_BATCH)
-      const stored: RetainedRow[] = []
-      for (const row of rows) {
-        const { generation, bodyAt } = row
-        if (await this.covers(tables, bucket, generation)) continue
-        await tables.retained.forget(generation)
-        if (bodyAt === 1) await tables.objects.removeBody(generation)
-        else stored.push(row)
-      }
-      return { rows, stored }
+      const rows = await tables.retained.takeUnheld(bucket, RELEASE_BATCH)
+      for (const { bodyAt, generation } of rows) if (bodyAt === 1) await tables.objects.removeBody(generation)
+      return rows
     }
-    // Each statement sees what is committed: a hold may cover what another transaction has just added to its deal.
-    const { rows, stored } = await this.during(this.#db.transaction(release, { locks: [] }))
-    for (const row of stored) this.#bodies.discard(storedBodyOf(row))
-    return rows.length < RELEASE_BATCH ? undefined : rows.at(-1)?.generation
+    let released = RELEASE_BATCH
+    while (released === RELEASE_BATCH) {
+      // Each statement sees what is committed. The lock: what is retained just now may be for a hold that has ended.
+      const rows = await this.#db.transaction(release, { locks: [bucketLock({ id: bucket })] })
+      for (const row of rows) if (row.bodyAt === 0) this.#bodies.discard(storedBodyOf(row))
+      released = rows.length
+    }
   }
 }

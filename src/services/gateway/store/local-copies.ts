@@ -1,11 +1,15 @@
 import { type Bodies, bodyInMemory, type OpenBody, type StoredBody } from '../../store/bodies.js'
 import { type Database, UnknownCommitError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
-import type { BucketRow, Buckets } from './buckets.js'
-import type { Hold, Holds, RetainedBodies } from './holds.js'
+import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
+import type { HoldTable, RetainedBodies } from './holds.js'
 import { type ObjectRow, type Objects, storedBodyOf } from './objects.js'
 
-type CopyTables = Parameters<Hold['covers']>[0] & { readonly buckets: Buckets; readonly objects: Objects }
+interface CopyTables {
+  readonly holds: HoldTable
+  readonly buckets: Buckets
+  readonly objects: Objects
+}
 
 /**
  * Evicts and restores the bodies of objects whose rows stay. Each change is one transaction and durable once the
@@ -14,12 +18,10 @@ type CopyTables = Parameters<Hold['covers']>[0] & { readonly buckets: Buckets; r
 export class LocalCopies {
   readonly #db: Database<CopyTables>
   readonly #bodies: Bodies
-  readonly #holds: Holds
 
-  constructor(db: Database<CopyTables>, bodies: Bodies, holds: Holds) {
+  constructor(db: Database<CopyTables>, bodies: Bodies) {
     this.#db = db
     this.#bodies = bodies
-    this.#holds = holds
   }
 
   /**
@@ -36,7 +38,7 @@ export class LocalCopies {
       throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
-    if (await this.#holds.covers(tables, bucket.id, generation)) {
+    if (await tables.holds.covers(bucket.id, generation)) {
       throw refused('A pending deal reads the object: try again when the deal has been made. Nothing was removed.')
     }
     return row
@@ -56,7 +58,8 @@ export class LocalCopies {
       await tables.buckets.count(bucket.id, 0, -row.size)
       return row
     }
-    const row = await this.#holds.during(this.#db.transaction(work, { locks: [keyLock(bucket, key)] }))
+    const locks = { locks: [keyLock(bucket, key)], shares: [bucketLock(bucket)] }
+    const row = await this.#db.transaction(work, locks)
     if (row.bodyAt === 'file') this.#bodies.discard(storedBodyOf(row))
   }
 

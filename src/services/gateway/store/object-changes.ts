@@ -1,9 +1,9 @@
 import { type Clock, rfc3339 } from '../../clock.js'
 import type { Bodies, StoredBody } from '../../store/bodies.js'
-import type { Database } from '../../store/database.js'
+import type { Database, TransactionOptions } from '../../store/database.js'
 import type { AccountQuota, Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
-import type { BucketRow, Buckets } from './buckets.js'
+import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type RemovedKeys, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
@@ -121,11 +121,11 @@ export class ObjectChanges {
     size: number,
     quota: AccountQuota | undefined,
   ): Promise<void> {
-    const { quotas, objects } = tables
+    const { quotas, objects, holds } = tables
     if (quota === undefined) return
     const present = await objects.find(bucket.id, key)
     // A pending deal keeps the present body, which counts on.
-    const isFreed = present && !(await this.#holds.covers(tables, bucket.id, present.generation))
+    const isFreed = present && !(await holds.covers(bucket.id, present.generation))
     const bytes = size - (isFreed ? bytesHere(present) : 0)
     await quotas.mustHaveRoom(bucket.owner, quota, { bytes, objects: present ? 0 : 1 })
   }
@@ -138,9 +138,8 @@ export class ObjectChanges {
   async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
     const stored = Buffer.isBuffer(draft.body) ? undefined : draft.body
     try {
-      const options = { takesRoom: true, locks: [keyLock(bucket, draft.key)] }
-      const change = this.#db.transaction((tables) => this.#put(tables, bucket, draft), options)
-      const { row, freed } = await this.#holds.during(change)
+      const options = { takesRoom: true, ...changing(bucket, [draft.key], this.#rules.concernOthers) }
+      const { row, freed } = await this.#db.transaction((tables) => this.#put(tables, bucket, draft), options)
       if (stored !== undefined) {
         if (row.generation === draft.generation) this.#bodies.committed(stored)
         else this.#bodies.discard(stored)
@@ -205,7 +204,7 @@ export class ObjectChanges {
 
   async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<{ row: ObjectRow; freed: Stored }> {
     const { buckets, objects, quotas, removed } = tables
-    await mustStillBe(tables, bucket, this.#rules.concernOthers)
+    const held = await mustStillBe(tables, bucket, this.#rules.concernOthers)
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
     const { write, isAbsent } = await this.#admit(tables, bucket, draft.key, draft.order(), 'upload')
     if (write === 'repeated') return { row: await same(tables, bucket, draft), freed: [] }
@@ -232,7 +231,7 @@ export class ObjectChanges {
       freed === undefined ? 1 : 0,
       draft.size - (freed === undefined ? 0 : bytesHere(freed)),
     )
-    return { row, freed: freed === undefined ? [] : await this.#letGo(tables, bucket, [freed]) }
+    return { row, freed: freed === undefined ? [] : await this.#letGo(tables, bucket, [freed], held) }
   }
 
   async #admit(
@@ -267,7 +266,7 @@ export class ObjectChanges {
   ): Promise<number> {
     const work = async (tables: ChangeTables) => {
       const { objects, buckets } = tables
-      await mustStillBe(tables, bucket, locked === undefined)
+      const held = await mustStillBe(tables, bucket, locked === undefined)
       const freed: Freed[] = []
       const pruned: Freed[] = []
       for (const key of await keysIn(tables)) {
@@ -287,18 +286,18 @@ export class ObjectChanges {
       const gone = [...freed, ...pruned]
       const bytes = gone.reduce((sum, one) => sum + bytesHere(one), 0)
       if (gone.length > 0) await buckets.count(bucket.id, -gone.length, -bytes)
-      return { removed: freed.length, stored: await this.#letGo(tables, bucket, gone) }
+      return { removed: freed.length, stored: await this.#letGo(tables, bucket, gone, held) }
     }
-    const locks = (locked ?? []).map((key) => keyLock(bucket, key))
-    const { removed, stored } = await this.#holds.during(this.#db.transaction(work, { locks }))
+    const options = changing(bucket, locked ?? [], locked === undefined)
+    const { removed, stored } = await this.#db.transaction(work, options)
     this.#discard(stored)
     this.#fold(bucket.id)
     return removed
   }
 
-  async #letGo(tables: ChangeTables, bucket: BucketRow, freed: readonly Freed[]): Promise<Stored> {
+  async #letGo(tables: ChangeTables, { id }: BucketRow, freed: readonly Freed[], held: boolean): Promise<Stored> {
     const stored: StoredBody[] = []
-    for (const one of freed) if (await this.#holds.letGo(tables, bucket.id, one)) stored.push(storedBodyOf(one))
+    for (const one of freed) if (await this.#holds.letGo(tables, id, one, held)) stored.push(storedBodyOf(one))
     return stored
   }
 
@@ -314,9 +313,21 @@ export class ObjectChanges {
   }
 }
 
-/** The bucket may have been deleted, and created again, while a body was arriving. */
-async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, alone: boolean): Promise<void> {
-  if ((await buckets.lock(name, alone))?.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
+/** Of a change of objects. */
+function changing(bucket: BucketRow, keys: readonly Buffer[], alone: boolean): TransactionOptions {
+  const ofKeys = keys.map((key) => keyLock(bucket, key))
+  const ofBucket = [bucketLock(bucket)]
+  return alone ? { locks: [...ofKeys, ...ofBucket] } : { locks: ofKeys, shares: ofBucket }
+}
+
+/**
+ * The bucket may have been deleted, and created again, while a body was arriving. Resolves with true when a deal in the
+ * making may read its bodies.
+ */
+async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, alone: boolean): Promise<boolean> {
+  const bucket = await buckets.lock(name, alone)
+  if (bucket?.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
+  return bucket.held === 1
 }
 
 /**

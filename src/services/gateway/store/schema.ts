@@ -102,6 +102,50 @@ export const objectSchema = `
 `
 
 /**
+ * What several processes must know of one another. `holds` says whose bodies a deal in the making reads: those of the
+ * files of `deal`, or all of the bucket (0); the rows of one `hold` end together. `run` names the process at work (see
+ * `Run`), and `progress` is what it says of it. `doomed` names bodies without a row that others may still read, by the
+ * time (ms since 1970) at which they became so. `late_orders` has the orders of uploads that another process receives;
+ * `expected` is '' when no object may exist.
+ */
+export const sharingSchema = `
+  CREATE TABLE holds (
+    hold TEXT NOT NULL,
+    deal INTEGER NOT NULL,
+    bucket INTEGER NOT NULL,
+    run TEXT NOT NULL,
+    PRIMARY KEY (hold, deal)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX holds_of_bucket ON holds (bucket);
+  CREATE TABLE doomed (
+    name TEXT PRIMARY KEY,
+    size INTEGER NOT NULL,
+    mark TEXT,
+    since INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX doomed_by_age ON doomed (since);
+  CREATE TABLE late_orders (
+    account INTEGER NOT NULL,
+    write_id TEXT NOT NULL,
+    bucket INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    fence INTEGER NOT NULL,
+    expected TEXT,
+    since INTEGER NOT NULL,
+    PRIMARY KEY (account, write_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX late_orders_by_age ON late_orders (account, since);
+  CREATE TABLE settings (
+    name TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+  ) STRICT;
+  ALTER TABLE deals ADD COLUMN run TEXT;
+  ALTER TABLE deals ADD COLUMN progress TEXT;
+  ALTER TABLE offline_tasks ADD COLUMN run TEXT;
+  ALTER TABLE offline_tasks ADD COLUMN progress TEXT;
+`
+
+/**
  * Adapts earlier schemas: `body_at` was the flag `inline`, rows had no fences, and everything belonged to one account.
  */
 export function adaptObjects(db: EarlyDatabase): void {

@@ -9,7 +9,7 @@ import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
 import type { Progress } from '../deal-desk.js'
-import { dropDeal, TokenInUse } from '../deal-maker.js'
+import { dropDeal, mustOwn, TokenInUse } from '../deal-maker.js'
 import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
 import { packTask } from './pack-task.js'
@@ -239,9 +239,7 @@ export class OfflineDesk {
     return db.transaction(async ({ buckets, offlineTasks }) => {
       const { account, token } = ask
       if (token !== undefined && (await offlineTasks.findByToken(account, token)) !== undefined) throw new TokenInUse()
-      const bucket = await buckets.find(ask.bucketName)
-      // The bucket may have been deleted since, and made again by another account.
-      if (bucket?.owner !== account) throw new GatewayError('NoSuchBucket', { bucket: ask.bucketName })
+      const bucket = mustOwn(await buckets.find(ask.bucketName), ask)
       return offlineTasks.mustFind(await offlineTasks.add(ask, randomUUID(), bucket.id, rfc3339(clock.now())))
     })
   }

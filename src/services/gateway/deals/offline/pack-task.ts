@@ -3,7 +3,7 @@ import { rfc3339 } from '../../../clock.js'
 import type { DealProgress } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { GatewayLimits } from '../../limits.js'
-import type { Hold } from '../../store/holds.js'
+import { bucketLock } from '../../store/buckets.js'
 import { newGeneration } from '../../store/objects.js'
 import type { Progress } from '../deal-desk.js'
 import { addFiles, type DealMakerContext } from '../deal-maker.js'
@@ -42,7 +42,9 @@ export async function packTask(
   const { holds, db } = context
   const { read } = db
   const most = await mostBytes(context, task)
-  const hold = new SliceHold()
+  const hold = await db.transaction((tables) => holds.add(tables, task.bucket), {
+    locks: [bucketLock({ id: task.bucket })],
+  })
   try {
     const ids = await divide(context, task, hold, most, signal)
     const deals = await Promise.all(ids.map((id) => read.deals.mustFind(id)))
@@ -75,18 +77,6 @@ export async function packTask(
   }
 }
 
-/** Holds the bodies of a bucket while it is listed, and then those of the listed objects. */
-class SliceHold implements Hold {
-  /** Undefined while the objects are listed. */
-  deals: readonly number[] | undefined
-
-  async covers({ manifest }: Parameters<Hold['covers']>[0], generation: string): Promise<boolean> {
-    if (this.deals === undefined) return true
-    for (const deal of this.deals) if (await manifest.has(deal, generation)) return true
-    return false
-  }
-}
-
 interface Most {
   readonly car: number
   /** Of a CAR with a single object, which may be larger. */
@@ -115,12 +105,11 @@ async function mostBytes({ network, limits }: PackContext, { form }: OfflineTask
 async function divide(
   context: PackContext,
   task: OfflineTask,
-  hold: SliceHold,
+  hold: string,
   most: Most,
   signal: AbortSignal,
 ): Promise<number[]> {
   const { db, holds } = context
-  await holds.add(task.bucket, hold)
   const snapshot = await db.snapshot()
   try {
     const slices = new Slices(most.car)
@@ -144,8 +133,7 @@ async function divide(
       await flush()
     }
     if (deals.length === 0) throw refused('There are no objects to store: upload some first, or choose another Prefix.')
-    await holds.settled()
-    hold.deals = deals
+    await holds.narrow(hold, deals)
     return deals
   } finally {
     await snapshot.close()

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { type Connection, type Database, type Lease, statements } from './database.js'
+
+/**
+ * A condition: the process whose run a column names does nothing any more. False for the own run, which is the first
+ * parameter. SQLite has one process, and every other run is over. In PostgreSQL, a process that was stopped for long
+ * counts as ended, and may go on nevertheless: what takes over its work must bear that.
+ */
+export function isOver({ engine }: Pick<Connection, 'engine'>, column: string): string {
+  const other = `(${column} IS NULL OR ${column} <> ?1)`
+  if (engine === 'sqlite') return other
+  return `${other} AND NOT EXISTS (SELECT 1 FROM lease WHERE name = ${column} AND expires > clock_timestamp())`
+}
+
+const alive = {
+  sqlite: 'SELECT 1 FROM (SELECT ?1 AS name) AS run WHERE name IS NULL',
+  postgres: 'SELECT 1 FROM lease WHERE name = ?1 AND expires > clock_timestamp()',
+}
+
+/** Interval of looks at the own run, ms. */
+const LOOK_MS = 1000
+
+const PREFIX = 'run_'
+
+const prune = {
+  sqlite: 'SELECT 1 WHERE 0 = 1',
+  postgres: `DELETE FROM lease WHERE name LIKE '${PREFIX.replace('_', '\\_')}%' AND expires < now() - interval '1 day'`,
+}
+
+/** The runs of other processes. */
+export class RunTable {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    const { engine } = connection
+    this.#sql = statements(connection, { alive: alive[engine], prune: prune[engine] })
+  }
+
+  /** True while another process may do what its rows say. */
+  async isAlive(run: string): Promise<boolean> {
+    return (await this.#sql.alive.get(run)) !== undefined
+  }
+
+  /** Forgets runs that have ended long ago. */
+  async prune(): Promise<void> {
+    await this.#sql.prune.run()
+  }
+}
+
+/**
+ * The time for which a process runs. Rows that name it are its work; another process takes that over when the run is
+ * over.
+ */
+export class Run {
+  readonly name = `${PREFIX}${randomBytes(8).toString('hex')}`
+  readonly #lease: Lease<unknown>
+  readonly #renewal: NodeJS.Timeout | undefined
+
+  private constructor(db: Database<unknown>) {
+    this.#lease = db.lease(this.name)
+    // After a stop that was too long: others may have taken over some work, and leave what follows alone.
+    const renew = () => void this.#lease.take().catch(() => {})
+    this.#renewal = db.shared ? setInterval(renew, LOOK_MS).unref() : undefined
+  }
+
+  /** Begins a run. End it when none of its work goes on. */
+  static async begin(db: Database<unknown>): Promise<Run> {
+    const run = new Run(db)
+    await run.#lease.take()
+    return run
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#renewal)
+    await this.#lease.release()
+  }
+}
