@@ -142,7 +142,7 @@ function UploadOf({ bucket, name: key }) {
     <//>`
 }
 
-function UploadQuote({ quote: { Bytes, DurationDays, Total, Currency, DailyCap, LeftToday, WithinCap } }) {
+function UploadQuote({ quote: { Bytes, DurationDays, Total, Currency, DailyCap, LeftToday, WithinCap, Warning } }) {
   const price = Total === undefined ? 'not known: the service does not tell its prices' : `${Total} ${Currency}`
   return html`<h2>Quote</h2>
     <${Facts}
@@ -153,6 +153,7 @@ function UploadQuote({ quote: { Bytes, DurationDays, Total, Currency, DailyCap, 
         ...capFacts(DailyCap, LeftToday, Currency),
       ]}
     />
+    ${Warning && html`<p class="quiet"><${Name} text=${Warning} /></p>`}
     ${!WithinCap && html`<p class="problem" role="status">The upload would exceed what may be spent today.</p>`}`
 }
 

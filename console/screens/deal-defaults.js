@@ -40,6 +40,7 @@ function changed(before, values) {
     MaxSpendPerDay: text('MaxSpendPerDay'),
     RenewBeforeDays: number('RenewBeforeDays'),
     ReadThrough: values.has('ReadThrough') || undefined,
+    PublicNetwork: text('PublicNetwork'),
   })
 }
 
@@ -61,7 +62,10 @@ function Defaults({ value, save }) {
     <${Field} label="Most that deals of this bucket may cost per day" hint="Empty: only the cap of the server counts." input=${input('MaxSpendPerDay', value)} />
     <${Field} label="Renew deals so many days before they end" hint="Empty: they are not renewed. A renewal costs money." input=${input('RenewBeforeDays', value, number)} />
     <${Check} label="Restore what is read: a read of an object that is only in deals starts its restore" input=${{ name: 'ReadThrough', defaultChecked: value.ReadThrough === true }} />
+    <${Field} label="Deals of objects that are not encrypted" kind="select" input=${{ name: 'PublicNetwork' }}>${Object.entries(PLAIN).map(([rule, label]) => html`<option value=${rule} selected=${rule === (value.PublicNetwork ?? '')}>${label}</option>`)}<//>
   <//>`
 }
+
+const PLAIN = { '': 'Default: with a warning', warn: 'With a warning', 'encrypted-only': 'Refused', allow: 'Allowed' }
 
 const LABELS = { MinerId: 'Provider', Price: 'Price', DurationEpochs: 'Epochs' }

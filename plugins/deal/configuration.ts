@@ -1,4 +1,4 @@
-import { type Context, parseAmount, S3Error } from 'dealgate'
+import { type Context, parseAmount, publicNetwork, publicWarning, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
 import { backupSchedules, checkSchedules } from './periodic/schedules.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
@@ -77,6 +77,7 @@ export const dealConfiguration = z.strictObject({
     .boolean()
     .optional()
     .describe('A GET of an object whose bytes are only in deals, which is refused, starts their restore for a day.'),
+  PublicNetwork: publicNetwork.optional(),
 })
 
 export type DealConfiguration = z.output<typeof dealConfiguration>
@@ -93,6 +94,21 @@ export function configurationOf(
   bucket: string,
 ): Promise<DealConfiguration | undefined> {
   return settings.get(bucket, 'deal')
+}
+
+/**
+ * Resolves to the warning for a deal of an object, or of those of a bucket, that are not encrypted. Notes it with the
+ * job. Throws S3Error ObjectNotEncrypted.
+ */
+export async function warningOf(
+  context: Pick<Context, 'store' | 'settings'>,
+  content: Parameters<typeof publicWarning>[1],
+  job?: Pick<RunningJob<unknown>, 'note'>,
+): Promise<string | undefined> {
+  const rule = (await configurationOf(context, content.bucket))?.PublicNetwork
+  const warning = await publicWarning(context, content, rule)
+  if (warning !== undefined) job?.note(warning)
+  return warning
 }
 
 /** The configuration with each value in its own type, as answers and records hold it: see `inOwnTypes`. */

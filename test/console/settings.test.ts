@@ -59,10 +59,17 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await tab.fill('Epochs', '518400')
   await tab.fill('Most that deals of this bucket may cost per day', '5')
   await tab.fill('Renew deals so many days before they end', '14')
+  await tab.choose('Deals of objects that are not encrypted', 'encrypted-only')
   await tab.click('button', 'Save defaults')
   await tab.sees('The defaults for deals were saved')
   const Terms = [{ MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518400 }, ofClass]
-  const expected = { Terms, MaxSpendPerDay: '5', RenewBeforeDays: 14, ReadThrough: true }
+  const expected = {
+    Terms,
+    MaxSpendPerDay: '5',
+    RenewBeforeDays: 14,
+    ReadThrough: true,
+    PublicNetwork: 'encrypted-only',
+  }
   t.same(JSON.parse(await read('/photos?format=json&x-deal-config=')), expected)
   await tab.fill('Price', 'cheap')
   await tab.click('button', 'Save defaults')

@@ -6,9 +6,11 @@ import {
   type ClassWrite,
   type Context,
   type Job,
+  plainWarning,
   type ReplyHeaders,
   S3Error,
   type StoredObject,
+  WARNING_HEADER,
 } from 'dealgate'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
@@ -31,7 +33,7 @@ const SYNC_MS = 50_000
  * Admits a write into a class of this plugin. The job of the deal is created, held, before the body is read, and starts
  * once the object is stored.
  * @throws S3Error InvalidStorageClass when no terms are stated anywhere, DealTermsInvalid, DealPriceTooHigh,
- * AccessDenied, InvalidArgument, DuplicateRequest
+ * AccessDenied, InvalidArgument, DuplicateRequest, ObjectNotEncrypted
  */
 export async function admit(deps: DealDeps, word: string, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
   const { bucket, key, operation, kept, size } = write
@@ -40,7 +42,8 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
   context.checks.requireKey(bucket, key, 'read')
   await refuseUnsafe(context, key)
   const storageClass = await mustBeClass(deps, context, bucket, word)
-  if (storageClass === 'DEEP_ARCHIVE') return admitDeep(deps, write, context)
+  const warned = { [WARNING_HEADER]: await warningOfWrite(context, write) }
+  if (storageClass === 'DEEP_ARCHIVE') return admitDeep(deps, write, context, warned)
   const agreed = await mustHaveTerms(deps, context, write, storageClass)
   if (operation === 'CreateMultipartUpload') return withoutDeal({ storageClass })
   const known = kept && (await dealOf(deps, kept))
@@ -79,7 +82,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
     archive: { ...(kept?.archive?.facts && { facts: kept.archive.facts }), storageClass, jobId: job.id },
     async stored() {
       if (!(await releaseOrDrop(deps, context, job))) return {}
-      const reported = { 'x-dealgate-job-id': job.id }
+      const reported = { ...warned, 'x-dealgate-job-id': job.id }
       if (!waits) return reported
       const { status } = await deps.jobs.wait(job.id, SYNC_MS)
       return { ...reported, 'x-dealgate-job-status': status, ...(await factHeaders(context, bucket, key, job.id)) }
@@ -88,6 +91,20 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
       await releaseOrDrop(deps, context, job)
     },
   }
+}
+
+/**
+ * The warning for a body that is certainly stored as it is. What a copy or a completed upload becomes, its job sees.
+ * Throws S3Error ObjectNotEncrypted.
+ */
+async function warningOfWrite(
+  context: Context,
+  { bucket, key, operation, headers, kept }: ClassWrite,
+): Promise<string | undefined> {
+  const isAsked = Object.keys(headers).some((name) => name.startsWith('x-amz-server-side-encryption'))
+  const isBody = operation === 'PutObject' || operation === 'CreateMultipartUpload'
+  if (kept ? kept.encrypted : isAsked || !isBody || (await context.store.encryptionFor(bucket))) return undefined
+  return plainWarning(bucket, key, (await configurationOf(context, bucket))?.PublicNetwork)
 }
 
 /**
@@ -186,7 +203,12 @@ async function mustHaveTerms(
  * Admits a write into DEEP_ARCHIVE: the object is stored and marked, and the next offline deal of its bucket holds it.
  * Throws InvalidStorageClass when the bucket has no OfflineTerms, or is not the server's own.
  */
-async function admitDeep(deps: DealDeps, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
+async function admitDeep(
+  deps: DealDeps,
+  write: ClassWrite,
+  context: Context,
+  headers: ReplyHeaders,
+): Promise<AdmittedWrite> {
   const { bucket, key, kept } = write
   context.checks.requireKey(bucket, key, 'read')
   if (payingAccount(context.caller) !== '')
@@ -198,7 +220,7 @@ async function admitDeep(deps: DealDeps, write: ClassWrite, context: Context): P
   const archive: Archive = kept ? { ...others } : { ...(facts && { facts }), ...(restore && { restore }) }
   return {
     archive: { ...archive, storageClass: 'DEEP_ARCHIVE' },
-    stored: async () => ({}),
+    stored: async () => headers,
     // The mark of an object that is not stored is removed later.
     dropped: async () => {},
   }

@@ -1,5 +1,5 @@
 import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
-import type { ArchiveClass } from '../configuration.js'
+import { type ArchiveClass, warningOf } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { recoverSpending } from '../jobs/lost-deals.js'
@@ -28,7 +28,7 @@ export class Transitions {
   /**
    * Starts a deal for the object, unless one holds it already. Resolves false for an object that is in a class of this
    * plugin or gone, and when the number or the cost of today's deals has reached its limit. Throws DealTermsRequired,
-   * DealTermsInvalid, DealPriceTooHigh.
+   * DealTermsInvalid, DealPriceTooHigh, ObjectNotEncrypted.
    */
   async move(word: string, { bucket, key, size, etag }: TransitionedObject): Promise<boolean> {
     const { own } = this.#deps.host
@@ -67,9 +67,10 @@ export class Transitions {
    */
   async #withNewDeal(object: StoredObject, storageClass: ArchiveClass): Promise<boolean> {
     const { jobs, host, spending } = this.#deps
-    const { bucket, key, stamp, etag, size } = object
+    const { bucket, key, stamp, etag, size, storedSize = size } = object
     const agreed = await this.#deps.termsFor(host.own, bucket, { object, storageClass })
-    await refuseDearPrice(this.#deps, host.own, agreed, () => ({ bytes: size, objects: 1 }))
+    await refuseDearPrice(this.#deps, host.own, agreed, () => ({ bytes: storedSize, objects: 1 }))
+    await warningOf(host.own, { bucket, key })
     const input: ObjectDealInput = { bucket, key, stamp, etag, ...agreed, cause: 'lifecycle' }
     const resource = `/${bucket}/${key}`
     const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', held: true })

@@ -1,5 +1,6 @@
 import { type Context, type JobKind, type RunningJob, S3Error } from 'dealgate'
 import { decide, mustName } from '../archive/restore.js'
+import { warningOf } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { isPassing, type Patience, patiently, waitingLong } from '../records/sequence.js'
 import { requireContent, requireObject } from '../subject.js'
@@ -23,6 +24,7 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
               bytes: object.storedSize ?? object.size,
               objects: 1,
             }))
+            await warningOf(job.context, job.input, job)
             return object.stamp
           })
         } catch (error) {
@@ -44,6 +46,7 @@ export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult
         return await makeDeal(deps, job, async () => {
           await requireContent(context, input.bucket)
           await refuseDearPrice(deps, context, input, () => measure(context, { bucket: input.bucket }, signal))
+          await warningOf(context, { bucket: input.bucket }, job)
           return undefined
         })
       } catch (error) {

@@ -1,5 +1,6 @@
 import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { z } from 'zod'
+import { warningOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { release, reserveFor } from '../jobs/budget.js'
@@ -67,6 +68,7 @@ async function run(deps: DealDeps, job: OfflineJob): Promise<OfflineDealResult> 
   // Without client tokens, an operator who has the job run again has made sure that there is no task.
   let record: TaskRecord
   try {
+    await warningOf(job.context, { bucket, prefix }, job)
     const maxPieceBytes = await measurePieces(job)
     await reserveFor(deps, job, { amount: mostItCosts(job, maxPieceBytes) })
     record = {

@@ -1,5 +1,6 @@
-import { defineCall, providerDocument } from 'dealgate'
+import { defineCall, providerDocument, WARNING_HEADER } from 'dealgate'
 import { z } from 'zod'
+import { warningOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
@@ -26,8 +27,9 @@ export function createBucketDeal(deps: DealDeps) {
     async order({ request: { bucket }, body }, context) {
       await requireContent(context, bucket)
       const agreed = await deps.termsFor(context, bucket, { request: body })
+      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket }) }
       const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
-      return { resource: `/${bucket}`, input }
+      return { resource: `/${bucket}`, input, headers }
     },
   })
 }
@@ -49,9 +51,10 @@ export function createObjectDeal(deps: DealDeps) {
       const object = await requireObject(context, { bucket, key })
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
+      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket, key }) }
       const force = body.Force && { force: true as const }
       const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
-      return { resource: `/${bucket}/${key}`, input }
+      return { resource: `/${bucket}/${key}`, input, headers }
     },
   })
 }

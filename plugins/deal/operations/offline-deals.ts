@@ -1,6 +1,6 @@
-import { type Context, defineCall, S3Error } from 'dealgate'
+import { type Context, defineCall, S3Error, WARNING_HEADER } from 'dealgate'
 import { z } from 'zod'
-import { configurationOf } from '../configuration.js'
+import { configurationOf, warningOf } from '../configuration.js'
 import { wholeSeconds } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../jobs/inputs.js'
@@ -36,8 +36,9 @@ export function createBucketOfflineDeal() {
       const configuration = await configurationOf(context, bucket)
       const terms = readOfflineTerms([stated, configuration?.OfflineTerms], bucket)
       await requireContent(context, bucket, prefix)
+      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket, prefix }) }
       const input: OfflineDealInput = { bucket, ...(prefix && { prefix }), terms, cause: 'call' }
-      return { resource: `/${bucket}`, input }
+      return { resource: `/${bucket}`, input, headers }
     },
   })
 }

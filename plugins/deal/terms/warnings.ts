@@ -1,4 +1,5 @@
 import { type Context, formatAmount, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
+import { warningOf } from '../configuration.js'
 import type { DealSubject } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
@@ -27,7 +28,19 @@ export async function warningsFor(deps: DealDeps, context: Context, quoted: Quot
     ...(together.passedOver ? [PASSED_OVER] : []),
     ...providerWarnings(deps, quoted),
     ...(await capWarnings(deps, context, quoted)),
+    ...(await plainWarnings(context, quoted)),
   ]
+}
+
+/** A quote is given for what would be refused, too. */
+async function plainWarnings(context: Context, { subject: { bucket, key } }: Quoted): Promise<string[]> {
+  try {
+    const warning = await warningOf(context, { bucket, key })
+    return warning === undefined ? [] : [warning]
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.code !== 'ObjectNotEncrypted') throw error
+    return [`The deal would be refused: ${error.message}`]
+  }
 }
 
 /** The gateway's interface has no price for a retrieval, and the embedded network charges nothing. */

@@ -1,7 +1,7 @@
-import { capOf, defineCall, formatAmount } from 'dealgate'
+import { capOf, defineCall, formatAmount, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
-import { requireObject, uploadAliases, uploadRequest } from '../upload/job.js'
+import { requireObject, uploadAliases, uploadRequest, warningOf } from '../upload/job.js'
 import { expectedCost } from '../upload/post.js'
 import { SOURCE } from './send.js'
 
@@ -28,10 +28,19 @@ export function quoteObjectUpload(deps: PayDeps) {
       DailyCap: amount.optional().describe('Decimal, as text: fil that may be spent today (UTC); absent for no cap.'),
       LeftToday: amount.optional().describe('Decimal, as text: fil of it that are left.'),
       WithinCap: z.boolean().describe('Whether the upload is expected to cost no more than is left.'),
+      Warning: z
+        .string()
+        .optional()
+        .describe('That everyone can read the object, or that its bucket refuses the upload.'),
     }),
     root: 'PayQuote',
     async answer({ request: { bucket, key }, body: { DurationDays } }, context) {
       const { size: content, storedSize: size = content } = await requireObject(context, { bucket, key })
+      const warning = await warningOf(context, { bucket, key }).catch((error) => {
+        if (error instanceof S3Error && error.code === 'ObjectNotEncrypted')
+          return `The upload would be refused: ${error.message}`
+        throw error
+      })
       const ofBucket = (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
       const [cost, tightest] = await Promise.all([
         expectedCost(deps, size, DurationDays),
@@ -43,6 +52,7 @@ export function quoteObjectUpload(deps: PayDeps) {
         ...(tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }),
         // An upload without a price is refused where there is a cap.
         WithinCap: tightest === undefined || (cost !== undefined && cost <= tightest.left),
+        ...(warning !== undefined && { Warning: warning }),
       }
     },
   })

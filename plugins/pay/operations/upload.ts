@@ -8,6 +8,7 @@ import {
   PageOf,
   S3Error,
   type S3Request,
+  WARNING_HEADER,
 } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
@@ -22,7 +23,7 @@ import {
   passFile,
   UPLOAD_FILE,
 } from '../upload/file-job.js'
-import { MAX_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
+import { MAX_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest, warningOf } from '../upload/job.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
 import { fileNameOf, madeUpload, type UploadInput, uploadResult } from '../upload/reconcile.js'
 import { findLive } from './live-uploads.js'
@@ -84,6 +85,7 @@ export function uploadObjectToIpfs(deps: PayDeps) {
     async order({ request, body }, context) {
       const { bucket, key } = request
       const { stamp } = await requireObject(context, { bucket, key })
+      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket, key }) }
       const actor = actorOf(context, request, TOKEN)
       const naming = { named: body.WalletAddress, needsAddress: true }
       const wallet = await acting(deps, actor, naming, async ({ address }) => address)
@@ -96,7 +98,7 @@ export function uploadObjectToIpfs(deps: PayDeps) {
         ...(wallet !== undefined && { wallet }),
         ...(await deps.jobTokens.seal(actor)),
       }
-      return { resource: `/${bucket}/${key}`, input }
+      return { resource: `/${bucket}/${key}`, input, headers }
     },
   })
 }

@@ -5,6 +5,7 @@ import {
   type JobKind,
   type ObjectEvent,
   OutcomeUnknown,
+  publicWarning,
   Retry,
   type RunningJob,
   S3Error,
@@ -71,6 +72,8 @@ async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
 async function send(deps: PayDeps, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
   const { size: content, storedSize: size = content } = await requireObject(context, input)
+  const warning = await warningOf(context, input)
+  if (warning !== undefined) job.note(warning)
   const { bucket, days, stamp } = input
   await reserve(deps, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
   const { object, download } = await context.store.openStored(input.bucket, input.key)
@@ -150,6 +153,14 @@ export async function requireObject(
   if (stamp !== undefined && object.stamp !== stamp)
     throw new S3Error('PreconditionFailed', { message: 'The object was replaced before it was uploaded.' })
   return object
+}
+
+/** The warning for an object that is not encrypted. Throws S3Error ObjectNotEncrypted where its bucket refuses it. */
+export async function warningOf(
+  context: Pick<Context, 'store' | 'settings'>,
+  { bucket, key }: { readonly bucket: string; readonly key: string },
+): Promise<string | undefined> {
+  return publicWarning(context, { bucket, key }, (await context.settings.get(bucket, 'deal'))?.PublicNetwork)
 }
 
 /** Name of the metadata, which is sent as x-amz-meta-pay-duration. */

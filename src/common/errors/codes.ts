@@ -173,6 +173,10 @@ export const codes = {
     status: 404,
     message: 'Object Lock configuration does not exist for this bucket',
   },
+  ObjectNotEncrypted: {
+    status: 409,
+    message: 'The object is not encrypted, and its bucket gives encrypted objects alone to public networks.',
+  },
   ObjectNotInActiveTierError: {
     status: 403,
     message: 'The source object of the COPY operation is not in the active tier.',

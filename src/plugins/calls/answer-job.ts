@@ -1,7 +1,7 @@
 import type { Context } from '../../api/context.js'
 import type { Job, JobFailure, NewJob } from '../../api/jobs.js'
 import type { Document } from '../../api/operation.js'
-import type { Reply, Resource, S3Request } from '../../api/request.js'
+import type { Reply, ReplyHeaders, Resource, S3Request } from '../../api/request.js'
 import { codes, isCode } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { documentOf, jobDocument } from '../jobs/document.js'
@@ -38,8 +38,11 @@ export async function answerJob(
   const preference = readPrefer(request.headers.prefer)
   expansionsOf(call, asked.frame.expand, context)
   if (asked.frame.raw) throw noRaw()
-  const job = await jobFor(call, asked, request, context)
-    .then(({ id }) => context.jobs.wait(id, preference.waitMs, request.signal))
+  const { job, ordered } = await jobFor(call, asked, request, context)
+    .then(async ({ job: { id }, ordered }) => ({
+      job: await context.jobs.wait(id, preference.waitMs, request.signal),
+      ordered,
+    }))
     .catch(async (error: unknown) => {
       // The record existed a moment ago. A store that has lost it has lost more, so that error takes precedence.
       if (!(error instanceof S3Error) || error.code !== 'NoSuchJob') throw error
@@ -48,6 +51,7 @@ export async function answerJob(
     })
   const headers = {
     ...versionHeader(request.plugin),
+    ...ordered,
     'x-dealgate-job-id': job.id,
     'preference-applied': preference.applied,
   }
@@ -60,7 +64,13 @@ export async function answerJob(
   return documentReply({ format, ...jobForm }, documentOf(job), { ...headers, location }, 202)
 }
 
-async function jobFor(call: Call, asked: CallInput, request: S3Request, context: Context): Promise<Job> {
+interface Created {
+  readonly job: Job
+  /** Headers of the order. */
+  readonly ordered?: ReplyHeaders | undefined
+}
+
+async function jobFor(call: Call, asked: CallInput, request: S3Request, context: Context): Promise<Created> {
   const { identity, proof } = signer(context)
   const { accessKeyId } = identity
   const { body, query, force } = asked
@@ -72,10 +82,10 @@ async function jobFor(call: Call, asked: CallInput, request: S3Request, context:
   // A repeated request gets the job of the first one, even if its bucket or object has changed since.
   const known = token === undefined ? undefined : await context.jobs.find({ accessKeyId, token, requestHash })
   // The content of a call that passes one on is not kept.
-  if (known) return call.pass ? known : runAgain(known, context)
+  if (known) return { job: call.pass ? known : await runAgain(known, context) }
   if (request.bucket !== undefined && call.access === 'owner') await context.checks.requireOwner(request.bucket)
   const page = { limit: asked.frame.maxItems, from: undefined }
-  const { resource, input } = await call.order({ request, body, query, page }, context)
+  const { resource, input, headers: ordered } = await call.order({ request, body, query, page }, context)
   const job: NewJob<unknown> = {
     kind: call.job,
     resource,
@@ -86,8 +96,9 @@ async function jobFor(call: Call, asked: CallInput, request: S3Request, context:
     ...(call.spends && { refuseRepeatsWithin: force || content?.digests.length === 0 ? 0 : REPEAT_MS }),
     ...(call.spends && proof && { signature: hashOf(proof.signature) }),
   }
-  if (!call.pass) return context.jobs.create(job)
-  return passContent(job, context, (held) => call.pass?.({ request, body, query, page }, held, context))
+  if (!call.pass) return { job: await context.jobs.create(job), ordered }
+  const pass = (held: Job) => call.pass?.({ request, body, query, page }, held, context)
+  return { job: await passContent(job, context, pass), ordered }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Context } from '../../api/context.js'
 import type { Job } from '../../api/jobs.js'
 import type { CallDeclaration, Document } from '../../api/operation.js'
-import type { RequestHead, Resource, S3Request } from '../../api/request.js'
+import type { ReplyHeaders, RequestHead, Resource, S3Request } from '../../api/request.js'
 import { isMarked } from '../../common/errors/s3-error.js'
 
 export interface CallRequest<R extends Resource, Body, Query> {
@@ -72,6 +72,8 @@ export interface JobOrder {
   /** The bucket or object that the job works on: `/bucket/key`. */
   readonly resource: string
   readonly input: unknown
+  /** Of the answer to the request that creates the job. */
+  readonly headers?: ReplyHeaders
 }
 
 /**

@@ -28,6 +28,12 @@ t.test('deal, task, payment, unlock and expiry in one document of an object', as
   const quoted = await quote()
   t.match(quoted, { Bytes: 10, DurationDays: 180, Currency: 'fil', DailyCap: '10', WithinCap: true })
   t.ok(Number(quoted.Total) > 0, quoted.Total)
+  t.match(quoted.Warning, /a is not encrypted: everyone who has its CID can read it/)
+  await proxy.ask('POST', '/photos?x-deal-config=', { PublicNetwork: 'encrypted-only' })
+  t.match((await quote()).Warning, /The upload would be refused/)
+  const refused = await proxy.send('POST', '/photos/a?x-pay=', { body: { DurationDays: 180 } })
+  t.match([refused.status, refused.body], [409, /ObjectNotEncrypted/])
+  await proxy.ask('POST', '/photos?x-deal-config=', {})
   const { WCid, SourceFileUploadId } = await proxy.ask('POST', '/photos/a?x-pay=', { DurationDays: 180 })
   const left = parseAmount(quoted.LeftToday) ?? 0n
   t.equal(parseAmount((await quote()).LeftToday), left - (parseAmount(quoted.Total) ?? 0n), 'it costs what was quoted')

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import { modes } from '../../support/server/modes.js'
+import { signedCall } from '../../support/sign/signed-request.js'
+import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
+
+const terms = { MinerId: 't01000', Price: '0.000005', DurationEpochs: 518_400 }
+const offline = { MinerId: 't01000', MaxPrice: '0.00000001', DurationEpochs: 518_400 }
+const SSE = { 'x-amz-server-side-encryption': 'AES256' }
+const WARNING = 'x-dealgate-warning'
+
+function send({ endpoint }: DealProxy, method: string, target: string, body?: object | string, headers = {}) {
+  const token: Record<string, string> = method === 'POST' ? { 'x-amz-client-token': randomUUID() } : {}
+  return signedCall(endpoint, owner, method, target, { body, headers: { ...token, ...headers } })
+}
+
+for (const mode of modes) {
+  t.test(`${mode}: deals of objects that are not encrypted`, async (t) => {
+    const server = await startDealProxy(t, await startEmbedded(t, mode))
+    await send(server, 'PUT', '/photos')
+    await send(server, 'PUT', '/photos/plain', 'readable')
+    await send(server, 'PUT', '/photos/secret', 'readable', SSE)
+    const deal = (target: string, body: object = terms) => send(server, 'POST', `${target}?x-deal=&format=json`, body)
+    const rule = async (PublicNetwork: string, more = {}) => {
+      const set = await send(server, 'POST', '/photos?x-deal-config=', { PublicNetwork, ...more })
+      t.equal(set.status, 200, set.body)
+    }
+    const quoted = async (target: string) =>
+      JSON.parse((await send(server, 'POST', `${target}?x-deal-quote=&format=json`, terms)).body).Warnings as string[]
+    const warns = (warnings: readonly string[]) => warnings.filter((text) => /is not encrypted/.test(text)).length
+    const logOf = async (id: unknown) => (await send(server, 'GET', `/-/jobs/v1/${id}/log?format=json`)).body
+
+    t.test('a warning, unless the bucket says something else', async (t) => {
+      const plain = await deal('/photos/plain')
+      t.equal(plain.status, 200, plain.body)
+      t.match(plain.headers[WARNING], /The object plain is not encrypted: everyone who has its CID can read it/)
+      t.match(await logOf(plain.headers['x-dealgate-job-id']), 'The object plain is not encrypted')
+      t.equal(warns(await quoted('/photos/plain')), 1)
+      const whole = await deal('/photos')
+      t.match(whole.headers[WARNING], /The object plain is not encrypted/)
+      t.equal(warns(await quoted('/photos')), 1)
+      const secret = await deal('/photos/secret')
+      t.equal(secret.status, 200, secret.body)
+      t.equal(secret.headers[WARNING], undefined)
+      t.equal(warns(await quoted('/photos/secret')), 0)
+      t.notMatch(await logOf(secret.headers['x-dealgate-job-id']), 'is not encrypted')
+    })
+
+    t.test('allowed', async (t) => {
+      await rule('allow')
+      const plain = await deal('/photos/plain', { ...terms, Price: '0.000006' })
+      t.same([plain.status, plain.headers[WARNING]], [200, undefined])
+      t.equal(warns(await quoted('/photos/plain')), 0)
+    })
+
+    t.test('refused by name', async (t) => {
+      await rule('encrypted-only', { Terms: [terms], OfflineTerms: offline })
+      for (const [target, body] of [
+        ['/photos/plain?x-deal=', terms],
+        ['/photos?x-deal=', terms],
+        ['/photos?x-deal-offline=', offline],
+      ] as const) {
+        const refused = await send(server, 'POST', `${target}&format=json`, body)
+        t.equal(refused.status, 409, target)
+        t.match(JSON.parse(refused.body), { Code: 'ObjectNotEncrypted', Details: { Key: 'plain' } })
+      }
+      t.match((await quoted('/photos/plain')).join(), /The deal would be refused/)
+      t.equal((await deal('/photos/secret', { ...terms, Price: '0.000006' })).status, 200)
+      const glacier = { 'x-amz-storage-class': 'GLACIER', 'x-dealgate-deal-mode': 'sync' }
+      const refused = await send(server, 'PUT', '/photos/cold', 'readable', glacier)
+      t.match(refused.body, /ObjectNotEncrypted/)
+      t.equal((await send(server, 'HEAD', '/photos/cold')).status, 404, 'before it is stored')
+      const stored = await send(server, 'PUT', '/photos/cold', 'readable', { ...glacier, ...SSE })
+      t.match([stored.status, stored.headers['x-dealgate-job-status']], [200, 'Complete'])
+      // What a copy becomes is known once it is stored.
+      const copy = { ...glacier, 'x-amz-copy-source': '/photos/plain' }
+      const failed = await send(server, 'PUT', '/photos/copy', undefined, copy)
+      t.match([failed.status, failed.headers['x-dealgate-job-status']], [200, 'Failed'])
+      const copied = await send(server, 'PUT', '/photos/copy', undefined, { ...copy, ...SSE })
+      t.match([copied.status, copied.headers['x-dealgate-job-status']], [200, 'Complete'])
+    })
+
+    t.test('a class', async (t) => {
+      await rule('warn', { Terms: [terms], OfflineTerms: offline })
+      for (const storageClass of ['GLACIER', 'DEEP_ARCHIVE']) {
+        const stored = await send(server, 'PUT', '/photos/c', 'x', { 'x-amz-storage-class': storageClass })
+        t.match(stored.headers[WARNING], /The object c is not encrypted/, storageClass)
+        const secret = await send(server, 'PUT', '/photos/d', 'x', { 'x-amz-storage-class': storageClass, ...SSE })
+        t.same([secret.status, secret.headers[WARNING]], [200, undefined])
+      }
+    })
+
+    t.test('all of the bucket is encrypted', async (t) => {
+      for (const key of ['plain', 'c']) await send(server, 'DELETE', `/photos/${key}`)
+      await rule('encrypted-only')
+      const whole = await deal('/photos', { ...terms, Price: '0.000007' })
+      t.same([whole.status, whole.headers[WARNING]], [200, undefined], whole.body)
+    })
+  })
+}
