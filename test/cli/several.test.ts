@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { indexSchema } from '../../src/services/gateway/index-schema.js'
 import { newDatabase } from '../services/engine.js'
+import { onlyOne } from '../state/gateways.js'
 import { postgres } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
@@ -11,7 +11,7 @@ import { Dealgate } from '../support/server/dealgate.js'
 
 // Several servers over one data folder and one PostgreSQL database, started at the same moment.
 
-const skip = postgres.skip || (indexSchema.exclusive && 'one process has the gateway')
+const skip = postgres.skip || onlyOne
 const PORTS = ['gateway', 'platform', 'payment'].flatMap((service) => [`--${service}-port`, '0'])
 
 interface Services {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { onPostgres } from '../services/engine.js'
 import { record, scenes, verdictOn, withoutChecker } from './scene.js'
 
 /**
@@ -9,8 +10,8 @@ import { record, scenes, verdictOn, withoutChecker } from './scene.js'
 
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 0)
 const SEED = Number(process.env.DEALGATE_HISTORY_SEED ?? Math.floor(Math.random() * 1e6))
-/** Those of `npm test`, which has little time. */
-const SAMPLE = ['redis', 'no fences']
+/** Those of `npm test` and `npm run test:engines`, which have little time. */
+const SAMPLE = onPostgres ? ['three gateways'] : ['redis', 'no fences']
 const skip = withoutChecker()
 
 const written = [
@@ -203,7 +204,7 @@ t.test('the checker refuses what has no order', { skip }, async (t) => {
 })
 
 for (const scene of scenes.filter(({ name }) => ROUNDS > 0 || SAMPLE.includes(name))) {
-  const missing = skip || scene.store?.skip
+  const missing = skip || scene.store?.skip || scene.skip
   const histories = ROUNDS === 0 ? 1 : Math.ceil(ROUNDS / scenes.length)
   t.test(
     `one order of operations: ${scene.name}`,

@@ -231,7 +231,7 @@ export class Recorder {
     }
   }
 
-  #outcomeOf({ op, key }: Pick<Intent, 'op' | 'key'>, { status, cut, down, code, body }: Told): Outcome {
+  #outcomeOf({ op, key }: Pick<Intent, 'op' | 'key'>, { status, cut, down, code, message, body }: Told): Outcome {
     if (down) return 'fail'
     if (status === 0 || cut || status >= 500) return 'info'
     if (status === 412) return 'refused'
@@ -245,7 +245,7 @@ export class Recorder {
       return 'info'
     }
     if (status === 200 || status === 204) return 'ok'
-    this.strange.push(`${op} ${key}: ${status} ${code}`)
+    this.strange.push(`${op} ${key}: ${status} ${code} ${message}`)
     return 'fail'
   }
 
@@ -254,7 +254,7 @@ export class Recorder {
   }
 }
 
-interface Told extends Pick<Answer, 'status' | 'headers' | 'body' | 'cut' | 'code'> {
+interface Told extends Pick<Answer, 'status' | 'headers' | 'body' | 'cut' | 'code' | 'message'> {
   /** The request was not sent: nothing listens there. */
   readonly down?: boolean
 }

@@ -1,16 +1,16 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { Random } from '../fuzz/random.js'
+import { goOn, onlyOne, paused, restarted, startGateways } from '../state/gateways.js'
 import { startHanging } from '../state/hanging.js'
-import { postgres, redis } from '../state/servers.js'
+import { type PostgresServer, postgres, redis } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import { missing, runAny } from '../support/programs/run.js'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { startDealgate } from '../support/server/dealgate.js'
 import type { Mode } from '../support/server/modes.js'
 import { lastingPort } from '../support/server/ports.js'
 import { send } from '../support/sign/send.js'
@@ -45,8 +45,13 @@ globalThis.Date = class extends real {
 }
 `
 
+const NO_GATEWAY = { url: '', accessKey: '', secretKey: '' }
+
 export type Disturbance =
   | 'stop the gateway'
+  | 'kill a gateway'
+  | 'cut connections to the database'
+  | 'restart the database'
   | 'stop a proxy'
   | 'kill a proxy'
   | 'cut connections to the gateway'
@@ -59,6 +64,10 @@ export interface Scene {
   /** Without one there is one server, with its own folder. */
   readonly store?: typeof redis | typeof postgres
   readonly proxies: number
+  /** Over the PostgreSQL server of `store`. Without: one, with its own folder. */
+  readonly gateways?: number
+  /** Why it cannot be recorded. */
+  readonly skip?: string | false
   readonly args?: readonly string[]
   readonly disturbances: readonly Disturbance[]
 }
@@ -81,6 +90,15 @@ export const scenes: readonly Scene[] = [
     proxies: 1,
     args: ['--workers', '2'],
     disturbances: ['stop the gateway', 'move a clock', 'cut connections to the gateway'],
+  },
+  {
+    name: 'three gateways',
+    mode: 'full',
+    store: postgres,
+    proxies: 3,
+    gateways: 3,
+    skip: onlyOne,
+    disturbances: [...always, ...cuts, 'kill a gateway', 'cut connections to the database', 'restart the database'],
   },
   // Without fences, a proxy that is stopped or killed may break the order, and so may a server before the gateway.
   {
@@ -117,11 +135,15 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
   const { mode, store, args = [] } = scene
   const folder = temporaryFolder(t)
   writeFileSync(join(folder, 'clock.mjs'), CLOCK)
-  const gateway = await startGateway(t, mode)
-  t.teardown(() => goOn(gateway.pid))
-  const between = await Between.start(t, gateway)
-  const state = await store?.start()
+  const state = await store?.start(scene.gateways === undefined ? [] : ['-c', 'max_connections=400'])
   if (state) t.teardown(() => state.stop())
+  const several = scene.gateways && state ? await startGateways(t, scene.gateways, { database: state.url }) : undefined
+  const one = several ? undefined : await startGateway(t, mode)
+  const gateways: readonly { readonly pid: number }[] = several?.all ?? (one ? [one] : [])
+  t.teardown(() => {
+    for (const { pid } of gateways) goOn(pid)
+  })
+  const between = several?.between ?? (await Between.start(t, one ?? NO_GATEWAY))
   const way = state && (await startHanging(t, state.url))
   const shared = way ? ['--state', way.url, '--lock-lease-seconds', '1', '--staging', 'gateway'] : []
   const proxies = await Promise.all(
@@ -153,7 +175,12 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
   const recorder = new Recorder(doors, { ...plan, model: mode === 'full' ? 'fenced' : 'plain' })
   const random = new Random(plan.seed)
   const act: Record<Disturbance, () => Promise<void>> = {
-    'stop the gateway': () => paused(gateway, PAUSE_MS.gateway),
+    'stop the gateway': () => paused(random.of(gateways), PAUSE_MS.gateway),
+    'kill a gateway': () => restarted(random.of(several?.all ?? [])),
+    async 'cut connections to the database'() {
+      if (state) random.of(several?.all ?? []).way.moveTo(state.url)
+    },
+    'restart the database': () => (state as PostgresServer).restart(random.of(['SIGINT', 'SIGQUIT'])),
     'stop a proxy': () => paused(random.of(proxies).proxy, PAUSE_MS.proxy),
     'kill a proxy': () => restarted(random.of(proxies).proxy),
     async 'cut connections to the gateway'() {
@@ -194,23 +221,4 @@ function shuffled<T>(list: readonly T[], random: Random): T[] {
     .map((item) => ({ item, at: random.next() }))
     .sort((a, b) => a.at - b.at)
     .map(({ item }) => item)
-}
-
-async function paused({ pid }: { readonly pid: number }, longest: number): Promise<void> {
-  process.kill(pid, 'SIGSTOP')
-  await sleep(longest)
-  process.kill(pid, 'SIGCONT')
-}
-
-async function restarted(proxy: Dealgate): Promise<void> {
-  await proxy.kill9()
-  await proxy.start()
-}
-
-function goOn(pid: number): void {
-  try {
-    process.kill(pid, 'SIGCONT')
-  } catch {
-    // It has ended.
-  }
 }

@@ -13,12 +13,17 @@ export interface StateServer {
   stop(): Promise<void>
 }
 
-export interface StateServerKind {
+export interface PostgresServer extends StateServer {
+  /** Ends it as an administrator (SIGINT) or a crash (SIGQUIT) does, and starts it with its data at the same place. */
+  restart(signal: 'SIGINT' | 'SIGQUIT'): Promise<void>
+}
+
+export interface StateServerKind<Server extends StateServer = StateServer> {
   readonly name: 'redis' | 'postgres'
   /** Why it cannot be tried here; false when it can. Missing servers are failures with REQUIRE_CLIENTS=1. */
   readonly skip: string | false
   /** @param options further ones of the program */
-  start(options?: readonly string[]): Promise<StateServer>
+  start(options?: readonly string[]): Promise<Server>
 }
 
 /** How a program of PostgreSQL is run. */
@@ -45,7 +50,7 @@ export const redis: StateServerKind = {
   },
 }
 
-export const postgres: StateServerKind = {
+export const postgres: StateServerKind<PostgresServer> = {
   name: 'postgres',
   skip: missing(postgresFolder, 'PostgreSQL (initdb and postgres)'),
   async start(further = []) {
@@ -66,14 +71,22 @@ export const postgres: StateServerKind = {
     }
     // No socket in a folder: its path may be longer than there is room for.
     const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '', ...further]
-    const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
-    await listening(port, child, folder)
     const url = `postgres://dealgate@127.0.0.1:${port}/postgres`
-    await answering(url)
+    const begin = async () => {
+      const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
+      await listening(port, child, folder)
+      await answering(url)
+      return child
+    }
+    let child = await begin()
     return {
       url,
       // SIGINT: the fast shutdown, which does not wait for clients.
       stop: () => stop(child, folder, 'SIGINT'),
+      async restart(signal) {
+        await end(child, signal)
+        child = await begin()
+      },
     }
   },
 }
@@ -151,10 +164,13 @@ async function answering(url: string): Promise<void> {
 }
 
 async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) {
-    const ended = new Promise((resolve) => child.once('exit', resolve))
-    child.kill(signal)
-    await ended
-  }
+  await end(child, signal)
   rmSync(folder, { recursive: true, force: true })
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill(signal)
+  await ended
 }

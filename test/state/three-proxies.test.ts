@@ -5,11 +5,11 @@ import { MiB } from '../support/content/content.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { lastingPort } from '../support/server/ports.js'
-import { type Answer, type Sending, send } from '../support/sign/send.js'
+import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { haproxy, nginx } from './balancers.js'
 import { postgres, redis } from './servers.js'
-import { acknowledged, BUCKET, WriteScene } from './write-scene.js'
+import { acknowledged, BUCKET, insist, WriteScene } from './write-scene.js'
 
 // Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. They are killed in
 // turn during writes: each of them in one case or the other. `npm run stress` does 100 rounds.
@@ -40,16 +40,6 @@ const cases = [
   // Without fences, a lease must outlast what a proxy has sent before its death.
   { kind: postgres, balancer: haproxy, mode: 'legacy', lease: 3, first: 2 },
 ] as const
-
-/** Repeats a request as clients do, until it is answered with success. Rejects if it is refused. */
-function insist(server: Endpoint, what: string, sending: Sending): Promise<Answer> {
-  return until(what, async () => {
-    const answer = await send(server, sending).catch(() => undefined)
-    if (answer === undefined || answer.cut || answer.status >= 500) return undefined
-    if (answer.status >= 400) throw new Error(`${what}: ${answer.status} ${answer.body}`)
-    return answer
-  })
-}
 
 async function upload(server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
   const target = `/${BUCKET}/${key}`

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Endpoint } from '../suites/sign.js'
-import { type Answer, send, targetOf } from '../support/sign/send.js'
+import { type Answer, type Sending, send, targetOf } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
 
 /** The bucket of all writes. */
 export const BUCKET = 'shared'
 const WRITERS = 6
+/** Repeats of a name in a body: some are larger than what goes out together with its headers. */
+const [SMALL, LARGE] = [3, 60_000]
 const PATIENCE_MS = 120_000
 
 export interface Write {
@@ -20,20 +23,39 @@ export interface Write {
 
 export const acknowledged = ({ status }: Write) => status === 200 || status === 204
 
+/** Repeats a request as clients do, until it is answered with success. Rejects if it is refused. */
+export function insist(server: Endpoint, what: string, sending: Sending): Promise<Answer> {
+  return until(what, async () => {
+    const answer = await send(server, sending).catch(() => undefined)
+    if (answer === undefined || answer.cut || answer.status >= 500) return undefined
+    if (answer.status >= 400) throw new Error(`${what}: ${answer.status} ${answer.body}`)
+    return answer
+  })
+}
+
 /** The model of acknowledged writes: what many writers of few keys were told, and what may be there after it. */
 export class WriteScene {
   readonly #proxies: readonly Endpoint[]
+  readonly #reads: boolean
   /** Every write there was, by key. */
   readonly writes = new Map<string, Write[]>()
+  /** Bodies that a reader got and no client has written. */
+  readonly strange: string[] = []
 
-  constructor(proxies: readonly Endpoint[]) {
+  /** @param options `reads`: the key is read all the time during a round, too */
+  constructor(proxies: readonly Endpoint[], { reads = false } = {}) {
     this.#proxies = proxies
+    this.#reads = reads
+  }
+
+  #any(): Endpoint {
+    return this.#proxies[Math.floor(Math.random() * this.#proxies.length)] as Endpoint
   }
 
   async #write(key: string, name: string, kind: 'create' | 'mixed'): Promise<void> {
-    const server = this.#proxies[Math.floor(Math.random() * this.#proxies.length)] as Endpoint
+    const server = this.#any()
     const removal = kind === 'mixed' && Math.random() < 0.25
-    const body = removal ? undefined : `${name} `.repeat(Math.random() < 0.3 ? 60_000 : 3)
+    const body = removal ? undefined : `${name} `.repeat(Math.random() < 0.3 ? LARGE : SMALL)
     const from = performance.now()
     const answer = await send(server, {
       method: removal ? 'DELETE' : 'PUT',
@@ -56,16 +78,29 @@ export class WriteScene {
         await this.#write(key, `${round}-${i}-${turn}`, kind)
       }
     })
-    await Promise.all([...writers, pause()])
+    let over = false
+    const all = Promise.all([...writers, pause()]).finally(() => (over = true))
+    while (this.#reads && !over) await this.#read(key, `${round}-`)
+    await all
     return key
+  }
+
+  async #read(key: string, prefix: string): Promise<void> {
+    await sleep(50)
+    const answer = await send(this.#any(), { method: 'GET', target: targetOf(BUCKET, key) }).catch(() => undefined)
+    if (answer?.status !== 200 || answer.cut) return
+    const body = answer.body.toString()
+    const name = body.slice(0, body.indexOf(' ') + 1)
+    const written = name.startsWith(prefix) && [SMALL, LARGE].some((count) => body === name.repeat(count))
+    if (!written) this.strange.push(`${key}: ${body.length} bytes that begin with ${body.slice(0, 20)}`)
   }
 
   /** What is there, once it is known. */
   async #look(key: string): Promise<string | undefined> {
     for (const end = performance.now() + PATIENCE_MS; ; await sleep(100)) {
       const [server] = this.#proxies as [Endpoint]
-      const { status, body } = await send(server, { method: 'GET', target: targetOf(BUCKET, key) })
-      if (status === 200) return body.toString()
+      const { status, body, cut } = await send(server, { method: 'GET', target: targetOf(BUCKET, key) })
+      if (status === 200 && !cut) return body.toString()
       if (status === 404) return undefined
       if (performance.now() > end) throw new Error(`${key}: ${status}`)
     }

@@ -49,6 +49,8 @@ export class Between implements GatewayAddress {
   readonly late: Passed[] = []
   /** Where requests go; may change, as when the gateway was restarted. */
   target: string
+  /** Asked for each request that is passed on. */
+  route = (): string => this.target
 
   /** Closes the port and all connections: later ones are refused. Resolves when their other ends are closed, too. */
   refuse: () => Promise<void> = async () => {}
@@ -136,7 +138,7 @@ export class Between implements GatewayAddress {
 
   #passOn({ method, path, headers, body }: Passed): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const onward = request(this.target, { path, method, headers, agent: false }, resolve)
+      const onward = request(this.route(), { path, method, headers, agent: false }, resolve)
       onward.on('error', reject)
       onward.end(body)
     })
