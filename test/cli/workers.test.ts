@@ -96,6 +96,13 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
 
   await t.test('a worker that dies loses nothing and is started again', { timeout: 600_000 }, async (t) => {
     const send = sender(server)
+    // Each worker answers with the sum of all.
+    const heads = async () => {
+      const { body } = await send('GET', '/-/metrics')
+      return Number(/^dealgate_requests_total\{operation="HeadBucket",.*status="200".* (\d+)$/m.exec(body)?.[1])
+    }
+    for (let n = 0; n < 6; n++) t.equal((await send('HEAD', '/many')).status, 200)
+    t.equal(await heads(), 6)
     const acknowledged = new Map<string, string>()
     let stop = false
     const began = performance.now()
@@ -128,6 +135,7 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
     await Promise.all(writers)
     t.ok(performance.now() - began < 250_000, 'no writer had to wait for the leases of the dead')
     for (const [key, body] of acknowledged) t.equal((await send('GET', `/many/${key}`)).body, body, key)
+    t.equal(await heads(), 6, 'no count of those that died is lost')
   })
 
   await t.test('it stops in order, and starts again with one process', async (t) => {
