@@ -45,8 +45,14 @@ async function ok(t: Test, proxy: OneOfSeveral, method: string, path: string, qu
   t.ok(answer.status < 300, `${method} ${path} ${JSON.stringify(query)}: ${answer.status} ${answer.code}`)
 }
 
-for (const kind of [redis, postgres]) {
-  t.test(kind.name, { skip: kind.skip, timeout: 600_000 }, async (t) => {
+/** What the stores and the modes decide is apart: two pairs have each of them. */
+const pairs = [
+  { kind: redis, mode: 'legacy' },
+  { kind: postgres, mode: 'full' },
+] as const
+
+for (const { kind, mode } of pairs) {
+  t.test(`${kind.name}, ${mode}`, { skip: kind.skip, timeout: 600_000 }, async (t) => {
     const server = await kind.start()
     t.teardown(() => server.stop())
 
@@ -92,36 +98,34 @@ for (const kind of [redis, postgres]) {
       }
     })
 
-    for (const mode of ['full', 'legacy'] as const) {
-      t.test(`what one proxy blocks the other one refuses at once: ${mode}`, async (t) => {
-        const several = await startSeveral(t, server.url, mode)
-        const one = await several.start('one')
-        const two = await several.start('two')
-        const bucket = `blocked-${mode}`
-        await ok(t, one, 'PUT', `/${bucket}`, {})
-        for (const name of ['BlockPublicPolicy', 'RestrictPublicBuckets']) {
-          // Both proxies remember that the bucket has no block.
-          t.equal((await two.send('GET', `/${bucket}`, { query: { publicAccessBlock: '' } })).status, 404)
-          await fetch(`${two.endpoint}/${bucket}/open/x`)
-          await ok(t, one, 'PUT', `/${bucket}`, { publicAccessBlock: '' }, block(name))
-          const refused = await two.send('PUT', `/${bucket}`, { query: { policy: '' }, body: publicPolicy(bucket) })
-          if (name === 'BlockPublicPolicy') t.match(refused, { status: 403, code: 'AccessDenied' }, name)
-          else {
-            t.equal(refused.status, 204, 'the policy is stored, and opens nothing')
-            t.equal((await fetch(`${two.endpoint}/${bucket}/open/x`)).status, 403, 'the server stays closed')
-            t.equal((await fetch(`${several.gateway.url}/${bucket}/open/x`)).status, 403, 'the gateway stays closed')
-            await ok(t, two, 'DELETE', `/${bucket}`, { policy: '' })
-          }
-          await ok(t, one, 'DELETE', `/${bucket}`, { publicAccessBlock: '' })
+    t.test('what one proxy blocks the other one refuses at once', async (t) => {
+      const several = await startSeveral(t, server.url, mode)
+      const one = await several.start('one')
+      const two = await several.start('two')
+      const bucket = 'blocked'
+      await ok(t, one, 'PUT', `/${bucket}`, {})
+      for (const name of ['BlockPublicPolicy', 'RestrictPublicBuckets']) {
+        // Both proxies remember that the bucket has no block.
+        t.equal((await two.send('GET', `/${bucket}`, { query: { publicAccessBlock: '' } })).status, 404)
+        await fetch(`${two.endpoint}/${bucket}/open/x`)
+        await ok(t, one, 'PUT', `/${bucket}`, { publicAccessBlock: '' }, block(name))
+        const refused = await two.send('PUT', `/${bucket}`, { query: { policy: '' }, body: publicPolicy(bucket) })
+        if (name === 'BlockPublicPolicy') t.match(refused, { status: 403, code: 'AccessDenied' }, name)
+        else {
+          t.equal(refused.status, 204, 'the policy is stored, and opens nothing')
+          t.equal((await fetch(`${two.endpoint}/${bucket}/open/x`)).status, 403, 'the server stays closed')
+          t.equal((await fetch(`${several.gateway.url}/${bucket}/open/x`)).status, 403, 'the gateway stays closed')
+          await ok(t, two, 'DELETE', `/${bucket}`, { policy: '' })
         }
-        await ok(t, two, 'PUT', `/${bucket}`, { policy: '' }, publicPolicy(bucket))
-        await ok(t, one, 'PUT', `/${bucket}/open/x`, {}, 'public')
-        const acl = { headers: { 'x-amz-acl': 'public-read' } }
-        t.equal((await two.send('PUT', `/${bucket}/open/x`, { query: { acl: '' }, ...acl })).status, 200)
-        await ok(t, one, 'PUT', `/${bucket}`, { publicAccessBlock: '' }, block('BlockPublicAcls'))
-        t.equal((await two.send('PUT', `/${bucket}/open/x`, { query: { acl: '' }, ...acl })).status, 403)
-      })
-    }
+        await ok(t, one, 'DELETE', `/${bucket}`, { publicAccessBlock: '' })
+      }
+      await ok(t, two, 'PUT', `/${bucket}`, { policy: '' }, publicPolicy(bucket))
+      await ok(t, one, 'PUT', `/${bucket}/open/x`, {}, 'public')
+      const acl = { headers: { 'x-amz-acl': 'public-read' } }
+      t.equal((await two.send('PUT', `/${bucket}/open/x`, { query: { acl: '' }, ...acl })).status, 200)
+      await ok(t, one, 'PUT', `/${bucket}`, { publicAccessBlock: '' }, block('BlockPublicAcls'))
+      t.equal((await two.send('PUT', `/${bucket}/open/x`, { query: { acl: '' }, ...acl })).status, 403)
+    })
 
     t.test('rules that one proxy removes delete nothing more at the other one', async (t) => {
       let between: Between | undefined
@@ -235,67 +239,65 @@ async function begin(proxy: OneOfSeveral, key: string): Promise<string> {
   return /<UploadId>(.*?)<\/UploadId>/.exec(begun.body)?.[1] ?? ''
 }
 
-for (const kind of [redis, postgres]) {
-  for (const mode of ['full', 'legacy'] as const) {
-    t.test(`${kind.name}, ${mode}`, { skip: kind.skip }, async (t) => {
-      const server = await kind.start()
-      t.teardown(() => server.stop())
-      const several = await startSeveral(t, server.url, mode)
-      const one = await several.start('one')
-      const two = await several.start('two')
-      await one.send('PUT', '/shared')
-      await one.send('PUT', '/shared/source', { body: 'copied' })
+for (const { kind, mode } of pairs) {
+  t.test(`uploads: ${kind.name}, ${mode}`, { skip: kind.skip }, async (t) => {
+    const server = await kind.start()
+    t.teardown(() => server.stop())
+    const several = await startSeveral(t, server.url, mode)
+    const one = await several.start('one')
+    const two = await several.start('two')
+    await one.send('PUT', '/shared')
+    await one.send('PUT', '/shared/source', { body: 'copied' })
 
-      await t.test('the other proxy refuses parts and keeps those that were acknowledged', async (t) => {
-        const uploadId = await begin(one, 'k')
-        const first = await one.send('PUT', '/shared/k', { query: { uploadId, partNumber: '1' }, body: 'first' })
-        t.equal(first.status, 200)
-        const etag = String(first.headers.etag)
-        const complete = {
-          query: { uploadId },
-          body: `<CompleteMultipartUpload>${part(etag)}</CompleteMultipartUpload>`,
-        }
-        const refusals = [
-          await two.send('PUT', '/shared/k', { query: { uploadId, partNumber: '1' }, body: 'other' }),
-          await two.send('PUT', '/shared/k', { query: { uploadId, partNumber: '2' }, body: 'second' }),
-          await two.send('PUT', '/shared/k', {
-            query: { uploadId, partNumber: '1' },
-            headers: { 'x-amz-copy-source': '/shared/source' },
-          }),
-          await two.send('POST', '/shared/k', complete),
-        ]
-        for (const refused of refusals) {
-          t.match(refused, { status: 503, code: 'ServiceUnavailable', headers: { connection: 'close' } })
-          t.match(refused.body, /kept by another server.*must reach the same server/)
-        }
-        const listed = await two.send('GET', '/shared/k', { query: { uploadId } })
-        t.match(listed, { status: 200, body: /<PartNumber>1<\/PartNumber>/ })
-        t.notMatch(listed.body, /<PartNumber>2<\/PartNumber>/)
-        await two.state.uploads.sweep(Date.now() + 60_000)
-        t.equal((await one.send('POST', '/shared/k', complete)).status, 200)
-        t.equal((await two.send('GET', '/shared/k')).body, 'first')
-        t.match(await two.send('POST', '/shared/k', complete), { status: 200 }, 'either one repeats the answer')
-      })
-
-      await t.test('an upload that is aborted at the other proxy has ended at both', async (t) => {
-        const uploadId = await begin(one, 'gone')
-        await one.send('PUT', '/shared/gone', { query: { uploadId, partNumber: '1' }, body: 'x' })
-        t.equal((await two.send('DELETE', '/shared/gone', { query: { uploadId } })).status, 204)
-        for (const proxy of [one, two]) {
-          const refused = await proxy.send('PUT', '/shared/gone', { query: { uploadId, partNumber: '2' }, body: 'x' })
-          t.match(refused, { status: 404, code: 'NoSuchUpload' })
-        }
-        t.ok(existsSync(join(one.data, 'staging', uploadId)), 'its bytes wait for the sweep of the proxy that has them')
-      })
-
-      await t.test('a proxy goes on with its uploads after a restart', async (t) => {
-        const uploadId = await begin(two, 'again')
-        const { headers } = await two.send('PUT', '/shared/again', { query: { uploadId, partNumber: '1' }, body: 'x' })
-        await two.close()
-        const again = await several.start('two')
-        const body = `<CompleteMultipartUpload>${part(String(headers.etag))}</CompleteMultipartUpload>`
-        t.match(await again.send('POST', '/shared/again', { query: { uploadId }, body }), { status: 200 })
-      })
+    await t.test('the other proxy refuses parts and keeps those that were acknowledged', async (t) => {
+      const uploadId = await begin(one, 'k')
+      const first = await one.send('PUT', '/shared/k', { query: { uploadId, partNumber: '1' }, body: 'first' })
+      t.equal(first.status, 200)
+      const etag = String(first.headers.etag)
+      const complete = {
+        query: { uploadId },
+        body: `<CompleteMultipartUpload>${part(etag)}</CompleteMultipartUpload>`,
+      }
+      const refusals = [
+        await two.send('PUT', '/shared/k', { query: { uploadId, partNumber: '1' }, body: 'other' }),
+        await two.send('PUT', '/shared/k', { query: { uploadId, partNumber: '2' }, body: 'second' }),
+        await two.send('PUT', '/shared/k', {
+          query: { uploadId, partNumber: '1' },
+          headers: { 'x-amz-copy-source': '/shared/source' },
+        }),
+        await two.send('POST', '/shared/k', complete),
+      ]
+      for (const refused of refusals) {
+        t.match(refused, { status: 503, code: 'ServiceUnavailable', headers: { connection: 'close' } })
+        t.match(refused.body, /kept by another server.*must reach the same server/)
+      }
+      const listed = await two.send('GET', '/shared/k', { query: { uploadId } })
+      t.match(listed, { status: 200, body: /<PartNumber>1<\/PartNumber>/ })
+      t.notMatch(listed.body, /<PartNumber>2<\/PartNumber>/)
+      await two.state.uploads.sweep(Date.now() + 60_000)
+      t.equal((await one.send('POST', '/shared/k', complete)).status, 200)
+      t.equal((await two.send('GET', '/shared/k')).body, 'first')
+      t.match(await two.send('POST', '/shared/k', complete), { status: 200 }, 'either one repeats the answer')
     })
-  }
+
+    await t.test('an upload that is aborted at the other proxy has ended at both', async (t) => {
+      const uploadId = await begin(one, 'gone')
+      await one.send('PUT', '/shared/gone', { query: { uploadId, partNumber: '1' }, body: 'x' })
+      t.equal((await two.send('DELETE', '/shared/gone', { query: { uploadId } })).status, 204)
+      for (const proxy of [one, two]) {
+        const refused = await proxy.send('PUT', '/shared/gone', { query: { uploadId, partNumber: '2' }, body: 'x' })
+        t.match(refused, { status: 404, code: 'NoSuchUpload' })
+      }
+      t.ok(existsSync(join(one.data, 'staging', uploadId)), 'its bytes wait for the sweep of the proxy that has them')
+    })
+
+    await t.test('a proxy goes on with its uploads after a restart', async (t) => {
+      const uploadId = await begin(two, 'again')
+      const { headers } = await two.send('PUT', '/shared/again', { query: { uploadId, partNumber: '1' }, body: 'x' })
+      await two.close()
+      const again = await several.start('two')
+      const body = `<CompleteMultipartUpload>${part(String(headers.etag))}</CompleteMultipartUpload>`
+      t.match(await again.send('POST', '/shared/again', { query: { uploadId }, body }), { status: 200 })
+    })
+  })
 }
