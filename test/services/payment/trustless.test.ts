@@ -2,14 +2,13 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CID } from 'multiformats/cid'
 import t from 'tap'
-import { createPublicClient, encodeFunctionData, http, parseUnits, toHex } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import { parseUnits } from 'viem'
 import { silentLog } from '../../../src/services/log.js'
 import { readWords } from '../../../src/services/payment/words.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
-import { type ChainPayer, untilRead, walletFor } from './chain/chain-scene.js'
-import { CHAIN_ID, EvmNode } from './chain/evm-node.js'
+import { untilRead, walletFor } from './chain/chain-scene.js'
+import { EvmNode } from './chain/evm-node.js'
 import { PaymentContract } from './chain/payment-contract.js'
 import { CAR_TYPE, Dag, directoryCar } from './directory-car.js'
 import { payerOf } from './payer.js'
@@ -18,45 +17,10 @@ import { newKeys, type PaymentScene, startPaymentScene } from './payment-client.
 /** Words of the deployments that js-mcs-sdk 2.5.1 is for. */
 const words = readWords('filecoin,usdc,metamask')
 
-const ABI = [
-  {
-    type: 'function',
-    name: 'approve',
-    stateMutability: 'nonpayable',
-    inputs: [
-      { name: 'spender', type: 'address' },
-      { name: 'amount', type: 'uint256' },
-    ],
-    outputs: [{ name: '', type: 'bool' }],
-  },
-  {
-    type: 'function',
-    name: 'lockTokenPayment',
-    stateMutability: 'nonpayable',
-    inputs: [
-      {
-        name: 'param',
-        type: 'tuple',
-        components: [
-          { name: 'id', type: 'string' },
-          { name: 'minPayment', type: 'uint256' },
-          { name: 'amount', type: 'uint256' },
-          { name: 'lockTime', type: 'uint256' },
-          { name: 'recipient', type: 'address' },
-          { name: 'size', type: 'uint256' },
-          { name: 'copyLimit', type: 'uint8' },
-        ],
-      },
-    ],
-    outputs: [{ name: '', type: 'bool' }],
-  },
-] as const
-
 /** What js-mcs-sdk 2.5.1 pays with. */
 interface Order {
   readonly id: string
   readonly amount: bigint
-  readonly minPayment: bigint
   // biome-ignore lint/suspicious/noExplicitAny: a JSON answer that the test looks into
   readonly params: any
 }
@@ -80,31 +44,9 @@ async function orderOf(scene: PaymentScene, token: string, id: number, amount: s
   const params = (await get('/api/v1/common/system/params')).data
   return {
     id: upload.w_cid,
-    minPayment: parseUnits(Number(paid).toFixed(6), 6),
     amount: parseUnits((Number(paid) * params.pay_multiply_factor).toFixed(6), 6),
     params,
   }
-}
-
-/** Approves and locks on the chain, as the client does. */
-async function lockOnChain(wallet: ChainPayer, node: EvmNode, size: number, order: Order): Promise<void> {
-  const { params, ...paid } = order
-  const account = privateKeyToAccount(toHex(wallet.secretKey))
-  const client = createPublicClient({ transport: http(node.url) })
-  const send = async (to: `0x${string}`, data: `0x${string}`): Promise<void> => {
-    const nonce = await node.nonceOf(account.address)
-    const fees = { gas: BigInt(params.gas_limit), gasPrice: await client.getGasPrice(), type: 'legacy' as const }
-    const raw = await account.signTransaction({ to, data, nonce, chainId: CHAIN_ID, ...fees })
-    await client.sendRawTransaction({ serializedTransaction: raw })
-  }
-  const contract = params.payment_contract_address
-  await send(
-    params.usdc_address,
-    encodeFunctionData({ abi: ABI, functionName: 'approve', args: [contract, paid.amount] }),
-  )
-  const recipient = params.payment_recipient_address
-  const param = { ...paid, lockTime: BigInt(86_400 * params.lock_time), recipient, size: BigInt(size), copyLimit: 5 }
-  await send(contract, encodeFunctionData({ abi: ABI, functionName: 'lockTokenPayment', args: [param] }))
 }
 
 t.test('js-mcs-sdk 2.5.1 pays at the contract, an amount of its own or a given one', async (t) => {
@@ -128,7 +70,12 @@ t.test('js-mcs-sdk 2.5.1 pays at the contract, an amount of its own or a given o
   ] as const) {
     const { id } = await wallet.upload(`${amount}${size}`, `${amount}${'x'.repeat(size)}`)
     const order = await orderOf(scene, token, id, amount, size)
-    await lockOnChain(wallet, node, size, order)
+    const { params, amount: paid } = order
+    t.equal(params.payment_contract_address.toLowerCase(), contract.address)
+    t.equal(params.usdc_address.toLowerCase(), contract.token)
+    t.type(params.gas_limit, 'number')
+    const { payment_recipient_address: recipient, lock_time: days } = params
+    await contract.lock(secretKey, { id: order.id, amount: paid, recipient, lockTime: 86_400 * days })
     await node.mineEmpty(2)
     await untilRead({ node, contract, payment: scene })
     t.same(await wallet.refused(id), [], `${amount} for ${size} bytes is enough`)

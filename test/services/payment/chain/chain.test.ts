@@ -286,22 +286,6 @@ async function paid({ node, contract }: ChainScene, wallet: ChainPayer, name = '
 
 const bills = async (wallet: ChainPayer): Promise<Row[]> => ((await wallet.payer.get('/billing')) as Row).billing
 
-t.test('an upload whose payment vanishes is unpaid again, until it comes back', async (t) => {
-  const scene = await startChainScene(t)
-  const { node } = scene
-  const wallet = await walletOn(scene)
-  const before = await paid(scene, wallet, 'before.txt')
-  const { id, hash } = await paid(scene, wallet)
-  const dropped = await node.reorganise(3)
-  await wallet.untilStatus(id, 'Pending')
-  t.equal(await wallet.status(before.id), 'Processing', 'an older payment stays')
-  t.equal((await bills(wallet)).length, 1)
-  t.same(await node.mine(...dropped), [hash])
-  await node.mineEmpty(2)
-  await wallet.untilStatus(id, 'Processing')
-  t.match(await bills(wallet), [{ pay_tx_hash: hash, pay_amount: String(PAID) }, { pay_tx_hash: before.hash }])
-})
-
 t.test(
   'an upload on its way into a deal waits for its payment to come back, and one that is settled stays so',
   async (t) => {

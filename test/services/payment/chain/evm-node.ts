@@ -216,12 +216,6 @@ export class EvmNode {
       // No account has coins for fees, and none needs them.
       case 'eth_getBalance':
         return hex(0)
-      case 'eth_gasPrice':
-        return hex(BASE_FEE)
-      case 'eth_getTransactionCount':
-        return hex(await this.nonceOf(params[0]))
-      case 'eth_sendRawTransaction':
-        return (await this.mine(params[0]))[0]
       case 'eth_getBlockByNumber': {
         const mined = this.#blocks[Number(params[0])]
         if (mined === undefined) return null
