@@ -48,7 +48,7 @@ export function continuesUpload({ action, on }: AnyOperation): boolean {
   return action === 's3:PutObject' && (on.query ?? []).includes('uploadId')
 }
 
-const OF_UPLOAD = /^x-amz-(acl|grant-.*|storage-class|server-side-encryption)$/
+const OF_UPLOAD = /^x-amz-(acl|grant-.*|storage-class|server-side-encryption(-aws-kms-key-id|-customer-algorithm)?)$/
 
 /** The headers of the request that begins a multipart upload by which conditions judge its later requests, too. */
 export function headersOfUpload(headers: RequestHead['headers']): Readonly<Record<string, string>> {

@@ -261,6 +261,8 @@ export interface ServerFacts {
   readonly objectOwnership: Ownership
   /** Whether classes that only name a price, such as STANDARD_IA, are kept as labels of objects or refused. */
   readonly storageClassLabels: 'keep' | 'refuse'
+  /** Keys of clients (SSE-C) are accepted without TLS, too. */
+  readonly customerKeysOverHttp: boolean
   /** Scheme and host of share links. */
   readonly shareUrl: string
   /**

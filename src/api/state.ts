@@ -155,7 +155,7 @@ export interface CompletedUpload {
   readonly accessKeyId: string
   readonly etag: string
   readonly checksum?: ObjectChecksum
-  readonly encrypted?: Pick<Encrypted, 'algorithm'>
+  readonly encrypted?: Omit<Encrypted, 'header'>
   /** Job id of the object's archive. */
   readonly jobId?: string
   /** Hash of the requested part list. Another list under the same id is NoSuchUpload. */

@@ -1,6 +1,6 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
-import type { Encrypted, EncryptionOrder, UploadEncryption } from './encryption.js'
+import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncryption } from './encryption.js'
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from './gateway.js'
 import type { ObjectEventName, Origin } from './hooks.js'
 import type { BodyFacts, BodyOptions, ByteSink } from './request.js'
@@ -104,8 +104,8 @@ export interface PutRequest {
   readonly checksum?: ObjectChecksum
   /** Algorithm of a checksum to compute when the source declares none. */
   readonly wantChecksum?: ObjectChecksum['algorithm']
-  /** Default: what the bucket or the server says. */
-  readonly encryption?: EncryptionOrder | 'none' | undefined
+  /** Default: what the bucket or the server says. For an upload, what it has begun with. */
+  readonly encryption?: EncryptionOrder | UploadEncryption | 'none' | undefined
   readonly partSizes?: ObjectRecord['partSizes']
   readonly partChecksums?: PartChecksums
   readonly tags?: readonly Tag[]
@@ -161,10 +161,20 @@ export interface Store {
   /** Like find, for a caller who may write the object but need not be able to read it. */
   findToWrite(bucket: string, key: string): Promise<StoredObject | undefined>
   /**
-   * Throws also InvalidRange, and InvalidObjectState for a cold object. The returned object is the one that the bytes
-   * belong to.
+   * Throws also InvalidRange, InvalidObjectState for a cold object, and InvalidRequest for an object that needs the key
+   * of a client. The returned object is the one that the bytes belong to.
    */
-  open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
+  open(
+    bucket: string,
+    key: string,
+    range?: ByteRange,
+    customer?: CustomerKey,
+  ): Promise<{ object: StoredObject; download: Download }>
+  /**
+   * Throws InvalidRequest for an object that needs the key of a client, and has none, or the other way round, and
+   * AccessDenied if the key is another one.
+   */
+  requireKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void>
   /** As `open`, with the bytes as the gateway has them: of an encrypted object, an age file of `storedSize` bytes. */
   openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
   /** Stores verified bytes or nothing. The old object stays until the new one is complete. */
@@ -202,13 +212,14 @@ export interface Store {
   partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>
   /** What a new object is encrypted with unless its write says otherwise; undefined for nothing. */
-  encryptionFor(bucket: string): Promise<EncryptionOrder | undefined>
+  encryptionFor(bucket: string): Promise<ServerKey | undefined>
   /** For an upload that begins: undefined if its object is not to be encrypted. Throws S3Error. */
   encryptionOfUpload(
-    bucket: string,
-    uploadId: string,
+    upload: Pick<UploadRecord, 'bucket' | 'key' | 'uploadId'>,
     asked: EncryptionOrder | undefined,
   ): Promise<UploadEncryption | undefined>
+  /** Throws InvalidRequest unless the key of a client is that with which the upload has begun, or neither has one. */
+  requireUploadKey(upload: UploadRecord, customer: CustomerKey | undefined): Promise<void>
   /** A part as it is to be staged: encrypted, if the object of the upload is to be. */
   stagedSource(upload: UploadRecord, part: Source): Promise<Source>
   /** Passes the content of a staged part to a sink. */

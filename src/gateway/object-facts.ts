@@ -1,17 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Encrypted } from '../api/encryption.js'
+import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { BrandNames } from './brand.js'
 
 /** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
 const REVISION_NAME = 'dealgate-rev'
 
-/** User metadata that marks an encrypted object: algorithm, and length of the header. Never shown to clients. */
+/**
+ * User metadata that marks an encrypted object: algorithm, length of the header, and for aws:kms the name of the key.
+ * Never shown to clients.
+ */
 const ENCRYPTED_NAME = 'dealgate-encrypted'
 
-/** The same at the end of an ETag, which listings show. The ETag before it is that of the content, or has a `-`. */
-const ENCRYPTED_ETAG = /^(.*)-e(\d{1,5})$/
+const ENCRYPTED_MARK = /^(AES256|aws:kms|SSE-C) (\d{1,5})(?: ([!-~]{1,256}))?( bucket-key)?$/
+
+/**
+ * Algorithm and length at the end of an ETag, which listings show. The ETag before it is that of the content, or has a
+ * `-`.
+ */
+const ENCRYPTED_ETAG = /^(.*)-([ekc])(\d{1,5})$/
+
+const LETTERS: Readonly<Record<string, EncryptionAlgorithm>> = { e: 'AES256', k: 'aws:kms', c: 'SSE-C' }
 
 /** Stands in for the stamp of an object that the gateway has acknowledged without revealing its stamp. */
 export function unconfirmedStamp(writeId: string): string {
@@ -88,7 +98,7 @@ function metadataHeaders(
 ): Record<string, string> {
   if (revision === undefined && encrypted === undefined && isEmpty(metadata)) return {}
   const marks: [string, string][] = []
-  if (encrypted) marks.push([names.metaPrefix + ENCRYPTED_NAME, `${encrypted.algorithm} ${encrypted.header}`])
+  if (encrypted) marks.push([names.metaPrefix + ENCRYPTED_NAME, markOf(encrypted)])
   if (revision !== undefined) marks.push([names.metaPrefix + REVISION_NAME, revision])
   const own = Object.entries(metadata)
     // A client must not have other bytes taken for encrypted ones.
@@ -101,21 +111,39 @@ function metadataHeaders(
   return Object.fromEntries(bytes > MAX_METADATA_BYTES ? marks : all)
 }
 
-/** Without the ETag of the content, a random one with a `-`: the gateway would state the MD5 of the encrypted bytes. */
-function markedEtag(etag: string | undefined, { header }: Encrypted): string {
-  return `${etag ?? `${randomBytes(16).toString('hex')}-0`}-e${header}`
+function markOf({ algorithm, header, keyId, bucketKey }: Encrypted): string {
+  return [algorithm, header, ...(keyId === undefined ? [] : [keyId]), ...(bucketKey ? ['bucket-key'] : [])].join(' ')
+}
+
+function encryptedOf(mark: string | undefined): Encrypted | undefined {
+  const [, algorithm, header, keyId, bucketKey] = ENCRYPTED_MARK.exec(mark ?? '') ?? []
+  if (header === undefined) return undefined
+  return {
+    algorithm: algorithm as EncryptionAlgorithm,
+    header: Number(header),
+    ...(keyId !== undefined && { keyId }),
+    ...(bucketKey !== undefined && { bucketKey: true }),
+  }
+}
+
+/** An ETag that says nothing about any bytes: its `-` tells clients that it is no MD5. */
+export function opaqueEtag(): string {
+  return `${randomBytes(16).toString('hex')}-0`
+}
+
+/** Without the ETag of the content, an opaque one: the gateway would state the MD5 of the encrypted bytes. */
+function markedEtag(etag: string | undefined, { algorithm, header }: Encrypted): string {
+  const letter = Object.keys(LETTERS).find((name) => LETTERS[name] === algorithm)
+  return `${etag ?? opaqueEtag()}-${letter}${header}`
 }
 
 /** The ETag of the content, and the mark of an encrypted object in the ETag. */
 export function readEtag(text: string | undefined): Pick<GatewayObject, 'etag' | 'encrypted'> {
   if (text === undefined) return {}
-  const [, etag, header] = (text.includes('-e') && ENCRYPTED_ETAG.exec(text)) || []
-  return etag === undefined ? { etag: text } : { etag, encrypted: { algorithm: 'AES256', header: Number(header) } }
-}
-
-function encryptedOf(mark: string | undefined): Encrypted | undefined {
-  const [, header] = /^AES256 (\d{1,5})$/.exec(mark ?? '') ?? []
-  return header === undefined ? undefined : { algorithm: 'AES256', header: Number(header) }
+  const [, etag, letter = '', header] = (text.includes('-') && ENCRYPTED_ETAG.exec(text)) || []
+  const algorithm = LETTERS[letter]
+  if (etag === undefined || algorithm === undefined) return { etag: text }
+  return { etag, encrypted: { algorithm, header: Number(header) } }
 }
 
 function isEmpty(metadata: object): boolean {

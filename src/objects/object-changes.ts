@@ -1,5 +1,5 @@
 import type { ObjectAcl, Tag } from '../api/access.js'
-import type { EncryptionOrder, UploadEncryption } from '../api/encryption.js'
+import type { CustomerKey, EncryptionOrder, ServerKey, UploadEncryption } from '../api/encryption.js'
 import type { HeldLock, LockOptions } from '../api/locks.js'
 import type { ByteSink } from '../api/request.js'
 import type { Archive, ObjectRecord, PartRecord, UploadRecord } from '../api/state.js'
@@ -70,18 +70,19 @@ export class ObjectChanges extends ObjectReader {
     return state.locks.withKey(bucket, key, run, { logger: this.logger })
   }
 
-  encryptionFor(bucket: string): Promise<EncryptionOrder | undefined> {
-    return this.deps.encryption.orderFor(bucket)
+  encryptionFor(bucket: string): Promise<ServerKey | undefined> {
+    return this.deps.encryption.defaultOf(bucket)
   }
 
-  async encryptionOfUpload(
-    bucket: string,
-    uploadId: string,
+  encryptionOfUpload(
+    { uploadId, ...place }: Pick<UploadRecord, 'bucket' | 'key' | 'uploadId'>,
     asked: EncryptionOrder | undefined,
   ): Promise<UploadEncryption | undefined> {
-    const { encryption } = this.deps
-    const algorithm = await encryption.orderFor(bucket, asked)
-    return algorithm && { algorithm, partsKey: await encryption.newPartsKey(uploadId) }
+    return this.deps.encryption.beginUpload(place, uploadId, asked)
+  }
+
+  requireUploadKey(upload: UploadRecord, customer: CustomerKey | undefined): Promise<void> {
+    return this.deps.encryption.requireUploadKey(upload, upload.encryption, customer)
   }
 
   async stagedSource({ uploadId, encryption }: UploadRecord, part: Source): Promise<Source> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { RequireOwner } from '../api/access.js'
+import type { CustomerKey } from '../api/encryption.js'
 import type { ByteRange, Download, Gateway, GatewayObject, ListQuery, UploadResult } from '../api/gateway.js'
 import type { Hooks } from '../api/hooks.js'
 import type { Limits } from '../api/limits.js'
@@ -11,7 +12,7 @@ import type { Logger, Logging } from '../common/log.js'
 import type { Quota } from '../common/quota.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
 import { invalidRange } from '../gateway/objects/download-body.js'
-import type { Encryption } from './encryption/encryption.js'
+import { type Encryption, requireApplicable } from './encryption/encryption.js'
 import { contentSize } from './encryption/opened-download.js'
 import { confirmed, isOvertaken, isUnconfirmed, recordOf, validRecord } from './object-record.js'
 import type { PartChecksumRecords } from './part-checksums.js'
@@ -62,8 +63,14 @@ export class ObjectReader {
     return present(await this.find(bucket, key), key)
   }
 
-  async open(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
+  async open(
+    bucket: string,
+    key: string,
+    range?: ByteRange,
+    customer?: CustomerKey,
+  ): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, encryption } = this.deps
+    const { logger } = this
     for (let attempt = 1; ; attempt++) {
       const expected = attempt === 1 && range ? encryption.expect({ bucket, key }, range) : undefined
       const opened = await this.#open(bucket, key, expected ?? range).catch(async (error) => {
@@ -73,15 +80,22 @@ export class ObjectReader {
       if (!opened) continue
       const { object } = opened
       if (!object.encrypted) {
-        if (!expected) return opened
+        if (!expected && !customer) return opened
         opened.download.discard()
+        requireApplicable(undefined, customer)
         continue
       }
-      const { logger } = this
-      const download = await encryption.open(gateway, { bucket, key }, opened.download, range, logger, !!expected)
+      const opening = { range, expected: expected !== undefined, customer, logger }
+      const download = await encryption.open(gateway, object, object.encrypted, opened.download, opening)
       if (download) return { object, download }
       if (attempt === LOOKS) throw new S3Error('ServiceUnavailable', { message: REPLACED })
     }
+  }
+
+  async requireKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void> {
+    const { gateway, encryption } = this.deps
+    if (!(await encryption.verifyKey(gateway, object, object, customer, this.logger)))
+      throw new S3Error('ServiceUnavailable', { message: REPLACED })
   }
 
   openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {

@@ -9,7 +9,7 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
 import { WriteRefused } from '../gateway/errors.js'
-import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { ObjectChanges } from './object-changes.js'
 import { textOf } from './object-record.js'
@@ -41,8 +41,12 @@ export class ObjectStore extends ObjectChanges implements Store {
 
     const features = await gateway.features()
     const marker = key.endsWith('/') && !features.anyKey
-    const sealed = marker ? undefined : await deps.encryption.seal({ bucket, key }, request.encryption)
-    const md5 = (sealed !== undefined || !features.objectHead) && request.etag === undefined
+    const sealed = marker
+      ? undefined
+      : await deps.encryption.seal({ bucket, key }, request.encryption, request.uploadId)
+    // Who has a key of its own keeps secret what the content is: an MD5 would tell whether it is that of a known file.
+    const ownEtag = request.etag ?? (sealed && sealed.encrypted.algorithm !== 'AES256' ? opaqueEtag() : undefined)
+    const md5 = (sealed !== undefined || !features.objectHead) && ownEtag === undefined
     const options = { md5, checksum: request.wantChecksum }
     const { contentType, headers, metadata } = request.attributes
     let arrived: BodyFacts | undefined
@@ -50,7 +54,7 @@ export class ObjectStore extends ObjectChanges implements Store {
       ...{ contentType, headers, metadata, writeId: request.writeId, encrypted: sealed?.encrypted },
       // Read when the headers are sent: after a small body.
       get etag() {
-        return request.etag ?? (sealed && arrived?.md5?.toString('hex'))
+        return ownEtag ?? (sealed && arrived?.md5?.toString('hex'))
       },
       record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, arrived) }),
     }
@@ -69,7 +73,7 @@ export class ObjectStore extends ObjectChanges implements Store {
           options,
         )
         arrived = facts
-        let sent: Sent = { facts, length, encrypted: sealed?.encrypted }
+        let sent: Sent = { facts, length, etag: ownEtag, encrypted: sealed?.encrypted }
         return await lockUntilOutcome(
           (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger }),
           async (lock) => {
@@ -88,7 +92,8 @@ export class ObjectStore extends ObjectChanges implements Store {
                 if (found) {
                   upload.abort()
                   // It was encrypted anew for this attempt, perhaps for other recipients.
-                  sent = { facts, length: found.storedSize ?? found.size, encrypted: found.encrypted }
+                  const { encrypted, size, storedSize = size } = found
+                  sent = { facts, length: storedSize, etag: request.etag ?? (ownEtag && found.etag), encrypted }
                   return { stamp: found.stamp, lastModified: found.lastModified }
                 }
                 // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
@@ -126,8 +131,13 @@ export class ObjectStore extends ObjectChanges implements Store {
     if ((request.source.length ?? 0) > maxBytes) throw tooLarge(request.source.length ?? 0, maxBytes)
     const source = sealed ? sealedSource(request.source, sealed.header) : request.source
     const most = sealed ? sealedLength(sealed.header, maxBytes) : maxBytes
-    if (source.length === undefined) return spooled(deps, source, { maxBytes: most, event, wantChecksum }, store)
-    return store(source, source.length)
+    try {
+      if (source.length === undefined)
+        return await spooled(deps, source, { maxBytes: most, event, wantChecksum }, store)
+      return await store(source, source.length)
+    } finally {
+      sealed?.header.fileKey.fill(0)
+    }
   }
 
   async remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void> {
@@ -152,7 +162,7 @@ export class ObjectStore extends ObjectChanges implements Store {
 
   async #record(
     request: PutRequest,
-    { facts, length, encrypted }: Sent,
+    { facts, length, etag: known, encrypted }: Sent,
     result: UploadResult,
     marker: boolean,
     lock: HeldLock,
@@ -160,7 +170,7 @@ export class ObjectStore extends ObjectChanges implements Store {
     const { bucket, key } = request
     const md5 = facts.md5?.toString('hex')
     // The gateway knows the MD5 of what it has.
-    const etag = request.etag ?? (encrypted ? md5 : (result.etag ?? md5))
+    const etag = known ?? (encrypted ? md5 : (result.etag ?? md5))
     if (etag === undefined) throw new Error('neither the gateway nor the body has an MD5')
     const checksum = checksumOf(request, facts)
     const gatewayTellsAll =
@@ -243,6 +253,8 @@ interface Sent {
   readonly facts: BodyFacts
   /** Stored bytes. */
   readonly length: number
+  /** If it is not the MD5 of the content. */
+  readonly etag: string | undefined
   readonly encrypted: Encrypted | undefined
 }
 

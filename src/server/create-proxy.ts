@@ -1,3 +1,5 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Job } from '../api/jobs.js'
 import type { Limits } from '../api/limits.js'
@@ -13,7 +15,9 @@ import { render } from '../common/render-metrics.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
 import { Encryption } from '../objects/encryption/encryption.js'
+import { KeyCommand } from '../objects/encryption/key-command.js'
 import { KEY_FILE, KeyFile, type NewestKey } from '../objects/encryption/key-file.js'
+import { Keyring } from '../objects/encryption/keyring.js'
 import { combineHooks } from '../plugins/hooks.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
 import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
@@ -181,17 +185,26 @@ async function encryptionOf(
   { settings, state }: Pick<Backends, 'settings' | 'state'>,
   log: Logger,
 ): Promise<Encryption> {
-  const { encryption, encryptionKeys, encryptionRecipient = [], data, stateUrl } = options
+  const { encryption, encryptionKeys, encryptionRecipient = [], encryptionCommand, data, stateUrl } = options
   const own = encryptionKeys === undefined && data !== undefined && stateUrl === undefined
   const file = own ? join(data, KEY_FILE) : encryptionKeys
   const records = state.records<NewestKey>('encryption-keys')
   const keys = new KeyFile({ file, make: own, recipients: encryptionRecipient, records, log })
   await keys.check()
+  if (encryptionCommand !== undefined) await requireProgram(encryptionCommand)
   return new Encryption({
-    keys,
+    keys: new Keyring(keys, encryptionCommand === undefined ? undefined : new KeyCommand(encryptionCommand, log)),
     everywhere: encryption === 'all',
     settings,
     sealer: createSealer(sealingKeyOf(options)),
+  })
+}
+
+async function requireProgram(path: string): Promise<void> {
+  await access(path, constants.X_OK).catch((cause: Error) => {
+    throw new TypeError(`The program that holds the keys of encrypted objects cannot be run: ${cause.message}`, {
+      cause,
+    })
   })
 }
 
@@ -241,6 +254,7 @@ async function openContexts(sources: ContextSources) {
         region,
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
         storageClassLabels: options.storageClassLabels ?? 'keep',
+        customerKeysOverHttp: options.customerKeysOverHttp ?? false,
         shareUrl: sources.shareUrl ?? options.gateway.url,
         accountName: (id) => sources.accountNames.of(id),
         data: options.data,

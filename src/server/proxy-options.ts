@@ -159,6 +159,10 @@ export interface ProxyOptions {
   encryptionKeys?: string | undefined
   /** Recipients, `age1...`, who can open all that this server encrypts. */
   encryptionRecipient?: readonly string[]
+  /** Program that prints the keys of age for a name, its argument, which the file does not have. */
+  encryptionCommand?: string | undefined
+  /** Accept keys of clients (SSE-C) without TLS from other machines, too. Default false. */
+  customerKeysOverHttp?: boolean
   /** Clock of lifecycle rules and plugins, ms since 1970; default the system clock. */
   now?: () => number
   /** The console whose pages may read the answers of this endpoint; default none. */

@@ -151,7 +151,7 @@ async function refused(t: Test, client: S3, server: Dealgate): Promise<void> {
   for (const [Fields, code, status] of [
     [{ 'x-amz-checksum-crc32': 'AAAAAA==' }, 'BadDigest', 400],
     [{ 'x-amz-storage-class': 'GLACIER' }, 'InvalidStorageClass', 400],
-    [{ 'x-amz-server-side-encryption': 'aws:kms' }, 'NotImplemented', 501],
+    [{ 'x-amz-server-side-encryption': 'aws:kms:dsse' }, 'NotImplemented', 501],
     [{ tagging: '<Tagging/>' }, 'MalformedXML', 400],
     [{ 'x-amz-meta-a': 'a\u0001b' }, 'InvalidArgument', 400],
     [{ 'x-amz-meta-a': 'x'.repeat(3000) }, 'MetadataTooLarge', 400],

@@ -76,8 +76,10 @@ t.test('there is a fate for every header of every operation', async (t) => {
     [],
     'nothing is listed that S3 does not have',
   )
+  // A read and a part refuse the headers of encryption by S3's codes, and not as NotImplemented.
   for (const { name, on } of implemented)
-    for (const header of on.headers ?? []) t.ok(modelledHeaders(name).includes(header), `${name} has ${header}`)
+    for (const header of (on.headers ?? []).filter((each) => !each.startsWith('x-amz-server-side-encryption')))
+      t.ok(modelledHeaders(name).includes(header), `${name} has ${header}`)
 })
 
 t.test('what is refused is refused by name, and nothing has happened', async (t) => {

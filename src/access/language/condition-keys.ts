@@ -37,6 +37,7 @@ export const CONDITION_KEYS: readonly string[] = [
   's3:x-amz-object-ownership',
   's3:x-amz-server-side-encryption',
   's3:x-amz-server-side-encryption-aws-kms-key-id',
+  's3:x-amz-server-side-encryption-customer-algorithm',
   's3:x-amz-storage-class',
   's3:x-amz-website-redirect-location',
   // Followed by the name of a tag. Case does not matter there either, although it does in the tags themselves:

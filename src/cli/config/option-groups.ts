@@ -8,6 +8,7 @@ import {
   type Kind,
   list,
   nearbyFile,
+  onOff,
   path,
   port,
   rate,
@@ -263,14 +264,21 @@ export const trafficOptions = {
 export const encryptionOptions = {
   encryption: option('Encryption', choice('asked', 'all'), {
     default: 'asked',
-    help: 'What is encrypted before it reaches the gateway: objects whose request or bucket asks for it (`x-amz-server-side-encryption: AES256`), or `all` new objects.',
+    help: 'What is encrypted before it reaches the gateway: objects whose request or bucket asks for it (`x-amz-server-side-encryption`), or `all` new objects.',
   }),
   encryptionKeys: option('Encryption', nearbyFile, {
     help: 'File of keys for encrypted objects, which must exist; with public keys alone, the server encrypts and cannot read. Without it, the first use makes `encryption.keys` in the data folder. Servers that share a state need the same file. Without the keys, the objects are lost.',
   }),
   encryptionRecipient: option('Encryption', list(recipient), {
     default: Object.freeze([]),
-    help: 'Public key of age, whose owner can open all that this server encrypts from now on.',
+    help: 'Public key of age, whose owner can open all that this server encrypts from now on with keys of its own.',
+  }),
+  encryptionCommand: option('Encryption', nearbyFile, {
+    help: 'Program that prints the keys of age for the name of a key (`aws:kms`), its argument, which the file does not have: for a vault or a token. It has 10 seconds; its keys are kept for 5 minutes. No output: there is no such key.',
+  }),
+  customerKeysOverHttp: option('Encryption', onOff, {
+    default: false,
+    help: 'Accept keys of clients (SSE-C) without TLS from other machines, too. Whoever listens can read them.',
   }),
 } as const
 

@@ -15,6 +15,7 @@ export const encryptionCommands: readonly CommandDeclaration[] = [
     name: 'encryption rotate',
     help: 'make a new key, which encrypts from now on; the others still decrypt',
     options: KEYS,
+    flags: [['--name <name>', 'the key is that of a name, for aws:kms (default: the key of the server)']],
     changes: () => true,
     run: async () => (await keys()).rotateKeys,
   },
@@ -32,6 +33,13 @@ export const encryptionCommands: readonly CommandDeclaration[] = [
     options: KEYS,
     changes: () => true,
     run: async () => (await keys()).exportKeys,
+  },
+  {
+    name: 'encryption identity',
+    help: 'print a key of a client (SSE-C) as an identity of age, which opens its objects',
+    options: named(/^(print|logLevel)$/),
+    operand: ['<key>', '32 bytes in base64, or - for standard input, which no list of processes shows'],
+    run: async () => (await keys()).printIdentity,
   },
   {
     name: 'encryption recipients',

@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { readIfExists, writePrivateFile } from '../../common/files/private-file.js'
 import { newIdentity, recipientOf } from '../../objects/encryption/age-header.js'
-import { createKeyFile, KEY_FILE, type Keys, linesOf, parseKeys } from '../../objects/encryption/key-file.js'
+import { CUSTOMER_KEY_BYTES, identityOf } from '../../objects/encryption/customer-key.js'
+import {
+  createKeyFile,
+  isKeyId,
+  KEY_FILE,
+  type KeyText,
+  linesOf,
+  OWN_KEY,
+  parseKeys,
+} from '../../objects/encryption/key-file.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { reserve } from '../keys/credentials-file.js'
@@ -17,14 +26,14 @@ export function keyFileOf({ data, encryptionKeys }: Place): string {
 }
 
 /** The keys of a file. Throws Failure, which has no text of the file. */
-export async function readKeys(file: string): Promise<Keys & { readonly text: string }> {
+export async function readKeys(file: string): Promise<KeyText & { readonly text: string }> {
   const text = readIfExists(file)
   if (text === undefined)
     throw new Failure(`There is no ${file}: the server makes it when it encrypts the first object.`)
   return { text, ...(await parsed(file, text)) }
 }
 
-async function parsed(file: string, text: string): Promise<Keys> {
+async function parsed(file: string, text: string): Promise<KeyText> {
   try {
     return await parseKeys(text)
   } catch (cause) {
@@ -35,16 +44,26 @@ async function parsed(file: string, text: string): Promise<Keys> {
 /** `dealgate encryption list` */
 export async function listKeys(config: Config): Promise<void> {
   const file = keyFileOf(config)
-  const { identities, recipients } = await readKeys(file)
+  const { identities, recipients, newest, named: keys } = await readKeys(file)
+  const named = new Map<string, string>()
+  const encrypt = new Set([newest === undefined ? '' : await recipientOf(newest)])
+  for (const [name, key] of keys) {
+    for (const recipient of key.recipients) encrypt.add(recipient)
+    for (const recipient of [...key.recipients, ...(await Promise.all(key.identities.map(recipientOf)))])
+      named.set(recipient, name)
+  }
   const own = await Promise.all(identities.map(recipientOf))
+  const others = [...named.keys(), ...recipients, ...config.encryptionRecipient].filter((each) => !own.includes(each))
   const rows = [
-    ...own.map((recipient, i) => ({ recipient, use: i === own.length - 1 ? 'encrypts and decrypts' : 'decrypts' })),
-    ...[...recipients, ...config.encryptionRecipient].map((recipient) => ({ recipient, use: 'encrypts' })),
-  ]
+    ...own.map((recipient) => ({ recipient, use: encrypt.has(recipient) ? 'encrypts and decrypts' : 'decrypts' })),
+    ...others.map((recipient) => ({ recipient, use: 'encrypts' })),
+  ].map((row) => ({ ...row, ...(named.has(row.recipient) && { name: named.get(row.recipient) }) }))
   process.stdout.write(
     config.print === 'json'
       ? `${JSON.stringify({ file, keys: rows })}\n`
-      : rows.map(({ recipient, use }) => `${recipient}  ${use}\n`).join(''),
+      : rows
+          .map(({ recipient, use, name }) => `${recipient}  ${use}${name === undefined ? '' : `  ${name}`}\n`)
+          .join(''),
   )
 }
 
@@ -59,15 +78,17 @@ async function underLock<T>(file: string, change: () => Promise<T>): Promise<T> 
 }
 
 /** `dealgate encryption rotate` */
-export async function rotateKeys(config: Config): Promise<Changed> {
+export async function rotateKeys(config: Config, { name }: { readonly name?: string }): Promise<Changed> {
   const file = keyFileOf(config)
+  if (name !== undefined && (!isKeyId(name) || name === OWN_KEY))
+    throw new Failure(`${name} cannot be the name of a key: letters, digits and :/.+=,@_- are allowed.`)
   const recipient = await underLock(file, async () => {
-    const text = readIfExists(file)
-    if (text === undefined) await createKeyFile(file)
-    else {
-      await parsed(file, text)
-      writePrivateFile(file, `${withEnd(text)}${await linesOf(await newIdentity())}`)
-    }
+    // A file has a key of the server, too, which encrypts what asks for no name.
+    const isNew = readIfExists(file) === undefined
+    if (isNew) await createKeyFile(file)
+    const { text } = await readKeys(file)
+    if (!isNew || name !== undefined)
+      writePrivateFile(file, `${withEnd(text)}${await linesOf(await newIdentity(), name)}`)
     return recipientOf((await readKeys(file)).identities.at(-1) ?? '')
   })
   process.stdout.write(
@@ -82,13 +103,14 @@ export async function rotateKeys(config: Config): Promise<Changed> {
 export async function addKeys(config: Config, from: string): Promise<Changed> {
   const file = keyFileOf(config)
   const given = from === '-' ? (await buffer(process.stdin)).toString() : await readFile(from, 'utf8').catch(unreadable)
-  const { identities } = await parsed(from, given)
+  const { identities, named } = await parsed(from, given)
   if (identities.length === 0) throw new Failure(`${from} has no identity: a line AGE-SECRET-KEY-...`)
   const more = await underLock(file, async () => {
     if (readIfExists(file) === undefined) await createKeyFile(file)
     const { text, identities: known } = await readKeys(file)
     const unknown = identities.filter((identity) => !known.includes(identity))
-    const lines = await Promise.all(unknown.map((identity) => linesOf(identity)))
+    const nameOf = (identity: string) => [...named].find(([, key]) => key.identities.includes(identity))?.[0]
+    const lines = await Promise.all(unknown.map((identity) => linesOf(identity, nameOf(identity))))
     // The last one encrypts, and stays so.
     if (unknown.length > 0) writePrivateFile(file, `${lines.join('')}${text}`)
     return unknown
@@ -109,10 +131,19 @@ export async function exportKeys(config: Config): Promise<Changed> {
   return { resource: file }
 }
 
+/** `dealgate encryption identity <key>` */
+export async function printIdentity({ print }: Config, given: string): Promise<void> {
+  const text = (given === '-' ? (await buffer(process.stdin)).toString() : given).trim()
+  const key = Buffer.from(text, 'base64')
+  if (key.length !== CUSTOMER_KEY_BYTES || key.toString('base64') !== text)
+    throw new Failure(`The key is not ${CUSTOMER_KEY_BYTES} bytes in base64.`)
+  const identity = identityOf({ key })
+  process.stdout.write(print === 'json' ? `${JSON.stringify({ identity })}\n` : `${identity}\n`)
+}
+
 /** `dealgate encryption recipients` */
 export async function listRecipients(config: Config): Promise<void> {
-  const { identities, recipients } = await readKeys(keyFileOf(config))
-  const newest = identities.at(-1)
+  const { newest, recipients } = await readKeys(keyFileOf(config))
   const all = new Set([...(newest ? [await recipientOf(newest)] : []), ...recipients, ...config.encryptionRecipient])
   process.stdout.write(config.print === 'json' ? `${JSON.stringify([...all])}\n` : `${[...all].join('\n')}\n`)
 }

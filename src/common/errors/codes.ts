@@ -103,6 +103,7 @@ export const codes = {
   InvalidTier: { status: 403, message: 'The retrieval tier is not available for the storage class of the object.' },
   InvalidToken: { status: 400, message: 'The provided token is malformed or otherwise not valid.' },
   InvalidURI: { status: 400, message: "The specified URI couldn't be parsed." },
+  'KMS.NotFoundException': { status: 400, message: 'The key for the encryption does not exist.' },
   KeyTooLongError: { status: 400, message: 'Your key is too long.' },
   MalformedACLError: {
     status: 400,

@@ -1,28 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Encrypted, EncryptionOrder } from '../../api/encryption.js'
+import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncryption } from '../../api/encryption.js'
 import type { ByteRange, Download, Gateway, GatewayObject } from '../../api/gateway.js'
 import type { Sealer } from '../../api/plugin.js'
 import type { BucketSettings } from '../../api/settings.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
-import { AGE_MAGIC, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
-import type { KeyFile } from './key-file.js'
+import { AGE_MAGIC, headerEnd, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
+import { identityOf, traceOf } from './customer-key.js'
+import { OWN_KEY } from './key-file.js'
+import type { Keyring } from './keyring.js'
 import { OpenedDownload, type SealedBytes, type SealedSpan, SplitDownload, sealedSpan } from './opened-download.js'
 import { NONCE_BYTES, payloadKey } from './payload.js'
 
 declare module '../../api/settings.js' {
   interface SettingTypes {
     /** What new objects of the bucket are encrypted with, unless their request states it. */
-    encryption: { readonly algorithm: EncryptionOrder }
+    encryption: ServerKey
   }
 }
 
 /** Most keys of objects that are kept: each is 32 bytes. */
 const MAX_KNOWN = 1_000
 
+/** Time for which the key of an object with a named key is kept, ms: the name may lose its key. */
+const NAMED_MS = 5 * 60_000
+
 interface EncryptionDeps {
-  readonly keys: KeyFile
+  readonly keys: Keyring
   /** All new objects are encrypted, whatever their buckets say. */
   readonly everywhere: boolean
   readonly settings: Pick<BucketSettings, 'get'>
@@ -30,9 +35,13 @@ interface EncryptionDeps {
   readonly sealer: Sealer
 }
 
+interface SealedObject extends GatewayObject {
+  readonly encrypted: Encrypted
+}
+
 /** An object as it was when it was opened. */
 interface Known {
-  readonly object: GatewayObject
+  readonly object: SealedObject
   /** Of its payload. */
   readonly payload: Buffer
 }
@@ -52,28 +61,85 @@ export class Encryption {
     this.#deps = deps
   }
 
-  /** What a new object is encrypted with; undefined for nothing. */
-  async orderFor(bucket: string, asked?: EncryptionOrder | 'none'): Promise<EncryptionOrder | undefined> {
-    if (asked !== undefined) return asked === 'none' ? undefined : asked
-    if (this.#deps.everywhere) return 'AES256'
-    return (await this.#deps.settings.get(bucket, 'encryption'))?.algorithm
+  /** What new objects of a bucket are encrypted with; undefined for nothing. */
+  async defaultOf(bucket: string): Promise<ServerKey | undefined> {
+    const own = await this.#deps.settings.get(bucket, 'encryption')
+    return own ?? (this.#deps.everywhere ? { algorithm: 'AES256' } : undefined)
   }
 
-  /** The header of a new object; undefined for one that is not encrypted. Throws S3Error. */
+  async #orderFor(bucket: string, asked: EncryptionOrder | undefined): Promise<EncryptionOrder | undefined> {
+    if (asked?.algorithm === 'SSE-C' || asked?.algorithm === 'AES256') return asked
+    if (asked?.keyId !== undefined) return asked
+    const own = await this.defaultOf(bucket)
+    if (!asked) return own && (own.algorithm === 'AES256' ? own : { keyId: OWN_KEY, ...own })
+    return { keyId: OWN_KEY, ...(own?.algorithm === 'aws:kms' && own), ...asked }
+  }
+
+  /**
+   * The header of a new object, or of an upload that has begun; undefined for one that is not encrypted. Throws
+   * S3Error.
+   */
   async seal(
     place: Place,
-    asked: EncryptionOrder | 'none' | undefined,
-  ): Promise<{ readonly header: NewHeader; readonly encrypted: Encrypted } | undefined> {
-    const algorithm = await this.orderFor(place.bucket, asked)
-    if (algorithm === undefined) return undefined
-    const { recipients } = await this.#deps.keys.toWrite()
-    const header = await makeHeader(recipients, textOf(place))
-    return { header, encrypted: { algorithm, header: header.header.length } }
+    asked: EncryptionOrder | UploadEncryption | 'none' | undefined,
+    uploadId = '',
+  ): Promise<Sealed | undefined> {
+    if (asked === 'none') return undefined
+    if (asked && 'partsKey' in asked) {
+      const { algorithm, keyId, bucketKey, header, partsKey } = asked
+      if (header === undefined)
+        return this.#sealFor(place, { algorithm: algorithm as ServerKey['algorithm'], keyId, bucketKey })
+      const known = { header: Buffer.from(header, 'base64'), fileKey: await this.partsKey(uploadId, partsKey) }
+      return { header: known, encrypted: { algorithm, header: known.header.length } }
+    }
+    const order = await this.#orderFor(place.bucket, asked)
+    return order && this.#sealFor(place, order)
   }
 
-  /** A new key for the parts of an upload, and its sealed form. Throws S3Error. */
-  async newPartsKey(uploadId: string): Promise<string> {
-    return this.#deps.sealer.seal(randomBytes(16).toString('hex'), purposeOf(uploadId))
+  async #sealFor(place: Place, order: EncryptionOrder): Promise<Sealed> {
+    const customer = order.algorithm === 'SSE-C' ? order.customer : undefined
+    const header = await makeHeader(await this.#deps.keys.recipientsFor(order), textOf(place, customer))
+    const { length } = header.header
+    if (order.algorithm === 'SSE-C') return { header, encrypted: { algorithm: order.algorithm, header: length } }
+    const { algorithm, keyId, bucketKey } = order
+    const more = { ...(keyId !== undefined && { keyId }), ...(bucketKey && { bucketKey }) }
+    return { header, encrypted: { algorithm, ...more, header: length } }
+  }
+
+  /** For an upload that begins; undefined if its object is not to be encrypted. Throws S3Error. */
+  async beginUpload(
+    place: Place,
+    uploadId: string,
+    asked: EncryptionOrder | undefined,
+  ): Promise<UploadEncryption | undefined> {
+    const { sealer } = this.#deps
+    // A key that is not there is refused before gigabytes of parts are sent.
+    const sealed = await this.seal(place, asked)
+    if (!sealed) return undefined
+    const { header, encrypted } = sealed
+    const { header: _, ...described } = encrypted
+    const isCustomers = encrypted.algorithm === 'SSE-C'
+    const key = isCustomers ? header.fileKey : randomBytes(16)
+    const partsKey = await sealer.seal(key.toString('hex'), purposeOf(uploadId))
+    for (const each of [key, header.fileKey]) each.fill(0)
+    return { ...described, partsKey, ...(isCustomers && { header: header.header.toString('base64') }) }
+  }
+
+  /** Throws S3Error if the key of a client is not that with which the upload has begun. */
+  async requireUploadKey(
+    place: Place,
+    encryption: UploadEncryption | undefined,
+    customer: CustomerKey | undefined,
+  ): Promise<void> {
+    const header = encryption?.header
+    if (header === undefined) {
+      if (customer) throw new S3Error('InvalidRequest', { message: NOT_APPLICABLE })
+      return
+    }
+    if (!customer) throw new S3Error('InvalidRequest', { message: KEY_OF_UPLOAD })
+    const found = await openHeader(Buffer.from(header, 'base64'), [identityOf(customer)], textOf(place, customer))
+    if (typeof found === 'string') throw new S3Error('InvalidRequest', { message: OTHER_KEY_OF_UPLOAD })
+    found.fill(0)
   }
 
   /** Throws S3Error. */
@@ -100,20 +166,17 @@ export class Encryption {
   /**
    * The content of an encrypted object. Takes over the download. Resolves undefined if the object was replaced
    * meanwhile. Throws S3Error.
+   * @param encrypted as the object says, or its record
    * @param download of the range, as if it were one of the stored bytes
-   * @param expected it is of the bytes that `expect` returned
    */
   async open(
     gateway: Pick<Gateway, 'download'>,
     { bucket, key }: Place,
+    encrypted: Encrypted,
     download: Download,
-    range: ByteRange | undefined,
-    logger: Logging,
-    expected: boolean,
+    { range, expected, customer, logger }: Opening,
   ): Promise<Download | undefined> {
-    const { object } = download
-    const { encrypted } = object
-    if (!encrypted) return download
+    const object = { ...download.object, encrypted }
     let current = download
     /** Replaces the download by one of other bytes of the same object. */
     const change = async (first: number, last: number): Promise<boolean> => {
@@ -124,6 +187,7 @@ export class Encryption {
       return false
     }
     try {
+      requireApplicable(encrypted, customer)
       const span = sealedSpan(object, range)
       const lately = this.#known.get(textOf({ bucket, key }))
       const known = lately && versionOf(lately.object) === versionOf(object) ? lately.payload : undefined
@@ -132,7 +196,7 @@ export class Encryption {
       if (span.firstChunk === 0) {
         if (range && !(await change(0, span.stored.last))) return undefined
         const split = new SplitDownload(current, headLength)
-        const payload = known ?? (await this.#keyOf(bucket, object, await split.head, logger))
+        const payload = known ?? (await this.#keyOf(bucket, object, await split.head, customer, logger))
         const lend: SealedBytes['lend'] = (sink) => split.rest(sink)
         const taken = current
         return new OpenedDownload(object, span, payload, { lend, discard: () => taken.discard() })
@@ -140,7 +204,8 @@ export class Encryption {
       let payload = known
       if (!payload) {
         if (!(await change(0, headLength - 1))) return undefined
-        payload = await this.#keyOf(bucket, object, await new SplitDownload(current, headLength).head, logger)
+        const head = await new SplitDownload(current, headLength).head
+        payload = await this.#keyOf(bucket, object, head, customer, logger)
       }
       const { first, last } = span.stored
       return (await change(first, last)) ? new OpenedDownload(object, span, payload, current) : undefined
@@ -150,34 +215,93 @@ export class Encryption {
     }
   }
 
-  /** Opens the beginning of a stored object: header and nonce. */
-  async #keyOf(bucket: string, object: GatewayObject, head: Buffer, { log }: Logging): Promise<Buffer> {
-    const header = head.subarray(0, head.length - NONCE_BYTES)
-    const place = textOf({ bucket, key: object.key })
-    let found: Buffer | Unopened = 'malformed'
-    if (header.toString('latin1', 0, AGE_MAGIC.length) === AGE_MAGIC) {
-      const { identities } = await this.#deps.keys.toRead()
-      found = await openHeader(header, identities, place)
-      if (found === 'no key') {
-        // Another process may have added one within the last second.
-        const again = (await this.#deps.keys.toRead(true)).identities
-        if (again.length !== identities.length) found = await openHeader(header, again, place)
-      }
+  /**
+   * Throws S3Error if a key of a client is not that of an object: the object itself shows it. Resolves false if the
+   * object was replaced meanwhile.
+   */
+  async verifyKey(
+    gateway: Pick<Gateway, 'download'>,
+    { bucket, key }: Place,
+    { encrypted, stamp }: Pick<GatewayObject, 'encrypted' | 'stamp'>,
+    customer: CustomerKey | undefined,
+    logger: Logging,
+  ): Promise<boolean> {
+    requireApplicable(encrypted, customer)
+    if (!encrypted || !customer) return true
+    const headLength = encrypted.header + NONCE_BYTES
+    const download = await gateway.download(bucket, key, { first: 0, last: headLength - 1 })
+    if (download.object.stamp !== stamp) {
+      download.discard()
+      return false
     }
+    const head = await new SplitDownload(download, headLength).head
+    ;(await this.#keyOf(bucket, { ...download.object, encrypted }, head, customer, logger)).fill(0)
+    return true
+  }
+
+  /** Opens the beginning of a stored object: header and nonce. */
+  async #keyOf(
+    bucket: string,
+    object: SealedObject,
+    head: Buffer,
+    customer: CustomerKey | undefined,
+    { log }: Logging,
+  ): Promise<Buffer> {
+    const header = head.subarray(0, head.length - NONCE_BYTES)
+    const { encrypted } = object
+    const place = { bucket, key: object.key }
+    const isHeader = header.toString('latin1', 0, AGE_MAGIC.length) === AGE_MAGIC && headerEnd(header) === header.length
+    const found: Buffer | Unopened = isHeader
+      ? await this.#deps.keys.open(header, encrypted, textOf(place, customer), customer)
+      : 'malformed'
     if (typeof found === 'string') {
       log.warn({ bucket, why: found }, 'an encrypted object could not be opened')
-      throw unopened(found)
+      throw customer && found !== 'malformed' ? new S3Error('AccessDenied', { message: WRONG_KEY }) : unopened(found)
     }
     const payload = payloadKey(found, head.subarray(header.length))
     found.fill(0)
-    this.#known.set(place, { object, payload })
+    // A key of a client is asked for each time.
+    if (!customer) {
+      const ttl = encrypted.algorithm === 'aws:kms' ? NAMED_MS : 0
+      this.#known.set(textOf(place), { object, payload }, { ttl })
+    }
     return payload
   }
 }
 
+/** A header for a new object, and what it says of the object. */
+interface Sealed {
+  readonly header: NewHeader
+  readonly encrypted: Encrypted
+}
+
+interface Opening {
+  readonly range: ByteRange | undefined
+  /** The download is of the bytes that `expect` returned. */
+  readonly expected: boolean
+  readonly customer: CustomerKey | undefined
+  readonly logger: Logging
+}
+
+/** Throws S3Error if a request has a key of a client for an object without one, or the other way round. */
+export function requireApplicable(encrypted: Encrypted | undefined, customer: CustomerKey | undefined): void {
+  const needs = encrypted?.algorithm === 'SSE-C'
+  if (needs !== (customer !== undefined))
+    throw new S3Error('InvalidRequest', { message: needs ? KEY_NEEDED : NOT_APPLICABLE })
+}
+
+const KEY_NEEDED =
+  'The object was stored using a form of Server Side Encryption. The correct parameters must be provided to retrieve the object.'
+const NOT_APPLICABLE = 'The encryption parameters are not applicable to this object.'
+const WRONG_KEY =
+  'Requests specifying Server Side Encryption with Customer provided keys must provide the correct secret key.'
+const KEY_OF_UPLOAD =
+  'The multipart upload initiate requested encryption. Subsequent part requests must include the appropriate encryption parameters.'
+const OTHER_KEY_OF_UPLOAD = 'The provided encryption parameters did not match the ones used originally.'
+
 /** Bucket names have no line breaks. */
-function textOf({ bucket, key }: Place): string {
-  return `${bucket}\n${key}`
+function textOf({ bucket, key }: Place, customer?: CustomerKey): string {
+  return customer ? `${traceOf(customer)}\n${bucket}\n${key}` : `${bucket}\n${key}`
 }
 
 /** Stamps of legacy gateways are times, which two writes may have in common. */

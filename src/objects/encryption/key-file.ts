@@ -11,43 +11,93 @@ export const KEY_FILE = 'encryption.keys'
 /** Age at which the file is looked at again, ms: `dealgate encryption keys` changes it while the server runs. */
 const CHECKED_MS = 1000
 
-/** The keys of a server, as its file and its options name them. */
-export interface Keys {
-  /** `AGE-SECRET-KEY-...`, in the order of the file: the last is the newest. */
+/** The id of the key of the server itself, in answers about aws:kms: the name that S3 gives its own. */
+export const OWN_KEY = 'aws/s3'
+
+const KEY_ID = /^\w[\w:/.+=,@-]{0,255}$/
+
+/** True for a text that can name a key: it is stored with objects, and an argument of a program. */
+export function isKeyId(text: string): boolean {
+  return KEY_ID.test(text)
+}
+
+/** The keys of one name. */
+export interface NamedKey {
+  /** `AGE-SECRET-KEY-...`: the last is the newest. */
   readonly identities: readonly string[]
-  /** `age1...`: who can open what is encrypted from now on. Never empty. */
+  /** `age1...`: of the newest identity, and others. Never empty. */
   readonly recipients: readonly string[]
+}
+
+/** What a text of keys says. */
+export interface KeyText {
+  /** `AGE-SECRET-KEY-...`, in the order of the text, with and without a name. */
+  readonly identities: readonly string[]
+  /** The last identity without a name. */
+  readonly newest: string | undefined
+  /** `age1...`, without a name. */
+  readonly recipients: readonly string[]
+  readonly named: ReadonlyMap<string, NamedKey>
+}
+
+/** The keys of a server, as its file and its options name them. */
+export interface Keys extends KeyText {
+  /** `age1...`: who can open what is encrypted from now on with the key of the server. */
+  readonly recipients: readonly string[]
+  /** Those of them who can open what is encrypted with a named key, too. */
+  readonly shared: readonly string[]
 }
 
 const IDENTITY = /^AGE-SECRET-KEY-/
 const RECIPIENT = /^age1/
+const NAME = /^#\s*name:\s*(\S*)\s*$/
 
 /**
- * Reads the text of a file, which `age -i` reads, too: lines with identities, recipients, and comments. Throws
- * TypeError, which names the line and never its text.
+ * Reads the text of a file, which `age -i` reads, too: lines with identities, recipients, and comments. A comment
+ * `# name: archive` names the next key. Throws TypeError, which names the line and never its text.
  */
-export async function parseKeys(text: string): Promise<Keys> {
+export async function parseKeys(text: string): Promise<KeyText> {
   const identities: string[] = []
   const recipients: string[] = []
+  const named = new Map<string, { identities: string[]; recipients: string[] }>()
+  let newest: string | undefined
+  let name: string | undefined
   for (const [i, whole] of text.split('\n').entries()) {
     const line = whole.trim()
+    name = NAME.exec(line)?.[1] ?? name
+    if (name !== undefined && (!isKeyId(name) || name === OWN_KEY))
+      throw new TypeError(`line ${i + 1} has a name that no key can have: letters, digits and :/.+=,@_- are allowed`)
     if (line === '' || line.startsWith('#')) continue
+    const own = name === undefined ? undefined : (named.get(name) ?? { identities: [], recipients: [] })
+    if (own && name !== undefined) named.set(name, own)
+    name = undefined
     try {
       if (IDENTITY.test(line)) {
         await recipientOf(line)
         identities.push(line)
-      } else if (RECIPIENT.test(line)) recipients.push(await requireRecipient(line))
+        if (own) own.identities.push(line)
+        else newest = line
+      } else if (RECIPIENT.test(line)) (own?.recipients ?? recipients).push(await requireRecipient(line))
       else throw new TypeError('neither')
     } catch {
       throw new TypeError(`line ${i + 1} is no key of age: neither AGE-SECRET-KEY-... nor age1...`)
     }
   }
-  return { identities, recipients }
+  const keys = new Map<string, NamedKey>()
+  for (const [key, own] of named)
+    keys.set(key, { ...own, recipients: await withNewest(own.identities.at(-1), own.recipients) })
+  return { identities, newest, recipients, named: keys }
 }
 
-/** The lines that `age-keygen` writes for an identity. */
-export async function linesOf(identity: string, now = new Date()): Promise<string> {
-  return `# created: ${now.toISOString()}\n# public key: ${await recipientOf(identity)}\n${identity}\n`
+/** The recipient of an identity, if there is one, and others. */
+export async function withNewest(newest: string | undefined, others: readonly string[]): Promise<readonly string[]> {
+  return [...new Set([...(newest === undefined ? [] : [await recipientOf(newest)]), ...others])]
+}
+
+/** The lines that `age-keygen` writes for an identity, and its name. */
+export async function linesOf(identity: string, name?: string, now = new Date()): Promise<string> {
+  const lines = [`# created: ${now.toISOString()}`, `# public key: ${await recipientOf(identity)}`, identity]
+  return `${[...(name === undefined ? [] : [`# name: ${name}`]), ...lines].join('\n')}\n`
 }
 
 /** Creates the file with a new identity unless it exists. It has its whole content from the start, durably. */
@@ -97,8 +147,7 @@ export class KeyFile {
     // Without a file, the recipients of the options alone could open the object, and this server could not.
     if (file === undefined) throw new S3Error('InvalidRequest', { message: NO_KEYS })
     let keys = await this.toRead()
-    if (!make) return keys
-    if (this.#known?.version === ABSENT) {
+    if (make && this.#known?.version === ABSENT) {
       const lost = await records.get(NEWEST)
       // Another process may have made the file before it made the record.
       keys = await this.toRead(true)
@@ -109,13 +158,13 @@ export class KeyFile {
         keys = await this.toRead(true)
       }
     }
-    await this.#record(keys)
+    if (keys.recipients.length === 0) throw new S3Error('InvalidRequest', { message: NO_OWN_KEY })
+    if (make) await this.#record(keys)
     return keys
   }
 
   /** Durable before an object needs the key. */
-  async #record({ identities }: Keys): Promise<void> {
-    const newest = identities.at(-1)
+  async #record({ newest }: Keys): Promise<void> {
     const recipient = newest === undefined ? undefined : await recipientOf(newest)
     if (recipient === undefined || recipient === this.#recorded) return
     await this.#options.records.set(NEWEST, { recipient })
@@ -164,23 +213,28 @@ export class KeyFile {
 
   async #read(file: string | undefined, more: readonly string[]): Promise<Keys> {
     if (file !== undefined) restrictMode(file)
-    const { identities, recipients } = await parseKeys(file === undefined ? '' : await readFile(file, 'utf8'))
-    const newest = identities.at(-1)
+    const text = file === undefined ? '' : await readFile(file, 'utf8')
+    const { identities, newest, recipients, named } = await parseKeys(text)
     // What is encrypted for the recipients of the options alone is lost to this server.
-    if (file !== undefined && newest === undefined && recipients.length === 0)
+    if (file !== undefined && newest === undefined && recipients.length === 0 && named.size === 0)
       throw new TypeError('the file has no key: neither AGE-SECRET-KEY-... nor age1...')
-    const own = newest === undefined ? [] : [await recipientOf(newest)]
-    const all = [...new Set([...own, ...recipients, ...more])]
+    const shared = [...new Set([...recipients, ...more])]
+    const own = newest ?? recipients[0]
+    const all = own === undefined ? [] : await withNewest(newest, shared)
     // A file that this server makes has one of its own.
-    const count = all.length + (file === undefined && this.#options.make ? 1 : 0)
-    if (count > MAX_RECIPIENTS)
-      throw new TypeError(`there are ${count} recipients, with those of the options: at most ${MAX_RECIPIENTS}`)
-    return { identities, recipients: all }
+    const unnamed = file === undefined && this.#options.make ? shared.length + 1 : all.length
+    const most = Math.max(unnamed, ...[...named.values()].map((key) => key.recipients.length + shared.length))
+    if (most > MAX_RECIPIENTS)
+      throw new TypeError(`there are ${most} recipients, with those of the options: at most ${MAX_RECIPIENTS}`)
+    return { identities, newest, recipients: all, shared, named }
   }
 }
 
 const NO_KEYS =
   'This server has no keys to encrypt with: servers that share a state need the same file of keys (--encryption-keys).'
+
+const NO_OWN_KEY =
+  'The keys of this server have names: encrypt with aws:kms and the name of one, or ask the operator for a key without a name.'
 
 function lostKeys(recipient: string): string {
   return `The file of keys with ${recipient} is missing, and no new one is made: restore it. If it is lost, make a new one with: dealgate encryption rotate.`

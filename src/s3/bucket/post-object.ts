@@ -20,7 +20,7 @@ import { aclOfWrite } from '../access/acl-operations.js'
 import { ACL_HEADERS } from '../access/acl-syntax.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
-import { askedEncryption, encryptionHeaders, SSE } from '../object/encryption.js'
+import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
@@ -174,7 +174,7 @@ async function store(
 ): Promise<Reply> {
   const { bucket } = request
   const headers = form.fields.headers()
-  refuseDemands(headers, [REDIRECT, SSE, ...ACL_HEADERS])
+  refuseDemands(headers, [REDIRECT, ...ENCRYPTION_HEADERS, ...ACL_HEADERS])
   refuseCopy(headers)
   await requireExpectedOwner({ headers, bucket }, context)
   const acl = await aclOfWrite({ headers, bucket, key }, context)
@@ -185,7 +185,7 @@ async function store(
   const declared = declaredDigests({ ...request, headers }, { kind: 'unsigned' })
   const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const attributes = readAttributes(headers, context)
-  const encryption = askedEncryption(headers)
+  const encryption = askedEncryption({ ...request, headers }, context)
   const wantChecksum = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const precondition = writePrecondition(request.headers)
   const { metadata } = attributes
@@ -214,7 +214,7 @@ async function store(
     ...classHeaders,
     etag: quoted(result.etag),
     ...checksumHeaders(result.checksum),
-    ...encryptionHeaders(result),
+    ...encryptionHeaders(result, customerOf(encryption)),
     'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),
   })
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from '../../api/context.js'
+import type { UploadEncryption } from '../../api/encryption.js'
 import type { LateDocument, S3Request } from '../../api/request.js'
 import type { CompletedUpload, PartRecord, UploadRecord } from '../../api/state.js'
 import type { PutRequest, PutResult, Source } from '../../api/store.js'
@@ -11,7 +12,7 @@ import { digesting } from '../../objects/sources.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
-import { encryptionHeaders } from '../object/encryption.js'
+import { ENCRYPTION_HEADERS, encryptionHeaders, keyForUpload } from '../object/encryption.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { attemptOf, StoredAlready, tookEffect, writeIdOf } from './attempts.js'
@@ -28,12 +29,11 @@ import { allParts, isOwn, missingUpload, noSuchUpload } from './upload.js'
 export const completeMultipartUpload = defineOperation({
   name: 'CompleteMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html',
-  partly: 'Encryption with customer keys is NotImplemented.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
   needs: { key: 'write' },
-  on: { method: 'POST', resource: 'object', query: ['uploadId'] },
+  on: { method: 'POST', resource: 'object', query: ['uploadId'], headers: ENCRYPTION_HEADERS },
   async run(request, context) {
     const wanted = await readPartList(request, context)
     return late(complete(request, context, wanted))
@@ -58,6 +58,9 @@ function complete(
     if (!upload || !isOwn(upload, request, context)) throw await missingUpload(request, context)
     await requirePresentBucket(upload, context)
     await context.state.uploads.requireHere(upload)
+    // Only its parts need the key.
+    const customer = keyForUpload(request, context, upload.encryption)
+    if (customer) await context.store.requireUploadKey(upload, customer)
     try {
       return answer(request, await assemble(request, context, upload, wanted, fingerprint))
     } catch (error) {
@@ -114,12 +117,16 @@ async function assemble(
     accessKeyId: upload.accessKeyId,
     etag: stored.etag,
     checksum: stored.checksum,
-    ...(upload.encryption && { encrypted: { algorithm: upload.encryption.algorithm } }),
+    ...(upload.encryption && { encrypted: described(upload.encryption) }),
     jobId: stored.jobId,
     request: fingerprint,
   }
   await context.state.uploads.finish(done, context)
   return done
+}
+
+function described({ algorithm, keyId, bucketKey }: UploadEncryption): CompletedUpload['encrypted'] {
+  return { algorithm, ...(keyId !== undefined && { keyId }), ...(bucketKey && { bucketKey }) }
 }
 
 interface Stored extends Pick<PutResult, 'etag' | 'checksum'> {
@@ -173,7 +180,7 @@ async function store(
       authorized,
       uploadId,
       // Decided when it began.
-      encryption: upload.encryption?.algorithm ?? 'none',
+      encryption: upload.encryption ?? 'none',
       event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
       precondition,
       maxBytes: context.limits.maxObjectBytes,

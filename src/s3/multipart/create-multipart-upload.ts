@@ -12,7 +12,7 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
-import { askedEncryption, encryptionHeaders, SSE } from '../object/encryption.js'
+import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
 import { admitClass, askedClass } from '../object/storage-class.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
 import { accessKeyId, requireMayWrite } from './upload.js'
@@ -21,7 +21,7 @@ export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
   partly:
-    'Encryption with KMS or customer keys and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+    'Object lock, aws:kms:dsse and a context of encryption are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
@@ -30,14 +30,14 @@ export const createMultipartUpload = defineOperation({
     method: 'POST',
     resource: 'object',
     query: ['uploads'],
-    headers: [TAGGING, REDIRECT, SSE, ...OBJECT_ACL_HEADERS],
+    headers: [TAGGING, REDIRECT, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS],
   },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
     const checksum = readChecksum(request)
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
-    const asked = askedEncryption(request.headers)
+    const asked = askedEncryption(request, context)
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
     const creationTime = await context.creationTimes.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)
@@ -54,7 +54,7 @@ export const createMultipartUpload = defineOperation({
     await (await admitClass(storageClass, write, context))?.dropped()
     // Command lines take an id that begins with "-", as base64url may, for an option.
     const uploadId = randomBytes(24).toString('hex')
-    const encryption = await context.store.encryptionOfUpload(bucket, uploadId, asked)
+    const encryption = await context.store.encryptionOfUpload({ bucket, key, uploadId }, asked)
     await beginUpload(context, {
       uploadId,
       bucket: request.bucket,
@@ -79,7 +79,7 @@ export const createMultipartUpload = defineOperation({
       ),
       {
         ...(checksum && { 'x-amz-checksum-algorithm': checksum.algorithm, 'x-amz-checksum-type': checksum.type }),
-        ...encryptionHeaders({ encrypted: encryption }),
+        ...encryptionHeaders({ encrypted: encryption }, customerOf(asked)),
       },
     )
   },

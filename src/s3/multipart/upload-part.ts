@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import type { Context } from '../../api/context.js'
-import type { LateDocument, S3Request } from '../../api/request.js'
+import type { S3Request } from '../../api/request.js'
 import type { PartRecord, UploadRecord } from '../../api/state.js'
 import type { Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -9,19 +10,24 @@ import { empty, late } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
 import { type CopySource, checkSource, copiedBytes, readCopySource, whileSourceChanges } from '../object/copy-source.js'
-import { encryptionHeaders } from '../object/encryption.js'
+import {
+  customerKey,
+  ENCRYPTION_HEADERS,
+  encryptionHeaders,
+  keyForUpload,
+  SOURCE_CUSTOMER_HEADERS,
+} from '../object/encryption.js'
 import { notReadable } from '../object/storage-class.js'
 import { readPartNumber, requireUploadToFill } from './upload.js'
 
 export const uploadPart = defineOperation({
   name: 'UploadPart',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPart.html',
-  partly: 'Encryption with customer keys is NotImplemented.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
   needs: { key: 'write' },
-  on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'] },
+  on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'], headers: ENCRYPTION_HEADERS },
   async run(request, context) {
     const partNumber = readPartNumber(request, context)
     if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
@@ -33,11 +39,13 @@ export const uploadPart = defineOperation({
         message: `Checksum Type mismatch occurred, expected checksum Type: ${upload.checksum.algorithm.toLowerCase()}, actual checksum Type: ${declared.toLowerCase()}`,
       })
     }
+    const customer = keyForUpload(request, context, upload.encryption)
+    await context.store.requireUploadKey(upload, customer)
     const part = await stagePart(context, upload, partNumber, request.body)
     return empty({
       etag: quoted(part.etag),
       ...(part.checksum && { [`x-amz-checksum-${part.checksum.algorithm.toLowerCase()}`]: part.checksum.value }),
-      ...encryptionHeaders({ encrypted: upload.encryption }),
+      ...encryptionHeaders({ encrypted: upload.encryption }, customer),
     })
   },
 })
@@ -70,7 +78,7 @@ async function stagePart(
     const part: PartRecord = {
       partNumber,
       size: facts.size,
-      etag: facts.md5.toString('hex'),
+      etag: partEtag(upload, facts.md5),
       lastModified: Date.now(),
       checksum: facts.checksum,
       file: await writer.finish(),
@@ -84,6 +92,12 @@ async function stagePart(
   }
 }
 
+/** As the ETag of an object: that of a part tells nothing of the content where a client or a name has the key. */
+function partEtag({ encryption }: UploadRecord, md5: Buffer): string {
+  const isMd5 = encryption === undefined || encryption.algorithm === 'AES256'
+  return (isMd5 ? md5 : randomBytes(16)).toString('hex')
+}
+
 function tooLarge(maxPutBytes: number): S3Error {
   return new S3Error('EntityTooLarge', { fields: { MaxSizeAllowed: maxPutBytes } })
 }
@@ -91,19 +105,29 @@ function tooLarge(maxPutBytes: number): S3Error {
 export const uploadPartCopy = defineOperation({
   name: 'UploadPartCopy',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html',
-  partly: 'Encryption with customer keys is NotImplemented.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
   needs: { key: 'write' },
-  on: { method: 'PUT', resource: 'object', query: ['partNumber', 'uploadId'], header: 'x-amz-copy-source' },
+  on: {
+    method: 'PUT',
+    resource: 'object',
+    query: ['partNumber', 'uploadId'],
+    header: 'x-amz-copy-source',
+    headers: [...ENCRYPTION_HEADERS, ...SOURCE_CUSTOMER_HEADERS],
+  },
   async run(request, context) {
     const partNumber = readPartNumber(request, context)
     const upload = await requireUploadToFill(request, context)
+    const customer = keyForUpload(request, context, upload.encryption)
+    await context.store.requireUploadKey(upload, customer)
     const from = readCopySource(request, context)
     await context.authorizer.decide({ action: 's3:GetObject', ...from })
     const source = await openSource(request, context, from)
-    const copied = (bytes: Source) => copy(context, upload, partNumber, bytes)
+    const copied = async (bytes: Source) => ({
+      document: await copy(context, upload, partNumber, bytes),
+      headers: encryptionHeaders({ encrypted: upload.encryption }, customer),
+    })
     const again = async () => copied(await openSource(request, context, from))
     return late(whileSourceChanges(() => copied(source), again))
   },
@@ -112,13 +136,15 @@ export const uploadPartCopy = defineOperation({
 async function openSource(request: S3Request<'object'>, context: Context, from: CopySource): Promise<Source> {
   const source = await context.store.head(from.bucket, from.key)
   if (source.cold) throw notReadable(source, context.plugins.storageClasses)
+  const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
+  await context.store.requireKey(source, customer)
   checkSource(request, source)
-  return copiedBytes(context, source, copiedRange(request, source.size))
+  return copiedBytes(context, source, { range: copiedRange(request, source.size), customer })
 }
 
-async function copy(context: Context, upload: UploadRecord, partNumber: number, source: Source): Promise<LateDocument> {
+async function copy(context: Context, upload: UploadRecord, partNumber: number, source: Source): Promise<string> {
   const part = await stagePart(context, upload, partNumber, source)
-  const result = document(
+  return document(
     'CopyPartResult',
     [
       element('LastModified', new Date(part.lastModified).toISOString()),
@@ -126,7 +152,6 @@ async function copy(context: Context, upload: UploadRecord, partNumber: number, 
       part.checksum ? element(`Checksum${part.checksum.algorithm}`, part.checksum.value) : '',
     ].join(''),
   )
-  return { document: result, headers: encryptionHeaders({ encrypted: upload.encryption }) }
 }
 
 /** Reads `bytes=first-last`; both are required and must lie inside the object. Throws InvalidArgument, InvalidRange. */

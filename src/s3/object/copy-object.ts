@@ -1,6 +1,7 @@
 import type { ObjectAcl } from '../../api/access.js'
 import type { AdmittedWrite } from '../../api/archive.js'
 import type { Context } from '../../api/context.js'
+import type { CustomerKey, EncryptionOrder } from '../../api/encryption.js'
 import type { LateDocument, S3Request } from '../../api/request.js'
 import type { Precondition, PutRequest, PutResult, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -30,7 +31,17 @@ import {
   SourceChanged,
   whileSourceChanges,
 } from './copy-source.js'
-import { askedEncryption, encryptionHeaders, SSE } from './encryption.js'
+import {
+  askedEncryption,
+  CUSTOMER_HEADERS,
+  customerKey,
+  customerOf,
+  ENCRYPTION_HEADERS,
+  encryptionHeaders,
+  inherited,
+  SOURCE_CUSTOMER_HEADERS,
+  SSE,
+} from './encryption.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
 import { writePrecondition } from './write-conditions.js'
 
@@ -38,7 +49,7 @@ export const copyObject = defineOperation({
   name: 'CopyObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
   partly:
-    'Encryption with KMS or customer keys and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
+    'Object lock, aws:kms:dsse and a context of encryption are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
   access: 'signed',
   action: 's3:PutObject',
   needs: { key: 'write' },
@@ -46,7 +57,11 @@ export const copyObject = defineOperation({
     method: 'PUT',
     resource: 'object',
     header: 'x-amz-copy-source',
-    headers: [TAGGING, TAGGING_DIRECTIVE, REDIRECT, SSE, ...OBJECT_ACL_HEADERS],
+    headers: [
+      ...[TAGGING, TAGGING_DIRECTIVE, REDIRECT],
+      ...[...ENCRYPTION_HEADERS, ...SOURCE_CUSTOMER_HEADERS],
+      ...OBJECT_ACL_HEADERS,
+    ],
   },
   async run(request, context) {
     refuseRanges(request)
@@ -68,6 +83,8 @@ async function prepare(
 ): Promise<() => Promise<LateDocument>> {
   const source = await context.store.head(from.bucket, from.key)
   if (source.cold) throw new S3Error('ObjectNotInActiveTierError')
+  const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
+  await context.store.requireKey(source, customer)
   checkSource(request, source)
   const inPlace = await staysInPlace(request, context, source)
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
@@ -100,7 +117,12 @@ async function prepare(
   const { size } = source
   const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept } as const
   const admitted = await admitClass(askedClass(headers), write, context)
-  return () => (inPlace ? copyInPlace : copy)(request, context, source, { attributes, tags, acl, authorized }, admitted)
+  const encryption = askedEncryption(request, context)
+  const described = { attributes, tags, acl, authorized }
+  return () =>
+    inPlace
+      ? copyInPlace(request, context, source, described, admitted)
+      : copy(request, context, source, { ...described, encryption, customer }, admitted)
 }
 
 /** Throws InvalidArgument for a range, because CopyObject copies whole objects. */
@@ -122,29 +144,39 @@ async function copy(
   request: S3Request<'object'>,
   context: Context,
   source: StoredObject,
-  described: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'>,
+  {
+    encryption,
+    customer,
+    ...described
+  }: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'> & {
+    readonly encryption: EncryptionOrder | undefined
+    /** The key of the source. */
+    readonly customer: CustomerKey | undefined
+  },
   admitted: AdmittedWrite | undefined,
 ): Promise<LateDocument> {
+  const byDefault = encryption ?? (await context.store.encryptionFor(request.bucket))
   const asked = checksumAlgorithmHeader(request.headers, 'x-amz-checksum-algorithm')
   const { result, headers } = await writeAdmitted(context, admitted, request, async (archive) => {
     if (admitted?.repeats) return admitted.repeats
     return context.store.put({
       bucket: request.bucket,
       key: request.key,
-      source: copiedBytes(context, source),
+      source: copiedBytes(context, source, { customer }),
       ...described,
       archive,
       // The bytes are the same, so a checksum of the whole object stays valid.
       checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
       wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
       // A copy does not lose the encryption of its source.
-      encryption: askedEncryption(request.headers) ?? source.encrypted?.algorithm,
+      encryption: byDefault ? encryption : inherited(source),
       event: causeOf('ObjectCreated:Copy', request, context),
       precondition: copyPrecondition(request, source),
       maxBytes: context.limits.maxPutBytes,
     })
   })
-  return { document: copyDocument(result), headers: { ...headers, ...encryptionHeaders(result) } }
+  const encrypted = encryptionHeaders(result, customerOf(encryption))
+  return { document: copyDocument(result), headers: { ...headers, ...encrypted } }
 }
 
 /**
@@ -185,7 +217,9 @@ function copiedAttributes(
   directive: 'COPY' | 'REPLACE',
 ): PutRequest['attributes'] {
   if (directive === 'REPLACE') return readAttributes(request.headers, context)
-  const changed = ['x-amz-storage-class', REDIRECT, SSE].some((name) => request.headers[name] !== undefined)
+  const changed = ['x-amz-storage-class', REDIRECT, SSE, ...CUSTOMER_HEADERS].some(
+    (name) => request.headers[name] !== undefined,
+  )
   if (isItself(request, source) && !changed) {
     throw new S3Error('InvalidRequest', {
       message:
@@ -203,19 +237,18 @@ function copiedAttributes(
  * Returns true for a copy of an object onto itself into an archive class: the bytes stay in place, and archived copies
  * remain copies of this object. The bytes are read only to compute a checksum that the object does not have yet.
  */
-async function staysInPlace(
-  { bucket, key, headers }: S3Request<'object'>,
-  { store }: Context,
-  source: StoredObject,
-): Promise<boolean> {
+async function staysInPlace(request: S3Request<'object'>, context: Context, source: StoredObject): Promise<boolean> {
+  const { bucket, key, headers } = request
   const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const { checksum } = source
   const sameChecksum = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
-  const asked = askedEncryption(headers)
   const isItself = source.bucket === bucket && source.key === key
   if (!isItself || askedClass(headers) === undefined || !sameChecksum) return false
-  // The default applies to copies, too: an archive must not get bytes that are to be encrypted.
-  return source.encrypted !== undefined || (asked ?? (await store.encryptionFor(bucket))) === undefined
+  // The default applies to copies, too: an archive must not get bytes that are to be encrypted, or with another key.
+  const order = askedEncryption(request, context) ?? (await context.store.encryptionFor(bucket))
+  if (!order) return source.encrypted?.algorithm !== 'SSE-C'
+  if (order.algorithm === 'SSE-C' || order.algorithm !== source.encrypted?.algorithm) return false
+  return order.keyId === undefined || order.keyId === source.encrypted.keyId
 }
 
 /** Throws SourceChanged if the object has been replaced since it was read. */

@@ -1,4 +1,5 @@
 import type { Context } from '../../api/context.js'
+import type { CustomerKey } from '../../api/encryption.js'
 import type { ByteRange } from '../../api/gateway.js'
 import type { S3Request } from '../../api/request.js'
 import type { Source, StoredObject } from '../../api/store.js'
@@ -53,12 +54,16 @@ export function checkSource(request: S3Request<'object'>, source: StoredObject):
 /**
  * Returns a source of the bytes of exactly this object. Streaming throws SourceChanged if the object was overwritten.
  */
-export function copiedBytes(context: Context, object: StoredObject, range?: { first: number; last: number }): Source {
+export function copiedBytes(
+  context: Context,
+  object: StoredObject,
+  { range, customer }: { range?: { first: number; last: number } | undefined; customer: CustomerKey | undefined },
+): Source {
   const wanted: ByteRange | undefined = range
   return {
     length: range ? range.last - range.first + 1 : object.size,
     async stream(sink, options) {
-      const { object: opened, download } = await context.store.open(object.bucket, object.key, wanted)
+      const { object: opened, download } = await context.store.open(object.bucket, object.key, wanted, customer)
       if (opened.stamp !== object.stamp) {
         download.discard()
         throw new SourceChanged()

@@ -9,6 +9,7 @@ import { refuseVersion } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from './attributes.js'
+import { ENCRYPTION_HEADERS, keyToRead, requireKey } from './encryption.js'
 import { checkConditions, READ } from './read-conditions.js'
 import { presenceOf } from './storage-class.js'
 
@@ -19,15 +20,17 @@ const MARKER = 'x-amz-part-number-marker'
 export const getObjectAttributes = defineOperation({
   name: 'GetObjectAttributes',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectAttributes.html',
-  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
+  partly: 'The one version is "null".',
   access: 'signed',
   action: ['s3:GetObject', 's3:GetObjectAttributes'],
-  on: { method: 'GET', resource: 'object', query: ['attributes'], params: ['versionId'] },
+  on: { method: 'GET', resource: 'object', query: ['attributes'], params: ['versionId'], headers: ENCRYPTION_HEADERS },
   async run(request, context) {
     refuseVersion(request.query)
     const wanted = readWanted(request)
     const page = readPartPage(request)
+    const customer = keyToRead(request, context)
     const object = await context.store.head(request.bucket, request.key)
+    await requireKey(object, customer, context)
     const headers = { 'last-modified': httpTime(object.lastModified) }
     if (checkConditions(request.headers, object, READ) === 'unchanged') return { status: 304, headers }
     const elements: Record<Attribute, () => string | Promise<string>> = {

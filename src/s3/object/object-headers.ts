@@ -1,4 +1,5 @@
 import type { Context } from '../../api/context.js'
+import type { CustomerKey } from '../../api/encryption.js'
 import type { ReplyHeaders, S3Request } from '../../api/request.js'
 import type { ObjectChecksum } from '../../api/state.js'
 import type { StoredObject } from '../../api/store.js'
@@ -10,11 +11,17 @@ import { encryptionHeaders } from './encryption.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'
 
+interface Known {
+  /** The checksum to return, if any: see `reportedChecksum`. */
+  readonly checksum?: ObjectChecksum | undefined
+  /** The key of the client that the request has. */
+  readonly customer: CustomerKey | undefined
+}
+
 /**
  * Returns the response headers that GET and HEAD share, except the length.
- * @param checksum the checksum to return, if any: see `reportedChecksum`
  */
-export function objectHeaders(object: StoredObject, reporting: Reporting, checksum?: ObjectChecksum): ReplyHeaders {
+export function objectHeaders(object: StoredObject, reporting: Reporting, { checksum, customer }: Known): ReplyHeaders {
   const headers: ReplyHeaders = {
     'content-type': object.contentType,
     etag: quoted(object.etag),
@@ -24,7 +31,7 @@ export function objectHeaders(object: StoredObject, reporting: Reporting, checks
   Object.assign(headers, object.headers)
   if (object.tags?.length) headers['x-amz-tagging-count'] = object.tags.length
   const more = [metadataHeaders(object, reporting), archiveHeaders(object, reporting), checksumHeaders(checksum)]
-  if (object.encrypted) more.push(encryptionHeaders(object))
+  if (object.encrypted) more.push(encryptionHeaders(object, customer))
   return Object.assign(headers, ...more)
 }
 

@@ -10,7 +10,7 @@ import { requireBucket } from '../bucket/owner.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
 import { causeOf, REDIRECT, readAttributes } from './attributes.js'
-import { askedEncryption, encryptionHeaders, SSE } from './encryption.js'
+import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from './encryption.js'
 import { checksumHeaders } from './object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
 import { writePrecondition } from './write-conditions.js'
@@ -19,11 +19,11 @@ export const putObject = defineOperation({
   name: 'PutObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
   partly:
-    'Encryption with KMS or customer keys and object lock are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+    'Object lock, aws:kms:dsse and a context of encryption are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
   access: 'anonymous',
   action: 's3:PutObject',
   needs: { key: 'write' },
-  on: { method: 'PUT', resource: 'object', headers: [TAGGING, REDIRECT, SSE, ...OBJECT_ACL_HEADERS] },
+  on: { method: 'PUT', resource: 'object', headers: [TAGGING, REDIRECT, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS] },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
     // Rules of the gateway cannot grant everybody the right to tag.
@@ -40,7 +40,7 @@ export const putObject = defineOperation({
     const tags = taggingOfHeader(request.headers)
     const { bucket, key, headers } = request
     const attributes = readAttributes(headers, context)
-    const encryption = askedEncryption(headers)
+    const encryption = askedEncryption(request, context)
     const precondition = writePrecondition(headers)
     const { metadata } = attributes
     const authorized = await context.checks.authorize(metadata, { bucket, key })
@@ -69,7 +69,7 @@ export const putObject = defineOperation({
     })
     const { etag, size: stored, lastModified, checksum } = result
     const answer: ReplyHeaders = { etag: quoted(etag) }
-    Object.assign(answer, classHeaders, checksumHeaders(checksum), encryptionHeaders(result))
+    Object.assign(answer, classHeaders, checksumHeaders(checksum), encryptionHeaders(result, customerOf(encryption)))
     answer['x-amz-expiration'] = await expirationHeader(context, bucket, { key, size: stored, lastModified, tags })
     return empty(answer)
   },

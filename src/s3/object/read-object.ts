@@ -1,4 +1,5 @@
 import type { Context } from '../../api/context.js'
+import type { CustomerKey } from '../../api/encryption.js'
 import type { ByteRange, Download } from '../../api/gateway.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
@@ -7,6 +8,7 @@ import { resolveRange } from '../../gateway/objects/download-body.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
+import { ENCRYPTION_HEADERS, keyToRead, requireKey } from './encryption.js'
 import {
   OVERRIDES,
   objectHeaders,
@@ -32,10 +34,15 @@ const ATTEMPTS = 3
 export const getObject = defineOperation({
   name: 'GetObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html',
-  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
+  partly: 'The one version is "null".',
   access: 'anonymous',
   action: 's3:GetObject',
-  on: { method: 'GET', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
+  on: {
+    method: 'GET',
+    resource: 'object',
+    params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)],
+    headers: ENCRYPTION_HEADERS,
+  },
   async run(request, context): Promise<Reply> {
     refuseVersion(request.query)
     refuseAnonymousOverrides(request, context)
@@ -44,14 +51,20 @@ export const getObject = defineOperation({
         message: 'Cannot specify both Range header and partNumber query parameter',
       })
     }
-    const opened = mustLookFirst(request) ? await lookThenOpen(request, context) : await openAtOnce(request, context)
+    const customer = keyToRead(request, context)
+    const opened = mustLookFirst(request)
+      ? await lookThenOpen(request, context, customer)
+      : await openAtOnce(request, context, customer)
     if ('status' in opened) return opened
     const { object, download, ranged, part } = opened
     const checksum = await reportedChecksum(request, context, object, part, ranged).catch((error) => {
       download.discard()
       throw error
     })
-    const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
+    const headers = Object.assign(
+      objectHeaders(object, context.plugins, { checksum, customer }),
+      partHeaders(part, object),
+    )
     if (ranged) headers['content-range'] = `bytes ${download.first}-${download.last}/${object.size}`
     headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
     headers['content-length'] = download.last - download.first + 1
@@ -74,17 +87,24 @@ function mustLookFirst(request: S3Request<'object'>): boolean {
   return mayBeUnchanged(request.headers) || request.headers['if-range'] !== undefined || request.query.has('partNumber')
 }
 
-async function openAtOnce(request: S3Request<'object'>, context: Context): Promise<Opened> {
+async function openAtOnce(
+  request: S3Request<'object'>,
+  context: Context,
+  customer: CustomerKey | undefined,
+): Promise<Opened> {
   const range = parseRange(request.headers.range)
-  const { object, download } = await context.store.open(request.bucket, request.key, range).catch(async (error) => {
-    // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this one.
-    if (error instanceof S3Error && error.code === 'InvalidObjectState') throw await whyNotReadable(request, context)
-    if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
-    checkConditions(request.headers, await context.store.head(request.bucket, request.key), READ)
-    const { message, fields, headers } = error
-    const asked = { RangeRequested: request.headers.range ?? '' }
-    throw new S3Error('InvalidRange', { message, headers, fields: { ...asked, ...fields } })
-  })
+  const { object, download } = await context.store
+    .open(request.bucket, request.key, range, customer)
+    .catch(async (error) => {
+      // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this
+      // one.
+      if (error instanceof S3Error && error.code === 'InvalidObjectState') throw await whyNotReadable(request, context)
+      if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
+      checkConditions(request.headers, await context.store.head(request.bucket, request.key), READ)
+      const { message, fields, headers } = error
+      const asked = { RangeRequested: request.headers.range ?? '' }
+      throw new S3Error('InvalidRange', { message, headers, fields: { ...asked, ...fields } })
+    })
   try {
     checkConditions(request.headers, object, READ)
   } catch (error) {
@@ -98,16 +118,21 @@ async function whyNotReadable({ bucket, key }: S3Request<'object'>, context: Con
   return refuseCold(await context.store.head(bucket, key), context)
 }
 
-async function lookThenOpen(request: S3Request<'object'>, context: Context): Promise<Opened | Reply> {
+async function lookThenOpen(
+  request: S3Request<'object'>,
+  context: Context,
+  customer: CustomerKey | undefined,
+): Promise<Opened | Reply> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const seen = await context.store.head(request.bucket, request.key)
     // Conditions apply only to requests that would succeed otherwise, RFC 9110 section 13.2.1.
     if (seen.cold) throw await refuseCold(seen, context)
+    await context.store.requireKey(seen, customer)
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(seen, context.plugins) }
+      return { status: 304, headers: objectHeaders(seen, context.plugins, { customer }) }
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
-    const { object, download } = await context.store.open(request.bucket, request.key, range)
+    const { object, download } = await context.store.open(request.bucket, request.key, range, customer)
     if (object.stamp === seen.stamp) return { object, download, ranged: range !== undefined, part }
     download.discard()
   }
@@ -120,16 +145,23 @@ async function lookThenOpen(request: S3Request<'object'>, context: Context): Pro
 export const headObject = defineOperation({
   name: 'HeadObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
-  partly: 'The one version is "null". Encryption with customer keys is NotImplemented.',
+  partly: 'The one version is "null".',
   access: 'anonymous',
   action: 's3:GetObject',
-  on: { method: 'HEAD', resource: 'object', params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)] },
+  on: {
+    method: 'HEAD',
+    resource: 'object',
+    params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)],
+    headers: ENCRYPTION_HEADERS,
+  },
   async run(request, context): Promise<Reply> {
     refuseVersion(request.query)
     refuseAnonymousOverrides(request, context)
+    const customer = keyToRead(request, context)
     const object = await context.store.head(request.bucket, request.key)
+    await requireKey(object, customer, context)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
-      return { status: 304, headers: objectHeaders(object, context.plugins) }
+      return { status: 304, headers: objectHeaders(object, context.plugins, { customer }) }
     const part = locatePart(request, object)
     const asked = part ? part.range : rangeOf(request, object)
     const range = asked && resolveRange(asked, object.size)
@@ -138,7 +170,10 @@ export const headObject = defineOperation({
         message: 'Cannot specify both Range header and partNumber query parameter',
       })
     const checksum = await reportedChecksum(request, context, object, part, range !== undefined)
-    const headers = Object.assign(objectHeaders(object, context.plugins, checksum), partHeaders(part, object))
+    const headers = Object.assign(
+      objectHeaders(object, context.plugins, { checksum, customer }),
+      partHeaders(part, object),
+    )
     if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
     headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
     headers['content-length'] = range ? range.last - range.first + 1 : object.size

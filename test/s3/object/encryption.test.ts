@@ -200,7 +200,7 @@ for (const mode of modes) {
           Rules: [{ ApplyServerSideEncryptionByDefault: { SSEAlgorithm: SSEAlgorithm as 'AES256' } }],
         },
       })
-      await t.rejects(s3.putBucketEncryption(rule('aws:kms')), { name: 'NotImplemented' })
+      await t.rejects(s3.putBucketEncryption(rule('aws:kms:dsse')), { name: 'NotImplemented' })
       await t.rejects(s3.putBucketEncryption(rule('rot13')), { name: 'MalformedXML' })
       await s3.putBucketEncryption(rule('AES256'))
       const { ServerSideEncryptionConfiguration: found } = await s3.getBucketEncryption({ Bucket })
@@ -218,12 +218,12 @@ for (const mode of modes) {
 
     t.test('what is not there is refused by name', async (t) => {
       const at = { Bucket: 'secret', Key: 'refused', Body: 'x' }
-      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms' }), { name: 'NotImplemented' })
+      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms:dsse' }), { name: 'NotImplemented' })
       await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'rot13' as 'AES256' }), {
         name: 'InvalidEncryptionAlgorithmError',
       })
-      const SSECustomerKey = bytes('key', 32).toString('base64')
-      await t.rejects(s3.putObject({ ...at, SSECustomerAlgorithm: 'AES256', SSECustomerKey }), {
+      const SSEKMSEncryptionContext = Buffer.from('{"a":"b"}').toString('base64')
+      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms', SSEKMSEncryptionContext }), {
         name: 'NotImplemented',
       })
       await t.rejects(s3.headObject({ Bucket: 'secret', Key: 'refused' }), { name: 'NotFound' })
