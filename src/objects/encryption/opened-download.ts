@@ -114,6 +114,24 @@ export interface SealedBytes {
   discard(): void
 }
 
+/** Chunks from which on their buffers are used again. */
+const MIN_REUSED = 4
+
+/** Buffers for chunks that are lent. As many are there as were lent at a time. */
+class Rooms {
+  readonly #free: Buffer[] = []
+
+  readonly take = (): Buffer => this.#free.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
+
+  /** Calls `done` once the chunk, which fills a buffer from its beginning, has been returned. */
+  returning(chunk: Buffer, done: (error?: unknown) => void): (error?: unknown) => void {
+    return (error) => {
+      this.#free.push(Buffer.from(chunk.buffer))
+      done(error)
+    }
+  }
+}
+
 /** A range of the content of an encrypted object. Passes on no byte of a chunk that it has not verified. */
 export class OpenedDownload implements Download {
   readonly object: GatewayObject
@@ -135,14 +153,20 @@ export class OpenedDownload implements Download {
   consume(sink: ByteSink): Promise<void> {
     // Several chunks may be lent at a time: the sink gets one after the other.
     let before = Promise.resolve()
-    return this.lend((content, done) => {
+    // The sink may keep the chunks.
+    return this.#pass((content, done) => {
       before = before.then(() => sink(content))
       before.then(() => done(), done)
     })
   }
 
-  /** The chunks are new buffers, which the sink may keep. */
-  async lend(sink: LentSink): Promise<void> {
+  lend(sink: LentSink): Promise<void> {
+    const { firstChunk, lastChunk } = this.#span
+    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new Rooms())
+  }
+
+  /** @param rooms for the content of chunks, which is valid until it is returned; by default it stays valid */
+  async #pass(sink: LentSink, rooms?: Rooms): Promise<void> {
     const { size, encrypted } = this.object
     const { first, last, firstChunk, lastChunk } = this.#span
     const decrypter = new PayloadDecrypter(this.#key, size - (encrypted?.header ?? 0), firstChunk)
@@ -155,12 +179,12 @@ export class OpenedDownload implements Download {
         if (--waiting === 0) done(failed)
       }
       try {
-        for (const content of decrypter.take(chunk)) {
+        for (const content of decrypter.take(chunk, rooms?.take)) {
           const wanted = content.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
           at += content.length
           if (wanted.length === 0) continue
           waiting++
-          sink(wanted, returned)
+          sink(wanted, rooms ? rooms.returning(content, returned) : returned)
         }
         returned()
       } catch (error) {

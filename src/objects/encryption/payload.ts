@@ -1,4 +1,10 @@
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import {
+  type CipherChaCha20Poly1305,
+  createCipheriv,
+  createDecipheriv,
+  type DecipherChaCha20Poly1305,
+  hkdfSync,
+} from 'node:crypto'
 import { S3Error } from '../../common/errors/s3-error.js'
 
 // The payload of an age file: a nonce, then chunks, each with its tag. https://c2sp.org/age, "Payload"
@@ -59,13 +65,20 @@ export class PayloadEncrypter {
     this.#key = key
   }
 
-  /** Yields the chunks that are certainly not the last one. Reads `bytes` until it is done, and keeps none of them. */
+  /**
+   * Yields the chunks that are certainly not the last one, each before its tag: to join them would cost nearly as much
+   * as to encrypt them. Reads `bytes` until it is done, and keeps none of them.
+   */
   *take(bytes: Buffer): Generator<Buffer, void> {
     let at = 0
     while (bytes.length - at > CHUNK_BYTES - this.#length) {
       const end = at + CHUNK_BYTES - this.#length
       if (this.#length > 0) bytes.copy(this.#held, this.#length, at, end)
-      yield this.#seal(this.#length > 0 ? this.#held : bytes.subarray(at, end), false)
+      const chunk = this.#length > 0 ? this.#held : bytes.subarray(at, end)
+      const cipher = this.#cipher(false)
+      yield cipher.update(chunk)
+      cipher.final()
+      yield cipher.getAuthTag()
       this.#length = 0
       at = end
     }
@@ -74,15 +87,14 @@ export class PayloadEncrypter {
 
   /** The last chunk. */
   end(): Buffer {
-    const last = this.#seal(this.#held.subarray(0, this.#length), true)
+    const cipher = this.#cipher(true)
+    const sealed = [cipher.update(this.#held.subarray(0, this.#length)), cipher.final()]
     this.#held.fill(0)
-    return last
+    return Buffer.concat([...sealed, cipher.getAuthTag()])
   }
 
-  #seal(bytes: Buffer, last: boolean): Buffer {
-    const cipher = createCipheriv(CIPHER, this.#key, nonceOf(this.#chunk++, last), TAGGED)
-    const sealed = [cipher.update(bytes), cipher.final()]
-    return Buffer.concat([...sealed, cipher.getAuthTag()], bytes.length + TAG_BYTES)
+  #cipher(last: boolean): CipherChaCha20Poly1305 {
+    return createCipheriv(CIPHER, this.#key, nonceOf(this.#chunk++, last), TAGGED)
   }
 }
 
@@ -112,8 +124,9 @@ export class PayloadDecrypter {
   /**
    * Yields the content of the chunks that are complete. Keeps none of `bytes`. Throws S3Error for one that is not as it
    * was written.
+   * @param room gives a buffer of `CHUNK_BYTES` for the content of a chunk; by default each has a new one
    */
-  *take(bytes: Buffer): Generator<Buffer, void> {
+  *take(bytes: Buffer, room?: () => Buffer): Generator<Buffer, void> {
     let at = 0
     while (at < bytes.length) {
       if (this.#chunk >= this.#chunks) throw damaged(this.#chunk, new Error('bytes follow the last chunk'))
@@ -129,7 +142,7 @@ export class PayloadDecrypter {
       if (!isWhole) return
       const sealed = this.#length > 0 && this.#held ? this.#held.subarray(0, this.#length) : part
       this.#length = 0
-      const content = this.#open(sealed, last)
+      const content = this.#open(sealed, last, room?.())
       this.#chunk++
       if (content.length > 0) yield content
     }
@@ -143,12 +156,12 @@ export class PayloadDecrypter {
     if (this.#chunk <= last) throw damaged(this.#chunk, new Error('the chunk is missing or incomplete'))
   }
 
-  #open(sealed: Buffer, last: boolean): Buffer {
+  #open(sealed: Buffer, last: boolean, room: Buffer | undefined): Buffer {
     const end = sealed.length - TAG_BYTES
     try {
       const decipher = createDecipheriv(CIPHER, this.#key, nonceOf(this.#chunk, last), TAGGED)
       decipher.setAuthTag(sealed.subarray(end))
-      const content = decipher.update(sealed.subarray(0, end))
+      const content = room ? updated(decipher, sealed.subarray(0, end), room) : decipher.update(sealed.subarray(0, end))
       decipher.final()
       if (content.length === 0 && this.#chunk > 0) throw new Error('an empty chunk follows a full one')
       return content
@@ -156,6 +169,15 @@ export class PayloadDecrypter {
       throw damaged(this.#chunk, cause)
     }
   }
+}
+
+/** Small buffers are collected at once, and large ones cost more than what is written into them. */
+const PIECE_BYTES = 8 * 1024
+
+function updated(decipher: DecipherChaCha20Poly1305, sealed: Buffer, room: Buffer): Buffer {
+  for (let at = 0; at < sealed.length; at += PIECE_BYTES)
+    room.set(decipher.update(sealed.subarray(at, at + PIECE_BYTES)), at)
+  return room.subarray(0, sealed.length)
 }
 
 function damaged(chunk: number, cause: unknown): S3Error {

@@ -1,18 +1,68 @@
 import t from 'tap'
-import { SplitDownload } from '../../../src/objects/encryption/opened-download.js'
+import type { GatewayObject } from '../../../src/api/gateway.js'
+import { OpenedDownload, type SealedBytes, sealedSpan } from '../../../src/objects/encryption/opened-download.js'
+import { CHUNK_BYTES, NONCE_BYTES, PayloadEncrypter, payloadLength } from '../../../src/objects/encryption/payload.js'
+import { bytes } from '../../support/content/content.js'
 
-t.test('a download that ends early fails its rest, and nothing else', async (t) => {
-  const unhandled: unknown[] = []
-  const listener = (reason: unknown) => unhandled.push(reason)
-  process.on('unhandledRejection', listener)
-  t.teardown(() => process.off('unhandledRejection', listener))
-  const broken = { lend: () => Promise.reject(new Error('cut')) }
-  await t.rejects(
-    new SplitDownload(broken, 10).rest(() => {}),
-    /cut/,
-  )
-  // Of a download whose rest is not wanted any more either.
-  new SplitDownload(broken, 10)
-  await new Promise((resolve) => setImmediate(resolve))
-  t.same(unhandled, [])
+const CHUNKS = 12
+const HEADER = 200
+const AHEAD = 3
+
+const key = bytes('key', 32)
+const content = bytes('content', CHUNKS * CHUNK_BYTES - 5)
+const encrypter = new PayloadEncrypter(key)
+const sealed = Buffer.concat([...encrypter.take(content), encrypter.end()])
+const size = HEADER + payloadLength(content.length)
+const object = { size, encrypted: { algorithm: 'AES256', header: HEADER } } as GatewayObject
+
+/** Lends the chunks in pieces, and waits for none to be returned. */
+function lending(pieces: number): SealedBytes {
+  return {
+    async lend(sink) {
+      const returned: Promise<void>[] = []
+      for (let at = 0; at < sealed.length; at += pieces)
+        returned.push(
+          new Promise((resolve, reject) => {
+            sink(sealed.subarray(at, at + pieces), (error) => (error === undefined ? resolve() : reject(error)))
+          }),
+        )
+      await Promise.all(returned)
+    },
+    discard() {},
+  }
+}
+
+const opened = (pieces: number) => new OpenedDownload(object, sealedSpan(object, undefined), key, lending(pieces))
+
+t.test('a chunk that is lent stays as it is until it is returned, and its buffer serves again', async (t) => {
+  t.equal(sealed.length, size - HEADER - NONCE_BYTES)
+  for (const pieces of [1000, CHUNK_BYTES, CHUNK_BYTES + 16, sealed.length]) {
+    const held: { chunk: Buffer; at: number; done: () => void }[] = []
+    const buffers = new Set<unknown>()
+    let at = 0
+    const check = () => {
+      const first = held.shift()
+      if (!first) return
+      const { chunk, at, done } = first
+      if (!chunk.equals(content.subarray(at, at + chunk.length))) t.fail(`the chunk at ${at} has changed`)
+      done()
+    }
+    await Promise.all([
+      opened(pieces).lend((chunk, done) => {
+        buffers.add(chunk.buffer)
+        held.push({ chunk, at, done })
+        at += chunk.length
+        if (held.length > AHEAD) check()
+        if (at === content.length) while (held.length > 0) check()
+      }),
+    ])
+    t.equal(at, content.length)
+    t.equal(buffers.size, AHEAD + 1, `in pieces of ${pieces}`)
+  }
+})
+
+t.test('chunks that are consumed may be kept', async (t) => {
+  const kept: Buffer[] = []
+  await opened(CHUNK_BYTES).consume((chunk) => void kept.push(chunk))
+  t.ok(Buffer.concat(kept).equals(content))
 })
