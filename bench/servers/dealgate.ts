@@ -30,8 +30,8 @@ export interface DealgateServer extends Endpoint {
 }
 
 /** `dealgate services`: the embedded gateway as a process of its own. */
-export async function startGateway(folder: string, quirks: string): Promise<Gateway> {
-  const options = ['--data', join(folder, 'gateway'), '--gateway-quirks', quirks]
+export async function startGateway(folder: string, quirks: string, further: readonly string[] = []): Promise<Gateway> {
+  const options = ['--data', join(folder, 'gateway'), '--gateway-quirks', quirks, ...further]
   const program = Program.node([CLI, 'services', ...FREE_PORTS, ...QUIET, ...options])
   const { gateway: url, ...keys } = JSON.parse(await program.firstLine()) as Started
   return { ...keys, program, url, port: portOf(url), brand: 'gateway', serve: [] }

@@ -14,10 +14,15 @@ interface GatewayLogin {
 type Address = Pick<Gateway, 'url' | 'brand'>
 
 async function logIn(gateway: Omit<Gateway, 'program' | 'port'>): Promise<GatewayLogin> {
-  const { accessKey: username, secretKey: password } = gateway
-  const { token: bearer } = await rpc(gateway, 'web.Login', { username, password })
-  const { token: urlToken } = await rpc(gateway, 'web.CreateURLToken', {}, String(bearer))
+  const bearer = await bearerOf(gateway)
+  const { token: urlToken } = await rpc(gateway, 'web.CreateURLToken', {}, bearer)
   return { authorization: `Bearer ${bearer}`, urlToken: String(urlToken) }
+}
+
+export async function bearerOf(gateway: Omit<Gateway, 'program' | 'port'>): Promise<string> {
+  const { accessKey: username, secretKey: password } = gateway
+  const { token } = await rpc(gateway, 'web.Login', { username, password })
+  return String(token)
 }
 
 /** The requests that do at the gateway what the S3 operations do. The token in URLs lasts a minute. */
@@ -65,7 +70,7 @@ function removal(path: string): object {
 
 const PAGE = { prefix: '', marker: '', maxKeys: LISTED, delimiter: '' }
 
-async function rpc(
+export async function rpc(
   { url, brand }: Address,
   method: string,
   params: object,

@@ -3,12 +3,13 @@
  * ratios: absolute figures depend on the machine.
  *
  *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
- *     [--only large|small|authorizer|rss|deals|transport|workers] [--deals-mib 5120] [--quirks legacy]
+ *     [--only large|small|authorizer|rss|deals|transport|workers|engines] [--deals-mib 5120] [--quirks legacy]
  *     [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
 import { authorizer } from './authorizer.js'
 import { deals } from './deals.js'
+import { engines } from './engines.js'
 import { large } from './large.js'
 import { rss } from './rss.js'
 import { small } from './small.js'
@@ -44,3 +45,4 @@ if (['large', 'small', 'authorizer'].some((part) => parts.includes(part))) {
 if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
 if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
 if (parts.includes('workers')) await workers(values.quirks, Number(values.rounds))
+if (parts.includes('engines')) await engines(Number(values.rounds))

@@ -7,10 +7,11 @@ const TICKS = 100
 export async function cpuSeconds(pid: number): Promise<number> {
   let sum = 0
   for (const one of await familyOf(pid)) {
-    // proc(5): utime and stime are fields 14 and 15; the second is a name in parentheses, which may contain spaces.
+    // proc(5): utime and stime are fields 14 and 15, those of children that have ended 16 and 17; the second is a name
+    // in parentheses, which may contain spaces.
     const stat = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => '')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    sum += (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS
+    for (const field of fields.slice(11, 15)) sum += Number(field) / TICKS
   }
   return sum
 }

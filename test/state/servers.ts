@@ -10,6 +10,7 @@ import { lastingPort } from '../support/server/ports.js'
 
 export interface StateServer {
   readonly url: string
+  readonly pid: number
   stop(): Promise<void>
 }
 
@@ -43,6 +44,7 @@ export const redis: StateServerKind = {
     await listening(port, child, folder)
     return {
       url: `redis://127.0.0.1:${port}`,
+      pid: child.pid ?? 0,
       // While Redis writes its first append-only file, and a replica does after each full sync, it ignores SIGTERM:
       // "Writing initial AOF. Can't exit." (finishShutdown in its server.c). The data goes away anyway.
       stop: () => stop(child, folder, 'SIGKILL'),
@@ -81,6 +83,7 @@ export const postgres: StateServerKind<PostgresServer> = {
     let child = await begin()
     return {
       url,
+      pid: child.pid ?? 0,
       // SIGINT: the fast shutdown, which does not wait for clients.
       stop: () => stop(child, folder, 'SIGINT'),
       async restart(signal) {
