@@ -5,7 +5,6 @@ import pg from 'pg'
 import type { ServicesLog } from '../log.js'
 import {
   COPYING,
-  type Connection,
   CREATE_COPYING,
   type Database,
   DatabaseUnavailableError,
@@ -14,14 +13,14 @@ import {
   type Row,
   type Schema,
   type Snapshot,
-  type Statement,
   type TransactionOptions,
   type Value,
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim, SESSION } from './postgres-claim.js'
 import { asking, asUnknown, CONFLICTS, codeOf } from './postgres-errors.js'
-import { FUNCTIONS, inPostgres, LEASES, numbered } from './postgres-sql.js'
+import { FUNCTIONS, inPostgres, LEASES } from './postgres-sql.js'
+import { tablesOver } from './postgres-statements.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
 
 export const CONNECT_MS = 5000
@@ -128,6 +127,9 @@ function settings(schema: string): string {
     `search_path=${schema}`,
     `statement_timeout=${STATEMENT_MS}`,
     `idle_in_transaction_session_timeout=${IDLE_MS}`,
+    // A plan that was made for an empty table must do for a large one. What an index does needs no compiler.
+    'enable_seqscan=off',
+    'jit=off',
   ]
   return [...own, ...SESSION].map((setting) => `-c ${setting}`).join(' ')
 }
@@ -155,7 +157,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     this.#claim = claim
     this.#watch = watch
     this.#log = log
-    this.read = schema.tables(connectionOf(pool, { claim, watch }))
+    this.read = tablesOver(pool, schema, { claim, watch })
   }
 
   transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R> {
@@ -296,7 +298,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   #tablesOf(client: pg.PoolClient): T {
     let tables = this.#tables.get(client)
     if (tables === undefined) {
-      tables = this.#schema.tables(connectionOf(client))
+      tables = tablesOver(client, this.#schema)
       this.#tables.set(client, tables)
     }
     return tables
@@ -313,41 +315,6 @@ interface How {
 /** The number of a lock: 64 bits. Names that share one wait for one another without need. */
 function lockNumber(schema: string, name: string): bigint {
   return createHash('sha256').update(`${schema} ${name}`).digest().readBigInt64BE()
-}
-
-function connectionOf(runner: Runner, beside: Beside = {}): Connection {
-  return { engine: 'postgres', prepare: (sql) => statement(runner, sql, beside) }
-}
-
-type Runner = Pick<pg.PoolClient, 'query'>
-
-function statement(runner: Runner, sql: string, { claim, watch }: Beside): Statement {
-  const text = numbered(sql)
-  const ask = <R>(query: () => Promise<R>): Promise<R> =>
-    watched(
-      async () => {
-        claim?.require()
-        return asking(query)
-      },
-      watch,
-      'statement',
-    )
-  const query = (values: readonly Value[]): Promise<pg.QueryResult> => ask(() => runner.query(text, [...values]))
-  return {
-    async get<R>(...values: readonly Value[]) {
-      return (await query(values)).rows[0] as R | undefined
-    },
-    async all<R>(...values: readonly Value[]) {
-      return (await query(values)).rows as R[]
-    },
-    async arrays<R>(...values: readonly Value[]) {
-      const asked = { text, values: [...values], rowMode: 'array' as const }
-      return (await ask<pg.QueryArrayResult>(() => runner.query(asked))).rows as unknown as R[]
-    },
-    async run(...values: readonly Value[]) {
-      return (await query(values)).rowCount ?? 0
-    },
-  }
 }
 
 export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {

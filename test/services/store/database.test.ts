@@ -226,6 +226,39 @@ t.test('a folder and its tables', { skip: postgres.skip }, async (t) => {
   await (await open(served)).close()
 })
 
+t.test('statements that PostgreSQL keeps', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start(['-c', 'fsync=off'])
+  t.teardown(() => server.stop())
+  const kept = {
+    ...schema,
+    tables: (connection: Connection) => ({
+      connection,
+      ...statements(connection, {
+        every: 'SELECT * FROM counters',
+        some: 'SELECT name, (SELECT count(*) FROM counters) AS count FROM counters WHERE name = ?',
+        names: 'SELECT name FROM pg_prepared_statements',
+        plan: 'EXPLAIN SELECT "user" FROM counters WHERE name = ?',
+      }),
+    }),
+  }
+  const db = await openPostgres(server.url, kept, silentLog)
+  t.teardown(() => db.close())
+  await db.transaction(({ connection }) => connection.prepare("INSERT INTO counters VALUES ('a', 1, NULL)").run())
+  const both = () =>
+    db.transaction(async ({ every, some, names, connection }) => [
+      await every.get(),
+      await some.get('a'),
+      await connection.prepare('SELECT name FROM counters').get(),
+      (await names.all()).length,
+    ])
+  t.match(await both(), [{ name: 'a', user: 1 }, { name: 'a', count: 1 }, { name: 'a' }, 2])
+  const later = { ...schema, steps: [STEP, 'ALTER TABLE counters ADD COLUMN later INTEGER NOT NULL DEFAULT 7;'] }
+  await (await openPostgres(server.url, later, silentLog)).close()
+  t.match(await both(), [{ name: 'a', later: 7 }, { name: 'a', count: 1 }, { name: 'a' }, 2], 'beside a later version')
+  const plan = await db.transaction(({ plan }) => plan.all<{ 'QUERY PLAN': string }>('a'))
+  t.match(plan.map((row) => row['QUERY PLAN']).join(), /Index Scan/, 'a small table, which may grow')
+})
+
 t.test('a lease', { skip: postgres.skip }, async (t) => {
   const server = await postgres.start(['-c', 'fsync=off'])
   t.teardown(() => server.stop())

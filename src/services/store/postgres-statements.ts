@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import type pg from 'pg'
+import type { Connection, Schema, Statement, Value } from './database.js'
+import type { PostgresClaim } from './postgres-claim.js'
+import { asking } from './postgres-errors.js'
+import { numbered } from './postgres-sql.js'
+import { type DatabaseWatch, watched } from './store-metrics.js'
+
+type Runner = Pick<pg.PoolClient, 'query'>
+
+interface Beside {
+  readonly claim?: PostgresClaim | undefined
+  readonly watch?: DatabaseWatch | undefined
+}
+
+/** All columns of a table, in place of named ones. */
+const EVERY_COLUMN = /(?<!\()\*/
+
+/**
+ * The tables of a schema over a connection. The server keeps their statements, with plans: to parse and to plan takes
+ * it longer than to run most of them.
+ */
+export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>, beside: Beside = {}): T {
+  let keeps = true
+  const connection: Connection = {
+    engine: 'postgres',
+    prepare(sql) {
+      const text = numbered(sql)
+      // What is prepared later is for one question. A later version may add columns beside a process that runs.
+      const isKept = keeps && !EVERY_COLUMN.test(text)
+      return statement(runner, isKept ? { text, name: nameOf(text) } : { text }, beside)
+    },
+  }
+  const tables = schema.tables(connection)
+  keeps = false
+  return tables
+}
+
+function nameOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
+}
+
+interface Asked {
+  readonly text: string
+  /** By which the server keeps it. */
+  readonly name?: string
+}
+
+function statement(runner: Runner, asked: Asked, { claim, watch }: Beside): Statement {
+  const ask = <R>(query: () => Promise<R>): Promise<R> =>
+    watched(
+      async () => {
+        claim?.require()
+        return asking(query)
+      },
+      watch,
+      'statement',
+    )
+  const query = (values: readonly Value[]): Promise<pg.QueryResult> =>
+    ask(() => runner.query({ ...asked, values: [...values] }))
+  return {
+    async get<R>(...values: readonly Value[]) {
+      return (await query(values)).rows[0] as R | undefined
+    },
+    async all<R>(...values: readonly Value[]) {
+      return (await query(values)).rows as R[]
+    },
+    async arrays<R>(...values: readonly Value[]) {
+      const inArrays = { ...asked, values: [...values], rowMode: 'array' as const }
+      return (await ask<pg.QueryArrayResult>(() => runner.query(inArrays))).rows as unknown as R[]
+    },
+    async run(...values: readonly Value[]) {
+      return (await query(values)).rowCount ?? 0
+    },
+  }
+}
