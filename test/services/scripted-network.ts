@@ -103,6 +103,10 @@ export class ScriptedNetwork implements Network {
     return this.deals.get(reference)?.made
   }
 
+  settle(reference: string): Promise<MadeDeal | undefined> {
+    return this.find(reference)
+  }
+
   async status(dealCid: string): Promise<DealStatus> {
     if (this.failure !== undefined) throw this.failure
     const { made } = this.#find(dealCid)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { decodeJwt, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { DAY_SECONDS } from '../../common/time.js'
-import { FailureCounts } from '../failure-counts.js'
+import { type Failures, OwnFailures } from '../failure-table.js'
 import type { ClientAddress } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Database } from '../store/database.js'
@@ -81,39 +81,53 @@ const FREE_OF_ADDRESS = 50
  */
 export class LogInAttempts {
   readonly #log: ServicesLog
-  readonly #failures: FailureCounts
+  readonly #failures: Failures
+  /** The end of the last attempt that has begun, by address. */
+  readonly #last = new Map<string, Promise<void>>()
 
-  /** @param now ms of a monotonic clock */
-  constructor(log: ServicesLog, now: () => number = () => performance.now()) {
+  /** @param failures default: those at this process */
+  constructor(log: ServicesLog, failures: Failures = new OwnFailures(() => performance.now())) {
     this.#log = log
-    this.#failures = new FailureCounts(now)
+    this.#failures = failures
   }
 
   /** Throws what `check` throws, or GatewayError TooManyLogIns. */
-  attempt<T>({ network, local }: ClientAddress, account: string, check: () => T): T {
+  attempt<T>(client: ClientAddress, account: string, check: () => T): Promise<T> {
+    // One by one for an address: the failure of one must count before the next begins.
+    const { network } = client
+    const result = (this.#last.get(network) ?? Promise.resolve()).then(() => this.#attempt(client, account, check))
+    const ended = result
+      .catch(() => {})
+      .then(() => {
+        if (this.#last.get(network) === ended) this.#last.delete(network)
+      })
+    this.#last.set(network, ended)
+    return result
+  }
+
+  async #attempt<T>({ network, local }: ClientAddress, account: string, check: () => T): Promise<T> {
     // The digest bounds the memory per name to 32 bytes.
     const name = createHash('sha256').update(account).digest('base64')
     const ofAccount = { key: `${network} ${name}`, free: FREE_OF_ACCOUNT }
-    const places = [{ key: network, free: FREE_OF_ADDRESS }, ofAccount]
-    const waiting = places.some(({ key }) => this.#failures.waitOf(key) > 0)
-    if (waiting && !local) throw new GatewayError('TooManyLogIns')
+    const ofAddress = { key: network, free: FREE_OF_ADDRESS }
+    const places = [ofAddress, ofAccount]
+    const { waitMs } = await this.#failures.begin([], [network, ofAccount.key])
+    if (waitMs > 0 && !local) throw new GatewayError('TooManyLogIns')
     let result: T
     try {
       result = check()
     } catch (error) {
-      if (waiting) throw new GatewayError('TooManyLogIns')
-      for (const { key, free } of places) this.#count(key, free, network)
+      if (waitMs > 0) throw new GatewayError('TooManyLogIns')
+      const { counts } = await this.#failures.begin(places, [])
+      const failures = counts.find((count, n) => count === places[n]?.free)
+      if (failures !== undefined) {
+        this.#log.warn({ address: network, failures }, 'Several log-ins with wrong keys: delaying further log-ins.')
+      }
       throw error
     }
     // The failures of the address stay: its client may have an account and guess the keys of others.
-    this.#failures.forget(ofAccount.key)
+    await this.#failures.end([], [ofAccount.key])
     return result
-  }
-
-  #count(key: string, free: number, network: string): void {
-    const failures = this.#failures.count(key, free)
-    if (failures !== free) return
-    this.#log.warn({ address: network, failures }, 'Several log-ins with wrong keys: delaying further log-ins.')
   }
 }
 
@@ -122,7 +136,7 @@ const ISSUER = 'gateway'
 const LOGIN_SECONDS = DAY_SECONDS
 const MAX_REMEMBERED = 1000
 
-/** A verified token. */
+/** A verified token. It is compared with the row of its account at each use, which any process may have changed. */
 interface Known {
   /** The account as it was then: the token is invalid once its keys change. */
   readonly account: Account

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
 import { Clock } from '../clock.js'
 import { abortableLimit } from '../failure-counts.js'
+import { SharedFailures } from '../failure-table.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
@@ -50,6 +51,7 @@ export async function assemble(
   const clock = new Clock()
   const configured = configuredPair(options)
   const { made } = await openFirstAccount(db, folder, configured, clock)
+  const failures = db.shared ? new SharedFailures(db, Date.now) : undefined
   const rules = new KeyRules(quirks)
   const holds = new Holds(db, bodies, run)
   await holds.recover()
@@ -77,15 +79,16 @@ export async function assemble(
     folder,
     clock,
     log,
-    logIns: new LogInAttempts(log),
+    logIns: new LogInAttempts(log, failures),
     platform,
     configuredKeys: configured !== undefined,
     madeKeys: made,
     tokens: new Tokens(db, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
     run,
+    upkeep: db.lease('upkeep'),
     db,
     store: new ObjectChanges(db, bodies, clock, rules, holds, fences),
-    lateOrders: new LateOrders(),
+    lateOrders: new LateOrders(db),
     bodies,
     rules,
     holds,

@@ -5,7 +5,7 @@ import type { NetworkControl } from '../network/embedded/control.js'
 import type { Network } from '../network/network.js'
 import type { PlatformUsers } from '../platform/users.js'
 import type { Bodies } from '../store/bodies.js'
-import type { Database } from '../store/database.js'
+import type { Database, Lease } from '../store/database.js'
 import type { Run } from '../store/runs.js'
 import type { LogInAttempts, Tokens } from './access.js'
 import type { Names } from './brand.js'
@@ -39,6 +39,8 @@ export interface GatewayCore {
   readonly madeKeys: boolean
   readonly tokens: Tokens
   readonly run: Run
+  /** Of work that is done now and then for all processes. */
+  readonly upkeep: Lease<GatewayTables>
   /** Change objects through `store` and `copies`, and deals through the desks. */
   readonly db: Database<GatewayTables>
   readonly store: ObjectChanges

@@ -21,6 +21,7 @@ import type { QuirkName } from './quirks.js'
 import { createGatewayServer } from './server.js'
 import { openBodies } from './store/open-bodies.js'
 import { INDEX_FILE } from './store/schema.js'
+import { keepUp } from './upkeep.js'
 
 export interface RunningGateway {
   /** `http://host:port` */
@@ -79,8 +80,9 @@ function running(
   server: Server,
   metrics: StoreMetrics | undefined,
 ): RunningGateway {
-  const sweeping = keepSweeping(context, options.bodies !== undefined, metrics)
+  const sweeping = keepSweeping(context, options.bodies !== undefined || db.shared, metrics)
   keepPruning(context)
+  keepUp(context)
   const port = portOf(server)
   context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
   return {
@@ -98,13 +100,17 @@ function running(
       sweeping.stopTimer()
       await context.bodies.close()
       await sweeping.stop()
+      await context.upkeep.release()
       await context.run.end()
       await db.close()
     },
   }
 }
 
-/** A store is swept again: requests that had timed out may take effect until then. */
+/**
+ * A store is swept again: requests that had timed out may take effect until then. So is a folder of several processes,
+ * one of which may die.
+ */
 function keepSweeping(context: GatewayContext, again: boolean, metrics: StoreMetrics | undefined): PeriodicTask {
   const { log, limits } = context
   const task = new PeriodicTask(
@@ -116,9 +122,11 @@ function keepSweeping(context: GatewayContext, again: boolean, metrics: StoreMet
   return task
 }
 
-async function sweep({ bodies, db, log }: GatewayContext, metrics: StoreMetrics | undefined): Promise<void> {
-  const { objects, retained } = db.read
-  const hasRow = async (name: string) => (await objects.namesBody(name)) || (await retained.namesBody(name))
+async function sweep({ bodies, db, log, upkeep }: GatewayContext, metrics: StoreMetrics | undefined): Promise<void> {
+  if (!(await upkeep.take())) return
+  const { objects, retained, doomed } = db.read
+  const hasRow = async (name: string) =>
+    (await objects.namesBody(name)) || (await retained.namesBody(name)) || (await doomed.has(name))
   const removed = await bodies.sweep(hasRow)
   metrics?.swept(removed)
   if (removed > 0) log.info({ removed }, 'Removed bodies of interrupted uploads.')

@@ -7,8 +7,10 @@ import { Manifest } from './deals/manifest.js'
 import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
 import { adaptDeals, dealSchema } from './deals/schema.js'
 import { Buckets, Policies } from './store/buckets.js'
+import { DoomedBodies } from './store/doomed.js'
 import { RemovedKeys, StoreIds } from './store/fences.js'
 import { HoldTable, RetainedBodies } from './store/holds.js'
+import { LateOrderTable } from './store/late-orders.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
 import { adaptObjects, objectSchema, sharingSchema } from './store/schema.js'
@@ -38,6 +40,8 @@ export const indexSchema = {
     removed: new RemovedKeys(connection),
     holds: new HoldTable(connection),
     retained: new RetainedBodies(connection),
+    doomed: new DoomedBodies(connection),
+    lateOrders: new LateOrderTable(connection),
     bodyFolder: new BodyFolder(connection),
     deals: new Deals(connection),
     manifest: new Manifest(connection),

@@ -20,7 +20,10 @@ export const gatewayLimits = {
   uploadIdleMs: 60_000,
   /** A download whose client reads nothing for this long is aborted, ms. */
   downloadIdleMs: 600_000,
-  /** Pause between attempts to find out the outcome of a deal, and to release the bodies it held, ms. */
+  /**
+   * Pause between attempts to find out the outcome of a deal, and to release the bodies it held, and between looks for
+   * what other processes have left, ms.
+   */
   reconcileMs: 30_000,
   /** Time that running requests get to finish when the gateway stops, ms. */
   stopMs: 10_000,
@@ -32,10 +35,12 @@ export const gatewayLimits = {
   storeCheckMs: 60_000,
   /** Most memory for bodies on their way to that store, bytes: half of it for those that take several requests. */
   storeRoomBytes: 256 * MiB,
-  /** Age at which a body without an object is removed from that store, ms. */
+  /** Age at which a body without an object is removed from that store, or from a folder of several processes, ms. */
   orphanMs: 24 * 3_600_000,
   /** Pause between two looks for such bodies, ms. */
   orphanPauseMs: 24 * 3_600_000,
+  /** Time for which a body stays that has lost its object while other processes may read it, ms. */
+  readersMs: 3_600_000,
   /** Most open connections; one address, other than those of this machine, gets three quarters. */
   maxConnections: 4096,
 }

@@ -144,6 +144,11 @@ export abstract class DealNetwork {
     return this.book.find(reference)
   }
 
+  /** Of a network that one process uses, when it makes no such deal. */
+  settle(reference: string): Promise<MadeDeal | undefined> {
+    return this.find(reference)
+  }
+
   async status(dealCid: string): Promise<DealStatus> {
     const record = await this.record(dealCid)
     const epoch = this.epoch()

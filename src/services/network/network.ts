@@ -240,6 +240,8 @@ export interface Network {
    */
   deal(request: DealRequest): Promise<MadeDeal>
   find(reference: string): Promise<MadeDeal | undefined>
+  /** Like `find`; and when there is no such deal, none is made later, though a process may be at work on it. */
+  settle(reference: string): Promise<MadeDeal | undefined>
   /** Throws NetworkError NoSuchDeal. */
   status(dealCid: string): Promise<DealStatus>
   /**

@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, read, readdirSync, writev } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
@@ -8,21 +8,27 @@ import { type Bodies, BodyError, type HasRow, type NewBody, type OpenBody, type 
 /** Files are spread over 256 folders by the last two digits of their names. */
 const FOLDER = /^[0-9a-f]{2}$/
 
-/** Bodies as files, created under their final names. What a crash leaves without a row, the next start sweeps. */
+/**
+ * Bodies as files, created under their final names. What a crash leaves without a row, a sweep removes: at the next
+ * start, or, where other processes use the folder, once nothing has been written to it for long.
+ */
 export class FolderBodies implements Bodies {
   readonly #root: string
   readonly #log: ServicesLog
   readonly #underway = new Set<string>()
   /** Removals under way, by name. */
   readonly #removals = new Map<string, Promise<void>>()
+  /** Age from which a file without a row is removed, ms; undefined: any, if it is of an earlier run. */
+  readonly #orphanMs: number | undefined
   /** Folders that an earlier run has made. */
   readonly #found: readonly string[]
   /** Folders by name; each is made for its first file. Resolve when the name is on the disk. */
   readonly #folders: Map<string, Promise<void>>
   #stopping = false
 
-  constructor(root: string, log: ServicesLog) {
+  constructor(root: string, log: ServicesLog, orphanMs?: number) {
     this.#root = root
+    this.#orphanMs = orphanMs
     this.#log = log
     mkdirSync(root, { recursive: true, mode: 0o700 })
     // What a crash has left of a folder may not be on the disk yet.
@@ -31,7 +37,7 @@ export class FolderBodies implements Bodies {
       fsyncSync(fd)
       closeSync(fd)
     }
-    this.#found = readdirSync(root).filter((name) => FOLDER.test(name))
+    this.#found = this.#foldersNow()
     this.#folders = new Map(this.#found.map((name) => [name, Promise.resolve()]))
   }
 
@@ -52,7 +58,7 @@ export class FolderBodies implements Bodies {
     this.#underway.delete(name)
   }
 
-  /** The sweep of the next start decides: that of this one may ask for the row before it is there. */
+  /** The sweep of the next start decides, or one of old files: that of this one may ask before the row is there. */
   leave(): void {}
 
   async open({ name }: StoredBody): Promise<OpenBody | undefined> {
@@ -83,12 +89,12 @@ export class FolderBodies implements Bodies {
 
   async sweep(hasRow: HasRow): Promise<number> {
     let count = 0
-    for (const folder of this.#found) {
+    for (const folder of this.#orphanMs === undefined ? this.#found : this.#foldersNow()) {
       if (this.#stopping) break
       for (const name of await readdir(join(this.#root, folder))) {
         if (this.#stopping) break
         // In this order: a body that is not under way any more has its row, if it gets one.
-        if (this.#underway.has(name) || (await hasRow(name))) continue
+        if (this.#underway.has(name) || (await this.#isYoung(name)) || (await hasRow(name))) continue
         this.#remove(name)
         await this.#removals.get(name)
         count++
@@ -100,6 +106,20 @@ export class FolderBodies implements Bodies {
   async close(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#removals.values())
+  }
+
+  #foldersNow(): string[] {
+    return readdirSync(this.#root).filter((name) => FOLDER.test(name))
+  }
+
+  /** True for a file that another process may be writing, or has written and not committed yet. */
+  async #isYoung(name: string): Promise<boolean> {
+    if (this.#orphanMs === undefined) return false
+    try {
+      return (await stat(this.#path(name))).mtimeMs > Date.now() - this.#orphanMs
+    } catch {
+      return true
+    }
   }
 
   #path(name: string): string {

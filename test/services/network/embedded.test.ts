@@ -7,6 +7,7 @@ import type { Fault } from '../../../src/services/network/embedded/control.js'
 import type { DealProgress, DealTerms } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
 import { ask, bytesOf, cars, content, open, other, packedFile, provider, staged, terms } from './embedded-network.js'
 import { verifyProposal } from './verify-proposal.js'
 
@@ -332,4 +333,25 @@ t.test('what fails leaves nothing', async (t) => {
   writeFileSync(join(folder, 'providers', provider.minerId, 'nobodys.car'), 'whole')
   await open(t, folder)
   clean('swept at the start')
+})
+
+t.test('a deal that is given up is not made later', async (t) => {
+  const folder = temporaryFolder(t)
+  const network = await open(t, folder)
+  t.same(await network.settle('made'), undefined)
+  await t.rejects(network.deal(ask('made')), { code: 'TermsRefused', message: /given up/ }, 'before it begins')
+  const begun: Promise<unknown>[] = []
+  const onProgress = ({ phase }: DealProgress): void => {
+    if (phase === 'Sending') begun.push(network.settle('deal'))
+  }
+  const late = network.deal(ask('deal', undefined, { onProgress }))
+  const outcome = await late.catch((error) => error)
+  const [settled] = await Promise.all(begun)
+  t.same(outcome, settled ?? { name: 'NetworkError', code: 'TermsRefused' }, 'both see the same')
+  t.same(await network.find('deal'), settled)
+  const made = await network.deal(ask('another'))
+  t.same(await network.settle('another'), made, 'one that is made stays')
+  t.same(await network.deal(ask('another')), made)
+  t.same(staged(folder), [])
+  await until('no CAR is left but that of the deals', () => cars(folder).length === (settled === undefined ? 1 : 2))
 })

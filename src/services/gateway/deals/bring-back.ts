@@ -24,7 +24,10 @@ interface RunningRestore {
 export class BringBack {
   readonly #context: RestoreContext
   readonly #slots = abortableLimit(MAX_CONCURRENCY)
-  /** Restores under way, by generation. */
+  /**
+   * Restores under way, by generation. Another process may restore the same object: the body that comes second is not
+   * needed, and discarded.
+   */
   readonly #running = new Map<string, RunningRestore>()
 
   constructor(context: RestoreContext) {

@@ -20,6 +20,14 @@ export interface Progress {
   readonly filesTotal: number
 }
 
+export const LISTING: Progress = Object.freeze({
+  ...{ phase: 'Listing', bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 },
+})
+
+/** Interval of looks at a deal that another process makes, and of notes about one, ms. */
+const POLL_MS = 250
+const PUBLISH_MS = 1000
+
 interface Underway {
   readonly ask: DealAsk
   readonly made: Promise<CompleteDeal>
@@ -71,18 +79,26 @@ export class DealDesk {
   async #make(ask: DealAsk): Promise<CompleteDeal> {
     const { token } = ask
     if (token === undefined) return this.#start(ask).made
-    const row = await this.#context.db.read.deals.findByToken(ask.account, token)
-    // No other request runs from here to the start.
-    const underway = this.#byToken.get(tokenOf(ask.account, token))
-    if (underway !== undefined) {
-      mustAskTheSame(underway.ask, ask)
-      return underway.made
+    for (;;) {
+      const row = await this.#context.db.read.deals.findByToken(ask.account, token)
+      // No other request runs from here to the start.
+      const underway = this.#byToken.get(tokenOf(ask.account, token))
+      if (underway !== undefined) {
+        mustAskTheSame(underway.ask, ask)
+        return underway.made
+      }
+      if (row === undefined) return this.#start(ask).made
+      mustAskTheSame(row, ask)
+      if (isComplete(row)) return row
+      if (await this.#isElsewhere(row)) await this.#context.tasks.run((signal) => delay(POLL_MS, undefined, { signal }))
+      else await this.#reconcile(row)
     }
-    if (row === undefined) return this.#start(ask).made
-    mustAskTheSame(row, ask)
-    if (isComplete(row)) return row
-    await this.#reconcile(row)
-    return this.#make(ask)
+  }
+
+  /** True while another process makes the deal. */
+  async #isElsewhere({ run }: DealRow): Promise<boolean> {
+    const { runs } = this.#context.db.read
+    return run !== null && run !== this.#context.run.name && (await runs.isAlive(run))
   }
 
   /** Returns undefined when the account has no deal with this token pending or made. */
@@ -92,28 +108,35 @@ export class DealDesk {
     if (underway !== undefined) return underway.progress
     if (row === undefined) return undefined
     const { bytes: bytesTotal, files: filesTotal } = row
+    if (!isComplete(row) && (await this.#isElsewhere(row))) {
+      return row.progress === null ? LISTING : JSON.parse(row.progress)
+    }
     if (!isComplete(row)) return { phase: 'Settling', bytesDone: 0, bytesTotal, filesDone: 0, filesTotal }
     return { phase: 'Done', bytesDone: bytesTotal, bytesTotal, filesDone: filesTotal, filesTotal }
   }
 
-  /** Finds the outcomes of deals that a crash interrupted. Retries later for those that are still unknown. */
+  /**
+   * Finds the outcomes of deals that a crash interrupted. Retries later for those that are still unknown. Several
+   * processes may do so for one deal: they find the same.
+   */
   async recover(): Promise<void> {
-    for (const row of await this.#context.db.read.deals.pending()) {
+    for (const row of await this.#context.db.read.deals.left(this.#context.run.name)) {
       if (row.dropped || row.network === this.#context.network.kind) this.#unreconciled.set(row.id, row)
     }
     await this.#settleAll()
   }
 
   #start(ask: DealAsk): Underway {
-    const progress: Progress = { phase: 'Listing', bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 }
+    const publish = this.#publisher()
     const made = this.#context.tasks
       .run((signal) =>
         makeDeal(
           this.#context,
           ask,
           signal,
-          ({ files: filesTotal }, progress) => {
+          ({ id, files: filesTotal }, progress) => {
             underway.progress = { ...progress, filesTotal }
+            publish(id, underway.progress)
           },
           this.#leftovers,
         ),
@@ -121,9 +144,21 @@ export class DealDesk {
       .finally(() => {
         if (ask.token !== undefined) this.#byToken.delete(tokenOf(ask.account, ask.token))
       })
-    const underway: Underway = { ask, made, progress }
+    const underway: Underway = { ask, made, progress: LISTING }
     if (ask.token !== undefined) this.#byToken.set(tokenOf(ask.account, ask.token), underway)
     return underway
+  }
+
+  /** Tells other processes of the progress of a deal, now and then. */
+  #publisher(): (deal: number, progress: Progress) => void {
+    const { db } = this.#context
+    let next = 0
+    return (deal, progress) => {
+      if (!db.shared || performance.now() < next) return
+      next = performance.now() + PUBLISH_MS
+      const text = JSON.stringify(progress)
+      db.transaction(({ deals }) => deals.setProgress(deal, text), { locks: [] }).catch(() => {})
+    }
   }
 
   async #settleAll(): Promise<void> {
@@ -178,7 +213,8 @@ export class DealDesk {
       throw new GatewayError('NetworkUnavailable', { value })
     }
     try {
-      const record = await network.find(reference)
+      // Its process may only have been stopped: it must not make the deal later.
+      const record = await network.settle(reference)
       if (record === undefined) await dropDeal(this.#context, id)
       else await db.transaction(({ deals }) => deals.complete(id, record))
       this.#unreconciled.delete(id)

@@ -10,7 +10,10 @@ import type { CompleteDeal, DealAsk, DealRow, Deals } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 import { listBucket, PackingList } from './packing-list.js'
 
-export type DealMakerContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'holds' | 'quirks' | 'clock'>
+export type DealMakerContext = Pick<
+  GatewayCore,
+  'db' | 'run' | 'network' | 'log' | 'bodies' | 'holds' | 'quirks' | 'clock'
+>
 
 const REMOVE_BATCH = 500
 
@@ -59,7 +62,8 @@ export async function makeDeal(
 
 /** Removes a deal that was not made. Continues where an interrupted call stopped. */
 export async function dropDeal({ db }: DealMakerContext, id: number): Promise<void> {
-  await db.transaction(({ deals }) => deals.drop(id))
+  // Another process may have found out more.
+  if (!(await db.transaction(({ deals }) => deals.drop(id)))) return
   let removed = REMOVE_BATCH
   while (removed === REMOVE_BATCH) removed = await db.transaction(({ manifest }) => manifest.remove(id, REMOVE_BATCH))
   await db.transaction(({ deals }) => deals.remove(id))
@@ -76,7 +80,7 @@ interface Begun {
   readonly hold: string
 }
 
-async function begin({ db, clock, network, holds }: DealMakerContext, ask: DealAsk): Promise<Begun> {
+async function begin({ db, clock, network, holds, run }: DealMakerContext, ask: DealAsk): Promise<Begun> {
   const { account, token, bucketName } = ask
   const locks = [bucketLock(mustOwn(await db.read.buckets.find(bucketName), ask))]
   return db.transaction(
@@ -86,7 +90,10 @@ async function begin({ db, clock, network, holds }: DealMakerContext, ask: DealA
       const bucket = mustOwn(await tables.buckets.lock(bucketName, false), ask)
       // Another one, whose lock this is not.
       if (!locks.includes(bucketLock(bucket))) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
-      const id = await deals.add(ask, bucket.id, newGeneration(clock), network.kind, rfc3339(clock.now()))
+      const id = await deals.add(ask, {
+        ...{ bucket: bucket.id, reference: newGeneration(clock), network: network.kind },
+        ...{ asked: rfc3339(clock.now()), task: null, run: run.name },
+      })
       if (ask.key.length > 0) {
         const object = await objects.find(bucket.id, ask.key)
         if (object === undefined) throw new GatewayError('NoSuchKey')

@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events'
+import { PeriodicTask } from '../../../common/time.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 import { type Connection, type Row, statements } from '../../store/database.js'
+import { isOver } from '../../store/runs.js'
 import { GatewayError } from '../errors.js'
 import { isText } from '../store/buckets.js'
 
@@ -30,18 +32,30 @@ export interface DealRow extends DealAsk {
   readonly record: MadeDeal | undefined
   /** True when the deal was not made. */
   readonly dropped: boolean
+  /** Of the process that makes the deal; null for earlier versions. */
+  readonly run: string | null
+  /** What that process has said last, in JSON. */
+  readonly progress: string | null
+}
+
+/** A deal that is added. */
+interface NewDeal extends Pick<DealRow, 'bucket' | 'reference' | 'network'> {
+  /** RFC 3339, nanoseconds. */
+  readonly asked: string
+  /** The offline task that the deal belongs to; null for an online deal. */
+  readonly task: number | null
+  readonly run: string | null
 }
 
 export type CompleteDeal = DealRow & { readonly record: MadeDeal }
 
-type ListedRow = DealRow & {
-  readonly asked: string
-  /** The offline task that the deal belongs to; null for an online deal. */
-  readonly task: number | null
-}
+type ListedRow = DealRow & Pick<NewDeal, 'asked' | 'task'>
+
+/** Why a deal is not made by a process that was stopped for so long that another one had to find out. */
+export const GIVEN_UP = 'Another process of the gateway has given up the deal.'
 
 const COLUMNS =
-  'id, reference, network, bucket, bucket_name AS "bucketName", key, token, terms, files, bytes, record, dropped, account FROM deals'
+  'id, reference, network, bucket, bucket_name AS "bucketName", key, token, terms, files, bytes, record, dropped, account, run, progress FROM deals'
 
 /** The table of deals. Call writing methods inside a transaction. */
 export class Deals {
@@ -49,16 +63,18 @@ export class Deals {
 
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
-      add: 'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
-      count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ?',
-      complete: 'UPDATE deals SET record = ?, ends = ? WHERE id = ?',
-      drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ?',
+      add: 'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ? AND dropped = 0',
+      complete: 'UPDATE deals SET record = ?, ends = ?, progress = NULL WHERE id = ?',
+      setProgress: 'UPDATE deals SET progress = ? WHERE id = ? AND record IS NULL',
+      drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ? AND record IS NULL',
       remove: 'DELETE FROM deals WHERE id = ?',
       find: `SELECT ${COLUMNS} WHERE id = ?`,
       findByToken: `SELECT ${COLUMNS} WHERE account = ? AND token = ?`,
       ofAccount:
         "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
       pending: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`,
+      left: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL AND ${isOver(connection, 'run')} ORDER BY id`,
       history: `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
       ended: 'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
       since: `SELECT asked, task, ${COLUMNS} WHERE account = ? AND asked >= ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?`,
@@ -66,36 +82,30 @@ export class Deals {
     })
   }
 
-  /**
-   * Adds a pending deal of this bucket and returns its id. Throws when the account has a deal with this token.
-   * @param asked RFC 3339, nanoseconds
-   * @param task the offline task that the deal belongs to; null for an online deal
-   */
-  async add(
-    ask: DealAsk,
-    bucket: number,
-    reference: string,
-    network: Network['kind'],
-    asked: string,
-    task: number | null = null,
-  ): Promise<number> {
+  /** Adds a pending deal and returns its id. Throws when the account has a deal with this token. */
+  async add(ask: DealAsk, { reference, network, bucket, asked, task, run }: NewDeal): Promise<number> {
     const { bucketName, key, terms, token, account } = ask
     const text = JSON.stringify(terms)
-    const values = [reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task]
+    const values = [reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task, run]
     return ((await this.#sql.add.get<{ id: number }>(...values)) as { id: number }).id
   }
 
+  /** Adds files. Throws when another process has given up the deal. */
   async count(id: number, files: number, bytes: number): Promise<void> {
-    await this.#sql.count.run(files, bytes, id)
+    if ((await this.#sql.count.run(files, bytes, id)) === 0) throw new GatewayError('DealFailed', { value: GIVEN_UP })
+  }
+
+  async setProgress(id: number, progress: string): Promise<void> {
+    await this.#sql.setProgress.run(progress, id)
   }
 
   async complete(id: number, record: MadeDeal): Promise<void> {
     await this.#sql.complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
-  /** Marks the deal as dropped; its token may be used again. */
-  async drop(id: number): Promise<void> {
-    await this.#sql.drop.run(id)
+  /** Marks a pending deal as dropped; its token may be used again. Resolves with false when it is not pending. */
+  async drop(id: number): Promise<boolean> {
+    return (await this.#sql.drop.run(id)) > 0
   }
 
   async remove(id: number): Promise<void> {
@@ -120,6 +130,11 @@ export class Deals {
   /** Online deals without a record. */
   async pending(): Promise<DealRow[]> {
     return (await this.#sql.pending.all()).map(toRow)
+  }
+
+  /** Those of them whose process does not run any more, as others see it. */
+  async left(run: string): Promise<DealRow[]> {
+    return (await this.#sql.left.all(run)).map(toRow)
   }
 
   /** Made deals of exactly this key, or of the whole bucket when it is empty: oldest first, starting behind `after`. */
@@ -191,6 +206,21 @@ export class Tasks {
     running.catch(() => {})
     this.#running.add(running)
     return running
+  }
+
+  /**
+   * Runs the task now and every `intervalMs`, as long as the gateway runs.
+   * @param failed gets the reason when one fails; later ones begin all the same
+   */
+  every(intervalMs: number, task: (signal: AbortSignal) => Promise<unknown>, failed: (error: unknown) => void): void {
+    const periodic = new PeriodicTask(
+      () => this.run(task),
+      (error) => {
+        if (!this.signal.aborted) failed(error)
+      },
+    )
+    periodic.start(intervalMs)
+    this.signal.addEventListener('abort', () => periodic.stopTimer(), { once: true })
   }
 
   /** Aborts the running tasks and resolves when all have settled. Later tasks are rejected. */

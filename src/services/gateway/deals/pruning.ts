@@ -1,9 +1,9 @@
-import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
+import { HOUR_MS } from '../../../common/time.js'
 import { pages } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import type { EndedDeal } from './deals.js'
 
-type PruningContext = Pick<GatewayCore, 'db' | 'network' | 'tasks' | 'log'>
+type PruningContext = Pick<GatewayCore, 'db' | 'network' | 'tasks' | 'log' | 'upkeep'>
 
 /** Most deals per query, and most files per transaction. */
 const DEALS_PER_ROUND = 100
@@ -15,19 +15,14 @@ const FILES = 500
  * a deal stay too: they explain why the object cannot be restored.
  */
 export function keepPruning(context: PruningContext): void {
-  const { tasks, log } = context
-  const task = new PeriodicTask(
-    () => tasks.run((signal) => prune(context, signal)),
-    (err) => {
-      if (!tasks.signal.aborted) log.warn({ err }, 'Could not remove all files of ended deals from the manifest.')
-    },
-  )
-  task.start(HOUR_MS)
-  tasks.signal.addEventListener('abort', () => task.stopTimer(), { once: true })
+  const failed = (err: unknown) =>
+    context.log.warn({ err }, 'Could not remove all files of ended deals from the manifest.')
+  context.tasks.every(HOUR_MS, (signal) => prune(context, signal), failed)
 }
 
 async function prune(context: PruningContext, signal: AbortSignal): Promise<void> {
-  const { db, network } = context
+  const { db, network, upkeep } = context
+  if (!(await upkeep.take())) return
   const rounds = pages('id', 0, (after) => db.read.deals.ended(network.kind, network.epoch(), after, DEALS_PER_ROUND))
   for await (const ended of rounds) for (const deal of ended) await pruneDeal(context, deal, signal)
 }

@@ -48,7 +48,7 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
     const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToStore
     const body = await store(exchange, length, etag)
     const { contentType, headers } = attributes
-    const order = () => (asked && 'lateFor' in asked ? late?.take() : asked)
+    const order: Draft['order'] = (tables) => (asked && 'lateFor' in asked ? late?.take(tables) : asked)
     // A client that times out disconnects and takes the upload for failed. The gateway sees that at the earliest one
     // turn of the event loop after the last bytes.
     const ordered = context.features.has('write-fences')

@@ -38,7 +38,7 @@ const fenceUpload = defineMethod({
     if (order === undefined) throw new GatewayError('InvalidArguments')
     const key = Buffer.from(objectName)
     await context.store.mayStillUpload(bucket, key, order)
-    context.lateOrders.give(callerOf(identity), bucket.id, key, order)
+    await context.lateOrders.give(callerOf(identity), bucket.id, key, order)
     return {}
   },
 })

@@ -88,7 +88,7 @@ export const login = defineMethod({
   async run({ username, password }, { context, client }) {
     const pair = { accessKey: username, secretKey: password }
     const named = await context.db.read.accounts.find(username)
-    const account = context.logIns.attempt(client, username, () => mustLogIn(context, pair, named))
+    const account = await context.logIns.attempt(client, username, () => mustLogIn(context, pair, named))
     return { token: await context.tokens.login(account) }
   },
 })
@@ -108,7 +108,7 @@ export const setAuth = defineSignedMethod({
   params: z.object({ currentAccessKey: text, currentSecretKey: text, newAccessKey: text, newSecretKey: text }),
   async run({ currentAccessKey, currentSecretKey, newAccessKey, newSecretKey }, { context, client, account }) {
     const current = { accessKey: currentAccessKey, secretKey: currentSecretKey }
-    context.logIns.attempt(client, account.accessKey, () => {
+    await context.logIns.attempt(client, account.accessKey, () => {
       if (!isSamePair(current, account)) throw new GatewayError('WrongCurrentKeys')
     })
     const accessKey = account.isIamUser ? account.accessKey : newAccessKey

@@ -92,7 +92,7 @@ interface FenceTables {
  */
 export class Fences {
   readonly #clock: Clock
-  /** Number of removals by account. */
+  /** Number of removals by account, at this process: the bound is approximate in any case. */
   readonly #remembered = new Map<number, number>()
   readonly #most: number
 

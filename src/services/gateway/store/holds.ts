@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { type Bodies, generationOf, type StoredBody } from '../../store/bodies.js'
 import { type Connection, type Database, statements } from '../../store/database.js'
 import { isOver, type Run } from '../../store/runs.js'
+import { GIVEN_UP } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
 import { bucketLock } from './buckets.js'
+import { type DoomedBodies, doom } from './doomed.js'
 import { type Freed, type Objects, storedBodyOf } from './objects.js'
 
 const RELEASE_BATCH = 500
@@ -39,7 +41,7 @@ export class HoldTable {
   /** From now on, the hold covers the files of these deals alone. Throws when it has been removed. */
   async narrow(hold: string, deals: readonly number[]): Promise<void> {
     const row = await this.#sql.narrow.get<{ bucket: number; run: string }>(hold)
-    if (row === undefined) throw new GatewayError('DealFailed', { value: 'Another process has given up the deal.' })
+    if (row === undefined) throw new GatewayError('DealFailed', { value: GIVEN_UP })
     for (const deal of deals) await this.#sql.add.run(hold, deal, row.bucket, row.run)
   }
 
@@ -106,6 +108,7 @@ interface HeldTables {
 }
 
 interface LetGoTables extends HeldTables {
+  readonly doomed: DoomedBodies
   readonly objects: Objects
   readonly retained: RetainedBodies
 }
@@ -161,7 +164,7 @@ export class Holds {
       return false
     }
     if (bodyAt === 'index') await tables.objects.removeBody(generation)
-    return bodyAt === 'file'
+    return bodyAt === 'file' && doom(this.#db, tables, storedBodyOf(freed))
   }
 
   /** Ends the hold and removes the bodies that were retained for it alone. */
@@ -174,15 +177,20 @@ export class Holds {
   async letGoUnheld(bucket: number): Promise<void> {
     const release = async (tables: LetGoTables) => {
       const rows = await tables.retained.takeUnheld(bucket, RELEASE_BATCH)
-      for (const { bodyAt, generation } of rows) if (bodyAt === 1) await tables.objects.removeBody(generation)
-      return rows
+      const discarded: StoredBody[] = []
+      for (const row of rows) {
+        const body = storedBodyOf(row)
+        if (row.bodyAt === 1) await tables.objects.removeBody(row.generation)
+        else if (await doom(this.#db, tables, body)) discarded.push(body)
+      }
+      return { count: rows.length, discarded }
     }
     let released = RELEASE_BATCH
     while (released === RELEASE_BATCH) {
       // Each statement sees what is committed. The lock: what is retained just now may be for a hold that has ended.
-      const rows = await this.#db.transaction(release, { locks: [bucketLock({ id: bucket })] })
-      for (const row of rows) if (row.bodyAt === 0) this.#bodies.discard(storedBodyOf(row))
-      released = rows.length
+      const { count, discarded } = await this.#db.transaction(release, { locks: [bucketLock({ id: bucket })] })
+      for (const body of discarded) this.#bodies.discard(body)
+      released = count
     }
   }
 }

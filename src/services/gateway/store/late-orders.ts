@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
+import { isText } from './buckets.js'
 import type { WriteOrder } from './fences.js'
 
 interface OrderedUpload {
@@ -12,7 +14,7 @@ interface Lane {
   readonly uploads: Map<string, OrderedUpload>
   /**
    * Orders that arrived before the head of their upload, which comes on another connection. Made when the first does:
-   * the cache takes 20 KB.
+   * the cache takes 20 KB. In a shared database, rows have them.
    */
   early?: LRUCache<string, OrderedUpload>
 }
@@ -20,9 +22,72 @@ interface Lane {
 /** Most orders kept per caller for uploads whose head has not arrived yet. */
 const MAX_EARLY = 1000
 
-/** Running uploads that declare their order only before their last bytes, by caller and write id. */
+interface OrderRow {
+  readonly bucket: number
+  readonly key: Uint8Array
+  readonly fence: number
+  /** '' when no object may exist, null without a condition. */
+  readonly expected: string | null
+}
+
+/** The orders of uploads that arrive at another process. Call its methods inside a transaction. */
+export class LateOrderTable {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      put: `
+        INSERT INTO late_orders (account, write_id, bucket, key, fence, expected, since) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (account, write_id) DO UPDATE SET bucket = excluded.bucket, key = excluded.key,
+          fence = excluded.fence, expected = excluded.expected, since = excluded.since
+      `,
+      take: 'DELETE FROM late_orders WHERE account = ? AND write_id = ? RETURNING bucket, key, fence, expected',
+      bound: `
+        DELETE FROM late_orders WHERE account = ?1 AND since < (
+          SELECT since FROM late_orders WHERE account = ?1 ORDER BY since DESC LIMIT 1 OFFSET ?2
+        )
+      `,
+      removeOld: 'DELETE FROM late_orders WHERE since < ?',
+    })
+  }
+
+  /** Keeps an order, and approximately `MAX_EARLY` of the caller, as long as no upload takes them. */
+  async put(caller: number, bucket: number, key: Buffer, order: WriteOrder, now: number): Promise<void> {
+    const { fence, writeId, expected } = order
+    const condition = expected === undefined ? null : (expected ?? '')
+    await this.#sql.put.run(caller, writeId, bucket, key, fence, condition, now)
+    await this.#sql.bound.run(caller, MAX_EARLY)
+  }
+
+  async take(caller: number, writeId: string): Promise<OrderedUpload | undefined> {
+    const row = await this.#sql.take.get<OrderRow>(caller, writeId)
+    if (row === undefined) return undefined
+    const { bucket, key, fence, expected } = row
+    const order = { fence, writeId, ...(expected !== null && { expected: expected === '' ? null : expected }) }
+    return { bucket, key: Buffer.from(key), order }
+  }
+
+  /** Removes the orders that came before this time, ms since 1970. */
+  async removeOld(before: number): Promise<void> {
+    await this.#sql.removeOld.run(before)
+  }
+}
+
+export interface LateTables {
+  readonly lateOrders: LateOrderTable
+}
+
+/**
+ * Running uploads that declare their order only before their last bytes, by caller and write id. The order may come to
+ * another process than the upload, if several share the database: a row has it then.
+ */
 export class LateOrders {
+  readonly #db: Database<LateTables>
   readonly #lanes = new Map<number, Lane>()
+
+  constructor(db: Database<LateTables>) {
+    this.#db = db
+  }
 
   /**
    * Call `close` at the end of the upload.
@@ -37,9 +102,11 @@ export class LateOrders {
     if (reported !== undefined && isSame(reported, upload)) upload.order = reported.order
     uploads.set(writeId, upload)
     return {
-      take() {
-        if (upload.order === undefined) throw new GatewayError('FenceMissing')
-        return upload.order
+      take: async ({ lateOrders }) => {
+        if (upload.order !== undefined) return upload.order
+        const elsewhere = this.#db.shared ? await lateOrders.take(caller, writeId) : undefined
+        if (elsewhere?.order === undefined || !isSame(elsewhere, upload)) throw new GatewayError('FenceMissing')
+        return elsewhere.order
       },
       close: () => {
         if (uploads.get(writeId) === upload) uploads.delete(writeId)
@@ -50,15 +117,22 @@ export class LateOrders {
   }
 
   /** Throws GatewayError WriteIdReused when the id belongs to an upload of another key. */
-  give(caller: number, bucket: number, key: Buffer, order: WriteOrder): void {
-    const lane = this.#lane(caller)
+  async give(caller: number, bucket: number, key: Buffer, order: WriteOrder): Promise<void> {
     const reported = { bucket, key, order }
-    const upload = lane.uploads.get(order.writeId)
+    const upload = this.#lanes.get(caller)?.uploads.get(order.writeId)
     if (upload !== undefined) {
       if (!isSame(upload, reported)) throw new GatewayError('WriteIdReused')
       upload.order = order
       return
     }
+    if (this.#db.shared) {
+      if (!isText(order.expected ?? '')) throw new GatewayError('InvalidArguments')
+      // Each statement is right by itself.
+      const keep = ({ lateOrders }: LateTables) => lateOrders.put(caller, bucket, key, order, Date.now())
+      await this.#db.transaction(keep, { locks: [] })
+      return
+    }
+    const lane = this.#lane(caller)
     lane.early ??= new LRUCache({ max: MAX_EARLY })
     lane.early.set(order.writeId, reported)
   }
@@ -71,8 +145,8 @@ export class LateOrders {
 }
 
 interface LateOrder {
-  /** Throws GatewayError FenceMissing when the order has not been declared. */
-  take(): WriteOrder
+  /** Call it inside the transaction of the upload. Throws GatewayError FenceMissing without a declared order. */
+  take(tables: LateTables): Promise<WriteOrder>
   close(): void
 }
 

@@ -2,11 +2,13 @@ import { type Bodies, bodyInMemory, type OpenBody, type StoredBody } from '../..
 import { type Database, UnknownCommitError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
+import { type DoomedBodies, doom } from './doomed.js'
 import type { HoldTable, RetainedBodies } from './holds.js'
 import { type ObjectRow, type Objects, storedBodyOf } from './objects.js'
 
 interface CopyTables {
   readonly holds: HoldTable
+  readonly doomed: DoomedBodies
   readonly buckets: Buckets
   readonly objects: Objects
 }
@@ -56,11 +58,12 @@ export class LocalCopies {
       await tables.objects.move(bucket.id, row, undefined)
       if (row.bodyAt === 'index') await tables.objects.removeBody(generation)
       await tables.buckets.count(bucket.id, 0, -row.size)
-      return row
+      const body = storedBodyOf(row)
+      return row.bodyAt === 'file' && (await doom(this.#db, tables, body)) ? body : undefined
     }
     const locks = { locks: [keyLock(bucket, key)], shares: [bucketLock(bucket)] }
-    const row = await this.#db.transaction(work, locks)
-    if (row.bodyAt === 'file') this.#bodies.discard(storedBodyOf(row))
+    const discarded = await this.#db.transaction(work, locks)
+    if (discarded !== undefined) this.#bodies.discard(discarded)
   }
 
   /**

@@ -7,6 +7,7 @@ import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type RemovedKeys, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
+import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
 import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
 import { above, justAfter } from './scan.js'
@@ -27,7 +28,7 @@ export interface Draft {
    * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to
    * refuse the draft.
    */
-  readonly order: () => WriteOrder | undefined
+  readonly order: (tables: LateTables) => Promise<WriteOrder> | WriteOrder | undefined
   /** True when the client will not learn the outcome of the upload; the upload must then be dropped. */
   readonly abandoned: () => boolean
 }
@@ -63,11 +64,12 @@ const MAX_LOCKS = 8
 /** Number of changes between two times that the numbers of a bucket are folded. */
 const FOLD_EVERY = 1000
 
-type ChangeTables = Parameters<Holds['letGo']>[0] & {
-  readonly buckets: Buckets
-  readonly removed: RemovedKeys
-  readonly quotas: Quotas
-}
+type ChangeTables = Parameters<Holds['letGo']>[0] &
+  LateTables & {
+    readonly buckets: Buckets
+    readonly removed: RemovedKeys
+    readonly quotas: Quotas
+  }
 
 /**
  * Changes objects. Each change is one transaction and durable once the promise resolves; bodies without a row are
@@ -80,7 +82,7 @@ export class ObjectChanges {
   readonly #rules: KeyRules
   readonly #holds: Holds
   readonly #fences: Fences | undefined
-  /** Number of changes by bucket. */
+  /** Number of changes by bucket, at this process: each folds those of all. */
   readonly #changes = new Map<number, number>()
 
   constructor(
@@ -206,7 +208,7 @@ export class ObjectChanges {
     const { buckets, objects, quotas, removed } = tables
     const held = await mustStillBe(tables, bucket, this.#rules.concernOthers)
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
-    const { write, isAbsent } = await this.#admit(tables, bucket, draft.key, draft.order(), 'upload')
+    const { write, isAbsent } = await this.#admit(tables, bucket, draft.key, await draft.order(tables), 'upload')
     if (write === 'repeated') return { row: await same(tables, bucket, draft), freed: [] }
     await this.#rules.mayPut(tables, bucket, draft.key, draft.size)
     await this.#mustHaveRoom(tables, bucket, draft.key, draft.size, await quotas.lock(bucket.owner))

@@ -38,7 +38,7 @@ export async function openBodies(
   log: ServicesLog,
   metrics?: StoreMetrics,
 ): Promise<Bodies> {
-  const files = new FolderBodies(join(folder, 'objects'), log)
+  const files = new FolderBodies(join(folder, 'objects'), log, db.shared ? limits.orphanMs : undefined)
   if (options === undefined) {
     if (!(await db.read.objects.anyInStore())) return files
     throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')

@@ -1,5 +1,5 @@
 import { Clock } from '../../clock.js'
-import type { Database } from '../../store/database.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import { checkTerms, type DealRecord, type DealSchedule, reasonToReject } from '../deal-record.js'
 import type { DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
@@ -12,8 +12,40 @@ import type { ProviderTerms } from './catalogue.js'
 import { applyFaults, type Fault, type FaultTable } from './control.js'
 import type { ProviderTable } from './providers.js'
 
+/** References of which no deal will be made, though a process may be at work on one. */
+export const givenUpSchema = `
+  CREATE TABLE given_up (
+    reference TEXT PRIMARY KEY
+  ) STRICT, WITHOUT ROWID;
+`
+
+/** Call its methods inside the transaction that looks for the deal. */
+export class GivenUpTable {
+  readonly #sql
+
+  constructor(connection: Connection) {
+    this.#sql = statements(connection, {
+      add: 'INSERT INTO given_up (reference) VALUES (?) ON CONFLICT (reference) DO NOTHING',
+      find: 'SELECT 1 FROM given_up WHERE reference = ?',
+    })
+  }
+
+  async add(reference: string): Promise<void> {
+    await this.#sql.add.run(reference)
+  }
+
+  async has(reference: string): Promise<boolean> {
+    return (await this.#sql.find.get(reference)) !== undefined
+  }
+}
+
 interface DealMakerDeps {
-  readonly db: Database<{ readonly deals: DealTable; readonly looseCars: LooseCarTable; readonly faults: FaultTable }>
+  readonly db: Database<{
+    readonly deals: DealTable
+    readonly looseCars: LooseCarTable
+    readonly givenUp: GivenUpTable
+    readonly faults: FaultTable
+  }>
   readonly packer: DealPacker
   readonly proposer: Proposer
   readonly cars: Cars
@@ -74,9 +106,12 @@ export class DealMaker {
 
   /** Records a deal unless there is one of its reference, and returns the one that is there. */
   #record(record: DealRecord): Promise<DealRecord> {
-    return this.#deps.db.transaction(async ({ deals, looseCars }) => {
+    return this.#deps.db.transaction(async ({ deals, looseCars, givenUp }) => {
       const found = await deals.find(record.reference)
       if (found !== undefined) return found
+      if (await givenUp.has(record.reference)) {
+        throw new NetworkError('TermsRefused', 'The deal was given up before it was made.')
+      }
       if (record.custody !== undefined) await looseCars.settle(record.custody)
       return deals.addOnce(record)
     })

@@ -8,12 +8,13 @@ import {
 } from '../../store/database.js'
 import { requireSharedFolder } from '../../store/open.js'
 import { type DealBasis, DealNetwork, type DealNetworkOptions, openDealNetwork } from '../deal-network.js'
-import { type DealRecord, deliverableFrom } from '../deal-record.js'
+import { type DealRecord, deliverableFrom, madeDeal } from '../deal-record.js'
 import { adaptDeals, DealTable, dealSchema } from '../deal-table.js'
 import { EpochTable, epochSchema } from '../epoch-clock.js'
 import { Expiry } from '../expiry.js'
 import {
   type DealRequest,
+  type MadeDeal,
   type Network,
   NetworkError,
   type OfflineDeals,
@@ -26,7 +27,7 @@ import { WalletTable, walletSchema } from '../wallet.js'
 import { Cars, LooseCarTable, looseCarSchema } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, type Fault, FaultTable, faultSchema, type NetworkControl } from './control.js'
-import { DealMaker, Proposer } from './deal-maker.js'
+import { DealMaker, GivenUpTable, givenUpSchema, Proposer } from './deal-maker.js'
 import { EmbeddedOfflineDeals } from './offline-deals.js'
 import { addProviders, ProviderTable, providerSchema } from './providers.js'
 
@@ -70,7 +71,13 @@ export const embeddedSchema = {
   owner: 'the storage network',
   name: 'network',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [dealSchema + epochSchema + providerSchema + faultSchema, looseCarSchema, walletSchema, settingsSchema],
+  steps: [
+    dealSchema + epochSchema + providerSchema + faultSchema,
+    looseCarSchema,
+    walletSchema,
+    settingsSchema,
+    givenUpSchema,
+  ],
   adapt: adaptDeals,
   tables: (connection: Connection) => ({
     deals: new DealTable(connection),
@@ -78,6 +85,7 @@ export const embeddedSchema = {
     providers: new ProviderTable(connection),
     faults: new FaultTable(connection),
     looseCars: new LooseCarTable(connection),
+    givenUp: new GivenUpTable(connection),
     wallets: new WalletTable(connection),
     settings: new Settings(connection),
   }),
@@ -142,6 +150,15 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
   async changeProvider(minerId: string, change: ProviderChange): Promise<void> {
     this.lifetime.check()
     await this.#db.transaction(({ providers }) => providers.change(minerId, change))
+  }
+
+  override settle(reference: string): Promise<MadeDeal | undefined> {
+    this.lifetime.check()
+    return this.#db.transaction(async ({ deals, givenUp }) => {
+      const found = await deals.find(reference)
+      if (found === undefined) await givenUp.add(reference)
+      return found && madeDeal(found)
+    })
   }
 
   async proposal(dealCid: string): Promise<Uint8Array> {

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Quota } from '../../../../common/quota.js'
 import { ServiceClient } from '../../../../common/service-client.js'
-import { PeriodicTask } from '../../../../common/time.js'
 import { rfc3339 } from '../../../clock.js'
 import type { PlatformLogin } from '../../../platform/users.js'
 import { pages } from '../../../store/database.js'
 import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
-import type { Progress } from '../deal-desk.js'
+import { LISTING, type Progress } from '../deal-desk.js'
 import { dropDeal, mustOwn, TokenInUse } from '../deal-maker.js'
 import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
@@ -30,8 +29,6 @@ interface Underway {
   readonly made: Promise<OfflineTask>
   progress: Progress
 }
-
-const LISTING: Progress = Object.freeze({ phase: 'Listing', bytesDone: 0, bytesTotal: 0, filesDone: 0, filesTotal: 0 })
 
 /**
  * Accepts requests for offline deals and posts one task per account and token, however often a request is repeated,
@@ -154,14 +151,8 @@ export class OfflineDesk {
   start(url: string): void {
     this.#url = url
     const { tasks, network, log } = this.#context
-    const task = new PeriodicTask(
-      () => tasks.run((signal) => this.#goOn(signal)),
-      (err) => {
-        if (!tasks.signal.aborted) log.warn({ err }, 'Could not go on with all offline deals.')
-      },
-    )
-    task.start(Math.max(MIN_INTERVAL_MS, network.epochMs))
-    tasks.signal.addEventListener('abort', () => task.stopTimer(), { once: true })
+    const failed = (err: unknown) => log.warn({ err }, 'Could not go on with all offline deals.')
+    tasks.every(Math.max(MIN_INTERVAL_MS, network.epochMs), (signal) => this.#goOn(signal), failed)
   }
 
   async #goOn(signal: AbortSignal): Promise<void> {

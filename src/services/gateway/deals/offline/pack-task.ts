@@ -147,7 +147,10 @@ function addDeal({ db, network, clock }: PackContext, task: OfflineTask): Promis
   const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
   const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
   return db.transaction(({ deals }) =>
-    deals.add(ask, bucket, newGeneration(clock), network.kind, rfc3339(clock.now()), id),
+    deals.add(ask, {
+      ...{ bucket, reference: newGeneration(clock), network: network.kind },
+      ...{ asked: rfc3339(clock.now()), task: id, run: null },
+    }),
   )
 }
 
