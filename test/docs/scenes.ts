@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { createClient } from '@keyv/redis'
 import type { Test } from 'tap'
 import { startRealGateway } from '../clients/real-gateway/real-gateway.js'
-import { redis } from '../state/servers.js'
+import { haproxy } from '../state/balancers.js'
+import { onlyOne } from '../state/gateways.js'
+import { postgres, redis } from '../state/servers.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { lastingPort } from '../support/server/ports.js'
@@ -28,6 +30,12 @@ export interface Scene {
 type MakeScene = (t: Test, folder: string) => Promise<Scene>
 
 const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx']
+
+/** The page gives its servers ports of its own. */
+const OWN_PORTS = {
+  ...{ DEALGATE_PORT: '', DEALGATE_CONSOLE_PORT: '' },
+  ...{ DEALGATE_GATEWAY_PORT: '', DEALGATE_PLATFORM_PORT: '', DEALGATE_PAYMENT_PORT: '' },
+}
 
 /** In place of the package of the page, which the tests do not install. */
 const SDK = 'class NodeSDK { start() {} }'
@@ -54,16 +62,7 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
   'docs/guides/three-proxies.md': async (t, folder) => {
     const missing = redis.skip || (!NGINX.some(existsSync) && 'nginx is not installed')
     if (missing) return { skip: missing }
-    // What the page has started, if a command of it fails.
-    t.teardown(async () => {
-      for (const name of (await readdir(folder)).filter((name) => name.endsWith('.pid'))) {
-        try {
-          process.kill(Number(await readFile(join(folder, name), 'utf8')), 'SIGKILL')
-        } catch {
-          // It has ended.
-        }
-      }
-    })
+    endLeft(t, folder)
     const rewrite: Record<string, string> = {}
     for (const port of ['9001', '9002', '9003', '6379']) rewrite[port] = String(await lastingPort())
     const [gateway, balancer] = [String(await lastingPort()), String(await lastingPort())]
@@ -73,8 +72,29 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
       /```nginx\n([\s\S]*?)```/.exec(await readFile('docs/guides/three-proxies.md', 'utf8')) ?? []
     const rewritten = Object.entries(rewrite).reduce((text, [from, to]) => text.replaceAll(from, to), configuration)
     await writeFile(join(folder, 'nginx.conf'), rewritten)
-    const none = { DEALGATE_PORT: '', DEALGATE_GATEWAY_PORT: '', DEALGATE_PLATFORM_PORT: '', DEALGATE_PAYMENT_PORT: '' }
-    return { unserved: true, rewrite, env: none }
+    return { unserved: true, rewrite, env: OWN_PORTS }
+  },
+  'docs/guides/three-of-everything.md': async (t, folder) => {
+    const missing = postgres.skip || haproxy.skip || onlyOne
+    const store = missing ? undefined : await startRealGateway(t, 1)
+    if (store === undefined) return { skip: missing || 'the store is not built' }
+    const { url, stop } = await postgres.start(['-c', 'max_connections=300'])
+    t.teardown(stop)
+    endLeft(t, folder)
+    const { endpoint, accessKey, secretKey } = store.s3
+    const rewrite: Record<string, string> = {
+      'postgres://dealgate@db.example.com/dealgate': url,
+      'https://store.example.com': endpoint,
+      'AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…': `AWS_ACCESS_KEY_ID=${accessKey} AWS_SECRET_ACCESS_KEY=${secretKey}`,
+    }
+    for (const first of [9000, 9100, 9200, 9300])
+      for (let port = first; port < first + 4; port++) rewrite[port] = await portUnlike(/9[0-3]0[0-3]/)
+    for (const first of [9000, 9001, 9100, 9200, 9300]) rewrite[`127.0.0.1:${first}`] = `127.0.0.1:${rewrite[first]}`
+    const page = await readFile('docs/guides/three-of-everything.md', 'utf8')
+    const [, configuration = ''] = /```haproxy\n([\s\S]*?)```/.exec(page) ?? []
+    const rewritten = Object.entries(rewrite).reduce((text, [from, to]) => text.replaceAll(from, to), configuration)
+    await writeFile(join(folder, 'haproxy.cfg'), rewritten)
+    return { unserved: true, rewrite, env: OWN_PORTS }
   },
   'docs/guides/write-a-plugin.md': async (_, folder) => {
     const page = await readFile('docs/guides/write-a-plugin.md', 'utf8')
@@ -112,6 +132,28 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     t.teardown(stop)
     return { env: { DEALGATE_STATE: url }, rewrite: { 'redis://127.0.0.1:6379': url }, begun: () => empty(url) }
   },
+}
+
+/** Ends what the page has started, and prints the ends of its logs, if a command of it fails. */
+function endLeft(t: Test, folder: string): void {
+  t.teardown(async () => {
+    const names = await readdir(folder)
+    for (const name of t.passing() ? [] : names.filter((name) => name.endsWith('.log')))
+      t.comment(`${name}:\n${(await readFile(join(folder, name), 'utf8')).slice(-2000)}`)
+    for (const name of names.filter((name) => name.endsWith('.pid'))) {
+      try {
+        process.kill(Number(await readFile(join(folder, name), 'utf8')), 'SIGKILL')
+      } catch {
+        // It has ended.
+      }
+    }
+  })
+}
+
+/** A free port whose digits are not taken for those of a page. */
+async function portUnlike(digits: RegExp): Promise<string> {
+  const port = String(await lastingPort())
+  return digits.test(port) ? portUnlike(digits) : port
 }
 
 /**
