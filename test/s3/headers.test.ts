@@ -1,11 +1,11 @@
-import { CreateBucketCommand, type S3, S3ServiceException } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, S3ServiceException } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { isDemand } from '../../src/plugins/refuse-keys.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { allOperations } from '../support/server/all-operations.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { clientOf, contentOf, furnish } from './furnished.js'
-import { command, commands, modelledHeaders, type Target } from './s3-calls.js'
+import { command, commands, modelledHeaders } from './s3-calls.js'
 
 /**
  * What becomes of every request header that S3's model knows: an operation honours it, it is refused by name, or it
@@ -64,6 +64,11 @@ function fateOf(header: string, demandsHonoured: readonly string[]): string {
   return header in HARMLESS ? 'harmless' : 'unknown'
 }
 
+const data = t.testdir()
+const server = await startDealgate(t, { data, args: ['--log-level', 'error'] })
+const client = clientOf(t, server)
+const target = await furnish(client, 'full')
+
 t.test('there is a fate for every header of every operation', async (t) => {
   t.same(
     fates.filter(({ fate }) => fate === 'unknown').map(({ name, header }) => `${name} ${header}`),
@@ -83,14 +88,10 @@ t.test('there is a fate for every header of every operation', async (t) => {
 })
 
 t.test('what is refused is refused by name, and nothing has happened', async (t) => {
-  const data = t.testdir()
-  const server = await startDealgate(t, { data, args: ['--log-level', 'error'] })
-  const client = clientOf(t, server)
-  const target = await furnish(client, 'full')
   await client.createBucket({ Bucket: 'other' })
   const before = contentOf(data)
   for (const { name, header } of fates.filter(({ fate }) => fate === 'refused')) {
-    const refusal = await refusalOf(client, name, target, header)
+    const refusal = await refusalOf(name, header)
     // HEAD has no body to say it in.
     if (name.startsWith('Head')) t.equal(refusal.status, 501, `${name} ${header}`)
     else t.match(refusal, { status: /^(501|400)$/, text: header.replace(/.*checksum-/, '') }, `${name} ${header}`)
@@ -99,10 +100,6 @@ t.test('what is refused is refused by name, and nothing has happened', async (t)
 })
 
 t.test('elements of documents: honoured, or refused by name', async (t) => {
-  const data = t.testdir()
-  const server = await startDealgate(t, { data, args: ['--log-level', 'error'] })
-  const client = clientOf(t, server)
-  await furnish(client, 'full')
   const before = contentOf(data)
   const refused = async (send: Promise<unknown>, message: RegExp) =>
     t.rejects(send, { name: 'NotImplemented', message }, String(message))
@@ -124,12 +121,7 @@ t.test('elements of documents: honoured, or refused by name', async (t) => {
   await t.rejects(client.getBucketTagging({ Bucket: 'wrong' }), { name: 'NoSuchBucket' })
 })
 
-async function refusalOf(
-  client: S3,
-  name: string,
-  target: Target,
-  header: string,
-): Promise<{ status: number; text: string }> {
+async function refusalOf(name: string, header: string): Promise<{ status: number; text: string }> {
   const sent = command(name, target)
   sent.middlewareStack.add(
     (next) => (args) => {

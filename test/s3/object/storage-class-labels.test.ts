@@ -1,11 +1,13 @@
 import t from 'tap'
 import { sdkFor } from '../../support/programs/sdk.js'
-import { inEachMode, startDealgate } from '../../support/server/dealgate.js'
+import { startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
 
 // STANDARD_IA and its like only name a price: objects keep them as labels, as clients expect that compare them.
 
-inEachMode(t, async (t, server) => {
+// The gateway makes no difference to it.
+t.test('classes are labels', async (t) => {
+  const server = await startDealgate(t)
   const s3 = sdkFor(t, server)
   const at = (Key: string) => ({ Bucket: 'box', Key })
   const classOf = async (key: string) => (await s3.headObject(at(key))).StorageClass
@@ -53,8 +55,6 @@ inEachMode(t, async (t, server) => {
   t.match(rest, { Objects: 1, Bytes: 3, IsTruncated: false }, 'counts go on')
   t.equal((await fetch(`${server.endpoint}/box?x-usage=`)).status, 403)
 
-  // The gateway makes no difference to it.
-  if (server.mode === 'legacy') return
   const refusing = sdkFor(t, await startDealgate(t, { args: ['--storage-class-labels', 'refuse'] }))
   await refusing.createBucket({ Bucket: 'box' })
   const wanted = { ...at('put'), Body: 'a', StorageClass: 'STANDARD_IA' as const }
