@@ -14,6 +14,10 @@ import { answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../support/sign/se
 import { signedRequest } from '../support/sign/signed-request.js'
 import { account, keysFor, logsIn, type Pair } from './account-commands.js'
 
+/** With accounts that have quotas. */
+const data = join(temporaryFolder(t), 'data')
+const server = await startDealgate(t, { data })
+
 t.test('accounts that are added, rotated and removed count at once, without a restart', async (t) => {
   const data = join(temporaryFolder(t), 'data')
   const added = await account(data, 'add', '--name', 'before the first start')
@@ -181,8 +185,6 @@ const endpointFor = ({ endpoint, region }: Endpoint, keys: { accessKeyId: string
 })
 
 t.test('an account stores no more than its quota', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
-  const server = await startDealgate(t, { data })
   const pair = await account(data, 'add', '--name', 'tenant')
   const { accessKey } = pair
   const tenant = endpointFor(server, await keysFor(data, pair))
@@ -246,14 +248,12 @@ t.test('an account stores no more than its quota', async (t) => {
 })
 
 t.test('an account has no more multipart uploads under way than its quota', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
-  const server = await startDealgate(t, { data })
   const pair = await account(data, 'add')
   const quota = (uploads: string) => account(data, 'quota', pair.accessKey, '--uploads', uploads)
   const one = endpointFor(server, await keysFor(data, pair))
   const two = endpointFor(server, await keysFor(data, pair))
-  const create = (who: Endpoint, n = 0) => send(who, { method: 'POST', target: `/tenant/key-${n}?uploads=` })
-  t.equal((await send(one, { method: 'PUT', target: '/tenant' })).status, 200)
+  const create = (who: Endpoint, n = 0) => send(who, { method: 'POST', target: `/uploads/key-${n}?uploads=` })
+  t.equal((await send(one, { method: 'PUT', target: '/uploads' })).status, 200)
   const before = await create(one)
   await quota('3')
 
@@ -267,7 +267,7 @@ t.test('an account has no more multipart uploads under way than its quota', asyn
   t.equal((await send(server, { method: 'POST', target: '/owner/key?uploads=' })).status, 200, 'another account')
 
   const id = /<UploadId>([^<]+)</.exec(String(before.body))?.[1]
-  t.equal((await send(one, { method: 'DELETE', target: `/tenant/key-0?uploadId=${id}` })).status, 204)
+  t.equal((await send(one, { method: 'DELETE', target: `/uploads/key-0?uploadId=${id}` })).status, 204)
   t.equal((await create(two)).status, 200, 'one has ended')
   t.equal((await create(two)).status, 403)
   t.match(await runCli(['account', 'quota', pair.accessKey, '--uploads', 'none', '--data', data]), {

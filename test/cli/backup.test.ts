@@ -112,6 +112,9 @@ async function readAll(t: Test, server: Dealgate): Promise<Map<string, number>> 
   }
 }
 
+/** Of all tests but the first, which kills its own. */
+const server = await startDealgate(t)
+
 t.test('a backup under load has every write that was acknowledged before it, and none half', async (t) => {
   const server = await startDealgate(t)
   const folder = temporaryFolder(t)
@@ -154,7 +157,6 @@ t.test('a backup under load has every write that was acknowledged before it, and
 })
 
 t.test('backups share files, are kept in number, and show damage', async (t) => {
-  const server = await startDealgate(t)
   const folder = temporaryFolder(t)
   await makeBucket(t, server)
   for (const key of ['one', 'two']) await put(server, key, 1, LARGE)
@@ -199,7 +201,6 @@ t.test('backups share files, are kept in number, and show damage', async (t) => 
 })
 
 t.test('what a backup and a restore refuse', async (t) => {
-  const server = await startDealgate(t)
   await server.stop()
   const folder = temporaryFolder(t)
   const refused = async (said: RegExp, ...args: string[]) => {

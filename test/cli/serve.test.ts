@@ -23,60 +23,55 @@ t.test('a first start makes a key pair, later ones keep it and the objects, also
   t.equal(second.accessKey, first.accessKey)
   t.equal(second.secretKey, first.secretKey)
   t.equal((await send(second, { method: 'GET', target: '/kept/a' })).body.toString(), 'bytes')
-  const { code, stderr } = await second.stop()
-  t.equal(code, 0)
-  const line = stderr
-    .split('\n')
-    .filter(Boolean)
-    .map((text) => JSON.parse(text))
-    .find((entry) => entry.access?.operation === 'GetObject')
-  t.match(line, { access: { bucket: 'kept', status: 200, bytesOut: 5, requestId: String } }, 'a line of JSON a request')
-  t.notMatch(stderr, second.secretKey)
+
+  await t.test('SIGTERM lets a running upload end', async (t) => {
+    const upload = put(second, 1024 * 1024)
+    await once(upload.request, 'continue')
+    upload.request.write(upload.half)
+    const stopped = second.stop('SIGTERM')
+    await untilRefused(second)
+    upload.request.end(upload.half)
+    t.equal((await upload.answered).resume().statusCode, 200)
+    const { code, signal, stderr } = await stopped
+    t.same([code, signal], [0, null])
+    const lines = stderr.split('\n').filter(Boolean)
+    const line = lines.map((text) => JSON.parse(text)).find((entry) => entry.access?.operation === 'GetObject')
+    const access = { bucket: 'kept', status: 200, bytesOut: 5, requestId: String }
+    t.match(line, { access }, 'a line of JSON a request')
+    t.notMatch(stderr, second.secretKey)
+  })
+
+  await t.test('a second signal ends the process at once, whatever still runs', async (t) => {
+    const third = await startDealgate(t, { data })
+    const { body } = await send(third, { method: 'GET', target: '/kept/slow' })
+    t.equal(body.length, 2 * 1024 * 1024, 'the upload that ended is there')
+    const hanging = put(third, 5)
+    hanging.answered.catch(() => {})
+    // The server has begun with it: a connection that is not accepted yet would not keep it from ending.
+    await once(hanging.request, 'continue')
+    hanging.request.write('half')
+    process.kill(third.pid, 'SIGTERM')
+    await untilRefused(third)
+    // Two signals within half a second count as one.
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    t.match(await third.stop('SIGTERM'), { code: 1, signal: null })
+  })
 })
 
-t.test('SIGTERM lets a running upload end', async (t) => {
-  const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, { data })
-  t.equal((await send(running, { method: 'PUT', target: '/uploads' })).status, 200)
-  const half = Buffer.alloc(1024 * 1024, 'x')
-  const upload = httpRequest(presigned(running, 'PUT', '/uploads/slow'), {
+/** Begins an upload of two halves, which waits for the server to ask for them. */
+function put(server: Endpoint, bytes: number) {
+  const half = Buffer.alloc(bytes, 'x')
+  const request = httpRequest(presigned(server, 'PUT', '/kept/slow'), {
     method: 'PUT',
     agent: false,
-    headers: { 'content-length': 2 * half.length, expect: '100-continue' },
+    headers: { 'content-length': 2 * bytes, expect: '100-continue' },
   })
-  const answered = new Promise<IncomingMessage>((resolve, reject) => upload.on('response', resolve).on('error', reject))
-  const wanted = new Promise<void>((resolve) => upload.once('continue', resolve))
-  upload.flushHeaders()
-  await wanted
-  upload.write(half)
-  const stopped = running.stop('SIGTERM')
-  await untilRefused(running)
-  upload.end(half)
-  t.equal((await answered).resume().statusCode, 200)
-  t.match(await stopped, { code: 0, signal: null })
-
-  const again = await startDealgate(t, { data })
-  const { body } = await send(again, { method: 'GET', target: '/uploads/slow' })
-  t.ok(body.equals(Buffer.concat([half, half])))
-})
-
-t.test('a second signal ends the process at once, whatever still runs', async (t) => {
-  const data = join(t.testdir({}), 'data')
-  const running = await startDealgate(t, { data })
-  t.equal((await send(running, { method: 'PUT', target: '/uploads' })).status, 200)
-  const headers = { 'content-length': 10, expect: '100-continue' }
-  const hanging = httpRequest(presigned(running, 'PUT', '/uploads/never'), { method: 'PUT', agent: false, headers })
-  hanging.on('error', () => {})
-  hanging.flushHeaders()
-  // The server has begun with it: a connection that is not accepted yet would not keep it from ending.
-  await once(hanging, 'continue')
-  hanging.write('half')
-  process.kill(running.pid, 'SIGTERM')
-  await untilRefused(running)
-  // Two signals within half a second count as one.
-  await new Promise((resolve) => setTimeout(resolve, 600))
-  t.match(await running.stop('SIGTERM'), { code: 1, signal: null })
-})
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.on('response', resolve).on('error', reject)
+  })
+  request.flushHeaders()
+  return { request, half, answered }
+}
 
 /** Until the server takes no new connections. */
 async function untilRefused(server: Endpoint): Promise<void> {
