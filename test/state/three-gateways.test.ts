@@ -5,13 +5,14 @@ import t, { type Test } from 'tap'
 import { openAccountBook } from '../../src/services/gateway/accounts/account-book.js'
 import { onPostgres } from '../services/engine.js'
 import { S3Store } from '../services/gateway/s3-store.js'
+import { MiB } from '../support/content/content.js'
 import type { Fate } from '../support/gateway/between.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { type Endpoint, send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { type Gateways, onlyOne, paused, restarted, startGateways } from './gateways.js'
 import { type PostgresServer, postgres } from './servers.js'
-import { acknowledged, BUCKET, insist, WriteScene } from './write-scene.js'
+import { acknowledged, BUCKET, holds, insist, upload, WriteScene } from './write-scene.js'
 
 // Three gateways on one PostgreSQL, with the bodies in an S3 store, and three proxies before a balancer that sends each
 // request to any of the gateways. Something fails in each round of writes. `npm run test:engines` does one round of
@@ -31,6 +32,7 @@ const TERMS = {
   FastRetrieval: true,
 }
 /** Large enough for the price, and for the store. */
+const PART = Buffer.alloc(5 * MiB, 'part')
 const DEALT = Buffer.alloc(150_000, 'deal')
 
 const half = (body: Buffer) => body.subarray(0, body.length >> 1)
@@ -109,6 +111,11 @@ const COUNTED = `
     SELECT -count(*), -coalesce(sum(size), 0) FROM dealgate_gateway.objects
   ) AS counted`
 
+/** The bodies in the store that objects have. */
+const NAMED = `
+  SELECT array_agg(coalesce(body_name, generation)) AS names FROM dealgate_gateway.objects
+  WHERE body_at = 0 AND body_mark IS NOT NULL`
+
 async function exactQuota(t: Test, { data, database, between, proxies }: Scene): Promise<void> {
   const book = await openAccountBook(join(data, 'services'), database.url)
   t.teardown(() => book.close())
@@ -162,15 +169,18 @@ t.test('three gateways and what fails under them', options, async (t) => {
     await t.test(`${round}: ${name}`, async (t) => {
       const dealt = `dealt-${round}`
       await insist(first, dealt, { method: 'PUT', target: `/${BUCKET}/${dealt}`, body: DEALT })
+      const parts = [PART, Buffer.from(String(round))]
       const key = await writes.round(round, async () => {
         const server = oneOf(proxies, round)
+        const uploaded = upload(server, `upload-${round}`, parts)
         deals.set(
           dealt,
           until(`${dealt} has its deal`, () => deal(server, dealt), DEAL_PATIENCE_MS),
         )
-        await sleep(Math.random() * 400)
-        await faults[name]?.(scene, Math.floor(Math.random() * 100))
+        const failing = sleep(Math.random() * 400).then(() => faults[name]?.(scene, Math.floor(Math.random() * 100)))
+        await Promise.all([failing, uploaded])
       })
+      await holds(t, first, `upload-${round}`, parts)
       const wrong = await writes.whatIsWrong(key)
       if (wrong !== undefined) t.fail(`${key}: ${wrong}`, { writes: writes.writes.get(key) })
       t.match(await ask(scene, COUNTED), { objects: 0, bytes: 0 }, 'what is counted is what is there')
@@ -186,6 +196,14 @@ t.test('three gateways and what fails under them', options, async (t) => {
     { made: ROUNDS },
     'and no other',
   )
+  const stored = await store.keys()
+  const { names } = await ask<{ names: string[] }>(scene, NAMED)
+  t.same(
+    names.filter((name) => !stored.some((key) => key.endsWith(`/${name}`))),
+    [],
+    'each row has its body',
+  )
+  t.comment(`${stored.length - names.length} of ${stored.length} bodies wait for the sweep`)
   const all = [...writes.writes.values()].flat()
   t.ok(all.some(acknowledged), `${all.filter(acknowledged).length} of ${all.length} writes were acknowledged`)
   await until('no deal holds a body', async () => {

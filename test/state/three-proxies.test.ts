@@ -9,7 +9,7 @@ import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { haproxy, nginx } from './balancers.js'
 import { postgres, redis } from './servers.js'
-import { acknowledged, BUCKET, insist, WriteScene } from './write-scene.js'
+import { acknowledged, BUCKET, holds, insist, upload, WriteScene } from './write-scene.js'
 
 // Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. They are killed in
 // turn during writes: each of them in one case or the other. `npm run stress` does 100 rounds.
@@ -35,28 +35,6 @@ const cases = [
   // Without fences, a lease must outlast what a proxy has sent before its death.
   { kind: postgres, balancer: haproxy, mode: 'legacy', lease: 3, first: 2 },
 ] as const
-
-async function upload(server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
-  const target = `/${BUCKET}/${key}`
-  const begun = await insist(server, `${key} begins`, { method: 'POST', target: `${target}?uploads=` })
-  const id = /<UploadId>(.*?)</.exec(begun.body.toString())?.[1]
-  const etags = await Promise.all(
-    parts.map(async (body, i) => {
-      const query = `partNumber=${i + 1}&uploadId=${id}`
-      const stored = await insist(server, `part ${i + 1}`, { method: 'PUT', target: `${target}?${query}`, body })
-      return stored.headers.etag
-    }),
-  )
-  const list = etags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`).join('')
-  const body = Buffer.from(`<CompleteMultipartUpload>${list}</CompleteMultipartUpload>`)
-  const done = await insist(server, `${key} ends`, { method: 'POST', target: `${target}?uploadId=${id}`, body })
-  if (!/CompleteMultipartUploadResult/.test(done.body.toString())) throw new Error(`${key}: ${done.body}`)
-}
-
-async function holds(t: Test, server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
-  const found = await insist(server, `${key} is read`, { method: 'GET', target: `/${BUCKET}/${key}` })
-  t.ok(found.body.equals(Buffer.concat(parts)), `${key} is whole`)
-}
 
 /** The deal of an object, which a client token makes once; undefined while it is under way. */
 async function deal(server: Endpoint, key: string): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
 import type { Endpoint } from '../suites/sign.js'
 import { type Answer, type Sending, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
@@ -31,6 +32,29 @@ export function insist(server: Endpoint, what: string, sending: Sending): Promis
     if (answer.status >= 400) throw new Error(`${what}: ${answer.status} ${answer.body}`)
     return answer
   })
+}
+
+/** A multipart upload. Repeats each request until it succeeds. */
+export async function upload(server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
+  const target = `/${BUCKET}/${key}`
+  const begun = await insist(server, `${key} begins`, { method: 'POST', target: `${target}?uploads=` })
+  const id = /<UploadId>(.*?)</.exec(begun.body.toString())?.[1]
+  const etags = await Promise.all(
+    parts.map(async (body, i) => {
+      const query = `partNumber=${i + 1}&uploadId=${id}`
+      const stored = await insist(server, `part ${i + 1}`, { method: 'PUT', target: `${target}?${query}`, body })
+      return stored.headers.etag
+    }),
+  )
+  const list = etags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`).join('')
+  const body = Buffer.from(`<CompleteMultipartUpload>${list}</CompleteMultipartUpload>`)
+  const done = await insist(server, `${key} ends`, { method: 'POST', target: `${target}?uploadId=${id}`, body })
+  if (!/CompleteMultipartUploadResult/.test(done.body.toString())) throw new Error(`${key}: ${done.body}`)
+}
+
+export async function holds(t: Test, server: Endpoint, key: string, parts: readonly Buffer[]): Promise<void> {
+  const found = await insist(server, `${key} is read`, { method: 'GET', target: `/${BUCKET}/${key}` })
+  t.ok(found.body.equals(Buffer.concat(parts)), `${key} is whole`)
 }
 
 /** The model of acknowledged writes: what many writers of few keys were told, and what may be there after it. */
