@@ -59,6 +59,8 @@ export async function startGateways(
     accessKey: pair?.accessKey ?? '',
     secretKey: pair?.secretKey ?? '',
   })
+  // As of HAProxy.
+  between.lost = { status: 502, type: 'text/html', body: '<html><body><h1>502 Bad Gateway</h1></body></html>\n' }
   between.route = () => {
     const running = started.filter(({ command }) => command.running)
     return running[Math.floor(Math.random() * running.length)]?.url ?? 'http://127.0.0.1:9'

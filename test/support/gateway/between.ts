@@ -51,6 +51,8 @@ export class Between implements GatewayAddress {
   target: string
   /** Asked for each request that is passed on. */
   route = (): string => this.target
+  /** For requests whose gateway is lost; by default their connection is cut. */
+  lost: OwnAnswer | undefined
 
   /** Closes the port and all connections: later ones are refused. Resolves when their other ends are closed, too. */
   refuse: () => Promise<void> = async () => {}
@@ -67,7 +69,10 @@ export class Between implements GatewayAddress {
     const between = new Between(gateway)
     const server = createServer((incoming, outgoing) => {
       outgoing.on('error', () => {})
-      between.#serve(incoming, outgoing).catch(() => outgoing.destroy())
+      between.#serve(incoming, outgoing).catch(() => {
+        if (between.lost === undefined || outgoing.headersSent) outgoing.destroy()
+        else answerWith(outgoing, between.lost)
+      })
     })
     const sockets = new Set<Socket>()
     server.on('connection', (socket) => {
