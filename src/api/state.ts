@@ -1,7 +1,7 @@
 import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
 import type { Logging } from '../common/log.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
-import type { Encrypted, UploadEncryption } from './encryption.js'
+import type { Encrypted, ServerKey, UploadEncryption } from './encryption.js'
 import type { StoredHeaders } from './gateway.js'
 import type { HeldLock, Locks } from './locks.js'
 
@@ -143,6 +143,8 @@ export interface PartRecord {
   readonly file: string
   /** Staged bytes, if they are encrypted and therefore more than `size`. */
   readonly staged?: number
+  /** Of the encrypted object that it is a copy of, if its upload has begun without encryption: it is not lost. */
+  readonly copied?: ServerKey
 }
 
 /**

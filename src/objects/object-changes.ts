@@ -86,7 +86,9 @@ export class ObjectChanges extends ObjectReader {
   }
 
   async stagedSource({ uploadId, encryption }: UploadRecord, part: Source): Promise<Source> {
-    return encryption ? sealedPart(part, await this.deps.encryption.partsKey(uploadId, encryption.partsKey)) : part
+    if (!encryption) return part
+    const key = await this.deps.encryption.partsKey(uploadId, encryption.partsKey)
+    return sealedPart(part, key, encryption.algorithm !== 'AES256')
   }
 
   async readPart({ uploadId, encryption }: UploadRecord, part: PartRecord, sink: ByteSink): Promise<void> {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import type { BodyOptions } from '../../api/request.js'
 import type { Source } from '../../api/store.js'
 import type { NewHeader } from './age-header.js'
@@ -17,9 +17,20 @@ export function sealedLength({ header }: NewHeader, size: number): number {
   return header.length + payloadLength(size)
 }
 
-/** The source as the payload of an age file whose header lies elsewhere: a part of an upload. */
-export function sealedPart(source: Source, key: Buffer): Source {
-  return sealed(source, Buffer.alloc(0), key)
+/**
+ * The source as the payload of an age file whose header lies elsewhere: a part of an upload.
+ * @param secret its MD5 is one that only holders of the key compute: it does not show what the content is
+ */
+export function sealedPart(source: Source, key: Buffer, secret = false): Source {
+  const part = sealed(source, Buffer.alloc(0), key)
+  if (!secret) return part
+  return {
+    length: part.length,
+    async stream(sink, options) {
+      const facts = await part.stream(sink, options)
+      return { ...facts, ...(facts.md5 && { md5: createHmac('md5', key).update(facts.md5).digest() }) }
+    },
+  }
 }
 
 function sealed(source: Source, header: Buffer, fileKey: Buffer): Source {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from '../../api/context.js'
-import type { UploadEncryption } from '../../api/encryption.js'
+import type { ServerKey, UploadEncryption } from '../../api/encryption.js'
 import type { LateDocument, S3Request } from '../../api/request.js'
 import type { CompletedUpload, PartRecord, UploadRecord } from '../../api/state.js'
 import type { PutRequest, PutResult, Source } from '../../api/store.js'
@@ -91,6 +91,8 @@ async function assemble(
   const checksum = await checksumOfParts(upload, parts)
   const expected = checkExpectedChecksum(request, checksum)
   const etag = etagOfParts(parts)
+  // Decided when it began, unless a part is a copy, which does not lose the encryption of its source.
+  const encryption = upload.encryption ?? parts.find(({ copied }) => copied)?.copied
   const stored =
     (await storedBefore(request, context, upload)) ??
     ((await tookEffect(context, upload, fingerprint)) ? { etag, checksum } : undefined) ??
@@ -106,6 +108,7 @@ async function assemble(
         values: parts.map((part) => part.checksum?.value ?? ''),
       },
       size,
+      encryption: encryption ?? 'none',
     }).catch((error): Stored => {
       if (error instanceof StoredAlready) return { etag, checksum }
       throw error
@@ -117,7 +120,7 @@ async function assemble(
     accessKeyId: upload.accessKeyId,
     etag: stored.etag,
     checksum: stored.checksum,
-    ...(upload.encryption && { encrypted: described(upload.encryption) }),
+    ...(encryption && { encrypted: described(encryption) }),
     jobId: stored.jobId,
     request: fingerprint,
   }
@@ -125,7 +128,7 @@ async function assemble(
   return done
 }
 
-function described({ algorithm, keyId, bucketKey }: UploadEncryption): CompletedUpload['encrypted'] {
+function described({ algorithm, keyId, bucketKey }: UploadEncryption | ServerKey): CompletedUpload['encrypted'] {
   return { algorithm, ...(keyId !== undefined && { keyId }), ...(bucketKey && { bucketKey }) }
 }
 
@@ -148,7 +151,7 @@ async function storedBefore(
 }
 
 interface Assembled
-  extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums' | 'writeId'> {
+  extends Pick<PutRequest, 'source' | 'etag' | 'checksum' | 'partSizes' | 'partChecksums' | 'writeId' | 'encryption'> {
   readonly size: number
   readonly fingerprint: string
 }
@@ -179,8 +182,6 @@ async function store(
       archive,
       authorized,
       uploadId,
-      // Decided when it began.
-      encryption: upload.encryption ?? 'none',
       event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
       precondition,
       maxBytes: context.limits.maxObjectBytes,

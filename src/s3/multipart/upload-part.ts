@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import type { Context } from '../../api/context.js'
+import type { ServerKey } from '../../api/encryption.js'
 import type { S3Request } from '../../api/request.js'
 import type { PartRecord, UploadRecord } from '../../api/state.js'
 import type { Source } from '../../api/store.js'
@@ -7,6 +7,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
 import { empty, late } from '../../http/reply.js'
+import { payloadLength } from '../../objects/encryption/payload.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
 import { type CopySource, checkSource, copiedBytes, readCopySource, whileSourceChanges } from '../object/copy-source.js'
@@ -14,6 +15,7 @@ import {
   customerKey,
   ENCRYPTION_HEADERS,
   encryptionHeaders,
+  inherited,
   keyForUpload,
   SOURCE_CUSTOMER_HEADERS,
 } from '../object/encryption.js'
@@ -59,17 +61,19 @@ async function stagePart(
   upload: UploadRecord,
   partNumber: number,
   source: Source,
+  copied?: ServerKey,
 ): Promise<PartRecord> {
   const { maxPutBytes } = context.limits
   if ((source.length ?? 0) > maxPutBytes) throw tooLarge(maxPutBytes)
   const bytes = await context.store.stagedSource(upload, source)
+  const most = bytes.length ?? (bytes === source ? maxPutBytes : payloadLength(maxPutBytes))
   const writer = await context.state.uploads.openPart(upload.uploadId, partNumber, bytes.length, context)
   try {
     let written = 0
     const facts = await bytes.stream(
       (chunk) => {
         written += chunk.length
-        if (written > (bytes.length ?? maxPutBytes)) throw tooLarge(maxPutBytes)
+        if (written > most) throw tooLarge(maxPutBytes)
         return writer.write(chunk)
       },
       { md5: true, checksum: upload.checksum?.algorithm },
@@ -78,11 +82,12 @@ async function stagePart(
     const part: PartRecord = {
       partNumber,
       size: facts.size,
-      etag: partEtag(upload, facts.md5),
+      etag: facts.md5.toString('hex'),
       lastModified: Date.now(),
       checksum: facts.checksum,
       file: await writer.finish(),
       ...(bytes !== source && { staged: written }),
+      ...(copied && { copied }),
     }
     await context.state.uploads.putPart(upload.uploadId, part, context)
     return part
@@ -90,12 +95,6 @@ async function stagePart(
     await writer.discard()
     throw error
   }
-}
-
-/** As the ETag of an object: that of a part tells nothing of the content where a client or a name has the key. */
-function partEtag({ encryption }: UploadRecord, md5: Buffer): string {
-  const isMd5 = encryption === undefined || encryption.algorithm === 'AES256'
-  return (isMd5 ? md5 : randomBytes(16)).toString('hex')
 }
 
 function tooLarge(maxPutBytes: number): S3Error {
@@ -124,7 +123,7 @@ export const uploadPartCopy = defineOperation({
     const from = readCopySource(request, context)
     await context.authorizer.decide({ action: 's3:GetObject', ...from })
     const source = await openSource(request, context, from)
-    const copied = async (bytes: Source) => ({
+    const copied = async (bytes: CopiedSource) => ({
       document: await copy(context, upload, partNumber, bytes),
       headers: encryptionHeaders({ encrypted: upload.encryption }, customer),
     })
@@ -133,17 +132,29 @@ export const uploadPartCopy = defineOperation({
   },
 })
 
-async function openSource(request: S3Request<'object'>, context: Context, from: CopySource): Promise<Source> {
+interface CopiedSource {
+  readonly bytes: Source
+  /** See PartRecord. */
+  readonly copied: ServerKey | undefined
+}
+
+async function openSource(request: S3Request<'object'>, context: Context, from: CopySource): Promise<CopiedSource> {
   const source = await context.store.head(from.bucket, from.key)
   if (source.cold) throw notReadable(source, context.plugins.storageClasses)
   const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
   await context.store.requireKey(source, customer)
   checkSource(request, source)
-  return copiedBytes(context, source, { range: copiedRange(request, source.size), customer })
+  const bytes = copiedBytes(context, source, { range: copiedRange(request, source.size), customer })
+  return { bytes, copied: inherited(source) }
 }
 
-async function copy(context: Context, upload: UploadRecord, partNumber: number, source: Source): Promise<string> {
-  const part = await stagePart(context, upload, partNumber, source)
+async function copy(
+  context: Context,
+  upload: UploadRecord,
+  partNumber: number,
+  { bytes, copied }: CopiedSource,
+): Promise<string> {
+  const part = await stagePart(context, upload, partNumber, bytes, upload.encryption ? undefined : copied)
   return document(
     'CopyPartResult',
     [

@@ -36,7 +36,7 @@ function headersOf(prefix: string): readonly string[] {
 type Bearer = Pick<RequestHead, 'headers' | 'secure' | 'remoteAddress'>
 
 /**
- * What a write asks for. Throws InvalidEncryptionAlgorithmError, InvalidArgument, InvalidRequest, NotImplemented,
+ * What a write asks for. Throws InvalidArgument, InvalidEncryptionAlgorithmError, InvalidRequest, NotImplemented,
  * KMS.NotFoundException.
  */
 export function askedEncryption(request: Bearer, context: Pick<Context, 'server'>): EncryptionOrder | undefined {
@@ -59,7 +59,7 @@ function askedServerKey(headers: IncomingHttpHeaders): ServerKey | undefined {
   if (bucketKey !== undefined && bucketKey !== 'true' && bucketKey !== 'false')
     throw invalid(BUCKET_KEY, `${BUCKET_KEY} is "true" or "false".`)
   if (asked === undefined) return undefined
-  const algorithm = readAlgorithm(asked, 'InvalidEncryptionAlgorithmError')
+  const algorithm = readAlgorithm(asked, invalid(SSE, 'The encryption method specified is not supported'))
   if (algorithm === 'AES256') return { algorithm }
   return {
     algorithm,
@@ -68,12 +68,9 @@ function askedServerKey(headers: IncomingHttpHeaders): ServerKey | undefined {
   }
 }
 
-function readAlgorithm(
-  text: string,
-  wrong: 'InvalidEncryptionAlgorithmError' | 'MalformedXML',
-): ServerKey['algorithm'] {
+function readAlgorithm(text: string, wrong: S3Error): ServerKey['algorithm'] {
   if (text === 'AES256' || text === 'aws:kms') return text
-  if (text !== 'aws:kms:dsse') throw new S3Error(wrong)
+  if (text !== 'aws:kms:dsse') throw wrong
   throw new S3Error('NotImplemented', {
     message: `Encryption with ${text} is not implemented: use aws:kms, or AES256.`,
     fields: { Header: SSE },
@@ -215,7 +212,7 @@ export const bucketEncryption = bucketSetting({
           message: 'ServerSideEncryptionConfiguration has one Rule with one ApplyServerSideEncryptionByDefault.',
         })
       refuseBlocked(rule)
-      const algorithm = readAlgorithm(childText(byDefault, 'SSEAlgorithm') ?? '', 'MalformedXML')
+      const algorithm = readAlgorithm(childText(byDefault, 'SSEAlgorithm') ?? '', new S3Error('MalformedXML'))
       const keyId = childText(byDefault, 'KMSMasterKeyID')
       if (keyId !== undefined && algorithm !== 'aws:kms')
         throw new S3Error('InvalidArgument', {

@@ -56,7 +56,7 @@ export const writes: Row[] = [
     put({ 'x-amz-server-side-encryption-customer-algorithm': 'x' }),
     '400 InvalidEncryptionAlgorithmError',
   ],
-  ['an unknown encryption', put({ 'x-amz-server-side-encryption': 'x' }), '400 InvalidEncryptionAlgorithmError'],
+  ['an unknown encryption', put({ 'x-amz-server-side-encryption': 'x' }), '400 InvalidArgument'],
   ...['retention', 'legal-hold', 'renameObject', 'encryption', 'surprise'].map(
     (name): Row => [`PUT ?${name}`, put({}, 'data', `/rows/key?${name}`), '501 NotImplemented'],
   ),

@@ -230,6 +230,8 @@ for (const mode of modes) {
         const part = await s3.uploadPart({ ...at, UploadId, PartNumber: i + 1, Body, ...OWN })
         t.equal(part.SSECustomerKeyMD5, OWN.SSECustomerKeyMD5)
         t.not(part.ETag, `"${md5(Body)}"`, 'the ETag of a part tells nothing of its content')
+        const again = await s3.uploadPart({ ...at, UploadId, PartNumber: i + 1, Body, ...OWN })
+        t.equal(again.ETag, part.ETag, 'and is the same when a client repeats it')
         sent.push({ PartNumber: i + 1, ETag: part.ETag })
       }
       const CopySource = `customers/${encodeURIComponent(`of ${CHUNK}`)}`

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { S3 } from '@aws-sdk/client-s3'
+import { type S3, UploadPartCommand } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Decrypter } from 'age-encryption'
 import t from 'tap'
 import { newIdentity } from '../../../src/objects/encryption/age-header.js'
@@ -188,6 +189,14 @@ for (const mode of modes) {
       const part = await s3.uploadPartCopy({ ...at, UploadId, PartNumber: 1, CopySource })
       t.equal(part.ServerSideEncryption, 'AES256')
       await s3.abortMultipartUpload({ ...at, UploadId })
+
+      const { UploadId: plain } = await s3.createMultipartUpload(at)
+      const { CopyPartResult } = await s3.uploadPartCopy({ ...at, UploadId: plain, PartNumber: 1, CopySource })
+      const MultipartUpload = { Parts: [{ PartNumber: 1, ETag: CopyPartResult?.ETag }] }
+      const done = await s3.completeMultipartUpload({ ...at, UploadId: plain, MultipartUpload })
+      t.equal(done.ServerSideEncryption, 'AES256', 'a copy in parts does not lose the encryption')
+      t.equal((await user.get('secret', 'copied%20parts')).body.toString('latin1', 0, MAGIC.length), MAGIC)
+      t.ok((await bodyOf(s3, at)).equals(bytes(`size ${CHUNK}`, CHUNK)))
     })
 
     t.test('the default of a bucket', async (t) => {
@@ -220,7 +229,7 @@ for (const mode of modes) {
       const at = { Bucket: 'secret', Key: 'refused', Body: 'x' }
       await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms:dsse' }), { name: 'NotImplemented' })
       await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'rot13' as 'AES256' }), {
-        name: 'InvalidEncryptionAlgorithmError',
+        name: 'InvalidArgument',
       })
       const SSEKMSEncryptionContext = Buffer.from('{"a":"b"}').toString('base64')
       await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms', SSEKMSEncryptionContext }), {
@@ -366,6 +375,18 @@ for (const mode of modes) {
     t.notOk(JSON.stringify(server.lines).includes(secret), 'no line of the log has the key')
   })
 }
+
+t.test('an encrypted part without a length may be as long as any other', async (t) => {
+  const { s3 } = await startInProcess(t, 'full', { limits: { maxPutBytes: 3 * CHUNK } })
+  const at = { Bucket: 'unsized', Key: 'parts' }
+  await s3.createBucket({ Bucket: at.Bucket })
+  const { UploadId } = await s3.createMultipartUpload({ ...at, ...SSE })
+  const url = await getSignedUrl(s3, new UploadPartCommand({ ...at, UploadId, PartNumber: 1 }))
+  const put = (size: number) =>
+    fetch(url, { method: 'PUT', body: new Blob([bytes('part', size)]).stream(), duplex: 'half' } as RequestInit)
+  t.equal((await put(3 * CHUNK)).status, 200)
+  t.match(await (await put(3 * CHUNK + 1)).text(), /EntityTooLarge/)
+})
 
 t.test('a recovery key opens everything, and so do the keys after a rotation', async (t) => {
   const folder = temporaryFolder(t)
