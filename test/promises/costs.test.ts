@@ -2,18 +2,14 @@ import t, { type Test } from 'tap'
 import deal from '../../plugins/deal/index.js'
 import pay from '../../plugins/pay/index.js'
 import type { AnyOperation } from '../../src/api/operation.js'
-import { createLogger } from '../../src/common/log.js'
 import { refusedOperations } from '../../src/s3/refused.js'
-import { createProxy } from '../../src/server/create-proxy.js'
 import type { Proxy as S3Proxy } from '../../src/server/proxy-options.js'
-import { serve } from '../../src/server/serve.js'
 import type { Endpoint } from '../suites/sign.js'
 import { contentMd5 } from '../support/content/content.js'
-import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
-import { startGateway } from '../support/gateway/embedded.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { allOperations } from '../support/server/all-operations.js'
+import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { exchange, headText } from '../support/sign/raw.js'
 import { answerTo, open, send, sendHead, sign, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
@@ -31,32 +27,25 @@ interface Scene {
 }
 
 async function start(t: Test, mode: (typeof modes)[number]): Promise<Scene> {
-  const between = await Between.start(t, await startGateway(t, mode))
-  const proxy = await createProxy({
-    gateway: { url: between.url, account: between },
-    identities: [
-      { accessKeyId: 'owner-key', secretAccessKey: 'owner-secret' },
-      {
-        accessKeyId: 'stranger-key',
-        secretAccessKey: 'stranger-secret',
-        rights: [{ bucket: 'elsewhere', access: 'readwrite' }],
-      },
-    ],
-    data: temporaryFolder(t),
-    log: createLogger({ level: 'silent' }),
-    paymentUrl: 'http://127.0.0.1:9',
-    plugins: [deal(), pay({})],
-  })
-  const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
-  t.teardown(async () => {
-    await serving.close(0)
-    await proxy.close()
-  })
-  const endpoint = { endpoint: serving.url, region: 'us-east-1' }
+  const rights = [{ bucket: 'elsewhere', access: 'readwrite' as const }]
+  const identities = [
+    { accessKeyId: 'owner-key', secretAccessKey: 'owner-secret' },
+    { accessKeyId: 'stranger-key', secretAccessKey: 'stranger-secret', rights },
+  ]
+  const server = await startInProcess(t, mode, { identities })
+  const between = await Between.start(t, server.gateway)
+  const gateway = { url: between.url, account: server.gateway.account }
+  await server.restart({ gateway, paymentUrl: 'http://127.0.0.1:9', plugins: [deal(), pay({})] })
+  const endpoint = { endpoint: server.endpoint, region: 'us-east-1' }
   const owner = { ...endpoint, accessKey: 'owner-key', secretKey: 'owner-secret' }
   t.equal((await send(owner, { method: 'PUT', target: `/${BUCKET}` })).status, 200)
   t.equal((await send(owner, { method: 'PUT', target: targetOf(BUCKET, 'key'), body: Buffer.of(1) })).status, 200)
-  return { owner, stranger: { ...endpoint, accessKey: 'stranger-key', secretKey: 'stranger-secret' }, between, proxy }
+  return {
+    owner,
+    stranger: { ...endpoint, accessKey: 'stranger-key', secretKey: 'stranger-secret' },
+    between,
+    proxy: server.proxy,
+  }
 }
 
 /** Sends the head alone, and none of the body that it announces. The status is 100 where the body is asked for. */

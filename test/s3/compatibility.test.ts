@@ -92,16 +92,18 @@ for (const mode of modes) {
     await client.createBucket({ Bucket: 'empty' })
     const empty = { ...full, bucket: 'empty', key: 'nothing' }
 
-    t.test('what is refused changes nothing', async (t) => {
-      const before = contentOf(data)
-      for (const name of commands.keys()) {
-        if (implemented.has(name)) continue
-        for (const target of [full, empty]) {
-          t.equal(await codeOf(client, name, target), refusalOf(name), `${name} on ${target.bucket}`)
-          t.equal(contentOf(data), before, `${name} on ${target.bucket}: everything is as before`)
+    // It is refused before any gateway hears of it.
+    if (mode === 'full')
+      t.test('what is refused changes nothing', async (t) => {
+        const before = contentOf(data)
+        for (const name of commands.keys()) {
+          if (implemented.has(name)) continue
+          for (const target of [full, empty]) {
+            t.equal(await codeOf(client, name, target), refusalOf(name), `${name} on ${target.bucket}`)
+            t.equal(contentOf(data), before, `${name} on ${target.bucket}: everything is as before`)
+          }
         }
-      }
-    })
+      })
 
     t.test('what is supported is done', async (t) => {
       for (const name of Object.keys(calls)) {
