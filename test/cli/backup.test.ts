@@ -14,6 +14,7 @@ import {
 import { basename, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { readManifest } from '../../src/cli/backup/manifest.js'
 import { beginRestore } from '../../src/common/files/data-version.js'
 import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -221,7 +222,6 @@ t.test('what a backup and a restore refuse', async (t) => {
   for (const replace of [() => symlinkSync(elsewhere, keys), () => execFileSync('mkfifo', [keys])]) {
     rmSync(keys, { force: true })
     replace()
-    await refused(/is damaged: keys\.json/, 'restore', backup, '--check')
     await refused(/is damaged: keys\.json/, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
   }
   rmSync(keys)
@@ -250,8 +250,9 @@ t.test('what a backup and a restore refuse', async (t) => {
     const text = listed?.replace('data/keys.json', `data/${path}`) ?? ''
     writeFileSync(list, text)
     writeFileSync(manifest, written?.replace(sha256(listed ?? ''), sha256(text)) ?? '')
-    await refused(/is damaged: files\.txt/, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
+    await t.rejects(readManifest(backup), { message: /is damaged: files\.txt/ }, path)
   }
+  await refused(/is damaged: files\.txt/, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
   for (const [file, text] of [
     [list, listed],
     [manifest, written],
