@@ -14,6 +14,7 @@ import { until } from '../support/waiting.js'
 import { CHECKS, withoutChecks } from './checks.js'
 
 const COMPOSE = 'deploy/compose'
+const FILES = ['alone.yaml', 'three-proxies.yaml', 'three-of-everything.yaml']
 
 interface Service {
   readonly image?: string
@@ -79,7 +80,7 @@ t.test('the Dockerfile', async (t) => {
 })
 
 t.test('the compose files name what there is', async (t) => {
-  for (const name of ['alone.yaml', 'three-proxies.yaml']) {
+  for (const name of FILES) {
     const { services, volumes } = read(name)
     const used = new Set<string>()
     for (const [service, { build, image, volumes: mounts = [], depends_on = [], read_only }] of Object.entries(
@@ -99,10 +100,12 @@ t.test('the compose files name what there is', async (t) => {
 })
 
 t.test('Docker Compose can read the files', { skip: withoutChecks() }, (t) => {
-  const secrets = { S3_SECRET_KEY: 'a', GATEWAY_SECRET_KEY: 'b', SEALING_KEY: 'c' }
+  const names = ['S3_SECRET_KEY', 'GATEWAY_SECRET_KEY', 'SEALING_KEY', 'DATABASE_PASSWORD']
+  names.push('STORE_KEY_ID', 'STORE_SECRET_KEY', 'STORE_RPC_SECRET')
+  const secrets = Object.fromEntries(names.map((name) => [name, 'a']))
   const check = (name: string, env: Record<string, string>) =>
     spawnSync(CHECKS, ['compose', join(COMPOSE, name)], { encoding: 'utf8', env })
-  for (const name of ['alone.yaml', 'three-proxies.yaml']) {
+  for (const name of FILES) {
     const { status, stdout, stderr } = check(name, secrets)
     t.equal(status, 0, stderr)
     t.same(stdout.trim().split('\n').sort(), Object.keys(read(name).services).sort(), name)
