@@ -324,7 +324,7 @@ export const commands: readonly CommandDeclaration[] = [
       ['--to <place>', 'likewise; for tables empty, or filled by a copy that was interrupted and goes on'],
     ],
     after:
-      'Tables: the password of the database comes from PGPASSFILE or PGPASSWORD, unless the URL contains it. The source stays as it is, and all rows are compared at the end. Bodies: one place is the data folder, whose tables may be in --database; each body is read again at its new place, and its row then names it there. The next start of the services removes files that no row names.',
+      'Tables: the password of the database comes from PGPASSFILE or PGPASSWORD, unless the URL contains it. The source stays as it is, and all rows are compared at the end. Bodies: one place is the data folder, whose tables may be in --database; each body is read again at its new place, and its row then names it there. The services remove files that no row names later.',
     changes: () => true,
     run: async () => (await import('./state-commands.js')).copyState,
   },

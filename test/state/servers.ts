@@ -94,6 +94,11 @@ export const postgres: StateServerKind<PostgresServer> = {
   },
 }
 
+/** A program of PostgreSQL, such as pg_dump. */
+export function postgresProgram(name: string): string {
+  return join(postgresFolder ?? '', name)
+}
+
 /** Creates the files of a database. */
 function makeCluster(data: string, run: RunAs): void {
   execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
