@@ -3,12 +3,14 @@
  * ratios: absolute figures depend on the machine.
  *
  *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
- *     [--only large|small|authorizer|rss|deals|transport|workers|engines] [--deals-mib 5120] [--quirks legacy]
+ *     [--only large|small|authorizer|encryption|rss|deals|transport|workers|engines] [--deals-mib 5120]
+ *     [--quirks legacy]
  *     [--node-options '--cpu-prof']
  */
 import { parseArgs } from 'node:util'
 import { authorizer } from './authorizer.js'
 import { deals } from './deals.js'
+import { encryption } from './encryption.js'
 import { engines } from './engines.js'
 import { large } from './large.js'
 import { rss } from './rss.js'
@@ -32,12 +34,13 @@ const { values } = parseArgs({
 const MiB = 1024 * 1024
 const parts = values.only.split(',')
 if (parts.includes('transport')) await transport(Number(values.rounds), Number(values['size-mib']) * MiB)
-if (['large', 'small', 'authorizer'].some((part) => parts.includes(part))) {
+if (['large', 'small', 'authorizer', 'encryption'].some((part) => parts.includes(part))) {
   const target = await startTarget(values.quirks, values['node-options'].split(' ').filter(Boolean))
   try {
     if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
     if (parts.includes('small')) await small(target, Number(values.rounds))
     if (parts.includes('authorizer')) await authorizer(target, Number(values.rounds))
+    if (parts.includes('encryption')) await encryption(target, Number(values.rounds), Number(values['size-mib']) * MiB)
   } finally {
     await target.stop()
   }
