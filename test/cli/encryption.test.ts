@@ -1,8 +1,9 @@
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { lockFile } from '../../src/common/files/lock-file.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { sdkFor } from '../support/programs/sdk.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 
@@ -55,4 +56,35 @@ t.test('a backup has keys only if that is asked for', async (t) => {
     names: ['encryption.keys', 'encryption.keys.before', 'own.keys'],
     told: false,
   })
+})
+
+t.test('doctor names the keys to keep, and objects whose keys are missing', async (t) => {
+  const server = await startDealgate(t)
+  const s3 = sdkFor(t, server)
+  await s3.createBucket({ Bucket: 'secret' })
+  for (const Key of ['a', 'b', 'c', 'd'])
+    await s3.putObject({ Bucket: 'secret', Key, Body: Key, ServerSideEncryption: 'AES256' })
+  await s3.putObject({ Bucket: 'secret', Key: 'plain', Body: 'plain' })
+  const { data } = server
+  const file = join(data, 'encryption.keys')
+  const doctor = () => runCli(['doctor', '--data', data, '--port', '0'])
+  t.match((await doctor()).stdout, /^ok +encryption keys: 1 in .*encryption\.keys\. Keep a copy in a safe place/m)
+  await server.stop()
+  const right = await doctor()
+  t.match(right.stdout, /^ok +encryption keys: 1 in .*; they open the 3 encrypted objects that were looked at/m)
+  t.notMatch(right.stdout, 'AGE-SECRET-KEY')
+  const kept = readFileSync(file)
+  rmSync(file)
+  const lost = await doctor()
+  t.equal(lost.code, 1)
+  t.match(
+    lost.stdout + lost.stderr,
+    /there is no .*without its keys nobody can read 3 of the 3 encrypted objects.*secret\/a/,
+  )
+  t.equal((await runCli(['encryption', 'rotate', '--data', data])).code, 0)
+  const other = await doctor()
+  t.equal(other.code, 1)
+  t.match(other.stdout + other.stderr, /no key of .* opens 3 of the 3 .* Restore the file of keys/)
+  writeFileSync(file, kept, { mode: 0o600 })
+  t.match((await doctor()).stdout, /they open the 3/)
 })

@@ -22,6 +22,7 @@ import {
   withKnownStores,
 } from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
+import { checkEncryptionKeys } from './encryption-keys.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
 import { checkRequests, checkServer, type Finding } from './running-server.js'
 
@@ -58,6 +59,7 @@ export const checks: readonly Check[] = [
   { name: 'databases', run: checkDatabases },
   { name: 'bodies', run: checkBodies },
   { name: 'gateway', run: checkGateway },
+  { name: 'encryption keys', run: checkEncryptionKeys },
   { name: 'clock', run: checkClock },
 ]
 

@@ -1,0 +1,112 @@
+import { stat } from 'node:fs/promises'
+import type { Gateway, GatewayObject, ListEntry } from '../../api/gateway.js'
+import { readIfExists } from '../../common/files/private-file.js'
+import { createLogger, printable } from '../../common/log.js'
+import { openHeader } from '../../objects/encryption/age-header.js'
+import { Failure } from '../command.js'
+import type { Config } from '../config/config.js'
+import { keyFileOf, readKeys } from '../encryption/key-commands.js'
+import { obtainGateway, poolOf } from '../serve/gateway.js'
+import { isRunning } from './gateway-mistakes.js'
+import type { Finding } from './running-server.js'
+
+/** Most buckets and entries of each that are looked at, and most objects of a bucket whose headers are opened. */
+const MAX_BUCKETS = 20
+const MAX_ENTRIES = 1000
+const MAX_OPENED = 3
+
+/**
+ * The file of the keys of encrypted objects, and whether it opens some of them. Undefined for a server that encrypts
+ * nothing.
+ */
+export async function checkEncryptionKeys(config: Config): Promise<Finding | undefined> {
+  const file = keyFileOf(config)
+  const exists = readIfExists(file) !== undefined
+  if (!exists && config.encryptionKeys !== undefined)
+    throw new Failure(`there is no ${file}. Restore it: without it, the encrypted objects cannot be read.`)
+  const identities = exists ? (await readKeys(file)).identities : []
+  if (exists && process.platform !== 'win32' && ((await stat(file)).mode & 0o077) !== 0)
+    throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
+  const { opened, lost } = await sample(config, identities)
+  if (lost.length > 0) {
+    const shown = lost.map(printable).join(', ')
+    throw new Failure(
+      `${exists ? `no key of ${file} opens` : `there is no ${file}, and without its keys nobody can read`} ${lost.length} of the ${lost.length + opened} encrypted objects that were looked at: ${shown}. ` +
+        'Restore the file of keys from its copy, or add its keys with: dealgate encryption add FILE. If all copies are lost, so are these objects.',
+    )
+  }
+  if (!exists) return undefined
+  const looked = opened === 0 ? '' : `; they open the ${opened} encrypted objects that were looked at`
+  return {
+    text: `${identities.length} in ${file}${looked}. Keep a copy in a safe place, apart from backups: without it, nobody can read the encrypted objects`,
+    warnings: [],
+  }
+}
+
+interface Sample {
+  /** Objects that a key opens. */
+  readonly opened: number
+  /** `bucket/key` of those that none opens. */
+  readonly lost: readonly string[]
+}
+
+/** A gateway in a running dealgate is not looked at. */
+async function sample(config: Config, identities: readonly string[]): Promise<Sample> {
+  const nothing = { opened: 0, lost: [] }
+  if (config.gatewayUrl === undefined && (await isRunning(config))) return nothing
+  const log = createLogger({ level: 'silent' })
+  // Other checks tell what is wrong with it.
+  const gateway = await obtainGateway(config, log).catch(() => undefined)
+  if (!gateway) return nothing
+  const pool = poolOf(config, gateway, log)
+  try {
+    return await sampleOf(pool.for(gateway.account), identities, config.encryptionCommand !== undefined)
+  } catch {
+    return nothing
+  } finally {
+    await pool.close()
+    await gateway.stop()
+  }
+}
+
+async function sampleOf(gateway: Gateway, identities: readonly string[], hasCommand: boolean): Promise<Sample> {
+  let opened = 0
+  const lost: string[] = []
+  for (const { name: bucket } of (await gateway.listBuckets()).slice(0, MAX_BUCKETS)) {
+    const query = { prefix: '', delimiter: '', after: '', limit: MAX_ENTRIES }
+    const { entries } = await gateway.list(bucket, query)
+    for (const key of someOf(entries)) {
+      const object = await gateway.stat(bucket, key)
+      const { algorithm, keyId, header } = object?.encrypted ?? {}
+      // A key of a client is nowhere, and a program that holds named keys is not asked.
+      if (!object || header === undefined || algorithm === 'SSE-C' || (keyId !== undefined && hasCommand)) continue
+      if (await opens(gateway, bucket, object, header, identities)) opened++
+      else lost.push(`${bucket}/${key}`)
+    }
+  }
+  return { opened, lost }
+}
+
+/** The first, the last and one between them, of the encrypted objects if the listing tells them. */
+function someOf(entries: readonly ListEntry[]): readonly string[] {
+  const objects = entries.flatMap((entry) => (entry.kind === 'object' ? [entry.object] : []))
+  const encrypted = objects.filter((object) => object.encrypted !== undefined)
+  const from = encrypted.length > 0 ? encrypted : objects
+  const places = [0, Math.floor(from.length / 2), from.length - 1].slice(0, MAX_OPENED)
+  return [...new Set(places.flatMap((place) => from[place]?.key ?? []))]
+}
+
+async function opens(
+  gateway: Gateway,
+  bucket: string,
+  object: GatewayObject,
+  header: number,
+  identities: readonly string[],
+): Promise<boolean> {
+  const download = await gateway.download(bucket, object.key, { first: 0, last: header - 1 })
+  const parts: Buffer[] = []
+  await download.consume((chunk) => void parts.push(chunk))
+  const fileKey = await openHeader(Buffer.concat(parts), identities)
+  if (typeof fileKey !== 'string') fileKey.fill(0)
+  return fileKey !== 'no key'
+}
