@@ -106,6 +106,8 @@ export interface PutRequest {
   readonly wantChecksum?: ObjectChecksum['algorithm']
   /** Default: what the bucket or the server says. For an upload, what it has begun with. */
   readonly encryption?: EncryptionOrder | UploadEncryption | 'none' | undefined
+  /** The source is an age file already, and its facts are those of the content. The event orders nothing. */
+  readonly sealed?: Encrypted
   readonly partSizes?: ObjectRecord['partSizes']
   readonly partChecksums?: PartChecksums
   readonly tags?: readonly Tag[]
@@ -126,6 +128,16 @@ export interface PutRequest {
   /** Largest accepted body, bytes. */
   readonly maxBytes: number
 }
+
+/**
+ * What became of an object whose header is to be made anew: `Plain` is not encrypted, `Current` has such a header, and
+ * the others stay as they are.
+ */
+export type Rewrapped =
+  | { readonly outcome: 'Plain' | 'Current' | 'Gone' }
+  /** `cid`: of the bytes before, if a deal has them. */
+  | { readonly outcome: 'Rewrapped'; readonly bytes: number; readonly cid?: string }
+  | { readonly outcome: 'Skipped'; readonly why: string }
 
 export interface Attempt {
   /** Awaited before anything is sent. `before`: stamp of the object in place; null: none. */
@@ -211,6 +223,8 @@ export interface Store {
   /** The checksums of the parts of an object that was uploaded in parts with checksums. */
   partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>
+  /** Stores an encrypted object again with a header for the keys of today: its content is not decrypted. */
+  rewrap(bucket: string, key: string, event: Cause): Promise<Rewrapped>
   /** What a new object is encrypted with unless its write says otherwise; undefined for nothing. */
   encryptionFor(bucket: string): Promise<ServerKey | undefined>
   /** For an upload that begins: undefined if its object is not to be encrypted. Throws S3Error. */

@@ -26,7 +26,7 @@ export interface Endpoint {
 
 interface EndpointRequest {
   readonly method: 'GET' | 'POST'
-  /** Below `/-/`, percent-encoded. */
+  /** Percent-encoded. */
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
@@ -54,7 +54,7 @@ export async function callEndpoint(
     throw new Failure(`${url.origin} cannot be reached: ${describeError(error.cause ?? error)}`)
   })
   const answer = await readBounded(response, maxBytes).catch(() => '')
-  if (response.status === 200) return parseObject(answer) ?? {}
+  if (response.status === 200 || response.status === 202) return parseObject(answer) ?? {}
   const [, reason] = /<Message>([^<]{1,500})<\/Message>/.exec(answer) ?? []
   const reported = reason ?? parseObject(answer)?.Message ?? `its answer is HTTP ${response.status}`
   throw new Failure(`${url.origin} refuses ${path}: ${reported}`, { cause: response.status })

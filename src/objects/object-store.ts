@@ -1,10 +1,19 @@
 import type { Encrypted } from '../api/encryption.js'
-import type { Upload, UploadResult, WriteOrder } from '../api/gateway.js'
+import type { UploadResult, WriteOrder } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
 import type { BodyFacts } from '../api/request.js'
 import type { ObjectChecksum } from '../api/state.js'
-import type { Cause, Precondition, PutRequest, PutResult, Source, Store, StoredObject } from '../api/store.js'
+import type {
+  Cause,
+  Precondition,
+  PutRequest,
+  PutResult,
+  Rewrapped,
+  Source,
+  Store,
+  StoredObject,
+} from '../api/store.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
@@ -13,7 +22,8 @@ import { MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { ObjectChanges } from './object-changes.js'
 import { textOf } from './object-record.js'
-import { spooled, tooLarge } from './sources.js'
+import { rewrapObject } from './rewrap-object.js'
+import { spooled, streamHoldingBack, tooLarge } from './sources.js'
 
 /** The objects of one gateway account. A class, because each request has one of its own, for the lines about it. */
 export class ObjectStore extends ObjectChanges implements Store {
@@ -41,20 +51,22 @@ export class ObjectStore extends ObjectChanges implements Store {
 
     const features = await gateway.features()
     const marker = key.endsWith('/') && !features.anyKey
-    const sealed = marker
-      ? undefined
-      : await deps.encryption.seal({ bucket, key }, request.encryption, request.uploadId)
+    const sealed =
+      marker || request.sealed
+        ? undefined
+        : await deps.encryption.seal({ bucket, key }, request.encryption, request.uploadId)
+    const encrypted = request.sealed ?? sealed?.encrypted
     // Who has a key of its own keeps secret what the content is: an MD5 would tell whether it is that of a known file.
-    const ownEtag = request.etag ?? (sealed && sealed.encrypted.algorithm !== 'AES256' ? opaqueEtag() : undefined)
-    const md5 = (sealed !== undefined || !features.objectHead) && ownEtag === undefined
+    const ownEtag = request.etag ?? (encrypted && encrypted.algorithm !== 'AES256' ? opaqueEtag() : undefined)
+    const md5 = (encrypted !== undefined || !features.objectHead) && ownEtag === undefined
     const options = { md5, checksum: request.wantChecksum }
     const { contentType, headers, metadata } = request.attributes
     let arrived: BodyFacts | undefined
     const attributes = {
-      ...{ contentType, headers, metadata, writeId: request.writeId, encrypted: sealed?.encrypted },
+      ...{ contentType, headers, metadata, writeId: request.writeId, encrypted },
       // Read when the headers are sent: after a small body.
       get etag() {
-        return ownEtag ?? (sealed && arrived?.md5?.toString('hex'))
+        return ownEtag ?? (encrypted && arrived?.md5?.toString('hex'))
       },
       record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, arrived) }),
     }
@@ -73,7 +85,7 @@ export class ObjectStore extends ObjectChanges implements Store {
           options,
         )
         arrived = facts
-        let sent: Sent = { facts, length, etag: ownEtag, encrypted: sealed?.encrypted }
+        let sent: Sent = { facts, length, etag: ownEtag, encrypted }
         return await lockUntilOutcome(
           (run) => state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger }),
           async (lock) => {
@@ -138,6 +150,10 @@ export class ObjectStore extends ObjectChanges implements Store {
     } finally {
       sealed?.header.fileKey.fill(0)
     }
+  }
+
+  rewrap(bucket: string, key: string, event: Cause): Promise<Rewrapped> {
+    return rewrapObject(this, this.deps.encryption, bucket, key, event)
   }
 
   async remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void> {
@@ -222,7 +238,9 @@ export class ObjectStore extends ObjectChanges implements Store {
     const { name, origin } = request.event
     // Without spreads, which cost more than the rest of this function.
     const event: ObjectEvent = { name, origin, bucket, key, size, etag, time: Date.now() }
-    await this.deps.hooks.objectStored(request.authorized ? { ...event, authorized: request.authorized } : event)
+    await this.deps.hooks.objectStored(
+      request.authorized && !request.sealed ? { ...event, authorized: request.authorized } : event,
+    )
     return { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
   }
 
@@ -256,29 +274,6 @@ interface Sent {
   /** If it is not the MD5 of the content. */
   readonly etag: string | undefined
   readonly encrypted: Encrypted | undefined
-}
-
-/** Sends all but the last bytes. A small body is collected instead. The caller has to write `rest`. */
-async function streamHoldingBack(
-  source: Source,
-  upload: Upload,
-  collectBytes: number,
-  options: { md5: boolean; checksum?: ObjectChecksum['algorithm'] },
-): Promise<{ facts: BodyFacts; rest: Buffer | undefined }> {
-  const small: Buffer[] = []
-  let held: Buffer | undefined
-  const facts = await source.stream((chunk) => {
-    if (chunk.length === 0) return
-    if (collectBytes > 0) {
-      small.push(chunk)
-      return
-    }
-    const previous = held
-    held = chunk
-    return previous && upload.write(previous)
-  }, options)
-  const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held)
-  return { facts, rest }
 }
 
 function holds(lock: HeldLock): boolean {

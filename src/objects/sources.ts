@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { Upload } from '../api/gateway.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../api/request.js'
+import type { ObjectChecksum } from '../api/state.js'
 import type { PutRequest, Source } from '../api/store.js'
 import { createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
 import { S3Error, slowDown } from '../common/errors/s3-error.js'
@@ -80,4 +82,27 @@ export async function digesting(
     md5: md5?.digest(),
     checksum: checksum && options.checksum && { algorithm: options.checksum, value: checksum.digest() },
   }
+}
+
+/** Sends all but the last bytes. A small body is collected instead. The caller has to write `rest`. */
+export async function streamHoldingBack(
+  source: Source,
+  upload: Upload,
+  collectBytes: number,
+  options: { md5: boolean; checksum?: ObjectChecksum['algorithm'] },
+): Promise<{ facts: BodyFacts; rest: Buffer | undefined }> {
+  const small: Buffer[] = []
+  let held: Buffer | undefined
+  const facts = await source.stream((chunk) => {
+    if (chunk.length === 0) return
+    if (collectBytes > 0) {
+      small.push(chunk)
+      return
+    }
+    const previous = held
+    held = chunk
+    return previous && upload.write(previous)
+  }, options)
+  const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held)
+  return { facts, rest }
 }

@@ -8,6 +8,7 @@ import type { Logger } from '../common/log.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
+import { encryptionPlugin } from '../s3/bucket/rewrap.js'
 import { usagePlugin } from '../s3/bucket/usage.js'
 import { s3Plugin } from '../s3/index.js'
 import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
@@ -38,6 +39,7 @@ function noGateway(): never {
 export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   usagePlugin,
+  encryptionPlugin(),
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
@@ -107,6 +109,7 @@ function createCorePlugins({
   return [
     s3Plugin,
     usagePlugin,
+    encryptionPlugin(),
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({

@@ -9,6 +9,7 @@ import { onlyOne } from '../state/gateways.js'
 import { postgres, redis } from '../state/servers.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
+import { isInstalled } from '../support/programs/run.js'
 import { lastingPort } from '../support/server/ports.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 import { scriptOf } from './read-page.js'
@@ -48,6 +49,8 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
   'docs/plugins.md': async () => ({ unserved: true }),
   'docs/reference/commands.md': async () => ({ unserved: true }),
   'docs/guides/five-minutes.md': async () => ({ unserved: true }),
+  'docs/guides/private-archive.md': async () =>
+    isInstalled('age') ? { unserved: true } : { skip: 'age is not installed' },
   'docs/guides/before-your-gateway.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
   'docs/guides/browser-upload.md': async (_, folder) => {
     await writeFile(join(folder, 'sign-form.mjs'), scriptOf(await readFile('docs/guides/browser-upload.md', 'utf8')))

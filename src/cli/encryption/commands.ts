@@ -35,6 +35,18 @@ export const encryptionCommands: readonly CommandDeclaration[] = [
     run: async () => (await keys()).exportKeys,
   },
   {
+    name: 'encryption rewrap',
+    help: 'store the encrypted objects of a bucket again with headers for the keys of today; their content stays',
+    options: named(/^(data|host|port|region|accessKey|secretKey|print|logLevel)$/),
+    operand: ['<bucket>', 'at a running server'],
+    flags: [
+      ['--prefix <text>', 'only objects whose keys begin with it'],
+      ['--endpoint-url <url>', 'the S3 endpoint (default: AWS_ENDPOINT_URL, or the server that runs with --data)'],
+      ['--profile <name>', 'sign with this profile of aws-cli (default: AWS_*, or the key pair of --data)'],
+    ],
+    run: async () => (await import('./rewrap.js')).rewrapObjects,
+  },
+  {
     name: 'encryption identity',
     help: 'print a key of a client (SSE-C) as an identity of age, which opens its objects',
     options: named(/^(print|logLevel)$/),

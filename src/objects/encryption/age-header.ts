@@ -50,16 +50,24 @@ export interface NewHeader {
 /**
  * @param recipients `age1...`
  * @param place the object for which the file is made, as text
+ * @param own the key of a file that is there; default a new one
  */
-export async function makeHeader(recipients: readonly string[], place: string): Promise<NewHeader> {
+export async function makeHeader(recipients: readonly string[], place: string, own?: Buffer): Promise<NewHeader> {
   const { Encrypter, Stanza } = await library()
   const encrypter = new Encrypter()
   let known: Buffer | undefined
+  // The library makes a key for each file. All recipients wrap the one in these bytes.
+  encrypter.addRecipient({
+    wrapFileKey(fileKey) {
+      if (own) fileKey.set(own)
+      return []
+    },
+  })
   for (const recipient of recipients) encrypter.addRecipient(recipient)
   encrypter.addRecipient({
     wrapFileKey(fileKey) {
       known = Buffer.from(fileKey)
-      return [new Stanza([PLACE], placeMac(fileKey, place))]
+      return [new Stanza([PLACE, recipientsMark(fileKey, recipients)], placeMac(fileKey, place))]
     },
   })
   const file = await encrypter.encrypt(new Uint8Array(0))
@@ -110,6 +118,23 @@ export async function openHeader(
     return tried > 0 ? 'no key' : 'malformed'
   }
 }
+
+/** Whether the header, which the key of its file has opened, was made for these recipients and no others. */
+export function isMadeFor(header: Buffer, fileKey: Uint8Array, recipients: readonly string[]): boolean {
+  return header.includes(`\n-> ${PLACE} ${recipientsMark(fileKey, recipients)}\n`)
+}
+
+/** Only holders of the key of the file see who the recipients are. */
+function recipientsMark(fileKey: Uint8Array, recipients: readonly string[]): string {
+  const key = Buffer.from(hkdfSync('sha256', fileKey, '', `${PLACE} recipients`, 32))
+  return createHmac('sha256', key)
+    .update([...recipients].sort().join('\n'))
+    .digest()
+    .subarray(0, MARK_BYTES)
+    .toString('base64url')
+}
+
+const MARK_BYTES = 12
 
 function isFor(stanzas: readonly Stanza[], fileKey: Uint8Array, place: string): boolean {
   const expected = placeMac(fileKey, place)

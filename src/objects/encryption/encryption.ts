@@ -6,7 +6,7 @@ import type { Sealer } from '../../api/plugin.js'
 import type { BucketSettings } from '../../api/settings.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
-import { AGE_MAGIC, headerEnd, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
+import { AGE_MAGIC, headerEnd, isMadeFor, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
 import { identityOf, traceOf } from './customer-key.js'
 import { OWN_KEY } from './key-file.js'
 import type { Keyring } from './keyring.js'
@@ -104,6 +104,27 @@ export class Encryption {
     const { algorithm, keyId, bucketKey } = order
     const more = { ...(keyId !== undefined && { keyId }), ...(bucketKey && { bucketKey }) }
     return { header, encrypted: { algorithm, ...more, header: length } }
+  }
+
+  /**
+   * A header for the keys of today, for the payload of an object that is there; `current` if it has one. Throws
+   * S3Error.
+   * @param header of the object
+   */
+  async rewrap(place: Place, encrypted: Encrypted, header: Buffer): Promise<Sealed | 'current' | Unopened> {
+    const { algorithm, keyId } = encrypted
+    if (algorithm === 'SSE-C') return 'no key'
+    const { keys } = this.#deps
+    const recipients = await keys.recipientsFor({ algorithm, ...(keyId !== undefined && { keyId }) })
+    const fileKey = await keys.open(header, encrypted, textOf(place), undefined)
+    if (typeof fileKey === 'string') return fileKey
+    try {
+      if (isMadeFor(header, fileKey, recipients)) return 'current'
+      const made = await makeHeader(recipients, textOf(place), fileKey)
+      return { header: made, encrypted: { ...encrypted, header: made.header.length } }
+    } finally {
+      fileKey.fill(0)
+    }
   }
 
   /** For an upload that begins; undefined if its object is not to be encrypted. Throws S3Error. */

@@ -1,0 +1,126 @@
+import type { Encrypted } from '../api/encryption.js'
+import type { Download } from '../api/gateway.js'
+import type { ByteSink } from '../api/request.js'
+import type { Cause, Rewrapped, Store, StoredObject } from '../api/store.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { Unopened } from './encryption/age-header.js'
+import type { Encryption } from './encryption/encryption.js'
+
+const SKIPPED = {
+  customer: 'It is encrypted with a key of a client.',
+  cold: 'The gateway has no copy of it: its bytes are in deals, with the earlier header.',
+  deals: 'Its storage class keeps it in deals, which have the earlier header.',
+} as const
+
+const UNOPENED: Readonly<Record<Unopened, string>> = {
+  'no key': 'This server has no key that opens it.',
+  'another place': 'It was encrypted for another bucket or key.',
+  malformed: 'Its header is damaged.',
+  'too many stanzas': 'Its header has too many recipients.',
+}
+
+/** See Store.rewrap. An object that is replaced meanwhile stays what it has become. */
+export async function rewrapObject(
+  store: Pick<Store, 'findToWrite' | 'openStored' | 'partChecksums' | 'put'>,
+  encryption: Encryption,
+  bucket: string,
+  key: string,
+  event: Cause,
+): Promise<Rewrapped> {
+  const object = await store.findToWrite(bucket, key)
+  if (!object) return { outcome: 'Gone' }
+  const { encrypted, archive, storedSize = object.size } = object
+  if (!encrypted) return { outcome: 'Plain' }
+  if (encrypted.algorithm === 'SSE-C') return skipped(SKIPPED.customer)
+  if (object.cold) return skipped(SKIPPED.cold)
+  if (archive?.storageClass !== undefined) return skipped(SKIPPED.deals)
+  const head = await same(store, object, { first: 0, last: encrypted.header - 1 })
+  if (!head) return { outcome: 'Gone' }
+  const parts: Buffer[] = []
+  await head.consume((chunk) => void parts.push(chunk))
+  const sealed = await encryption.rewrap({ bucket, key }, encrypted, Buffer.concat(parts))
+  if (sealed === 'current') return { outcome: 'Current' }
+  if (typeof sealed === 'string') return skipped(UNOPENED[sealed])
+  sealed.header.fileKey.fill(0)
+  const { header } = sealed.header
+  const payload = await same(store, object, { first: encrypted.header, last: storedSize - 1 })
+  if (!payload) return { outcome: 'Gone' }
+  const length = header.length + storedSize - encrypted.header
+  try {
+    await putAgain(store, object, sealed.encrypted, event, {
+      length,
+      async stream(sink) {
+        await sink(header)
+        await payload.consume(sink)
+      },
+    })
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'PreconditionFailed') return { outcome: 'Gone' }
+    throw error
+  } finally {
+    payload.discard()
+  }
+  const cid = archive?.facts?.cid
+  return { outcome: 'Rewrapped', bytes: length, ...(cid !== undefined && { cid }) }
+}
+
+function skipped(why: string): Rewrapped {
+  return { outcome: 'Skipped', why }
+}
+
+/** Stored bytes of this very object; undefined if it was replaced. */
+async function same(
+  store: Pick<Store, 'openStored'>,
+  { bucket, key, stamp, writeId }: StoredObject,
+  range: { readonly first: number; readonly last: number },
+): Promise<Download | undefined> {
+  const { object, download } = await store.openStored(bucket, key, range)
+  if (isSame(object, { stamp, writeId })) return download
+  download.discard()
+  return undefined
+}
+
+type Version = Pick<StoredObject, 'stamp' | 'writeId'>
+
+/** Not every answer of a legacy gateway tells the write. */
+function isSame(one: Version | undefined, { stamp, writeId }: Version): boolean {
+  return one?.stamp === stamp && (one.writeId === undefined || writeId === undefined || one.writeId === writeId)
+}
+
+interface Body {
+  readonly length: number
+  stream(sink: ByteSink): Promise<void>
+}
+
+/** All that is known of the object stays, but for its deals: they have other bytes. */
+async function putAgain(
+  store: Pick<Store, 'partChecksums' | 'put'>,
+  object: StoredObject,
+  sealed: Encrypted,
+  event: Cause,
+  { length, stream }: Body,
+): Promise<void> {
+  const { bucket, key, size, etag, stamp, writeId, contentType, headers, metadata, label } = object
+  const { checksum, partSizes, tags, acl, authorized } = object
+  const partChecksums = await store.partChecksums(object)
+  await store.put({
+    ...{ bucket, key, sealed, etag, event, maxBytes: length },
+    attributes: { contentType, headers, metadata, ...(label !== undefined && { label }) },
+    source: {
+      length,
+      async stream(sink) {
+        await stream(sink)
+        return { size }
+      },
+    },
+    precondition(current) {
+      if (!isSame(current, { stamp, writeId })) throw new S3Error('PreconditionFailed')
+    },
+    ...(checksum && { checksum }),
+    ...(partSizes && { partSizes }),
+    ...(partChecksums && { partChecksums }),
+    ...(tags && { tags }),
+    ...(acl && { acl }),
+    ...(authorized && { authorized }),
+  })
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import type { JobKind, RunningJob } from '../../api/context.js'
+import type { Plugin, PluginHost } from '../../api/plugin.js'
+import type { Records } from '../../api/state.js'
+import type { Rewrapped } from '../../api/store.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { defineCall } from '../../plugins/calls/define-call.js'
+
+const KIND = 'encryption:RewrapBucket'
+
+/** Most objects that a result names. */
+const MAX_NAMED = 100
+
+const PAGE = 100
+
+const count = z.int().min(0)
+
+const rewrapResult = z.object({
+  Bucket: z.string(),
+  JobId: z.string(),
+  Rewrapped: count.describe('Objects with a new header.'),
+  Current: count.describe('Objects whose header has the keys of today already.'),
+  Plain: count.describe('Objects that are not encrypted.'),
+  Skipped: count.describe('Encrypted objects that stay as they are.'),
+  SkippedObjects: z
+    .array(z.object({ Key: z.string(), Reason: z.string() }))
+    .meta({ element: 'SkippedObject' })
+    .describe('The first hundred.'),
+  EarlierDeals: z
+    .array(z.object({ Key: z.string(), Cid: z.string() }))
+    .meta({ element: 'EarlierDeal' })
+    .describe(
+      'Rewrapped objects whose deals stay valid and open with the earlier keys: keep these. The first hundred.',
+    ),
+})
+
+type RewrapResult = z.output<typeof rewrapResult>
+
+interface RewrapInput {
+  readonly bucket: string
+  readonly prefix: string
+}
+
+/** What a job has done, so that it continues there after a restart. */
+interface Passed extends Omit<RewrapResult, 'Bucket' | 'JobId'> {
+  /** The last key that is done. */
+  readonly after: string
+  readonly bytes: number
+}
+
+const NOTHING: Passed = {
+  ...{ after: '', bytes: 0, Rewrapped: 0, Current: 0, Plain: 0, Skipped: 0 },
+  ...{ SkippedObjects: [], EarlierDeals: [] },
+}
+
+const rewrapBucket = defineCall({
+  name: 'RewrapBucket',
+  source: 'docs/encryption.md',
+  summary: 'Stores the encrypted objects of a bucket again with headers for the keys of today. Their content stays.',
+  access: 'owner',
+  on: { method: 'POST', resource: 'bucket', subresource: 'x-encryption' },
+  body: z.strictObject({
+    Prefix: z.string().max(1024).optional().describe('Only objects whose keys begin with this text. Default: all.'),
+  }),
+  result: rewrapResult,
+  root: 'RewrapResult',
+  job: KIND,
+  spends: false,
+  async order({ request: { bucket }, body: { Prefix: prefix = '' } }, { checks, gateway }) {
+    for (const right of ['read', 'write'] as const) checks.requireWholeBucket(bucket, right)
+    if (!(await gateway.bucketExists(bucket))) throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
+    const input: RewrapInput = { bucket, prefix }
+    return { resource: `/${bucket}`, input }
+  },
+})
+
+/** Rewraps object after object. What is done is on record: a server that dies meanwhile continues behind it. */
+async function run(records: Records<Passed>, job: RunningJob<RewrapInput>): Promise<RewrapResult> {
+  const { store } = job.context
+  const { bucket, prefix } = job.input
+  const origin = { requestId: job.job.id, accessKeyId: job.job.accessKeyId, remoteAddress: '' }
+  let passed = (await records.get(job.job.id)) ?? NOTHING
+  for (let truncated = true; truncated; ) {
+    const page = await store.list(bucket, { prefix, delimiter: '', after: passed.after, limit: PAGE })
+    for (const entry of page.entries) {
+      if (entry.kind !== 'object') continue
+      job.signal.throwIfAborted()
+      const { key } = entry
+      const done = await store.rewrap(bucket, key, { name: 'ObjectCreated:Copy', origin })
+      passed = { ...counted(passed, key, done), after: key }
+      // What is repeated after a death is only looked at, and most of a bucket may be current.
+      if (done.outcome === 'Rewrapped') await records.set(job.job.id, passed)
+      report(job, passed)
+    }
+    await records.set(job.job.id, passed)
+    truncated = page.truncated && page.entries.length > 0
+  }
+  await records.delete(job.job.id)
+  const { after: _, bytes: __, ...result } = passed
+  return { Bucket: bucket, JobId: job.job.id, ...result }
+}
+
+function counted(passed: Passed, Key: string, done: Rewrapped): Passed {
+  switch (done.outcome) {
+    case 'Gone':
+      return passed
+    case 'Skipped': {
+      const SkippedObjects = [...passed.SkippedObjects, { Key, Reason: done.why }].slice(0, MAX_NAMED)
+      return { ...passed, Skipped: passed.Skipped + 1, SkippedObjects }
+    }
+    case 'Rewrapped': {
+      const deals = done.cid === undefined ? [] : [{ Key, Cid: done.cid }]
+      const EarlierDeals = [...passed.EarlierDeals, ...deals].slice(0, MAX_NAMED)
+      return { ...passed, Rewrapped: passed.Rewrapped + 1, bytes: passed.bytes + done.bytes, EarlierDeals }
+    }
+    default:
+      return { ...passed, [done.outcome]: passed[done.outcome] + 1 }
+  }
+}
+
+function report(job: RunningJob<RewrapInput>, { Rewrapped, Current, Plain, Skipped, bytes }: Passed): void {
+  const succeeded = Rewrapped + Current + Plain
+  job.report({
+    phase: 'Rewrapping',
+    tasks: { total: succeeded + Skipped, succeeded, failed: Skipped },
+    bytes: { done: bytes, total: bytes },
+  })
+}
+
+/** The plugin of the call that makes the headers of encrypted objects anew, after the keys have changed. */
+export function encryptionPlugin(): Plugin {
+  let host: PluginHost | undefined
+  const rewraps: JobKind<RewrapInput, RewrapResult> = {
+    name: KIND,
+    concurrency: 1,
+    run(job) {
+      if (!host) throw new Error('the plugin is not started')
+      return run(host.state.records<Passed>('encryption-rewraps'), job)
+    },
+  }
+  return {
+    name: 'encryption',
+    operations: [rewrapBucket],
+    jobs: [rewraps],
+    async start(given) {
+      host = given
+    },
+  }
+}
