@@ -68,6 +68,18 @@ export async function walletFor(scene: PaymentScene, secretKey: Uint8Array<Array
   }
 }
 
+/** What a payment locks. */
+export const PAID = 400_000n
+
+/** Uploads, locks a payment, and mines until it counts. */
+export async function paid({ node, contract }: ChainScene, wallet: ChainPayer, name = 'a.txt', amount = PAID) {
+  const upload = await wallet.upload(name)
+  const hash = await contract.lock(wallet.secretKey, { id: upload.wCid, amount })
+  await node.mineEmpty(2)
+  await wallet.untilStatus(upload.id, 'Processing')
+  return { ...upload, hash }
+}
+
 /** Resolves when the service has read the chain to its confirmed end. */
 export async function untilRead({ node }: ChainScene): Promise<void> {
   // A follower that asks for the latest block twice has finished what it read in between.

@@ -11,13 +11,11 @@ import { listen } from '../../../support/server/listen.js'
 import { until } from '../../../support/waiting.js'
 import { payerOf } from '../payer.js'
 import { startPaymentScene } from '../payment-client.js'
-import { startChainScene, walletOn } from './chain-scene.js'
+import { PAID, paid, startChainScene, walletOn } from './chain-scene.js'
 import { EvmNode, type Fault } from './evm-node.js'
 import { PaymentContract } from './payment-contract.js'
 
 t.setTimeout(300_000)
-
-const PAID = 400_000n
 
 t.test('a node that fails, hangs or floods is asked again, and nothing is lost', async (t) => {
   const scene = await startChainScene(t, { chain: { timeoutMs: 200 } })
@@ -46,11 +44,7 @@ t.test('without a node the service works, and follows the chain when it is there
   const payment = await startPaymentScene(t, { chain: contract.options })
   await node.listenAgain()
   const scene = { node, contract, payment }
-  const wallet = await walletOn(scene)
-  const { id, wCid } = await wallet.upload('a.txt')
-  await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
-  await node.mineEmpty(2)
-  await wallet.untilStatus(id, 'Processing')
+  await paid(scene, await walletOn(scene))
 })
 
 t.test('without a first block, payments count from the first start on', async (t) => {
@@ -59,11 +53,8 @@ t.test('without a first block, payments count from the first start on', async (t
   const { startBlock: _, ...chain } = contract.options
   await node.mineEmpty(20)
   const payment = await startPaymentScene(t, { chain })
-  const wallet = await walletOn({ node, contract, payment })
-  const { id, wCid } = await wallet.upload('a.txt')
-  await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
-  await node.mineEmpty(2)
-  await wallet.untilStatus(id, 'Processing')
+  const scene = { node, contract, payment }
+  await paid(scene, await walletOn(scene))
 })
 
 t.test('what is configured wrong does not start', async (t) => {

@@ -6,6 +6,8 @@ import {
   type ChainPayer,
   type ChainScene,
   COINS,
+  PAID,
+  paid,
   startChainScene,
   untilRead,
   walletFor,
@@ -13,8 +15,6 @@ import {
 } from './chain-scene.js'
 import { EvmNode } from './evm-node.js'
 import { PaymentContract } from './payment-contract.js'
-
-const PAID = 400_000n
 
 t.test('a payment on the chain counts when it is confirmed', async (t) => {
   const scene = await startChainScene(t)
@@ -126,10 +126,7 @@ t.test('without a deal in time, the payment comes back by the contract', async (
   const wallet = await walletOn(scene)
   for (const { minerId } of await payment.network.providers())
     await payment.network.changeProvider?.(minerId, { offlineDealAvailable: false })
-  const { id, wCid } = await wallet.upload('a.txt')
-  await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
-  await node.mineEmpty(2)
-  await wallet.untilStatus(id, 'Processing')
+  const { id, wCid } = await paid(scene, wallet)
   await payment.network.control.advance(6 * 2880 + 1)
   await wallet.untilStatus(id, 'Refundable')
   await contract.refund(wCid)
@@ -205,13 +202,9 @@ t.test('reading goes on after a restart, where it ended', async (t) => {
   const scene = await startChainScene(t)
   const { node, contract } = scene
   const wallet = await walletOn(scene)
-  const one = await wallet.upload('one.txt')
-  await contract.lock(wallet.secretKey, { id: one.wCid, amount: PAID })
-  await node.mineEmpty(2)
-  await wallet.untilStatus(one.id, 'Processing')
+  const one = await paid(scene, wallet)
   await scene.payment.payment.stop()
-  const two = { amount: PAID, id: one.wCid }
-  await contract.refund(two.id)
+  await contract.refund(one.wCid)
   await node.mineEmpty(700)
   const again = await scene.payment.restart()
   const later = await walletFor(again, wallet.secretKey)
@@ -244,10 +237,7 @@ t.test('a token with 18 decimals: amounts are exact, and sorted as numbers', asy
 
   const amounts = { a: 123_456_789_012_345_678_901n, b: 99_000_000_000_000_000_000n }
   for (const [name, amount] of Object.entries(amounts)) {
-    const { id, wCid } = await wallet.upload(name)
-    await contract.lock(wallet.secretKey, { id: wCid, amount })
-    await node.mineEmpty(2)
-    await wallet.untilStatus(id, 'Processing')
+    const { wCid } = await paid(scene, wallet, name, amount)
     if (name === 'a') await contract.unlock(wCid, 100_000_000_000_000_000_001n)
   }
   await node.mineEmpty(2)
@@ -274,15 +264,6 @@ t.test('a token with 2 decimals: a price below its unit is one unit', async (t) 
   await scene.node.mineEmpty(2)
   await wallet.untilStatus(id, 'Processing')
 })
-
-/** Uploads, locks a payment, and mines until it counts. */
-async function paid({ node, contract }: ChainScene, wallet: ChainPayer, name = 'a.txt') {
-  const upload = await wallet.upload(name)
-  const hash = await contract.lock(wallet.secretKey, { id: upload.wCid, amount: PAID })
-  await node.mineEmpty(2)
-  await wallet.untilStatus(upload.id, 'Processing')
-  return { ...upload, hash }
-}
 
 const bills = async (wallet: ChainPayer): Promise<Row[]> => ((await wallet.payer.get('/billing')) as Row).billing
 
