@@ -82,7 +82,7 @@ export {
   providerDocument,
   providerShape,
 } from './plugins/upstream/providers.js'
-export { plainWarning, publicNetwork, publicWarning, WARNING_HEADER } from './plugins/upstream/public-network.js'
+export { plainWarning, publicNetwork, publicWarning, warningHeaders } from './plugins/upstream/public-network.js'
 export { type Found, SentRequests, type SentRequestsOptions } from './plugins/upstream/sent-requests.js'
 export {
   type Actor,

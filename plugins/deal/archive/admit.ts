@@ -10,7 +10,7 @@ import {
   type ReplyHeaders,
   S3Error,
   type StoredObject,
-  WARNING_HEADER,
+  warningHeaders,
 } from 'dealgate'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
@@ -42,7 +42,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
   context.checks.requireKey(bucket, key, 'read')
   await refuseUnsafe(context, key)
   const storageClass = await mustBeClass(deps, context, bucket, word)
-  const warned = { [WARNING_HEADER]: await warningOfWrite(context, write) }
+  const warned = warningHeaders(await warningOfWrite(context, write))
   if (storageClass === 'DEEP_ARCHIVE') return admitDeep(deps, write, context, warned)
   const agreed = await mustHaveTerms(deps, context, write, storageClass)
   if (operation === 'CreateMultipartUpload') return withoutDeal({ storageClass })

@@ -1,4 +1,4 @@
-import { defineCall, providerDocument, WARNING_HEADER } from 'dealgate'
+import { defineCall, providerDocument, warningHeaders } from 'dealgate'
 import { z } from 'zod'
 import { warningOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
@@ -27,7 +27,7 @@ export function createBucketDeal(deps: DealDeps) {
     async order({ request: { bucket }, body }, context) {
       await requireContent(context, bucket)
       const agreed = await deps.termsFor(context, bucket, { request: body })
-      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket }) }
+      const headers = warningHeaders(await warningOf(context, { bucket }))
       const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
       return { resource: `/${bucket}`, input, headers }
     },
@@ -51,7 +51,7 @@ export function createObjectDeal(deps: DealDeps) {
       const object = await requireObject(context, { bucket, key })
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
-      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket, key }) }
+      const headers = warningHeaders(await warningOf(context, { bucket, key }))
       const force = body.Force && { force: true as const }
       const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input, headers }

@@ -1,4 +1,4 @@
-import { type Context, defineCall, S3Error, WARNING_HEADER } from 'dealgate'
+import { type Context, defineCall, S3Error, warningHeaders } from 'dealgate'
 import { z } from 'zod'
 import { configurationOf, warningOf } from '../configuration.js'
 import { wholeSeconds } from '../deal-document.js'
@@ -36,7 +36,7 @@ export function createBucketOfflineDeal() {
       const configuration = await configurationOf(context, bucket)
       const terms = readOfflineTerms([stated, configuration?.OfflineTerms], bucket)
       await requireContent(context, bucket, prefix)
-      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket, prefix }) }
+      const headers = warningHeaders(await warningOf(context, { bucket, prefix }))
       const input: OfflineDealInput = { bucket, ...(prefix && { prefix }), terms, cause: 'call' }
       return { resource: `/${bucket}`, input, headers }
     },

@@ -8,7 +8,7 @@ import {
   PageOf,
   S3Error,
   type S3Request,
-  WARNING_HEADER,
+  warningHeaders,
 } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
@@ -85,7 +85,7 @@ export function uploadObjectToIpfs(deps: PayDeps) {
     async order({ request, body }, context) {
       const { bucket, key } = request
       const { stamp } = await requireObject(context, { bucket, key })
-      const headers = { [WARNING_HEADER]: await warningOf(context, { bucket, key }) }
+      const headers = warningHeaders(await warningOf(context, { bucket, key }))
       const actor = actorOf(context, request, TOKEN)
       const naming = { named: body.WalletAddress, needsAddress: true }
       const wallet = await acting(deps, actor, naming, async ({ address }) => address)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../../api/context.js'
+import type { ReplyHeaders } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 
 /** What a bucket says of objects that are not encrypted and are to go into a deal or to a public network. */
@@ -9,8 +10,12 @@ export const publicNetwork = z
     'What becomes of deals and paid uploads of objects that this server has not encrypted: refused, made with a warning, or made. Default: warn.',
   )
 
-/** Name of the header that has the warning. */
-export const WARNING_HEADER = 'x-dealgate-warning'
+/**
+ * The header that has the warning. A header has no text beyond ASCII: such characters of a key are in percent-encoding.
+ */
+export function warningHeaders(warning: string | undefined): ReplyHeaders {
+  return { 'x-dealgate-warning': warning?.toWellFormed().replace(/[^\x20-\x7e]+/g, encodeURIComponent) }
+}
 
 export interface PublicContent {
   readonly bucket: string

@@ -46,6 +46,22 @@ for (const mode of modes) {
       t.notMatch(await logOf(secret.headers['x-dealgate-job-id']), 'is not encrypted')
     })
 
+    // Gateways without client tokens make no deals of such keys.
+    const skip = mode === 'legacy'
+    t.test('a key that no header can hold as it is', { skip }, async (t) => {
+      await rule('warn', { Terms: [terms] })
+      const key = 'фото 📷\u0080'
+      const cold = { 'x-amz-storage-class': 'GLACIER', 'x-dealgate-deal-mode': 'sync' }
+      const stored = await send(server, 'PUT', `/photos/${key}`, 'readable', cold)
+      const header = `The object ${encodeURIComponent(key).replace('%20', ' ')} is not encrypted`
+      t.match([stored.status, stored.headers['x-dealgate-job-status']], [200, 'Complete'])
+      t.match(stored.headers[WARNING], header)
+      const again = await deal(`/photos/${key}`, { ...terms, Price: '0.000007' })
+      t.equal(again.status, 200, again.body)
+      t.match(again.headers[WARNING], header)
+      await send(server, 'DELETE', `/photos/${key}`)
+    })
+
     t.test('allowed', async (t) => {
       await rule('allow')
       const plain = await deal('/photos/plain', { ...terms, Price: '0.000006' })
