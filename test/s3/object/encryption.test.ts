@@ -371,8 +371,11 @@ for (const mode of modes) {
       t.equal((await ageDecrypt(t, (await user.get('secret', 'dropped')).body, keys)).toString(), 'a letter')
     })
 
-    const secret = /AGE-SECRET-KEY-\S+/.exec(readFileSync(keys, 'utf8'))?.[0] ?? 'none'
-    t.notOk(JSON.stringify(server.lines).includes(secret), 'no line of the log has the key')
+    t.test('no line of the log has the key', async (t) => {
+      const [secret = ''] = /AGE-SECRET-KEY-\S+/.exec(readFileSync(keys, 'utf8')) ?? []
+      t.ok(secret.length > 0 && server.lines.length > 0)
+      t.notOk(JSON.stringify(server.lines).includes(secret))
+    })
   })
 }
 
