@@ -6,6 +6,7 @@ import { Random } from '../fuzz/random.js'
 import { goOn, onlyOne, paused, restarted, startGateways } from '../state/gateways.js'
 import { startHanging } from '../state/hanging.js'
 import { type PostgresServer, postgres, redis } from '../state/servers.js'
+import { insist } from '../state/write-scene.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
@@ -13,7 +14,6 @@ import { missing, runAny } from '../support/programs/run.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import type { Mode } from '../support/server/modes.js'
 import { lastingPort } from '../support/server/ports.js'
-import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { BUCKET, type Plan, Recorder } from './recorder.js'
 
@@ -169,8 +169,7 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
   const doors = proxies.map(({ proxy: { endpoint, region } }) => ({ ...PAIR, endpoint, region }))
   const [authorizer] = doors
   if (!first || !authorizer) throw new Error('a scene has a proxy')
-  const made = await send(authorizer, { method: 'PUT', target: `/${BUCKET}` })
-  if (made.status !== 200) throw new Error(`no bucket: ${made.status} ${made.body}`)
+  await insist(authorizer, 'the bucket is made', { method: 'PUT', target: `/${BUCKET}` })
 
   const recorder = new Recorder(doors, { ...plan, model: mode === 'full' ? 'fenced' : 'plain' })
   const random = new Random(plan.seed)
