@@ -13,7 +13,7 @@ const RULE =
   '<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>'
 
 /** Requests for an object of 1 KiB in one run. */
-const SMALL = 2000
+const SMALL = 500
 
 /** What encryption costs: the same object into a bucket with and without it, and the program `age` on as many bytes. */
 export async function encryption(target: Target, rounds: number, size: number): Promise<void> {
