@@ -14,7 +14,7 @@ import { answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../support/sign/se
 import { signedRequest } from '../support/sign/signed-request.js'
 import { account, keysFor, logsIn, type Pair } from './account-commands.js'
 
-/** With accounts that have quotas. */
+/** Of the tests that need no data folder of their own. */
 const data = join(temporaryFolder(t), 'data')
 const server = await startDealgate(t, { data })
 
@@ -112,8 +112,6 @@ const MOMENTS = [0.5, 0.85, 0.7, 0.95, 0.6, 0.9]
 const NEVER_MS = 60_000
 
 t.test('a command that is killed leaves the account as it was or as it was to be', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
-  const running = await startDealgate(t, { data })
   const first = await account(data, 'add', '--account-access-key', 'kept', '--account-secret-key', 'first-secret')
   const tenant = await keysFor(data, first)
   /** Kills the command after so many milliseconds, wherever it is then, and returns what it has printed. */
@@ -151,13 +149,13 @@ t.test('a command that is killed leaves the account as it was or as it was to be
     const isThere = accounts.some(({ accessKey }) => accessKey === `extra-${round}`)
     if (extra !== '' || round === 0) t.ok(isThere, 'what was printed is there')
     t.equal(
-      await logsIn(running.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' }),
+      await logsIn(server.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' }),
       isThere,
       'a whole account or none',
     )
     if (!isThere) continue
     const removed = await killed(moment(round), 'remove', `extra-${round}`)
-    const stays = await logsIn(running.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' })
+    const stays = await logsIn(server.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' })
     if (removed !== '' || round === 0) t.notOk(stays)
   }
   t.equal(
@@ -165,10 +163,10 @@ t.test('a command that is killed leaves the account as it was or as it was to be
     1,
   )
   const last = await account(data, 'rotate', 'kept')
-  t.ok(await logsIn(running.gateway, last), 'a repetition repairs what a crash left')
-  t.notOk(await logsIn(running.gateway, { accessKey: 'kept', secretKey: secret }))
+  t.ok(await logsIn(server.gateway, last), 'a repetition repairs what a crash left')
+  t.notOk(await logsIn(server.gateway, { accessKey: 'kept', secretKey: secret }))
   t.match(readFileSync(join(data, 'credentials.json'), 'utf8'), last.secretKey)
-  t.equal((await signedRequest(running.endpoint, tenant, { method: 'PUT', path: '/theirs' })).status, 200)
+  t.equal((await signedRequest(server.endpoint, tenant, { method: 'PUT', path: '/theirs' })).status, 200)
 })
 
 // Quotas of accounts at the embedded gateway.
