@@ -85,7 +85,10 @@ export function writePrivateFile(file: string, text: string): void {
 /** File systems without hard links refuse them so. */
 const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/** As `writePrivateFile`, unless the file exists, even if another process makes it at the same time: then false. */
+/**
+ * As `writePrivateFile`, unless the file exists, even if another process makes it at the same time: then false. Without
+ * hard links, of two processes in the same instant the latter wins, and both return true.
+ */
 export function keepPrivateFile(file: string, text: string): boolean {
   const draft = draftOf(file)
   try {
@@ -95,6 +98,7 @@ export function keepPrivateFile(file: string, text: string): boolean {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') return false
     if (!NO_LINKS.includes(code)) throw error
+    if (existsSync(file)) return false
     renameSync(draft, file)
   } finally {
     rmSync(draft, { force: true })
