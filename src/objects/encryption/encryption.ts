@@ -4,6 +4,7 @@ import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncrypti
 import type { ByteRange, Download, Gateway, GatewayObject } from '../../api/gateway.js'
 import type { Sealer } from '../../api/plugin.js'
 import type { BucketSettings } from '../../api/settings.js'
+import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
 import { AGE_MAGIC, headerEnd, isMadeFor, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
@@ -243,12 +244,13 @@ export class Encryption {
   async verifyKey(
     gateway: Pick<Gateway, 'download'>,
     { bucket, key }: Place,
-    { encrypted, stamp }: Pick<GatewayObject, 'encrypted' | 'stamp'>,
+    { encrypted, storedSize, stamp }: Pick<StoredObject, 'encrypted' | 'storedSize' | 'stamp'>,
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<boolean> {
     requireApplicable(encrypted, customer)
     if (!encrypted || !customer) return true
+    sealedSpan({ size: storedSize ?? 0, encrypted }, undefined)
     const headLength = encrypted.header + NONCE_BYTES
     const download = await gateway.download(bucket, key, { first: 0, last: headLength - 1 })
     if (download.object.stamp !== stamp) {

@@ -12,30 +12,32 @@ const TIME_LIMIT_MS = 10_000
 /** Longest answer, bytes: some ten keys. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
-/** Most keys that are kept. */
+/** Most keys that are kept, and most names without one. */
 const MAX_KEPT = 100
+const MAX_REFUSED = 1_000
 
 /** Time that a key is kept, that there is none, and that the program has failed, ms. */
 const KEPT_MS = { key: 5 * 60_000, none: 10_000, failure: 1_000 } as const
 
-/** Most programs at a time, and most questions that wait for one. */
+/** Most programs at a time, most questions that wait for one, and how long each does, ms. */
 const AT_A_TIME = 4
 const MAX_WAITING = 100
+const PATIENCE_MS = 15_000
 
 /** Most of what the program says about a failure, characters. */
 const MAX_COMPLAINT = 300
 
-interface Answer {
-  readonly key?: NamedKey | undefined
-  readonly failed?: true
-}
+/** A key, that there is none, or that the program has failed. */
+type Answer = NamedKey | 'none' | 'failure'
 
 /** A program that holds keys and prints those of a name, which is its argument: for a vault, or a token. */
 export class KeyCommand {
   readonly #program: string
   readonly #timeLimitMs: number
   readonly #log: Logger
-  readonly #kept = new LRUCache<string, Answer>({ max: MAX_KEPT, ttl: KEPT_MS.key })
+  readonly #keys = new LRUCache<string, NamedKey>({ max: MAX_KEPT, ttl: KEPT_MS.key })
+  /** Of their own: names that a client makes up leave the keys where they are. */
+  readonly #refused = new LRUCache<string, 'none' | 'failure'>({ max: MAX_REFUSED })
   readonly #asked = new Map<string, Promise<Answer>>()
   readonly #limit = pLimit(AT_A_TIME)
 
@@ -50,43 +52,59 @@ export class KeyCommand {
    * @param again also if the program was asked a while ago
    */
   async find(keyId: string, again = false): Promise<NamedKey | undefined> {
-    const kept = this.#kept.get(keyId)
-    const isOld = kept?.key !== undefined && this.#kept.getRemainingTTL(keyId) < KEPT_MS.key - KEPT_MS.none
-    const answer = kept === undefined || (again && isOld) ? await this.#ask(keyId) : kept
-    if (answer.failed) throw new S3Error('ServiceUnavailable', { message: FAILED })
-    return answer.key
+    const key = this.#keys.get(keyId)
+    const isOld = again && this.#keys.getRemainingTTL(keyId) < KEPT_MS.key - KEPT_MS.none
+    if (key && !isOld) return key
+    const answer = this.#refused.get(keyId) ?? (await this.#ask(keyId))
+    if (answer === 'none') return undefined
+    if (answer !== 'failure') return answer
+    // One that was good a moment ago opens other objects.
+    if (key) return key
+    throw new S3Error('ServiceUnavailable', { message: FAILED })
   }
 
   #ask(keyId: string): Promise<Answer> {
     const asked = this.#asked.get(keyId)
     if (asked) return asked
-    if (this.#limit.pendingCount >= MAX_WAITING)
-      throw slowDown('Too many requests wait for the program that holds the keys of encrypted objects.')
-    const answer = this.#limit(() => this.#run(keyId)).finally(() => this.#asked.delete(keyId))
+    if (this.#limit.pendingCount >= MAX_WAITING) throw tooMany()
+    const late = performance.now() + PATIENCE_MS
+    const answer = this.#limit(() => {
+      if (performance.now() > late) throw tooMany()
+      return this.#run(keyId)
+    }).finally(() => this.#asked.delete(keyId))
     this.#asked.set(keyId, answer)
     return answer
   }
 
   async #run(keyId: string): Promise<Answer> {
-    let answer: Answer
-    let ttl: number
     try {
       const text = await output(this.#program, keyId, this.#timeLimitMs)
       // The name is that which was asked for.
       const { identities, newest, recipients } = await parseKeys(text.replace(/^\s*#.*$/gm, ''))
       const all = await withNewest(newest, recipients)
       if (all.length > MAX_RECIPIENTS) throw new Error(`it has printed more than ${MAX_RECIPIENTS} recipients`)
-      answer = { key: all.length > 0 ? { identities, recipients: all } : undefined }
-      ttl = answer.key ? KEPT_MS.key : KEPT_MS.none
+      if (all.length > 0) {
+        const key = { identities, recipients: all }
+        this.#keys.set(keyId, key)
+        return key
+      }
+      this.#keys.delete(keyId)
+      return this.#refuse(keyId, 'none')
     } catch (error) {
       const why = (error as Error).message.replace(/AGE-SECRET-KEY-\S*/gi, '[key]')
       this.#log.warn({ program: this.#program, keyId, why }, 'the program that holds the keys of objects has failed')
-      answer = { failed: true }
-      ttl = KEPT_MS.failure
+      return this.#refuse(keyId, 'failure')
     }
-    this.#kept.set(keyId, answer, { ttl })
+  }
+
+  #refuse(keyId: string, answer: 'none' | 'failure'): Answer {
+    this.#refused.set(keyId, answer, { ttl: KEPT_MS[answer] })
     return answer
   }
+}
+
+function tooMany(): S3Error {
+  return slowDown('Too many requests wait for the program that holds the keys of encrypted objects.')
 }
 
 const FAILED = 'The program that holds the keys of encrypted objects has failed. Try again, or ask the operator.'

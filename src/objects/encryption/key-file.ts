@@ -8,7 +8,7 @@ import { MAX_RECIPIENTS, newIdentity, recipientOf, requireRecipient } from './ag
 /** Name of the file in the data folder. */
 export const KEY_FILE = 'encryption.keys'
 
-/** Age at which the file is looked at again, ms: `dealgate encryption keys` changes it while the server runs. */
+/** Age at which the file is looked at again, ms: `dealgate encryption` changes it while the server runs. */
 const CHECKED_MS = 1000
 
 /** The id of the key of the server itself, in answers about aws:kms: the name that S3 gives its own. */
@@ -50,7 +50,7 @@ export interface Keys extends KeyText {
 
 const IDENTITY = /^AGE-SECRET-KEY-/
 const RECIPIENT = /^age1/
-const NAME = /^#\s*name:\s*(\S*)\s*$/
+const NAME = /^#\s*name\s*:\s*(.*)$/i
 
 /**
  * Reads the text of a file, which `age -i` reads, too: lines with identities, recipients, and comments. A comment
@@ -83,6 +83,8 @@ export async function parseKeys(text: string): Promise<KeyText> {
       throw new TypeError(`line ${i + 1} is no key of age: neither AGE-SECRET-KEY-... nor age1...`)
     }
   }
+  // It would name the key that is added next.
+  if (name !== undefined) throw new TypeError('the last line with a name has no key below it')
   const keys = new Map<string, NamedKey>()
   for (const [key, own] of named)
     keys.set(key, { ...own, recipients: await withNewest(own.identities.at(-1), own.recipients) })

@@ -69,7 +69,8 @@ export class SplitDownload {
         else if (this.#sink) this.#sink(chunk.subarray(part.length), done)
         else this.#waiting.push([chunk.subarray(part.length), done])
       })
-      this.#done.catch(reject)
+      // It may be shorter than it said.
+      this.#done.then(() => reject(new S3Error('InternalError', { message: CUT })), reject)
     })
     // Where the key of the object is known, only the rest is awaited.
     this.head.catch(() => {})
@@ -125,8 +126,10 @@ class Rooms {
 
   /** Calls `done` once the chunk, which fills a buffer from its beginning, has been returned. */
   returning(chunk: Buffer, done: (error?: unknown) => void): (error?: unknown) => void {
+    let lent = true
     return (error) => {
-      this.#free.push(Buffer.from(chunk.buffer))
+      if (lent) this.#free.push(Buffer.from(chunk.buffer))
+      lent = false
       done(error)
     }
   }

@@ -116,8 +116,8 @@ async function prepare(
   const kept = inPlace ? source : undefined
   const { size } = source
   const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept } as const
-  const admitted = await admitClass(askedClass(headers), write, context)
   const encryption = askedEncryption(request, context)
+  const admitted = await admitClass(askedClass(headers), write, context)
   const described = { attributes, tags, acl, authorized }
   return () =>
     inPlace

@@ -54,7 +54,7 @@ t.test('a lost file is not replaced after a restart', async (t) => {
   await t.rejects(later.toWrite(), { code: 'ServiceUnavailable', message: new RegExp(`${recipient} is missing`) })
   t.same(readdirSync(join(file, '..')), [])
   await writeFile(file, kept)
-  t.same(await open().toWrite(), {
+  t.match(await open().toWrite(), {
     identities: [kept.toString().match(/^AGE-SECRET.*/m)?.[0]],
     recipients: [recipient],
   })
@@ -103,4 +103,14 @@ t.test('a file that is missing or mistyped fails the start, and the message has 
   await writeFile(file, `${await linesOf(await newIdentity())}AGE-SECRET-KEY-1MISTYPED\n`)
   await t.rejects(open().check(), { message: /line 4 is no key of age/ })
   await t.rejects(open().check(), { message: /^(?!.*MISTYPED)/ })
+  const identity = await newIdentity()
+  for (const [line, message] of [
+    ['# Name: two words', /line 1 has a name that no key can have/],
+    ['#name :', /line 1 has a name that no key can have/],
+  ] as const) {
+    await writeFile(file, `${line}\n${identity}\n`)
+    await t.rejects(open().check(), { message }, line)
+  }
+  await writeFile(file, `${identity}\n# name: deleted\n`)
+  await t.rejects(open().check(), { message: /the last line with a name has no key/ })
 })

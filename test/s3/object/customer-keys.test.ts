@@ -115,6 +115,18 @@ for (const mode of modes) {
       await t.rejects(s3.getObject({ ...unchanged, ...OTHER }), { name: 'AccessDenied' })
     })
 
+    t.test('an object that was cut at the gateway', async (t) => {
+      const at = { Bucket, Key: 'cut' }
+      await s3.putObject({ ...at, Body: 'content', ...OWN })
+      const { body, headers } = await user.get(Bucket, 'cut')
+      const mark = Object.fromEntries([...headers].filter(([name]) => name.includes('-meta-dealgate-encrypted')))
+      for (const length of [0, 10, body.length - 24]) {
+        await user.put(Bucket, 'cut', body.subarray(0, length), mark)
+        await t.rejects(s3.headObject({ ...at, ...OWN }), status(500), `HEAD of ${length} bytes`)
+        await t.rejects(s3.getObject({ ...at, ...OWN }), { name: 'InternalError' })
+      }
+    })
+
     t.test('attributes and listings', async (t) => {
       const at = { Bucket, Key: `of ${CHUNK}` }
       const ObjectAttributes = ['ObjectSize', 'ETag'] as const

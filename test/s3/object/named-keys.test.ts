@@ -285,6 +285,19 @@ t.test('a program that gives no answer is ended, with what it has started', asyn
   await until('it has ended', isGone)
 })
 
+t.test('names that clients make up leave the keys of a program where they are', async (t) => {
+  const folder = temporaryFolder(t)
+  const [program, asked] = [join(folder, 'vault'), join(folder, 'asked')]
+  await writeFile(join(folder, 'good'), await linesOf(await newIdentity()))
+  const script = `#!/bin/sh\necho "$1" >> ${asked}\n[ "$1" = good ] && cat ${folder}/good\nexit 0\n`
+  await writeFile(program, script, { mode: 0o700 })
+  const command = new KeyCommand(program, keptLog().log)
+  t.ok(await command.find('good'))
+  for (let i = 0; i < 120; i++) t.equal(await command.find(`none-${i}`), undefined)
+  t.ok(await command.find('good'))
+  t.equal((await readFile(asked, 'utf8')).match(/^good$/gm)?.length, 1)
+})
+
 t.test('commands make and list keys with names', async (t) => {
   const server = await startInProcess(t, 'full')
   const { s3 } = server
