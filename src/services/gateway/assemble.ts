@@ -53,7 +53,7 @@ export async function assemble(
   const { made } = await openFirstAccount(db, folder, configured, clock)
   const failures = db.shared ? new SharedFailures(db, Date.now) : undefined
   const rules = new KeyRules(quirks)
-  const holds = new Holds(db, bodies, run)
+  const holds = new Holds(db, bodies, run, log)
   await holds.recover()
   // The room for removals first: what remains is for all else.
   const isTight = () => options.database === undefined && new DiskReserve(join(folder, INDEX_FILE)).isTight()

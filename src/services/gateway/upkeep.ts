@@ -10,20 +10,35 @@ const LATE_ORDER_MS = HOUR_MS
  * gateway stops. One process at a time does it; another goes on when that one dies.
  */
 export function keepUp(context: GatewayContext): void {
-  const { db, bodies, tasks, log, limits } = context
+  const { db, bodies, holds, tasks, log, limits } = context
+  tasks.every(
+    limits.reconcileMs,
+    () => holds.releaseAgain(),
+    (err) => log.warn({ err }, 'Could not release the bodies that deals held yet; trying again.'),
+  )
   const failed = (err: unknown) => log.warn({ err }, 'Could not clear away all that other processes have left.')
-  if (db.shared) tasks.every(limits.reconcileMs, () => clear(context), failed)
+  if (db.shared) tasks.every(limits.reconcileMs, (signal) => clear(context, failed, signal), failed)
   // Of a copy of such a database. Nothing reads them.
   else tasks.run(() => removeDoomed(db, bodies, 0)).catch(failed)
 }
 
-async function clear({ upkeep, db, bodies, holds, desk, limits }: GatewayContext): Promise<void> {
+async function clear(
+  { upkeep, db, bodies, holds, desk, limits }: GatewayContext,
+  failed: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
   if (!(await upkeep.take())) return
-  await holds.recover()
-  await desk.recover()
-  await removeDoomed(db, bodies, limits.readersMs)
-  await db.transaction(async ({ lateOrders, runs }) => {
-    await lateOrders.removeOld(Date.now() - LATE_ORDER_MS)
-    await runs.prune()
-  })
+  const steps = [
+    // Before the holds, which stay as long as their deals are pending.
+    () => desk.recover(),
+    () => holds.recover(),
+    () => removeDoomed(db, bodies, limits.readersMs),
+    () => db.transaction(({ lateOrders }) => lateOrders.removeOld(Date.now() - LATE_ORDER_MS)),
+    () => db.transaction(({ runs }) => runs.prune()),
+  ]
+  for (const step of steps) {
+    signal.throwIfAborted()
+    // What keeps one from being done keeps no other.
+    await step().catch(failed)
+  }
 }

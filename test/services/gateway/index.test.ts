@@ -52,7 +52,7 @@ interface Index {
 
 function over(db: Database<GatewayTables>, run: Run, fates = new Fates()): Index {
   const bodies = fates as unknown as Bodies
-  const holds = new Holds(db, bodies, run)
+  const holds = new Holds(db, bodies, run, silentLog)
   const changes = new ObjectChanges(db, bodies, clock, new KeyRules(new Set()), holds, new Fences(clock))
   return { db, changes, holds, run }
 }
@@ -253,8 +253,10 @@ t.test('an object whose commit has an unknown outcome keeps its body', async (t)
 })
 
 /** A hold of all bodies of the bucket. */
-const holdOf = ({ db, holds }: Index, bucket: BucketRow) =>
-  db.transaction((tables) => holds.add(tables, bucket.id), { locks: [bucketLock(bucket)] })
+async function holdOf({ db, holds }: Index, bucket: BucketRow, hold = 'hold'): Promise<string> {
+  await db.transaction((tables) => holds.add(tables, hold, bucket.id), { locks: [bucketLock(bucket)] })
+  return hold
+}
 
 t.test('a hold keeps the bodies that a deal reads', async (t) => {
   const { indexes, bucket } = await connections(t, 1)
@@ -280,6 +282,44 @@ t.test('a hold keeps the bodies that a deal reads', async (t) => {
   await t.rejects(holds.narrow(hold, [1]), /has given up the deal/)
 })
 
+t.test('a hold that could not be ended is ended later', async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { db, run, changes } = indexes[0] as Index
+  let isAway = true
+  const away = Object.assign(Object.create(db), {
+    read: db.read,
+    transaction: async (work: never, options: never) => {
+      if (isAway) throw new DatabaseUnavailableError('It is away.')
+      return db.transaction(work, options)
+    },
+  })
+  const { holds } = over(away, run)
+  await holdOf(indexes[0] as Index, bucket)
+  const { generation } = await changes.put(bucket, draft('key'))
+  await changes.remove(bucket, [Buffer.from('key')])
+  await holds.release(bucket.id, 'hold')
+  await t.rejects(holds.releaseAgain(), DatabaseUnavailableError)
+  t.ok(await db.read.objects.inlineBody(generation))
+  isAway = false
+  await holds.releaseAgain()
+  t.notOk(await db.read.objects.inlineBody(generation))
+  t.equal((await db.transaction(({ buckets }) => buckets.lock(bucket.name, false)))?.held, 0)
+})
+
+t.test('what is retained while another deal goes on is left to it', async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const index = indexes[0] as Index
+  const { db, holds, changes } = index
+  await holdOf(index, bucket)
+  await changes.put(bucket, draft('key'))
+  await changes.remove(bucket, [Buffer.from('key')])
+  t.same(await db.read.retained.unheldBuckets(), [])
+  await db.transaction((tables) => tables.holds.remove('hold'))
+  t.same(await db.read.retained.unheldBuckets(), [bucket.id])
+  await holds.recover()
+  t.same(await db.read.retained.unheldBuckets(), [])
+})
+
 t.test('holds of several processes', { skip: onPostgres ? false : 'on PostgreSQL' }, async (t) => {
   const { indexes, bucket } = await connections(t, 2)
   const [one, other] = indexes as [Index, Index]
@@ -300,25 +340,32 @@ t.test('holds of several processes', { skip: onPostgres ? false : 'on PostgreSQL
   await gates[0].reached()
   const begin = async (tables: GatewayTables) => {
     t.ok(await tables.doomed.has('before'), 'a hold begins behind the changes under way')
-    return one.holds.add(tables, bucket.id)
+    await one.holds.add(tables, 'first', bucket.id)
   }
   const holding = one.db.transaction(begin, { locks: [bucketLock(bucket)] })
   gates[0].open()
-  const [hold] = await Promise.all([holding, before])
+  await Promise.all([holding, before])
   const during = change('during', gates[1])
   await gates[1].reached()
-  const releasing = one.holds.release(bucket.id, hold)
+  const releasing = one.holds.release(bucket.id, 'first')
   gates[1].open()
   await Promise.all([during, releasing])
   t.notOk(await one.db.read.retained.find('during'), 'with what they have kept')
 
   await holdOf(one, bucket)
+  const terms = { minerId: '', price: '0', duration: 1, verifiedDeal: false, fastRetrieval: false }
+  const ask = { account: OWNER, bucketName: bucket.name, key: Buffer.alloc(0), terms, token: undefined }
+  const more = { bucket: bucket.id, reference: 'hold', network: 'embedded', asked: '', task: null } as const
+  const deal = await one.db.transaction(({ deals }) => deals.add(ask, { ...more, run: one.run.name }))
   const gate = new Gate()
   gate.open()
   await change('later', gate)
   await other.holds.recover()
   t.ok(await one.db.read.retained.find('later'), 'kept as long as its process runs')
   await one.run.end()
+  await other.holds.recover()
+  t.ok(await one.db.read.retained.find('later'), 'and until another has given up its deal')
+  await one.db.transaction(({ deals }) => deals.drop(deal))
   await other.holds.recover()
   t.notOk(await one.db.read.retained.find('later'))
   t.same([await one.db.read.doomed.has('during'), await one.db.read.doomed.has('later')], [true, true])

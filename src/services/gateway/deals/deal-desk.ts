@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DealPhase, NetworkError } from '../../network/network.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
+import { bucketLock } from '../store/buckets.js'
+import { newGeneration } from '../store/objects.js'
 import { type DealMakerContext, dropDeal, type Leftovers, makeDeal, TokenInUse } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
@@ -30,6 +32,7 @@ const PUBLISH_MS = 1000
 
 interface Underway {
   readonly ask: DealAsk
+  readonly reference: string
   readonly made: Promise<CompleteDeal>
   progress: Progress
 }
@@ -44,8 +47,8 @@ export class DealDesk {
   readonly #byToken = new Map<string, Underway>()
   /** Pending deals without a running task, by id. */
   readonly #unreconciled = new Map<number, DealRow>()
-  /** Holds of deals that have ended, with their buckets. */
-  readonly #held = new Map<string, number>()
+  /** Deals that may have been recorded as pending, by reference, with their buckets. */
+  readonly #begun = new Map<string, number>()
   readonly #settling = new Map<number, Promise<void>>()
   #retrying = false
   readonly #leftovers: Leftovers = {
@@ -53,8 +56,8 @@ export class DealDesk {
       this.#unreconciled.set(row.id, row)
       this.#retryLater()
     },
-    held: (bucket, hold) => {
-      this.#held.set(hold, bucket)
+    begun: (bucket, reference) => {
+      this.#begun.set(reference, bucket)
       this.#retryLater()
     },
   }
@@ -68,30 +71,36 @@ export class DealDesk {
    * returns it. Throws GatewayError.
    */
   async make(ask: DealAsk): Promise<CompleteDeal> {
-    try {
-      return await this.#make(ask)
-    } catch (error) {
-      if (error instanceof TokenInUse) return this.#make(ask)
-      throw error
-    }
-  }
-
-  async #make(ask: DealAsk): Promise<CompleteDeal> {
-    const { token } = ask
+    const { account, token } = ask
     if (token === undefined) return this.#start(ask).made
     for (;;) {
-      const row = await this.#context.db.read.deals.findByToken(ask.account, token)
+      const row = await this.#context.db.read.deals.findByToken(account, token)
       // No other request runs from here to the start.
-      const underway = this.#byToken.get(tokenOf(ask.account, token))
-      if (underway !== undefined) {
-        mustAskTheSame(underway.ask, ask)
-        return underway.made
+      const underway = this.#byToken.get(tokenOf(account, token))
+      if (row === undefined || row.reference === underway?.reference) {
+        if (underway !== undefined) mustAskTheSame(underway.ask, ask)
+        const made = await this.#outcome(underway ?? this.#start(ask), account, token)
+        if (made !== undefined) return made
+        continue
       }
-      if (row === undefined) return this.#start(ask).made
       mustAskTheSame(row, ask)
       if (isComplete(row)) return row
       if (await this.#isElsewhere(row)) await this.#context.tasks.run((signal) => delay(POLL_MS, undefined, { signal }))
       else await this.#reconcile(row)
+    }
+  }
+
+  /**
+   * Resolves with undefined, and not with a failure, when the token has another deal: another process has begun it
+   * first, or has given up the deal of this one, which was stopped, and makes its own.
+   */
+  async #outcome({ made, reference }: Underway, account: number, token: string): Promise<CompleteDeal | undefined> {
+    try {
+      return await made
+    } catch (error) {
+      const row = await this.#context.db.read.deals.findByToken(account, token)
+      if (error instanceof TokenInUse || (row !== undefined && row.reference !== reference)) return undefined
+      throw error
     }
   }
 
@@ -105,7 +114,7 @@ export class DealDesk {
   async progress(account: number, token: string): Promise<Progress | undefined> {
     const row = await this.#context.db.read.deals.findByToken(account, token)
     const underway = this.#byToken.get(tokenOf(account, token))
-    if (underway !== undefined) return underway.progress
+    if (underway !== undefined && (row === undefined || row.reference === underway.reference)) return underway.progress
     if (row === undefined) return undefined
     const { bytes: bytesTotal, files: filesTotal } = row
     if (!isComplete(row) && (await this.#isElsewhere(row))) {
@@ -128,11 +137,13 @@ export class DealDesk {
 
   #start(ask: DealAsk): Underway {
     const publish = this.#publisher()
+    const reference = newGeneration(this.#context.clock)
     const made = this.#context.tasks
       .run((signal) =>
         makeDeal(
           this.#context,
           ask,
+          reference,
           signal,
           ({ id, files: filesTotal }, progress) => {
             underway.progress = { ...progress, filesTotal }
@@ -144,7 +155,7 @@ export class DealDesk {
       .finally(() => {
         if (ask.token !== undefined) this.#byToken.delete(tokenOf(ask.account, ask.token))
       })
-    const underway: Underway = { ask, made, progress: LISTING }
+    const underway: Underway = { ask, reference, made, progress: LISTING }
     if (ask.token !== undefined) this.#byToken.set(tokenOf(ask.account, ask.token), underway)
     return underway
   }
@@ -162,22 +173,27 @@ export class DealDesk {
   }
 
   async #settleAll(): Promise<void> {
+    const { db, holds, log } = this.#context
+    for (const [reference, bucket] of this.#begun) {
+      try {
+        // The lock waits for the end of a transaction that still goes on.
+        const locks = [bucketLock({ id: bucket })]
+        const row = await db.transaction(({ deals }) => deals.findByReference(reference), { locks })
+        await holds.release(bucket, reference)
+        if (row !== undefined) this.#unreconciled.set(row.id, row)
+        this.#begun.delete(reference)
+      } catch (err) {
+        log.warn({ err }, 'Could not find out yet whether a deal was begun; trying again.')
+      }
+    }
     for (const row of this.#unreconciled.values()) {
       try {
         await this.#reconcile(row)
       } catch (error) {
-        this.#context.log.warn({ err: error }, 'Could not find out the outcome of a deal yet; trying again.')
+        log.warn({ err: error }, 'Could not find out the outcome of a deal yet; trying again.')
       }
     }
-    for (const [hold, bucket] of this.#held) {
-      try {
-        await this.#context.holds.release(bucket, hold)
-        this.#held.delete(hold)
-      } catch (error) {
-        this.#context.log.warn({ err: error }, 'Could not release the bodies that deals held yet; trying again.')
-      }
-    }
-    if (this.#unreconciled.size + this.#held.size > 0) this.#retryLater()
+    if (this.#unreconciled.size + this.#begun.size > 0) this.#retryLater()
   }
 
   #retryLater(): void {

@@ -1,11 +1,10 @@
 import { rfc3339 } from '../../clock.js'
 import { type DealProgress, type MadeDeal, NetworkError } from '../../network/network.js'
-import { DatabaseUnavailableError } from '../../store/database.js'
+import { DatabaseUnavailableError, UnknownCommitError } from '../../store/database.js'
 import { FIRST } from '../accounts/accounts.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
-import { newGeneration } from '../store/objects.js'
 import type { CompleteDeal, DealAsk, DealRow, Deals } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 import { listBucket, PackingList } from './packing-list.js'
@@ -22,26 +21,29 @@ type OnProgress = (deal: DealRow, progress: DealProgress) => void
 /** Receives the work that could not be recorded, for instance on a full disk, and must be done later. */
 export interface Leftovers {
   pending(deal: DealRow): void
-  held(bucket: number, hold: string): void
+  /** The deal with this reference is not made; it may have been recorded as pending, and keeps bodies then. */
+  begun(bucket: number, reference: string): void
 }
 
 /**
  * Makes a deal of the objects as they are now, regardless of later writes and removals. The deal is durably recorded as
  * pending before anything is sent, and with its record and all of its files when the promise resolves. Throws
- * GatewayError; then no deal exists, unless `left.pending` was called.
+ * GatewayError; then no deal exists, unless `left` was called.
+ * @param reference a new one, which the network and the hold of its bodies have it by
  */
 export async function makeDeal(
   context: DealMakerContext,
   ask: DealAsk,
+  reference: string,
   signal: AbortSignal,
   onProgress: OnProgress,
   left: Leftovers,
 ): Promise<CompleteDeal> {
   const { db, holds } = context
-  const { pending, hold } = await begin(context, ask)
+  const pending = await begin(context, ask, reference, left)
   let made: MadeDeal | undefined
   try {
-    if (ask.key.length === 0) await listFiles(context, pending, hold, signal)
+    if (ask.key.length === 0) await listFiles(context, pending, signal)
     const deal = await db.read.deals.mustFind(pending.id)
     const record = await give(context, deal, signal, (progress) => onProgress(deal, progress))
     made = record
@@ -53,10 +55,7 @@ export async function makeDeal(
     else await dropDeal(context, pending.id).catch(() => left.pending(pending))
     throw error
   } finally {
-    await holds.release(pending.bucket, hold).catch((error) => {
-      context.log.warn({ err: error }, 'Could not release the bodies that a deal held yet; trying again.')
-      left.held(pending.bucket, hold)
-    })
+    await holds.release(pending.bucket, reference)
   }
 }
 
@@ -74,36 +73,42 @@ export class TokenInUse extends Error {
   override readonly name = 'TokenInUse'
 }
 
-interface Begun {
-  readonly pending: DealRow
-  /** Of the body of the object, or of all bodies of the bucket. */
-  readonly hold: string
-}
-
-async function begin({ db, clock, network, holds, run }: DealMakerContext, ask: DealAsk): Promise<Begun> {
+/** Records the deal, and a hold of the body of the object or of all bodies of the bucket. */
+async function begin(
+  { db, clock, network, holds, run }: DealMakerContext,
+  ask: DealAsk,
+  reference: string,
+  left: Leftovers,
+): Promise<DealRow> {
   const { account, token, bucketName } = ask
-  const locks = [bucketLock(mustOwn(await db.read.buckets.find(bucketName), ask))]
-  return db.transaction(
-    async (tables) => {
-      const { deals, objects } = tables
-      if (token !== undefined && (await deals.findByToken(account, token)) !== undefined) throw new TokenInUse()
-      const bucket = mustOwn(await tables.buckets.lock(bucketName, false), ask)
-      // Another one, whose lock this is not.
-      if (!locks.includes(bucketLock(bucket))) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
-      const id = await deals.add(ask, {
-        ...{ bucket: bucket.id, reference: newGeneration(clock), network: network.kind },
-        ...{ asked: rfc3339(clock.now()), task: null, run: run.name },
-      })
-      if (ask.key.length > 0) {
-        const object = await objects.find(bucket.id, ask.key)
-        if (object === undefined) throw new GatewayError('NoSuchKey')
-        await add(tables, id, [object])
-      }
-      const hold = await holds.add(tables, bucket.id, ask.key.length > 0 ? id : undefined)
-      return { pending: await deals.mustFind(id), hold }
-    },
-    { locks },
-  )
+  const found = mustOwn(await db.read.buckets.find(bucketName), ask)
+  const locks = [bucketLock(found)]
+  try {
+    return await db.transaction(
+      async (tables) => {
+        const { deals, objects } = tables
+        if (token !== undefined && (await deals.findByToken(account, token)) !== undefined) throw new TokenInUse()
+        const bucket = mustOwn(await tables.buckets.lock(bucketName, false), ask)
+        // Another one, whose lock this is not.
+        if (!locks.includes(bucketLock(bucket))) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
+        const id = await deals.add(ask, {
+          ...{ bucket: bucket.id, reference, network: network.kind },
+          ...{ asked: rfc3339(clock.now()), task: null, run: run.name },
+        })
+        if (ask.key.length > 0) {
+          const object = await objects.find(bucket.id, ask.key)
+          if (object === undefined) throw new GatewayError('NoSuchKey')
+          await add(tables, id, [object])
+        }
+        await holds.add(tables, reference, bucket.id, ask.key.length > 0 ? id : undefined)
+        return await deals.mustFind(id)
+      },
+      { locks },
+    )
+  } catch (error) {
+    if (error instanceof UnknownCommitError) left.begun(found.id, reference)
+    throw error
+  }
 }
 
 /** The bucket may have been deleted since it was named, and made again by another account. */
@@ -115,7 +120,7 @@ export function mustOwn(
   return bucket
 }
 
-async function listFiles(context: DealMakerContext, deal: DealRow, hold: string, signal: AbortSignal): Promise<void> {
+async function listFiles(context: DealMakerContext, deal: DealRow, signal: AbortSignal): Promise<void> {
   const { db, holds, quirks } = context
   const snapshot = await db.snapshot()
   try {
@@ -129,7 +134,7 @@ async function listFiles(context: DealMakerContext, deal: DealRow, hold: string,
   } finally {
     await snapshot.close()
   }
-  await holds.narrow(hold, [deal.id])
+  await holds.narrow(deal.reference, [deal.id])
 }
 
 export async function addFiles(

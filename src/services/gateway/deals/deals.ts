@@ -70,6 +70,7 @@ export class Deals {
       drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ? AND record IS NULL',
       remove: 'DELETE FROM deals WHERE id = ?',
       find: `SELECT ${COLUMNS} WHERE id = ?`,
+      findByReference: `SELECT ${COLUMNS} WHERE reference = ?`,
       findByToken: `SELECT ${COLUMNS} WHERE account = ? AND token = ?`,
       ofAccount:
         "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
@@ -116,6 +117,11 @@ export class Deals {
     const row = await this.#sql.find.get(id)
     if (row === undefined) throw new Error(`The deal ${id} is gone.`)
     return toRow(row)
+  }
+
+  async findByReference(reference: string): Promise<DealRow | undefined> {
+    const row = await this.#sql.findByReference.get(reference)
+    return row === undefined ? undefined : toRow(row)
   }
 
   async findByToken(account: number, token: string): Promise<DealRow | undefined> {

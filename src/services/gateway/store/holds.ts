@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import type { ServicesLog } from '../../log.js'
 import { type Bodies, generationOf, type StoredBody } from '../../store/bodies.js'
 import { type Connection, type Database, statements } from '../../store/database.js'
 import { isOver, type Run } from '../../store/runs.js'
@@ -10,12 +10,24 @@ import { type Freed, type Objects, storedBodyOf } from './objects.js'
 
 const RELEASE_BATCH = 500
 
-/** True for a body of the bucket ?1 that no hold covers, by the generation in a column. */
+/** True for a body of the bucket ?1 that a hold covers, by the generation in a column. */
 const covered = (generation: string): string => `EXISTS (
   SELECT 1 FROM holds AS h WHERE h.bucket = ?1 AND (
     h.deal = 0 OR EXISTS (SELECT 1 FROM deal_files AS f WHERE f.generation = ${generation} AND f.deal = h.deal)
   )
 )`
+
+/**
+ * A process that counts as ended may go on with its deal until another one has dropped that, by the reference of the
+ * deal or the UUID of the task, which its hold is named after.
+ */
+const unlessPending = {
+  sqlite: '',
+  postgres: `
+    AND NOT EXISTS (SELECT 1 FROM deals AS d WHERE d.reference = hold AND d.record IS NULL AND d.dropped = 0)
+    AND NOT EXISTS (SELECT 1 FROM offline_tasks AS t WHERE t.uuid = hold AND t.state = 'packing')
+  `,
+}
 
 /** The table of holds. Call writing methods inside a transaction. */
 export class HoldTable {
@@ -27,15 +39,13 @@ export class HoldTable {
       narrow: 'DELETE FROM holds WHERE hold = ? AND deal = 0 RETURNING bucket, run',
       remove: 'DELETE FROM holds WHERE hold = ?',
       covers: `SELECT 1 AS found WHERE ${covered('?2')}`,
-      removeOver: `DELETE FROM holds WHERE ${isOver(connection, 'run')} RETURNING bucket`,
+      removeOver: `DELETE FROM holds WHERE ${isOver(connection, 'run')}${unlessPending[connection.engine]} RETURNING bucket`,
     })
   }
 
-  /** Adds a hold of the files of a deal (0: of all bodies of the bucket), and returns its name. */
-  async add(bucket: number, deal: number, run: string): Promise<string> {
-    const hold = randomBytes(16).toString('hex')
+  /** Adds a hold of the files of a deal (0: of all bodies of the bucket). */
+  async add(hold: string, bucket: number, deal: number, run: string): Promise<void> {
     await this.#sql.add.run(hold, deal, bucket, run)
-    return hold
   }
 
   /** From now on, the hold covers the files of these deals alone. Throws when it has been removed. */
@@ -53,7 +63,7 @@ export class HoldTable {
     return (await this.#sql.covers.get(bucket, generation)) !== undefined
   }
 
-  /** Removes the holds of processes that have ended, and returns their buckets. */
+  /** Removes the holds of processes that have ended, unless their deals are pending, and returns their buckets. */
   async removeOver(run: string): Promise<number[]> {
     return (await this.#sql.removeOver.all<{ bucket: number }>(run)).map(({ bucket }) => bucket)
   }
@@ -69,7 +79,8 @@ export class RetainedBodies {
     this.#sql = statements(connection, {
       add: 'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name, body_mark) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5, ?6)',
       find: 'SELECT coalesce(body_name, generation) AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0',
-      buckets: 'SELECT DISTINCT bucket FROM retained',
+      unheld:
+        'SELECT DISTINCT bucket FROM retained AS r WHERE NOT EXISTS (SELECT 1 FROM holds AS h WHERE h.bucket = r.bucket)',
       takeUnheld: `
         DELETE FROM retained WHERE generation IN (
           SELECT r.generation FROM retained AS r WHERE r.bucket = ?1 AND NOT ${covered('r.generation')} LIMIT ?2
@@ -89,8 +100,9 @@ export class RetainedBodies {
     return this.#sql.find.get<StoredBody>(generation)
   }
 
-  async buckets(): Promise<number[]> {
-    return (await this.#sql.buckets.all<{ bucket: number }>()).map(({ bucket }) => bucket)
+  /** Buckets in which nothing is retained for a hold that goes on. */
+  async unheldBuckets(): Promise<number[]> {
+    return (await this.#sql.unheld.all<{ bucket: number }>()).map(({ bucket }) => bucket)
   }
 
   /** Removes and returns at most `limit` rows of a bucket that no hold covers. */
@@ -125,25 +137,33 @@ export class Holds {
   readonly #db: Database<LetGoTables>
   readonly #bodies: Bodies
   readonly #run: Run
+  readonly #log: ServicesLog
+  /** Those that could not be ended yet, with their buckets. */
+  readonly #ended = new Map<string, number>()
 
-  constructor(db: Database<LetGoTables>, bodies: Bodies, run: Run) {
+  constructor(db: Database<LetGoTables>, bodies: Bodies, run: Run, log: ServicesLog) {
     this.#db = db
     this.#bodies = bodies
     this.#run = run
+    this.#log = log
   }
 
   /** Ends the holds of processes that have ended, and removes what was retained for them. */
   async recover(): Promise<void> {
-    await this.#db.transaction(({ holds }) => holds.removeOver(this.#run.name))
-    for (const bucket of await this.#db.read.retained.buckets()) await this.letGoUnheld(bucket)
+    const freed = await this.#db.transaction(({ holds }) => holds.removeOver(this.#run.name))
+    // A search of a bucket keeps its writes waiting: none while a deal goes on there and nothing else has ended.
+    const buckets = new Set([...freed, ...(await this.#db.read.retained.unheldBuckets())])
+    for (const bucket of buckets) await this.#letGoUnheld(bucket)
   }
 
   /**
    * Adds a hold of the files of a deal, or of all bodies of the bucket, inside a transaction that has the lock of the
    * bucket. Once it is committed, what the database shows of the bucket then has all of these bodies, and keeps them.
+   * Call `release` in the end, also when the transaction has failed: it may be committed.
+   * @param hold its name: the reference of the online deal, or the UUID of the task, that it is for
    */
-  add({ holds }: HeldTables, bucket: number, deal = 0): Promise<string> {
-    return holds.add(bucket, deal, this.#run.name)
+  add({ holds }: HeldTables, hold: string, bucket: number, deal = 0): Promise<void> {
+    return holds.add(hold, bucket, deal, this.#run.name)
   }
 
   /** From now on, the hold covers the files of these deals alone. */
@@ -167,14 +187,31 @@ export class Holds {
     return bodyAt === 'file' && doom(this.#db, tables, storedBodyOf(freed))
   }
 
-  /** Ends the hold and removes the bodies that were retained for it alone. */
+  /** Ends the hold and removes the bodies that were retained for it alone; what fails now, `releaseAgain` does. */
   async release(bucket: number, hold: string): Promise<void> {
+    try {
+      await this.#release(bucket, hold)
+    } catch (err) {
+      this.#ended.set(hold, bucket)
+      this.#log.warn({ err }, 'Could not release the bodies that a deal held yet; trying again.')
+    }
+  }
+
+  /** Ends the holds that could not be ended before. */
+  async releaseAgain(): Promise<void> {
+    for (const [hold, bucket] of this.#ended) {
+      await this.#release(bucket, hold)
+      this.#ended.delete(hold)
+    }
+  }
+
+  async #release(bucket: number, hold: string): Promise<void> {
     await this.#db.transaction(({ holds }) => holds.remove(hold), { locks: [bucketLock({ id: bucket })] })
-    await this.letGoUnheld(bucket)
+    await this.#letGoUnheld(bucket)
   }
 
   /** Removes the retained bodies of this bucket that no hold needs. */
-  async letGoUnheld(bucket: number): Promise<void> {
+  async #letGoUnheld(bucket: number): Promise<void> {
     const release = async (tables: LetGoTables) => {
       const rows = await tables.retained.takeUnheld(bucket, RELEASE_BATCH)
       const discarded: StoredBody[] = []

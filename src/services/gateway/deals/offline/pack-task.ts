@@ -42,11 +42,10 @@ export async function packTask(
   const { holds, db } = context
   const { read } = db
   const most = await mostBytes(context, task)
-  const hold = await db.transaction((tables) => holds.add(tables, task.bucket), {
-    locks: [bucketLock({ id: task.bucket })],
-  })
   try {
-    const ids = await divide(context, task, hold, most, signal)
+    const locks = [bucketLock({ id: task.bucket })]
+    await db.transaction((tables) => holds.add(tables, task.uuid, task.bucket), { locks })
+    const ids = await divide(context, task, most, signal)
     const deals = await Promise.all(ids.map((id) => read.deals.mustFind(id)))
     requirePieces(
       deals.map(({ bytes }) => leastPiece(bytes)),
@@ -71,9 +70,7 @@ export async function packTask(
     )
     await db.transaction(({ offlineTasks }) => offlineTasks.packed(task.id))
   } finally {
-    await holds.release(task.bucket, hold).catch((err) => {
-      context.log.warn({ err }, 'Could not release the bodies that offline deals held; the next start does.')
-    })
+    await holds.release(task.bucket, task.uuid)
   }
 }
 
@@ -102,13 +99,7 @@ async function mostBytes({ network, limits }: PackContext, { form }: OfflineTask
 }
 
 /** Lists the objects and records which CAR each is to be in. Returns the ids of the deals. */
-async function divide(
-  context: PackContext,
-  task: OfflineTask,
-  hold: string,
-  most: Most,
-  signal: AbortSignal,
-): Promise<number[]> {
+async function divide(context: PackContext, task: OfflineTask, most: Most, signal: AbortSignal): Promise<number[]> {
   const { db, holds } = context
   const snapshot = await db.snapshot()
   try {
@@ -133,7 +124,7 @@ async function divide(
       await flush()
     }
     if (deals.length === 0) throw refused('There are no objects to store: upload some first, or choose another Prefix.')
-    await holds.narrow(hold, deals)
+    await holds.narrow(task.uuid, deals)
     return deals
   } finally {
     await snapshot.close()

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Clock, rfc3339 } from '../../../src/services/clock.js'
+import { DealDesk } from '../../../src/services/gateway/deals/deal-desk.js'
+import { Tasks } from '../../../src/services/gateway/deals/deals.js'
+import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
+import { Holds } from '../../../src/services/gateway/store/holds.js'
+import { silentLog } from '../../../src/services/log.js'
+import { NetworkError } from '../../../src/services/network/network.js'
+import type { Bodies } from '../../../src/services/store/bodies.js'
+import { type Database, type TransactionOptions, UnknownCommitError } from '../../../src/services/store/database.js'
+import { openStore } from '../../../src/services/store/open.js'
+import { Run } from '../../../src/services/store/runs.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
+import { emptyDatabase } from '../engine.js'
+import { Gate, ScriptedNetwork } from '../scripted-network.js'
+
+/** Deals of one of several processes over an index, in which the test does what the others do. */
+
+const terms = { minerId: 't01000', price: '1', duration: 1000, verifiedDeal: false, fastRetrieval: false }
+
+async function begin(t: Test) {
+  const place = { file: join(temporaryFolder(t), 'index.db'), database: await emptyDatabase() }
+  const db = await openStore({ ...indexSchema, exclusive: false }, place, silentLog)
+  const run = await Run.begin(db)
+  const clock = new Clock()
+  const bucket = await db.transaction(async ({ buckets, accounts }) => {
+    const account = (await accounts.first())?.id ?? 1
+    await buckets.add('bucket', rfc3339(clock.now()), account)
+    return buckets.find('bucket')
+  })
+  if (bucket === undefined) throw new Error('There is no bucket.')
+  const lost = { answers: 0 }
+  const late: Database<GatewayTables> = Object.assign(Object.create(db), {
+    read: db.read,
+    snapshot: () => db.snapshot(),
+    transaction: async <R>(work: (tables: GatewayTables) => Promise<R>, options?: TransactionOptions): Promise<R> => {
+      const result = await db.transaction(work, options)
+      if (lost.answers-- > 0) throw new UnknownCommitError('The answer is lost.')
+      return result
+    },
+  })
+  const network = new ScriptedNetwork()
+  const tasks = new Tasks()
+  const holds = new Holds(late, {} as Bodies, run, silentLog)
+  const desk = new DealDesk({
+    ...{ db: late, run, network, log: silentLog, bodies: {} as Bodies, holds, clock, tasks },
+    quirks: new Set(['empty-bucket-deals'] as const),
+    limits: { reconcileMs: 20 } as never,
+  })
+  t.teardown(async () => {
+    await tasks.stop()
+    await run.end()
+    await db.close()
+  })
+  const ask = { account: bucket.owner, bucketName: 'bucket', key: Buffer.alloc(0), terms, token: 'token' }
+  const isHeld = () => db.transaction(async ({ buckets }) => (await buckets.lock('bucket', false))?.held === 1)
+  return { db, desk, network, lost, bucket, ask, isHeld }
+}
+
+t.test('a deal whose commit has an unknown outcome is given up', async (t) => {
+  const { db, desk, network, lost, ask, isHeld } = await begin(t)
+  for (const token of ['token', undefined]) {
+    lost.answers = 1
+    await t.rejects(desk.make({ ...ask, token }), UnknownCommitError)
+    await until('its row is gone', async () => (await db.read.deals.pending()).length === 0)
+    await until('it holds nothing', async () => !(await isHeld()))
+  }
+  t.match(await desk.make(ask), { record: { dealCid: 'deal-0' } }, 'its token is free')
+  t.equal(network.deals.size, 1)
+  t.notOk(await isHeld())
+})
+
+t.test('a request has the deal that another process makes after it has given up the first', async (t) => {
+  const { db, desk, network, bucket, ask } = await begin(t)
+  const gate = new Gate()
+  network.beforeDone = async () => {
+    await gate.pass()
+    throw new NetworkError('TermsRefused', 'It was given up before it was made.')
+  }
+  const first = desk.make(ask)
+  await gate.reached()
+  const given = (await db.read.deals.findByToken(ask.account, 'token'))?.id ?? 0
+  const record = { dealCid: 'of the other', endEpoch: 2000 }
+  await db.transaction(async ({ deals }) => {
+    await deals.drop(given)
+    const other = { bucket: bucket.id, reference: 'other', network: 'embedded', asked: '', task: null } as const
+    const id = await deals.add(ask, { ...other, run: 'run_other' })
+    await deals.complete(id, record as never)
+  })
+  t.match(await desk.progress(ask.account, 'token'), { phase: 'Done' })
+  t.match(await desk.make(ask), { record }, 'another request does not wait for the first deal')
+  const reused = await desk.make({ ...ask, terms: { ...terms, price: '2' } }).catch((error) => error)
+  t.match(reused, { kind: 'TokenReused' })
+  gate.open()
+  t.match(await first, { record })
+})
