@@ -49,8 +49,10 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
   'docs/plugins.md': async () => ({ unserved: true }),
   'docs/reference/commands.md': async () => ({ unserved: true }),
   'docs/guides/five-minutes.md': async () => ({ unserved: true }),
-  'docs/guides/private-archive.md': async () =>
-    isInstalled('age') ? { unserved: true } : { skip: 'age is not installed' },
+  'docs/guides/private-archive.md': async (t, folder) => {
+    endLeft(t, folder)
+    return isInstalled('age') ? { unserved: true } : { skip: 'age is not installed' }
+  },
   'docs/guides/before-your-gateway.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
   'docs/guides/browser-upload.md': async (_, folder) => {
     await writeFile(join(folder, 'sign-form.mjs'), scriptOf(await readFile('docs/guides/browser-upload.md', 'utf8')))
