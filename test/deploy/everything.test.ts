@@ -127,8 +127,8 @@ t.test('three of everything, of which one dies', { skip }, async (t) => {
   const ask = (method: string, key = '', sent?: Buffer) =>
     send(server, { method, target: `/photos/${key}`, ...(sent && { body: sent }) })
   const answers = async (n: number) => {
-    t.equal((await ask('PUT', `cat ${n}`, body)).status, 200)
-    for (let m = 0; m <= n; m++) t.ok((await ask('GET', `cat ${m}`)).body.equals(body), 'any process has it')
+    t.equal((await ask('PUT', `cat-${n}`, body)).status, 200)
+    for (let m = 0; m <= n; m++) t.ok((await ask('GET', `cat-${m}`)).body.equals(body), 'any process has it')
   }
   t.equal((await ask('PUT')).status, 200)
   for (let n = 0; n < 6; n++) await answers(n)
