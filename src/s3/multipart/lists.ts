@@ -8,6 +8,7 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { type ListRequest, readListRequest } from '../bucket/list-objects.js'
 import { requireBucket, uploadOwners } from '../bucket/owner.js'
+import { CUSTOMER_HEADERS, customerKey } from '../object/encryption.js'
 import { accessKeyId, managesUploads, requireUpload } from './upload.js'
 
 export const listParts = defineOperation({
@@ -21,8 +22,10 @@ export const listParts = defineOperation({
     resource: 'object',
     query: ['uploadId'],
     params: ['max-parts', 'part-number-marker', 'encoding-type'],
+    headers: CUSTOMER_HEADERS,
   },
   async run(request, context) {
+    const customer = customerKey(request, context)
     const maxParts = pageSize('max-parts', request.query.get('max-parts'))
     const marker = wholeNumber('part-number-marker', request.query.get('part-number-marker'), {
       fallback: 0,
@@ -30,6 +33,7 @@ export const listParts = defineOperation({
       max: 2_147_483_647,
     })
     const upload = await requireUpload(request, context, 's3:ListMultipartUploadParts')
+    if (customer) await context.store.requireUploadKey(upload, customer)
     const found =
       maxParts === 0 ? [] : await context.state.uploads.listParts(upload.uploadId, marker, maxParts + 1, context)
     const parts = found.slice(0, maxParts)

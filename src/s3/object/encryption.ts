@@ -95,7 +95,7 @@ export function customerKey(
   const text = headerText(headers, keyHeader)
   const md5 = headerText(headers, md5Header)
   if (algorithm === undefined && text === undefined && md5 === undefined) return undefined
-  if (!secure && !server.customerKeysOverHttp && !isLoopback(remoteAddress))
+  if (!secure && !server.customerKeysOverHttp && !isOfThisMachine(headers, remoteAddress))
     throw new S3Error('InvalidRequest', { message: `${DEMANDED} be made over a secure connection.` })
   if (algorithm === undefined) throw invalid(algorithmHeader, `${DEMANDED} provide a valid encryption algorithm.`)
   if (algorithm !== 'AES256') throw new S3Error('InvalidEncryptionAlgorithmError')
@@ -108,6 +108,15 @@ export function customerKey(
     throw invalid(md5Header, 'The calculated MD5 hash of the key did not match the hash that was provided.')
   return { key, md5 }
 }
+
+/** Without what shows that a proxy on this machine passes the request on, whose client may be anywhere. */
+function isOfThisMachine(headers: RequestHead['headers'], remoteAddress: string): boolean {
+  const host = headerText(headers, 'host')?.replace(/:\d*$/, '') ?? ''
+  const isLocalName = /(^|\.)localhost$/i.test(host) || isLoopback(host.replace(/^\[|\]$/g, ''))
+  return isLoopback(remoteAddress) && isLocalName && FORWARDING.every((name) => headers[name] === undefined)
+}
+
+const FORWARDING = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-real-ip']
 
 const DEMANDED = 'Requests specifying Server Side Encryption with Customer provided keys must'
 

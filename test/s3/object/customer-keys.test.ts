@@ -253,6 +253,8 @@ for (const mode of modes) {
       }
       const CopySource = `customers/${encodeURIComponent(`of ${CHUNK}`)}`
       const copied = { ...at, UploadId, PartNumber: 3, CopySource }
+      t.equal((await s3.listParts({ ...at, UploadId, ...OWN })).Parts?.length, 2)
+      await t.rejects(s3.listParts({ ...at, UploadId, ...OTHER }), { name: 'InvalidRequest' })
       await t.rejects(s3.uploadPartCopy({ ...copied, ...OWN }), { name: 'InvalidRequest' })
       await t.rejects(s3.uploadPartCopy({ ...copied, ...ofSource(key) }), { name: 'InvalidRequest' })
       const third = await s3.uploadPartCopy({ ...copied, ...OWN, ...ofSource(key) })
@@ -339,11 +341,18 @@ t.test('a key is refused without TLS, except from the machine itself', async (t)
     [`${PREFIX}-key`]: OWN.SSECustomerKey,
     [`${PREFIX}-key-md5`]: OWN.SSECustomerKeyMD5,
   }
-  const ask = (secure: boolean, remoteAddress: string, customerKeysOverHttp = false) =>
-    customerKey({ headers, secure, remoteAddress }, { server: { customerKeysOverHttp } } as never)
+  const ask = (secure: boolean, remoteAddress: string, customerKeysOverHttp = false, more = {}) =>
+    customerKey({ headers: { host: '127.0.0.1:9000', ...headers, ...more }, secure, remoteAddress }, {
+      server: { customerKeysOverHttp },
+    } as never)
   t.ok(ask(true, '192.0.2.1'))
   t.ok(ask(false, '127.0.0.1'))
   t.ok(ask(false, '::1'))
   t.ok(ask(false, '192.0.2.1', true))
-  t.throws(() => ask(false, '192.0.2.1'), { code: 'InvalidRequest', message: /secure connection/ })
+  for (const host of ['localhost', '[::1]:9000', 'bucket.localhost:9000'])
+    t.ok(ask(false, '127.0.0.1', false, { host }))
+  const refused = { code: 'InvalidRequest', message: /secure connection/ }
+  t.throws(() => ask(false, '192.0.2.1'), refused)
+  for (const more of [{ host: 's3.example.com' }, { via: '1.1 proxy' }, { 'x-forwarded-for': '192.0.2.1' }])
+    t.throws(() => ask(false, '127.0.0.1', false, more), refused, 'a proxy on this machine')
 })
