@@ -30,9 +30,14 @@ export const COPY = 'dealgate copy'
 
 /** Longest wait for the answer to a statement, ms. */
 const STATEMENT_MS = 30_000
-const CONNECTIONS = 16
 
-/** Snapshots at a time: each takes a connection, and its reader needs others. */
+/**
+ * Most connections. Transactions wait for one another, and take all of theirs while one is stopped: others are for what
+ * waits for none, and for leases, which would be lost meanwhile.
+ */
+const CONNECTIONS = { transactions: 9, reads: 5, leases: 2 }
+
+/** Snapshots at a time: each takes a connection for reads, and its reader needs others. */
 const SNAPSHOTS = 2
 
 /** Time after which PostgreSQL ends the transaction of a process that has stopped, so that others get its rows. */
@@ -99,11 +104,33 @@ interface Beside {
 }
 
 function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Beside): PostgresDatabase<T> {
+  const connections = (max: number, min: number) => openPool(url, schema, log, { max, min })
+  const pools = {
+    // One stays, by which a copy finds out whether the service runs.
+    reads: connections(CONNECTIONS.reads, 1),
+    transactions: connections(CONNECTIONS.transactions, 0),
+    leases: connections(CONNECTIONS.leases, 0),
+  }
+  beside.watch?.pool(() => {
+    const sum = (count: (pool: pg.Pool) => number) => Object.values(pools).reduce((all, pool) => all + count(pool), 0)
+    const free = sum(({ idleCount }) => idleCount)
+    return { busy: sum(({ totalCount }) => totalCount) - free, free, waiting: sum(({ waitingCount }) => waitingCount) }
+  })
+  return new PostgresDatabase(pools, schema, log, beside)
+}
+
+/** The connections of one process to a schema. */
+type Pools = Readonly<Record<keyof typeof CONNECTIONS, pg.Pool>>
+
+function openPool<T>(
+  url: string,
+  schema: Schema<T>,
+  log: ServicesLog,
+  size: { readonly max: number; readonly min: number },
+): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: CONNECTIONS,
-    // By which a copy finds out whether the service runs.
-    min: 1,
+    ...size,
     application_name: schema.filling ? COPY : schemaOf(schema),
     connectionTimeoutMillis: CONNECT_MS,
     // A statement that times out also ends its connection, which may be dead.
@@ -115,11 +142,7 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Be
   pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
   // One that is in use fails its statement, or the next one.
   pool.on('connect', (client) => client.on('error', () => {}))
-  beside.watch?.pool(() => {
-    const { totalCount, idleCount: free, waitingCount: waiting } = pool
-    return { busy: totalCount - free, free, waiting }
-  })
-  return new PostgresDatabase(pool, schema, log, beside)
+  return pool
 }
 
 function settings(schema: string): string {
@@ -139,7 +162,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   /** Of the schema, made with it; empty where it was opened to be read. */
   readonly id: string
   readonly shared = true
-  readonly #pool: pg.Pool
+  readonly #pools: Pools
   readonly #schema: Schema<T>
   readonly #claim: PostgresClaim | undefined
   readonly #watch: DatabaseWatch | undefined
@@ -150,14 +173,14 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly #snapshots = pLimit(SNAPSHOTS)
   #closed: Promise<void> | undefined
 
-  constructor(pool: pg.Pool, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: Beside) {
+  constructor(pools: Pools, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: Beside) {
     this.id = id
-    this.#pool = pool
+    this.#pools = pools
     this.#schema = schema
     this.#claim = claim
     this.#watch = watch
     this.#log = log
-    this.read = tablesOver(pool, schema, { claim, watch })
+    this.read = tablesOver(pools.reads, schema, { claim, watch })
   }
 
   transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R> {
@@ -169,7 +192,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   }
 
   async ask(sql: string, values: readonly Value[]): Promise<readonly Row[]> {
-    return (await asking(() => this.#pool.query(sql, [...values]))).rows
+    return (await asking(() => this.#pools.leases.query(sql, [...values]))).rows
   }
 
   guarded(guard: Guard): Database<T> {
@@ -211,7 +234,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 
   async #openSnapshot(): Promise<Snapshot<T>> {
     this.#claim?.require()
-    const client = await asking(() => this.#pool.connect())
+    const client = await asking(() => this.#pools.reads.connect())
     try {
       // Its reader may do other work between two statements, for long.
       const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0'
@@ -236,7 +259,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 
   close(): Promise<void> {
     this.#closed ??= Promise.allSettled(this.#running)
-      .then(() => this.#pool.end())
+      .then(() => Promise.all(Object.values(this.#pools).map((pool) => pool.end())))
       .finally(() => this.#claim?.close())
     return this.#closed
   }
@@ -258,7 +281,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 
   async #attempt<R>(work: (tables: T) => Promise<R>, how: How): Promise<R> {
     this.#claim?.require()
-    const client = await asking(() => this.#pool.connect())
+    const client = await asking(() => this.#pools.transactions.connect())
     let broken = true
     try {
       await asking(() => this.#begin(client, how), true)
@@ -321,8 +344,10 @@ export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
   return `dealgate_${name}`
 }
 
-/** Processes that start at the same time take turns. A failure leaves the version before a step. */
-/** Resolves with the id of the schema. */
+/**
+ * Resolves with the id of the schema. Processes that start at the same time take turns. A failure leaves the version
+ * before a step.
+ */
 async function migrate(url: string, schema: Schema<unknown>): Promise<string> {
   const name = schemaOf(schema)
   // Without limits of time: an index of a large table takes as long as it takes.

@@ -20,6 +20,7 @@ import { openSqlite } from '../../../src/services/store/sqlite.js'
 import { postgres } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
+import { Gate } from '../scripted-network.js'
 
 const STEP = `CREATE TABLE counters (
   name TEXT PRIMARY KEY,
@@ -369,6 +370,24 @@ async function interruptible(t: Test, url: string): Promise<{ url: string; cut()
     },
   }
 }
+
+t.test('reads and leases wait for no transaction', { skip: postgres.skip }, async (t) => {
+  const server = await postgres.start(['-c', 'fsync=off'])
+  t.teardown(() => server.stop())
+  const [one, two] = await Promise.all([1, 2].map(() => openPostgres(server.url, schema, silentLog)))
+  if (one === undefined || two === undefined) throw new Error('not open')
+  const stopped = new Gate()
+  const first = two.transaction(() => stopped.pass(), { locks: ['bucket'] })
+  await stopped.reached()
+  const waiting = Array.from({ length: 20 }, () => one.transaction(async () => {}, { locks: ['bucket'] }))
+  const settled = Promise.allSettled(waiting)
+  t.equal(await one.read.counters.get('other'), 0)
+  t.equal(await one.lease('run').take(), true)
+  stopped.open()
+  await first
+  await settled
+  await Promise.all([one.close(), two.close()])
+})
 
 t.test('statements in the words of PostgreSQL', async (t) => {
   t.equal(numbered("a = ? AND b = '?' AND c = ?"), "a = $1 AND b = '?' AND c = $2")
