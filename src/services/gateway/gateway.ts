@@ -8,7 +8,7 @@ import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
 import type { Bodies } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
-import { openStore } from '../store/open.js'
+import { openStore, requireSharedFolder } from '../store/open.js'
 import { Run } from '../store/runs.js'
 import type { StoreMetrics } from '../store/store-metrics.js'
 import type { Account } from './accounts/accounts.js'
@@ -36,8 +36,8 @@ export interface RunningGateway {
 }
 
 /**
- * Starts the gateway over a folder that no other instance uses. Rejects when the port is taken or the folder holds
- * files of something else.
+ * Starts the gateway over a folder that no other instance uses, unless all of them use one PostgreSQL database. Rejects
+ * when the port is taken or the folder holds files of something else.
  * @param network stopped by the caller, after the gateway
  * @param platform knows the users to whom GET on the gateway hands out key pairs
  */
@@ -56,6 +56,7 @@ export async function startGateway(
   let bodies: Bodies | undefined
   let context: GatewayContext | undefined
   try {
+    await requireSharedFolder(db, folder, indexSchema.owner)
     run = await Run.begin(db)
     bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
     context = await assemble(folder, options, db, run, bodies, network, log, platform)

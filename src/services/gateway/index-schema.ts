@@ -28,8 +28,6 @@ export const indexSchema = {
     adaptObjects(db)
     adaptDeals(db)
   },
-  // Holds, and who reads a body, are known to one process.
-  exclusive: true,
   tables: (connection: Connection) => ({
     accounts: new Accounts(connection),
     quotas: new Quotas(connection),

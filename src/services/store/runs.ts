@@ -70,6 +70,11 @@ export class Run {
     return run
   }
 
+  /** True when another process may do the work of this run. */
+  async isElsewhere({ runs }: { readonly runs: RunTable }, run: string | null): Promise<boolean> {
+    return run !== null && run !== this.name && (await runs.isAlive(run))
+  }
+
   async end(): Promise<void> {
     clearInterval(this.#renewal)
     await this.#lease.release()

@@ -20,6 +20,11 @@ export interface ClaimRecord {
   claimed(run: string): Promise<void>
   /** Keeps that the age of bodies without a row counts from now on. */
   orphansBegin(now: number): Promise<void>
+  /**
+   * Where several processes have the record, and the folder together: runs `work` while no other does. The last run
+   * claims the folder for all of them.
+   */
+  alone?<T>(work: () => Promise<T>): Promise<T>
 }
 
 export interface ClaimOptions {
@@ -39,10 +44,11 @@ interface Marker {
 }
 
 /**
- * The claim of one run of a gateway to a folder of a store. A marker there names the run that claimed it last. A run
- * that finds the marker of another data folder takes the folder over: the data folder is a copy, or was restored, and
- * its index does not name all that the other one has. So it removes nothing for as long as bodies without a row stay,
- * and a gateway that still runs over the other one finds that the folder is no longer its own, and changes nothing.
+ * The claim of one run of a gateway to a folder of a store, or of several processes over one index. A marker there
+ * names the run that claimed it last. A run that finds the marker of another data folder takes the folder over: the
+ * data folder is a copy, or was restored, and its index does not name all that the other one has. So it removes nothing
+ * for as long as bodies without a row stay, and a gateway that still runs over the other one finds that the folder is
+ * no longer its own, and changes nothing.
  */
 export class S3Claim {
   readonly #client: S3Client
@@ -94,7 +100,8 @@ export class S3Claim {
   }
 
   #check(): Promise<void> {
-    this.#checking ??= (this.#state === 'unproven' ? this.#prove() : this.#lookAgain())
+    const alone = this.#record.alone ?? ((work) => work())
+    this.#checking ??= (this.#state === 'unproven' ? alone(() => this.#prove()) : this.#lookAgain())
       .then(() => {
         this.#checkedAt = performance.now()
       })
@@ -131,7 +138,10 @@ export class S3Claim {
   }
 
   async #lookAgain(): Promise<void> {
-    const isOurs = (await this.#read())?.run === this.#run
+    const record = this.#record
+    const isLast = async () => (await this.#read())?.run === (record.alone ? (await record.read()).run : this.#run)
+    // Another process may just have claimed the folder, and not yet kept so.
+    const isOurs = (await isLast()) || ((await record.alone?.(isLast)) ?? false)
     if (!isOurs && this.#state === 'held') {
       this.#log.warn(
         { run: this.#run },

@@ -62,7 +62,7 @@ async function connections(t: Test, count: number): Promise<{ indexes: Index[]; 
   const place = { file: join(temporaryFolder(t), 'index.db'), database: await emptyDatabase() }
   const indexes: Index[] = []
   for (let n = 0; n < count; n++) {
-    const db = await openStore({ ...indexSchema, exclusive: false }, place, silentLog)
+    const db = await openStore(indexSchema, place, silentLog)
     const index = over(db, await Run.begin(db))
     t.teardown(() => index.run.end().finally(() => db.close()))
     indexes.push(index)

@@ -11,14 +11,23 @@ const log: ServicesLog = {
   error: (fields, message) => console.error(message, fields),
 }
 
-/** Runs the services over the folder given, with more options of the gateway, and prints where and with which keys. */
+/**
+ * Runs the services over the folder given, with more options of the gateway, and prints where and with which keys. Over
+ * a database, all services are there, with epochs that do not end by themselves.
+ */
 const [data = '', more = '{}'] = process.argv.slice(2)
-const { gateway } = await startServices({
+const local = { host: '127.0.0.1', port: 0 }
+const options = { ...local, ...JSON.parse(more) }
+const { database } = options
+const shared = database === undefined ? {} : { database, epochSeconds: 86_400 }
+const { gateway, platform } = await startServices({
   data,
-  gateway: { host: '127.0.0.1', port: 0, ...JSON.parse(more) },
-  network: { control: true },
+  gateway: options,
+  ...(database !== undefined && { platform: { ...local, database, daemon: 'external' } }),
+  network: { control: true, ...shared },
   log,
 })
+await platform?.makeFirstUser()
 const credentials = await gateway.credentials()
 // What nothing refers to is gone by now; the lock of the folder must not be among it.
 setFlagsFromString('--expose-gc')

@@ -55,8 +55,7 @@ export async function openAccountBook(data: string, database?: string): Promise<
   try {
     requireUsableVersion(data)
     makePrivateFolder(folder)
-    const schema = { ...indexSchema, exclusive: false }
-    return bookOf(await openStore(schema, { file: join(folder, INDEX_FILE), database }, silentLog))
+    return bookOf(await openStore(indexSchema, { file: join(folder, INDEX_FILE), database }, silentLog))
   } catch (error) {
     throw explained(folder, error)
   }

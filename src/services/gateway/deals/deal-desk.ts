@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DealPhase, NetworkError } from '../../network/network.js'
+import type { Database } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
+import type { GatewayTables } from '../index-schema.js'
 import { bucketLock } from '../store/buckets.js'
 import { newGeneration } from '../store/objects.js'
 import { type DealMakerContext, dropDeal, type Leftovers, makeDeal, TokenInUse } from './deal-maker.js'
@@ -27,7 +29,7 @@ export const LISTING: Progress = Object.freeze({
 })
 
 /** Interval of looks at a deal that another process makes, and of notes about one, ms. */
-const POLL_MS = 250
+export const POLL_MS = 250
 const PUBLISH_MS = 1000
 
 interface Underway {
@@ -105,9 +107,8 @@ export class DealDesk {
   }
 
   /** True while another process makes the deal. */
-  async #isElsewhere({ run }: DealRow): Promise<boolean> {
-    const { runs } = this.#context.db.read
-    return run !== null && run !== this.#context.run.name && (await runs.isAlive(run))
+  #isElsewhere({ run }: DealRow): Promise<boolean> {
+    return this.#context.run.isElsewhere(this.#context.db.read, run)
   }
 
   /** Returns undefined when the account has no deal with this token pending or made. */
@@ -136,7 +137,7 @@ export class DealDesk {
   }
 
   #start(ask: DealAsk): Underway {
-    const publish = this.#publisher()
+    const publish = publisher(this.#context.db, 'deals')
     const reference = newGeneration(this.#context.clock)
     const made = this.#context.tasks
       .run((signal) =>
@@ -158,18 +159,6 @@ export class DealDesk {
     const underway: Underway = { ask, reference, made, progress: LISTING }
     if (ask.token !== undefined) this.#byToken.set(tokenOf(ask.account, ask.token), underway)
     return underway
-  }
-
-  /** Tells other processes of the progress of a deal, now and then. */
-  #publisher(): (deal: number, progress: Progress) => void {
-    const { db } = this.#context
-    let next = 0
-    return (deal, progress) => {
-      if (!db.shared || performance.now() < next) return
-      next = performance.now() + PUBLISH_MS
-      const text = JSON.stringify(progress)
-      db.transaction(({ deals }) => deals.setProgress(deal, text), { locks: [] }).catch(() => {})
-    }
   }
 
   async #settleAll(): Promise<void> {
@@ -239,6 +228,21 @@ export class DealDesk {
       if (!(error instanceof NetworkError)) throw error
       throw new GatewayError('NetworkUnavailable', { value: error.message }, error)
     }
+  }
+}
+
+/** Tells other processes of the progress of what has this id, now and then. */
+export function publisher(
+  db: Database<GatewayTables>,
+  table: 'deals' | 'offlineTasks',
+): (id: number, progress: Progress) => void {
+  let next = 0
+  return (id, progress) => {
+    if (!db.shared || performance.now() < next) return
+    next = performance.now() + PUBLISH_MS
+    const text = JSON.stringify(progress)
+    // What is not said now is said by the next.
+    db.transaction((tables) => tables[table].setProgress(id, text), { locks: [] }).catch(() => {})
   }
 }
 

@@ -67,7 +67,7 @@ export class Deals {
       count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ? AND dropped = 0',
       complete: 'UPDATE deals SET record = ?, ends = ?, progress = NULL WHERE id = ?',
       setProgress: 'UPDATE deals SET progress = ? WHERE id = ? AND record IS NULL',
-      drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ? AND record IS NULL',
+      drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ? AND (record IS NULL OR task IS NOT NULL)',
       remove: 'DELETE FROM deals WHERE id = ?',
       find: `SELECT ${COLUMNS} WHERE id = ?`,
       findByReference: `SELECT ${COLUMNS} WHERE reference = ?`,
@@ -104,7 +104,10 @@ export class Deals {
     await this.#sql.complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
-  /** Marks a pending deal as dropped; its token may be used again. Resolves with false when it is not pending. */
+  /**
+   * Marks a pending deal, or one of an offline task, as dropped; its token may be used again. Resolves with false when
+   * there is none.
+   */
   async drop(id: number): Promise<boolean> {
     return (await this.#sql.drop.run(id)) > 0
   }

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServicesLog } from '../../log.js'
 import type { Bodies, HasRow, NewBody, OpenBody, StoredBody } from '../../store/bodies.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Connection, type Database, type Lease, statements } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
 import { S3Bodies } from '../../store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
@@ -54,7 +55,7 @@ export async function openBodies(
   const own = `${folderOf(place)}${await ownFolder(db)}/`
   const { orphanMs } = limits
   const asked = { key: `${own}${MARKER}`, orphanMs, checkMs: limits.storeCheckMs }
-  const claim = new S3Claim(client, new ClaimRow(db, ownerOf(folder)), asked, log)
+  const claim = new S3Claim(client, new ClaimRow(db, await ownerOf(folder, db)), asked, log)
   try {
     await claim.proven()
   } catch (error) {
@@ -97,6 +98,15 @@ function folderOf({ prefix }: S3Place): string {
   return prefix === '' ? '' : `${prefix}/`
 }
 
+/** A copy of a server has another timeline as soon as it is written to, and a copy of a schema has other numbers. */
+const place = {
+  sqlite: 'SELECT 1 WHERE 0 = 1',
+  postgres: `
+    SELECT concat_ws(' ', s.system_identifier, c.timeline_id, d.oid, current_schema()::text::regnamespace::oid) AS place
+    FROM pg_control_system() AS s, pg_control_checkpoint() AS c, pg_database AS d WHERE d.datname = current_database()
+  `,
+}
+
 /** The table with the only row about the folder of the store. Call writing methods inside a transaction. */
 export class BodyFolder {
   readonly #sql
@@ -107,7 +117,13 @@ export class BodyFolder {
       add: 'INSERT INTO body_folder (name) VALUES (?)',
       claim: 'UPDATE body_folder SET run = ?',
       setOrphans: 'UPDATE body_folder SET orphans_from = ?',
+      place: place[connection.engine],
     })
+  }
+
+  /** What a copy of a shared database has otherwise; undefined where it does not say. */
+  async place(): Promise<string | undefined> {
+    return (await this.#sql.place.get<{ place: string }>())?.place
   }
 
   find(): Promise<FolderRow | undefined> {
@@ -149,21 +165,29 @@ function ownFolder(db: Database<BodyTables>): Promise<string> {
   })
 }
 
-/** Of the index of a folder: a copy of its file, also one from a backup, is another file. */
-function ownerOf(folder: string): string {
-  const file = join(folder, INDEX_FILE)
-  const { ino, birthtimeNs } = statSync(existsSync(file) ? file : folder, { bigint: true })
-  return createHash('sha256').update(`${ino} ${birthtimeNs}`).digest('hex').slice(0, 16)
+/** Of the index: a copy of it, also one from a backup, has another. */
+async function ownerOf(folder: string, db: Database<BodyTables>): Promise<string> {
+  return createHash('sha256')
+    .update(db.shared ? `${await db.read.bodyFolder.place()}` : fileIn(folder))
+    .digest('hex')
+    .slice(0, 16)
+}
+
+function fileIn(folder: string): string {
+  const { ino, birthtimeNs } = statSync(join(folder, INDEX_FILE), { bigint: true })
+  return `${ino} ${birthtimeNs}`
 }
 
 /** The claim as the index keeps it. */
 class ClaimRow implements ClaimRecord {
   readonly owner: string
+  readonly alone: ClaimRecord['alone']
   readonly #db: Database<BodyTables>
 
   constructor(db: Database<BodyTables>, owner: string) {
     this.#db = db
     this.owner = owner
+    this.alone = db.shared ? (work) => aloneWith(db.lease('claim'), work) : undefined
   }
 
   async read(): Promise<FolderRow> {
@@ -180,6 +204,18 @@ class ClaimRow implements ClaimRecord {
 
   orphansBegin(now: number): Promise<void> {
     return this.#db.transaction(({ bodyFolder }) => bodyFolder.setOrphans(now))
+  }
+}
+
+/** Pause between attempts to get a lease that another process has for a moment, ms. */
+const AGAIN_MS = 200
+
+async function aloneWith<T>(lease: Lease<unknown>, work: () => Promise<T>): Promise<T> {
+  while (!(await lease.take())) await sleep(AGAIN_MS)
+  try {
+    return await work()
+  } finally {
+    await lease.release()
   }
 }
 

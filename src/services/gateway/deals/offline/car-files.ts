@@ -38,10 +38,10 @@ export class CarFiles {
     await rm(join(this.#folder, uuid), { recursive: true, force: true })
   }
 
-  /** Removes the folders of all tasks but those that `isOpen` names. */
-  async sweep(isOpen: (uuid: string) => boolean): Promise<void> {
+  /** UUIDs of the tasks that have folders. */
+  async list(): Promise<string[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    for (const uuid of await readdir(this.#folder)) if (!isOpen(uuid)) await this.removeAll(uuid)
+    return readdir(this.#folder)
   }
 
   async hasRoom(bytes: number): Promise<boolean> {

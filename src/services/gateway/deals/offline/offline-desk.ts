@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Quota } from '../../../../common/quota.js'
 import { ServiceClient } from '../../../../common/service-client.js'
 import { rfc3339 } from '../../../clock.js'
@@ -7,21 +8,21 @@ import { pages } from '../../../store/database.js'
 import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
-import { LISTING, type Progress } from '../deal-desk.js'
+import { LISTING, POLL_MS, type Progress, publisher } from '../deal-desk.js'
 import { dropDeal, mustOwn, TokenInUse } from '../deal-maker.js'
 import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
 import { packTask } from './pack-task.js'
 import { PlatformClient } from './platform-client.js'
 
-/** Requests that are carried out at the same time, in all and of one account. */
+/** Requests that one process carries out at the same time, in all and of one account. */
 const SLOTS = { total: 16, perClient: 4 }
 const BATCH = 100
 /** Shortest interval between two looks at the platform, ms. */
 const MIN_INTERVAL_MS = 1000
 
 type OfflineContext = Omit<SendContext, 'urlOf' | 'limits'> &
-  Pick<GatewayCore, 'tasks' | 'limits' | 'names'> & { readonly login: PlatformLogin }
+  Pick<GatewayCore, 'tasks' | 'limits' | 'names' | 'upkeep'> & { readonly login: PlatformLogin }
 
 interface Underway {
   readonly ask: OfflineAsk
@@ -53,39 +54,57 @@ export class OfflineDesk {
    * answer: the gateway goes on later.
    */
   async make(ask: OfflineAsk): Promise<OfflineTask> {
-    try {
-      return await this.#make(ask)
-    } catch (error) {
-      if (error instanceof TokenInUse) return this.#make(ask)
-      throw error
+    for (;;) {
+      try {
+        return await this.#make(ask)
+      } catch (error) {
+        if (!(error instanceof TokenInUse)) throw error
+      }
     }
   }
 
   async #make(ask: OfflineAsk): Promise<OfflineTask> {
     const { token, account } = ask
     if (token === undefined) return this.#start(ask, () => this.#begin(ask))
-    const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
-    // No other request runs from here to the start.
-    const underway = this.#underwayWith(account, token)
-    if (underway !== undefined) {
-      mustAskTheSame(underway.ask, ask)
-      return underway.made
+    for (;;) {
+      const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
+      // No other request runs from here to the start.
+      const underway = this.#underwayWith(account, token)
+      if (underway !== undefined) {
+        mustAskTheSame(underway.ask, ask)
+        return underway.made
+      }
+      if (task === undefined) return this.#start(ask, () => this.#begin(ask))
+      mustAskTheSame(task, ask)
+      if (task.state !== 'packing' && task.state !== 'packed') return task
+      if (await this.#isElsewhere(task)) {
+        await this.#context.tasks.run((signal) => delay(POLL_MS, undefined, { signal }))
+      } else if (task.state === 'packed') {
+        return this.#start(task, () => this.#take(task))
+      } else {
+        const still = await this.#context.db.read.offlineTasks.findByToken(account, token)
+        // Nothing goes on with it: its process has died, or the database was away when it began or ended.
+        if (still?.id === task.id && still.state === 'packing') await this.#drop(task)
+      }
     }
-    if (task === undefined) return this.#start(ask, () => this.#begin(ask))
-    mustAskTheSame(task, ask)
-    if (task.state === 'packing') {
-      const still = await this.#context.db.read.offlineTasks.findByToken(account, token)
-      // Nothing goes on with it: the database was away when it began or ended.
-      if (still?.id === task.id && still.state === 'packing') await this.#drop(task)
-      return this.#make(ask)
-    }
-    return task.state === 'packed' ? this.#start(task, async () => task) : task
+  }
+
+  /** True while another process packs or posts the task. */
+  #isElsewhere({ run }: OfflineTask): Promise<boolean> {
+    return this.#context.run.isElsewhere(this.#context.db.read, run)
+  }
+
+  async #take(task: OfflineTask): Promise<OfflineTask> {
+    const { db, run } = this.#context
+    if (!(await db.transaction(({ offlineTasks }) => offlineTasks.take(task.id, run.name)))) throw new TokenInUse()
+    return db.read.offlineTasks.mustFind(task.id)
   }
 
   /** True when a task with this token is posted or under way. */
   async isRepeated(account: number, token: string): Promise<boolean> {
     const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
-    return (task !== undefined && task.state !== 'packing') || this.#underwayWith(account, token) !== undefined
+    if (this.#underwayWith(account, token) !== undefined) return true
+    return task !== undefined && (task.state !== 'packing' || (await this.#isElsewhere(task)))
   }
 
   /** Returns undefined when the account has no task with this token posted or under way. */
@@ -93,6 +112,9 @@ export class OfflineDesk {
     const task = await this.#context.db.read.offlineTasks.findByToken(account, token)
     const underway = this.#underwayWith(account, token)
     if (underway !== undefined) return underway.progress
+    if (task?.state === 'packing' && (await this.#isElsewhere(task))) {
+      return task.progress === null ? LISTING : JSON.parse(task.progress)
+    }
     if (task === undefined || task.state === 'packing') return undefined
     return this.#progressAt(task.state === 'packed' ? 'Settling' : 'Done', task)
   }
@@ -136,12 +158,13 @@ export class OfflineDesk {
   /** Removes what a crash left of tasks that were being packed: the platform has none of them. */
   async recover(): Promise<void> {
     const { carFiles } = this.#context
-    const open = new Set<string>()
+    // Before the tasks: another process may begin one meanwhile.
+    const left = new Set(await carFiles.list())
     for await (const task of this.#open()) {
-      if (task.state === 'packing') await this.#drop(task)
-      else open.add(task.uuid)
+      if (task.state === 'packing' && !(await this.#isElsewhere(task))) await this.#drop(task)
+      left.delete(task.uuid)
     }
-    await carFiles.sweep((uuid) => open.has(uuid))
+    for (const uuid of left) await carFiles.removeAll(uuid)
   }
 
   /**
@@ -156,11 +179,16 @@ export class OfflineDesk {
   }
 
   async #goOn(signal: AbortSignal): Promise<void> {
+    // The platform says the same to all, and who follows one.
+    const isFollower = await this.#context.upkeep.take()
+    const isOfOthers = (task: OfflineTask) => task.run !== this.#context.run.name
     for await (const task of this.#open()) {
       signal.throwIfAborted()
-      if (task.state === 'posted') await this.#quietly(task, (signal) => this.#follow(task, signal))
+      if (task.state === 'packing' && isOfOthers(task) && !(await this.#isElsewhere(task))) await this.#drop(task)
+      if (task.state === 'posted' && isFollower) await this.#quietly(task, (signal) => this.#follow(task, signal))
       const isUnderway = [...this.#underway].some(({ id }) => id === task.id)
-      if (task.state === 'packed' && !isUnderway) await this.#quietly(task, () => this.#start(task, async () => task))
+      if (task.state !== 'packed' || isUnderway || (await this.#isElsewhere(task))) continue
+      await this.#quietly(task, () => this.#start(task, () => this.#take(task)))
     }
   }
 
@@ -175,6 +203,7 @@ export class OfflineDesk {
     try {
       await tasks.run(work)
     } catch (error) {
+      if (error instanceof TokenInUse) return
       if (!(error instanceof GatewayError)) throw error
       log.info({ uuid: task.uuid, reason: error.message }, 'Could not go on with an offline deal.')
     }
@@ -202,11 +231,14 @@ export class OfflineDesk {
   }
 
   async #run(begun: OfflineTask, signal: AbortSignal, underway: Underway): Promise<OfflineTask> {
-    const { offlineTasks } = this.#context.db.read
+    const { db, carFiles, run } = this.#context
+    const { offlineTasks } = db.read
     try {
       const client = await this.#client(begun.account, signal)
+      const publish = publisher(db, 'offlineTasks')
       const onProgress = (progress: Progress) => {
         underway.progress = progress
+        publish(begun.id, progress)
       }
       const { maxPieceBytes } = underway.ask
       if (begun.state === 'packing') await packTask(this.#context, begun, { maxPieceBytes, onProgress, signal })
@@ -215,9 +247,11 @@ export class OfflineDesk {
     } catch (error) {
       const refused = error instanceof GatewayError && error.kind === 'OfflineDealRefused'
       try {
-        const packing = (await offlineTasks.mustFind(begun.id)).state === 'packing'
+        const now = await offlineTasks.find(begun.id)
         // The start after a stop removes what is being packed.
-        if ((packing || refused) && !signal.aborted) await this.#drop(begun)
+        if (now === undefined) await carFiles.removeAll(begun.uuid)
+        else if ((now.state === 'packing' || refused) && !signal.aborted) await this.#drop(begun)
+        else await db.transaction((tables) => tables.offlineTasks.leave(begun.id, run.name))
       } catch (err) {
         this.#context.log.warn({ err, uuid: begun.uuid }, 'Could not remove an offline deal that has failed.')
       }
@@ -226,18 +260,21 @@ export class OfflineDesk {
   }
 
   #begin(ask: OfflineAsk): Promise<OfflineTask> {
-    const { db, clock } = this.#context
+    const { db, clock, run } = this.#context
     return db.transaction(async ({ buckets, offlineTasks }) => {
       const { account, token } = ask
       if (token !== undefined && (await offlineTasks.findByToken(account, token)) !== undefined) throw new TokenInUse()
       const bucket = mustOwn(await buckets.find(ask.bucketName), ask)
-      return offlineTasks.mustFind(await offlineTasks.add(ask, randomUUID(), bucket.id, rfc3339(clock.now())))
+      const asked = rfc3339(clock.now())
+      return offlineTasks.mustFind(await offlineTasks.add(ask, randomUUID(), bucket.id, asked, run.name))
     })
   }
 
   /** Removes a task that the platform does not have. Continues where an interrupted call stopped. */
   async #drop({ id, uuid }: OfflineTask): Promise<void> {
-    const { carFiles, db } = this.#context
+    const { carFiles, db, run } = this.#context
+    // Its process may only have been stopped: it must do no more.
+    if (!(await db.transaction(({ offlineTasks }) => offlineTasks.take(id, run.name)))) return
     await carFiles.removeAll(uuid)
     for (const deal of await db.read.offlineTasks.deals(id)) await dropDeal(this.#context, deal)
     await db.transaction(({ offlineTasks }) => offlineTasks.remove(id))

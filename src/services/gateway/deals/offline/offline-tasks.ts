@@ -1,6 +1,9 @@
 import type { PackedCar } from '../../../network/network.js'
 import { type Connection, type Row, statements } from '../../../store/database.js'
+import { isOver } from '../../../store/runs.js'
+import { GatewayError } from '../../errors.js'
 import { isText } from '../../store/buckets.js'
+import { GIVEN_UP } from '../deals.js'
 import type { TaskForm } from './task-form.js'
 
 export interface OfflineAsk {
@@ -27,6 +30,10 @@ export interface OfflineTask extends Omit<OfflineAsk, 'maxPieceBytes'> {
   readonly message: string | null
   /** Status of the task on the platform; null before it is known. */
   readonly taskStatus: string | null
+  /** Of the process that packs or posts it; null when none does. */
+  readonly run: string | null
+  /** What that process has said last, in JSON. */
+  readonly progress: string | null
 }
 
 /** What the platform says about the deal of a CAR; null while it is not known. */
@@ -54,7 +61,7 @@ interface Content {
 }
 
 const TASK =
-  'id, uuid, account, bucket, bucket_name AS "bucketName", prefix, token, form, state, file_name AS "fileName", message, task_status AS "taskStatus" FROM offline_tasks'
+  'id, uuid, account, bucket, bucket_name AS "bucketName", prefix, token, form, state, file_name AS "fileName", message, task_status AS "taskStatus", run, progress FROM offline_tasks'
 const CAR =
   'deal, task, secret, md5, data_cid AS "dataCid", piece_cid AS "pieceCid", piece_size AS "pieceSize", car_size AS "carSize", present, platform_deal AS "platformDeal", status, note, miner_id AS "minerId" FROM offline_cars'
 
@@ -75,12 +82,15 @@ export class OfflineTasks {
 
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
-      add: 'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+      add: 'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
       find: `SELECT ${TASK} WHERE id = ?`,
       byToken: `SELECT ${TASK} WHERE account = ? AND token = ?`,
       byUuid: `SELECT ${TASK} WHERE account = ? AND uuid = ?`,
       open: `SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`,
-      packed: "UPDATE offline_tasks SET state = 'packed' WHERE id = ?",
+      take: `UPDATE offline_tasks SET run = ?1 WHERE id = ?2 AND (run = ?1 OR ${isOver(connection, 'run')})`,
+      leave: 'UPDATE offline_tasks SET run = NULL WHERE id = ? AND run = ?',
+      setProgress: "UPDATE offline_tasks SET progress = ? WHERE id = ? AND state = 'packing'",
+      packed: "UPDATE offline_tasks SET state = 'packed', progress = NULL WHERE id = ?",
       posted: "UPDATE offline_tasks SET state = 'posted', file_name = ?, message = ? WHERE id = ?",
       setStatus: 'UPDATE offline_tasks SET task_status = ? WHERE id = ?',
       end: "UPDATE offline_tasks SET state = 'ended' WHERE id = ?",
@@ -102,16 +112,41 @@ export class OfflineTasks {
    * Adds a task that is being packed and returns its id. Throws when the account has a task with this token.
    * @param asked RFC 3339, nanoseconds
    */
-  async add(ask: OfflineAsk, uuid: string, bucket: number, asked: string): Promise<number> {
+  async add(ask: OfflineAsk, uuid: string, bucket: number, asked: string, run: string): Promise<number> {
     const { account, bucketName, prefix, form, token } = ask
-    const values = [uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked]
+    const values = [uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked, run]
     return ((await this.#sql.add.get<{ id: number }>(...values)) as { id: number }).id
   }
 
   async mustFind(id: number): Promise<OfflineTask> {
-    const task = toTask(await this.#sql.find.get(id))
+    const task = await this.find(id)
     if (task === undefined) throw new Error(`The offline task ${id} is gone.`)
     return task
+  }
+
+  async find(id: number): Promise<OfflineTask | undefined> {
+    return toTask(await this.#sql.find.get(id))
+  }
+
+  /** Throws GatewayError when another process has given up the task, or does so. */
+  async requirePacking(id: number, run: string): Promise<void> {
+    const task = await this.find(id)
+    if (task?.state === 'packing' && task.run === run) return
+    throw new GatewayError('OfflineDealRefused', { value: GIVEN_UP })
+  }
+
+  /** Makes it the work of this run. Resolves with false when another process does it. */
+  async take(id: number, run: string): Promise<boolean> {
+    return (await this.#sql.take.run(run, id)) > 0
+  }
+
+  /** Leaves it to whoever takes it next. */
+  async leave(id: number, run: string): Promise<void> {
+    await this.#sql.leave.run(id, run)
+  }
+
+  async setProgress(id: number, progress: string): Promise<void> {
+    await this.#sql.setProgress.run(progress, id)
   }
 
   async findByToken(account: number, token: string): Promise<OfflineTask | undefined> {

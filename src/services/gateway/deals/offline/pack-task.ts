@@ -39,7 +39,7 @@ export async function packTask(
   task: OfflineTask,
   { maxPieceBytes = Number.POSITIVE_INFINITY, onProgress, signal }: PackOptions,
 ): Promise<void> {
-  const { holds, db } = context
+  const { holds, db, run } = context
   const { read } = db
   const most = await mostBytes(context, task)
   try {
@@ -68,7 +68,10 @@ export async function packTask(
       cars.map(({ pieceSize }) => pieceSize),
       maxPieceBytes,
     )
-    await db.transaction(({ offlineTasks }) => offlineTasks.packed(task.id))
+    await db.transaction(async ({ offlineTasks }) => {
+      await offlineTasks.requirePacking(task.id, run.name)
+      await offlineTasks.packed(task.id)
+    })
   } finally {
     await holds.release(task.bucket, task.uuid)
   }
@@ -131,18 +134,19 @@ async function divide(context: PackContext, task: OfflineTask, most: Most, signa
   }
 }
 
-function addDeal({ db, network, clock }: PackContext, task: OfflineTask): Promise<number> {
+function addDeal({ db, run, network, clock }: PackContext, task: OfflineTask): Promise<number> {
   const { account, bucket, bucketName, form, id } = task
   const { minerId, duration, type, fastRetrieval } = termsOf(form)
   // The price is known when the deal is proposed.
   const terms = { minerId: minerId ?? '', price: '0', duration, verifiedDeal: type === 'verified', fastRetrieval }
   const ask = { account, bucketName, key: WHOLE_BUCKET, terms, token: undefined }
-  return db.transaction(({ deals }) =>
-    deals.add(ask, {
+  return db.transaction(async ({ deals, offlineTasks }) => {
+    await offlineTasks.requirePacking(id, run.name)
+    return deals.add(ask, {
       ...{ bucket, reference: newGeneration(clock), network: network.kind },
       ...{ asked: rfc3339(clock.now()), task: id, run: null },
-    }),
-  )
+    })
+  })
 }
 
 function tooLarge({ key, size }: ManifestFile, { object }: Most): GatewayError {
@@ -172,7 +176,7 @@ async function requireShare({ db, limits }: PackContext, { account }: OfflineTas
 /** All CARs stay on the disk, and the largest takes twice its space while it is packed. */
 async function requireRoom({ carFiles }: PackContext, deals: readonly DealRow[]): Promise<void> {
   const sizes = deals.map(({ bytes }) => bytes)
-  await carFiles.sweep(() => true)
+  await carFiles.list()
   const bytes = sizes.reduce((sum, size) => sum + size, 0) + sizes.reduce((most, size) => Math.max(most, size), 0)
   if (!(await carFiles.hasRoom(bytes))) throw new GatewayError('StorageFull')
 }
@@ -184,7 +188,7 @@ async function packDeal(
   onProgress: (progress: DealProgress) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { network, carFiles, db } = context
+  const { network, carFiles, db, run } = context
   const { id } = deal
   const list = new PackingList(context, deal, signal)
   const car = await network.pack({
@@ -197,7 +201,10 @@ async function packDeal(
   })
   const md5 = await carFiles.md5(task.uuid, id, signal)
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
-  await db.transaction(({ offlineTasks }) => offlineTasks.addCar(id, task.id, secret, md5, car))
+  await db.transaction(async ({ offlineTasks }) => {
+    await offlineTasks.requirePacking(task.id, run.name)
+    await offlineTasks.addCar(id, task.id, secret, md5, car)
+  })
 }
 
 function refused(value: string): GatewayError {
