@@ -24,7 +24,14 @@ import {
 } from '../common/sigv4.js'
 import { declaresBody } from '../http/body/declared-digests.js'
 import { parseAuthorizationHeader } from './signatures/authorization-header.js'
-import { basePathsFor, checkScope, checkSignedHeaders, checkTime, hexBytes } from './signatures/checks.js'
+import {
+  basePathsFor,
+  checkScope,
+  checkSignedHeaders,
+  checkTime,
+  hexBytes,
+  withoutCustomerKeys,
+} from './signatures/checks.js'
 import {
   anonymousPayload,
   type ParsedSignature,
@@ -229,6 +236,7 @@ function verifySignature(head: RequestHead, parsed: ParsedSignature, options: Ve
     if (timingSafeEqualHex(signature(key, toSign), parsed.signature)) return
     first ??= { canonical, toSign }
   }
+  const canonical = withoutCustomerKeys(first?.canonical ?? '')
   throw new S3Error('SignatureDoesNotMatch', {
     // With `-T`, older curl signs the hash of an empty body, regardless of the file's content.
     ...(hashComputed && {
@@ -240,8 +248,8 @@ function verifySignature(head: RequestHead, parsed: ParsedSignature, options: Ve
       StringToSign: Buffer.from(first?.toSign ?? '', 'latin1').toString(),
       SignatureProvided: parsed.signature,
       StringToSignBytes: hexBytes(first?.toSign ?? ''),
-      CanonicalRequest: Buffer.from(first?.canonical ?? '', 'latin1').toString(),
-      CanonicalRequestBytes: hexBytes(first?.canonical ?? ''),
+      CanonicalRequest: Buffer.from(canonical, 'latin1').toString(),
+      CanonicalRequestBytes: hexBytes(canonical),
     },
   })
 }

@@ -153,6 +153,16 @@ t.test('X-Cloud-* in headers and query', async (t) => {
   await refused(t, 'two dates', 'InvalidArgument', altered(signHead(get), 'x-cloud-date', '20130524T000001Z'))
 })
 
+t.test('an error does not show the key of a client', async (t) => {
+  const name = 'x-amz-server-side-encryption-customer-key'
+  const secret = 'c2VjcmV0IGtleSBvZiBhIGNsaWVudCwgMzIgYnl0ZXM='
+  const wrong = signHead({ ...get, headers: [...(get.headers ?? []), [name, secret]] }, { secretAccessKey: 'wrong' })
+  const { fields } = await refused(t, 'wrong', 'SignatureDoesNotMatch', wrong)
+  t.match(fields.CanonicalRequest, `${name}:REDACTED\n`)
+  const shown = Object.values(fields).map((value) => Buffer.from(String(value).replaceAll(' ', ''), 'hex'))
+  t.notOk([JSON.stringify(fields), ...shown.map(String)].some((text) => text.includes(secret)))
+})
+
 t.test('what clients send in other spellings is still verified', async (t) => {
   const accepted: [string, HeadOptions, SignOptions?][] = [
     ['query without =', { ...get, target: '/bucket?acl' }],

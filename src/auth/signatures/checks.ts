@@ -104,6 +104,11 @@ export function basePathsFor({ hostBucket }: RequestHead, basePaths: readonly st
   return hostBucket === undefined ? basePaths : []
 }
 
+/** A signed text without the keys of clients in its headers or query (docs/design.md, promise 10). */
+export function withoutCustomerKeys(text: string): string {
+  return text.replace(/(x-amz-(?:copy-source-)?server-side-encryption-customer-key[:=])[^\n&]*/gi, '$1REDACTED')
+}
+
 /** `47 45 54 0a`: the bytes of a text of one character per byte, as S3 shows them. */
 export function hexBytes(text: string): string {
   return Buffer.from(text, 'latin1')

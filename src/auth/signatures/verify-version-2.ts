@@ -2,7 +2,7 @@ import type { Proof } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { canonicalPath, timingSafeEqualHex } from '../../common/sigv4.js'
-import { basePathsFor, hexBytes, mustBeSigned } from './checks.js'
+import { basePathsFor, hexBytes, mustBeSigned, withoutCustomerKeys } from './checks.js'
 import {
   isCoveredHeaderParameter,
   isCoveredParameter,
@@ -40,12 +40,13 @@ export function verifyVersion2(
       return { headers: ['date', ...headers.keys()], signature: parsed.signature }
     first ??= toSign
   }
+  const shown = withoutCustomerKeys(first ?? '')
   throw new S3Error('SignatureDoesNotMatch', {
     fields: {
       AWSAccessKeyId: parsed.accessKeyId,
-      StringToSign: Buffer.from(first ?? '', 'latin1').toString(),
+      StringToSign: Buffer.from(shown, 'latin1').toString(),
       SignatureProvided: parsed.signature,
-      StringToSignBytes: hexBytes(first ?? ''),
+      StringToSignBytes: hexBytes(shown),
     },
   })
 }
