@@ -30,7 +30,10 @@ export async function admitClass(
   const { bucket, key, headers } = write
   if (offered?.action !== undefined)
     await context.checks.requireAction(offered.action, { bucket, key, more: { headers } })
-  if (offered?.admit) return offered.admit(write, context)
+  // A plugin has no use for the keys of clients.
+  const isKey = ([name]: [string, unknown]) => /^x-amz-.*-customer-key$/.test(name)
+  const withoutKeys = Object.fromEntries(Object.entries(headers).filter((header) => !isKey(header)))
+  if (offered?.admit) return offered.admit({ ...write, headers: withoutKeys }, context)
   throw new S3Error('InvalidStorageClass', {
     message: offered
       ? `Only lifecycle rules move objects to the storage class ${storageClass}.`
