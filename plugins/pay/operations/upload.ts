@@ -29,6 +29,11 @@ import { fileNameOf, madeUpload, type UploadInput, uploadResult } from '../uploa
 import { findLive } from './live-uploads.js'
 import { SOURCE } from './send.js'
 
+/** A file that is not an object is passed on as it comes. */
+const PLAIN = warningHeaders(
+  'The file is not encrypted by this server: everyone who has its CID can read it, for as long as a provider keeps it.',
+)
+
 /** Of a form that is still to be read. */
 const UNREAD = { name: '', days: 0, fileType: '0' } as const
 
@@ -52,10 +57,11 @@ export function uploadToIpfs(deps: PayDeps) {
       const sealed = await deps.jobTokens.seal(actor)
       const resource = '/-/pay/v1/uploads'
       // What a form says is read with its file.
-      if (isForm(request)) return { resource, input: { ...UNREAD, size, ...sealed } }
+      if (isForm(request)) return { resource, input: { ...UNREAD, size, ...sealed }, headers: PLAIN }
       const { wallet: named, ...terms } = termsOfQuery(query)
       const wallet = await acting(deps, actor, { named, needsAddress: true }, async ({ address }) => address)
-      return { resource, input: { ...terms, size, ...(wallet !== undefined && { wallet }), ...sealed } }
+      const input = { ...terms, size, ...(wallet !== undefined && { wallet }), ...sealed }
+      return { resource, input, headers: PLAIN }
     },
     pass: ({ request, query }, { id, input }, context) => {
       const held = { jobId: id, input: input as FileInput }

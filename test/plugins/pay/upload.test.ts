@@ -217,7 +217,9 @@ inEachVariant('a file, in each variant', async (t, variant, { keys, proxy }) => 
   t.match(await post(TARGET.replace('180', '3')), { status: 400, body: /InvalidArgument/ }, 'the service has bounds')
   t.equal((await unsignedRequest(proxy.endpoint, { method: 'POST', path: '/-/pay/v1/uploads', body: 'x' })).status, 403)
   const token = { 'x-amz-client-token': 'one' }
-  const made = JSON.parse((await post(TARGET, token)).body)
+  const answer = await post(TARGET, token)
+  t.match(answer.headers['x-dealgate-warning'], /not encrypted by this server/)
+  const made = JSON.parse(answer.body)
   t.match(made, {
     JobId: /^j-/,
     SourceFileUploadId: Number,
