@@ -1,4 +1,4 @@
-import { type Context, parseAmount, publicNetwork, publicWarning, type RunningJob, S3Error } from 'dealgate'
+import { type Context, parseAmount, publicNetwork, S3Error } from 'dealgate'
 import { z } from 'zod'
 import { backupSchedules, checkSchedules } from './periodic/schedules.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
@@ -96,21 +96,6 @@ export function configurationOf(
   return settings.get(bucket, 'deal')
 }
 
-/**
- * Resolves to the warning for a deal of an object, or of those of a bucket, that are not encrypted. Notes it with the
- * job. Throws S3Error ObjectNotEncrypted.
- */
-export async function warningOf(
-  context: Pick<Context, 'store' | 'settings'>,
-  content: Parameters<typeof publicWarning>[1],
-  job?: Pick<RunningJob<unknown>, 'note'>,
-): Promise<string | undefined> {
-  const rule = (await configurationOf(context, content.bucket))?.PublicNetwork
-  const warning = await publicWarning(context, content, rule)
-  if (warning !== undefined) job?.note(warning)
-  return warning
-}
-
 /** The configuration with each value in its own type, as answers and records hold it: see `inOwnTypes`. */
 export function configurationInOwnTypes(configuration: DealConfiguration): DealConfiguration {
   return { ...configuration, ...(configuration.Terms && { Terms: configuration.Terms.map(inOwnTypes) }) }
@@ -153,7 +138,8 @@ export function checkConfiguration(
 }
 
 /**
- * True when the wanted configuration orders renewals or backups, changes the terms of deals or raises the daily cap.
+ * True when the wanted configuration orders renewals or backups, changes the terms of deals, raises the daily cap or
+ * lets more objects go into deals.
  */
 export function ordersMore(before: DealConfiguration | undefined, wanted: DealConfiguration): boolean {
   const [cap, wantedCap] = [before?.MaxSpendPerDay, wanted.MaxSpendPerDay].map((text) => parseAmount(text ?? ''))
@@ -163,8 +149,13 @@ export function ordersMore(before: DealConfiguration | undefined, wanted: DealCo
     JSON.stringify(before?.OfflineTerms) !== JSON.stringify(wanted.OfflineTerms) ||
     (wanted.Schedules ?? []).length > 0 ||
     JSON.stringify((before?.Terms ?? []).map(inOwnTypes)) !== JSON.stringify((wanted.Terms ?? []).map(inOwnTypes)) ||
-    (cap !== undefined && (wantedCap === undefined || wantedCap > cap))
+    (cap !== undefined && (wantedCap === undefined || wantedCap > cap)) ||
+    strictness(wanted) < strictness(before)
   )
+}
+
+function strictness(configuration: DealConfiguration | undefined): number {
+  return ['allow', 'warn', 'encrypted-only'].indexOf(configuration?.PublicNetwork ?? 'warn')
 }
 
 function invalid(name: string, message: string): S3Error {

@@ -1,6 +1,7 @@
 import { definePlugin } from 'dealgate'
 import { archiveClasses, Keeper } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
+import { configurationOf } from './configuration.js'
 import { DealDeps, dealGauges } from './deps.js'
 import { bucketDeals, objectDeals } from './jobs/deal-jobs.js'
 import { OBJECT_DEAL } from './jobs/inputs.js'
@@ -55,6 +56,7 @@ export default definePlugin({
       },
       gauges: dealGauges(deps),
       outputMetadata,
+      demandsEncryption: async (bucket) => (await configurationOf(host, bucket))?.PublicNetwork === 'encrypted-only',
       metadataActions: { [TERMS_METADATA]: OBJECT_DEAL },
       async start() {
         host.schedule(new Follower(deps).work)

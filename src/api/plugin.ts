@@ -127,6 +127,8 @@ export interface Plugin {
    * `StoredObject.authorized` and `ClassWrite.authorized` say whether the caller held it.
    */
   readonly metadataActions?: Readonly<Record<string, string>>
+  /** Resolves true for a bucket into which nothing is stored that is not encrypted. Rejects with S3Error. */
+  readonly demandsEncryption?: (bucket: string) => Promise<boolean>
   /** What it offers other plugins. A server does not start with two plugins that offer the same. */
   readonly offers?: PluginServices
   /** Values that the metrics of the server show. */

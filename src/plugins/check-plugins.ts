@@ -76,12 +76,13 @@ export function ageProblem(madeFor: unknown): string | undefined {
 }
 
 function shapeProblems(plugin: Plugin): string[] {
-  const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges, start, stop } = plugin
+  const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges, demandsEncryption, start, stop } =
+    plugin
   const malformed = [
     ...Object.entries({ operations: operations ?? null, storageClasses, jobs, outputMetadata, gauges })
       .filter(([, list]) => list !== undefined && !Array.isArray(list))
       .map(([what]) => `${what} must be a list${what === 'operations' ? ', which may be empty' : ''}`),
-    ...Object.entries({ start, stop })
+    ...Object.entries({ demandsEncryption, start, stop })
       .filter(([, called]) => called !== undefined && typeof called !== 'function')
       .map(([what]) => `${what} must be a function`),
     ...hookProblems(plugin.hooks),

@@ -37,6 +37,10 @@ export function combinePlugins({ core, added, checked, limits }: Combination) {
     storageClasses: storageClassesOf(plugins),
     outputMetadata: outputMetadataOf(plugins),
     metadataActions: metadataActionsOf(plugins),
+    async demandsEncryption(bucket: string): Promise<boolean> {
+      for (const plugin of plugins) if (await plugin.demandsEncryption?.(bucket)) return true
+      return false
+    },
     actions: pluginActionsOf(plugins),
     expansions: plugins.flatMap((plugin) => plugin.expansions ?? []),
     jobs: plugins.flatMap((plugin) => plugin.jobs ?? []),

@@ -20,6 +20,7 @@ import { KEY_FILE, KeyFile, type NewestKey } from '../objects/encryption/key-fil
 import { Keyring } from '../objects/encryption/keyring.js'
 import { combineHooks } from '../plugins/hooks.js'
 import { openJobs } from '../plugins/jobs/open-jobs.js'
+import type { PluginSet } from '../plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
 import { gatewayLinks, shareAddress } from '../s3/share.js'
 import { auditedJobs, auditOf } from './audit.js'
@@ -183,6 +184,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 async function encryptionOf(
   options: ProxyOptions,
   { settings, state }: Pick<Backends, 'settings' | 'state'>,
+  { demandsEncryption }: Pick<PluginSet, 'demandsEncryption'>,
   log: Logger,
 ): Promise<Encryption> {
   const { encryption, encryptionKeys, encryptionRecipient = [], encryptionCommand, data, stateUrl } = options
@@ -194,7 +196,7 @@ async function encryptionOf(
   if (encryptionCommand !== undefined) await requireProgram(encryptionCommand)
   return new Encryption({
     keys: new Keyring(keys, encryptionCommand === undefined ? undefined : new KeyCommand(encryptionCommand, log)),
-    everywhere: encryption === 'all',
+    demanded: async (bucket) => encryption === 'all' || demandsEncryption(bucket),
     settings,
     sealer: createSealer(sealingKeyOf(options)),
   })
@@ -242,7 +244,7 @@ async function openContexts(sources: ContextSources) {
   const contexts = new Contexts({
     pool,
     spools,
-    encryption: await encryptionOf(options, backends, log),
+    encryption: await encryptionOf(options, backends, plugins, log),
     account: options.gateway.account,
     credentials: sts.credentials,
     metadataActions: plugins.metadataActions,

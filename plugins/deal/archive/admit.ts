@@ -101,8 +101,9 @@ async function warningOfWrite(
   context: Context,
   { bucket, key, operation, headers, kept }: ClassWrite,
 ): Promise<string | undefined> {
-  const isAsked = Object.keys(headers).some((name) => name.startsWith('x-amz-server-side-encryption'))
-  const isBody = operation === 'PutObject' || operation === 'CreateMultipartUpload'
+  const sse = 'x-amz-server-side-encryption'
+  const isAsked = headers[sse] !== undefined || headers[`${sse}-customer-algorithm`] !== undefined
+  const isBody = ['PutObject', 'PostObject', 'CreateMultipartUpload'].includes(operation)
   if (kept ? kept.encrypted : isAsked || !isBody || (await context.store.encryptionFor(bucket))) return undefined
   return plainWarning(bucket, key, (await configurationOf(context, bucket))?.PublicNetwork)
 }

@@ -1,11 +1,11 @@
 import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
-import { type ArchiveClass, warningOf } from '../configuration.js'
+import type { ArchiveClass } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { recoverSpending } from '../jobs/lost-deals.js'
 import { dealOf } from '../records/held-deals.js'
 import { costOf } from '../terms/terms.js'
-import { refuseDearPrice } from '../terms/warnings.js'
+import { refuseDearPrice, warningOf } from '../terms/warnings.js'
 import { mark, mustBeClass, requireOfflineTerms } from './admit.js'
 import { releaseOrDrop, remember } from './restore.js'
 
@@ -39,6 +39,7 @@ export class Transitions {
     if (storageClass === 'DEEP_ARCHIVE') return this.#intoDeep(object)
     const known = await dealOf(this.#deps, object)
     if (known) return this.#enter(object, { ...known, storageClass })
+    await warningOf(this.#deps, own, { bucket, key })
     return this.#mayBegin() ? this.#withNewDeal(object, storageClass) : false
   }
 
@@ -47,6 +48,7 @@ export class Transitions {
     const { bucket, key, stamp } = object
     const { own } = this.#deps.host
     await requireOfflineTerms(own, bucket)
+    await warningOf(this.#deps, own, { bucket, key })
     await mark(this.#deps, object)
     return own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, storageClass: 'DEEP_ARCHIVE' }))
   }
@@ -70,7 +72,6 @@ export class Transitions {
     const { bucket, key, stamp, etag, size, storedSize = size } = object
     const agreed = await this.#deps.termsFor(host.own, bucket, { object, storageClass })
     await refuseDearPrice(this.#deps, host.own, agreed, () => ({ bytes: storedSize, objects: 1 }))
-    await warningOf(host.own, { bucket, key })
     const input: ObjectDealInput = { bucket, key, stamp, etag, ...agreed, cause: 'lifecycle' }
     const resource = `/${bucket}/${key}`
     const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', held: true })

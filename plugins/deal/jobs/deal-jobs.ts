@@ -1,11 +1,10 @@
 import { type Context, type JobKind, type RunningJob, S3Error } from 'dealgate'
 import { decide, mustName } from '../archive/restore.js'
-import { warningOf } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { isPassing, type Patience, patiently, waitingLong } from '../records/sequence.js'
 import { requireContent, requireObject } from '../subject.js'
 import { measure } from '../terms/quote.js'
-import { refuseDearPrice } from '../terms/warnings.js'
+import { refuseDearPrice, warningOf } from '../terms/warnings.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from './inputs.js'
 import { makeDeal } from './make-deal.js'
 import { reconcileDeal } from './reconcile-deal.js'
@@ -18,13 +17,14 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
       deps.events.ofJob(job, ['DealRequested', 'DealFailed'], async () => {
         try {
           return await makeDeal(deps, job, async () => {
+            const { bucket, key } = job.input
             const object = await requireObject(job.context, job.input)
             mustName(job, object)
             await refuseDearPrice(deps, job.context, job.input, () => ({
               bytes: object.storedSize ?? object.size,
               objects: 1,
             }))
-            await warningOf(job.context, job.input, job)
+            await warningOf(deps, job.context, { bucket, key }, job)
             return object.stamp
           })
         } catch (error) {
@@ -46,7 +46,7 @@ export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult
         return await makeDeal(deps, job, async () => {
           await requireContent(context, input.bucket)
           await refuseDearPrice(deps, context, input, () => measure(context, { bucket: input.bucket }, signal))
-          await warningOf(context, { bucket: input.bucket }, job)
+          await warningOf(deps, context, { bucket: input.bucket, signal }, job)
           return undefined
         })
       } catch (error) {

@@ -2,6 +2,7 @@ import { type Jobs, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
+import { warningOf } from '../terms/warnings.js'
 import { release } from './budget.js'
 import { unclaimed } from './history.js'
 import type { DealInput } from './inputs.js'
@@ -31,16 +32,18 @@ export async function reconcileDeal(
 
 /**
  * For gateways with client tokens: repeating the request returns the deal that was made, or makes the one that was not.
- * It is not repeated if the object was replaced.
+ * It is not repeated if the object was replaced, or if its bucket refuses it by now.
  */
 async function askAgain(deps: DealDeps, job: RunningJob<DealInput>, client: DealClient, attempt: Attempt) {
+  const known = await client.progress(tokenOf(attempt))
   if (!(await isSame(job, attempt))) {
-    const known = await client.progress(tokenOf(attempt))
     if (known === undefined) return nothingCame(deps, job, attempt)
     // The gateway may still conclude that it made none, and would then pack the new object.
     if (known.phase === 'Settling') return undefined
   }
   try {
+    // While the answer was lost, the bucket may have got content that it now refuses.
+    if (known === undefined) await warningOf(deps, job.context, attempt)
     return { done: await send(deps, job, client, attempt) }
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error

@@ -1,6 +1,5 @@
 import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
 import { z } from 'zod'
-import { warningOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { release, reserveFor } from '../jobs/budget.js'
@@ -9,7 +8,7 @@ import { watchProgress } from '../jobs/record-deal.js'
 import { tokenOf } from '../records/attempts.js'
 import { patiently, waitingLong } from '../records/sequence.js'
 import { measure, mostPieceBytes } from '../terms/quote.js'
-import { askFor } from '../terms/warnings.js'
+import { askFor, warningOf } from '../terms/warnings.js'
 import { makeTask } from './offline-client.js'
 import { type TaskRecord, tellTask } from './task-records.js'
 
@@ -50,6 +49,7 @@ export function offlineDeals(deps: DealDeps): JobKind<OfflineDealInput, OfflineD
       if (known.task) return { done: await finish(deps, job, known) }
       if (!(await job.context.gateway.features()).offlineDeals) return undefined
       try {
+        await requireEncrypted(deps, job, known)
         return { done: await send(deps, job, known) }
       } catch (error) {
         if (!(error instanceof S3Error) || error.status >= 500 || !job.owned()) throw error
@@ -68,7 +68,7 @@ async function run(deps: DealDeps, job: OfflineJob): Promise<OfflineDealResult> 
   // Without client tokens, an operator who has the job run again has made sure that there is no task.
   let record: TaskRecord
   try {
-    await warningOf(job.context, { bucket, prefix }, job)
+    await warningOf(deps, job.context, { bucket, prefix, signal: job.signal }, job)
     const maxPieceBytes = await measurePieces(job)
     await reserveFor(deps, job, { amount: mostItCosts(job, maxPieceBytes) })
     record = {
@@ -90,6 +90,16 @@ async function run(deps: DealDeps, job: OfflineJob): Promise<OfflineDealResult> 
     if (error instanceof S3Error) await takeBack(deps, job)
     throw error
   }
+}
+
+/**
+ * While the answer was lost, the content or the rule of its bucket may have changed: what the gateway has not begun is
+ * refused. Throws S3Error ObjectNotEncrypted.
+ */
+async function requireEncrypted(deps: DealDeps, job: OfflineJob, record: TaskRecord): Promise<void> {
+  const { context, input, log, signal } = job
+  if ((await new DealClient(context.gateway, log).progress(tokenOf(record), signal)) !== undefined) return
+  await warningOf(deps, context, { bucket: input.bucket, prefix: input.prefix, signal })
 }
 
 /** Bytes of the pieces that the content needs at most, as it is now. */

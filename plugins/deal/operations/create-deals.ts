@@ -1,6 +1,5 @@
 import { defineCall, providerDocument, warningHeaders } from 'dealgate'
 import { z } from 'zod'
-import { warningOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
@@ -9,7 +8,7 @@ import { experience, experienceOf, knownProviders } from '../known-providers.js'
 import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
 import { dealQuote, quoteDeal } from '../terms/quote.js'
 import { statedTerms, termAliases } from '../terms/terms.js'
-import { refuseDearPrice } from '../terms/warnings.js'
+import { refuseDearPrice, warningOf } from '../terms/warnings.js'
 
 export function createBucketDeal(deps: DealDeps) {
   return defineCall({
@@ -24,10 +23,10 @@ export function createBucketDeal(deps: DealDeps) {
     root: 'DealResult',
     job: BUCKET_DEAL,
     spends: true,
-    async order({ request: { bucket }, body }, context) {
+    async order({ request: { bucket, signal }, body }, context) {
       await requireContent(context, bucket)
       const agreed = await deps.termsFor(context, bucket, { request: body })
-      const headers = warningHeaders(await warningOf(context, { bucket }))
+      const headers = warningHeaders(await warningOf(deps, context, { bucket, signal }))
       const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
       return { resource: `/${bucket}`, input, headers }
     },
@@ -51,7 +50,7 @@ export function createObjectDeal(deps: DealDeps) {
       const object = await requireObject(context, { bucket, key })
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
-      const headers = warningHeaders(await warningOf(context, { bucket, key }))
+      const headers = warningHeaders(await warningOf(deps, context, { bucket, key }))
       const force = body.Force && { force: true as const }
       const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input, headers }

@@ -212,7 +212,7 @@ export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
   return [
     createObjectDeal(deps),
     createBucketDeal(deps),
-    createBucketOfflineDeal(),
+    createBucketOfflineDeal(deps),
     listObjectDeals(deps),
     listBucketDeals(deps),
     listObjectHistory(deps),

@@ -1,6 +1,6 @@
 import { type Context, defineCall, S3Error, warningHeaders } from 'dealgate'
 import { z } from 'zod'
-import { configurationOf, warningOf } from '../configuration.js'
+import { configurationOf } from '../configuration.js'
 import { wholeSeconds } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../jobs/inputs.js'
@@ -9,6 +9,7 @@ import { offlineDealResult } from '../offline/offline-job.js'
 import type { TaskRecord } from '../offline/task-records.js'
 import { requireBucket, requireContent, SOURCE } from '../subject.js'
 import { offlineMembers, readOfflineTerms } from '../terms/offline-terms.js'
+import { warningOf } from '../terms/warnings.js'
 
 const offlineRequest = z.strictObject({
   ...offlineMembers,
@@ -19,7 +20,7 @@ const offlineRequest = z.strictObject({
     .describe('Make another offline deal although the same one was requested within the last minute.'),
 })
 
-export function createBucketOfflineDeal() {
+export function createBucketOfflineDeal(deps: DealDeps) {
   return defineCall({
     name: 'CreateBucketOfflineDeal',
     source: SOURCE,
@@ -32,11 +33,11 @@ export function createBucketOfflineDeal() {
     root: 'OfflineDealResult',
     job: OFFLINE_DEAL,
     spends: true,
-    async order({ request: { bucket }, body: { Prefix: prefix, Force: _, ...stated } }, context) {
+    async order({ request: { bucket, signal }, body: { Prefix: prefix, Force: _, ...stated } }, context) {
       const configuration = await configurationOf(context, bucket)
       const terms = readOfflineTerms([stated, configuration?.OfflineTerms], bucket)
       await requireContent(context, bucket, prefix)
-      const headers = warningHeaders(await warningOf(context, { bucket, prefix }))
+      const headers = warningHeaders(await warningOf(deps, context, { bucket, prefix, signal }))
       const input: OfflineDealInput = { bucket, ...(prefix && { prefix }), terms, cause: 'call' }
       return { resource: `/${bucket}`, input, headers }
     },

@@ -1,8 +1,17 @@
-import { type Context, formatAmount, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
-import { warningOf } from '../configuration.js'
+import {
+  type Context,
+  formatAmount,
+  type ProviderDocument,
+  parseAmount,
+  publicWarning,
+  type RunningJob,
+  S3Error,
+} from 'dealgate'
+import { configurationOf } from '../configuration.js'
 import type { DealSubject } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
+import { everyDealHolding } from '../records/held-deals.js'
 import { estimatePieceSize, GIB } from './piece-size.js'
 import { PASSED_OVER, type StatedTogether } from './resolve-terms.js'
 import { type DealTerms, divideUp } from './terms.js'
@@ -28,14 +37,40 @@ export async function warningsFor(deps: DealDeps, context: Context, quoted: Quot
     ...(together.passedOver ? [PASSED_OVER] : []),
     ...providerWarnings(deps, quoted),
     ...(await capWarnings(deps, context, quoted)),
-    ...(await plainWarnings(context, quoted)),
+    ...(await plainWarnings(deps, context, quoted)),
   ]
 }
 
+/**
+ * Resolves to the warning for a deal of an object, or of those of a bucket, that are not encrypted. Notes it with the
+ * job. An object that is in a deal is public: to refuse the next deal would protect nothing, and would lose an object
+ * that the gateway has no copy of. Throws S3Error ObjectNotEncrypted.
+ */
+export async function warningOf(
+  deps: DealDeps,
+  context: Pick<Context, 'store' | 'settings'>,
+  content: Parameters<typeof publicWarning>[1],
+  job?: Pick<RunningJob<unknown>, 'note'>,
+): Promise<string | undefined> {
+  const rule = (await configurationOf(context, content.bucket))?.PublicNetwork
+  const warning = await publicWarning(
+    context,
+    content,
+    rule,
+    async (object) => object.cold || (await everyDealHolding(deps, object)).length > 0,
+  )
+  if (warning !== undefined) job?.note(warning)
+  return warning
+}
+
 /** A quote is given for what would be refused, too. */
-async function plainWarnings(context: Context, { subject: { bucket, key } }: Quoted): Promise<string[]> {
+async function plainWarnings(
+  deps: DealDeps,
+  context: Context,
+  { subject: { bucket, key } }: Quoted,
+): Promise<string[]> {
   try {
-    const warning = await warningOf(context, { bucket, key })
+    const warning = await warningOf(deps, context, { bucket, key })
     return warning === undefined ? [] : [warning]
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'ObjectNotEncrypted') throw error

@@ -21,6 +21,9 @@ declare module '../../api/settings.js' {
   }
 }
 
+/** With the newest key of the server. */
+const OWN = { algorithm: 'AES256' } as const
+
 /** Most keys of objects that are kept: each is 32 bytes. */
 const MAX_KNOWN = 1_000
 
@@ -29,8 +32,8 @@ const NAMED_MS = 5 * 60_000
 
 interface EncryptionDeps {
   readonly keys: Keyring
-  /** All new objects are encrypted, whatever their buckets say. */
-  readonly everywhere: boolean
+  /** Resolves true if all new objects of a bucket are encrypted, whatever its settings say. */
+  readonly demanded: (bucket: string) => Promise<boolean>
   readonly settings: Pick<BucketSettings, 'get'>
   /** Seals the keys of staged parts. */
   readonly sealer: Sealer
@@ -65,7 +68,7 @@ export class Encryption {
   /** What new objects of a bucket are encrypted with; undefined for nothing. */
   async defaultOf(bucket: string): Promise<ServerKey | undefined> {
     const own = await this.#deps.settings.get(bucket, 'encryption')
-    return own ?? (this.#deps.everywhere ? { algorithm: 'AES256' } : undefined)
+    return own ?? ((await this.#deps.demanded(bucket)) ? OWN : undefined)
   }
 
   async #orderFor(bucket: string, asked: EncryptionOrder | undefined): Promise<EncryptionOrder | undefined> {
@@ -85,7 +88,8 @@ export class Encryption {
     asked: EncryptionOrder | UploadEncryption | 'none' | undefined,
     uploadId = '',
   ): Promise<Sealed | undefined> {
-    if (asked === 'none') return undefined
+    // An upload may have begun before its bucket demanded it.
+    if (asked === 'none') return (await this.#deps.demanded(place.bucket)) ? this.#sealFor(place, OWN) : undefined
     if (asked && 'partsKey' in asked) {
       const { algorithm, keyId, bucketKey, header, partsKey } = asked
       if (header === undefined)

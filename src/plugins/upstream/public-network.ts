@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
+import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 
 /** What a bucket says of objects that are not encrypted and are to go into a deal or to a public network. */
@@ -22,6 +23,8 @@ export interface PublicContent {
   /** Absent for all objects below `prefix`. */
   readonly key?: string | undefined
   readonly prefix?: string | undefined
+  /** Ends a listing. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const PAGE = 1000
@@ -30,16 +33,23 @@ const PAGE = 1000
  * Resolves to the warning that everyone can read what is about to become public; undefined where it is encrypted or the
  * bucket allows it. Lists objects until one is not encrypted.
  * @param rule of the bucket
+ * @param isPublic true for an object that a deal has made public before: it is not refused. Default: for none
  * @throws S3Error ObjectNotEncrypted where the bucket wants encrypted objects alone
  */
 export async function publicWarning(
   { store }: Pick<Context, 'store'>,
   content: PublicContent,
   rule: z.output<typeof publicNetwork> = 'warn',
+  isPublic: (object: StoredObject) => Promise<boolean> = async () => false,
 ): Promise<string | undefined> {
   if (rule === 'allow') return undefined
-  const key = await firstPlain(store, content)
-  return key === undefined ? undefined : plainWarning(content.bucket, key, rule)
+  let warning: string | undefined
+  for await (const object of plainObjects(store, content)) {
+    if (rule === 'encrypted-only' && !(await isPublic(object))) return plainWarning(content.bucket, object.key, rule)
+    warning ??= plainWarning(content.bucket, object.key)
+    if (rule === 'warn') break
+  }
+  return warning
 }
 
 /** As `publicWarning`, of an object that is known to be not encrypted. */
@@ -61,20 +71,30 @@ export function plainWarning(
 /** Characters of a key in a message. */
 const SHOWN = 200
 
-async function firstPlain(store: Context['store'], { bucket, key, prefix = '' }: PublicContent) {
+/** Objects that everyone could read. An empty one, such as a folder of a console, has nothing to read. */
+async function* plainObjects(
+  store: Context['store'],
+  { bucket, key, prefix = '', signal }: PublicContent,
+): AsyncGenerator<StoredObject> {
   // Where the record of an object is lost, its entry in a listing does not tell that it is encrypted.
-  const isPlain = async (one: string) => {
+  const findPlain = async (one: string) => {
     const object = await store.find(bucket, one)
-    return object !== undefined && object.encrypted === undefined
+    return object?.size === 0 || object?.encrypted ? undefined : object
   }
-  if (key !== undefined) return (await isPlain(key)) ? key : undefined
-  for (let after = ''; ; ) {
-    const { entries, truncated } = await store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
-    for (const entry of entries) {
+  if (key !== undefined) {
+    const object = await findPlain(key)
+    if (object) yield object
+    return
+  }
+  for (let after = '', truncated = true; truncated; ) {
+    signal?.throwIfAborted()
+    const page = await store.list(bucket, { prefix, delimiter: '', after, limit: PAGE })
+    for (const entry of page.entries) {
       if (entry.kind !== 'object') continue
-      if (entry.storedSize === undefined && (await isPlain(entry.key))) return entry.key
+      const object = entry.storedSize === undefined && entry.size > 0 ? await findPlain(entry.key) : undefined
+      if (object) yield object
       after = entry.key
     }
-    if (!truncated) return undefined
+    truncated = page.truncated
   }
 }

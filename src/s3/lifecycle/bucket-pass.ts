@@ -39,6 +39,8 @@ interface Tally {
   aborted: number
   /** Objects that were due when they were listed, but no longer when they were processed. */
   spared: number
+  /** Objects that are not encrypted, and may be only encrypted where their rule moves them. */
+  refused: number
   failed: number
   /** False if the pass ended early. */
   complete: boolean
@@ -60,7 +62,10 @@ export async function passBucket(
   bucket: string,
   configuration: LifecycleConfiguration,
 ): Promise<Tally> {
-  const tally: Tally = { scanned: 0, expired: 0, transitioned: 0, aborted: 0, spared: 0, failed: 0, complete: false }
+  const tally: Tally = {
+    ...{ scanned: 0, expired: 0, transitioned: 0, aborted: 0, spared: 0, refused: 0, failed: 0 },
+    complete: false,
+  }
   await abortUploads(deps, bucket, configuration, tally)
   const acting = configuration.rules.filter((rule) => rule.enabled && (rule.expiration || rule.transitions))
   for (const prefix of outermostPrefixes(acting)) {
@@ -106,6 +111,11 @@ async function actOnPage(
         if (action === 'expire') await expire(deps, bucket, entry, (object) => act(object) === 'expire', tally)
         else if (await transition(deps, bucket, entry, action.storageClass)) tally.transitioned++
       } catch (err) {
+        if (err instanceof S3Error && err.code === 'ObjectNotEncrypted') {
+          // All plain objects of such a bucket are refused, in each pass: the others must get their turn.
+          if (tally.refused++ === 0) deps.log.warn({ err, bucket }, 'lifecycle rules pass over plain objects')
+          return
+        }
         tally.failed++
         deps.log.warn({ err, bucket, key: entry.key }, 'could not apply a lifecycle rule to an object')
       }

@@ -105,7 +105,10 @@ async function kept(t: Test, RenewBeforeDays?: number) {
   await proxy.put('kept')
   await proxy.untilCold('kept')
   if (RenewBeforeDays !== undefined)
-    t.equal((await ask(proxy, 'POST', '?x-deal-config=', { RenewBeforeDays })).status, 200)
+    t.equal(
+      (await ask(proxy, 'POST', '?x-deal-config=', { RenewBeforeDays, PublicNetwork: 'encrypted-only' })).status,
+      200,
+    )
   const deals = async () => (await ask(proxy, 'GET', '/kept?x-deal=')).json.DealEntry
   const untilHere = () =>
     proxy.untilHead('it is here for good', 'kept', (head) => head.StorageClass === 'GLACIER_IR' && !head.Restore)

@@ -243,6 +243,17 @@ together('a gateway with client tokens: no deal is made of what has replaced the
   t.equal(deals.made.length, 1)
 })
 
+together('a gateway with client tokens: nor of what the bucket refuses by then', async (t) => {
+  const { deals, proxy } = await start(t, true)
+  const { jobs, settings } = proxy.host.own
+  deals.accidents.push('lost-before')
+  const job = await ask(proxy)
+  await until('the outcome is unknown', async () => (await jobs.get(job.id))?.status === 'Unknown')
+  await settings.set('fakes', 'deal', { PublicNetwork: 'encrypted-only' })
+  t.match(await ended(proxy, job), { status: 'Failed', failure: { code: 'ObjectNotEncrypted' } })
+  t.equal(deals.made.length, 0)
+})
+
 together('a gateway with client tokens: nor while it finds out what became of the deal before', async (t) => {
   const { deals, proxy } = await start(t, true)
   const { jobs } = proxy.host.own

@@ -70,30 +70,41 @@ for (const mode of modes) {
     })
 
     t.test('refused by name', async (t) => {
+      await send(server, 'PUT', '/photos/unsold', 'readable')
+      const begun = await signedCall(server.endpoint, owner, 'POST', '/photos/parts?uploads=')
+      const uploadId = encodeURIComponent(/<UploadId>(.*)<\/UploadId>/.exec(begun.body)?.[1] ?? '')
+      const part = await send(server, 'PUT', `/photos/parts?partNumber=1&uploadId=${uploadId}`, 'readable')
       await rule('encrypted-only', { Terms: [terms], OfflineTerms: offline })
       for (const [target, body] of [
-        ['/photos/plain?x-deal=', terms],
+        ['/photos/unsold?x-deal=', terms],
         ['/photos?x-deal=', terms],
         ['/photos?x-deal-offline=', offline],
       ] as const) {
         const refused = await send(server, 'POST', `${target}&format=json`, body)
         t.equal(refused.status, 409, target)
-        t.match(JSON.parse(refused.body), { Code: 'ObjectNotEncrypted', Details: { Key: 'plain' } })
+        t.match(JSON.parse(refused.body), { Code: 'ObjectNotEncrypted', Details: { Key: 'unsold' } })
       }
-      t.match((await quoted('/photos/plain')).join(), /The deal would be refused/)
+      t.match((await quoted('/photos/unsold')).join(), /The deal would be refused/)
+      const again = await deal('/photos/plain', { ...terms, Price: '0.000008' })
+      t.match([again.status, again.headers[WARNING]], [200, /plain is not encrypted/], 'a deal has made it public')
       t.equal((await deal('/photos/secret', { ...terms, Price: '0.000006' })).status, 200)
       const glacier = { 'x-amz-storage-class': 'GLACIER', 'x-dealgate-deal-mode': 'sync' }
-      const refused = await send(server, 'PUT', '/photos/cold', 'readable', glacier)
-      t.match(refused.body, /ObjectNotEncrypted/)
-      t.equal((await send(server, 'HEAD', '/photos/cold')).status, 404, 'before it is stored')
-      const stored = await send(server, 'PUT', '/photos/cold', 'readable', { ...glacier, ...SSE })
-      t.match([stored.status, stored.headers['x-dealgate-job-status']], [200, 'Complete'])
-      // What a copy becomes is known once it is stored.
-      const copy = { ...glacier, 'x-amz-copy-source': '/photos/plain' }
-      const failed = await send(server, 'PUT', '/photos/copy', undefined, copy)
-      t.match([failed.status, failed.headers['x-dealgate-job-status']], [200, 'Failed'])
-      const copied = await send(server, 'PUT', '/photos/copy', undefined, { ...copy, ...SSE })
-      t.match([copied.status, copied.headers['x-dealgate-job-status']], [200, 'Complete'])
+      for (const more of [{}, { 'x-amz-copy-source': '/photos/unsold' }]) {
+        const stored = await send(server, 'PUT', '/photos/cold', 'x-amz-copy-source' in more ? undefined : 'readable', {
+          ...glacier,
+          ...more,
+        })
+        t.match([stored.status, stored.headers['x-dealgate-job-status']], [200, 'Complete'], 'encrypted by itself')
+        t.equal((await send(server, 'HEAD', '/photos/cold')).headers['x-amz-server-side-encryption'], 'AES256')
+      }
+      const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+      const done = await signedCall(server.endpoint, owner, 'POST', `/photos/parts?uploadId=${uploadId}`, {
+        body: list,
+      })
+      t.equal(done.status, 200, done.body)
+      const head = await send(server, 'HEAD', '/photos/parts')
+      t.equal(head.headers['x-amz-server-side-encryption'], 'AES256', 'also what had begun before')
+      t.equal((await send(server, 'GET', '/photos/parts')).body, 'readable')
     })
 
     t.test('a class', async (t) => {
@@ -101,13 +112,16 @@ for (const mode of modes) {
       for (const storageClass of ['GLACIER', 'DEEP_ARCHIVE']) {
         const stored = await send(server, 'PUT', '/photos/c', 'x', { 'x-amz-storage-class': storageClass })
         t.match(stored.headers[WARNING], /The object c is not encrypted/, storageClass)
+        const none = { 'x-amz-storage-class': storageClass, 'x-amz-server-side-encryption-bucket-key-enabled': 'false' }
+        t.match((await send(server, 'PUT', '/photos/c', 'y', none)).headers[WARNING], /The object c is not encrypted/)
         const secret = await send(server, 'PUT', '/photos/d', 'x', { 'x-amz-storage-class': storageClass, ...SSE })
         t.same([secret.status, secret.headers[WARNING]], [200, undefined])
       }
     })
 
-    t.test('all of the bucket is encrypted', async (t) => {
-      for (const key of ['plain', 'c']) await send(server, 'DELETE', `/photos/${key}`)
+    t.test('all of the bucket is encrypted, or empty', async (t) => {
+      await send(server, 'PUT', '/photos/folder/', '')
+      for (const key of ['plain', 'unsold', 'c']) await send(server, 'DELETE', `/photos/${key}`)
       await rule('encrypted-only')
       const whole = await deal('/photos', { ...terms, Price: '0.000007' })
       t.same([whole.status, whole.headers[WARNING]], [200, undefined], whole.body)

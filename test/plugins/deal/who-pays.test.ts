@@ -306,6 +306,7 @@ t.test('terms, caps and renewals of a bucket are for those who may have deals ma
   const { endpoint } = await startDealProxy(t, await startEmbedded(t, 'full'), {
     identities: [owner, { ...setter, rights, actions }, { ...payer, rights, actions: [...actions, 'deal:Create*'] }],
   })
+  const same = { Terms: [owners], MaxSpendPerDay: '0.5' }
   const set = async (keys: Keys, configuration: object) => {
     const query = { 'x-deal-config': '' }
     const body = JSON.stringify(configuration)
@@ -320,4 +321,8 @@ t.test('terms, caps and renewals of a bucket are for those who may have deals ma
   t.equal(await set(setter, { MaxSpendPerDay: '0.5' }), 403, 'those of the server')
   t.equal(await set(setter, { Terms: [owners], MaxSpendPerDay: '0.5', RenewBeforeDays: 30 }), 403, 'renewals')
   t.equal(await set(payer, { Terms: [owners], MaxSpendPerDay: '0.5', RenewBeforeDays: 30 }), 200)
+  t.equal(await set(setter, { ...same, PublicNetwork: 'encrypted-only' }), 200)
+  t.equal(await set(setter, { ...same, PublicNetwork: 'warn' }), 403, 'deals of what is not encrypted')
+  t.equal(await set(setter, same), 403, 'the same by its default')
+  t.equal(await set(payer, { ...same, PublicNetwork: 'allow' }), 200)
 })

@@ -169,6 +169,21 @@ t.test('failures are counted, and too many end the pass', async (t) => {
   t.equal(logged.length, tally.failed)
 })
 
+t.test('objects that are refused because they are plain do not end the pass', async (t) => {
+  const big = { size: 200_000 }
+  const plain = Object.fromEntries(Object.keys(manyKeys(150)).map((key) => [`a${key}`, big]))
+  const { parts, seen, lines } = await fixture(t, { ...plain, z: {} })
+  const transition = async () => {
+    throw new S3Error('ObjectNotEncrypted')
+  }
+  const storageClasses: PassDeps['storageClasses'] = new Map([['GLACIER', { name: 'GLACIER', transition }]])
+  const moving = rule({ prefix: 'a' }, { expiration: undefined, transitions: [{ days: 1, storageClass: 'GLACIER' }] })
+  const tally = await passBucket({ ...parts, storageClasses }, 'b', rules(moving, rule({ prefix: 'z' })))
+  t.match(tally, { refused: 150, expired: 1, failed: 0, complete: true })
+  t.same(seen.removed, ['z'])
+  t.equal(lines.filter(({ msg }) => /pass over plain objects/.test(msg)).length, 1)
+})
+
 t.test('the runner does a day’s work once, and again when the rules change or something failed', async (t) => {
   const { state, seen, held, runnerOf } = await fixture(t, { a: {} })
   let now = NOW
