@@ -259,7 +259,9 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 
   close(): Promise<void> {
     this.#closed ??= Promise.allSettled(this.#running)
-      .then(() => Promise.all(Object.values(this.#pools).map((pool) => pool.end())))
+      .then(async () => {
+        await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
+      })
       .finally(() => this.#claim?.close())
     return this.#closed
   }
