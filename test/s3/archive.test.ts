@@ -230,6 +230,13 @@ t.test('writes into an archive class', async (t) => {
     await s3.deleteBucketEncryption({ Bucket: 'box' })
   })
 
+  t.test('with the key of a client, which is not for plugins', async (t) => {
+    await put('sealed', { SSECustomerAlgorithm: 'AES256', SSECustomerKey: 'k'.repeat(32) })
+    const { headers } = seen.admitted.at(-1) as ClassWrite
+    t.equal(headers['x-amz-server-side-encryption-customer-algorithm'], 'AES256')
+    t.notMatch(JSON.stringify(headers), Buffer.from('k'.repeat(32)).toString('base64'))
+  })
+
   t.test('in parts', async (t) => {
     const create = { ...at('parts'), StorageClass: 'GLACIER', Metadata: { cid: 'stale' } } as const
     await rejects(s3.createMultipartUpload({ ...create, StorageClass: 'OUTPOSTS' }), 'InvalidStorageClass')

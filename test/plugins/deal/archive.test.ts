@@ -438,6 +438,22 @@ t.test('lifecycle rules move objects into a class, once, as far as the money goe
   t.equal(proxy.events.length, 3)
 })
 
+t.test('lifecycle rules pass over plain objects where deals are of encrypted ones alone', async (t) => {
+  await farFromMidnight()
+  const proxy = await ArchiveProxy.start(t, { maxTransitionsPerDay: 1 }, { proxy: { lifecycleIntervalMs: 100 } })
+  const cold = { Body: 'x'.repeat(128 * 1024), StorageClass: 'STANDARD' } as const
+  for (const key of ['a', 'b']) await proxy.put(key, cold)
+  await proxy.host.settings.set(BUCKET, 'deal', { PublicNetwork: 'encrypted-only' })
+  await proxy.put('c', cold)
+  const Transitions = [{ Days: 1, StorageClass: 'GLACIER' as const }]
+  const Rules = [{ ID: 'archive', Status: 'Enabled' as const, Filter: { Prefix: '' }, Transitions }]
+  await proxy.s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket: BUCKET, LifecycleConfiguration: { Rules } }))
+  proxy.ahead = 3 * DAY_MS
+  await until('the one that is encrypted is moved', async () => (await proxy.jobs('c')).length === 1)
+  t.match(await proxy.ended('c'), { status: 'Complete' })
+  t.same([...(await proxy.jobs('a')), ...(await proxy.jobs('b'))], [])
+})
+
 type Change = 'release' | 'drop'
 
 /** The next `release` or `drop` of a job cannot be written. */
