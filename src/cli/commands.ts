@@ -315,7 +315,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'state copy',
     help: 'copy the tables of the embedded services, which are stopped, from a data folder to PostgreSQL or back; or move the bodies of objects from a data folder to an S3 store or back',
-    options: ['database', 'auditLog', 'print', 'logLevel'],
+    options: ['database', 'bodiesCredentialsFile', 'auditLog', 'print', 'logLevel'],
     flags: [
       [
         '--from <place>',

@@ -75,7 +75,12 @@ async function moveBodies(config: Config, from: string, to: string): Promise<voi
   const progress = new ProgressLine()
   const { copyBodies } = await import('../services/databases.js')
   try {
-    const move = { data, database: config.database, store: storeOf(url), to: isStore(to) ? 'store' : 'folder' } as const
+    const move = {
+      data,
+      database: config.database,
+      store: storeOf(url, config.bodiesCredentialsFile),
+      to: isStore(to) ? 'store' : 'folder',
+    } as const
     const { bodies, bytes, damaged } = await copyBodies(move, ({ bodies, bytes }) =>
       progress.show(() => `${bodies} bodies, ${bytesText(bytes)}`),
     )

@@ -59,6 +59,7 @@ export class SharedFailures implements Failures {
 
   begin(places: readonly Place[], waits: readonly string[]): Promise<Begun> {
     const now = this.#now()
+    if (places.length === 0) return this.#waitOf(waits, now)
     return this.#db.transaction(async ({ failures }) => {
       let waitMs = 0
       for (const key of waits) waitMs = Math.max(waitMs, ((await failures.find(key, now))?.until ?? 0) - now)
@@ -69,7 +70,19 @@ export class SharedFailures implements Failures {
     })
   }
 
+  async #waitOf(waits: readonly string[], now: number): Promise<Begun> {
+    const rows = await Promise.all(waits.map((key) => this.#db.read.failures.find(key, now)))
+    return { waitMs: Math.max(0, ...rows.map((row) => (row?.until ?? 0) - now)), counts: [] }
+  }
+
+  async #areKnown(keys: readonly string[]): Promise<boolean> {
+    const rows = await Promise.all(keys.map((key) => this.#db.read.failures.find(key, this.#now())))
+    return rows.some((row) => row !== undefined)
+  }
+
   async end(none: readonly string[], forgotten: readonly string[]): Promise<void> {
+    // Most succeed at once: without a transaction.
+    if (none.length === 0 && !(await this.#areKnown(forgotten))) return
     await this.#db.transaction(async ({ failures }) => {
       for (const key of none) await failures.takeBack(key)
       for (const key of forgotten) await failures.forget(key)

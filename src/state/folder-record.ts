@@ -57,7 +57,11 @@ export class FolderRecord {
     const write = async () => {
       const { kept } = this
       const isNew = storeId !== kept.epoch
-      if (isNew || mark > (kept.mark ?? 0)) await this.#write({ ...kept, epoch: storeId, mark })
+      if (!isNew && mark <= (kept.mark ?? 0)) return
+      // Another server may have seen a later mark.
+      const found = (await readFolderRecord(this.#folder)) ?? kept
+      if (found.epoch === storeId && mark <= (found.mark ?? 0)) this.#kept = found
+      else await this.#write({ ...kept, epoch: storeId, mark })
     }
     this.#written = this.#written.then(write, write)
     await this.#written

@@ -74,15 +74,13 @@ class Scene {
 
   args(to: 'store' | 'folder'): string[] {
     const [from, target] = to === 'store' ? [this.folder, this.store.bodies.url] : [this.store.bodies.url, this.folder]
-    return ['state', 'copy', '--from', from, '--to', target, '--print', 'json']
+    const { credentialsFile = '' } = this.store.bodies
+    const store = ['--bodies-credentials-file', credentialsFile]
+    return ['state', 'copy', '--from', from, '--to', target, ...store, '--print', 'json']
   }
 
   env(): Record<string, string> {
-    const { credentialsFile = '' } = this.store.bodies
-    return {
-      AWS_SHARED_CREDENTIALS_FILE: credentialsFile,
-      ...(this.#database !== undefined && { DEALGATE_DATABASE: this.#database }),
-    }
+    return this.#database === undefined ? {} : { DEALGATE_DATABASE: this.#database }
   }
 
   copy(to: 'store' | 'folder') {

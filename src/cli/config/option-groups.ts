@@ -289,7 +289,7 @@ export const engineOptions = {
     help: 'Bucket of an S3 store for the bytes of new objects of the embedded gateway, above 32 KiB: `s3://bucket/prefix?endpoint=https://host&region=us-east-1`. Credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the file of aws-cli. Without it, files in the data folder.',
   }),
   bodiesCredentialsFile: option('Gateway', path, {
-    help: 'File of credentials for the bucket of `--bodies`, in the form of `~/.aws/credentials`. It goes before the variables.',
+    help: 'File of credentials for the bucket of `--bodies`, or of `dealgate state copy`, in the form of `~/.aws/credentials`. It goes before the variables.',
   }),
   database: option('Gateway', url('postgres', 'postgresql'), {
     main: true,

@@ -102,10 +102,6 @@ export const rules: readonly Rule[] = [
   },
   (given) => together(given, 'platformApiKey', 'platformAccessToken'),
   (given) => {
-    if (!given('bodiesCredentialsFile') || given('bodies')) return []
-    return [`${flagOf('bodiesCredentialsFile')} needs ${flagOf('bodies')}`]
-  },
-  (given) => {
     if (!given('platformApiKey') || given('platformUrl')) return []
     return [`${flagOf('platformApiKey')} is for another task platform: give ${flagOf('platformUrl')}, too`]
   },

@@ -10,6 +10,13 @@ export interface StoredBody {
   readonly size: number
   /** What a store knows the bytes by; null for a file. */
   readonly mark: string | null
+  /** When a row must not name it for the first time any more, as a sweep may remove it soon: ms since 1970. */
+  readonly until?: number
+}
+
+/** Throws BodyError for a new body that waited for its row for so long that another process may have removed it. */
+export function mustBeNew({ until = Number.POSITIVE_INFINITY }: StoredBody): void {
+  if (Date.now() > until) throw new BodyError('unavailable', 'The process was stopped for too long.')
 }
 
 /** True when a row names the body. */

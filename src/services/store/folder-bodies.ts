@@ -47,7 +47,7 @@ export class FolderBodies implements Bodies {
       const folder = this.#nameOfFolder(name)
       await (this.#folders.get(folder) ?? this.#makeFolder(folder))
       const abandoned = () => this.#remove(name)
-      return await NewFile.create(name, this.#folder(name), this.#path(name), abandoned)
+      return await NewFile.create(name, this.#folder(name), this.#path(name), abandoned, this.#orphanMs)
     } catch (error) {
       this.#underway.delete(name)
       throw error
@@ -58,8 +58,13 @@ export class FolderBodies implements Bodies {
     this.#underway.delete(name)
   }
 
-  /** The sweep of the next start decides, or one of old files: that of this one may ask before the row is there. */
-  leave(): void {}
+  /**
+   * The sweep of the next start decides: that of this one may ask before the row is there. One of old files comes late
+   * enough.
+   */
+  leave({ name }: StoredBody): void {
+    if (this.#orphanMs !== undefined) this.#underway.delete(name)
+  }
 
   async open({ name }: StoredBody): Promise<OpenBody | undefined> {
     try {
@@ -153,6 +158,7 @@ class NewFile implements NewBody {
   readonly #name: string
   readonly #handle: FileHandle
   readonly #remove: () => void
+  readonly #orphanMs: number | undefined
   /** Resolves when the directory entry of the file is on the disk. */
   readonly #entered: Promise<void>
   #waiting: Buffer[] = []
@@ -161,19 +167,32 @@ class NewFile implements NewBody {
   #running: Promise<void> | undefined
   #failure: Error | undefined
 
-  private constructor(name: string, handle: FileHandle, entered: Promise<void>, remove: () => void) {
+  private constructor(
+    name: string,
+    handle: FileHandle,
+    entered: Promise<void>,
+    remove: () => void,
+    orphanMs: number | undefined,
+  ) {
+    this.#orphanMs = orphanMs
     this.#name = name
     this.#handle = handle
     this.#remove = remove
     this.#entered = entered
   }
 
-  static async create(name: string, folder: string, path: string, remove: () => void): Promise<NewFile> {
+  static async create(
+    name: string,
+    folder: string,
+    path: string,
+    remove: () => void,
+    orphanMs: number | undefined,
+  ): Promise<NewFile> {
     const handle = await open(path, 'wx', 0o600)
     const entered = syncFolder(folder)
     // `finish` reports the error; without this handler an upload that fails earlier leaves an unhandled rejection.
     entered.catch(() => {})
-    return new NewFile(name, handle, entered, remove)
+    return new NewFile(name, handle, entered, remove, orphanMs)
   }
 
   write(chunk: Buffer): boolean {
@@ -194,7 +213,8 @@ class NewFile implements NewBody {
       await this.ready()
       await this.#writeWaiting()
       await Promise.all([this.#handle.datasync(), this.#entered])
-      return { name: this.#name, size: this.#position, mark: null }
+      const body = { name: this.#name, size: this.#position, mark: null }
+      return this.#orphanMs ? { ...body, until: Date.now() + this.#orphanMs / 2 } : body
     } finally {
       await this.#handle.close()
     }

@@ -87,8 +87,12 @@ t.test('a file that a row may name is left to the next start', async (t) => {
   first.committed(await begin(first, names[0] as string))
   const second = new FolderBodies(folder, silentLog)
   const unknown = await begin(second, names[1] as string)
-  second.leave()
+  second.leave(unknown)
   t.equal(await second.sweep(async (name) => name === names[0]), 0, 'before the row is seen')
   t.ok(await second.open(unknown).then((body) => body?.close().then(() => true)))
   t.equal(await new FolderBodies(folder, silentLog).sweep(async (name) => name === names[0]), 1)
+  // Beside other processes, which let it become old.
+  const shared = new FolderBodies(folder, silentLog, 0)
+  shared.leave(await begin(shared, names[1] as string))
+  t.equal(await shared.sweep(async (name) => name === names[0]), 1)
 })

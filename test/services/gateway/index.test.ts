@@ -240,7 +240,13 @@ t.test('an object whose commit has an unknown outcome keeps its body', async (t)
   await t.rejects(changes.put(bucket, stored('failed')), failure)
   failure = new DatabaseUnavailableError('No commit was asked for.')
   await t.rejects(changes.put(bucket, stored('away')), failure)
+  failure = undefined
+  const until = Date.now() - 1
+  const old = draft('old', { body: { name: 'body-old', size: 4, mark: null, until } })
+  await t.rejects(changes.put(bucket, old), /stopped for too long/, 'another process may have removed its body')
+  t.notOk(await db.read.objects.find(bucket.id, Buffer.from('old')))
   t.same(Object.fromEntries(fates.of), {
+    'body-old': 'discarded',
     'body-known': 'committed',
     'body-unknown': 'left',
     'body-failed': 'discarded',

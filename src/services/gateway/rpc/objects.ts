@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { rfc3339 } from '../../clock.js'
 import { isAllowed, refusalOf } from '../access.js'
+import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { orderOf } from '../exchange.js'
 import type { GatewayTables } from '../index-schema.js'
-import type { BucketRow } from '../store/buckets.js'
+import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { checkBucketName, mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
 
@@ -44,16 +45,31 @@ export const deleteBucket = defineSignedMethod({
   name: 'web.DeleteBucket',
   params: z.object({ bucketName: text }),
   async run({ bucketName }, { context, account }) {
+    const { read } = context.db
+    const found = await mustBeEmpty(context, account, bucketName, read)
     const remove = async (tables: GatewayTables) => {
       await tables.buckets.lock(bucketName, true)
-      const { id } = await mustOwnBucket(context, account, bucketName, tables)
-      if (!(await tables.buckets.isEmpty(id))) throw new GatewayError('BucketNotEmpty', { bucket: bucketName })
+      const { id } = await mustBeEmpty(context, account, bucketName, tables)
+      // Another one, whose lock this is not.
+      if (id !== found.id) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
       await tables.buckets.remove(id)
     }
-    await context.db.transaction(remove, { locks: [] })
+    // The row alone may never be free: writes share it, and pass by what waits for it.
+    await context.db.transaction(remove, { locks: [bucketLock(found)] })
     return {}
   },
 })
+
+async function mustBeEmpty(
+  context: GatewayContext,
+  account: Account,
+  bucketName: string,
+  tables: GatewayTables,
+): Promise<BucketRow> {
+  const bucket = await mustOwnBucket(context, account, bucketName, tables)
+  if (!(await tables.buckets.isEmpty(bucket.id))) throw new GatewayError('BucketNotEmpty', { bucket: bucketName })
+  return bucket
+}
 
 /**
  * Removes exactly the named objects; a missing object is no error. A call with a fence removes one object, in its order

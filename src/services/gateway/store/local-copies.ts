@@ -1,4 +1,4 @@
-import { type Bodies, bodyInMemory, type OpenBody, type StoredBody } from '../../store/bodies.js'
+import { type Bodies, bodyInMemory, mustBeNew, type OpenBody, type StoredBody } from '../../store/bodies.js'
 import { type Database, UnknownCommitError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
@@ -73,6 +73,7 @@ export class LocalCopies {
   async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | StoredBody): Promise<boolean> {
     try {
       const work = async ({ objects, buckets }: CopyTables) => {
+        if (!Buffer.isBuffer(body)) mustBeNew(body)
         await buckets.lock(bucket.name, false)
         const row = await objects.find(bucket.id, key)
         if (row?.generation !== generation || row.bodyAt !== 'network') return false

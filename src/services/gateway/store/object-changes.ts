@@ -1,5 +1,5 @@
 import { type Clock, rfc3339 } from '../../clock.js'
-import type { Bodies, StoredBody } from '../../store/bodies.js'
+import { type Bodies, mustBeNew, type StoredBody } from '../../store/bodies.js'
 import type { Database, TransactionOptions } from '../../store/database.js'
 import type { AccountQuota, Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
@@ -215,6 +215,7 @@ export class ObjectChanges {
     const freed = isAbsent ? undefined : await objects.remove(bucket.id, draft.key)
     const { body, record, order: _, abandoned: __, ...rest } = draft
     const inline = Buffer.isBuffer(body)
+    if (!inline) mustBeNew(body)
     const row: ObjectRow = {
       ...rest,
       ...write,
