@@ -2,7 +2,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { newDatabase } from '../services/engine.js'
-import { onlyOne } from '../state/gateways.js'
 import { postgres } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
@@ -11,7 +10,7 @@ import { Dealgate } from '../support/server/dealgate.js'
 
 // Several servers over one data folder and one PostgreSQL database, started at the same moment.
 
-const skip = postgres.skip || onlyOne
+const { skip } = postgres
 const PORTS = ['gateway', 'platform', 'payment'].flatMap((service) => [`--${service}-port`, '0'])
 
 interface Services {
@@ -72,7 +71,7 @@ t.test('services begin at once, with one key pair', { skip }, async (t) => {
   t.same([again.line.accessKey, again.line.secretKey], [first?.accessKey, undefined], 'and they stay')
 })
 
-t.test('tables in the folder and in PostgreSQL do not go together', { skip: postgres.skip }, async (t) => {
+t.test('tables in the folder and in PostgreSQL do not go together', { skip }, async (t) => {
   const url = await newDatabase()
   const data = temporaryFolder(t)
   const run = (database?: string) =>

@@ -4,8 +4,6 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { indexSchema } from '../../src/services/gateway/index-schema.js'
-import type { Schema } from '../../src/services/store/database.js'
 import { newDatabase } from '../services/engine.js'
 import { postgres } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -65,11 +63,7 @@ async function startHaproxy(t: Test, text: string): Promise<void> {
   })
 }
 
-const { exclusive = false }: Schema<unknown> = indexSchema
-const skip =
-  postgres.skip ||
-  (HAPROXY === undefined && 'HAProxy is not installed') ||
-  (exclusive && 'one process of the gateway at a time')
+const skip = postgres.skip || (HAPROXY === undefined && 'HAProxy is not installed')
 
 t.test('three of everything, of which one dies', { skip }, async (t) => {
   const { services } = parse(readFileSync(join(FOLDER, 'three-of-everything.yaml'), 'utf8'), { merge: true })

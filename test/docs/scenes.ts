@@ -5,7 +5,6 @@ import { createClient } from '@keyv/redis'
 import type { Test } from 'tap'
 import { startRealGateway } from '../clients/real-gateway/real-gateway.js'
 import { haproxy } from '../state/balancers.js'
-import { onlyOne } from '../state/gateways.js'
 import { postgres, redis } from '../state/servers.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
@@ -80,7 +79,7 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     return { unserved: true, rewrite, env: OWN_PORTS }
   },
   'docs/guides/three-of-everything.md': async (t, folder) => {
-    const missing = postgres.skip || haproxy.skip || onlyOne
+    const missing = postgres.skip || haproxy.skip
     const store = missing ? undefined : await startRealGateway(t, 1)
     if (store === undefined) return { skip: missing || 'the store is not built' }
     const { url, stop } = await postgres.start(['-c', 'max_connections=300'])

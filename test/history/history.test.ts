@@ -204,7 +204,7 @@ t.test('the checker refuses what has no order', { skip }, async (t) => {
 })
 
 for (const scene of scenes.filter(({ name }) => ROUNDS > 0 || SAMPLE.includes(name))) {
-  const missing = skip || scene.store?.skip || scene.skip
+  const missing = skip || scene.store?.skip
   const histories = ROUNDS === 0 ? 1 : Math.ceil(ROUNDS / scenes.length)
   t.test(
     `one order of operations: ${scene.name}`,

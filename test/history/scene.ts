@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { Random } from '../fuzz/random.js'
-import { goOn, onlyOne, paused, restarted, startGateways } from '../state/gateways.js'
+import { goOn, paused, restarted, startGateways } from '../state/gateways.js'
 import { startHanging } from '../state/hanging.js'
 import { type PostgresServer, postgres, redis } from '../state/servers.js'
 import { insist } from '../state/write-scene.js'
@@ -66,8 +66,6 @@ export interface Scene {
   readonly proxies: number
   /** Over the PostgreSQL server of `store`. Without: one, with its own folder. */
   readonly gateways?: number
-  /** Why it cannot be recorded. */
-  readonly skip?: string | false
   readonly args?: readonly string[]
   readonly disturbances: readonly Disturbance[]
 }
@@ -97,7 +95,6 @@ export const scenes: readonly Scene[] = [
     store: postgres,
     proxies: 3,
     gateways: 3,
-    skip: onlyOne,
     disturbances: [...always, ...cuts, 'kill a gateway', 'cut connections to the database', 'restart the database'],
   },
   // Without fences, a proxy that is stopped or killed may break the order, and so may a server before the gateway.

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { indexSchema } from '../../src/services/gateway/index-schema.js'
-import type { Schema } from '../../src/services/store/database.js'
 import type { S3Store } from '../services/gateway/s3-store.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
@@ -99,7 +97,3 @@ export function goOn(pid: number): void {
     // It has ended.
   }
 }
-
-/** False while one process alone has the gateway. */
-export const onlyOne: string | false =
-  (indexSchema as Schema<unknown>).exclusive === true && 'one process has the gateway'

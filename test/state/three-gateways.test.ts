@@ -11,7 +11,7 @@ import type { Fate } from '../support/gateway/between.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { type Endpoint, send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { type Gateways, onlyOne, paused, restarted, startGateways } from './gateways.js'
+import { type Gateways, paused, restarted, startGateways } from './gateways.js'
 import { type PostgresServer, postgres } from './servers.js'
 import { acknowledged, BUCKET, holds, insist, upload, WriteScene } from './write-scene.js'
 
@@ -220,9 +220,8 @@ async function fail(t: Test, scene: Scene, rounds: number): Promise<void> {
   })
 }
 
-const skip = postgres.skip || onlyOne
 const notIn = (rounds: number) => rounds === 0 && 'part of npm run test:engines and npm run stress'
-const optionsOf = (rounds: number) => ({ skip: skip || notIn(rounds), timeout: 300_000 + rounds * 60_000 })
+const optionsOf = (rounds: number) => ({ skip: postgres.skip || notIn(rounds), timeout: 300_000 + rounds * 60_000 })
 
 t.test('three gateways and what fails under them', optionsOf(ROUNDS), async (t) => {
   const store = await S3Store.start(t, 'minio')
