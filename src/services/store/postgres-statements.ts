@@ -13,8 +13,8 @@ interface Beside {
   readonly watch?: DatabaseWatch | undefined
 }
 
-/** All columns of a table, in place of named ones. */
-const EVERY_COLUMN = /(?<!\()\*/
+/** All columns of a table, in place of named ones; not a product. */
+const EVERY_COLUMN = /(?:\.|,\s*|\b(?:SELECT|RETURNING|DISTINCT)\s+)\*/i
 
 /**
  * The tables of a schema over a connection. The server keeps their statements, with plans: to parse and to plan takes

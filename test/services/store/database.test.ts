@@ -237,6 +237,7 @@ t.test('statements that PostgreSQL keeps', { skip: postgres.skip }, async (t) =>
       ...statements(connection, {
         every: 'SELECT * FROM counters',
         some: 'SELECT name, (SELECT count(*) FROM counters) AS count FROM counters WHERE name = ?',
+        product: 'SELECT "user" * 2 AS product FROM counters',
         names: 'SELECT name FROM pg_prepared_statements',
         plan: 'EXPLAIN SELECT "user" FROM counters WHERE name = ?',
       }),
@@ -246,16 +247,21 @@ t.test('statements that PostgreSQL keeps', { skip: postgres.skip }, async (t) =>
   t.teardown(() => db.close())
   await db.transaction(({ connection }) => connection.prepare("INSERT INTO counters VALUES ('a', 1, NULL)").run())
   const both = () =>
-    db.transaction(async ({ every, some, names, connection }) => [
+    db.transaction(async ({ every, some, product, names, connection }) => [
+      (await product.get())?.product,
       await every.get(),
       await some.get('a'),
       await connection.prepare('SELECT name FROM counters').get(),
       (await names.all()).length,
     ])
-  t.match(await both(), [{ name: 'a', user: 1 }, { name: 'a', count: 1 }, { name: 'a' }, 2])
+  t.match(await both(), [2, { name: 'a', user: 1 }, { name: 'a', count: 1 }, { name: 'a' }, 3])
   const later = { ...schema, steps: [STEP, 'ALTER TABLE counters ADD COLUMN later INTEGER NOT NULL DEFAULT 7;'] }
   await (await openPostgres(server.url, later, silentLog)).close()
-  t.match(await both(), [{ name: 'a', later: 7 }, { name: 'a', count: 1 }, { name: 'a' }, 2], 'beside a later version')
+  t.match(
+    await both(),
+    [2, { name: 'a', later: 7 }, { name: 'a', count: 1 }, { name: 'a' }, 3],
+    'beside a later version',
+  )
   const plan = await db.transaction(({ plan }) => plan.all<{ 'QUERY PLAN': string }>('a'))
   t.match(plan.map((row) => row['QUERY PLAN']).join(), /Index Scan/, 'a small table, which may grow')
 })

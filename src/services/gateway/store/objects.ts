@@ -84,7 +84,7 @@ export const groupedPage = {
     WITH RECURSIVE walk AS (
       (SELECT ${LISTED}, 1 AS n FROM objects WHERE bucket = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1)
       UNION ALL
-      SELECT o.*, walk.n + 1 FROM walk, LATERAL (
+      SELECT ${LISTED.split(', ').map((column) => `o.${column}`)}, walk.n + 1 FROM walk, LATERAL (
         SELECT ${LISTED} FROM objects
         WHERE bucket = ?1 AND key < ?3 AND key > CASE position(?6::bytea IN substring(walk.key FROM ?5::int))
           WHEN 0 THEN walk.key
