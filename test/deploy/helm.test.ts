@@ -7,6 +7,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 
 const CHART = 'deploy/helm/dealgate'
 const THREE = ['-f', 'deploy/helm/three.yaml']
+const EVERYTHING = ['-f', 'deploy/helm/everything.yaml']
 const NEAR = 'affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]'
 /** What is off by default. */
 const ALL = [
@@ -35,7 +36,7 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
     t.equal(status, 0, stderr)
     return stdout
   }
-  for (const values of [[], THREE, ALL]) {
+  for (const values of [[], THREE, EVERYTHING, ALL]) {
     const linted = run('helm', 'lint', '--strict', CHART, ...values)
     t.equal(linted.status, 0, linted.stdout)
     const file = join(temporaryFolder(t), 'rendered.yaml')
@@ -48,6 +49,17 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
   t.same(alone.map(({ kind }) => kind).sort(), ['ConfigMap', 'Service', 'Service', 'ServiceAccount', 'StatefulSet'])
   const three = kinds(rendered(...THREE))
   t.equal(three.find(({ kind }) => kind === 'PodDisruptionBudget')?.spec?.maxUnavailable, 1)
+  const everything = kinds(rendered(...EVERYTHING))
+  const services = everything.find(({ kind }) => kind === 'Deployment')
+  t.match(services?.spec, { replicas: 3, selector: { matchLabels: { 'app.kubernetes.io/name': 'dealgate-services' } } })
+  t.match(services?.spec?.template?.spec.containers[0], {
+    args: ['services'],
+    ports: [{ name: 'gateway', containerPort: 9100 }, {}, {}],
+    envFrom: [{ secretRef: { name: 'dealgate-services' } }],
+  })
+  t.match(JSON.stringify(everything), '{"name":"DEALGATE_GATEWAY_URL","value":"http://x-dealgate-services:9100"}')
+  t.match(everything.find(({ kind }) => kind === 'PersistentVolumeClaim')?.spec, { accessModes: ['ReadWriteMany'] })
+  t.equal(everything.filter(({ kind }) => kind === 'PodDisruptionBudget').length, 2)
   const all = kinds(rendered(...ALL))
   t.same(all.map(({ kind }) => kind).sort(), [
     'ConfigMap',
@@ -103,6 +115,9 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
   })
   for (const [values, said] of [
     [['--set', 'replicas=2'], /needs config\.gatewayUrl/],
+    [['--set', 'services.replicas=1'], /needs services\.secretName/],
+    [[...EVERYTHING, '--set', 'config.gatewayUrl=http://g'], /leave that out/],
+    [[...EVERYTHING, '--set', 'services.config.gatewayPort=1'], /services\.config\.gatewayPort is set by the chart/],
     [['--set', 'replicas=2,config.gatewayUrl=http://g'], /needs secretName/],
     [['--set', 'replicas=2,config.gatewayUrl=http://g,secretName=s'], /needs config\.staging/],
     [['--set', 'ingress.enabled=true'], /needs ingress\.hosts/],
