@@ -1,5 +1,5 @@
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { createWriteStream, existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { AGE_MAGIC, headerEnd, MAX_HEADER_BYTES, openHeader } from '../../objects/encryption/age-header.js'
 import { NONCE_BYTES, PayloadDecrypter, payloadKey, SEALED_CHUNK_BYTES } from '../../objects/encryption/payload.js'
@@ -75,13 +75,16 @@ async function* contentOf(key: Buffer, bytes: ByteReader): AsyncGenerator<Buffer
 }
 
 async function write(content: AsyncIterable<Buffer>, output: string | undefined, name: string): Promise<void> {
-  const target = output === undefined ? process.stdout : createWriteStream(output, { flags: 'wx', mode: 0o600 })
+  if (output !== undefined && existsSync(output)) throw new Failure(`${output} exists already.`)
+  // A file that is cut by a signal must not look like the whole.
+  const draft = `${output}.part`
+  const target = output === undefined ? process.stdout : createWriteStream(draft, { mode: 0o600, flush: true })
   try {
     await pipeline(content, target, { end: output !== undefined })
+    if (output !== undefined) await rename(draft, output)
   } catch (cause) {
-    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST'
-    if (output !== undefined && !exists) await rm(output, { force: true })
-    throw new Failure(exists ? `${output} exists already.` : `${name}: ${describeError(cause)}`, { cause })
+    if (output !== undefined) await rm(draft, { force: true })
+    throw new Failure(`${name}: ${describeError(cause)}`, { cause })
   }
 }
 

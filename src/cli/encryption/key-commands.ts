@@ -103,7 +103,7 @@ export async function rotateKeys(config: Config, { name }: { readonly name?: str
 export async function addKeys(config: Config, from: string): Promise<Changed> {
   const file = keyFileOf(config)
   const given = from === '-' ? (await buffer(process.stdin)).toString() : await readFile(from, 'utf8').catch(unreadable)
-  const { identities, named } = await parsed(from, given)
+  const { identities, recipients, named } = await parsed(from, given)
   if (identities.length === 0) throw new Failure(`${from} has no identity: a line AGE-SECRET-KEY-...`)
   const more = await underLock(file, async () => {
     if (readIfExists(file) === undefined) await createKeyFile(file)
@@ -119,7 +119,7 @@ export async function addKeys(config: Config, from: string): Promise<Changed> {
   process.stdout.write(
     config.print === 'json'
       ? `${JSON.stringify({ file, added })}\n`
-      : `Added ${added.length} of ${identities.length} keys to ${file}.\n`,
+      : `Added ${added.length} of ${identities.length} keys to ${file}.${recipients.length > 0 ? ' Recipients are left out: --encryption-recipient names them.' : ''}\n`,
   )
   return { resource: added.join(' ') }
 }
@@ -127,7 +127,8 @@ export async function addKeys(config: Config, from: string): Promise<Changed> {
 /** `dealgate encryption export` */
 export async function exportKeys(config: Config): Promise<Changed> {
   const file = keyFileOf(config)
-  process.stdout.write((await readKeys(file)).text)
+  // As age -i reads it.
+  process.stdout.write((await readKeys(file)).text.replace(/^\s*(?=age1)/gm, '# recipient: '))
   return { resource: file }
 }
 

@@ -50,11 +50,13 @@ export interface Keys extends KeyText {
 
 const IDENTITY = /^AGE-SECRET-KEY-/
 const RECIPIENT = /^age1/
+/** A file with a recipient outside of comments is no file of identities for the program age. */
+const COMMENTED = /^#\s*recipient\s*:\s*(age1\S+)$/i
 const NAME = /^#\s*name\s*:\s*(.*)$/i
 
 /**
  * Reads the text of a file, which `age -i` reads, too: lines with identities, recipients, and comments. A comment
- * `# name: archive` names the next key. Throws TypeError, which names the line and never its text.
+ * `# name: archive` names the next key, and one `# recipient: age1...` is as the recipient itself. Throws TypeError, which names the line and never its text.
  */
 export async function parseKeys(text: string): Promise<KeyText> {
   const identities: string[] = []
@@ -63,7 +65,7 @@ export async function parseKeys(text: string): Promise<KeyText> {
   let newest: string | undefined
   let name: string | undefined
   for (const [i, whole] of text.split('\n').entries()) {
-    const line = whole.trim()
+    const line = COMMENTED.exec(whole.trim())?.[1] ?? whole.trim()
     name = NAME.exec(line)?.[1] ?? name
     if (name !== undefined && (!isKeyId(name) || name === OWN_KEY))
       throw new TypeError(`line ${i + 1} has a name that no key can have: letters, digits and :/.+=,@_- are allowed`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../../src/common/log.js'
 import { makeHeader, newIdentity, openHeader, recipientOf } from '../../../src/objects/encryption/age-header.js'
-import { KeyFile, linesOf, type NewestKey } from '../../../src/objects/encryption/key-file.js'
+import { KeyFile, linesOf, type NewestKey, parseKeys } from '../../../src/objects/encryption/key-file.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 
 const recipients = (count: number) =>
@@ -111,6 +111,8 @@ t.test('a file that is missing or mistyped fails the start, and the message has 
     await writeFile(file, `${line}\n${identity}\n`)
     await t.rejects(open().check(), { message }, line)
   }
+  const drop = `# name: drop\n# recipient: ${await recipientOf(identity)}\n`
+  t.same([...(await parseKeys(`${drop}${identity}\n`)).named.keys()], ['drop'], 'a comment of `encryption export`')
   await writeFile(file, `${identity}\n# name: deleted\n`)
   await t.rejects(open().check(), { message: /the last line with a name has no key/ })
 })
