@@ -7,7 +7,7 @@ import type { Cause, MetadataReplacement, PutResult, Source, StoredObject } from
 import { openPart } from './encryption/opened-download.js'
 import { sealedPart } from './encryption/sealed-source.js'
 import { ObjectReader, present } from './object-reader.js'
-import { keepAtGateway } from './object-record.js'
+import { aclToKeep, keepAtGateway } from './object-record.js'
 
 /** Changes what only this server, or the gateway's record, keeps of an object: its bytes stay. */
 export class ObjectChanges extends ObjectReader {
@@ -104,11 +104,11 @@ export class ObjectChanges extends ObjectReader {
 
   /** Writes the object's record with `change` applied. */
   async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
-    const { lastModified: _, cold: __, writeId: ___, recordAtGateway, aclAtGateway, storedSize, ...described } = object
+    const { lastModified: _, cold: __, writeId: ___, aclAtGateway: ____, ...known } = object
+    const { recordAtGateway, storedSize, ...described } = known
     const record = storedSize === undefined ? described : { ...described, size: storedSize }
-    // Another change does not open an object by an ACL that the state does not have.
-    const closed = aclAtGateway && record.acl && { acl: { owner: record.acl.owner, grants: [] } }
-    const next = { ...record, ...closed, ...change }
+    const acl = aclToKeep(object)
+    const next = { ...record, ...(acl && { acl }), ...change }
     if (recordAtGateway && ('tags' in change || 'acl' in change)) await keepAtGateway(this.deps.gateway, next, lock)
     lock.ensure()
     await this.deps.state.objects.set(next, lock)

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import type { ObjectAcl } from '../api/access.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord } from '../api/state.js'
+import type { StoredObject } from '../api/store.js'
 import { checksumAlgorithms } from '../common/checksums/checksums.js'
 import { WriteRefused } from '../gateway/errors.js'
 import { MARKER_STAMP, unconfirmedStamp } from '../gateway/object-facts.js'
@@ -48,6 +50,11 @@ const schema = z.object({
 })
 
 type Shared = Pick<ObjectRecord, 'tags' | 'acl' | 'label' | 'checksum' | 'partSizes'>
+
+/** The ACL that a change keeps. One that the state does not have opens no object by another change. */
+export function aclToKeep({ acl, aclAtGateway }: Pick<StoredObject, 'acl' | 'aclAtGateway'>): ObjectAcl | undefined {
+  return aclAtGateway && acl ? { owner: acl.owner, grants: [] } : acl
+}
 
 /** True where nothing in the record changes what a caller may do with the object or how it is selected. */
 function isPlain({ tags, acl, label }: Shared): boolean {

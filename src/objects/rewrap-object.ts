@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Encrypted } from '../api/encryption.js'
 import type { Download } from '../api/gateway.js'
 import type { ByteSink } from '../api/request.js'
@@ -5,6 +6,7 @@ import type { Cause, Rewrapped, Store, StoredObject } from '../api/store.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Unopened } from './encryption/age-header.js'
 import type { Encryption } from './encryption/encryption.js'
+import { aclToKeep } from './object-record.js'
 
 const SKIPPED = {
   customer: 'It is encrypted with a key of a client.',
@@ -19,14 +21,33 @@ const UNOPENED: Readonly<Record<Unopened, string>> = {
   'too many stanzas': 'Its header has too many recipients.',
 }
 
-/** See Store.rewrap. An object that is replaced meanwhile stays what it has become. */
+/** Most looks at an object that changes each time. */
+const LOOKS = 10
+
+type ObjectStore = Pick<Store, 'findToWrite' | 'openStored' | 'partChecksums' | 'put'>
+
+/** See Store.rewrap. What changes of an object meanwhile, with or without its bytes, stays as it has become. */
 export async function rewrapObject(
-  store: Pick<Store, 'findToWrite' | 'openStored' | 'partChecksums' | 'put'>,
+  store: ObjectStore,
   encryption: Encryption,
   bucket: string,
   key: string,
   event: Cause,
 ): Promise<Rewrapped> {
+  for (let look = 0; look < LOOKS; look++) {
+    const done = await attempt(store, encryption, bucket, key, event)
+    if (done !== 'changed') return done
+  }
+  return skipped('It was changed again and again.')
+}
+
+async function attempt(
+  store: ObjectStore,
+  encryption: Encryption,
+  bucket: string,
+  key: string,
+  event: Cause,
+): Promise<Rewrapped | 'changed'> {
   const object = await store.findToWrite(bucket, key)
   if (!object) return { outcome: 'Gone' }
   const { encrypted, archive, storedSize = object.size } = object
@@ -35,7 +56,7 @@ export async function rewrapObject(
   if (object.cold) return skipped(SKIPPED.cold)
   if (archive?.storageClass !== undefined) return skipped(SKIPPED.deals)
   const head = await same(store, object, { first: 0, last: encrypted.header - 1 })
-  if (!head) return { outcome: 'Gone' }
+  if (!head) return 'changed'
   const parts: Buffer[] = []
   await head.consume((chunk) => void parts.push(chunk))
   const sealed = await encryption.rewrap({ bucket, key }, encrypted, Buffer.concat(parts))
@@ -44,7 +65,7 @@ export async function rewrapObject(
   sealed.header.fileKey.fill(0)
   const { header } = sealed.header
   const payload = await same(store, object, { first: encrypted.header, last: storedSize - 1 })
-  if (!payload) return { outcome: 'Gone' }
+  if (!payload) return 'changed'
   const length = header.length + storedSize - encrypted.header
   try {
     await putAgain(store, object, sealed.encrypted, event, {
@@ -55,7 +76,7 @@ export async function rewrapObject(
       },
     })
   } catch (error) {
-    if (error instanceof S3Error && error.code === 'PreconditionFailed') return { outcome: 'Gone' }
+    if (error instanceof S3Error && error.code === 'PreconditionFailed') return 'changed'
     throw error
   } finally {
     payload.discard()
@@ -87,6 +108,12 @@ function isSame(one: Version | undefined, { stamp, writeId }: Version): boolean 
   return one?.stamp === stamp && (one.writeId === undefined || writeId === undefined || one.writeId === writeId)
 }
 
+/** What changes without the bytes. */
+function aside(object: StoredObject | undefined) {
+  const { tags, acl, archive, contentType, headers, metadata, label } = object ?? {}
+  return { tags, acl, archive, contentType, headers, metadata, label }
+}
+
 interface Body {
   readonly length: number
   stream(sink: ByteSink): Promise<void>
@@ -101,7 +128,8 @@ async function putAgain(
   { length, stream }: Body,
 ): Promise<void> {
   const { bucket, key, size, etag, stamp, writeId, contentType, headers, metadata, label } = object
-  const { checksum, partSizes, tags, acl, authorized } = object
+  const { checksum, partSizes, tags, authorized } = object
+  const acl = aclToKeep(object)
   const partChecksums = await store.partChecksums(object)
   await store.put({
     ...{ bucket, key, sealed, etag, event, maxBytes: length },
@@ -114,7 +142,8 @@ async function putAgain(
       },
     },
     precondition(current) {
-      if (!isSame(current, { stamp, writeId })) throw new S3Error('PreconditionFailed')
+      if (!isSame(current, { stamp, writeId }) || !isDeepStrictEqual(aside(current), aside(object)))
+        throw new S3Error('PreconditionFailed')
     },
     ...(checksum && { checksum }),
     ...(partSizes && { partSizes }),

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { JobKind, RunningJob } from '../../api/context.js'
 import type { Plugin, PluginHost } from '../../api/plugin.js'
@@ -86,7 +87,7 @@ async function run(records: Records<Passed>, job: RunningJob<RewrapInput>): Prom
       if (entry.kind !== 'object') continue
       job.signal.throwIfAborted()
       const { key } = entry
-      const done = await store.rewrap(bucket, key, { name: 'ObjectCreated:Copy', origin })
+      const done = await patiently(job.signal, () => store.rewrap(bucket, key, { name: 'ObjectCreated:Copy', origin }))
       passed = { ...counted(passed, key, done), after: key }
       // What is repeated after a death is only looked at, and most of a bucket may be current.
       if (done.outcome === 'Rewrapped') await records.set(job.job.id, passed)
@@ -98,6 +99,24 @@ async function run(records: Records<Passed>, job: RunningJob<RewrapInput>): Prom
   await records.delete(job.job.id)
   const { after: _, bytes: __, ...result } = passed
   return { Bucket: bucket, JobId: job.job.id, ...result }
+}
+
+/** Most attempts while the gateway or the state does not answer, and the pause between them, ms. */
+const ATTEMPTS = 4
+const PAUSE_MS = 2000
+
+/** One object that cannot be read does not keep those behind it from their new headers. */
+async function patiently(signal: AbortSignal, rewrap: () => Promise<Rewrapped>): Promise<Rewrapped> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await rewrap()
+    } catch (error) {
+      if (!(error instanceof S3Error) || signal.aborted) throw error
+      if (error.status !== 503) return { outcome: 'Skipped', why: error.message }
+      if (attempt === ATTEMPTS) throw error
+      await sleep(PAUSE_MS, undefined, { signal })
+    }
+  }
 }
 
 function counted(passed: Passed, Key: string, done: Rewrapped): Passed {
@@ -135,7 +154,12 @@ export function encryptionPlugin(): Plugin {
     concurrency: 1,
     run(job) {
       if (!host) throw new Error('the plugin is not started')
-      return run(host.state.records<Passed>('encryption-rewraps'), job)
+      const records = host.state.records<Passed>('encryption-rewraps')
+      return run(records, job).catch(async (error) => {
+        // A server that stops goes on with it.
+        if (!job.signal.aborted) await records.delete(job.job.id)
+        throw error
+      })
     },
   }
   return {
