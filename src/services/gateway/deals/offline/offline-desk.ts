@@ -96,7 +96,7 @@ export class OfflineDesk {
 
   async #take(task: OfflineTask): Promise<OfflineTask> {
     const { db, run } = this.#context
-    if (!(await db.transaction(({ offlineTasks }) => offlineTasks.take(task.id, run.name)))) throw new TokenInUse()
+    if (!(await db.transaction(({ offlineTasks }) => offlineTasks.take(task, run.name)))) throw new TokenInUse()
     return db.read.offlineTasks.mustFind(task.id)
   }
 
@@ -250,7 +250,7 @@ export class OfflineDesk {
         const now = await offlineTasks.find(begun.id)
         // The start after a stop removes what is being packed.
         if (now === undefined) await carFiles.removeAll(begun.uuid)
-        else if ((now.state === 'packing' || refused) && !signal.aborted) await this.#drop(begun)
+        else if ((now.state === 'packing' || refused) && !signal.aborted) await this.#drop(now)
         else await db.transaction((tables) => tables.offlineTasks.leave(begun.id, run.name))
       } catch (err) {
         this.#context.log.warn({ err, uuid: begun.uuid }, 'Could not remove an offline deal that has failed.')
@@ -271,10 +271,11 @@ export class OfflineDesk {
   }
 
   /** Removes a task that the platform does not have. Continues where an interrupted call stopped. */
-  async #drop({ id, uuid }: OfflineTask): Promise<void> {
+  async #drop(task: OfflineTask): Promise<void> {
     const { carFiles, db, run } = this.#context
+    const { id, uuid } = task
     // Its process may only have been stopped: it must do no more.
-    if (!(await db.transaction(({ offlineTasks }) => offlineTasks.take(id, run.name)))) return
+    if (!(await db.transaction(({ offlineTasks }) => offlineTasks.take(task, run.name)))) return
     await carFiles.removeAll(uuid)
     for (const deal of await db.read.offlineTasks.deals(id)) await dropDeal(this.#context, deal)
     await db.transaction(({ offlineTasks }) => offlineTasks.remove(id))

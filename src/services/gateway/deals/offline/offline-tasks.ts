@@ -87,7 +87,7 @@ export class OfflineTasks {
       byToken: `SELECT ${TASK} WHERE account = ? AND token = ?`,
       byUuid: `SELECT ${TASK} WHERE account = ? AND uuid = ?`,
       open: `SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`,
-      take: `UPDATE offline_tasks SET run = ?1 WHERE id = ?2 AND (run = ?1 OR ${isOver(connection, 'run')})`,
+      take: `UPDATE offline_tasks SET run = ?1 WHERE id = ?2 AND state = ?3 AND (run = ?1 OR ${isOver(connection, 'run')})`,
       leave: 'UPDATE offline_tasks SET run = NULL WHERE id = ? AND run = ?',
       setProgress: "UPDATE offline_tasks SET progress = ? WHERE id = ? AND state = 'packing'",
       packed: "UPDATE offline_tasks SET state = 'packed', progress = NULL WHERE id = ?",
@@ -135,9 +135,9 @@ export class OfflineTasks {
     throw new GatewayError('OfflineDealRefused', { value: GIVEN_UP })
   }
 
-  /** Makes it the work of this run. Resolves with false when another process does it. */
-  async take(id: number, run: string): Promise<boolean> {
-    return (await this.#sql.take.run(run, id)) > 0
+  /** Makes it the work of this run. Resolves with false when another process does it, or has brought it further. */
+  async take({ id, state }: Pick<OfflineTask, 'id' | 'state'>, run: string): Promise<boolean> {
+    return (await this.#sql.take.run(run, id, state)) > 0
   }
 
   /** Leaves it to whoever takes it next. */
