@@ -9,15 +9,15 @@ export interface ClaimRecord {
   /** Of this data folder at this place: a copy of it has another. */
   readonly owner: string
   read(): Promise<{
-    /** Of the last run that has claimed the folder; empty for none. */
+    /** The last run that has claimed the folder, and the one that does so now, with a space between; empty for none. */
     readonly run: string
     /** From when the age of bodies without a row counts, ms since 1970. */
     readonly orphansFrom: number
   }>
   /** True when rows name bodies in the store. */
   hasBodies(): Promise<boolean>
-  /** Keeps that this run has claimed the folder. */
-  claimed(run: string): Promise<void>
+  /** Keeps who has claimed the folder. Resolves with false when that is no longer what `was` says. */
+  claimed(run: string, was: string): Promise<boolean>
   /** Keeps that the age of bodies without a row counts from now on. */
   orphansBegin(now: number): Promise<void>
   /**
@@ -114,32 +114,41 @@ export class S3Claim {
   async #prove(): Promise<void> {
     const record = this.#record
     const found = await this.#read()
+    // A data folder as it was earlier has the owner, but not the last run.
+    const { run: last } = await record.read()
+    const isKnown = found !== undefined && found.owner === record.owner && names(last, found.run)
+    // A process that dies now leaves a marker that the others know.
+    const either = isKnown ? `${found.run} ${this.#run}` : this.#run
     if (found === undefined) {
       if (await record.hasBodies())
         throw new S3Refusal(404, 'NoSuchKey', 'The bodies of this data folder are elsewhere.')
+      await this.#keep(either, last)
       await this.#write({ 'if-none-match': '*' })
     } else {
-      // A data folder as it was earlier has the owner, but not the last run.
-      const { run } = await record.read()
-      if (found.run !== this.#run && (found.owner !== record.owner || found.run !== run)) {
+      if (found.run !== this.#run && !isKnown) {
         await record.orphansBegin(Date.now())
         this.#log.warn(
           { hours: this.#options.orphanMs / 3_600_000 },
           'The folder in the store of bodies was that of another data folder, of which this one is a copy, or of a later state of it. This one takes it over, and removes nothing from it for some hours. Never use both.',
         )
       }
+      await this.#keep(either, last)
       await this.#write({ 'if-match': found.etag })
     }
     // Not all stores know conditions of writes.
     const now = await this.#read()
-    if (now?.run !== this.#run) throw new Error('Another gateway claims the folder in the store at the same time.')
-    await record.claimed(this.#run)
+    if (now?.run !== this.#run) throw new Error(AT_THE_SAME_TIME)
+    await this.#keep(this.#run, either)
     this.#state = 'held'
+  }
+
+  async #keep(run: string, was: string): Promise<void> {
+    if (!(await this.#record.claimed(run, was))) throw new Error(AT_THE_SAME_TIME)
   }
 
   async #lookAgain(): Promise<void> {
     const record = this.#record
-    const isLast = async () => (await this.#read())?.run === (record.alone ? (await record.read()).run : this.#run)
+    const isLast = async () => names(record.alone ? (await record.read()).run : this.#run, (await this.#read())?.run)
     // Another process may just have claimed the folder, and not yet kept so.
     const isOurs = (await isLast()) || ((await record.alone?.(isLast)) ?? false)
     if (!isOurs && this.#state === 'held') {
@@ -179,4 +188,10 @@ export class S3Claim {
       else if (error.status !== 412 && error.status !== 409) throw error
     }
   }
+}
+
+const AT_THE_SAME_TIME = 'Another gateway claims the folder in the store at the same time.'
+
+function names(runs: string, run: unknown): boolean {
+  return typeof run === 'string' && runs.split(' ').includes(run)
 }

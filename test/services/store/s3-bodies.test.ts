@@ -38,8 +38,10 @@ function recordOf(owner: string, hasBodies: boolean): ClaimRecord & { run: strin
       return { run: this.run, orphansFrom: this.orphansFrom }
     },
     hasBodies: async () => hasBodies,
-    async claimed(run) {
+    async claimed(run, was) {
+      if (this.run !== was) return false
       this.run = run
+      return true
     },
     async orphansBegin(now) {
       this.orphansFrom = now
@@ -71,6 +73,27 @@ t.test('who has claimed the folder', async (t) => {
   await t.rejects(again.mayWrite(), /Another data folder uses/)
   t.notOk(await claim(us).mayRemove(), 'also not when it takes the folder back')
   t.notOk(await claim(earlier).mayRemove(), 'nor does the same data folder as it was earlier')
+})
+
+t.test('a process that dies while it claims the folder ends the claim of no other', async (t) => {
+  const client = await keeper(t)
+  const claim = (record: ClaimRecord) =>
+    new S3Claim(client, record, { key: 'of/us', orphanMs: 3_600_000, checkMs: 0 }, silentLog)
+  const shared = { ...recordOf('us', false), alone: <T>(work: () => Promise<T>) => work() }
+  const running = claim(shared)
+  await running.mayWrite()
+  for (const deadly of [1, 2]) {
+    let calls = 0
+    const dying: ClaimRecord = {
+      ...shared,
+      read: () => shared.read(),
+      claimed: (run, was) => (++calls === deadly ? Promise.reject(new Error('dead')) : shared.claimed(run, was)),
+    }
+    await t.rejects(claim(dying).proven(), /dead/)
+    t.ok(await running.mayRemove())
+  }
+  t.ok(await claim(shared).mayRemove(), 'the next one takes nothing over')
+  t.ok(await running.mayRemove())
 })
 
 t.test('slow uploads leave room for others', async (t) => {

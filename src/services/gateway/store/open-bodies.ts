@@ -115,7 +115,7 @@ export class BodyFolder {
     this.#sql = statements(connection, {
       find: 'SELECT name, run, orphans_from AS "orphansFrom" FROM body_folder',
       add: 'INSERT INTO body_folder (name) VALUES (?)',
-      claim: 'UPDATE body_folder SET run = ?',
+      claim: 'UPDATE body_folder SET run = ? WHERE run = ?',
       setOrphans: 'UPDATE body_folder SET orphans_from = ?',
       place: place[connection.engine],
     })
@@ -134,8 +134,8 @@ export class BodyFolder {
     await this.#sql.add.run(name)
   }
 
-  async claim(run: string): Promise<void> {
-    await this.#sql.claim.run(run)
+  async claim(run: string, was: string): Promise<boolean> {
+    return (await this.#sql.claim.run(run, was)) > 0
   }
 
   async setOrphans(from: number): Promise<void> {
@@ -198,8 +198,8 @@ class ClaimRow implements ClaimRecord {
     return this.#db.read.objects.anyInStore()
   }
 
-  claimed(run: string): Promise<void> {
-    return this.#db.transaction(({ bodyFolder }) => bodyFolder.claim(run))
+  claimed(run: string, was: string): Promise<boolean> {
+    return this.#db.transaction(({ bodyFolder }) => bodyFolder.claim(run, was))
   }
 
   orphansBegin(now: number): Promise<void> {
