@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { uptime, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { isDiskFull } from '../common/disk-reserve.js'
 import { writePrivateFile } from '../common/files/private-file.js'
 import type { AuditEntry } from '../server/audit.js'
 import { awsFiles, readAwsProfile } from './aws-profile.js'
@@ -35,7 +36,13 @@ function file(data: string): string {
 export function recordServer(data: string, server: Omit<RunningServer, 'pid' | 'boot'>): () => void {
   const addresses = Object.entries(server).map(([name, value]) => [name, name === 'region' ? value : reachable(value)])
   const boot = Math.round(Date.now() - uptime() * 1000)
-  writePrivateFile(file(data), `${JSON.stringify({ pid: process.pid, boot, ...Object.fromEntries(addresses) })}\n`)
+  try {
+    writePrivateFile(file(data), `${JSON.stringify({ pid: process.pid, boot, ...Object.fromEntries(addresses) })}\n`)
+  } catch (error) {
+    // The server can still read, and commands beside it have options for its address.
+    if (!isDiskFull(error)) throw error
+    rmSync(file(data), { force: true })
+  }
   return () => {
     if (read(data)?.pid === process.pid) rmSync(file(data), { force: true })
   }
