@@ -143,7 +143,7 @@ async function clear(folder: string): Promise<void> {
   await until('all reserves are held', () => {
     const files = readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)))
     const reserves = files.filter((file) => file.endsWith('.reserve'))
-    return reserves.length === 3 && reserves.every((file) => statSync(file).size === 2 * 1024 * 1024)
+    return reserves.length === 5 && reserves.every((file) => statSync(file).size === 2 * 1024 * 1024)
   })
 }
 

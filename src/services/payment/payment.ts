@@ -84,7 +84,8 @@ export async function startPayment(
   log: ServicesLog,
 ): Promise<RunningPayment> {
   makePrivateFolder(folder)
-  const place = { file: join(folder, 'payment.db'), database: options.database, metrics: deps.metrics }
+  const file = join(folder, 'payment.db')
+  const place = { file, database: options.database, reserve: true, metrics: deps.metrics }
   // Among processes, one could take back a pin of the node that another makes.
   const db = await openStore({ ...paymentSchema, exclusive: deps.kubo !== undefined }, place, log)
   try {

@@ -64,7 +64,8 @@ export async function startPlatform(
   log: ServicesLog,
 ): Promise<RunningPlatform> {
   makePrivateFolder(folder)
-  const place = { file: join(folder, 'platform.db'), database: options.database, metrics: deps.metrics }
+  const file = join(folder, 'platform.db')
+  const place = { file, database: options.database, reserve: true, metrics: deps.metrics }
   const db = await openStore(platformSchema, place, log)
   try {
     const context = await assemble(folder, db, options, deps, log)
