@@ -56,7 +56,8 @@ const NAME = /^#\s*name\s*:\s*(.*)$/i
 
 /**
  * Reads the text of a file, which `age -i` reads, too: lines with identities, recipients, and comments. A comment
- * `# name: archive` names the next key, and one `# recipient: age1...` is as the recipient itself. Throws TypeError, which names the line and never its text.
+ * `# name: archive` names the next key, and one `# recipient: age1...` is as the recipient itself. Throws TypeError,
+ * which names the line and never its text.
  */
 export async function parseKeys(text: string): Promise<KeyText> {
   const identities: string[] = []
