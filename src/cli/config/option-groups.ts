@@ -278,7 +278,7 @@ export const encryptionOptions = {
   }),
   customerKeysOverHttp: option('Encryption', onOff, {
     default: false,
-    help: 'Accept keys of clients (SSE-C) without TLS from other machines, too. Whoever listens can read them.',
+    help: 'Accept keys of clients (SSE-C) without TLS from other machines, too. Anyone on the network path can read them.',
   }),
 } as const
 

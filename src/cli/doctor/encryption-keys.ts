@@ -38,7 +38,7 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
   if (!exists) return undefined
   const looked = opened === 0 ? '' : `; they open the ${opened} encrypted objects that were looked at`
   return {
-    text: `${identities.length} in ${file}${looked}. Keep a copy in a safe place, apart from backups: without it, nobody can read the encrypted objects`,
+    text: `${identities.length} in ${file}${looked}. Keep a copy in a safe place, apart from backups: without it, the encrypted objects are lost`,
     warnings: [],
   }
 }

@@ -130,7 +130,7 @@ interface LetGoTables extends HeldTables {
  * removed meanwhile: such a body is then `retained`. A hold ends with the run of its process at the latest.
  *
  * Transactions that let bodies go share the lock of the bucket, and those that begin or end a hold have it for
- * themselves: whoever begins one sees in the database what had been let go before, and nothing is retained for a hold
+ * themselves: what begins a hold sees in the database what had been let go before, and nothing is retained for a hold
  * that has ended.
  */
 export class Holds {

@@ -140,7 +140,7 @@ export class OfflineTasks {
     return (await this.#sql.take.run(run, id, state)) > 0
   }
 
-  /** Leaves it to whoever takes it next. */
+  /** Leaves it to the process that takes it next. */
   async leave(id: number, run: string): Promise<void> {
     await this.#sql.leave.run(id, run)
   }
