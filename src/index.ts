@@ -13,7 +13,8 @@ export type {
   TransitionedObject,
 } from './api/archive.js'
 export type { Context, Expansion, ExpansionSubject, JobKind, Jobs, RunningJob, StorageClass } from './api/context.js'
-export type { Gateway, GatewayAnswer, GatewayCall, ListQuery } from './api/gateway.js'
+export type { Gateway, ListQuery } from './api/gateway.js'
+export type { GatewayAnswer, GatewayCall } from './api/gateway-call.js'
 export type { ObjectEvent, ObjectEventName, Origin, PluginHooks } from './api/hooks.js'
 export type { Caller, Credentials, GatewayAccount, Identity, Right } from './api/identity.js'
 export type { Job, JobProgress } from './api/jobs.js'

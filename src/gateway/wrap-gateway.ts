@@ -1,4 +1,5 @@
-import type { Gateway, GatewayCall } from '../api/gateway.js'
+import type { Gateway } from '../api/gateway.js'
+import type { GatewayCall } from '../api/gateway-call.js'
 
 /**
  * The right that a method needs. `some`: any right in the bucket. `look`: to read, or to write where a write looks at

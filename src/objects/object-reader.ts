@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { RequireOwner } from '../api/access.js'
 import type { CustomerKey } from '../api/encryption.js'
 import type { ByteRange, Download, Gateway, GatewayObject, ListQuery, UploadResult } from '../api/gateway.js'
@@ -10,12 +9,12 @@ import type { PartChecksums, StoredObject, StoreEntry, StorePage } from '../api/
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger, Logging } from '../common/log.js'
 import type { Quota } from '../common/quota.js'
-import { MARKER_STAMP } from '../gateway/object-facts.js'
 import { invalidRange } from '../gateway/objects/download-body.js'
 import { type Encryption, requireApplicable } from './encryption/encryption.js'
-import { contentSize } from './encryption/opened-download.js'
-import { confirmed, isOvertaken, isUnconfirmed, recordOf, validRecord } from './object-record.js'
+import { emptyDownload, findMarker } from './folder-objects.js'
+import { confirmed, isOvertaken, isUnconfirmed, validRecord } from './object-record.js'
 import type { PartChecksumRecords } from './part-checksums.js'
+import { joinRecord, toEntry } from './stored-object.js'
 
 export interface StoreDeps {
   readonly gateway: Gateway
@@ -243,119 +242,4 @@ async function withMetadata(through: Gateway, bucket: string, object: GatewayObj
   const download = await through.download(bucket, object.key)
   download.discard()
   return download.object
-}
-
-/** A legacy gateway does not show the object of a folder that has content: the record shows that one was stored. */
-async function findMarker(
-  through: Gateway,
-  bucket: string,
-  key: string,
-  record: ObjectRecord | undefined,
-): Promise<StoredObject | undefined> {
-  if (record?.stamp !== MARKER_STAMP || record.key !== key) return undefined
-  const below = await through.list(bucket, { prefix: key, delimiter: '', after: '', limit: 1 })
-  return below.entries.length === 0 ? undefined : joinRecord(bucket, markerObject(key), record)
-}
-
-function markerObject(key: string): GatewayObject {
-  return {
-    key,
-    size: 0,
-    lastModified: '1970-01-01T00:00:00Z',
-    contentType: 'binary/octet-stream',
-    stamp: MARKER_STAMP,
-    etag: EMPTY_MD5,
-    headers: {},
-    metadata: {},
-  }
-}
-
-/** The download of a folder object that `findMarker` has found. */
-function emptyDownload(key: string) {
-  return {
-    object: markerObject(key),
-    first: 0,
-    last: -1,
-    consume: async () => {},
-    lend: async () => {},
-    discard: () => {},
-  }
-}
-
-const EMPTY_MD5 = 'd41d8cd98f00b204e9800998ecf8427e'
-
-/** The object as S3 shows it: the gateway's object joined with the record, if the record is about these bytes. */
-function joinRecord(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoredObject {
-  const valid = recordOf(bucket, object, record)
-  return {
-    bucket,
-    key: object.key,
-    ...sizeOf(object, valid),
-    etag: etagOf(bucket, object, valid),
-    lastModified: object.lastModified,
-    contentType: valid?.contentType ?? object.contentType,
-    headers: valid?.headers ?? object.headers ?? {},
-    metadata: valid?.metadata ?? object.metadata ?? {},
-    checksum: valid?.checksum,
-    partSizes: valid?.partSizes,
-    tags: valid?.tags,
-    ...(valid?.acl && { acl: valid.acl }),
-    archive: valid?.archive,
-    ...(valid?.label && { label: valid.label }),
-    uploadId: uploadIdOf(valid),
-    authorized: valid?.authorized,
-    cold: object.cold === true,
-    stamp: object.stamp,
-    ...(object.writeId === undefined ? {} : { writeId: object.writeId }),
-    ...(object.record === undefined ? {} : { recordAtGateway: true }),
-    ...(valid?.acl && !validRecord(object, record) ? { aclAtGateway: true } : {}),
-  }
-}
-
-/**
- * Earlier versions stored the upload id within the archive entry. It prevents an upload that an earlier version stored
- * but could not finish from being stored again.
- */
-function uploadIdOf(valid: (ObjectRecord & { readonly archive?: { readonly uploadId?: string } }) | undefined) {
-  return valid?.uploadId ?? valid?.archive?.uploadId
-}
-
-/**
- * The ETag of an object. Where neither record nor gateway has a trustworthy one, it is derived from bucket, key and
- * stamp; its `-` tells clients that it is not an MD5. Listings, HEAD and GET return the same ETag, so that If-Match
- * works with a listed one.
- */
-function etagOf(bucket: string, object: GatewayObject, valid: ObjectRecord | undefined): string {
-  return (
-    valid?.etag ??
-    object.etag ??
-    `${createHash('md5').update(`${bucket}/${object.key}\n${object.stamp}`).digest('hex')}-1`
-  )
-}
-
-/** The size of the content, and that of the stored bytes if they are others. */
-function sizeOf(
-  { size, encrypted: mark }: GatewayObject,
-  record: ObjectRecord | undefined,
-): Pick<StoredObject, 'size' | 'encrypted' | 'storedSize'> {
-  const encrypted = mark ?? record?.encrypted
-  if (!encrypted) return { size }
-  // An object that was cut at the gateway has no content; reading it says so.
-  return { size: contentSize({ size, encrypted }) ?? size, encrypted, storedSize: size }
-}
-
-function toEntry(bucket: string, object: GatewayObject, record: ObjectRecord | undefined): StoreEntry {
-  const { size, storedSize } = sizeOf(object, record)
-  return {
-    kind: 'object',
-    key: object.key,
-    size,
-    ...(storedSize !== undefined && { storedSize }),
-    etag: etagOf(bucket, object, record),
-    lastModified: object.lastModified,
-    checksum: record?.checksum,
-    archive: record?.archive,
-    label: record?.label,
-    cold: object.cold === true,
-  }
 }

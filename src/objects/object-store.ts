@@ -1,5 +1,5 @@
 import type { Encrypted } from '../api/encryption.js'
-import type { UploadResult, WriteOrder } from '../api/gateway.js'
+import type { UploadResult } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
 import type { BodyFacts } from '../api/request.js'
@@ -16,13 +16,13 @@ import type {
 } from '../api/store.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
-import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
-import { WriteRefused } from '../gateway/errors.js'
 import { MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
+import { keepFolders } from './folder-objects.js'
 import { ObjectChanges } from './object-changes.js'
 import { textOf } from './object-record.js'
 import { rewrapObject } from './rewrap-object.js'
+import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
 import { spooled, streamHoldingBack, tooLarge } from './sources.js'
 
 /** The objects of one gateway account. A class, because each request has one of its own, for the lines about it. */
@@ -167,7 +167,7 @@ export class ObjectStore extends ObjectChanges implements Store {
         await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.logger)
         lock.ensure()
         await state.objects.delete(bucket, key, lock)
-        if (!(await gateway.features()).exactRemove) await this.#keepMarkers(bucket, key, lock)
+        if (!(await gateway.features()).exactRemove) await keepFolders(this.deps, bucket, key, lock, this.logger)
         const { name, origin } = cause
         await hooks.objectDeleted({ name, origin, bucket, key, time: Date.now() })
       },
@@ -243,26 +243,6 @@ export class ObjectStore extends ObjectChanges implements Store {
     )
     return { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
   }
-
-  /**
-   * Restores folder objects after a removal. A gateway that keeps objects as files removes a folder with its last file,
-   * also when a client had stored the folder as an object of its own (`photos/`). This keeps the promise that DELETE
-   * deletes one key.
-   */
-  async #keepMarkers(bucket: string, removed: string, lock: HeldLock): Promise<void> {
-    const { gateway, state } = this.deps
-    const folders = foldersAbove(removed)
-    const records = await state.objects.getMany(bucket, folders)
-    const markers = folders.filter((_, i) => records[i]?.stamp === MARKER_STAMP)
-    // Storing the innermost folder also creates the folders around it.
-    const innermost = markers.at(-1)
-    if (innermost === undefined) return
-    const { entries } = await gateway.list(bucket, { prefix: innermost, delimiter: '', after: '', limit: 1 })
-    if (entries.length > 0) return
-    const attributes = { contentType: undefined, headers: {}, metadata: {} }
-    const order = { fence: lock.fence, ensure: () => lock.ensure(), logger: this.logger }
-    await gateway.upload(bucket, innermost, 0, attributes).commit(order)
-  }
 }
 
 /** What the gateway has got. */
@@ -295,91 +275,4 @@ function checksumOf({ checksum }: PutRequest, facts: BodyFacts | undefined): Obj
 function isSameWrite(current: StoredObject | undefined, { writeId, uploadId }: PutRequest): boolean {
   if (writeId === undefined || !current) return false
   return current.writeId === writeId || (current.uploadId !== undefined && current.uploadId === uploadId)
-}
-
-/** `a/` and `a/b/` for `a/b/c`, without the key itself. */
-function foldersAbove(key: string): string[] {
-  const folders: string[] = []
-  for (let at = key.indexOf('/'); at >= 0 && at < key.length - 1; at = key.indexOf('/', at + 1))
-    folders.push(key.slice(0, at + 1))
-  return folders
-}
-
-/** Attempts at a write that the gateway refuses because of concurrent writes. */
-const ATTEMPTS = 4
-
-/**
- * Performs one write under the key's lock. Checks the condition, and makes the gateway check at its commit that the
- * object found is still there. Gateways without fences do not check this; there the lock alone serializes writes.
- * Throws S3Error.
- * @param look resolves with the present object; called only when there is a condition
- * @param logger who gets the lines about the write
- */
-export async function serializedWrite<T>(
-  lock: HeldLock,
-  precondition: Precondition | undefined,
-  look: () => Promise<StoredObject | undefined>,
-  write: (order: WriteOrder, current: StoredObject | undefined) => Promise<T>,
-  logger: Logging,
-): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    const current = precondition && (await look())
-    precondition?.(current)
-    lock.ensure()
-    const expected = precondition && { expected: current?.stamp ?? null }
-    try {
-      return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure(), logger }, current)
-    } catch (error) {
-      if (!(error instanceof WriteRefused)) throw error
-      // The fence may be too low because a clock was set back. If a concurrent write caused the refusal, the lock is
-      // lost or never excluded that write.
-      if (error.last !== undefined) await lock.raise(error.last)
-      if (attempt < ATTEMPTS && error.repeatable) continue
-      precondition?.(await look())
-      throw error
-    }
-  }
-}
-
-/**
- * Runs `write` under a lock. When its outcome is unknown, rejects immediately and keeps the lock until the outcome is
- * known.
- * @param take takes the lock
- * @param landed called under the lock when the write took effect after all
- */
-export function lockUntilOutcome<T>(
-  take: (run: (lock: HeldLock) => Promise<T | undefined>) => Promise<T | undefined>,
-  write: (lock: HeldLock) => Promise<T>,
-  landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
-  logger: Logging,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    take(async (lock) => {
-      try {
-        return await write(lock)
-      } catch (error) {
-        if (!(error instanceof InDoubt)) throw error
-        reject(error)
-        await awaitOutcome(error, lock, landed, logger)
-        return undefined
-      }
-    }).then((value) => resolve(value as T), reject)
-  })
-}
-
-async function awaitOutcome(
-  doubt: InDoubt,
-  lock: HeldLock,
-  landed: (result: UploadResult, lock: HeldLock) => Promise<unknown>,
-  logger: Logging,
-): Promise<void> {
-  const result = await doubt.outcome
-  if (result === UNRESOLVED) lock.leave()
-  if (result === UNRESOLVED || !result) return
-  try {
-    lock.ensure()
-    await landed(result, lock)
-  } catch (err) {
-    logger.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')
-  }
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Client } from 'undici'
-import type { GatewayAnswer, GatewayCall } from '../../api/gateway.js'
+import type { GatewayAnswer, GatewayCall } from '../../api/gateway-call.js'
 import { readAtMost } from '../../common/bounded-text.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
 import { isRecord, parseJson } from '../../common/json.js'
