@@ -16,6 +16,8 @@ const UPGRADES: readonly Upgrade[] = [
   () => {},
   // Bodies may have names that no earlier version knows: it would remove their files as garbage.
   () => {},
+  // Objects may have noncurrent versions: an earlier version would remove their bodies as garbage, and pass by locks.
+  () => {},
 ]
 
 interface VersionRecord {

@@ -230,6 +230,19 @@ export const errorTable = {
     'The fence of the upload was to be told with web.FenceUpload before its last bytes.',
   ),
 
+  NoSuchVersion: row(-32063, 404, 'NoSuchVersion', 'The specified version does not exist.'),
+  IsDeleteMarker: row(-32064, 405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.'),
+  ObjectLocked: row(-32065, 403, 'AccessDenied', 'Access Denied because object protected by object lock.'),
+  LockTooShort: row(
+    -32066,
+    403,
+    'AccessDenied',
+    'Access Denied because the retention of the object can be neither shortened nor ended.',
+  ),
+  RetainInPast: row(-32067, 400, 'InvalidArgument', 'The retain until date must be in the future!'),
+  NoLockConfiguration: row(-32068, 400, 'InvalidRequest', 'Bucket is missing Object Lock Configuration'),
+  InvalidBucketState: row(-32069, 409, 'InvalidBucketState', ({ value }) => String(value)),
+
   PreconditionFailed: row(
     -32050,
     412,
@@ -340,4 +353,6 @@ interface ErrorSubject {
   readonly value?: string
   /** Fence of the last write to the key. */
   readonly fence?: number
+  /** Id of the delete marker that stands in the way. */
+  readonly marker?: string
 }

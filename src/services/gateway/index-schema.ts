@@ -14,6 +14,7 @@ import { LateOrderTable } from './store/late-orders.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
 import { adaptObjects, objectSchema, sharingSchema } from './store/schema.js'
+import { versionSchema } from './store/version-schema.js'
 
 /** The tables of the gateway, over one connection. */
 export type GatewayTables = ReturnType<typeof indexSchema.tables>
@@ -23,7 +24,7 @@ export const indexSchema = {
   owner: 'the gateway',
   name: 'gateway',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [accountSchema + objectSchema + dealSchema + offlineSchema, sharingSchema + failureSchema],
+  steps: [accountSchema + objectSchema + dealSchema + offlineSchema, sharingSchema + failureSchema, versionSchema],
   adapt: (db) => {
     adaptObjects(db)
     adaptDeals(db)

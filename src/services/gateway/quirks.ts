@@ -53,6 +53,8 @@ export const quirks = {
   'untold-quotas': 'nothing tells the quota of uploads: there is no web.UploadQuota (web-router.go)',
   'no-object-records':
     'nothing of a client is kept with an object: there is no web.SetObjectRecord (web-router.go, Upload)',
+  'no-versions':
+    'buckets have one version of each object and no object lock: there is no web.SetBucketVersioning (web-router.go)',
   'taken-names': 'making a bucket whose name another account has is answered as if the caller owned it (MakeBucket)',
   'foreign-auth-failures':
     'an upload or download that the bucket of another account does not allow is refused with the text of a wrong log-in (Upload, Download)',
@@ -127,8 +129,10 @@ export type Feature =
   | 'state-epoch'
   | 'upload-quota'
   | 'object-records'
+  | 'versions'
+  | 'locks'
 
-const contradictions: Record<Feature, readonly QuirkName[]> = {
+const ofOneVersion: Record<Exclude<Feature, 'versions' | 'locks'>, readonly QuirkName[]> = {
   'paged-listing': [
     'one-level-listing',
     'unsorted-listing',
@@ -158,6 +162,21 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   'state-epoch': ['forgotten-stores'],
   'upload-quota': ['untold-quotas'],
   'object-records': ['no-object-records'],
+}
+
+// A version must have its place among the writes to its key, and be found by its generation in every way to look at it.
+const ofVersions: readonly QuirkName[] = [
+  'no-versions',
+  ...ofOneVersion['write-fences'],
+  ...ofOneVersion['paged-listing'],
+  ...ofOneVersion['object-head'],
+  ...ofOneVersion['any-key'],
+]
+
+const contradictions: Record<Feature, readonly QuirkName[]> = {
+  ...ofOneVersion,
+  versions: ofVersions,
+  locks: ofVersions,
 }
 
 /** @param missing features that this gateway has no parts for, whatever its quirks */
