@@ -48,6 +48,8 @@ interface AnswerByRecord {
 }
 
 const OF_UPLOADS = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
+/** Decided by no ACL of an object. */
+const OF_NO_ACL = ['s3:putobject', 's3:deleteobjectversion', 's3:putobjectretention', 's3:putobjectlegalhold']
 const NO_BLOCK = { ignorePublicAcls: false, restrictPublicBuckets: false }
 
 /** Asks the documents of buckets, ACLs and policies of identities for one request. */
@@ -165,7 +167,7 @@ export class Answers {
     const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
     const byTags = [documents?.policy?.parsed, ...own].some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
-    const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : name !== 's3:putobject'
+    const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : !OF_NO_ACL.includes(name)
     const enabled = documents !== undefined && documents.ownership !== 'BucketOwnerEnforced'
     return byTags || (byAcl && !more?.ofNew && enabled) ? { byTags } : undefined
   }

@@ -3,12 +3,14 @@ import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import { canonicalId } from '../auth/credentials.js'
 import { plainAddress } from '../common/cidr.js'
+import { DAY_MS } from '../common/time.js'
 import { copySourcePath } from '../http/addressing.js'
 import type { Conditions } from './question.js'
 
 const EXISTING = 's3:existingobjecttag/'
 const REQUESTED = 's3:requestobjecttag/'
 const HEADER = 's3:x-amz-'
+const LOCK = 'x-amz-object-lock-'
 const COPY_SOURCE = 's3:x-amz-copy-source'
 const QUERY: readonly string[] = ['prefix', 'delimiter', 'max-keys']
 
@@ -29,7 +31,11 @@ export function conditionsOf(head: RequestHead | undefined, caller: Caller | und
     'aws:sourceip': () => (head?.remoteAddress ? plainAddress(head.remoteAddress) : undefined),
     's3:authtype': () => caller?.authType,
     's3:signatureversion': () => caller?.signatureVersion,
-    's3:versionid': () => head?.query.get('versionId'),
+    's3:versionid': () => more.versionId ?? head?.query.get('versionId'),
+    's3:object-lock-mode': () => text(headers[`${LOCK}mode`]),
+    's3:object-lock-retain-until-date': () => text(headers[`${LOCK}retain-until-date`]),
+    's3:object-lock-legal-hold': () => text(headers[`${LOCK}legal-hold`]),
+    's3:object-lock-remaining-retention-days': () => daysUntil(text(headers[`${LOCK}retain-until-date`]), more.now),
     's3:resourceaccount': () => more.owner,
   }
   const tags = (list: readonly Tag[] | undefined, name: string) =>
@@ -59,6 +65,12 @@ export function arnOf(caller: Caller | undefined): string | undefined {
 function copySource(headers: RequestHead['headers']): string | undefined {
   const header = text(headers['x-amz-copy-source'])
   return header === undefined ? undefined : (copySourcePath(header)?.path ?? header)
+}
+
+/** Whole days, rounded up: a date ten days ahead is less than that ahead once the request has arrived. */
+function daysUntil(date: string | undefined, now = Date.now()): string | undefined {
+  const until = date === undefined ? Number.NaN : Date.parse(date)
+  return Number.isNaN(until) ? undefined : String(Math.ceil((until - now) / DAY_MS))
 }
 
 function text(value: string | string[] | undefined): string | undefined {

@@ -43,6 +43,9 @@ const OF_BUCKET = [
   's3:abortmultipartupload',
   's3:listmultipartuploadparts',
   's3:restoreobject',
+  's3:putobjectretention',
+  's3:putobjectlegalhold',
+  's3:bypassgovernanceretention',
   // Rules of the bucket's owner select objects by tags.
   's3:putobjecttagging',
   's3:putobjectversiontagging',

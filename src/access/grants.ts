@@ -27,12 +27,16 @@ export interface Grant {
   readonly asOwner: boolean
 }
 
-const READ = 's3:getobject'
+const READ = ['s3:getobject', 's3:getobjectversion']
 
 /** Actions, in lower case, that replace or remove an object; the right to read it is another one. */
 export const REPLACES: readonly string[] = [
   's3:putobject',
   's3:deleteobject',
+  's3:deleteobjectversion',
+  's3:bypassgovernanceretention',
+  's3:putobjectretention',
+  's3:putobjectlegalhold',
   's3:abortmultipartupload',
   's3:listmultipartuploadparts',
 ]
@@ -70,7 +74,9 @@ export class Grants {
    */
   toLookAt(bucket: string, key: string): Grant | undefined {
     const all = this.#grants.filter((one) => one.bucket === bucket && one.key === key)
-    return all.some(({ action }) => REPLACES.includes(action)) ? all.find(({ action }) => action === READ) : all[0]
+    return all.some(({ action }) => REPLACES.includes(action))
+      ? all.find(({ action }) => READ.includes(action))
+      : all[0]
   }
 
   inBucket(bucket: string): Grant | undefined {
@@ -93,9 +99,15 @@ export class Grants {
 /** Actions, in lower case, that look at an object. */
 export const READS: readonly string[] = [
   's3:getobject',
+  's3:getobjectversion',
   's3:getobjectattributes',
+  's3:getobjectversionattributes',
   's3:getobjecttagging',
+  's3:getobjectversiontagging',
   's3:getobjectacl',
+  's3:getobjectversionacl',
+  's3:getobjectretention',
+  's3:getobjectlegalhold',
 ]
 
 /** Throws AccessDenied for a missing object: whether a key exists is for those who may list. */

@@ -24,13 +24,64 @@ export function requiredActions(
   const { action } = operation
   if (typeof action === 'object' && 'each' in action) return []
   const { bucket, key, headers } = head
-  const names = [...actionNames(action, plugin)]
+  const versionId = versionOf(operation, head)
+  const names: string[] = actionNames(action, plugin).map((name) => (versionId === undefined ? name : ofVersion(name)))
   const writes = names.includes('s3:PutObject') && (operation.on.query ?? []).every((name) => name === 'uploads')
-  if (writes) names.push(...(ofHeaders(headers, classes) as typeof names))
+  if (writes) names.push(...ofHeaders(headers, classes))
+  if (names.includes(DELETE_VERSION) && bypassesRetention(headers)) names.push(BYPASS)
   const prefix = key === undefined ? (head.query.get('prefix') ?? '') : undefined
   const requested = writes ? tagsOf(headers) : upload?.tags
-  const more = upload ? { requested, headers: headersOfPart(headers, upload) } : requested && { requested }
+  const facts = upload ? { requested, headers: headersOfPart(headers, upload) } : requested && { requested }
+  const more = versionId === undefined ? facts : { ...facts, versionId }
   return names.map((name) => ({ bucket, key, prefix, ...ofWrite(name, more, writes) }))
+}
+
+const DELETE_VERSION = 's3:DeleteObjectVersion'
+const BYPASS = 's3:BypassGovernanceRetention'
+
+/**
+ * The actions that S3 has for a version where the request names one, `null` included:
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
+ */
+const OF_VERSION: ReadonlyMap<string, string> = new Map([
+  ['s3:GetObject', 's3:GetObjectVersion'],
+  ['s3:GetObjectAttributes', 's3:GetObjectVersionAttributes'],
+  ['s3:GetObjectTagging', 's3:GetObjectVersionTagging'],
+  ['s3:PutObjectTagging', 's3:PutObjectVersionTagging'],
+  ['s3:DeleteObjectTagging', 's3:DeleteObjectVersionTagging'],
+  ['s3:GetObjectAcl', 's3:GetObjectVersionAcl'],
+  ['s3:PutObjectAcl', 's3:PutObjectVersionAcl'],
+  ['s3:DeleteObject', DELETE_VERSION],
+])
+
+/** Returns the action on one version of an object, which is the same for some. */
+function ofVersion(action: string): string {
+  return OF_VERSION.get(action) ?? action
+}
+
+/** An action on an object, or on the version of it that the request names. */
+export function askedOf(
+  action: string,
+  { bucket, key, versionId }: { readonly bucket: string; readonly key: string; readonly versionId: string | undefined },
+  more?: RequestedAction['more'],
+): RequestedAction {
+  if (versionId === undefined) return { action, bucket, key, more }
+  return { action: ofVersion(action), bucket, key, more: { ...more, versionId } }
+}
+
+/** Returns the actions that a removal of a version asks for, as DeleteObjects names one in its body. */
+export function ofRemoval(versionId: string | undefined, headers: RequestHead['headers']): readonly string[] {
+  if (versionId === undefined) return ['s3:DeleteObject']
+  return bypassesRetention(headers) ? [DELETE_VERSION, BYPASS] : [DELETE_VERSION]
+}
+
+/** True if the request is to go past a retention in the mode GOVERNANCE, which needs an action of its own. */
+export function bypassesRetention(headers: RequestHead['headers']): boolean {
+  return String(headers['x-amz-bypass-governance-retention']).toLowerCase() === 'true'
+}
+
+function versionOf({ on, call }: AnyOperation, { query }: RequestHead): string | undefined {
+  return call || !on.params?.includes('versionId') ? undefined : query.get('versionId')
 }
 
 /** An action and its facts: the ACL that a write sets is that of the object which it makes. */
@@ -48,7 +99,8 @@ export function continuesUpload({ action, on }: AnyOperation): boolean {
   return action === 's3:PutObject' && (on.query ?? []).includes('uploadId')
 }
 
-const OF_UPLOAD = /^x-amz-(acl|grant-.*|storage-class|server-side-encryption(-aws-kms-key-id|-customer-algorithm)?)$/
+const OF_UPLOAD =
+  /^x-amz-(acl|grant-.*|storage-class|object-lock-.*|server-side-encryption(-aws-kms-key-id|-customer-algorithm)?)$/
 
 /** The headers of the request that begins a multipart upload by which conditions judge its later requests, too. */
 export function headersOfUpload(headers: RequestHead['headers']): Readonly<Record<string, string>> {
@@ -75,8 +127,9 @@ export function ofHeaders(headers: RequestHead['headers'], classes: StorageClass
   const names: string[] = []
   if (givesMore(headers)) names.push('s3:PutObjectAcl')
   if (headers['x-amz-tagging'] !== undefined) names.push('s3:PutObjectTagging')
-  if (String(headers['x-amz-bypass-governance-retention']).toLowerCase() === 'true')
-    names.push('s3:BypassGovernanceRetention')
+  if (headers['x-amz-object-lock-mode'] !== undefined || headers['x-amz-object-lock-retain-until-date'] !== undefined)
+    names.push('s3:PutObjectRetention')
+  if (headers['x-amz-object-lock-legal-hold'] !== undefined) names.push('s3:PutObjectLegalHold')
   const storageClass = headers['x-amz-storage-class']
   if (storageClass !== undefined && !isHotClass(String(storageClass))) {
     const paid = classes.get(String(storageClass))?.action

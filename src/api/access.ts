@@ -57,6 +57,8 @@ export interface More {
   readonly listed?: string
   /** See `Question.ofNew`. */
   readonly ofNew?: boolean
+  /** The version that the action is about; absent for the current one. */
+  readonly versionId?: string
   readonly now?: number
 }
 
@@ -68,7 +70,7 @@ export interface RequestedAction {
   readonly key?: string | undefined
   /** The prefix of a listing. */
   readonly prefix?: string | undefined
-  readonly more?: Pick<More, 'requested' | 'headers' | 'listed' | 'ofNew'> | undefined
+  readonly more?: Pick<More, 'requested' | 'headers' | 'listed' | 'ofNew' | 'versionId'> | undefined
 }
 
 /** What an action is asked on; empty for no bucket. */

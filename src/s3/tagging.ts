@@ -1,3 +1,4 @@
+import { askedOf } from '../access/required-actions.js'
 import type { Tag } from '../api/access.js'
 import { refuseVersion, requireDocument } from '../http/read-request.js'
 import { empty, noContent, xml } from '../http/reply.js'
@@ -33,7 +34,8 @@ export const putObjectTagging = defineOperation({
     const tags = await readTagging(bytes, OBJECT_TAGS)
     // The decision before the body was read could not know the tags.
     const { bucket, key } = request
-    await context.authorizer.decide({ action: 's3:PutObjectTagging', bucket, key, more: { requested: tags } })
+    const versionId = request.query.get('versionId')
+    await context.authorizer.decide(askedOf('s3:PutObjectTagging', { bucket, key, versionId }, { requested: tags }))
     await context.store.setTags(request.bucket, request.key, tags, causeOf('ObjectTagging:Put', request, context))
     return empty()
   },

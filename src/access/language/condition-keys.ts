@@ -20,6 +20,10 @@ export const CONDITION_KEYS: readonly string[] = [
   's3:authtype',
   's3:delimiter',
   's3:max-keys',
+  's3:object-lock-legal-hold',
+  's3:object-lock-mode',
+  's3:object-lock-remaining-retention-days',
+  's3:object-lock-retain-until-date',
   's3:prefix',
   's3:requestobjecttagkeys',
   's3:resourceaccount',
@@ -48,11 +52,18 @@ export const CONDITION_KEYS: readonly string[] = [
 
 const MULTIVALUED = ['s3:requestobjecttagkeys']
 
+const LISTINGS = ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads']
+const RETAINING = ['s3:putobject', 's3:putobjectretention', 's3:bypassgovernanceretention']
+
 /** The keys that only some actions have, with these actions in lower case. */
 const OF_ACTIONS: Readonly<Record<string, readonly string[]>> = {
-  's3:prefix': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
-  's3:delimiter': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
-  's3:max-keys': ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads'],
+  's3:prefix': LISTINGS,
+  's3:delimiter': LISTINGS,
+  's3:max-keys': LISTINGS,
+  's3:object-lock-mode': RETAINING,
+  's3:object-lock-retain-until-date': RETAINING,
+  's3:object-lock-remaining-retention-days': RETAINING,
+  's3:object-lock-legal-hold': ['s3:putobject', 's3:putobjectlegalhold'],
 }
 
 /** @param key in lower case */

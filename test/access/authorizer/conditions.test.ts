@@ -15,7 +15,14 @@ t.test('a request supplies every condition key that a policy can name', async (t
   )
   const head = requestHead({
     target: '/bucket?prefix=a&delimiter=/&max-keys=1&versionId=null',
-    headers: [...headers, ['Referer', 'https://app.example/'], ['User-Agent', 'test']],
+    headers: [
+      ...headers,
+      ['Referer', 'https://app.example/'],
+      ['User-Agent', 'test'],
+      ['x-amz-object-lock-mode', 'GOVERNANCE'],
+      ['x-amz-object-lock-retain-until-date', '2026-01-11T00:00:00Z'],
+      ['x-amz-object-lock-legal-hold', 'ON'],
+    ],
   })
   const caller: Caller = {
     identity: example,
@@ -39,6 +46,9 @@ t.test('a request supplies every condition key that a policy can name', async (t
   for (const kind of ['existing', 'request'])
     t.same(tagged.get(`s3:${kind}objecttag/team`), ['a', 'b'], `${kind}: the case of the key does not matter`)
   t.same(tagged.get('s3:requestobjecttagkeys'), ['Team', 'team', 'TEAMS'], 'it does among the values')
+  const now = Date.parse('2026-01-01T00:00:01Z')
+  t.same(conditionsOf(head, caller, { now }).get('s3:object-lock-remaining-retention-days'), ['10'])
+  t.same(conditionsOf(head, caller, { versionId: 'a' }).get('s3:versionid'), ['a'], 'of an entry of a document')
   for (const key of CONDITION_KEYS) t.ok(conditions.get(key.endsWith('/') ? `${key}team` : key), key)
 })
 

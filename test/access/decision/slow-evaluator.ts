@@ -63,7 +63,7 @@ export function slowDecide(question: SlowQuestion, world: SlowWorld): 'allow' | 
   const aboutObject = question.resource.indexOf('/') >= 0
   const decidedByBucket =
     !action.startsWith('s3:') ||
-    /^s3:(putobject|deleteobject|deleteobjectversion|abortmultipartupload|listmultipartuploadparts|restoreobject|(put|delete)object(version)?tagging)$/.test(
+    /^s3:(putobject|deleteobject|deleteobjectversion|abortmultipartupload|listmultipartuploadparts|restoreobject|putobjectretention|putobjectlegalhold|bypassgovernanceretention|(put|delete)object(version)?tagging)$/.test(
       action,
     )
   const holder = aclsCount && aboutObject && !decidedByBucket && world.objectAcl ? world.objectAcl.owner : world.owner
