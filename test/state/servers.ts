@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { whenWeEnd } from '../support/server/child.js'
 import { lastingPort } from '../support/server/ports.js'
+import { until } from '../support/waiting.js'
 
 export interface StateServer {
   readonly url: string
@@ -17,6 +18,15 @@ export interface StateServer {
 export interface PostgresServer extends StateServer {
   /** Ends it as an administrator (SIGINT) or a crash (SIGQUIT) does, and starts it with its data at the same place. */
   restart(signal: 'SIGINT' | 'SIGQUIT'): Promise<void>
+  /** Ends it with SIGKILL, for good. */
+  kill9(): Promise<void>
+  /** Starts a copy that follows it. From then on it acknowledges only what the copy has. */
+  standby(): Promise<Standby>
+}
+
+export interface Standby extends StateServer {
+  /** Makes it a primary. */
+  promote(): Promise<void>
 }
 
 export interface StateServerKind<Server extends StateServer = StateServer> {
@@ -52,46 +62,82 @@ export const redis: StateServerKind = {
   },
 }
 
+/** Name of a standby at its primary. */
+const STANDBY = 'standby'
+
 export const postgres: StateServerKind<PostgresServer> = {
   name: 'postgres',
   skip: missing(postgresFolder, 'PostgreSQL (initdb and postgres)'),
-  async start(further = []) {
-    const port = await lastingPort()
-    const folder = mkdtempSync(join(tmpdir(), 'dealgate-postgres-'))
-    // PostgreSQL refuses to run as root.
-    const account = process.getuid?.() === 0 ? idsOf('postgres') : undefined
-    if (account) chownSync(folder, account.uid, account.gid)
-    const data = join(folder, 'data')
-    // initdb refuses a locale of the user's own that is not installed.
-    const env = { ...process.env, LC_ALL: 'C' }
-    const run = { ...account, cwd: folder, env, stdio: 'ignore' } as const
-    try {
-      makeCluster(data, run)
-    } catch (error) {
-      rmSync(folder, { recursive: true, force: true })
-      throw error
-    }
-    // No socket in a folder: its path may be longer than there is room for.
-    const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '', ...further]
-    const url = `postgres://dealgate@127.0.0.1:${port}/postgres`
-    const begin = async () => {
-      const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
-      await listening(port, child, folder)
-      await answering(url)
-      return child
-    }
-    let child = await begin()
-    return {
-      url,
-      pid: child.pid ?? 0,
-      // SIGINT: the fast shutdown, which does not wait for clients.
-      stop: () => stop(child, folder, 'SIGINT'),
-      async restart(signal) {
-        await end(child, signal)
-        child = await begin()
-      },
-    }
+  async start(options = []) {
+    const server = await startPostgres(makeCluster, options)
+    return { ...server, standby: () => startStandby(server.url, options) }
   },
+}
+
+/** @param make makes the files of the server in a folder */
+async function startPostgres(make: (data: string, run: RunAs) => void, further: readonly string[]) {
+  const port = await lastingPort()
+  const folder = mkdtempSync(join(tmpdir(), 'dealgate-postgres-'))
+  // PostgreSQL refuses to run as root.
+  const account = process.getuid?.() === 0 ? idsOf('postgres') : undefined
+  if (account) chownSync(folder, account.uid, account.gid)
+  const data = join(folder, 'data')
+  // initdb refuses a locale of the user's own that is not installed.
+  const env = { ...process.env, LC_ALL: 'C' }
+  const run = { ...account, cwd: folder, env, stdio: 'ignore' } as const
+  try {
+    make(data, run)
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+  // No socket in a folder: its path may be longer than there is room for.
+  const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '', ...further]
+  const url = `postgres://dealgate@127.0.0.1:${port}/postgres`
+  const begin = async () => {
+    const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
+    await listening(port, child, folder)
+    await answering(url)
+    return child
+  }
+  let child = await begin()
+  return {
+    url,
+    pid: child.pid ?? 0,
+    // SIGINT: the fast shutdown, which does not wait for clients.
+    stop: () => stop(child, folder, 'SIGINT'),
+    kill9: () => end(child, 'SIGKILL'),
+    async restart(signal: 'SIGINT' | 'SIGQUIT') {
+      await end(child, signal)
+      child = await begin()
+    },
+  }
+}
+
+async function startStandby(primary: string, options: readonly string[]): Promise<Standby> {
+  const from = `${primary}?application_name=${STANDBY}`
+  const copy = ['-d', from, '--write-recovery-conf', '--checkpoint=fast']
+  const standby = await startPostgres(
+    (data, run) => execFileSync(postgresProgram('pg_basebackup'), ['-D', data, ...copy], run),
+    options,
+  )
+  const asPrimary = new pg.Client(primary)
+  await asPrimary.connect()
+  await asPrimary.query(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
+  await asPrimary.query('SELECT pg_reload_conf()')
+  const followers = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync'"
+  await until('the standby follows', async () => (await asPrimary.query(followers)).rowCount === 1)
+  await asPrimary.end()
+  const { url, pid, stop } = standby
+  return {
+    ...{ url, pid, stop },
+    async promote() {
+      const client = new pg.Client(url)
+      await client.connect()
+      await client.query('SELECT pg_promote()')
+      await client.end()
+    },
+  }
 }
 
 /** A program of PostgreSQL, such as pg_dump. */
@@ -173,7 +219,8 @@ async function answering(url: string): Promise<void> {
 
 async function stop(child: ChildProcess, folder: string, signal: NodeJS.Signals): Promise<void> {
   await end(child, signal)
-  rmSync(folder, { recursive: true, force: true })
+  // What a killed server has begun may end later than it.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

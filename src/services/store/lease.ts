@@ -6,7 +6,7 @@ import { type Database, type Lease, LeaseLostError, type Row, type Value } from 
 export const HOLDER = `${hostname()}/${process.pid}`
 
 /** Time after which others get the lease of a process that has died or stopped, ms; renewed three times as often. */
-const LEASE_MS = 10_000
+export const LEASE_MS = 10_000
 
 /** Part of the lease that is not used for what the database cannot check: clocks run at slightly different rates. */
 const MARGIN = 0.1
@@ -37,9 +37,10 @@ export interface SharedDatabase<T> {
 }
 
 const TAKE = `
-  INSERT INTO lease AS held (name, token, holder, expires)
-  VALUES ($1, 1, $2, clock_timestamp() + $3 * interval '1 millisecond')
-  ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder, expires = excluded.expires
+  INSERT INTO lease AS held (name, token, holder, expires, since)
+  VALUES ($1, 1, $2, clock_timestamp() + $3 * interval '1 millisecond', clock_timestamp())
+  ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder, expires = excluded.expires,
+    since = excluded.since
   WHERE held.expires <= clock_timestamp() RETURNING token`
 
 const RENEW = `

@@ -31,9 +31,18 @@ export const FUNCTIONS = `
   CREATE OR REPLACE FUNCTION unixepoch() RETURNS bigint LANGUAGE sql AS 'SELECT extract(epoch FROM now())::bigint';
 `
 
-/** Who may do what several processes must not do at the same time. */
+/**
+ * Who may do what several processes must not do at the same time. `since`: from when the holder has had it without a
+ * gap; null for a holder of an earlier version.
+ */
 export const LEASES = `
   CREATE TABLE IF NOT EXISTS lease (
-    name text PRIMARY KEY, token bigint NOT NULL, holder text NOT NULL, expires timestamptz NOT NULL
+    name text PRIMARY KEY, token bigint NOT NULL, holder text NOT NULL, expires timestamptz NOT NULL, since timestamptz
   );
-  CREATE UNIQUE INDEX IF NOT EXISTS lease_token ON lease (name, token)`
+  CREATE UNIQUE INDEX IF NOT EXISTS lease_token ON lease (name, token);
+  DO $$ BEGIN
+    -- ALTER TABLE waits for all others, also when it has nothing to do.
+    IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'lease'::regclass AND attname = 'since') THEN
+      ALTER TABLE lease ADD COLUMN since timestamptz;
+    END IF;
+  END $$`

@@ -1,5 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { type Connection, type Database, type Lease, statements } from './database.js'
+import { LEASE_MS } from './lease.js'
+
+/**
+ * A condition: the lease of another run counts, as we see it. When the database was away for all, all leases have
+ * expired: they count until the own run has lasted for as long as a lease, as the others had time by then to get theirs
+ * back. One that was released does not count.
+ * @param own SQL of the own run
+ */
+const counts = (own: string): string => `(
+  expires > clock_timestamp() OR expires > '-infinity' AND NOT EXISTS (
+    SELECT 1 FROM lease AS own WHERE own.name = ${own}
+      AND own.since <= clock_timestamp() - ${LEASE_MS} * interval '1 millisecond'
+  )
+)`
 
 /**
  * A condition: the process whose run a column names does nothing any more. False for the own run, which is the first
@@ -9,12 +23,12 @@ import { type Connection, type Database, type Lease, statements } from './databa
 export function isOver({ engine }: Pick<Connection, 'engine'>, column: string): string {
   const other = `(${column} IS NULL OR ${column} <> ?1)`
   if (engine === 'sqlite') return other
-  return `${other} AND NOT EXISTS (SELECT 1 FROM lease WHERE name = ${column} AND expires > clock_timestamp())`
+  return `${other} AND NOT EXISTS (SELECT 1 FROM lease WHERE name = ${column} AND ${counts('?1')})`
 }
 
 const alive = {
-  sqlite: 'SELECT 1 FROM (SELECT ?1 AS name) AS run WHERE name IS NULL',
-  postgres: 'SELECT 1 FROM lease WHERE name = ?1 AND expires > clock_timestamp()',
+  sqlite: 'SELECT 1 FROM (SELECT ?1 AS name, ?2 AS own) AS run WHERE name IS NULL',
+  postgres: `SELECT 1 FROM lease WHERE name = ?1 AND ${counts('?2')}`,
 }
 
 /** Interval of looks at the own run, ms. */
@@ -36,9 +50,9 @@ export class RunTable {
     this.#sql = statements(connection, { alive: alive[engine], prune: prune[engine] })
   }
 
-  /** True while another process may do what its rows say. */
-  async isAlive(run: string): Promise<boolean> {
-    return (await this.#sql.alive.get(run)) !== undefined
+  /** True while another process may do what its rows say, as far as the process of the own run can tell. */
+  async isAlive(run: string, own: string): Promise<boolean> {
+    return (await this.#sql.alive.get(run, own)) !== undefined
   }
 
   /** Forgets runs that have ended long ago. */
@@ -72,7 +86,7 @@ export class Run {
 
   /** True when another process may do the work of this run. */
   async isElsewhere({ runs }: { readonly runs: RunTable }, run: string | null): Promise<boolean> {
-    return run !== null && run !== this.name && (await runs.isAlive(run))
+    return run !== null && run !== this.name && (await runs.isAlive(run, this.name))
   }
 
   async end(): Promise<void> {

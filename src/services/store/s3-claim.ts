@@ -129,7 +129,7 @@ export class S3Claim {
         await record.orphansBegin(Date.now())
         this.#log.warn(
           { hours: this.#options.orphanMs / 3_600_000 },
-          'The folder in the store of bodies was that of another data folder, of which this one is a copy, or of a later state of it. This one takes it over, and removes nothing from it for some hours. Never use both.',
+          'The folder in the store of bodies was that of another data folder or database, of which this one is a copy, an earlier state, or a standby that took over. This one takes it over, and removes nothing from it for some hours. Never use both.',
         )
       }
       await this.#keep(either, last)
