@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import pg from 'pg'
@@ -19,6 +19,7 @@ import {
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim, SESSION } from './postgres-claim.js'
 import { asking, asUnknown, CONFLICTS, codeOf } from './postgres-errors.js'
+import { LockQueues, locksOf, statementOf } from './postgres-locks.js'
 import { FUNCTIONS, inPostgres, LEASES } from './postgres-sql.js'
 import { tablesOver } from './postgres-statements.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
@@ -171,6 +172,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly #tables = new WeakMap<pg.PoolClient, T>()
   readonly #running = new Set<Promise<unknown>>()
   readonly #snapshots = pLimit(SNAPSHOTS)
+  readonly #queues = new LockQueues(CONNECT_MS)
   #closed: Promise<void> | undefined
 
   constructor(pools: Pools, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: Beside) {
@@ -207,14 +209,11 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  #transaction<R>(
-    work: (tables: T) => Promise<R>,
-    { locks, shares }: TransactionOptions = {},
-    lease?: Guard,
-  ): Promise<R> {
+  #transaction<R>(work: (tables: T) => Promise<R>, options: TransactionOptions = {}, lease?: Guard): Promise<R> {
+    const locks = options.locks && locksOf(schemaOf(this.#schema), options)
     const guards = [this.#claim, lease].filter((guard) => guard !== undefined)
     if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
-    const repeating = watched(() => this.#repeat(work, { guards, locks, shares }), this.#watch, 'transaction')
+    const repeating = watched(() => this.#repeat(work, { guards, locks }), this.#watch, 'transaction')
     const running = repeating.finally(() => this.#running.delete(running))
     this.#running.add(running)
     return running
@@ -283,10 +282,14 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 
   async #attempt<R>(work: (tables: T) => Promise<R>, how: How): Promise<R> {
     this.#claim?.require()
-    const client = await asking(() => this.#pools.transactions.connect())
+    const begun = await this.#queues.enter(how.locks ?? [])
+    const client = await asking(() => this.#pools.transactions.connect()).catch((error) => {
+      begun()
+      throw error
+    })
     let broken = true
     try {
-      await asking(() => this.#begin(client, how), true)
+      await asking(() => this.#begin(client, how), true).finally(begun)
       const result = await work(this.#tablesOf(client))
       const { command } = await asking(() => client.query('COMMIT')).catch(asUnknown)
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
@@ -303,16 +306,9 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  async #begin(client: pg.PoolClient, { guards, locks, shares }: How): Promise<void> {
+  async #begin(client: pg.PoolClient, { guards, locks }: How): Promise<void> {
     const begin = `BEGIN ISOLATION LEVEL ${locks === undefined ? 'SERIALIZABLE' : 'READ COMMITTED'}`
-    const lock = (name: string, kind: string) => ({ number: lockNumber(schemaOf(this.#schema), name), kind })
-    const asked = [
-      ...(locks ?? []).map((name) => lock(name, '')),
-      ...(shares ?? []).map((name) => lock(name, '_shared')),
-    ]
-    // All transactions take them in one order, or some would wait for one another.
-    asked.sort((one, other) => (one.number < other.number ? -1 : 1))
-    const taken = asked.map(({ number, kind }) => `SELECT pg_advisory_xact_lock${kind}(${number})`)
+    const taken = (locks ?? []).map(statementOf)
     // One round trip. The driver has types for one statement only.
     const begun: unknown = await client.query([begin, ...guards.map(({ check }) => check), ...taken].join(';'))
     for (const [i, guard] of guards.entries()) {
@@ -333,13 +329,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 /** How a transaction runs. */
 interface How {
   readonly guards: readonly Guard[]
-  readonly locks: readonly string[] | undefined
-  readonly shares: readonly string[] | undefined
-}
-
-/** The number of a lock: 64 bits. Names that share one wait for one another without need. */
-function lockNumber(schema: string, name: string): bigint {
-  return createHash('sha256').update(`${schema} ${name}`).digest().readBigInt64BE()
+  readonly locks: ReturnType<typeof locksOf> | undefined
 }
 
 export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {

@@ -377,7 +377,7 @@ async function interruptible(t: Test, url: string): Promise<{ url: string; cut()
   }
 }
 
-t.test('reads and leases wait for no transaction', { skip: postgres.skip }, async (t) => {
+t.test('what does not want a lock waits for none who does', { skip: postgres.skip }, async (t) => {
   const server = await postgres.start(['-c', 'fsync=off'])
   t.teardown(() => server.stop())
   const [one, two] = await Promise.all([1, 2].map(() => openPostgres(server.url, schema, silentLog)))
@@ -387,11 +387,17 @@ t.test('reads and leases wait for no transaction', { skip: postgres.skip }, asyn
   await stopped.reached()
   const waiting = Array.from({ length: 20 }, () => one.transaction(async () => {}, { locks: ['bucket'] }))
   const settled = Promise.allSettled(waiting)
+  const sharing = Array.from({ length: 20 }, () =>
+    one.transaction(async () => {}, { locks: ['key'], shares: ['bucket'] }),
+  )
+  const shared = Promise.allSettled(sharing)
   t.equal(await one.read.counters.get('other'), 0)
   t.equal(await one.lease('run').take(), true)
+  await one.transaction(({ counters }) => counters.put('other', 1), { locks: ['another key'], shares: ['other'] })
+  t.equal(await one.read.counters.get('other'), 1, 'nor do other transactions')
   stopped.open()
   await first
-  await settled
+  await Promise.all([settled, shared])
   await Promise.all([one.close(), two.close()])
 })
 
