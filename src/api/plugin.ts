@@ -127,7 +127,10 @@ export interface Plugin {
    * `StoredObject.authorized` and `ClassWrite.authorized` say whether the caller held it.
    */
   readonly metadataActions?: Readonly<Record<string, string>>
-  /** Resolves true for a bucket into which nothing is stored that is not encrypted. Rejects with S3Error. */
+  /**
+   * Resolves true for a bucket into which nothing is stored that is not encrypted. Rejects with S3Error. A write waits
+   * for it as long as for a hook, and is refused where it fails.
+   */
   readonly demandsEncryption?: (bucket: string) => Promise<boolean>
   /** What it offers other plugins. A server does not start with two plugins that offer the same. */
   readonly offers?: PluginServices

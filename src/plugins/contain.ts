@@ -18,8 +18,8 @@ import type {
 import { withinDeadline } from '../common/time.js'
 import { PausableDeadline, toPluginError } from './deadlines.js'
 
-/** How long a handler may run without answering. It is read at each call: a reload can change it. */
-type Patience = Pick<Limits, 'pluginDeadlineMs'>
+/** How long a handler may run without answering, and a hook. They are read at each call: a reload can change them. */
+type Patience = Pick<Limits, 'pluginDeadlineMs' | 'hookDeadlineMs'>
 
 /**
  * Contains the handlers of a plugin: one that throws, never ends or returns an invalid reply causes an InternalError
@@ -30,6 +30,21 @@ export function containPlugin(plugin: Plugin, patience: Patience): Plugin {
     ...plugin,
     operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, patience)),
     storageClasses: plugin.storageClasses?.map((offered) => containStorageClass(plugin.name, offered, patience)),
+    ...(plugin.demandsEncryption && { demandsEncryption: (bucket) => containDemand(plugin, bucket, patience) }),
+  }
+}
+
+/** Without its answer, nothing is stored: the bucket may have to have encrypted objects alone. */
+async function containDemand(plugin: Plugin, bucket: string, patience: Patience): Promise<boolean> {
+  try {
+    const answer: unknown = await withinDeadline(
+      started(async () => plugin.demandsEncryption?.(bucket)),
+      patience.hookDeadlineMs,
+    )
+    if (typeof answer !== 'boolean') throw new TypeError(`it answered with ${kindOf(answer)}, which is no boolean`)
+    return answer
+  } catch (thrown) {
+    throw toPluginError(thrown, plugin.name, 'demandsEncryption')
   }
 }
 

@@ -17,7 +17,7 @@ interface Combination {
   readonly added: readonly Plugin[]
   /** See `ProxyOptions.pluginsChecked`. */
   readonly checked: boolean
-  readonly limits: Pick<Limits, 'pluginDeadlineMs'>
+  readonly limits: Pick<Limits, 'pluginDeadlineMs' | 'hookDeadlineMs'>
 }
 
 export type PluginSet = ReturnType<typeof combinePlugins>

@@ -325,7 +325,7 @@ t.test(
       },
       collect: async () => ({ bytes: Buffer.from(''), facts: { size: 0 } }),
     })
-    const limits = { pluginDeadlineMs: PATIENCE_MS * 50 }
+    const limits = { pluginDeadlineMs: PATIENCE_MS * 50, hookDeadlineMs: PATIENCE_MS }
     const run = (made: Plugin, request: unknown = {}) => {
       const [operation] = containPlugin(made, limits).operations
       limits.pluginDeadlineMs = PATIENCE_MS
@@ -369,6 +369,26 @@ t.test(
     t.same(lent, ['discarded'], 'a download that hangs is given up')
   },
 )
+
+t.test('nothing is stored where a plugin does not say whether the bucket demands encryption', async (t) => {
+  for (const [name, demandsEncryption] of Object.entries<() => Promise<boolean>>({
+    hangs: never,
+    throws() {
+      throw new Error('broken demand')
+    },
+    nonsense: (async () => 'yes') as never,
+  })) {
+    const server = await startInProcess(t, 'full', {
+      limits: { hookDeadlineMs: PATIENCE_MS },
+      plugins: [{ name, operations: [], demandsEncryption }],
+    })
+    const at = { Bucket: 'demanded', Key: 'k' }
+    await server.s3.send(new CreateBucketCommand(at))
+    await t.rejects(server.s3.send(new PutObjectCommand({ ...at, Body: 'bytes' })), { name: 'InternalError' }, name)
+    await t.rejects(server.s3.send(new GetObjectCommand(at)), { name: 'NoSuchKey' }, name)
+    t.match(JSON.stringify(server.lines), `demandsEncryption of the plugin \\"${name}\\" failed`)
+  }
+})
 
 t.test('a hook that throws, hangs or is no promise changes no answer', async (t) => {
   const told: string[] = []
