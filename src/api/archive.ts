@@ -40,14 +40,20 @@ export interface ClassWrite {
   /** The metadata that may authorize payments; see `Plugin.metadataActions`. */
   readonly authorized: Authorized | undefined
   readonly headers: IncomingHttpHeaders
-  /** Bytes, if known. */
+  /** Bytes of the content, if known. */
   readonly size?: number
+  /** True if the object is encrypted, or is to be. */
+  readonly encrypted: boolean
+  /** Bytes that the gateway has, or is to have, if known. */
+  readonly storedSize?: number
   /** The existing object, if only its class and metadata change and its bytes stay in place. */
   readonly kept?: StoredObject
 }
 
 /** Exactly one of `stored` and `dropped` is called, unless the process dies. */
 export interface AdmittedWrite {
+  /** For the answer to CreateMultipartUpload, which stores nothing yet. */
+  readonly headers?: ReplyHeaders
   /** Recorded with the object when it is stored. */
   readonly archive: Archive
   /**

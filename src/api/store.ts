@@ -225,6 +225,14 @@ export interface Store {
   list(bucket: string, query: ListQuery): Promise<StorePage>
   /** Stores an encrypted object again with a header for the keys of today: its content is not decrypted. */
   rewrap(bucket: string, key: string, event: Cause): Promise<Rewrapped>
+  /**
+   * Whether such a write is encrypted, and the bytes that the gateway gets. Throws S3Error if there is no key for it.
+   * @param size bytes of its content, if known
+   */
+  storedAs(
+    write: Pick<PutRequest, 'bucket' | 'key' | 'encryption' | 'uploadId'>,
+    size: number | undefined,
+  ): Promise<{ readonly encrypted: boolean; readonly storedSize?: number }>
   /** What a new object is encrypted with unless its write says otherwise; undefined for nothing. */
   encryptionFor(bucket: string): Promise<ServerKey | undefined>
   /** For an upload that begins: undefined if its object is not to be encrypted. Throws S3Error. */

@@ -3,9 +3,9 @@ import type { CustomerKey, EncryptionOrder, ServerKey, UploadEncryption } from '
 import type { HeldLock, LockOptions } from '../api/locks.js'
 import type { ByteSink } from '../api/request.js'
 import type { Archive, ObjectRecord, PartRecord, UploadRecord } from '../api/state.js'
-import type { Cause, MetadataReplacement, PutResult, Source, StoredObject } from '../api/store.js'
+import type { Cause, MetadataReplacement, PutRequest, PutResult, Source, StoredObject } from '../api/store.js'
 import { openPart } from './encryption/opened-download.js'
-import { sealedPart } from './encryption/sealed-source.js'
+import { sealedLength, sealedPart } from './encryption/sealed-source.js'
 import { ObjectReader, present } from './object-reader.js'
 import { aclToKeep, keepAtGateway } from './object-record.js'
 
@@ -68,6 +68,16 @@ export class ObjectChanges extends ObjectReader {
       return true
     }
     return state.locks.withKey(bucket, key, run, { logger: this.logger })
+  }
+
+  async storedAs(
+    { encryption, uploadId, ...place }: Pick<PutRequest, 'bucket' | 'key' | 'encryption' | 'uploadId'>,
+    size: number | undefined,
+  ): Promise<{ readonly encrypted: boolean; readonly storedSize?: number }> {
+    const { header } = (await this.deps.encryption.seal(place, encryption, uploadId)) ?? {}
+    header?.fileKey.fill(0)
+    const storedSize = size !== undefined && header ? sealedLength(header, size) : size
+    return { encrypted: header !== undefined, ...(storedSize !== undefined && { storedSize }) }
   }
 
   encryptionFor(bucket: string): Promise<ServerKey | undefined> {

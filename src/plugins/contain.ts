@@ -309,6 +309,7 @@ function containStorageClass(plugin: string, offered: StorageClass, patience: Pa
 
   const guardWrite = (write: AdmittedWrite): AdmittedWrite => ({
     archive: write.archive,
+    ...(write.headers && { headers: write.headers }),
     ...(write.repeats && { repeats: write.repeats }),
     stored: (object) =>
       guard('stored', () => write.stored(object), { check: (reported) => checkHeaders(reported, undefined) }),
@@ -337,9 +338,10 @@ function containStorageClass(plugin: string, offered: StorageClass, patience: Pa
 }
 
 function checkAdmitted(admitted: AdmittedWrite): void {
-  const { archive, stored, dropped } = admitted ?? {}
+  const { archive, headers = {}, stored, dropped } = admitted ?? {}
   if (typeof archive !== 'object' || typeof stored !== 'function' || typeof dropped !== 'function')
     throw new TypeError('it admitted with a value that is not an AdmittedWrite')
+  checkHeaders(headers, undefined)
 }
 
 function checkRestored(outcome: RestoreOutcome): void {

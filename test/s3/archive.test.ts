@@ -177,6 +177,7 @@ t.test('writes into an archive class', async (t) => {
   t.match([StorageClass, Metadata], ['GLACIER_IR', { cid: 'bafy-1', 'deal-terms': 'miner=f01', own: 'mine' }])
   t.notOk(Metadata?.['deal-status-of'], 'what the plugin tells is not stored')
   t.match(seen.admitted[0], { operation: 'PutObject', bucket: 'box', key: 'a', size: 7 })
+  t.match(seen.admitted[0], { encrypted: false, storedSize: 7 })
   t.match(seen.stored[0], { bucket: 'box', key: 'a', size: 7, etag: '9a0364b9e99bb480dd25e1f0284c8555' })
   const told = await signedRequest(endpoint, owner, { method: 'HEAD', path: '/box/a' })
   t.equal(told.headers['x-dealgate-job-id'], 'j-1')
@@ -228,6 +229,29 @@ t.test('writes into an archive class', async (t) => {
     t.match(seen.admitted.at(-1), { key: 'to encrypt', kept: { key: 'to encrypt' } }, 'encrypted bytes stay in place')
     t.equal(again.ServerSideEncryption, 'AES256')
     await s3.deleteBucketEncryption({ Bucket: 'box' })
+  })
+
+  t.test('what the gateway is to have of encrypted objects', async (t) => {
+    const ofKey = { SSECustomerAlgorithm: 'AES256', SSECustomerKey: 'k'.repeat(32) }
+    const created = { ...at('parts sealed'), StorageClass: 'GLACIER', ...ofKey } as const
+    await put('of a key', ofKey)
+    const { UploadId } = await s3.createMultipartUpload(created)
+    t.match(seen.admitted.at(-1), { encrypted: true, storedSize: undefined })
+    const upload = { ...at('parts sealed'), UploadId }
+    const { ETag } = await s3.uploadPart({ ...upload, PartNumber: 1, Body: 'part', ...ofKey })
+    await s3.completeMultipartUpload({ ...upload, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } })
+    await put('of the server', { ServerSideEncryption: 'AES256' })
+    await s3.copyObject({ ...at('copied'), CopySource: 'box/of the server', StorageClass: 'GLACIER' })
+    for (const key of ['of a key', 'parts sealed', 'of the server', 'copied']) {
+      const { storedSize } = (await seen.own?.store.head('box', key)) ?? {}
+      t.ok(storedSize && storedSize > 7, key)
+      t.match(
+        seen.admitted.findLast((one) => one.key === key),
+        { encrypted: true, storedSize },
+        key,
+      )
+    }
+    t.notMatch(JSON.stringify(seen.admitted.at(-1)), 'encryption', 'the order may have a key')
   })
 
   t.test('with the key of a client, which is not for plugins', async (t) => {

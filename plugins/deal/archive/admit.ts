@@ -36,7 +36,7 @@ const SYNC_MS = 50_000
  * AccessDenied, InvalidArgument, DuplicateRequest, ObjectNotEncrypted
  */
 export async function admit(deps: DealDeps, word: string, write: ClassWrite, context: Context): Promise<AdmittedWrite> {
-  const { bucket, key, operation, kept, size } = write
+  const { bucket, key, operation, kept, storedSize } = write
   const waits = readMode(write.headers)
   // The deal packs what the object holds, on behalf of the caller who stores it.
   context.checks.requireKey(bucket, key, 'read')
@@ -45,7 +45,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
   const warned = warningHeaders(await warningOfWrite(context, write))
   if (storageClass === 'DEEP_ARCHIVE') return admitDeep(deps, write, context, warned)
   const agreed = await mustHaveTerms(deps, context, write, storageClass)
-  if (operation === 'CreateMultipartUpload') return withoutDeal({ storageClass })
+  if (operation === 'CreateMultipartUpload') return { ...withoutDeal({ storageClass }), headers: warned }
   const known = kept && (await dealOf(deps, kept))
   if (kept && known) {
     const { restore, failed: _, ...archive } = kept.archive ?? {}
@@ -54,10 +54,11 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
     return withoutDeal(changed, async () => {
       await remember(deps, context, { ...kept, archive: changed })
       if (storageClass === 'GLACIER_IR') await keepHere(deps, context, kept)
+      return warned
     })
   }
   // The job checks the price of a body of unknown length.
-  if (size !== undefined) await refuseDearPrice(deps, context, agreed, () => ({ bytes: size, objects: 1 }))
+  if (storedSize !== undefined) await refuseDearPrice(deps, context, agreed, () => ({ bytes: storedSize, objects: 1 }))
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
   const signature = context.caller?.proof?.signature
   const input: ObjectDealInput = { bucket, key, ...agreed, cause: 'class' }
@@ -76,7 +77,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
   } catch (error) {
     const object = await storedBefore(context, write, error)
     if (!object?.archive) throw error
-    return { ...withoutDeal(object.archive), repeats: object }
+    return { ...withoutDeal(object.archive, async () => warned), repeats: object }
   }
   return {
     archive: { ...(kept?.archive?.facts && { facts: kept.archive.facts }), storageClass, jobId: job.id },
@@ -93,18 +94,12 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
   }
 }
 
-/**
- * The warning for a body that is certainly stored as it is. What a copy or a completed upload becomes, its job sees.
- * Throws S3Error ObjectNotEncrypted.
- */
+/** The warning for an object that is stored as it is. Throws S3Error ObjectNotEncrypted. */
 async function warningOfWrite(
   context: Context,
-  { bucket, key, operation, headers, kept }: ClassWrite,
+  { bucket, key, encrypted, size }: ClassWrite,
 ): Promise<string | undefined> {
-  const sse = 'x-amz-server-side-encryption'
-  const isAsked = headers[sse] !== undefined || headers[`${sse}-customer-algorithm`] !== undefined
-  const isBody = ['PutObject', 'PostObject', 'CreateMultipartUpload'].includes(operation)
-  if (kept ? kept.encrypted : isAsked || !isBody || (await context.store.encryptionFor(bucket))) return undefined
+  if (encrypted || size === 0) return undefined
   return plainWarning(bucket, key, (await configurationOf(context, bucket))?.PublicNetwork)
 }
 
@@ -150,9 +145,9 @@ async function factHeaders(context: Context, bucket: string, key: string, jobId:
 }
 
 /** Admits a write that pays for nothing, or not yet. */
-function withoutDeal(archive: Archive, stored = async () => {}): AdmittedWrite {
+function withoutDeal(archive: Archive, stored: () => Promise<ReplyHeaders> = async () => ({})): AdmittedWrite {
   const headers = archive.jobId === undefined ? {} : { 'x-dealgate-job-id': archive.jobId }
-  return { archive, stored: () => stored().then(() => headers), dropped: async () => {} }
+  return { archive, stored: async () => ({ ...(await stored()), ...headers }), dropped: async () => {} }
 }
 
 /** The hash that calls that make deals use, so that one signature pays once, whichever of them it is sent with. */
@@ -221,6 +216,7 @@ async function admitDeep(
   const archive: Archive = kept ? { ...others } : { ...(facts && { facts }), ...(restore && { restore }) }
   return {
     archive: { ...archive, storageClass: 'DEEP_ARCHIVE' },
+    headers,
     stored: async () => headers,
     // The mark of an object that is not stored is removed later.
     dropped: async () => {},

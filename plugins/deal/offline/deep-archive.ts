@@ -82,7 +82,7 @@ export class DeepArchive {
     const mark = found.object?.stamp === object.stamp ? found : await this.#adopt(found, object)
     const task = await this.#taskOf(mark)
     if (!task) {
-      seen.waiting.set(bucket, (seen.waiting.get(bucket) ?? 0) + object.size)
+      seen.waiting.set(bucket, (seen.waiting.get(bucket) ?? 0) + (object.storedSize ?? object.size))
       return
     }
     if (mark.jobId === undefined) await marks.replace(mark, { ...mark, jobId: task.jobId })

@@ -191,7 +191,7 @@ async function store(
   const { metadata } = attributes
   const stated = Object.entries(metadata).filter(([name]) => !policy || isFixed(policy, `x-amz-meta-${name}`))
   const authorized = await context.checks.authorize(Object.fromEntries(stated), { bucket, key, more: { headers } })
-  const write = { operation: 'PostObject', bucket, key, metadata, authorized, headers } as const
+  const write = { operation: 'PostObject', bucket, key, metadata, authorized, headers, encryption } as const
   const admitted = await admitClass(askedClass(headers), write, context)
   const { result, headers: classHeaders } = await writeAdmitted(context, admitted, write, (archive) =>
     context.store.put({

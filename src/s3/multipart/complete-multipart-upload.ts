@@ -168,7 +168,9 @@ async function store(
   const authorized = await context.checks.authorize(metadata, { bucket, key }, upload)
   const { headers: sent } = request
   const operation = 'CompleteMultipartUpload'
-  const write = { operation, bucket, key, metadata, authorized, headers: sent, size } as const
+  const { encryption } = assembled
+  const described = { metadata, authorized, headers: sent, size, encryption, uploadId }
+  const write = { operation, bucket, key, ...described } as const
   const admitted = await admitClass(upload.storageClass, write, context)
   const { result } = await writeAdmitted(context, admitted, upload, (archive) =>
     context.store.put({

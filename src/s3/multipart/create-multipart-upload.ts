@@ -49,9 +49,11 @@ export const createMultipartUpload = defineOperation({
     const { bucket, key, headers } = request
     const { metadata } = attributes
     const authorized = await context.checks.authorize(metadata, { bucket, key })
-    const write = { operation: 'CreateMultipartUpload', bucket, key, metadata, authorized, headers } as const
+    const described = { metadata, authorized, headers, encryption: asked }
+    const write = { operation: 'CreateMultipartUpload', bucket, key, ...described } as const
     // Check admission to the storage class before gigabytes of parts are sent. The completion checks it again.
-    await (await admitClass(storageClass, write, context))?.dropped()
+    const admitted = await admitClass(storageClass, write, context)
+    await admitted?.dropped()
     // Command lines take an id that begins with "-", as base64url may, for an option.
     const uploadId = randomBytes(24).toString('hex')
     const encryption = await context.store.encryptionOfUpload({ bucket, key, uploadId }, asked)
@@ -80,6 +82,7 @@ export const createMultipartUpload = defineOperation({
       {
         ...(checksum && { 'x-amz-checksum-algorithm': checksum.algorithm, 'x-amz-checksum-type': checksum.type }),
         ...encryptionHeaders({ encrypted: encryption }, customerOf(asked)),
+        ...admitted?.headers,
       },
     )
   },

@@ -115,14 +115,16 @@ async function prepare(
   )
   const kept = inPlace ? source : undefined
   const { size } = source
-  const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept } as const
-  const encryption = askedEncryption(request, context)
+  const asked = askedEncryption(request, context)
+  // A copy does not lose the encryption of its source.
+  const encryption = (asked ?? (await context.store.encryptionFor(bucket))) ? asked : inherited(source)
+  const described = { attributes, tags, acl, authorized, encryption }
+  const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept, encryption } as const
   const admitted = await admitClass(askedClass(headers), write, context)
-  const described = { attributes, tags, acl, authorized }
   return () =>
     inPlace
       ? copyInPlace(request, context, source, described, admitted)
-      : copy(request, context, source, { ...described, encryption, customer }, admitted)
+      : copy(request, context, source, { ...described, customer }, admitted)
 }
 
 /** Throws InvalidArgument for a range, because CopyObject copies whole objects. */
@@ -145,7 +147,6 @@ async function copy(
   context: Context,
   source: StoredObject,
   {
-    encryption,
     customer,
     ...described
   }: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'> & {
@@ -155,7 +156,6 @@ async function copy(
   },
   admitted: AdmittedWrite | undefined,
 ): Promise<LateDocument> {
-  const byDefault = encryption ?? (await context.store.encryptionFor(request.bucket))
   const asked = checksumAlgorithmHeader(request.headers, 'x-amz-checksum-algorithm')
   const { result, headers } = await writeAdmitted(context, admitted, request, async (archive) => {
     if (admitted?.repeats) return admitted.repeats
@@ -168,14 +168,12 @@ async function copy(
       // The bytes are the same, so a checksum of the whole object stays valid.
       checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
       wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
-      // A copy does not lose the encryption of its source.
-      encryption: byDefault ? encryption : inherited(source),
       event: causeOf('ObjectCreated:Copy', request, context),
       precondition: copyPrecondition(request, source),
       maxBytes: context.limits.maxPutBytes,
     })
   })
-  const encrypted = encryptionHeaders(result, customerOf(encryption))
+  const encrypted = encryptionHeaders(result, customerOf(described.encryption))
   return { document: copyDocument(result), headers: { ...headers, ...encrypted } }
 }
 

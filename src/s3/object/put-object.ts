@@ -45,7 +45,7 @@ export const putObject = defineOperation({
     const { metadata } = attributes
     const authorized = await context.checks.authorize(metadata, { bucket, key })
     const size = request.body.length
-    const write = { operation: 'PutObject', bucket, key, metadata, authorized, headers, size } as const
+    const write = { operation: 'PutObject', bucket, key, metadata, authorized, headers, size, encryption } as const
     const admitted = await admitClass(askedClass(headers), write, context)
     const { result, headers: classHeaders } = await writeAdmitted(context, admitted, request, async (archive) => {
       if (admitted?.repeats) {

@@ -14,6 +14,9 @@ export function askedClass(headers: IncomingHttpHeaders): string | undefined {
   return asked === undefined || isHotClass(asked) ? undefined : asked
 }
 
+/** A write, before it is known what it becomes. */
+type ClassRequest = Omit<ClassWrite, 'encrypted' | 'storedSize'> & Pick<PutRequest, 'encryption' | 'uploadId'>
+
 /**
  * Asks the plugin of the class to admit a write, after checking the caller's right and before reading any bytes. Throws
  * InvalidStorageClass, AccessDenied, and errors of the plugin.
@@ -21,19 +24,24 @@ export function askedClass(headers: IncomingHttpHeaders): string | undefined {
  */
 export async function admitClass(
   storageClass: string | undefined,
-  write: ClassWrite,
+  { encryption, uploadId, ...write }: ClassRequest,
   context: Context,
 ): Promise<AdmittedWrite | undefined> {
   if (storageClass === undefined) return undefined
   context.checks.requireKey(write.bucket, write.key, 'write')
   const offered = context.plugins.storageClasses.get(storageClass)
-  const { bucket, key, headers } = write
+  const { bucket, key, headers, kept, size } = write
   if (offered?.action !== undefined)
     await context.checks.requireAction(offered.action, { bucket, key, more: { headers } })
   // A plugin has no use for the keys of clients.
   const isKey = ([name]: [string, unknown]) => /^x-amz-.*-customer-key$/.test(name)
   const withoutKeys = Object.fromEntries(Object.entries(headers).filter((header) => !isKey(header)))
-  if (offered?.admit) return offered.admit({ ...write, headers: withoutKeys }, context)
+  if (offered?.admit) {
+    const stored = kept
+      ? { encrypted: kept.encrypted !== undefined, storedSize: kept.storedSize ?? kept.size }
+      : await context.store.storedAs({ bucket, key, encryption, uploadId }, size)
+    return offered.admit({ ...write, ...stored, headers: withoutKeys }, context)
+  }
   throw new S3Error('InvalidStorageClass', {
     message: offered
       ? `Only lifecycle rules move objects to the storage class ${storageClass}.`

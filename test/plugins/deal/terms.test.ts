@@ -179,6 +179,21 @@ async function ask(server: Server, target: string, body: object = {}): Promise<s
   return answer.status === 200 ? document.Deal.Price : document.Code
 }
 
+t.test('the price of a class is compared with the ask for the bytes that are sent', async (t) => {
+  const server = await start(t, 'full')
+  // As it is, it fits into a piece of 64 KiB; encrypted, into one of 128 KiB, for which t01000 asks twice as much.
+  const body = 'x'.repeat(64_256)
+  const headers = {
+    'x-amz-storage-class': 'GLACIER',
+    'x-amz-meta-deal-terms': 'miner=t01000;price=0.0000000004;duration=518400',
+  }
+  const refused = await send(server, 'PUT', '/photos/plain', body, headers)
+  t.same([refused.status, refused.code], [400, 'DealPriceTooHigh'])
+  const sse = { ...headers, 'x-amz-server-side-encryption': 'AES256' }
+  const stored = await send(server, 'PUT', '/photos/sealed', body, sse)
+  t.equal(stored.status, 200, stored.body)
+})
+
 t.test('a price far above the ask has to be confirmed', async (t) => {
   const server = await start(t, 'full')
   const refused = await send(server, 'POST', '/photos/a?x-deal=&format=json', dear)
