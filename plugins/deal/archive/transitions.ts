@@ -48,7 +48,9 @@ export class Transitions {
     const { bucket, key, stamp } = object
     const { own } = this.#deps.host
     await requireOfflineTerms(own, bucket)
-    await warningOf(this.#deps, own, { bucket, key })
+    const warning = await warningOf(this.#deps, own, { bucket, key })
+    // The job of the offline deal, which notes it, has yet to come.
+    if (warning !== undefined) this.#deps.host.log.info({ bucket, key }, warning)
     await mark(this.#deps, object)
     return own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, storageClass: 'DEEP_ARCHIVE' }))
   }

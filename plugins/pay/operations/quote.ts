@@ -1,7 +1,7 @@
-import { capOf, defineCall, formatAmount, S3Error } from 'dealgate'
+import { capOf, defineCall, formatAmount } from 'dealgate'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
-import { requireObject, uploadAliases, uploadRequest, warningOf } from '../upload/job.js'
+import { expectedWarning, requireObject, uploadAliases, uploadRequest } from '../upload/job.js'
 import { expectedCost } from '../upload/post.js'
 import { SOURCE } from './send.js'
 
@@ -36,11 +36,7 @@ export function quoteObjectUpload(deps: PayDeps) {
     root: 'PayQuote',
     async answer({ request: { bucket, key }, body: { DurationDays } }, context) {
       const { size: content, storedSize: size = content } = await requireObject(context, { bucket, key })
-      const warning = await warningOf(context, { bucket, key }).catch((error) => {
-        if (error instanceof S3Error && error.code === 'ObjectNotEncrypted')
-          return `The upload would be refused: ${error.message}`
-        throw error
-      })
+      const warning = await expectedWarning(context, { bucket, key })
       const ofBucket = (await context.settings.get(bucket, 'deal'))?.MaxSpendPerDay
       const [cost, tightest] = await Promise.all([
         expectedCost(deps, size, DurationDays),

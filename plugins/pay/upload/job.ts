@@ -163,6 +163,19 @@ export async function warningOf(
   return publicWarning(context, { bucket, key }, (await context.settings.get(bucket, 'deal'))?.PublicNetwork)
 }
 
+/** The same for an upload that is yet to come: also the reason why it will be refused. */
+export async function expectedWarning(
+  context: Pick<Context, 'store' | 'settings'>,
+  object: { readonly bucket: string; readonly key: string },
+): Promise<string | undefined> {
+  try {
+    return await warningOf(context, object)
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.code !== 'ObjectNotEncrypted') throw error
+    return `The upload would be refused: ${error.message}`
+  }
+}
+
 /** Name of the metadata, which is sent as x-amz-meta-pay-duration. */
 export const DURATION_METADATA = 'pay-duration'
 
@@ -202,7 +215,8 @@ export async function uploadWritten(deps: PayDeps, event: ObjectEvent): Promise<
     requestHash: written,
   })
   try {
-    await tellObject(own, own, object, { 'pay-job': id })
+    const warning = await expectedWarning(own, object)
+    await tellObject(own, own, object, { 'pay-job': id, ...(warning !== undefined && { 'pay-warning': warning }) })
   } catch (err) {
     if (!(err instanceof S3Error)) throw err
     log.warn({ err, requestId: origin.requestId, bucket, key }, 'the object of an upload does not show its job')

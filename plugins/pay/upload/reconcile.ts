@@ -308,4 +308,4 @@ export type UploadResult = z.output<typeof uploadResult>
 type Name = (typeof OUTPUT_METADATA)[number]
 
 /** Metadata that GET and HEAD report of an uploaded object; a client that sends it does not store it. */
-export const OUTPUT_METADATA = ['pay-cid', 'pay-upload-id', 'pay-job'] as const
+export const OUTPUT_METADATA = ['pay-cid', 'pay-upload-id', 'pay-job', 'pay-warning'] as const

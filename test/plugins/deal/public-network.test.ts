@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
+import { keptLog } from '../../support/server/kept-log.js'
 import { modes } from '../../support/server/modes.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
@@ -16,7 +17,8 @@ function send({ endpoint }: DealProxy, method: string, target: string, body?: ob
 
 for (const mode of modes) {
   t.test(`${mode}: deals of objects that are not encrypted`, async (t) => {
-    const server = await startDealProxy(t, await startEmbedded(t, mode))
+    const { log, lines } = keptLog()
+    const server = await startDealProxy(t, await startEmbedded(t, mode), { proxy: { log, accessLog: false } })
     await send(server, 'PUT', '/photos')
     await send(server, 'PUT', '/photos/plain', 'readable')
     await send(server, 'PUT', '/photos/secret', 'readable', SSE)
@@ -116,7 +118,42 @@ for (const mode of modes) {
         t.match((await send(server, 'PUT', '/photos/c', 'y', none)).headers[WARNING], /The object c is not encrypted/)
         const secret = await send(server, 'PUT', '/photos/d', 'x', { 'x-amz-storage-class': storageClass, ...SSE })
         t.same([secret.status, secret.headers[WARNING]], [200, undefined])
+        const ofClass = { 'x-amz-storage-class': storageClass }
+        for (const [key, more, warning] of [
+          ['c', {}, /The object parts is not encrypted/],
+          ['d', SSE, undefined],
+        ] as const) {
+          const begun = await send(server, 'POST', '/photos/parts?uploads=', undefined, { ...ofClass, ...more })
+          t.equal(begun.status, 200, begun.body)
+          t.match(begun.headers[WARNING], warning, 'before the parts are sent')
+          const copied = await send(server, 'PUT', '/photos/parts', undefined, {
+            ...ofClass,
+            'x-amz-copy-source': `/photos/${key}`,
+          })
+          t.equal(copied.status, 200, copied.body)
+          t.match(copied.headers[WARNING], warning, 'a copy of it')
+        }
       }
+    })
+
+    t.test('a lifecycle rule', async (t) => {
+      const { store, plugins } = server.host.own
+      const move = async (key: string) => {
+        const { size, etag } = await store.head('photos', key)
+        t.ok(await plugins.storageClasses.get('DEEP_ARCHIVE')?.transition({ bucket: 'photos', key, size, etag }), key)
+      }
+      for (const [key, headers] of [
+        ['late', {}],
+        ['late secret', SSE],
+      ] as const) {
+        await send(server, 'PUT', `/photos/${key}`, 'x', headers)
+        await move(key)
+        await send(server, 'DELETE', `/photos/${key}`)
+      }
+      t.match(
+        lines.filter(({ msg }) => msg.includes('is not encrypted') && /The object late/.test(msg)),
+        [{ key: 'late', msg: /The object late is not encrypted/ }],
+      )
     })
 
     t.test('all of the bucket is encrypted, or empty', async (t) => {

@@ -135,6 +135,10 @@ t.test('PUT with x-amz-meta-pay-duration', async (t) => {
   await proxy.send('PUT', '/photos/hello.txt', { body: 'hello', headers })
   const job = (await proxy.send('HEAD', '/photos/hello.txt')).headers['x-amz-meta-pay-job']
   t.match(job, /^j-/)
+  t.match((await proxy.send('HEAD', '/photos/hello.txt')).headers, {
+    'x-amz-meta-pay-warning': 'The object hello.txt is not encrypted: everyone who has its CID can read it',
+  })
+  t.match((await proxy.send('GET', `/-/jobs/v1/${job}/log?format=json`)).body, 'hello.txt is not encrypted')
   t.match(await proxy.ask('GET', `/-/jobs/v1/${job}`), {
     Operation: 'pay:UploadObjectToIpfs',
     Resource: '/photos/hello.txt',
@@ -152,6 +156,10 @@ t.test('PUT with x-amz-meta-pay-duration', async (t) => {
   await proxy.send('PUT', '/photos/bad.txt', { body: 'hello', headers: { 'x-amz-meta-pay-duration': 'long' } })
   t.match((await proxy.send('HEAD', '/photos/bad.txt')).headers, { 'x-amz-meta-pay-job': /must be a number of days/ })
   t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 1 })
+  const sealed = { ...headers, 'x-amz-server-side-encryption': 'AES256' }
+  await proxy.send('PUT', '/photos/sealed.txt', { body: 'hello', headers: sealed })
+  const told = (await proxy.send('HEAD', '/photos/sealed.txt')).headers
+  t.match(told, { 'x-amz-meta-pay-job': /^j-/, 'x-amz-meta-pay-warning': undefined })
 })
 
 t.test('spending caps count uploads, deals and tasks together', async (t) => {
