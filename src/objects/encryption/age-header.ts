@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
-import type { Stanza } from 'age-encryption'
+import type { Identity, Stanza } from 'age-encryption'
+import { x25519Identity, x25519Recipient } from './x25519.js'
 
 // The header of an age file: one stanza for each recipient, with the key of the file. https://c2sp.org/age, "Header"
 
@@ -31,7 +32,7 @@ export async function newIdentity(): Promise<string> {
 
 /** The `age1...` of an identity. Throws for a text that is none. */
 export async function recipientOf(identity: string): Promise<string> {
-  return (await library()).identityToRecipient(identity)
+  return x25519Identity(identity)?.recipient ?? (await library()).identityToRecipient(identity)
 }
 
 /** Throws for a text that is no recipient. */
@@ -63,7 +64,7 @@ export async function makeHeader(recipients: readonly string[], place: string, o
       return []
     },
   })
-  for (const recipient of recipients) encrypter.addRecipient(recipient)
+  for (const recipient of recipients) encrypter.addRecipient(x25519Recipient(recipient, Stanza) ?? recipient)
   encrypter.addRecipient({
     wrapFileKey(fileKey) {
       known = Buffer.from(fileKey)
@@ -78,6 +79,15 @@ export async function makeHeader(recipients: readonly string[], place: string, o
 
 /** Why a header does not open. */
 export type Unopened = 'malformed' | 'too many stanzas' | 'no key' | 'another place'
+
+/** Keys that are ready for use, as long as their list is in use: those of the server are, and those of clients not. */
+const ready = new WeakMap<readonly string[], readonly (Identity | string)[]>()
+
+function readied(identities: readonly string[]): readonly (Identity | string)[] {
+  const known = ready.get(identities) ?? identities.map((identity) => x25519Identity(identity) ?? identity)
+  ready.set(identities, known)
+  return known
+}
 
 /**
  * Finds the key of a file. Resolves to the reason where it cannot be had.
@@ -102,7 +112,7 @@ export async function openHeader(
       return null
     },
   })
-  for (const identity of identities) decrypter.addIdentity(identity)
+  for (const identity of readied(identities)) decrypter.addIdentity(identity)
   // The last one is asked only if no other has a key.
   decrypter.addIdentity({
     unwrapFileKey() {
