@@ -186,7 +186,7 @@ export interface Store {
    * Throws InvalidRequest for an object that needs the key of a client, and has none, or the other way round, and
    * AccessDenied if the key is another one.
    */
-  requireKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void>
+  requireCustomerKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void>
   /** As `open`, with the bytes as the gateway has them: of an encrypted object, an age file of `storedSize` bytes. */
   openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
   /** Stores verified bytes or nothing. The old object stays until the new one is complete. */

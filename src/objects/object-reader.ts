@@ -91,7 +91,7 @@ export class ObjectReader {
     }
   }
 
-  async requireKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void> {
+  async requireCustomerKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void> {
     const { gateway, encryption } = this.deps
     if (!(await encryption.verifyKey(gateway, object, object, customer, this.logger)))
       throw new S3Error('ServiceUnavailable', { message: REPLACED })

@@ -5,7 +5,7 @@ import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { recoverSpending } from '../jobs/lost-deals.js'
 import { dealOf } from '../records/held-deals.js'
 import { costOf } from '../terms/terms.js'
-import { refuseDearPrice, warningOf } from '../terms/warnings.js'
+import { publicWarningOf, refuseDearPrice } from '../terms/warnings.js'
 import { mark, mustBeClass, requireOfflineTerms } from './admit.js'
 import { releaseOrDrop, remember } from './restore.js'
 
@@ -39,7 +39,7 @@ export class Transitions {
     if (storageClass === 'DEEP_ARCHIVE') return this.#intoDeep(object)
     const known = await dealOf(this.#deps, object)
     if (known) return this.#enter(object, { ...known, storageClass })
-    await warningOf(this.#deps, own, { bucket, key })
+    await publicWarningOf(this.#deps, own, { bucket, key })
     return this.#mayBegin() ? this.#withNewDeal(object, storageClass) : false
   }
 
@@ -48,7 +48,7 @@ export class Transitions {
     const { bucket, key, stamp } = object
     const { own } = this.#deps.host
     await requireOfflineTerms(own, bucket)
-    const warning = await warningOf(this.#deps, own, { bucket, key })
+    const warning = await publicWarningOf(this.#deps, own, { bucket, key })
     // The job of the offline deal, which notes it, has yet to come.
     if (warning !== undefined) this.#deps.host.log.info({ bucket, key }, warning)
     await mark(this.#deps, object)

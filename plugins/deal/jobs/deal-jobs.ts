@@ -4,7 +4,7 @@ import type { DealDeps } from '../deps.js'
 import { isPassing, type Patience, patiently, waitingLong } from '../records/sequence.js'
 import { requireContent, requireObject } from '../subject.js'
 import { measure } from '../terms/quote.js'
-import { refuseDearPrice, warningOf } from '../terms/warnings.js'
+import { publicWarningOf, refuseDearPrice } from '../terms/warnings.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from './inputs.js'
 import { makeDeal } from './make-deal.js'
 import { reconcileDeal } from './reconcile-deal.js'
@@ -24,7 +24,7 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
               bytes: object.storedSize ?? object.size,
               objects: 1,
             }))
-            await warningOf(deps, job.context, { bucket, key }, job)
+            await publicWarningOf(deps, job.context, { bucket, key }, job)
             return object.stamp
           })
         } catch (error) {
@@ -46,7 +46,7 @@ export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult
         return await makeDeal(deps, job, async () => {
           await requireContent(context, input.bucket)
           await refuseDearPrice(deps, context, input, () => measure(context, { bucket: input.bucket }, signal))
-          await warningOf(deps, context, { bucket: input.bucket, signal }, job)
+          await publicWarningOf(deps, context, { bucket: input.bucket, signal }, job)
           return undefined
         })
       } catch (error) {

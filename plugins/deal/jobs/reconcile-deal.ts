@@ -2,7 +2,7 @@ import { type Jobs, type RunningJob, S3Error } from 'dealgate'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
-import { warningOf } from '../terms/warnings.js'
+import { publicWarningOf } from '../terms/warnings.js'
 import { release } from './budget.js'
 import { unclaimed } from './history.js'
 import type { DealInput } from './inputs.js'
@@ -43,7 +43,7 @@ async function askAgain(deps: DealDeps, job: RunningJob<DealInput>, client: Deal
   }
   try {
     // While the answer was lost, the bucket may have got content that it now refuses.
-    if (known === undefined) await warningOf(deps, job.context, attempt)
+    if (known === undefined) await publicWarningOf(deps, job.context, attempt)
     return { done: await send(deps, job, client, attempt) }
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error

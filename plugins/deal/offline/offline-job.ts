@@ -8,7 +8,7 @@ import { watchProgress } from '../jobs/record-deal.js'
 import { tokenOf } from '../records/attempts.js'
 import { patiently, waitingLong } from '../records/sequence.js'
 import { measure, mostPieceBytes } from '../terms/quote.js'
-import { askFor, warningOf } from '../terms/warnings.js'
+import { askFor, publicWarningOf } from '../terms/warnings.js'
 import { makeTask } from './offline-client.js'
 import { type TaskRecord, tellTask } from './task-records.js'
 
@@ -68,7 +68,7 @@ async function run(deps: DealDeps, job: OfflineJob): Promise<OfflineDealResult> 
   // Without client tokens, an operator who has the job run again has made sure that there is no task.
   let record: TaskRecord
   try {
-    await warningOf(deps, job.context, { bucket, prefix, signal: job.signal }, job)
+    await publicWarningOf(deps, job.context, { bucket, prefix, signal: job.signal }, job)
     const maxPieceBytes = await measurePieces(job)
     await reserveFor(deps, job, { amount: mostItCosts(job, maxPieceBytes) })
     record = {
@@ -99,7 +99,7 @@ async function run(deps: DealDeps, job: OfflineJob): Promise<OfflineDealResult> 
 async function requireEncrypted(deps: DealDeps, job: OfflineJob, record: TaskRecord): Promise<void> {
   const { context, input, log, signal } = job
   if ((await new DealClient(context.gateway, log).progress(tokenOf(record), signal)) !== undefined) return
-  await warningOf(deps, context, { bucket: input.bucket, prefix: input.prefix, signal })
+  await publicWarningOf(deps, context, { bucket: input.bucket, prefix: input.prefix, signal })
 }
 
 /** Bytes of the pieces that the content needs at most, as it is now. */

@@ -8,7 +8,7 @@ import { experience, experienceOf, knownProviders } from '../known-providers.js'
 import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
 import { dealQuote, quoteDeal } from '../terms/quote.js'
 import { statedTerms, termAliases } from '../terms/terms.js'
-import { refuseDearPrice, warningOf } from '../terms/warnings.js'
+import { publicWarningOf, refuseDearPrice } from '../terms/warnings.js'
 
 export function createBucketDeal(deps: DealDeps) {
   return defineCall({
@@ -26,7 +26,7 @@ export function createBucketDeal(deps: DealDeps) {
     async order({ request: { bucket, signal }, body }, context) {
       await requireContent(context, bucket)
       const agreed = await deps.termsFor(context, bucket, { request: body })
-      const headers = warningHeaders(await warningOf(deps, context, { bucket, signal }))
+      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, signal }))
       const input: BucketDealInput = { bucket, ...agreed, cause: 'call', ...(body.Force && { force: true }) }
       return { resource: `/${bucket}`, input, headers }
     },
@@ -50,7 +50,7 @@ export function createObjectDeal(deps: DealDeps) {
       const object = await requireObject(context, { bucket, key })
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
-      const headers = warningHeaders(await warningOf(deps, context, { bucket, key }))
+      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, key }))
       const force = body.Force && { force: true as const }
       const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input, headers }

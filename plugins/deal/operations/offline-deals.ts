@@ -9,7 +9,7 @@ import { offlineDealResult } from '../offline/offline-job.js'
 import type { TaskRecord } from '../offline/task-records.js'
 import { requireBucket, requireContent, SOURCE } from '../subject.js'
 import { offlineMembers, readOfflineTerms } from '../terms/offline-terms.js'
-import { warningOf } from '../terms/warnings.js'
+import { publicWarningOf } from '../terms/warnings.js'
 
 const offlineRequest = z.strictObject({
   ...offlineMembers,
@@ -37,7 +37,7 @@ export function createBucketOfflineDeal(deps: DealDeps) {
       const configuration = await configurationOf(context, bucket)
       const terms = readOfflineTerms([stated, configuration?.OfflineTerms], bucket)
       await requireContent(context, bucket, prefix)
-      const headers = warningHeaders(await warningOf(deps, context, { bucket, prefix, signal }))
+      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, prefix, signal }))
       const input: OfflineDealInput = { bucket, ...(prefix && { prefix }), terms, cause: 'call' }
       return { resource: `/${bucket}`, input, headers }
     },

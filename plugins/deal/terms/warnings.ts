@@ -46,7 +46,7 @@ export async function warningsFor(deps: DealDeps, context: Context, quoted: Quot
  * job. An object that is in a deal is public: to refuse the next deal would protect nothing, and would lose an object
  * that the gateway has no copy of. Throws S3Error ObjectNotEncrypted.
  */
-export async function warningOf(
+export async function publicWarningOf(
   deps: DealDeps,
   context: Pick<Context, 'store' | 'settings'>,
   content: Parameters<typeof publicWarning>[1],
@@ -70,7 +70,7 @@ async function plainWarnings(
   { subject: { bucket, key } }: Quoted,
 ): Promise<string[]> {
   try {
-    const warning = await warningOf(deps, context, { bucket, key })
+    const warning = await publicWarningOf(deps, context, { bucket, key })
     return warning === undefined ? [] : [warning]
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'ObjectNotEncrypted') throw error

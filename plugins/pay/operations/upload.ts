@@ -23,7 +23,7 @@ import {
   passFile,
   UPLOAD_FILE,
 } from '../upload/file-job.js'
-import { MAX_DAYS, requireObject, UPLOAD, uploadAliases, uploadRequest, warningOf } from '../upload/job.js'
+import { MAX_DAYS, publicWarningOf, requireObject, UPLOAD, uploadAliases, uploadRequest } from '../upload/job.js'
 import type { MadeUpload } from '../upload/made-uploads.js'
 import { fileNameOf, madeUpload, type UploadInput, uploadResult } from '../upload/reconcile.js'
 import { findLive } from './live-uploads.js'
@@ -91,7 +91,7 @@ export function uploadObjectToIpfs(deps: PayDeps) {
     async order({ request, body }, context) {
       const { bucket, key } = request
       const { stamp } = await requireObject(context, { bucket, key })
-      const headers = warningHeaders(await warningOf(context, { bucket, key }))
+      const headers = warningHeaders(await publicWarningOf(context, { bucket, key }))
       const actor = actorOf(context, request, TOKEN)
       const naming = { named: body.WalletAddress, needsAddress: true }
       const wallet = await acting(deps, actor, naming, async ({ address }) => address)

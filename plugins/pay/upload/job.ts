@@ -72,7 +72,7 @@ async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
 async function send(deps: PayDeps, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
   const { size: content, storedSize: size = content } = await requireObject(context, input)
-  const warning = await warningOf(context, input)
+  const warning = await publicWarningOf(context, input)
   if (warning !== undefined) job.note(warning)
   const { bucket, days, stamp } = input
   await reserve(deps, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
@@ -156,7 +156,7 @@ export async function requireObject(
 }
 
 /** The warning for an object that is not encrypted. Throws S3Error ObjectNotEncrypted where its bucket refuses it. */
-export async function warningOf(
+export async function publicWarningOf(
   context: Pick<Context, 'store' | 'settings'>,
   { bucket, key }: { readonly bucket: string; readonly key: string },
 ): Promise<string | undefined> {
@@ -169,7 +169,7 @@ export async function expectedWarning(
   object: { readonly bucket: string; readonly key: string },
 ): Promise<string | undefined> {
   try {
-    return await warningOf(context, object)
+    return await publicWarningOf(context, object)
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'ObjectNotEncrypted') throw error
     return `The upload would be refused: ${error.message}`

@@ -142,7 +142,7 @@ async function openSource(request: S3Request<'object'>, context: Context, from: 
   const source = await context.store.head(from.bucket, from.key)
   if (source.cold) throw notReadable(source, context.plugins.storageClasses)
   const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
-  await context.store.requireKey(source, customer)
+  await context.store.requireCustomerKey(source, customer)
   checkSource(request, source)
   const bytes = copiedBytes(context, source, { range: copiedRange(request, source.size), customer })
   return { bytes, copied: inherited(source) }

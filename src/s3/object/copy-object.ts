@@ -84,7 +84,7 @@ async function prepare(
   const source = await context.store.head(from.bucket, from.key)
   if (source.cold) throw new S3Error('ObjectNotInActiveTierError')
   const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
-  await context.store.requireKey(source, customer)
+  await context.store.requireCustomerKey(source, customer)
   checkSource(request, source)
   const inPlace = await staysInPlace(request, context, source)
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.

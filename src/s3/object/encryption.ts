@@ -136,13 +136,13 @@ export function keyToRead(request: Bearer, context: Pick<Context, 'server'>): Cu
  * Throws unless the key of the client is that of the object, or neither has one. The bytes of an archived object show
  * nothing until it is restored.
  */
-export async function requireKey(
+export async function requireCustomerKey(
   object: StoredObject,
   customer: CustomerKey | undefined,
   { store }: Pick<Context, 'store'>,
 ): Promise<void> {
   if (object.cold) requireApplicable(object.encrypted, customer)
-  else await store.requireKey(object, customer)
+  else await store.requireCustomerKey(object, customer)
 }
 
 /**

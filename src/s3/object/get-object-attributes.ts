@@ -9,7 +9,7 @@ import { refuseVersion } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from './attributes.js'
-import { ENCRYPTION_HEADERS, keyToRead, requireKey } from './encryption.js'
+import { ENCRYPTION_HEADERS, keyToRead, requireCustomerKey } from './encryption.js'
 import { checkConditions, READ } from './read-conditions.js'
 import { presenceOf } from './storage-class.js'
 
@@ -30,7 +30,7 @@ export const getObjectAttributes = defineOperation({
     const page = readPartPage(request)
     const customer = keyToRead(request, context)
     const object = await context.store.head(request.bucket, request.key)
-    await requireKey(object, customer, context)
+    await requireCustomerKey(object, customer, context)
     const headers = { 'last-modified': httpTime(object.lastModified) }
     if (checkConditions(request.headers, object, READ) === 'unchanged') return { status: 304, headers }
     const elements: Record<Attribute, () => string | Promise<string>> = {

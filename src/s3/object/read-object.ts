@@ -8,7 +8,7 @@ import { resolveRange } from '../../gateway/objects/download-body.js'
 import { refuseVersion } from '../../http/read-request.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
-import { ENCRYPTION_HEADERS, keyToRead, requireKey } from './encryption.js'
+import { ENCRYPTION_HEADERS, keyToRead, requireCustomerKey } from './encryption.js'
 import {
   OVERRIDES,
   objectHeaders,
@@ -127,7 +127,7 @@ async function lookThenOpen(
     const seen = await context.store.head(request.bucket, request.key)
     // Conditions apply only to requests that would succeed otherwise, RFC 9110 section 13.2.1.
     if (seen.cold) throw await refuseCold(seen, context)
-    await context.store.requireKey(seen, customer)
+    await context.store.requireCustomerKey(seen, customer)
     if (checkConditions(request.headers, seen, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(seen, context.plugins, { customer }) }
     const part = locatePart(request, seen)
@@ -159,7 +159,7 @@ export const headObject = defineOperation({
     refuseAnonymousOverrides(request, context)
     const customer = keyToRead(request, context)
     const object = await context.store.head(request.bucket, request.key)
-    await requireKey(object, customer, context)
+    await requireCustomerKey(object, customer, context)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(object, context.plugins, { customer }) }
     const part = locatePart(request, object)
