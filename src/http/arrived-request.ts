@@ -20,6 +20,7 @@ export class ArrivedRequest implements RequestHead {
   readonly hostBucket: string | undefined
   readonly signedHosts: readonly string[]
   readonly remoteAddress: string
+  readonly secrets: Buffer[]
   readonly resource: RequestHead['resource']
   readonly bucket: string | undefined
   readonly key: string | undefined
@@ -49,6 +50,7 @@ export class ArrivedRequest implements RequestHead {
     this.hostBucket = head.hostBucket
     this.signedHosts = head.signedHosts
     this.remoteAddress = head.remoteAddress
+    this.secrets = head.secrets
     this.resource = head.resource
     this.bucket = head.bucket
     this.key = head.key

@@ -55,6 +55,7 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
     // A signature over a host that names another bucket is not valid for this request.
     signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
     remoteAddress: client.address,
+    secrets: [],
     ...address,
   }
 }

@@ -108,6 +108,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
         failure = await whyDenied(failure, selected, head, context)
       reply = refusal(failure, selected, context, place())
     }
+    if (head) forgetSecrets(head, reply)
     reply = head
       ? await deps.withCors(head, reply)
       : withHeaders(reply, deps.console?.headersFor(incoming.headers, incoming.headers.host ?? '') ?? {})
@@ -177,6 +178,15 @@ function refusal(
 }
 
 function ignore(): void {}
+
+/** The work of a late answer goes on after the answer has begun, also without its client. */
+function forgetSecrets({ secrets }: RequestHead, { body }: Reply): void {
+  const overwrite = () => {
+    for (const secret of secrets) secret.fill(0)
+  }
+  if (typeof body === 'object' && 'late' in body) body.late.then(overwrite, overwrite)
+  else overwrite()
+}
 
 /** The error of a refused request whose bucket or object is not there, if its caller may know that. */
 function whyDenied(failure: S3Error, selected: Selected | undefined, head: RequestHead, context: Context) {

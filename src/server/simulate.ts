@@ -104,7 +104,7 @@ function headOf({ on }: AnyOperation, { from, bucket, key }: Omit<Simulated, 'id
   return {
     ...{ id: from.id, host: from.host, hostBucket: undefined, signedHosts: from.signedHosts, secure: from.secure },
     ...{ method: on.method, target: `${path}?${rawQuery}`, rawPath: path, path, rawQuery, query: new Query(rawQuery) },
-    ...{ headers: {}, rawHeaders: [], remoteAddress: from.remoteAddress },
+    ...{ headers: {}, rawHeaders: [], secrets: [], remoteAddress: from.remoteAddress },
     ...{ resource: key === undefined ? 'bucket' : 'object', bucket, key },
   }
 }

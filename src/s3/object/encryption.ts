@@ -33,7 +33,7 @@ function headersOf(prefix: string): readonly string[] {
 }
 
 /** A request, as far as it may bring a key. */
-type Bearer = Pick<RequestHead, 'headers' | 'secure' | 'remoteAddress'>
+type Bearer = Pick<RequestHead, 'headers' | 'secure' | 'remoteAddress' | 'secrets'>
 
 /**
  * What a write asks for. Throws InvalidArgument, InvalidEncryptionAlgorithmError, InvalidRequest, NotImplemented,
@@ -87,7 +87,7 @@ function readKeyId(text: string): string {
  * InvalidRequest, InvalidEncryptionAlgorithmError.
  */
 export function customerKey(
-  { headers, secure, remoteAddress }: Bearer,
+  { headers, secure, remoteAddress, secrets }: Bearer,
   { server }: Pick<Context, 'server'>,
   [algorithmHeader = '', keyHeader = '', md5Header = '']: readonly string[] = CUSTOMER_HEADERS,
 ): CustomerKey | undefined {
@@ -102,6 +102,7 @@ export function customerKey(
   if (text === undefined) throw invalid(keyHeader, `${DEMANDED} provide an appropriate secret key.`)
   if (md5 === undefined) throw invalid(md5Header, `${DEMANDED} provide the client calculated MD5 of the secret key.`)
   const key = Buffer.from(text, 'base64')
+  secrets.push(key)
   if (key.length !== CUSTOMER_KEY_BYTES || key.toString('base64') !== text)
     throw invalid(keyHeader, 'The secret key was invalid for the specified algorithm.')
   if (createHash('md5').update(key).digest('base64') !== md5)

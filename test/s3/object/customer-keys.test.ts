@@ -335,6 +335,49 @@ for (const mode of modes) {
   })
 }
 
+t.test('the buffer that a key is read into is overwritten once its request has ended', async (t) => {
+  const { endpoint, s3 } = await startInProcess(t, 'full')
+  const caller = { endpoint, accessKey: 'test-key', secretKey: 'test-secret', region: 'us-east-1' }
+  await s3.createBucket({ Bucket: 'forgotten' })
+  const secret = bytes('a key to forget', 32)
+  const headersFor = (prefix: string) => ({
+    [`${prefix}-algorithm`]: 'AES256',
+    [`${prefix}-key`]: ofKey(secret).SSECustomerKey,
+    [`${prefix}-key-md5`]: ofKey(secret).SSECustomerKeyMD5,
+  })
+  const own = headersFor(PREFIX)
+  const copied = { ...own, ...headersFor('x-amz-copy-source-server-side-encryption-customer') }
+  const found: Buffer[] = []
+  const { from } = Buffer
+  Buffer.from = ((...given: Parameters<typeof from>) => {
+    const made = from(...given)
+    // Node has buffers of its own, from other texts.
+    if ((given[0] as unknown) === own[`${PREFIX}-key`] && made.equals(secret)) found.push(made)
+    return made
+  }) as typeof from
+  t.teardown(() => {
+    Buffer.from = from
+  })
+  for (const [method, target, status, headers] of [
+    ['PUT', '/forgotten/a', 200, own],
+    ['GET', '/forgotten/a', 200, own],
+    ['HEAD', '/forgotten/a', 200, own],
+    ['PUT', '/forgotten/b', 200, { ...copied, 'x-amz-copy-source': '/forgotten/a' }],
+    ['GET', '/forgotten/none', 404, own],
+  ] as const) {
+    const body = method === 'PUT' && target.endsWith('a') ? Buffer.alloc(300_000) : undefined
+    const answer = await send(caller, { method, target, headers, ...(body && { body }) })
+    t.equal(answer.status, status, `${method} ${target}`)
+    t.ok(found.length > 0, 'the key was read')
+    t.ok(
+      found.splice(0).every((buffer) => buffer.equals(Buffer.alloc(32))),
+      'and is not there any more',
+    )
+  }
+  Buffer.from = from
+  t.ok((await bodyOf(s3, { Bucket: 'forgotten', Key: 'b', ...ofKey(secret) })).equals(Buffer.alloc(300_000)))
+})
+
 t.test('a key is refused without TLS, except from the machine itself', async (t) => {
   const headers = {
     [`${PREFIX}-algorithm`]: 'AES256',
@@ -342,7 +385,7 @@ t.test('a key is refused without TLS, except from the machine itself', async (t)
     [`${PREFIX}-key-md5`]: OWN.SSECustomerKeyMD5,
   }
   const ask = (secure: boolean, remoteAddress: string, customerKeysOverHttp = false, more = {}) =>
-    customerKey({ headers: { host: '127.0.0.1:9000', ...headers, ...more }, secure, remoteAddress }, {
+    customerKey({ headers: { host: '127.0.0.1:9000', ...headers, ...more }, secure, remoteAddress, secrets: [] }, {
       server: { customerKeysOverHttp },
     } as never)
   t.ok(ask(true, '192.0.2.1'))

@@ -49,6 +49,7 @@ function buildHead(
     hostBucket: undefined,
     signedHosts: [headers.host ?? ''],
     remoteAddress: '127.0.0.1',
+    secrets: [],
     resource: 'service',
     bucket: undefined,
     key: undefined,
