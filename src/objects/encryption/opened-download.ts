@@ -118,21 +118,40 @@ export interface SealedBytes {
 /** Chunks from which on their buffers are used again. */
 const MIN_REUSED = 4
 
+/** Chunks that are lent together at most: a write of them costs little more than one of a single chunk. */
+const CHUNKS_IN_ROOM = 4
+
 /** Buffers for chunks that are lent. As many are there as were lent at a time. */
 class Rooms {
   readonly #free: Buffer[] = []
+  #rest = NOTHING
 
-  readonly take = (): Buffer => this.#free.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  /** A buffer for a chunk, right behind the one before if that has not been lent. */
+  readonly take = (): Buffer => {
+    if (this.#rest.length === 0) this.#rest = this.#free.pop() ?? Buffer.allocUnsafeSlow(CHUNKS_IN_ROOM * CHUNK_BYTES)
+    const room = this.#rest.subarray(0, CHUNK_BYTES)
+    this.#rest = this.#rest.subarray(CHUNK_BYTES)
+    return room
+  }
 
-  /** Calls `done` once the chunk, which fills a buffer from its beginning, has been returned. */
-  returning(chunk: Buffer, done: (error?: unknown) => void): (error?: unknown) => void {
+  /** Calls `done` once the chunks, which begin a buffer, have been returned. */
+  lending(chunks: Buffer, done: (error?: unknown) => void): (error?: unknown) => void {
+    if (this.#rest.buffer === chunks.buffer) this.#rest = NOTHING
     let lent = true
     return (error) => {
-      if (lent) this.#free.push(Buffer.from(chunk.buffer))
+      if (lent) this.#free.push(Buffer.from(chunks.buffer))
       lent = false
       done(error)
     }
   }
+}
+
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/** Both as one if the second follows the first in memory. */
+function joined(first: Buffer, second: Buffer): Buffer | undefined {
+  if (first.buffer !== second.buffer || first.byteOffset + first.length !== second.byteOffset) return undefined
+  return Buffer.from(first.buffer, first.byteOffset, first.length + second.length)
 }
 
 /** A range of the content of an encrypted object. Passes on no byte of a chunk that it has not verified. */
@@ -181,15 +200,28 @@ export class OpenedDownload implements Download {
         failed ??= error
         if (--waiting === 0) done(failed)
       }
+      let verified = NOTHING
+      const lendVerified = () => {
+        const chunks = verified
+        verified = NOTHING
+        if (chunks.length === 0) return
+        waiting++
+        sink(chunks, rooms ? rooms.lending(chunks, returned) : returned)
+      }
       try {
         for (const content of decrypter.take(chunk, rooms?.take)) {
           const wanted = content.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
           at += content.length
-          if (wanted.length === 0) continue
-          waiting++
-          sink(wanted, rooms ? rooms.returning(content, returned) : returned)
+          const more = joined(verified, wanted)
+          if (!more) lendVerified()
+          verified = more ?? wanted
         }
-        returned()
+      } catch (error) {
+        failed = error
+      }
+      try {
+        lendVerified()
+        returned(failed)
       } catch (error) {
         returned(error)
       }

@@ -6,6 +6,7 @@ import {
   hkdfSync,
 } from 'node:crypto'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { freeBuffer } from '../../common/free-buffer.js'
 
 // The payload of an age file: a nonce, then chunks, each with its tag. https://c2sp.org/age, "Payload"
 
@@ -171,12 +172,10 @@ export class PayloadDecrypter {
   }
 }
 
-/** Small buffers are collected at once, and large ones cost more than what is written into them. */
-const PIECE_BYTES = 8 * 1024
-
 function updated(decipher: DecipherChaCha20Poly1305, sealed: Buffer, room: Buffer): Buffer {
-  for (let at = 0; at < sealed.length; at += PIECE_BYTES)
-    room.set(decipher.update(sealed.subarray(at, at + PIECE_BYTES)), at)
+  const content = decipher.update(sealed)
+  room.set(content)
+  freeBuffer(content)
   return room.subarray(0, sealed.length)
 }
 

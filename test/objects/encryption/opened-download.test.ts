@@ -1,12 +1,20 @@
 import t from 'tap'
 import type { GatewayObject } from '../../../src/api/gateway.js'
 import { OpenedDownload, type SealedBytes, sealedSpan } from '../../../src/objects/encryption/opened-download.js'
-import { CHUNK_BYTES, NONCE_BYTES, PayloadEncrypter, payloadLength } from '../../../src/objects/encryption/payload.js'
+import {
+  CHUNK_BYTES,
+  NONCE_BYTES,
+  PayloadEncrypter,
+  payloadLength,
+  SEALED_CHUNK_BYTES,
+} from '../../../src/objects/encryption/payload.js'
 import { bytes } from '../../support/content/content.js'
 
 const CHUNKS = 12
 const HEADER = 200
 const AHEAD = 3
+/** Chunks that are lent in one buffer at most. */
+const TOGETHER = 4
 
 const key = bytes('key', 32)
 const content = bytes('content', CHUNKS * CHUNK_BYTES - 5)
@@ -16,14 +24,14 @@ const size = HEADER + payloadLength(content.length)
 const object = { size, encrypted: { algorithm: 'AES256', header: HEADER } } as GatewayObject
 
 /** Lends the chunks in pieces, and waits for none to be returned. */
-function lending(pieces: number): SealedBytes {
+function lending(pieces: number, of = sealed): SealedBytes {
   return {
     async lend(sink) {
       const returned: Promise<void>[] = []
-      for (let at = 0; at < sealed.length; at += pieces)
+      for (let at = 0; at < of.length; at += pieces)
         returned.push(
           new Promise((resolve, reject) => {
-            sink(sealed.subarray(at, at + pieces), (error) => (error === undefined ? resolve() : reject(error)))
+            sink(of.subarray(at, at + pieces), (error) => (error === undefined ? resolve() : reject(error)))
           }),
         )
       await Promise.all(returned)
@@ -57,7 +65,7 @@ t.test('a chunk that is lent stays as it is until it is returned, and its buffer
       }),
     ])
     t.equal(at, content.length)
-    t.equal(buffers.size, AHEAD + 1, `in pieces of ${pieces}`)
+    t.equal(buffers.size, pieces === sealed.length ? CHUNKS / TOGETHER : AHEAD + 1, `in pieces of ${pieces}`)
   }
 })
 
@@ -65,4 +73,20 @@ t.test('chunks that are consumed may be kept', async (t) => {
   const kept: Buffer[] = []
   await opened(CHUNK_BYTES).consume((chunk) => void kept.push(chunk))
   t.ok(Buffer.concat(kept).equals(content))
+})
+
+t.test('the chunks before a damaged one are lent, and none of the others', async (t) => {
+  const DAMAGED = 6
+  for (const pieces of [CHUNK_BYTES, sealed.length]) {
+    const altered = Buffer.from(sealed)
+    altered.writeUInt8(altered.readUInt8(DAMAGED * SEALED_CHUNK_BYTES) ^ 1, DAMAGED * SEALED_CHUNK_BYTES)
+    const lent: Buffer[] = []
+    const download = new OpenedDownload(object, sealedSpan(object, undefined), key, lending(pieces, altered))
+    const done = download.lend((chunk, done) => {
+      lent.push(Buffer.from(chunk))
+      done()
+    })
+    await t.rejects(done, { code: 'InternalError', message: /^Chunk 6 / })
+    t.ok(Buffer.concat(lent).equals(content.subarray(0, DAMAGED * CHUNK_BYTES)), `in pieces of ${pieces}`)
+  }
 })
