@@ -110,7 +110,14 @@ t.test('the storage payment API makes its deals there', async (t) => {
  */
 const RELEASED = {
   kubo: ['facf9e155aa868da', '3f337ebe051a9fc3'],
-  network: ['0c5acb7147480501', 'ae0a909d73fbd735', '3f337ebe051a9fc3', '23d2bd2d27ad90de', 'c9189d44d85d6a93'],
+  network: [
+    '0c5acb7147480501',
+    'ae0a909d73fbd735',
+    '3f337ebe051a9fc3',
+    '23d2bd2d27ad90de',
+    'c9189d44d85d6a93',
+    'd9f1caeed3f9f4d0',
+  ],
   gateway: ['6be67e7f0606021f', 'bcdb623736b74d77', '651233cc5a0cac72'],
   payment: [
     ...['6f12cff83fb44328', '278093a87ee42282', '98c3d5d0811e41b7', 'fca85e90b2099131', 'aef53206dcd176d2'],

@@ -6,7 +6,7 @@ import { close, listen, localUrlOf, portOf, urlOf } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
-import type { Bodies } from '../store/bodies.js'
+import { type Bodies, generationOf } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
 import { openStore, requireSharedFolder } from '../store/open.js'
 import { Run } from '../store/runs.js'
@@ -126,9 +126,15 @@ function keepSweeping(context: GatewayContext, again: boolean, metrics: StoreMet
 async function sweep({ bodies, db, log, upkeep }: GatewayContext, metrics: StoreMetrics | undefined): Promise<void> {
   if (!(await upkeep.take())) return
   const { objects, retained, doomed } = db.read
-  const hasRow = async (name: string) =>
-    (await objects.namesBody(name)) || (await retained.namesBody(name)) || (await doomed.has(name))
-  const removed = await bodies.sweep(hasRow)
+  const withRow = async (names: readonly string[]) => {
+    if (names.length === 0) return new Set<string>()
+    const generations = names.map(generationOf)
+    // In the order in which a body moves from one table to the other.
+    const ofObjects = await objects.bodiesOf(generations)
+    const kept = await retained.bodiesOf(generations)
+    return new Set([...ofObjects, ...kept, ...(await doomed.among(names))])
+  }
+  const removed = await bodies.sweep(withRow)
   metrics?.swept(removed)
   if (removed > 0) log.info({ removed }, 'Removed bodies of interrupted uploads.')
 }

@@ -13,13 +13,15 @@ export function keepUp(context: GatewayContext): void {
   const { db, bodies, holds, tasks, log, limits } = context
   tasks.every(
     limits.reconcileMs,
-    () => holds.releaseAgain(),
+    (signal) => holds.releaseAgain(signal),
     (err) => log.warn({ err }, 'Could not release the bodies that deals held yet; trying again.'),
   )
-  const failed = (err: unknown) => log.warn({ err }, 'Could not clear away all that other processes have left.')
+  const failed = (err: unknown) => {
+    if (!tasks.signal.aborted) log.warn({ err }, 'Could not clear away all that other processes have left.')
+  }
   if (db.shared) tasks.every(limits.reconcileMs, (signal) => clear(context, failed, signal), failed)
   // Of a copy of such a database. Nothing reads them.
-  else tasks.run(() => removeDoomed(db, bodies, 0)).catch(failed)
+  else tasks.run((signal) => removeDoomed(db, bodies, 0, signal)).catch(failed)
 }
 
 async function clear(
@@ -31,8 +33,8 @@ async function clear(
   const steps = [
     // Before the holds, which stay as long as their deals are pending.
     () => desk.recover(),
-    () => holds.recover(),
-    () => removeDoomed(db, bodies, limits.readersMs),
+    () => holds.recover(signal),
+    () => removeDoomed(db, bodies, limits.readersMs, signal),
     () => db.transaction(({ lateOrders }) => lateOrders.removeOld(Date.now() - LATE_ORDER_MS)),
     () => db.transaction(({ runs }) => runs.prune()),
   ]

@@ -19,8 +19,16 @@ export function mustBeNew({ until = Number.POSITIVE_INFINITY }: StoredBody): voi
   if (Date.now() > until) throw new BodyError('unavailable', 'The process was stopped for too long.')
 }
 
-/** True when a row names the body. */
-export type HasRow = (name: string) => Promise<boolean>
+/** Those of these bodies that rows name. */
+export type WithRow = (names: readonly string[]) => Promise<ReadonlySet<string>>
+
+/** Most names to ask for at a time. */
+export const NAMES_AT_ONCE = 1000
+
+/** True when no row names the body. */
+export async function isNameless(withRow: WithRow, name: string): Promise<boolean> {
+  return (await withRow([name])).size === 0
+}
 
 /**
  * Keeps bodies. A body counts once a row of the index names it. One without a row is garbage: it is removed at once, or
@@ -43,9 +51,9 @@ export interface Bodies {
   /**
    * Removes bodies of earlier runs without a row and resolves with their number. Runs safely beside all other
    * operations.
-   * @param hasRow asked right before a removal
+   * @param withRow asked for many, and again for each right before its removal
    */
-  sweep(hasRow: HasRow): Promise<number>
+  sweep(withRow: WithRow): Promise<number>
   /** Resolves when no removal is under way. */
   close(): Promise<void>
 }

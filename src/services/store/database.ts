@@ -121,6 +121,11 @@ export function statements<N extends string>(
   return Object.fromEntries(names.map((name) => [name, connection.prepare(sql[name])])) as Record<N, Statement>
 }
 
+/** The texts of a JSON array, the first parameter, as rows: for `IN`. */
+export function listed({ engine }: Pick<Connection, 'engine'>): string {
+  return engine === 'sqlite' ? '(SELECT value FROM json_each(?1))' : '(SELECT json_array_elements_text(?1::json))'
+}
+
 /** The schema of a service, and its tables. */
 export interface Schema<T> {
   /** Of the service, for messages, such as `the task platform`. */

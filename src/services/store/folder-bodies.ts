@@ -3,7 +3,16 @@ import { type FileHandle, mkdir, open, readdir, stat, unlink } from 'node:fs/pro
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
-import { type Bodies, BodyError, type HasRow, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
+import {
+  type Bodies,
+  BodyError,
+  isNameless,
+  NAMES_AT_ONCE,
+  type NewBody,
+  type OpenBody,
+  type StoredBody,
+  type WithRow,
+} from './bodies.js'
 
 /** Files are spread over 256 folders by the last two digits of their names. */
 const FOLDER = /^[0-9a-f]{2}$/
@@ -92,20 +101,26 @@ export class FolderBodies implements Bodies {
     this.#removals.set(name, removal)
   }
 
-  async sweep(hasRow: HasRow): Promise<number> {
+  async sweep(withRow: WithRow): Promise<number> {
     let count = 0
     for (const folder of this.#orphanMs === undefined ? this.#found : this.#foldersNow()) {
-      if (this.#stopping) break
-      for (const name of await readdir(join(this.#root, folder))) {
-        if (this.#stopping) break
-        // In this order: a body that is not under way any more has its row, if it gets one.
-        if (this.#underway.has(name) || (await this.#isYoung(name)) || (await hasRow(name))) continue
-        this.#remove(name)
-        await this.#removals.get(name)
-        count++
+      const names = await readdir(join(this.#root, folder))
+      for (let at = 0; at < names.length && !this.#stopping; at += NAMES_AT_ONCE) {
+        const some = names.slice(at, at + NAMES_AT_ONCE)
+        const rows = await withRow(some)
+        for (const name of some) if (!rows.has(name) && (await this.#sweepOne(name, withRow))) count++
       }
     }
     return count
+  }
+
+  async #sweepOne(name: string, withRow: WithRow): Promise<boolean> {
+    if (this.#stopping) return false
+    // In this order: a body that is not under way any more has its row, if it gets one.
+    if (this.#underway.has(name) || (await this.#isYoung(name)) || !(await isNameless(withRow, name))) return false
+    this.#remove(name)
+    await this.#removals.get(name)
+    return true
   }
 
   async close(): Promise<void> {

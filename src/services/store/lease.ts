@@ -1,6 +1,14 @@
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServicesLog } from '../log.js'
-import { type Database, type Lease, LeaseLostError, type Row, type Value } from './database.js'
+import {
+  type Database,
+  DatabaseUnavailableError,
+  type Lease,
+  LeaseLostError,
+  type Row,
+  type Value,
+} from './database.js'
 
 /** Who has a lease or a claim, for those who look at the table. */
 export const HOLDER = `${hostname()}/${process.pid}`
@@ -26,6 +34,26 @@ export interface Guard {
 export function soleLease<T>(db: Database<T>): Lease<T> {
   const { signal } = new AbortController()
   return { db, signal, held: () => true, take: async () => true, release: async () => {} }
+}
+
+/** Pause between attempts to get a lease that another process has for a moment, ms. */
+const AGAIN_MS = 200
+
+/**
+ * Runs work with a lease that others have for a moment. Throws DatabaseUnavailableError when one has it for longer.
+ * @param patienceMs longest wait
+ */
+export async function withLease<T>(lease: Lease<unknown>, work: () => Promise<T>, patienceMs: number): Promise<T> {
+  const latest = performance.now() + patienceMs
+  while (!(await lease.take())) {
+    if (performance.now() > latest) throw new DatabaseUnavailableError('Another process does the same for long.')
+    await sleep(AGAIN_MS)
+  }
+  try {
+    return await work()
+  } finally {
+    await lease.release()
+  }
 }
 
 /** How processes share a database. */

@@ -4,7 +4,15 @@ import { crc32 } from 'node:zlib'
 import pLimit from 'p-limit'
 import { childText, type XmlNode } from '../../common/xml.js'
 import type { ServicesLog } from '../log.js'
-import { type Bodies, BodyError, type HasRow, type NewBody, type OpenBody, type StoredBody } from './bodies.js'
+import {
+  type Bodies,
+  BodyError,
+  isNameless,
+  type NewBody,
+  type OpenBody,
+  type StoredBody,
+  type WithRow,
+} from './bodies.js'
 import type { S3Claim } from './s3-claim.js'
 import { bare, isPassing, type S3Client, S3Refusal, unavailable } from './s3-client.js'
 import { NewS3Body, parseMark, Rooms } from './s3-upload.js'
@@ -58,7 +66,7 @@ export class S3Bodies implements Bodies {
   /** True after a removal has failed, until one succeeds. */
   #failing = false
   /** Of the last sweep. */
-  #hasRow: HasRow | undefined
+  #withRow: WithRow | undefined
   #sweeping: Promise<number> | undefined
   #stopping = false
 
@@ -118,9 +126,9 @@ export class S3Bodies implements Bodies {
     else this.#remove(name)
   }
 
-  sweep(hasRow: HasRow): Promise<number> {
-    this.#hasRow = hasRow
-    this.#sweeping ??= this.#sweepAll(hasRow).finally(() => {
+  sweep(withRow: WithRow): Promise<number> {
+    this.#withRow = withRow
+    this.#sweeping ??= this.#sweepAll(withRow).finally(() => {
       this.#sweeping = undefined
     })
     return this.#sweeping
@@ -176,9 +184,9 @@ export class S3Bodies implements Bodies {
 
   /** Removes what was left to the sweep, as far as it is old. */
   #sweepLeft(): void {
-    if (this.#stopping || this.#hasRow === undefined) return
+    if (this.#stopping || this.#withRow === undefined) return
     this.#left = false
-    this.sweep(this.#hasRow).catch((error) => this.#log.warn({ err: error }, 'Could not sweep the store of bodies.'))
+    this.sweep(this.#withRow).catch((error) => this.#log.warn({ err: error }, 'Could not sweep the store of bodies.'))
   }
 
   /** Resolves with false when nothing may be removed now. */
@@ -249,12 +257,10 @@ export class S3Bodies implements Bodies {
     throw changed(body, `is said to be ${statusCode} ${found} ${headers.etag}, not ${right} "${etag}"`)
   }
 
-  async #sweepAll(hasRow: HasRow): Promise<number> {
+  async #sweepAll(withRow: WithRow): Promise<number> {
     if (!(await this.#claim.mayRemove(true))) return 0
-    const isIdle = (name: string) => !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name)
-    const isGarbage = async (name: string) => isIdle(name) && !(await hasRow(name)) && isIdle(name)
     const refusals: S3Refusal[] = []
-    const count = (await this.#sweepBodies(isGarbage, refusals)) + (await this.#sweepUploads(refusals))
+    const count = (await this.#sweepBodies(withRow, refusals)) + (await this.#sweepUploads(refusals))
     if (refusals.length > 0)
       this.#log.warn({ err: refusals[0], refused: refusals.length }, 'The store refuses to remove bodies.')
     return count
@@ -271,16 +277,20 @@ export class S3Bodies implements Bodies {
     }
   }
 
-  async #sweepBodies(isGarbage: HasRow, refusals: S3Refusal[]): Promise<number> {
+  async #sweepBodies(withRow: WithRow, refusals: S3Refusal[]): Promise<number> {
+    const isIdle = (name: string) => !this.#underway.has(name) && !this.#readers.has(name) && !this.#doomed.has(name)
+    const isGarbage = async (name: string) => isIdle(name) && (await isNameless(withRow, name)) && isIdle(name)
     const query = { 'list-type': '2', prefix: this.#options.folder }
     let count = 0
     let after: string | undefined
     do {
       const page = await this.#list({ ...query, ...(after && { 'continuation-token': after }) }, 'ListBucketResult')
-      for (const entry of page.children.get('Contents') ?? []) {
+      const entries = page.children.get('Contents') ?? []
+      const names = entries.map((entry) => this.#oldName(entry, 'LastModified')).filter((name) => name !== undefined)
+      const rows = await withRow(names)
+      for (const name of names) {
         if (this.#stopping) return count
-        const name = this.#oldName(entry, 'LastModified')
-        if (name === undefined || !(await isGarbage(name))) continue
+        if (rows.has(name) || !(await isGarbage(name))) continue
         const removed = await this.#sweepOne(refusals, name)
         if (removed === undefined) return count
         count += removed

@@ -79,20 +79,38 @@ t.test('a file that is too short is logged, and a client that goes away is not',
   t.match(errors, [{ err: { message: /shorter/ } }])
 })
 
+t.test('a sweep asks for many names at once, and again before each removal', async (t) => {
+  const folder = temporaryFolder(t)
+  const names = Array.from({ length: 50 }, (_, n) => `${n}`.padStart(30, '0').concat('ab'))
+  const first = new FolderBodies(folder, silentLog)
+  for (const name of names) first.committed(await (await first.create(name)).finish())
+  const asked: number[] = []
+  let late = names[1]
+  const withRow = async (some: readonly string[]) => {
+    asked.push(some.length)
+    const found = some.filter((name) => name !== names[0] && name !== late)
+    late = undefined
+    return new Set(found)
+  }
+  t.equal(await new FolderBodies(folder, silentLog).sweep(withRow), 1, 'what got its row meanwhile stays')
+  t.same(asked, [50, 1, 1])
+})
+
 t.test('a file that a row may name is left to the next start', async (t) => {
   const folder = temporaryFolder(t)
   const names = ['1', '2'].map((n) => n.repeat(30).concat('ab'))
   const begin = async (bodies: FolderBodies, name: string) => (await bodies.create(name)).finish()
+  const withRow = async (asked: readonly string[]) => new Set(asked.filter((name) => name === names[0]))
   const first = new FolderBodies(folder, silentLog)
   first.committed(await begin(first, names[0] as string))
   const second = new FolderBodies(folder, silentLog)
   const unknown = await begin(second, names[1] as string)
   second.leave(unknown)
-  t.equal(await second.sweep(async (name) => name === names[0]), 0, 'before the row is seen')
+  t.equal(await second.sweep(withRow), 0, 'before the row is seen')
   t.ok(await second.open(unknown).then((body) => body?.close().then(() => true)))
-  t.equal(await new FolderBodies(folder, silentLog).sweep(async (name) => name === names[0]), 1)
+  t.equal(await new FolderBodies(folder, silentLog).sweep(withRow), 1)
   // Beside other processes, which let it become old.
   const shared = new FolderBodies(folder, silentLog, 0)
   shared.leave(await begin(shared, names[1] as string))
-  t.equal(await shared.sweep(async (name) => name === names[0]), 1)
+  t.equal(await shared.sweep(withRow), 1)
 })

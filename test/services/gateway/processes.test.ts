@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { get, type IncomingMessage } from 'node:http'
+import { get, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -127,6 +128,21 @@ t.test('what one process does, the others know', { skip }, async (t) => {
       () => t.fail('there is an object'),
       ({ data }) => t.match(data, { code: 'OtherGeneration' }),
     )
+
+  // Of a client that is gone, though its connection is not.
+  const asLeft = { 'x-cloud-fence': 'late', 'x-cloud-write-id': 'left' }
+  const { hostname, port } = new URL(first.url)
+  const gone = request({
+    ...{ hostname, port, method: 'PUT', path: `/gateway/upload/${bucketName}/left` },
+    headers: { ...first.headers(), ...asLeft, 'content-length': 50_000, expect: '100-continue' },
+  })
+  gone.on('error', () => {})
+  gone.flushHeaders()
+  await once(gone, 'continue')
+  await first.call('FenceUpload', { bucketName, objectName: 'left', fence: fence(), writeId: 'left' })
+  const again = await second.put(bucketName, 'left', 'x'.repeat(50_000), asLeft)
+  t.equal(again.status, 200, 'an order reaches the upload that goes on')
+  gone.destroy()
 
   const guess = async ({ url }: Client, password: string) => {
     const { accessKey } = await book.all().then(([account]) => account as { accessKey: string })

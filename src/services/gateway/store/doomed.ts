@@ -1,5 +1,5 @@
 import type { Bodies, StoredBody } from '../../store/bodies.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Connection, type Database, listed, statements } from '../../store/database.js'
 
 const BATCH = 500
 
@@ -10,9 +10,9 @@ export class DoomedBodies {
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
       add: 'INSERT INTO doomed (name, size, mark, since) VALUES (?, ?, ?, ?)',
+      among: `SELECT name FROM doomed WHERE name IN ${listed(connection)}`,
       page: 'SELECT name, size, mark FROM doomed WHERE since <= ? ORDER BY since LIMIT ?',
       remove: 'DELETE FROM doomed WHERE name = ?',
-      find: 'SELECT 1 FROM doomed WHERE name = ?',
     })
   }
 
@@ -30,8 +30,9 @@ export class DoomedBodies {
     await this.#sql.remove.run(name)
   }
 
-  async has(name: string): Promise<boolean> {
-    return (await this.#sql.find.get(name)) !== undefined
+  /** Those of these names that it has. */
+  async among(names: readonly string[]): Promise<string[]> {
+    return (await this.#sql.among.all<{ name: string }>(JSON.stringify(names))).map(({ name }) => name)
   }
 }
 
@@ -56,7 +57,12 @@ export async function doom(
  * Removes the bodies that have had no row for this long. What a crash leaves of them here, the sweep removes.
  * @param ageMs time that readers get to begin and to go on
  */
-export async function removeDoomed(db: Database<DoomedTables>, bodies: Bodies, ageMs: number): Promise<void> {
+export async function removeDoomed(
+  db: Database<DoomedTables>,
+  bodies: Bodies,
+  ageMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const until = Date.now() - ageMs
   for (let page = await db.read.doomed.page(until, BATCH); page.length > 0; ) {
     const names = page.map(({ name }) => name)
@@ -64,6 +70,7 @@ export async function removeDoomed(db: Database<DoomedTables>, bodies: Bodies, a
     await db.transaction(async ({ doomed }) => {
       for (const name of names) await doomed.remove(name)
     })
+    signal.throwIfAborted()
     page = await db.read.doomed.page(until, BATCH)
   }
 }

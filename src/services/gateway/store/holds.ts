@@ -1,6 +1,6 @@
 import type { ServicesLog } from '../../log.js'
-import { type Bodies, generationOf, type StoredBody } from '../../store/bodies.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import type { Bodies, StoredBody } from '../../store/bodies.js'
+import { type Connection, type Database, listed, statements } from '../../store/database.js'
 import { isOver, type Run } from '../../store/runs.js'
 import { GIVEN_UP } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
@@ -9,6 +9,8 @@ import { type DoomedBodies, doom } from './doomed.js'
 import { type Freed, type Objects, storedBodyOf } from './objects.js'
 
 const RELEASE_BATCH = 500
+
+const BODY = 'coalesce(body_name, generation)'
 
 /** True for a body of the bucket ?1 that a hold covers, by the generation in a column. */
 const covered = (generation: string): string => `EXISTS (
@@ -78,7 +80,8 @@ export class RetainedBodies {
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
       add: 'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name, body_mark) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5, ?6)',
-      find: 'SELECT coalesce(body_name, generation) AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0',
+      find: `SELECT ${BODY} AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0`,
+      among: `SELECT ${BODY} AS name FROM retained WHERE generation IN ${listed(connection)} AND body_at = 0`,
       unheld:
         'SELECT DISTINCT bucket FROM retained AS r WHERE NOT EXISTS (SELECT 1 FROM holds AS h WHERE h.bucket = r.bucket)',
       takeUnheld: `
@@ -110,8 +113,9 @@ export class RetainedBodies {
     return this.#sql.takeUnheld.all<RetainedRow>(bucket, limit)
   }
 
-  async namesBody(name: string): Promise<boolean> {
-    return (await this.find(generationOf(name)))?.name === name
+  /** Names of the bodies that it has of these generations. */
+  async bodiesOf(generations: readonly string[]): Promise<string[]> {
+    return (await this.#sql.among.all<{ name: string }>(JSON.stringify(generations))).map(({ name }) => name)
   }
 }
 
@@ -149,11 +153,11 @@ export class Holds {
   }
 
   /** Ends the holds of processes that have ended, and removes what was retained for them. */
-  async recover(): Promise<void> {
+  async recover(signal?: AbortSignal): Promise<void> {
     const freed = await this.#db.transaction(({ holds }) => holds.removeOver(this.#run.name))
     // A search of a bucket keeps its writes waiting: none while a deal goes on there and nothing else has ended.
     const buckets = new Set([...freed, ...(await this.#db.read.retained.unheldBuckets())])
-    for (const bucket of buckets) await this.#letGoUnheld(bucket)
+    for (const bucket of buckets) await this.#letGoUnheld(bucket, signal)
   }
 
   /**
@@ -198,8 +202,9 @@ export class Holds {
   }
 
   /** Ends the holds that could not be ended before. */
-  async releaseAgain(): Promise<void> {
+  async releaseAgain(signal?: AbortSignal): Promise<void> {
     for (const [hold, bucket] of this.#ended) {
+      signal?.throwIfAborted()
       await this.#release(bucket, hold)
       this.#ended.delete(hold)
     }
@@ -211,7 +216,7 @@ export class Holds {
   }
 
   /** Removes the retained bodies of this bucket that no hold needs. */
-  async #letGoUnheld(bucket: number): Promise<void> {
+  async #letGoUnheld(bucket: number, signal?: AbortSignal): Promise<void> {
     const release = async (tables: LetGoTables) => {
       const rows = await tables.retained.takeUnheld(bucket, RELEASE_BATCH)
       const discarded: StoredBody[] = []
@@ -224,6 +229,7 @@ export class Holds {
     }
     let released = RELEASE_BATCH
     while (released === RELEASE_BATCH) {
+      signal?.throwIfAborted()
       // Each statement sees what is committed. The lock: what is retained just now may be for a hold that has ended.
       const { count, discarded } = await this.#db.transaction(release, { locks: [bucketLock({ id: bucket })] })
       for (const body of discarded) this.#bodies.discard(body)

@@ -103,8 +103,8 @@ export class LateOrders {
     uploads.set(writeId, upload)
     return {
       take: async ({ lateOrders }) => {
-        if (upload.order !== undefined) return upload.order
         const elsewhere = this.#db.shared ? await lateOrders.take(caller, writeId) : undefined
+        if (upload.order !== undefined) return upload.order
         if (elsewhere?.order === undefined || !isSame(elsewhere, upload)) throw new GatewayError('FenceMissing')
         return elsewhere.order
       },
@@ -119,14 +119,15 @@ export class LateOrders {
   /** Throws GatewayError WriteIdReused when the id belongs to an upload of another key. */
   async give(caller: number, bucket: number, key: Buffer, order: WriteOrder): Promise<void> {
     const reported = { bucket, key, order }
+    if (this.#db.shared && !isText(order.expected ?? '')) throw new GatewayError('InvalidArguments')
     const upload = this.#lanes.get(caller)?.uploads.get(order.writeId)
     if (upload !== undefined) {
       if (!isSame(upload, reported)) throw new GatewayError('WriteIdReused')
       upload.order = order
-      return
+      if (!this.#db.shared) return
     }
     if (this.#db.shared) {
-      if (!isText(order.expected ?? '')) throw new GatewayError('InvalidArguments')
+      // Also when an upload is here: its client may have left it, and have begun it again at another process.
       // Each statement is right by itself.
       const keep = ({ lateOrders }: LateTables) => lateOrders.put(caller, bucket, key, order, Date.now())
       await this.#db.transaction(keep, { locks: [] })

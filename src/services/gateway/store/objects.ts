@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.js'
-import { generationOf, type StoredBody } from '../../store/bodies.js'
-import { type Connection, statements } from '../../store/database.js'
+import type { StoredBody } from '../../store/bodies.js'
+import { type Connection, listed, statements } from '../../store/database.js'
 import type { LastWrite } from './fences.js'
 
 /** Where a body is stored, by the number in the column: in a body of its own, in the index, or in deals only. */
@@ -169,6 +169,7 @@ export class Objects {
       jsonPage: jsonPage[connection.engine],
       groupedPage: groupedPage[connection.engine],
       storedBody: `SELECT ${BODY_NAME} AS name, size, body_mark AS mark FROM objects WHERE generation = ? AND body_at = 0`,
+      bodies: `SELECT ${BODY_NAME} AS name FROM objects WHERE generation IN ${listed(connection)} AND body_at = 0`,
       within: 'SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1',
       stored: 'SELECT 1 FROM objects WHERE body_mark IS NOT NULL LIMIT 1',
       putRecord:
@@ -260,7 +261,7 @@ export class Objects {
 
   /** Objects with `from` <= key < `to`, in byte order of their keys. */
   async page(bucket: number, from: Buffer, to: Buffer, limit: number): Promise<ListedObject[]> {
-    return (await this.#sql.page.arrays<ListedRow>(bucket, from, to, limit)).map(listed)
+    return (await this.#sql.page.arrays<ListedRow>(bucket, from, to, limit)).map(listedObject)
   }
 
   /** Like `page`, but returns each object as web.ListObjects describes it, in JSON. */
@@ -285,7 +286,7 @@ export class Objects {
     delimiter: Buffer,
   ): Promise<ListedObject[]> {
     const { groupedPage } = this.#sql
-    return (await groupedPage.arrays<ListedRow>(bucket, from, to, limit, prefixLength + 1, delimiter)).map(listed)
+    return (await groupedPage.arrays<ListedRow>(bucket, from, to, limit, prefixLength + 1, delimiter)).map(listedObject)
   }
 
   /** True when an object with `from` <= key < `to` exists. */
@@ -303,9 +304,9 @@ export class Objects {
     return this.#sql.storedBody.get<StoredBody>(generation)
   }
 
-  /** True when an object has the body of this name. */
-  async namesBody(name: string): Promise<boolean> {
-    return (await this.storedBody(generationOf(name)))?.name === name
+  /** Names of the bodies that objects of these generations have. */
+  async bodiesOf(generations: readonly string[]): Promise<string[]> {
+    return (await this.#sql.bodies.all<{ name: string }>(JSON.stringify(generations))).map(({ name }) => name)
   }
 }
 
@@ -327,7 +328,7 @@ export function toObjectEntry(object: ListedObject): object {
 
 type ListedRow = [Uint8Array, number, string, string, string, string, number]
 
-function listed([key, size, modified, generation, etag, contentType, bodyAt]: ListedRow): ListedObject {
+function listedObject([key, size, modified, generation, etag, contentType, bodyAt]: ListedRow): ListedObject {
   return { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt) }
 }
 

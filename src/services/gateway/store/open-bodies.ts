@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServicesLog } from '../../log.js'
-import type { Bodies, HasRow, NewBody, OpenBody, StoredBody } from '../../store/bodies.js'
-import { type Connection, type Database, type Lease, statements } from '../../store/database.js'
+import type { Bodies, NewBody, OpenBody, StoredBody, WithRow } from '../../store/bodies.js'
+import { type Connection, type Database, statements } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
+import { withLease } from '../../store/lease.js'
 import { S3Bodies } from '../../store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
 import { isPassing, S3Client } from '../../store/s3-client.js'
@@ -178,6 +178,9 @@ function fileIn(folder: string): string {
   return `${ino} ${birthtimeNs}`
 }
 
+/** Longest wait for another process that claims the folder, ms: longer than a store may take for its steps. */
+const CLAIM_MS = 60_000
+
 /** The claim as the index keeps it. */
 class ClaimRow implements ClaimRecord {
   readonly owner: string
@@ -187,7 +190,7 @@ class ClaimRow implements ClaimRecord {
   constructor(db: Database<BodyTables>, owner: string) {
     this.#db = db
     this.owner = owner
-    this.alone = db.shared ? (work) => aloneWith(db.lease('claim'), work) : undefined
+    this.alone = db.shared ? (work) => withLease(db.lease('claim'), work, CLAIM_MS) : undefined
   }
 
   async read(): Promise<FolderRow> {
@@ -204,18 +207,6 @@ class ClaimRow implements ClaimRecord {
 
   orphansBegin(now: number): Promise<void> {
     return this.#db.transaction(({ bodyFolder }) => bodyFolder.setOrphans(now))
-  }
-}
-
-/** Pause between attempts to get a lease that another process has for a moment, ms. */
-const AGAIN_MS = 200
-
-async function aloneWith<T>(lease: Lease<unknown>, work: () => Promise<T>): Promise<T> {
-  while (!(await lease.take())) await sleep(AGAIN_MS)
-  try {
-    return await work()
-  } finally {
-    await lease.release()
   }
 }
 
@@ -249,8 +240,8 @@ class TwoPlaces implements Bodies {
     this.#of(body).discard(body)
   }
 
-  async sweep(hasRow: HasRow): Promise<number> {
-    return (await this.#files.sweep(hasRow)) + (await this.#store.sweep(hasRow))
+  async sweep(withRow: WithRow): Promise<number> {
+    return (await this.#files.sweep(withRow)) + (await this.#store.sweep(withRow))
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../common/time.js'
 import { Clock } from '../../clock.js'
 import { type Connection, type Database, statements } from '../../store/database.js'
 import { checkTerms, type DealRecord, type DealSchedule, reasonToReject } from '../deal-record.js'
@@ -19,19 +20,31 @@ export const givenUpSchema = `
   ) STRICT, WITHOUT ROWID;
 `
 
+/** `since`: when that was, ms since 1970; 0 for an earlier version. */
+export const givenUpTimeSchema = `
+  ALTER TABLE given_up ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
+  UPDATE given_up SET since = unixepoch() * 1000;
+`
+
+/** Time for which a reference is remembered, ms: longer than any process is stopped, and then goes on. */
+const REMEMBERED_MS = 30 * DAY_MS
+
 /** Call its methods inside the transaction that looks for the deal. */
 export class GivenUpTable {
   readonly #sql
 
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
-      add: 'INSERT INTO given_up (reference) VALUES (?) ON CONFLICT (reference) DO NOTHING',
+      add: 'INSERT INTO given_up (reference, since) VALUES (?, ?) ON CONFLICT (reference) DO NOTHING',
+      forget: 'DELETE FROM given_up WHERE since > 0 AND since < ?',
       find: 'SELECT 1 FROM given_up WHERE reference = ?',
     })
   }
 
-  async add(reference: string): Promise<void> {
-    await this.#sql.add.run(reference)
+  /** Forgets old ones. @param now ms since 1970 */
+  async add(reference: string, now: number): Promise<void> {
+    await this.#sql.forget.run(now - REMEMBERED_MS)
+    await this.#sql.add.run(reference, now)
   }
 
   async has(reference: string): Promise<boolean> {

@@ -27,7 +27,7 @@ import { WalletTable, walletSchema } from '../wallet.js'
 import { Cars, LooseCarTable, looseCarSchema } from './cars.js'
 import { catalogue, type ProviderTerms } from './catalogue.js'
 import { createControl, type Fault, FaultTable, faultSchema, type NetworkControl } from './control.js'
-import { DealMaker, GivenUpTable, givenUpSchema, Proposer } from './deal-maker.js'
+import { DealMaker, GivenUpTable, givenUpSchema, givenUpTimeSchema, Proposer } from './deal-maker.js'
 import { EmbeddedOfflineDeals } from './offline-deals.js'
 import { addProviders, ProviderTable, providerSchema } from './providers.js'
 
@@ -77,6 +77,7 @@ export const embeddedSchema = {
     walletSchema,
     settingsSchema,
     givenUpSchema,
+    givenUpTimeSchema,
   ],
   adapt: adaptDeals,
   tables: (connection: Connection) => ({
@@ -156,7 +157,7 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
     this.lifetime.check()
     return this.#db.transaction(async ({ deals, givenUp }) => {
       const found = await deals.find(reference)
-      if (found === undefined) await givenUp.add(reference)
+      if (found === undefined) await givenUp.add(reference, Date.now())
       return found && madeDeal(found)
     })
   }
