@@ -33,7 +33,7 @@ export interface RequestHead {
   /** Values of Host that a signature may cover, `host` first. */
   readonly signedHosts: readonly string[]
   readonly remoteAddress: string
-  /** Keys of the client for its objects, as they are read from headers. They are overwritten once nothing needs them. */
+  /** Keys of the client for its objects, as read from headers. They are overwritten once nothing needs them. */
   readonly secrets: Buffer[]
   readonly resource: Resource
   /** Decoded. Present unless `resource` is `service`. */

@@ -108,6 +108,7 @@ export class ObjectStore extends ObjectChanges implements Store {
                   sent = { facts, length: storedSize, etag: request.etag ?? (ownEtag && found.etag), encrypted }
                   return { stamp: found.stamp, lastModified: found.lastModified }
                 }
+                if (!encrypted && length > 0) await deps.encryption.requirePlainAllowed(bucket)
                 // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
                 const last = rest
                 rest = undefined

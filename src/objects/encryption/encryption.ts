@@ -132,6 +132,11 @@ export class Encryption {
     }
   }
 
+  /** Throws S3Error for bytes as they are, if their bucket has begun to demand encryption while they arrived. */
+  async requirePlainAllowed(bucket: string): Promise<void> {
+    if (await this.#deps.demanded(bucket)) throw new S3Error('ServiceUnavailable', { message: DEMANDED_SINCE })
+  }
+
   /** For an upload that begins; undefined if its object is not to be encrypted. Throws S3Error. */
   async beginUpload(
     place: Place,
@@ -317,6 +322,7 @@ export function requireApplicable(encrypted: Encrypted | undefined, customer: Cu
     throw new S3Error('InvalidRequest', { message: needs ? KEY_NEEDED : NOT_APPLICABLE })
 }
 
+const DEMANDED_SINCE = 'The bucket demands encryption since this upload has begun. Send it again: it is encrypted then.'
 const KEY_NEEDED =
   'The object was stored using a form of Server Side Encryption. The correct parameters must be provided to retrieve the object.'
 const NOT_APPLICABLE = 'The encryption parameters are not applicable to this object.'

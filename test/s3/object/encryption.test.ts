@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { copyFile, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { join } from 'node:path'
-import { type S3, UploadPartCommand } from '@aws-sdk/client-s3'
+import { PutObjectCommand, type S3, UploadPartCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Decrypter } from 'age-encryption'
 import t from 'tap'
@@ -389,6 +390,41 @@ t.test('an encrypted part without a length may be as long as any other', async (
     fetch(url, { method: 'PUT', body: new Blob([bytes('part', size)]).stream(), duplex: 'half' } as RequestInit)
   t.equal((await put(3 * CHUNK)).status, 200)
   t.match(await (await put(3 * CHUNK + 1)).text(), /EntityTooLarge/)
+})
+
+t.test('nothing plain is stored once its bucket demands encryption', async (t) => {
+  let demanded = false
+  const asked = { when: () => {} }
+  const demandsEncryption = async () => {
+    asked.when()
+    return demanded
+  }
+  const plugins = [{ name: 'demand', operations: [], demandsEncryption }]
+  const { s3 } = await startInProcess(t, 'full', { plugins })
+  await s3.createBucket({ Bucket: 'late' })
+  for (const size of [1000, 700_000]) {
+    const at = { Bucket: 'late', Key: `of ${size}` }
+    const content = bytes('late', size)
+    demanded = false
+    const put = request(await getSignedUrl(s3, new PutObjectCommand({ ...at, ContentLength: size })), {
+      method: 'PUT',
+      headers: { 'content-length': size },
+    })
+    const answered = new Promise<number | undefined>((resolve, reject) => {
+      put.on('response', ({ statusCode }) => resolve(statusCode)).on('error', reject)
+    })
+    // The write has begun when it has asked.
+    const begun = new Promise<void>((resolve) => {
+      asked.when = resolve
+    })
+    put.write(content.subarray(0, size / 2))
+    await begun
+    demanded = true
+    put.end(content.subarray(size / 2))
+    t.equal(await answered, 503, `${size} bytes`)
+    await t.rejects(s3.headObject(at), { name: 'NotFound' })
+    t.match(await s3.putObject({ ...at, Body: content }), { ServerSideEncryption: 'AES256' }, 'sent again')
+  }
 })
 
 t.test('a recovery key opens everything, and so do the keys after a rotation', async (t) => {
