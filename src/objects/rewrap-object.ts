@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Encrypted } from '../api/encryption.js'
 import type { Download } from '../api/gateway.js'
 import type { ByteSink } from '../api/request.js'
+import type { Archive } from '../api/state.js'
 import type { Cause, Rewrapped, Store, StoredObject } from '../api/store.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Unopened } from './encryption/age-header.js'
@@ -119,6 +120,15 @@ interface Body {
   stream(sink: ByteSink): Promise<void>
 }
 
+/** Most earlier stamps that are kept: one for each new key during the time of a deal. */
+const MAX_STAMPS = 20
+
+/** What is known of an object that deals have. What they are is that of other bytes. */
+function archiveOf({ archive, stamp }: StoredObject): Archive | undefined {
+  if (archive?.facts?.cid === undefined && archive?.earlierStamps === undefined) return undefined
+  return { earlierStamps: [...(archive.earlierStamps ?? []), stamp].slice(-MAX_STAMPS) }
+}
+
 /** All that is known of the object stays, but for its deals: they have other bytes. */
 async function putAgain(
   store: Pick<Store, 'partChecksums' | 'put'>,
@@ -130,6 +140,7 @@ async function putAgain(
   const { bucket, key, size, etag, stamp, writeId, contentType, headers, metadata, label } = object
   const { checksum, partSizes, tags, authorized } = object
   const acl = aclToKeep(object)
+  const archive = archiveOf(object)
   const partChecksums = await store.partChecksums(object)
   await store.put({
     ...{ bucket, key, sealed, etag, event, maxBytes: length },
@@ -150,6 +161,7 @@ async function putAgain(
     ...(partChecksums && { partChecksums }),
     ...(tags && { tags }),
     ...(acl && { acl }),
+    ...(archive && { archive }),
     ...(authorized && { authorized }),
   })
 }

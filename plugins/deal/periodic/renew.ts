@@ -22,7 +22,11 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   if (days === undefined) return
   const ahead = Math.min(days * DAY_MS, (live.expires - made) / 2)
   if (live.expires - host.now() > ahead) return
-  const about = (await deals.of(bucket, key)).filter((other) => other.stamp === stamp)
+  const object = await host.own.store.find(bucket, key)
+  // The same content may have a header for newer keys by now: that is renewed.
+  const same = new Set(object && [object.stamp, ...(object.archive?.earlierStamps ?? [])])
+  if (!object || !same.has(stamp)) return
+  const about = (await deals.of(bucket, key)).filter((other) => other.stamp !== undefined && same.has(other.stamp))
   // A deal that did not deliver the object is no renewal.
   const counts = (other: DealRecord) =>
     other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other) && other.retired === undefined)
@@ -31,8 +35,6 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
     await tryAgain(deps, renewedBy)
     return
   }
-  const object = await host.own.store.find(bucket, key)
-  if (object?.stamp !== stamp) return
   if (record.taskUuid !== undefined) return renewOffline(deps, record, object)
   // The server pays from its own account, and only for its own buckets.
   await host.own.checks.requireOwner(bucket)
@@ -40,7 +42,7 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   const input: ObjectDealInput = {
     bucket,
     key,
-    stamp,
+    stamp: object.stamp,
     ...agreed,
     cause: 'lifecycle',
     ...(generation && { generation }),
