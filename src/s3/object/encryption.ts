@@ -32,8 +32,8 @@ function headersOf(prefix: string): readonly string[] {
   return [`${prefix}-algorithm`, `${prefix}-key`, `${prefix}-key-md5`]
 }
 
-/** A request, as far as it may bring a key. */
-type Bearer = Pick<RequestHead, 'headers' | 'secure' | 'remoteAddress' | 'secrets'>
+/** A request, as far as it may bring a key; `headers` are those of a form, if it is one. */
+type Bearer = Pick<RequestHead, 'headers' | 'rawHeaders' | 'host' | 'secure' | 'remoteAddress' | 'secrets'>
 
 /**
  * What a write asks for. Throws InvalidArgument, InvalidEncryptionAlgorithmError, InvalidRequest, NotImplemented,
@@ -87,15 +87,16 @@ function readKeyId(text: string): string {
  * InvalidRequest, InvalidEncryptionAlgorithmError.
  */
 export function customerKey(
-  { headers, secure, remoteAddress, secrets }: Bearer,
+  request: Bearer,
   { server }: Pick<Context, 'server'>,
   [algorithmHeader = '', keyHeader = '', md5Header = '']: readonly string[] = CUSTOMER_HEADERS,
 ): CustomerKey | undefined {
+  const { headers, secrets } = request
   const algorithm = headerText(headers, algorithmHeader)
   const text = headerText(headers, keyHeader)
   const md5 = headerText(headers, md5Header)
   if (algorithm === undefined && text === undefined && md5 === undefined) return undefined
-  if (!secure && !server.customerKeysOverHttp && !isOfThisMachine(headers, remoteAddress))
+  if (!request.secure && !server.customerKeysOverHttp && !isOfThisMachine(request))
     throw new S3Error('InvalidRequest', { message: `${DEMANDED} be made over a secure connection.` })
   if (algorithm === undefined) throw invalid(algorithmHeader, `${DEMANDED} provide a valid encryption algorithm.`)
   if (algorithm !== 'AES256') throw new S3Error('InvalidEncryptionAlgorithmError')
@@ -111,10 +112,11 @@ export function customerKey(
 }
 
 /** Without what shows that a proxy on this machine passes the request on, whose client may be anywhere. */
-function isOfThisMachine(headers: RequestHead['headers'], remoteAddress: string): boolean {
-  const host = headerText(headers, 'host')?.replace(/:\d*$/, '') ?? ''
-  const isLocalName = /(^|\.)localhost$/i.test(host) || isLoopback(host.replace(/^\[|\]$/g, ''))
-  return isLoopback(remoteAddress) && isLocalName && FORWARDING.every((name) => headers[name] === undefined)
+function isOfThisMachine({ host, rawHeaders, remoteAddress }: Bearer): boolean {
+  const name = host.replace(/:\d*$/, '')
+  const isLocalName = /(^|\.)localhost$/i.test(name) || isLoopback(name.replace(/^\[|\]$/g, ''))
+  const isForwarded = rawHeaders.some((text, i) => i % 2 === 0 && FORWARDING.includes(text.toLowerCase()))
+  return isLoopback(remoteAddress) && isLocalName && !isForwarded
 }
 
 const FORWARDING = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-real-ip']

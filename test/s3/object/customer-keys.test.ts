@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GetObjectCommand, PutObjectCommand, type S3 } from '@aws-sdk/client-s3'
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import { customerKey } from '../../../src/s3/object/encryption.js'
@@ -210,6 +211,23 @@ for (const mode of modes) {
       t.equal(await (await fetch(inQuery)).text(), 'by URL', 'a key in the query')
     })
 
+    t.test('a form', async (t) => {
+      const fields = { [`${PREFIX}-algorithm`]: 'AES256', [`${PREFIX}-key`]: OWN.SSECustomerKey }
+      const all = { ...fields, [`${PREFIX}-key-md5`]: OWN.SSECustomerKeyMD5 }
+      const { url, fields: signed } = await createPresignedPost(s3, { Bucket, Key: 'by form', Fields: all })
+      const post = (more: Record<string, string> = {}) => {
+        const form = new FormData()
+        for (const [name, value] of Object.entries(signed)) form.set(name, value)
+        form.set('file', new Blob(['by form']))
+        return fetch(url, { method: 'POST', body: form, headers: more })
+      }
+      const { status, headers } = await post()
+      t.same([status, headers.get(`${PREFIX}-key-md5`)], [204, OWN.SSECustomerKeyMD5])
+      t.equal((await bodyOf(s3, { Bucket, Key: 'by form', ...OWN })).toString(), 'by form')
+      await t.rejects(s3.getObject({ Bucket, Key: 'by form' }), { name: 'InvalidRequest' })
+      t.equal((await post({ 'x-forwarded-for': '192.0.2.1' })).status, 400, 'a proxy passes it on without TLS')
+    })
+
     t.test('copies', async (t) => {
       const size = CHUNK + 1
       const content = bytes(`size ${size}`, size)
@@ -384,10 +402,18 @@ t.test('a key is refused without TLS, except from the machine itself', async (t)
     [`${PREFIX}-key`]: OWN.SSECustomerKey,
     [`${PREFIX}-key-md5`]: OWN.SSECustomerKeyMD5,
   }
-  const ask = (secure: boolean, remoteAddress: string, customerKeysOverHttp = false, more = {}) =>
-    customerKey({ headers: { host: '127.0.0.1:9000', ...headers, ...more }, secure, remoteAddress, secrets: [] }, {
+  const ask = (
+    secure: boolean,
+    remoteAddress: string,
+    customerKeysOverHttp = false,
+    more: Record<string, string> = {},
+  ) => {
+    const { host = '127.0.0.1:9000', ...others } = more
+    const rawHeaders = Object.entries(others).flat()
+    return customerKey({ headers, rawHeaders, host, secure, remoteAddress, secrets: [] }, {
       server: { customerKeysOverHttp },
     } as never)
+  }
   t.ok(ask(true, '192.0.2.1'))
   t.ok(ask(false, '127.0.0.1'))
   t.ok(ask(false, '::1'))
@@ -396,6 +422,10 @@ t.test('a key is refused without TLS, except from the machine itself', async (t)
     t.ok(ask(false, '127.0.0.1', false, { host }))
   const refused = { code: 'InvalidRequest', message: /secure connection/ }
   t.throws(() => ask(false, '192.0.2.1'), refused)
-  for (const more of [{ host: 's3.example.com' }, { via: '1.1 proxy' }, { 'x-forwarded-for': '192.0.2.1' }])
-    t.throws(() => ask(false, '127.0.0.1', false, more), refused, 'a proxy on this machine')
+  for (const [name, value] of [
+    ['host', 's3.example.com'],
+    ['Via', '1.1 proxy'],
+    ['x-forwarded-for', '192.0.2.1'],
+  ] as const)
+    t.throws(() => ask(false, '127.0.0.1', false, { [name]: value }), refused, 'a proxy on this machine')
 })
