@@ -32,9 +32,9 @@ export interface ServicesOptions {
 export interface Services {
   readonly gateway: Omit<RunningGateway, 'stop'>
   /** Undefined unless the options ask for it. */
-  readonly platform: Pick<RunningPlatform, 'url' | 'port' | 'makeFirstUser'> | undefined
+  readonly platform: Pick<RunningPlatform, 'url' | 'port' | 'ownUrl' | 'makeFirstUser'> | undefined
   /** Undefined unless the options ask for it. */
-  readonly payment: Pick<RunningPayment, 'url' | 'port'> | undefined
+  readonly payment: Pick<RunningPayment, 'url' | 'port' | 'ownUrl'> | undefined
   /**
    * Lets running requests of each service finish for up to 10 s, then closes everything. Acknowledged writes are
    * durable in any case. May be called again.
@@ -149,10 +149,11 @@ async function startOver(
 }
 
 /** The first user is made when all services run: the disk may be full by then. */
-function shown({ url, port, makeFirstUser }: RunningPlatform, data: string): Services['platform'] {
+function shown({ url, port, ownUrl, makeFirstUser }: RunningPlatform, data: string): Services['platform'] {
   return {
     url,
     port,
+    ownUrl,
     makeFirstUser: () =>
       makeFirstUser().catch((error: unknown) => {
         throw explained(join(data, 'platform'), error)

@@ -48,9 +48,9 @@ class ServicesThread {
   /** @param onFailure as of `startServicesInWorker` */
   async start({ log = silentLog, ...options }: ServicesOptions, onFailure: (error: Error) => void): Promise<Services> {
     this.#log = log
-    const { url, port, quirks, madeKeys, platform, payment } = await this.#started(options, onFailure)
+    const { gateway, platform, payment } = await this.#started(options, onFailure)
     return {
-      gateway: { url, port, quirks, madeKeys, credentials: () => this.#ask('credentials') },
+      gateway: { ...gateway, credentials: () => this.#ask('credentials') },
       platform: platform && { ...platform, makeFirstUser: () => this.#ask('first user') },
       payment,
       stop: () => this.#stop(),

@@ -1,9 +1,8 @@
 import type { FamilySnapshot } from '../common/metrics.js'
 import type { KeyPair } from './gateway/accounts/key-pair.js'
-import type { QuirkName } from './gateway/quirks.js'
 import type { ServicesLog } from './log.js'
 import type { SignIn } from './platform/users.js'
-import type { ServiceName, ServicesOptions } from './services.js'
+import type { ServiceName, Services, ServicesOptions } from './services.js'
 
 /** What the thread is asked for, and the type of its answer. */
 export interface Answers {
@@ -20,12 +19,9 @@ export type ToWorker =
 export type FromWorker =
   | {
       readonly type: 'started'
-      readonly url: string
-      readonly port: number
-      readonly quirks: readonly QuirkName[]
-      readonly madeKeys: boolean
-      readonly platform: { readonly url: string; readonly port: number } | undefined
-      readonly payment: { readonly url: string; readonly port: number } | undefined
+      readonly gateway: Omit<Services['gateway'], 'credentials'>
+      readonly platform: Omit<NonNullable<Services['platform']>, 'makeFirstUser'> | undefined
+      readonly payment: Services['payment']
     }
   | {
       readonly type: 'failed'

@@ -45,16 +45,18 @@ function serve({ gateway, platform, payment, stop, metrics }: Services): void {
       port.close()
     }
   })
-  const { url, port: number, quirks, madeKeys } = gateway
+  const { quirks, madeKeys } = gateway
   post({
     type: 'started',
-    url,
-    port: number,
-    quirks,
-    madeKeys,
-    platform: platform && { url: platform.url, port: platform.port },
-    payment: payment && { url: payment.url, port: payment.port },
+    gateway: { ...listeningOf(gateway), quirks, madeKeys },
+    platform: platform && listeningOf(platform),
+    payment: payment && listeningOf(payment),
   })
+}
+
+/** What can be sent of a running service. */
+function listeningOf({ url, port, ownUrl }: NonNullable<Services['payment']>): NonNullable<Services['payment']> {
+  return { url, port, ownUrl }
 }
 
 /** Takes the first message: to start the services, or to end because they are not needed after all. */

@@ -1,8 +1,7 @@
-import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { PeriodicTask } from '../../common/time.js'
-import { close, listen, localUrlOf, portOf, urlOf } from '../http/server.js'
+import { type Listening, listen, localUrlOf } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
@@ -23,10 +22,7 @@ import { openBodies } from './store/open-bodies.js'
 import { INDEX_FILE } from './store/schema.js'
 import { keepUp } from './upkeep.js'
 
-export interface RunningGateway {
-  /** `http://host:port` */
-  readonly url: string
-  readonly port: number
+export interface RunningGateway extends Omit<Listening, 'close'> {
   readonly quirks: readonly QuirkName[]
   /** True when this start generated the key pair of the first account. */
   readonly madeKeys: boolean
@@ -62,9 +58,8 @@ export async function startGateway(
     context = await assemble(folder, options, db, run, bodies, network, log, platform)
     await context.desk.recover()
     await context.offlineDesk?.recover()
-    const server = createGatewayServer(context)
-    await listen(server, options.host, options.port)
-    return running(context, options, db, server, metrics)
+    const listening = await listen(createGatewayServer(context), options.host, options.port)
+    return running(context, options, db, listening, metrics)
   } catch (error) {
     await context?.tasks.stop()
     await bodies?.close()
@@ -78,17 +73,17 @@ function running(
   context: GatewayContext,
   options: GatewayOptions,
   db: Database<GatewayTables>,
-  server: Server,
+  { url, port, ownUrl, close }: Listening,
   metrics: StoreMetrics | undefined,
 ): RunningGateway {
   const sweeping = keepSweeping(context, options.bodies !== undefined || db.shared, metrics)
   keepPruning(context)
   keepUp(context)
-  const port = portOf(server)
   context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
   return {
-    url: urlOf(options.host, port),
+    url,
     port,
+    ownUrl,
     quirks: options.quirks ?? [],
     madeKeys: context.madeKeys,
     credentials: async () => {
@@ -96,7 +91,7 @@ function running(
       return { accessKey, secretKey }
     },
     stop: async () => {
-      await close(server, context.limits.stopMs)
+      await close(context.limits.stopMs)
       await context.tasks.stop()
       sweeping.stopTimer()
       await context.bodies.close()

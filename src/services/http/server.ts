@@ -1,5 +1,7 @@
+import cluster from 'node:cluster'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createListener } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { isLoopback, networkOf, plainAddress } from '../../common/cidr.js'
@@ -141,10 +143,36 @@ function answerBrokenRequest(
   socket.end(form === 'document' ? head + text : head)
 }
 
+/** A server that listens. */
+export interface Listening {
+  /** `http://host:port` */
+  readonly url: string
+  readonly port: number
+  /** By which this process reaches the server, never another one that shares the port. */
+  readonly ownUrl: string
+  /** Lets running requests finish for at most `stopMs`. */
+  close(stopMs: number): Promise<void>
+}
+
 /**
- * Starts listening. Rejects with an error that has the code EADDRINUSE and names the port when another program uses it.
+ * Starts listening. Processes of `node:cluster` share the port: in one of them, the server has another port of its own.
+ * Rejects with an error that has the code EADDRINUSE and names the port when another program uses it.
  */
-export function listen(server: Server, host: string, port: number): Promise<void> {
+export async function listen(server: Server, host: string, port: number): Promise<Listening> {
+  await listenAt(server, host, port)
+  const own = cluster.isWorker ? await listenAlone(server) : undefined
+  const actual = portOf(server)
+  return {
+    url: urlOf(host, actual),
+    port: actual,
+    ownUrl: own?.url ?? localUrlOf(host, actual),
+    close: async (stopMs) => {
+      await Promise.all([close(server, stopMs), own?.close()])
+    },
+  }
+}
+
+function listenAt(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {
       const inUse = error.code === 'EADDRINUSE'
@@ -159,7 +187,22 @@ export function listen(server: Server, host: string, port: number): Promise<void
   })
 }
 
-export function portOf(server: Server): number {
+/** Has the server take the connections of a port of this machine that no other process shares. */
+async function listenAlone(server: Server): Promise<{ readonly url: string; close(): Promise<void> }> {
+  // As a server of HTTP accepts them.
+  const accepting = { allowHalfOpen: true, noDelay: true }
+  const listener = createListener(accepting, (socket) => server.emit('connection', socket))
+  const host = '127.0.0.1'
+  listener.listen({ host, port: 0, exclusive: true })
+  await once(listener, 'listening')
+  return {
+    url: urlOf(host, portOf(listener)),
+    // Its connections are those of the server, which closes them.
+    close: () => new Promise((resolve) => listener.close(() => resolve())),
+  }
+}
+
+function portOf(server: Pick<Server, 'address'>): number {
   return (server.address() as AddressInfo).port
 }
 
@@ -175,8 +218,7 @@ export function localUrlOf(host: string, port: number): string {
 /** Interval at which idle connections are closed while a server stops, ms. */
 const IDLE_CHECK_MS = 50
 
-/** Lets running requests finish for at most `stopMs`. */
-export async function close(server: Server, stopMs: number): Promise<void> {
+async function close(server: Server, stopMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   const deadline = setTimeout(() => server.closeAllConnections(), stopMs)
@@ -186,21 +228,18 @@ export async function close(server: Server, stopMs: number): Promise<void> {
 }
 
 /** A service that listens. */
-export interface RunningServer {
-  /** `http://host:port` */
-  readonly url: string
-  readonly port: number
+export interface RunningServer extends Omit<Listening, 'close'> {
   /** May be called again. */
   stop(): Promise<void>
 }
 
 /** @param stop closes the server and what it works with; called once */
-export function runningServer(server: Server, host: string, stop: () => Promise<void>): RunningServer {
-  const port = portOf(server)
+export function runningServer({ url, port, ownUrl }: Listening, stop: () => Promise<void>): RunningServer {
   let stopped: Promise<void> | undefined
   return {
-    url: urlOf(host, port),
+    url,
     port,
+    ownUrl,
     stop: () => {
       stopped ??= stop()
       return stopped

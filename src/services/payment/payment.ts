@@ -1,8 +1,7 @@
-import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { ClientRate } from '../../common/client-rate.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
-import { close, listen, localUrlOf, portOf, type RunningServer, runningServer } from '../http/server.js'
+import { type Listening, listen, localUrlOf, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { lazyPacking } from '../network/packing.js'
@@ -89,16 +88,15 @@ export async function startPayment(
   // Among processes, one could take back a pin of the node that another makes.
   const db = await openStore({ ...paymentSchema, exclusive: deps.kubo !== undefined }, place, log)
   try {
-    let server: Server | undefined
-    const own = (): string => localUrlOf(options.host, server === undefined ? options.port : portOf(server))
+    let listening: Listening | undefined
+    const own = (): string => localUrlOf(options.host, listening?.port ?? options.port)
     const publicUrl = (): string => options.publicUrl?.replace(/\/+$/, '') ?? own()
     const context = await assemble(folder, db, options, { ...deps, publicUrl }, log)
-    server = createPaymentServer(context)
-    await listen(server, options.host, options.port)
+    listening = await listen(createPaymentServer(context), options.host, options.port)
     context.scheduler.start()
     context.chain?.start()
     context.kubo?.copies.start()
-    return running(context, options, server)
+    return running(context, listening)
   } catch (error) {
     await db.close()
     throw error
@@ -209,12 +207,11 @@ function tooOften(): PaymentError {
 
 function running(
   { db, limits, scheduler, chain, restoring, kubo }: PaymentContext,
-  { host }: PaymentOptions,
-  server: Server,
+  listening: Listening,
 ): RunningPayment {
-  return runningServer(server, host, async () => {
+  return runningServer(listening, async () => {
     await restoring.stop()
-    await close(server, limits.stopMs)
+    await listening.close(limits.stopMs)
     await kubo?.stop()
     await chain?.stop()
     await scheduler.stop()

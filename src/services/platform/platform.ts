@@ -1,8 +1,7 @@
-import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { OwnFailures, SharedFailures } from '../failure-table.js'
-import { close, listen, localUrlOf, type RunningServer, runningServer } from '../http/server.js'
+import { type Listening, listen, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import { type Database, randomSetting } from '../store/database.js'
@@ -70,10 +69,9 @@ export async function startPlatform(
   try {
     const context = await assemble(folder, db, options, deps, log)
     try {
-      const server = createPlatformServer(context)
-      await listen(server, options.host, options.port)
+      const listening = await listen(createPlatformServer(context), options.host, options.port)
       if (!deps.providersWait) context.market.startProviders([])
-      return running(context, options, server)
+      return running(context, listening)
     } catch (error) {
       await context.market.stop()
       throw error
@@ -113,10 +111,10 @@ async function assemble(
   }
 }
 
-function running(context: PlatformContext, { host }: PlatformOptions, server: Server): RunningPlatform {
+function running(context: PlatformContext, listening: Listening): RunningPlatform {
   const { db, limits, tokens, market } = context
-  const started = runningServer(server, host, async () => {
-    await close(server, limits.stopMs)
+  const started = runningServer(listening, async () => {
+    await listening.close(limits.stopMs)
     await market.stop()
     await db.close()
   })
@@ -126,7 +124,7 @@ function running(context: PlatformContext, { host }: PlatformOptions, server: Se
     startProviders: (own) => market.startProviders(own),
     stopProviders: () => market.stopProviders(),
     login: {
-      url: localUrlOf(host, started.port),
+      url: started.ownUrl,
       tokenFor: async (name) => {
         const [, id] = name?.startsWith(`${context.id}/`) ? name.split('/') : []
         const user = await db.read.users.get(name === undefined ? FIRST_USER : Number(id ?? 0))

@@ -22,6 +22,6 @@ export async function inProcess(
     child.once('exit', () => reject(new Error('The process ended.')))
   })
   const { url, credentials } = JSON.parse(line)
-  const gateway = { url, port: 0, quirks: [], madeKeys: false, credentials: async () => credentials }
+  const gateway = { url, ownUrl: url, port: 0, quirks: [], madeKeys: false, credentials: async () => credentials }
   return { child, client: await connectTo({ gateway }) }
 }
