@@ -257,7 +257,7 @@ async function openContexts(sources: ContextSources) {
         objectOwnership: options.objectOwnership ?? 'BucketOwnerEnforced',
         storageClassLabels: options.storageClassLabels ?? 'keep',
         customerKeysOverHttp: options.customerKeysOverHttp ?? false,
-        shareUrl: sources.shareUrl ?? options.gateway.url,
+        shareUrl: sources.shareUrl ?? options.gateway.publicUrl ?? options.gateway.url,
         accountName: (id) => sources.accountNames.of(id),
         data: options.data,
         worker: options.worker?.number,

@@ -26,6 +26,8 @@ export interface ProxyOptions {
   gateway: Pick<GatewayPoolOptions, 'tls' | 'timeoutMs'> & {
     /** Address of the object gateway, such as http://127.0.0.1:9100. */
     url: string
+    /** Address of the gateway in share links; default `url`. */
+    publicUrl?: string
     /** Brand words of its paths and headers; default `gateway` and `cloud`. */
     brand?: Partial<Brand>
     /** The account that this proxy acts as, or a function that returns it and is called at every log-in. */

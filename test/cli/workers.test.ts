@@ -1,13 +1,20 @@
-import { readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { ClientRequest } from 'node:http'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import t, { type Test } from 'tap'
-import { redis } from '../state/servers.js'
+import { servicesInWorkers } from '../../src/cli/serve/server-options.js'
+import { newDatabase } from '../services/engine.js'
+import { postgres, redis } from '../state/servers.js'
 import { MiB } from '../support/content/content.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
-import { open, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+import { open, sendHead, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 import { signedRequest, type TextAnswer, type Wanted } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 
@@ -88,6 +95,45 @@ async function served(t: Test, server: Dealgate): Promise<void> {
   t.same(found, keys, 'a token of one worker is good at all')
 }
 
+/** Kills a worker, and waits until the supervisor has noticed it. */
+async function kill(server: Dealgate, pid: number): Promise<void> {
+  const deaths = () => lines(server).filter(({ msg }) => msg === 'a worker has died; starting another').length
+  const before = deaths()
+  process.kill(pid, 'SIGKILL')
+  await until('the supervisor notices', () => deaths() > before)
+}
+
+/** Writes while workers are killed and until each serves again: no acknowledged write is lost. */
+async function written(t: Test, server: Dealgate, killing: () => Promise<void>): Promise<void> {
+  const send = sender(server)
+  const acknowledged = new Map<string, string>()
+  let stop = false
+  const writers = Array.from({ length: 6 }, async (_, writer) => {
+    for (let i = 0; !stop; i++) {
+      const body = `${writer}/${i}`
+      const answer = await send('PUT', `/many/w${writer}`, { body }).catch(() => undefined)
+      if (answer?.status === 200) acknowledged.set(`w${writer}`, body)
+      else {
+        // An unknown outcome: the object has this content or the last one.
+        acknowledged.delete(`w${writer}`)
+        await sleep(50)
+      }
+    }
+  })
+  try {
+    await killing()
+    const { length } = lines(server)
+    await until('each worker serves again', () => {
+      const since = lines(server).slice(length)
+      return new Set(since.flatMap(({ worker, access }) => (access ? [worker] : []))).size === WORKERS
+    })
+  } finally {
+    stop = true
+    await Promise.all(writers)
+  }
+  for (const [key, body] of acknowledged) t.equal((await send('GET', `/many/${key}`)).body, body, key)
+}
+
 t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
   // Leases of dead workers end long before.
   const args = ['--workers', String(WORKERS), '--lock-lease-seconds', '300', '--key-wait-seconds', '280']
@@ -103,38 +149,11 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
     }
     for (let n = 0; n < 6; n++) t.equal((await send('HEAD', '/many')).status, 200)
     t.equal(await heads(), 6)
-    const acknowledged = new Map<string, string>()
-    let stop = false
     const began = performance.now()
-    const writers = Array.from({ length: 6 }, async (_, writer) => {
-      for (let i = 0; !stop; i++) {
-        const body = `${writer}/${i}`
-        const answer = await send('PUT', `/many/w${writer}`, { body }).catch(() => undefined)
-        if (answer?.status === 200) acknowledged.set(`w${writer}`, body)
-        else {
-          // An unknown outcome: the object has this content or the last one.
-          acknowledged.delete(`w${writer}`)
-          await sleep(50)
-        }
-      }
+    await written(t, server, async () => {
+      for (let number = 1; number <= WORKERS; number++) await kill(server, await pidOf(server, number))
     })
-    for (let number = 1; number <= WORKERS; number++) {
-      const before = lines(server).filter(({ msg }) => msg === 'a worker has died; starting another').length
-      process.kill(await pidOf(server, number), 'SIGKILL')
-      await until('the supervisor notices', () => {
-        const deaths = lines(server).filter(({ msg }) => msg === 'a worker has died; starting another')
-        return deaths.length > before
-      })
-    }
-    const { length } = lines(server)
-    await until('each worker serves again', () => {
-      const since = lines(server).slice(length)
-      return new Set(since.flatMap(({ worker, access }) => (access ? [worker] : []))).size === WORKERS
-    })
-    stop = true
-    await Promise.all(writers)
     t.ok(performance.now() - began < 250_000, 'no writer had to wait for the leases of the dead')
-    for (const [key, body] of acknowledged) t.equal((await send('GET', `/many/${key}`)).body, body, key)
     t.equal(await heads(), 6, 'no count of those that died is lost')
   })
 
@@ -220,6 +239,130 @@ t.test('workers with a shared store', { skip: redis.skip, timeout: 600_000 }, as
     t,
     await startDealgate(t, { mode: 'legacy', args: ['--workers', String(WORKERS), '--state', store.url] }),
   )
+})
+
+/** Terms that a provider of the embedded network takes. */
+const TERMS = { MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518_400 }
+
+t.test('which process runs the services', (t) => {
+  const config = { workers: 2, gatewayUrl: undefined, database: 'postgres://localhost/dealgate', kuboApi: undefined }
+  t.equal(servicesInWorkers(config), true)
+  t.equal(servicesInWorkers({ ...config, workers: 1 }), false, 'there are no workers')
+  t.equal(servicesInWorkers({ ...config, database: undefined }), false, 'SQLite bears one process')
+  t.equal(servicesInWorkers({ ...config, kuboApi: 'http://127.0.0.1:5001' }), false, 'so does a Kubo node')
+  t.equal(servicesInWorkers({ ...config, gatewayUrl: 'http://127.0.0.1:9100' }), false, 'they are elsewhere')
+  t.end()
+})
+
+t.test('workers run the services over PostgreSQL', { skip: postgres.skip, timeout: 900_000 }, async (t) => {
+  const database = await newDatabase()
+  const db = new pg.Client({ connectionString: database })
+  await db.connect()
+  t.teardown(() => db.end())
+  const pids = async (runs: string) => {
+    const { rows } = await db.query(`SELECT holder FROM dealgate_gateway.lease WHERE ${runs} AND expires > now()`)
+    return rows.map(({ holder }) => Number(holder.split('/').at(-1)))
+  }
+  const server = await startDealgate(t, {
+    args: ['--workers', String(WORKERS), '--lock-lease-seconds', '300', '--key-wait-seconds', '280'],
+    env: { DEALGATE_DATABASE: database },
+  })
+  const send = sender(server)
+  t.not(server.platformPassword, '', 'the start prints the first user')
+  const workers = await Promise.all([pidOf(server, 1), pidOf(server, 2)])
+  t.same((await pids("name LIKE 'run_%'")).sort(), workers.sort(), 'each worker runs a gateway')
+  await served(t, server)
+
+  await t.test('clients reach the services of any worker', async (t) => {
+    for (const service of [server.gateway, server.platform, server.payment])
+      for (let n = 0; n < 2 * WORKERS; n++) {
+        const { status } = await fetch(`${service}/-/ready`, { headers: { connection: 'close' } })
+        t.equal(status, 200)
+      }
+    const { body } = await send('POST', '/many/once', { query: { 'x-share': '', format: 'json' } })
+    const { Url } = JSON.parse(body)
+    t.equal(new URL(Url).origin, server.gateway, 'a link is good at all of them')
+    const { body: content } = await send('GET', '/many/once')
+    for (let n = 0; n < 2 * WORKERS; n++)
+      t.equal(await (await fetch(Url, { headers: { connection: 'close' } })).text(), content)
+
+    const [version] = await awsVersions(t)
+    if (version === undefined) return
+    const aws = new Aws(version, server, temporaryFolder(t))
+    const file = join(aws.home, 'large')
+    writeFileSync(file, randomBytes(20 * MiB))
+    await aws.s3('cp', file, 's3://many/large')
+    await aws.s3('cp', 's3://many/large', `${file}.back`)
+    t.ok(readFileSync(`${file}.back`).equals(readFileSync(file)))
+    t.match(await aws.s3('ls', 's3://many/'), /20971520 large/)
+    const terms = 'deal-terms=miner=t01007;price=0;duration=518400'
+    await aws.s3('cp', file, 's3://many/cold', '--storage-class', 'GLACIER', '--metadata', terms)
+    await until('the deal is made', async () => {
+      const { Metadata } = await aws.api('head-object', '--bucket', 'many', '--key', 'cold')
+      return Metadata['deal-count'] === '1' && Metadata['deal-provider'] === 't01007'
+    })
+  })
+
+  await t.test('another worker goes on with the deal of one that dies', { timeout: 600_000 }, async (t) => {
+    t.equal((await send('PUT', '/many/dealt', { body: randomBytes(100_000) })).status, 200)
+    const ask = () =>
+      send('POST', '/many/dealt', {
+        query: { 'x-deal': '', format: 'json' },
+        headers: { 'x-amz-client-token': 'once', 'content-type': 'application/json', prefer: 'wait=120' },
+        body: JSON.stringify(TERMS),
+      })
+    // The deal waits in the middle.
+    const blocking = new pg.Client({ connectionString: database })
+    await blocking.connect()
+    t.teardown(() => blocking.end())
+    await blocking.query('BEGIN; LOCK TABLE dealgate_network.deals IN SHARE ROW EXCLUSIVE MODE')
+    const lost = ask().catch((error: Error) => error)
+    const making = 'name IN (SELECT run FROM dealgate_gateway.deals WHERE record IS NULL)'
+    const maker = await until('a worker makes the deal', async () => (await pids(making))[0])
+    await written(t, server, () => kill(server, maker))
+    t.ok((await lost) instanceof Error, 'the request was at that worker')
+    await blocking.query('ROLLBACK')
+    const deal = await until('the deal is made', async () => {
+      const answer = await ask().catch(() => undefined)
+      return answer?.status === 200 && JSON.parse(answer.body).Deal
+    })
+    const { body } = await send('GET', '/many/dealt', { query: { 'x-deal': '', format: 'json' } })
+    const made = JSON.parse(body).DealEntry as { Deal: { DealCid: string } }[]
+    t.same(
+      made.map(({ Deal }) => Deal.DealCid),
+      [deal.DealCid],
+      'once',
+    )
+    const { rows } = await db.query('SELECT count(*) AS count FROM dealgate_network.deals')
+    t.equal(Number(rows[0].count), 2, 'the network has this one and that of aws-cli')
+  })
+
+  await t.test('requests end before the services do', async (t) => {
+    const uploads = await Promise.all(
+      Array.from({ length: 2 * WORKERS }, (_, n) => {
+        const target = `/many/late-${n}`
+        const { headers } = sign(server, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
+        return sendHead(server, 'PUT', target, { ...headers, 'content-length': '10', connection: 'close' })
+      }),
+    )
+    for (const { request, continued } of uploads) {
+      t.ok(continued, 'the server waits for the body')
+      request.write('12345')
+    }
+    const { length } = lines(server)
+    const stopped = server.stop('SIGTERM')
+    const stopping = () =>
+      lines(server)
+        .slice(length)
+        .filter(({ msg }) => msg === 'shutting down').length
+    await until('all stop', () => stopping() === WORKERS + 1)
+    for (const { request } of uploads) request.end('67890')
+    for (const { answer } of uploads) t.equal((await answer).status, 200)
+    t.equal((await stopped).code, 0)
+    await server.start()
+    for (let n = 0; n < uploads.length; n++)
+      t.equal((await sender(server)('GET', `/many/late-${n}`)).body, '1234567890', 'and the next start has all')
+  })
 })
 
 /** The process of a worker: see `ready` in the log, from this line on. */

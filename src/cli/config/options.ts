@@ -70,7 +70,7 @@ export const options = Object.freeze({
   workers: option('Endpoint', integer(0, 1024), {
     main: true,
     default: 1,
-    help: 'Processes that serve the S3 endpoint, for machines with several cores; 0 for one per core. Bounds of connections, requests, bodies and bytes are those of each process.',
+    help: 'Processes that serve the S3 endpoint, and with --database the embedded services, for machines with several cores; 0 for one per core. Bounds of connections, requests, bodies and bytes are those of each process.',
   }),
   accessKey: option('Endpoint', accessKey, {
     main: true,

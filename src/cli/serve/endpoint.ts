@@ -151,12 +151,19 @@ function proxyOptions(
   log: Logger,
 ): ProxyOptions {
   const { state: stateUrl, plugins: _loadedByTheCaller, ...others } = config
+  const { url, own = { gateway: url, platform: gateway.platform?.url, payment: gateway.payment } } = gateway
   return {
     ...others,
-    gateway: { ...gatewayClientOf(config), url: gateway.url, account: gateway.account, keys: gateway.keys },
+    gateway: {
+      ...gatewayClientOf(config),
+      url: own.gateway,
+      publicUrl: url,
+      account: gateway.account,
+      keys: gateway.keys,
+    },
     identities,
-    platformUrl: gateway.platform?.url,
-    paymentUrl: gateway.payment,
+    platformUrl: own.platform,
+    paymentUrl: own.payment,
     sealingKey: sealingKeyOf(config),
     stateUrl,
     staging: stagingOf(config),

@@ -18,12 +18,19 @@ import { type Config, variable } from '../config/config.js'
 import { groupOf } from '../config/options.js'
 import { KeptAccountKeys } from '../keys/account-keys.js'
 import { credentialsPath } from '../keys/credentials-file.js'
-import { gatewayTlsOf, workersOf } from './server-options.js'
+import { gatewayTlsOf, servicesInWorkers, workersOf } from './server-options.js'
 
 export interface PlatformInUse {
   readonly url: string
   /** Makes the first user of the embedded one, unless there is one. The password is kept nowhere: print it at once. */
   makeFirstUser?(): Promise<SignIn | undefined>
+}
+
+/** The services, as URLs. */
+interface Addresses {
+  readonly gateway: string
+  readonly platform: string | undefined
+  readonly payment: string | undefined
 }
 
 export interface GatewayInUse {
@@ -32,6 +39,8 @@ export interface GatewayInUse {
   readonly platform: PlatformInUse | undefined
   /** URL of the storage payment API; undefined if there is none. */
   readonly payment: string | undefined
+  /** By which this process reaches them, where that differs from those URLs, which are for others. */
+  readonly own?: Addresses
   readonly embedded: boolean
   readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
   /** Of the embedded services. */
@@ -50,13 +59,13 @@ interface EmbeddedGateway extends GatewayInUse {
 interface Obtaining {
   /** True: starts the embedded task platform and storage payment API beside it, unless others are configured. */
   readonly platform?: boolean
-  /** The thread for the embedded services; by default a new one. */
-  readonly thread?: LoadingServices
+  /** What starts the embedded services; by default a new thread. */
+  readonly starter?: Pick<LoadingServices, 'start'>
 }
 
-/** Loads the embedded services in a thread, unless another gateway is configured. */
-export function loadEmbedded({ gatewayUrl }: Config): LoadingServices | undefined {
-  return gatewayUrl === undefined ? loadServices() : undefined
+/** Loads the embedded services in a thread, unless another gateway is configured, or the workers run them. */
+export function loadEmbedded(config: Config): LoadingServices | undefined {
+  return config.gatewayUrl === undefined && !servicesInWorkers(config) ? loadServices() : undefined
 }
 
 /** Returns the configured gateway, or starts the embedded one. */
@@ -89,11 +98,11 @@ function platformOf({ platformUrl }: Config): PlatformInUse | undefined {
   return platformUrl === undefined ? undefined : { url: platformUrl }
 }
 
-/** Starts the embedded services in a worker thread. */
+/** Starts the embedded services. */
 export async function startEmbedded(
   config: Config,
   log: Logger,
-  { platform: withPlatform = false, thread = loadServices() }: Obtaining,
+  { platform: withPlatform = false, starter = loadServices() }: Obtaining,
 ): Promise<EmbeddedGateway> {
   const { servicesMaxConnections: maxConnections, database } = config
   const { url: elsewhere, smtp, mailFrom: from, carNetworks: networks, ...own } = groupOf(config, 'platform')
@@ -117,7 +126,7 @@ export async function startEmbedded(
     network: { ...groupOf(config, 'network'), kubo: config.kuboApi, database },
     log,
   }
-  const services = await thread.start(options, endAtOnce).catch((error) => {
+  const services = await starter.start(options, endAtOnce).catch((error) => {
     const service: ServiceName = error.service ?? 'gateway'
     throw listenFailure(error, groupOf(config, service), { host: `--${service}-host`, port: `--${service}-port` })
   })
@@ -130,6 +139,11 @@ export async function startEmbedded(
     url,
     platform,
     payment,
+    own: {
+      gateway: gateway.ownUrl,
+      platform: services.platform?.ownUrl ?? config.platformUrl,
+      payment: services.payment?.ownUrl ?? config.paymentUrl,
+    },
     embedded: true,
     made,
     account,

@@ -8,7 +8,7 @@ import { workersOf } from './server-options.js'
 
 /** `dealgate serve`: starts the server, prints its address, and stops on a signal. A failed start stops everything. */
 export async function serveUntilSignal(config: Config): Promise<void> {
-  if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker(config)
+  if (cluster.isWorker) return (await import('./workers/worker.js')).runWorker()
   await runUntilSignal(config, async (log, cleanup) => {
     const hangups = new Hangups(log)
     cleanup.defer(() => hangups.close())

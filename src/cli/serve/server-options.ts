@@ -10,6 +10,15 @@ export function workersOf({ workers }: Pick<Config, 'workers'>): number {
   return workers === 0 ? availableParallelism() : workers
 }
 
+/**
+ * Whether each worker runs the embedded services beside its S3 endpoint. Tables in SQLite and deals with a Kubo node
+ * bear one process, which is the supervisor then.
+ */
+export function servicesInWorkers(config: Pick<Config, 'workers' | 'gatewayUrl' | 'database' | 'kuboApi'>): boolean {
+  const { gatewayUrl, database, kuboApi } = config
+  return workersOf(config) > 1 && gatewayUrl === undefined && database !== undefined && kuboApi === undefined
+}
+
 /** The certificates of the S3 endpoint with their keys; none if it serves HTTP. */
 export function tlsFilesOf({ tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKey'>): readonly KeyPairFiles[] {
   return tlsCert.map((cert, i) => ({ cert, key: tlsKey[i] ?? '' }))

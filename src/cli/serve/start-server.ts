@@ -26,7 +26,7 @@ export async function startServer(
   cleanup: CleanupStack,
   { thread, onReloadable }: StartOptions = {},
 ): Promise<string> {
-  const obtain = () => obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
+  const obtain = () => obtainGateway(config, log, { platform: true, ...(thread && { starter: thread }) })
   const metrics = new Metrics()
   cleanup.defer(processMetrics(metrics))
   const reloader = new Reloader({

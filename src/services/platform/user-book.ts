@@ -7,7 +7,7 @@ import { openStore } from '../store/open.js'
 import type { ListedApiKey } from './api-keys.js'
 import { hashPassword } from './password.js'
 import { type PlatformTables, platformSchema } from './store.js'
-import { FIRST_USER, type User } from './users.js'
+import { FIRST_USER, makeFirstUser, type SignIn, type User } from './users.js'
 
 export type { ListedApiKey } from './api-keys.js'
 
@@ -22,6 +22,8 @@ const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/
  * every change at once. Each change is one transaction. Methods throw RangeError with a message for the user.
  */
 export interface UserBook {
+  /** As of RunningPlatform. */
+  makeFirstUser(): Promise<SignIn | undefined>
   add(email: string, password: string): Promise<User>
   /** Changes the password of a user; tokens of earlier sign-ins are not valid any more. */
   setPassword(email: string, password: string): Promise<User>
@@ -56,6 +58,7 @@ function fileIn(data: string): string {
 function bookOf(db: Database<PlatformTables>): UserBook {
   const { users, apiKeys } = db.read
   return {
+    makeFirstUser: () => makeFirstUser(db, now()),
     async add(email, password) {
       const name = email.trim()
       if (!EMAIL.test(name)) throw new RangeError('The e-mail address of a user has the form name@host.')
@@ -69,7 +72,7 @@ function bookOf(db: Database<PlatformTables>): UserBook {
         if ((await users.find(name)) !== undefined) {
           throw new RangeError(`The task platform has a user ${name} already.`)
         }
-        await users.add(name, hashed, Math.floor(Date.now() / 1000))
+        await users.add(name, hashed, now())
         return userOf(users, name)
       })
     },
@@ -94,6 +97,10 @@ function bookOf(db: Database<PlatformTables>): UserBook {
       }),
     close: () => db.close(),
   }
+}
+
+function now(): number {
+  return Math.floor(Date.now() / 1000)
 }
 
 async function userOf(users: PlatformTables['users'], email: string): Promise<User> {

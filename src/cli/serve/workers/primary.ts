@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { CleanupStack } from '../../../common/cleanup-stack.js'
 import { bringUpToDate } from '../../../common/files/data-version.js'
@@ -8,6 +6,7 @@ import { Metrics } from '../../../common/metrics.js'
 import { aggregate, render } from '../../../common/render-metrics.js'
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
 import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
+import { urlOf } from '../../../services/http/server.js'
 import { makeFolder } from '../../../state/folder-record.js'
 import { type Lease, MemoryLeases } from '../../../state/locks/memory-leases.js'
 import { STORE } from '../../../state/signals.js'
@@ -17,13 +16,14 @@ import { obtainKeys } from '../../keys/keys.js'
 import { recordServer } from '../../running.js'
 import { banner, shownPlatform } from '../banner.js'
 import { openConsole, shownConsole } from '../console.js'
-import { obtainGateway } from '../gateway.js'
+import { type GatewayInUse, obtainGateway, servicesFolder } from '../gateway.js'
 import { onReopen, openMetricsPort } from '../observability.js'
 import { endingMs } from '../process.js'
 import { prepareAll, Reloader } from '../reload.js'
-import { workersOf } from '../server-options.js'
+import { servicesInWorkers, workersOf } from '../server-options.js'
 import type { StartOptions } from '../start-server.js'
 import type { QuestionName, SharedServices } from './messages.js'
+import { choosePorts } from './ports.js'
 import { Supervisor } from './supervisor.js'
 
 /**
@@ -33,7 +33,8 @@ import { Supervisor } from './supervisor.js'
 const LATE_WRITE_MS = 3000
 
 /**
- * Starts the embedded services in this process, and the workers that serve requests. Resolves to the start message.
+ * Starts the workers that serve requests, and the embedded services in this process, unless the workers run them.
+ * Resolves to the start message.
  * @throws Failure, StateError
  */
 export async function startWorkers(
@@ -47,7 +48,11 @@ export async function startWorkers(
   bringUpToDate(config.data)
   const keys = await obtainKeys(config)
   const pages = await openConsole(config, log, cleanup)
-  const gateway = await obtainGateway(config, log, { platform: true, ...(thread && { thread }) })
+  const inWorkers = servicesInWorkers(config)
+  const ports = await choosePorts(config, inWorkers)
+  const gateway = inWorkers
+    ? gatewayOfWorkers({ ...config, ...ports })
+    : await obtainGateway(config, log, { platform: true, ...(thread && { starter: thread }) })
   cleanup.defer(() => gateway.stop())
   const { url, embedded, payment } = gateway
   const services: SharedServices = {
@@ -67,9 +72,9 @@ export async function startWorkers(
   const leases = new MemoryLeases((token) => supervisor.tell(`${STORE} lease ${token}`))
   const supervisor: Supervisor = new Supervisor({
     count: workersOf(config),
-    port: config.port || (await freePort(config.host)),
     log,
-    graceMs: endingMs(config),
+    // The services in workers end after the requests, and have the time that the whole server has.
+    graceMs: inWorkers ? undefined : endingMs(config),
     ended(worker) {
       if (embedded && fenced) leases.abandon(worker, LATE_WRITE_MS)
     },
@@ -82,7 +87,7 @@ export async function startWorkers(
         case 'services':
           return services
         case 'config':
-          return reloader.current(() => supervisor.include(worker))
+          return { ...(await reloader.current(() => supervisor.include(worker))), ...ports }
         case 'reload':
           return reloader.reload('POST /-/reload', args[0] as string)
         case 'account':
@@ -101,7 +106,7 @@ export async function startWorkers(
   const reloader: Reloader = new Reloader({
     config,
     log,
-    prepare: (next) => prepareAll([() => supervisor.prepare(next), () => pages.prepare(next)]),
+    prepare: (next) => prepareAll([() => supervisor.prepare({ ...next, ...ports }), () => pages.prepare(next)]),
   })
   cleanup.defer(() => supervisor.stop())
   cleanup.defer(onReopen(() => supervisor.signal('SIGUSR2')))
@@ -117,14 +122,22 @@ export async function startWorkers(
   return banner({ gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics }, config)
 }
 
-async function freePort(host: string): Promise<number> {
-  const server = createServer()
-  const listening = once(server, 'listening')
-  server.listen(0, host)
-  await listening
-  const { port } = server.address() as AddressInfo
-  const closed = once(server, 'close')
-  server.close()
-  await closed
-  return port
+/** The embedded services that each worker starts beside its endpoint, on ports that all workers share. */
+function gatewayOfWorkers(config: Config): Omit<GatewayInUse, 'account'> & Partial<GatewayInUse> {
+  const { gatewayHost, gatewayPort, platformUrl, platformHost, platformPort, paymentUrl, database } = config
+  const platform = {
+    url: urlOf(platformHost, platformPort),
+    async makeFirstUser() {
+      const { openUserBook } = await import('../../../services/platform/user-book.js')
+      const users = await openUserBook(servicesFolder(config), database)
+      return users.makeFirstUser().finally(() => users.close())
+    },
+  }
+  return {
+    url: urlOf(gatewayHost, gatewayPort),
+    platform: platformUrl === undefined ? platform : { url: platformUrl },
+    payment: paymentUrl ?? urlOf(config.paymentHost, config.paymentPort),
+    embedded: true,
+    stop: async () => {},
+  }
 }

@@ -11,8 +11,6 @@ import { Batch, type FromWorker, type QuestionName, type ReloadStep, type ToWork
 
 interface SupervisorOptions {
   readonly count: number
-  /** Port of all workers. Not 0: it must stay the same when all of them die. */
-  readonly port: number
   /**
    * Answers a question of a worker. A rejection is passed on as its message.
    * @param asker differs for each process that was ever started
@@ -22,15 +20,12 @@ interface SupervisorOptions {
   /** Called when a worker has ended, however it did. */
   readonly ended: (asker: number) => void
   readonly log: Logger
-  /** Longest time that workers get to end their requests, ms; then they are killed. */
-  readonly graceMs: number
+  /** Longest time that workers get to end their requests, ms; then they are killed. Default: no limit. */
+  readonly graceMs: number | undefined
 }
 
 /** The variable with the number of a worker. */
 export const WORKER_NUMBER = 'DEALGATE_WORKER_NUMBER'
-
-/** The variable with the port of all workers. */
-export const WORKER_PORT = 'DEALGATE_WORKER_PORT'
 
 /** Pause before a worker that died is started again, ms. Doubles while workers die within STEADY_MS. */
 const FIRST_PAUSE_MS = 100
@@ -108,9 +103,9 @@ export class Supervisor {
     const workers = [...this.#workers.values()]
     const ended = Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve))))
     for (const worker of workers) this.#send(worker, { kind: 'stop' })
-    const late = setTimeout(() => {
-      for (const worker of this.#workers.values()) worker.process.kill('SIGKILL')
-    }, this.#options.graceMs + CLOSING_MS)
+    const { graceMs } = this.#options
+    const kill = () => this.signal('SIGKILL')
+    const late = graceMs === undefined ? undefined : setTimeout(kill, graceMs + CLOSING_MS)
     await ended
     clearTimeout(late)
   }
@@ -125,10 +120,7 @@ export class Supervisor {
   #fork(number: number, onReady: (url: string) => void, pause = FIRST_PAUSE_MS): Worker {
     const began = performance.now()
     let ready = false
-    const worker = cluster.fork({
-      [WORKER_NUMBER]: String(number),
-      [WORKER_PORT]: String(this.#options.port),
-    })
+    const worker = cluster.fork({ [WORKER_NUMBER]: String(number) })
     const closeUnclaimed = trackConnections(worker)
     this.#workers.set(number, worker)
     worker.on('error', (err) => this.#options.log.debug({ err, worker: number }, 'a message to a worker was lost'))

@@ -8,9 +8,10 @@ import { SignalBoard } from '../../../state/signals.js'
 import { describeError, EXIT_FAILURE } from '../../command.js'
 import { type Config, variable } from '../../config/config.js'
 import { startEndpoint } from '../endpoint.js'
-import { type GatewayInUse, obtainGateway } from '../gateway.js'
+import { type GatewayInUse, obtainGateway, startEmbedded } from '../gateway.js'
 import { onReopen } from '../observability.js'
 import type { Prepare, Prepared } from '../reload.js'
+import { servicesInWorkers } from '../server-options.js'
 import {
   Batch,
   type FromWorker,
@@ -19,13 +20,13 @@ import {
   type ReloadStep,
   type ToWorker,
 } from './messages.js'
-import { WORKER_NUMBER, WORKER_PORT } from './supervisor.js'
+import { WORKER_NUMBER } from './supervisor.js'
 
 /**
  * Serves requests until the supervisor asks to stop. Without a supervisor, the process ends at once: another server may
  * use the data folder then.
  */
-export async function runWorker(given: Config): Promise<void> {
+export async function runWorker(): Promise<void> {
   // A terminal sends its signals to all processes; the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   // The supervisor passes it on to workers that may still be starting.
@@ -35,7 +36,7 @@ export async function runWorker(given: Config): Promise<void> {
   const channel = openChannel(metrics)
   const { ask } = channel
   // The one in use: this process may have been started again after a change that is not to be used yet.
-  const config = { ...(await ask('config')), port: Number(variable(WORKER_PORT) ?? given.port) }
+  const config = await ask('config')
   const log = createLogger({ level: config.logLevel, format: config.logFormat, worker: number })
   const cleanup = new CleanupStack()
   cleanup.defer(processMetrics(metrics))
@@ -46,6 +47,7 @@ export async function runWorker(given: Config): Promise<void> {
     const reload = (requestId: string) => ask('reload', requestId)
     const { console } = await ask('services')
     const started = await startEndpoint({ config, log, cleanup, worker, metrics, scrape, gateway, reload, console })
+    if (started.gateway.metrics) metrics.include(started.gateway.metrics)
     channel.takeSteps(stepsOf(started.prepare, log))
     channel.send({ kind: 'ready', url: started.url })
     log.info({ pid: process.pid }, 'a worker is ready')
@@ -147,9 +149,14 @@ function leasesBy({ ask, release }: { readonly ask: Ask; readonly release: (leas
   }
 }
 
-/** The embedded gateway runs in the supervisor. */
+/** The embedded gateway runs in each worker or in the supervisor. */
 async function gatewayOf(config: Config, log: Logger, ask: Ask): Promise<GatewayInUse> {
   if (config.gatewayUrl !== undefined) return obtainGateway(config, log)
+  if (servicesInWorkers(config)) {
+    const { startServices } = await import('../../../services/services.js')
+    // Not in a thread of its own: only the main thread can share a port.
+    return startEmbedded(config, log, { platform: true, starter: { start: startServices } })
+  }
   const { gateway, embedded, platform, payment } = await ask('services')
   return {
     url: gateway,
