@@ -37,14 +37,21 @@ export async function startGateway(folder: string, quirks: string, further: read
   return { ...keys, program, url, port: portOf(url), brand: 'gateway', serve: [] }
 }
 
+interface ProxyStart {
+  readonly nodeOptions?: readonly string[]
+  readonly workers?: number
+  readonly further?: readonly string[]
+}
+
 /**
  * `dealgate serve` in front of a gateway, or with its own embedded one. The access log is off, as that of the peers.
  * @param workers processes, measured from outside; default one, measured from within
+ * @param further options
  */
 export async function startProxy(
   folder: string,
   gateway: Gateway | undefined,
-  { nodeOptions = [], workers }: { readonly nodeOptions?: readonly string[]; readonly workers?: number } = {},
+  { nodeOptions = [], workers, further = [] }: ProxyStart = {},
 ): Promise<DealgateServer> {
   const keys = gateway && [
     ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
@@ -53,7 +60,7 @@ export async function startProxy(
   const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
   const data = join(folder, gateway ? 'proxy' : 'embedded')
   const options = ['--port', '0', '--console-port', 'off', '--data', data, '--access-log', 'off']
-  const args = [CLI, 'serve', ...behind, ...QUIET, ...options]
+  const args = [CLI, 'serve', ...behind, ...QUIET, ...options, ...further]
   const program =
     workers === undefined
       ? Program.node(args, { nodeOptions })
