@@ -136,8 +136,9 @@ export interface Upload {
   /**
    * Sends bytes. A returned promise is back-pressure. Rejects with S3Error when the gateway refused the upload or
    * closed the connection.
+   * @param release called once the bytes have left, or not at all
    */
-  write(chunk: Buffer): void | Promise<void>
+  write(chunk: Buffer, release?: () => void): void | Promise<void>
   /**
    * Completes the upload after the last byte was written. Resolves when the gateway holds the object. Throws S3Error,
    * including InDoubt, and WriteRefused: where that is repeatable, `commit` may be called again with another order.

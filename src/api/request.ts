@@ -58,9 +58,10 @@ export interface S3Request<R extends Resource = Resource> extends RequestHead {
 
 /**
  * Receives the next bytes and owns them. A returned promise applies back-pressure: the next chunk follows after it has
- * resolved; a rejection stops the body.
+ * resolved; a rejection stops the body. May call `release` once it uses the bytes no more, which other bytes replace
+ * then.
  */
-export type ByteSink = (chunk: Buffer) => void | Promise<void>
+export type ByteSink = (chunk: Buffer, release?: () => void) => void | Promise<void>
 
 /** Size and digests of a body that has arrived completely and matches every declared digest. */
 export interface BodyFacts {

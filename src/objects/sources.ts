@@ -92,17 +92,17 @@ export async function streamHoldingBack(
   options: { md5: boolean; checksum?: ObjectChecksum['algorithm'] },
 ): Promise<{ facts: BodyFacts; rest: Buffer | undefined }> {
   const small: Buffer[] = []
-  let held: Buffer | undefined
-  const facts = await source.stream((chunk) => {
+  let held: { readonly chunk: Buffer; readonly release: (() => void) | undefined } | undefined
+  const facts = await source.stream((chunk, release) => {
     if (chunk.length === 0) return
     if (collectBytes > 0) {
       small.push(chunk)
       return
     }
     const previous = held
-    held = chunk
-    return previous && upload.write(previous)
+    held = { chunk, release }
+    return previous && upload.write(previous.chunk, previous.release)
   }, options)
-  const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held)
+  const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held?.chunk)
   return { facts, rest }
 }

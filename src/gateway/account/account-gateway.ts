@@ -142,9 +142,9 @@ export function guardGateway(
 
 function checkedUpload(upload: Upload, check: () => Promise<void>): Upload {
   return {
-    async write(chunk) {
+    async write(chunk, release) {
       await check()
-      await upload.write(chunk)
+      await upload.write(chunk, release)
     },
     async commit(order) {
       await check()

@@ -73,8 +73,8 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
 
 function refusableUpload(upload: Upload): Upload {
   return {
-    write(chunk) {
-      const waiting = upload.write(chunk)
+    write(chunk, release) {
+      const waiting = upload.write(chunk, release)
       return waiting && refusable(() => waiting)
     },
     commit: (order) => refusable(() => upload.commit(order)),

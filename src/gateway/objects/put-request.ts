@@ -88,11 +88,12 @@ export class PutRequest implements PutOnWire {
   /**
    * Sends a chunk. A returned promise is back-pressure. It rejects when the connection fails, when the gateway answers
    * early, and when the gateway accepts no byte for `idleMs`.
+   * @param release called once the chunk has left
    */
-  write(chunk: Buffer): void | Promise<void> {
+  write(chunk: Buffer, release?: () => void): void | Promise<void> {
     if (this.#answered) return Promise.reject(new AnsweredEarly())
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    const free = this.#request.write(chunk)
+    const free = this.#request.write(chunk, release)
     if (free || this.#request.writableLength < MAX_BUFFERED_BYTES) return undefined
     return this.#drained()
   }

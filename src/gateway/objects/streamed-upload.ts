@@ -18,13 +18,13 @@ export class StreamedUpload extends GatewayUpload {
   #token: string | undefined
   #open = false
 
-  protected take(chunk: Buffer): void | Promise<void> {
+  protected take(chunk: Buffer, release?: () => void): void | Promise<void> {
     if (this.received === this.length) {
       this.#last = chunk
       return undefined
     }
-    if (!this.#open || !this.#stream) return this.#connect().then(() => this.#send(chunk))
-    return this.#send(chunk)
+    if (!this.#open || !this.#stream) return this.#connect().then(() => this.#send(chunk, release))
+    return this.#send(chunk, release)
   }
 
   protected forget(): void {
@@ -67,8 +67,8 @@ export class StreamedUpload extends GatewayUpload {
     })
   }
 
-  #send(chunk: Buffer): void | Promise<void> {
-    const waiting = this.#stream?.write(chunk)
+  #send(chunk: Buffer, release?: () => void): void | Promise<void> {
+    const waiting = this.#stream?.write(chunk, release)
     return waiting?.catch(async (error: unknown) => {
       const explained = await this.#explain(error)
       this.abort()

@@ -52,14 +52,14 @@ export abstract class GatewayUpload implements Upload {
     this.#attributes = attributes
   }
 
-  write(chunk: Buffer): void | Promise<void> {
+  write(chunk: Buffer, release?: () => void): void | Promise<void> {
     if (this.#aborted) return Promise.reject(aborted())
     this.received += chunk.length
     if (this.received > this.length) {
       this.abort()
       return Promise.reject(new S3Error('InvalidRequest', { message: 'The body is longer than its declared length.' }))
     }
-    return this.take(chunk)
+    return this.take(chunk, release)
   }
 
   async commit(order: WriteOrder): Promise<UploadResult> {
@@ -98,7 +98,7 @@ export abstract class GatewayUpload implements Upload {
     if (!this.complete) this.put?.destroy()
   }
 
-  protected abstract take(chunk: Buffer): void | Promise<void>
+  protected abstract take(chunk: Buffer, release?: () => void): void | Promise<void>
   /**
    * Sends the remaining bytes. Implementations call `order.ensure` and set `complete` right before they send the last
    * bytes.

@@ -3,6 +3,7 @@ import type { ByteSink, LentSink } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { resolveRange } from '../../gateway/objects/download-body.js'
 import { CHUNK_BYTES, NONCE_BYTES, PayloadDecrypter, payloadKey, SEALED_CHUNK_BYTES, sizeInPayload } from './payload.js'
+import { Rooms } from './rooms.js'
 import { passAll } from './sealed-source.js'
 
 /** The part of a stored object that holds a range of its content. */
@@ -119,32 +120,7 @@ export interface SealedBytes {
 const MIN_REUSED = 4
 
 /** Chunks that are lent together at most: a write of them costs little more than one of a single chunk. */
-const CHUNKS_IN_ROOM = 4
-
-/** Buffers for chunks that are lent. As many are there as were lent at a time. */
-class Rooms {
-  readonly #free: Buffer[] = []
-  #rest = NOTHING
-
-  /** A buffer for a chunk, right behind the one before if that has not been lent. */
-  readonly take = (): Buffer => {
-    if (this.#rest.length === 0) this.#rest = this.#free.pop() ?? Buffer.allocUnsafeSlow(CHUNKS_IN_ROOM * CHUNK_BYTES)
-    const room = this.#rest.subarray(0, CHUNK_BYTES)
-    this.#rest = this.#rest.subarray(CHUNK_BYTES)
-    return room
-  }
-
-  /** Calls `done` once the chunks, which begin a buffer, have been returned. */
-  lending(chunks: Buffer, done: (error?: unknown) => void): (error?: unknown) => void {
-    if (this.#rest.buffer === chunks.buffer) this.#rest = NOTHING
-    let lent = true
-    return (error) => {
-      if (lent) this.#free.push(Buffer.from(chunks.buffer))
-      lent = false
-      done(error)
-    }
-  }
-}
+const TOGETHER = 4
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
@@ -184,7 +160,7 @@ export class OpenedDownload implements Download {
 
   lend(sink: LentSink): Promise<void> {
     const { firstChunk, lastChunk } = this.#span
-    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new Rooms())
+    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new Rooms(CHUNK_BYTES, TOGETHER))
   }
 
   /** @param rooms for the content of chunks, which is valid until it is returned; by default it stays valid */

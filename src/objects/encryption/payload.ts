@@ -67,19 +67,16 @@ export class PayloadEncrypter {
   }
 
   /**
-   * Yields the chunks that are certainly not the last one, each before its tag: to join them would cost nearly as much
-   * as to encrypt them. Reads `bytes` until it is done, and keeps none of them.
+   * Yields the chunks that are certainly not the last one. Reads `bytes` until it is done, and keeps none of them.
+   * @param room gives a buffer of `SEALED_CHUNK_BYTES` for a chunk; by default each has a new one
    */
-  *take(bytes: Buffer): Generator<Buffer, void> {
+  *take(bytes: Buffer, room = newRoom): Generator<Buffer, void> {
     let at = 0
     while (bytes.length - at > CHUNK_BYTES - this.#length) {
       const end = at + CHUNK_BYTES - this.#length
       if (this.#length > 0) bytes.copy(this.#held, this.#length, at, end)
       const chunk = this.#length > 0 ? this.#held : bytes.subarray(at, end)
-      const cipher = this.#cipher(false)
-      yield cipher.update(chunk)
-      cipher.final()
-      yield cipher.getAuthTag()
+      yield this.#seal(chunk, false, room())
       this.#length = 0
       at = end
     }
@@ -88,15 +85,22 @@ export class PayloadEncrypter {
 
   /** The last chunk. */
   end(): Buffer {
-    const cipher = this.#cipher(true)
-    const sealed = [cipher.update(this.#held.subarray(0, this.#length)), cipher.final()]
+    const sealed = this.#seal(this.#held.subarray(0, this.#length), true, newRoom())
     this.#held.fill(0)
-    return Buffer.concat([...sealed, cipher.getAuthTag()])
+    return sealed
   }
 
-  #cipher(last: boolean): CipherChaCha20Poly1305 {
-    return createCipheriv(CIPHER, this.#key, nonceOf(this.#chunk++, last), TAGGED)
+  #seal(content: Buffer, last: boolean, room: Buffer): Buffer {
+    const cipher = createCipheriv(CIPHER, this.#key, nonceOf(this.#chunk++, last), TAGGED)
+    updateInto(room, cipher, content)
+    cipher.final()
+    room.set(cipher.getAuthTag(), content.length)
+    return room.subarray(0, content.length + TAG_BYTES)
   }
+}
+
+function newRoom(): Buffer {
+  return Buffer.allocUnsafeSlow(SEALED_CHUNK_BYTES)
 }
 
 /** Decrypts whole chunks of a payload as they come, and passes on none that it has not verified. */
@@ -162,7 +166,9 @@ export class PayloadDecrypter {
     try {
       const decipher = createDecipheriv(CIPHER, this.#key, nonceOf(this.#chunk, last), TAGGED)
       decipher.setAuthTag(sealed.subarray(end))
-      const content = room ? updated(decipher, sealed.subarray(0, end), room) : decipher.update(sealed.subarray(0, end))
+      const content = room
+        ? updateInto(room, decipher, sealed.subarray(0, end))
+        : decipher.update(sealed.subarray(0, end))
       decipher.final()
       if (content.length === 0 && this.#chunk > 0) throw new Error('an empty chunk follows a full one')
       return content
@@ -172,11 +178,12 @@ export class PayloadDecrypter {
   }
 }
 
-function updated(decipher: DecipherChaCha20Poly1305, sealed: Buffer, room: Buffer): Buffer {
-  const content = decipher.update(sealed)
-  room.set(content)
-  freeBuffer(content)
-  return room.subarray(0, sealed.length)
+/** Its output has memory of its own for each call. */
+function updateInto(room: Buffer, cipher: CipherChaCha20Poly1305 | DecipherChaCha20Poly1305, bytes: Buffer): Buffer {
+  const output = cipher.update(bytes)
+  room.set(output)
+  freeBuffer(output)
+  return room.subarray(0, bytes.length)
 }
 
 function damaged(chunk: number, cause: unknown): S3Error {
