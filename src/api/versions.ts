@@ -105,7 +105,7 @@ export interface GatewayVersions<T> {
   versioning(bucket: string): Promise<BucketVersioning>
   /** Throws InvalidBucketState for the suspension of a bucket with object lock. */
   setVersioning(bucket: string, status: VersioningStatus): Promise<void>
-  /** Gives the bucket object lock, which it then has for ever. Throws InvalidBucketState unless versioning is enabled. */
+  /** Gives the bucket object lock, for ever. Throws InvalidBucketState unless versioning is enabled. */
   setLockRule(bucket: string, rule: LockRule): Promise<void>
   listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<T>>
   /**

@@ -119,8 +119,10 @@ export function* bodyFiles(index: Database, since?: number): Iterable<BodyFile> 
   const columns = columnsOf(index, 'objects')
   const column = columns.includes('body_name') ? 'coalesce(body_name, generation)' : 'generation'
   const inFile = columns.includes('body_mark') ? 'body_at = 0 AND body_mark IS NULL' : 'body_at = 0'
-  const objects = index.prepare(`SELECT ${column} AS name, size FROM objects WHERE ${inFile} AND generation > ?`)
-  for (const { name, size } of objects.iterate(first)) yield { path: pathOf(name as string), size: Number(size) }
+  for (const table of objectTables(index)) {
+    const rows = index.prepare(`SELECT ${column} AS name, size FROM ${table} WHERE ${inFile} AND generation > ?`)
+    for (const { name, size } of rows.iterate(first)) yield { path: pathOf(name as string), size: Number(size) }
+  }
   if (since !== undefined) return
   for (const { name } of index.prepare(`SELECT ${column} AS name FROM retained WHERE ${inFile}`).iterate())
     yield { path: pathOf(name as string), size: undefined }
@@ -129,7 +131,14 @@ export function* bodyFiles(index: Database, since?: number): Iterable<BodyFile> 
 /** Number of bodies that are in an S3 store. */
 export function bodiesInStore(index: Database): number {
   if (!columnsOf(index, 'objects').includes('body_mark')) return 0
-  return Number(index.prepare('SELECT count(*) AS count FROM objects WHERE body_mark IS NOT NULL').get().count)
+  const count = (table: string) =>
+    Number(index.prepare(`SELECT count(*) AS count FROM ${table} WHERE body_mark IS NOT NULL`).get().count)
+  return objectTables(index).reduce((sum, table) => sum + count(table), 0)
+}
+
+/** The tables whose rows have bodies by the same columns. An earlier version has had one version of each object. */
+function objectTables(index: Database): string[] {
+  return ['objects', 'versions'].filter((table) => columnsOf(index, table).length > 0)
 }
 
 /** Names of the columns of a table; none when it does not exist. */

@@ -32,6 +32,11 @@ export function rfc3339(nanoseconds: bigint): string {
   return `${seconds}.${String(nanoseconds % SECOND).padStart(9, '0')}Z`
 }
 
+/** The inverse of `rfc3339`. */
+export function nanosecondsOf(text: string): bigint {
+  return BigInt(Date.parse(`${text.slice(0, 19)}Z`)) * MILLISECOND + BigInt(text.slice(20, 29))
+}
+
 /** Converts an `rfc3339` text to whole seconds since 1970, the resolution of HTTP dates. */
 export function wholeSeconds(text: string): number {
   return Math.floor(Date.parse(text) / 1000)

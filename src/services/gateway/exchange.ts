@@ -79,9 +79,12 @@ export function replyRestError(exchange: GatewayExchange, error: unknown, header
   const known = asGatewayError(error, exchange)
   const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
   const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
+  const { marker } = known.subject
+  const version: HeaderList =
+    marker === undefined ? [] : [`${names.header}delete-marker`, 'true', `${names.header}version-id`, marker]
   const text = known.restText(quirks)
   const body = quirks.has('fs3-texts') ? JSON.stringify({ data: {}, status: 'fail', message: text }) : text
-  replyText(exchange, known.status, body, [...code, ...fence, ...retryOf(known), ...headers])
+  replyText(exchange, known.status, body, [...code, ...fence, ...version, ...retryOf(known), ...headers])
 }
 
 /** Answers with the XML error document of S3. */

@@ -11,10 +11,12 @@ import { DoomedBodies } from './store/doomed.js'
 import { RemovedKeys, StoreIds } from './store/fences.js'
 import { HoldTable, RetainedBodies } from './store/holds.js'
 import { LateOrderTable } from './store/late-orders.js'
+import { ObjectLocks } from './store/object-locks.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
 import { adaptObjects, objectSchema, sharingSchema } from './store/schema.js'
 import { versionSchema } from './store/version-schema.js'
+import { Versions } from './store/versions.js'
 
 /** The tables of the gateway, over one connection. */
 export type GatewayTables = ReturnType<typeof indexSchema.tables>
@@ -36,6 +38,8 @@ export const indexSchema = {
     policies: new Policies(connection),
     storeIds: new StoreIds(connection),
     objects: new Objects(connection),
+    versions: new Versions(connection),
+    locks: new ObjectLocks(connection),
     removed: new RemovedKeys(connection),
     holds: new HoldTable(connection),
     retained: new RetainedBodies(connection),

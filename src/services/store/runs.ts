@@ -34,11 +34,22 @@ const alive = {
 /** Interval of looks at the own run, ms. */
 const LOOK_MS = 1000
 
-const PREFIX = 'run_'
+const PREFIX = 'run_v'
+
+/** Of programs that know no versions of objects, too. */
+const ALL = 'run\\_%'
 
 const prune = {
   sqlite: 'SELECT 1 WHERE 0 = 1',
-  postgres: `DELETE FROM lease WHERE name LIKE '${PREFIX.replace('_', '\\_')}%' AND expires < now() - interval '1 day'`,
+  postgres: `DELETE FROM lease WHERE name LIKE '${ALL}' AND expires < now() - interval '1 day'`,
+}
+
+const earlier = {
+  sqlite: 'SELECT 1 WHERE 0 = 1',
+  postgres: `
+    SELECT 1 FROM lease WHERE name LIKE '${ALL}' AND name NOT LIKE '${PREFIX.replace('_', '\\_')}%'
+      AND expires > clock_timestamp()
+  `,
 }
 
 /** The runs of other processes. */
@@ -47,12 +58,17 @@ export class RunTable {
 
   constructor(connection: Connection) {
     const { engine } = connection
-    this.#sql = statements(connection, { alive: alive[engine], prune: prune[engine] })
+    this.#sql = statements(connection, { alive: alive[engine], prune: prune[engine], earlier: earlier[engine] })
   }
 
   /** True while another process may do what its rows say, as far as the process of the own run can tell. */
   async isAlive(run: string, own: string): Promise<boolean> {
     return (await this.#sql.alive.get(run, own)) !== undefined
+  }
+
+  /** True while a program works with the database that knows no versions of objects. */
+  async isEarlierAlive(): Promise<boolean> {
+    return (await this.#sql.earlier.get()) !== undefined
   }
 
   /** Forgets runs that have ended long ago. */

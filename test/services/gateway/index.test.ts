@@ -142,7 +142,7 @@ t.test('a page by delimiter has one entry for all keys behind a prefix', async (
   const put = ({ objects }: GatewayTables, key: string) => {
     const { order: _, abandoned: __, body: ___, ...rest } = draft(key)
     const row = { ...rest, modified: rfc3339(clock.now()), bodyAt: 'network', fence: 1, writeId: null } as const
-    return objects.put(bucket.id, { ...row, bodyName: rest.generation, bodyMark: null }, undefined)
+    return objects.put(bucket.id, { ...row, bodyName: rest.generation, bodyMark: null, version: null }, undefined)
   }
   await db.transaction(async (tables) => {
     for (let n = 0; n < 10_000; n++) await put(tables, `many//${String(n).padStart(5, '0')}`)
@@ -268,7 +268,7 @@ t.test('a hold keeps the bodies that a deal reads', async (t) => {
   const { indexes, bucket } = await connections(t, 1)
   const index = indexes[0] as Index
   const { holds, changes, db } = index
-  const put = async (): Promise<string> => (await changes.put(bucket, draft('key'))).generation
+  const put = async (): Promise<string> => (await changes.put(bucket, draft('key'))).row.generation
   const body = (generation: string) => db.read.objects.inlineBody(generation)
   const before = await put()
   await changes.remove(bucket, [Buffer.from('key')])
@@ -301,7 +301,7 @@ t.test('a hold that could not be ended is ended later', async (t) => {
   })
   const { holds } = over(away, run)
   await holdOf(indexes[0] as Index, bucket)
-  const { generation } = await changes.put(bucket, draft('key'))
+  const { generation } = (await changes.put(bucket, draft('key'))).row
   await changes.remove(bucket, [Buffer.from('key')])
   await holds.release(bucket.id, 'hold')
   await t.rejects(holds.releaseAgain(), DatabaseUnavailableError)

@@ -40,6 +40,8 @@ export class Manifest {
       withNeed: `
       SELECT f.key, EXISTS (
         SELECT 1 FROM objects AS o WHERE o.bucket = ?2 AND o.key = f.key AND o.generation = f.generation AND o.body_at = 2
+        UNION ALL
+        SELECT 1 FROM versions AS v WHERE v.generation = f.generation AND v.body_at = 2
       ) AS needed
       FROM deal_files AS f WHERE f.deal = ?1 AND f.key > ?3 ORDER BY f.key LIMIT ?4
     `,

@@ -21,7 +21,9 @@ import { isShareLink, verifyShareLink } from '../share-link.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustBeBucket } from '../store/key-rules.js'
 import { type ObjectRow, storedBodyOf } from '../store/objects.js'
+import { openVersion, type VersionRef } from '../store/version-reads.js'
 import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader, wantsRecord } from './object-headers.js'
+import { readVersionRef, versionHeaders } from './version-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: GatewayExchange, path: string): Promise<void> {
@@ -37,7 +39,11 @@ export async function download(exchange: GatewayExchange, path: string): Promise
     throw bodyRefusalOf(context, identity)
   }
   const bucket = mustBeBucket(context, place.bucket, found)
-  await sendObject(exchange, bucket, place.key, owns(identity, bucket))
+  const byOwner = owns(identity, bucket)
+  const ref = readVersionRef(exchange)
+  // Rules for others are about current objects.
+  if (ref !== undefined && !byOwner) throw bodyRefusalOf(context, identity)
+  await sendObject(exchange, { bucket, key: place.key, ref }, byOwner)
 }
 
 /** Uses the token, or the Authorization header when there is none. */
@@ -52,14 +58,16 @@ async function identify({ context, identity }: GatewayExchange, token: string | 
  * Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey.
  * @param byOwner the caller owns the bucket, and may see the record of the object
  */
-async function sendObject(exchange: GatewayExchange, bucket: BucketRow, key: Buffer, byOwner: boolean): Promise<void> {
+async function sendObject(exchange: GatewayExchange, place: ObjectPlace, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
-  const { row, body, record } = await openObject(exchange, bucket, key, byOwner)
+  const { bucket, key } = place
+  const { row, body, record } = await openObject(exchange, place, byOwner)
   try {
     const broken = breaksHeader(exchange, key)
     if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
     headers.push(...record)
+    if (bucket.versioning !== null) headers.push(...versionHeaders(context, row))
     const ignored = context.quirks.has('ignore-range')
     const verdict = ignored ? 'go on' : evaluate(request.headers, row)
     if (verdict === 'not modified') return reply(exchange, 304, headers)
@@ -80,6 +88,13 @@ async function sendObject(exchange: GatewayExchange, bucket: BucketRow, key: Buf
   }
 }
 
+interface ObjectPlace {
+  readonly bucket: BucketRow
+  readonly key: Buffer
+  /** Absent: the current object. */
+  readonly ref?: VersionRef | undefined
+}
+
 interface Opened {
   readonly row: ObjectRow
   /** What the owner of the bucket may see of the record. */
@@ -91,8 +106,7 @@ interface Opened {
 /** An overwrite may remove the body between the index lookup and its opening: then look again. */
 async function openObject(
   exchange: GatewayExchange,
-  bucket: BucketRow,
-  key: Buffer,
+  { bucket, key, ref }: ObjectPlace,
   byOwner: boolean,
 ): Promise<Opened> {
   const { context, request } = exchange
@@ -100,9 +114,8 @@ async function openObject(
   const wanted = { body: request.method !== 'HEAD', record: byOwner && wantsRecord(exchange) }
   let missing: string | undefined
   for (;;) {
-    const opened = await read.objects.open(bucket.id, key, wanted)
-    if (opened === undefined || (await context.rules.isHidden(read, bucket.id, key)))
-      throw new GatewayError('NoSuchKey')
+    const opened = await openVersion(read, bucket, key, ref, wanted)
+    if (ref === undefined && (await context.rules.isHidden(read, bucket.id, key))) throw new GatewayError('NoSuchKey')
     const { row } = opened
     const record = wanted.record ? recordHeaders(exchange, opened) : []
     if (request.method === 'HEAD') return { row, record }
@@ -181,7 +194,7 @@ export async function sharedObject(exchange: GatewayExchange): Promise<void> {
     const { buckets, policies } = context.db.read
     const found = await buckets.find(place.bucket)
     if (!(await isAllowed(policies, caller, 'get', found, place.key.toString()))) throw new GatewayError('AccessDenied')
-    await sendObject(exchange, mustBeBucket(context, place.bucket, found), place.key, false)
+    await sendObject(exchange, { bucket: mustBeBucket(context, place.bucket, found), key: place.key }, false)
   } catch (error) {
     replyXmlError(exchange, error)
   }

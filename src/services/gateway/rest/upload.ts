@@ -13,6 +13,7 @@ import type { Draft } from '../store/object-changes.js'
 import { newGeneration, type ObjectRow } from '../store/objects.js'
 import { parsePlace } from './download.js'
 import { type Attributes, readAttributes, readRecord } from './object-headers.js'
+import { versionHeaders } from './version-headers.js'
 
 /**
  * PUT upload/<bucket>/<object>: the body is the object. 200 means that the object is on the disk; any other status,
@@ -55,21 +56,22 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
     if (ordered) await turn()
     const abandoned = () => ordered && hasGone(request)
     const draft = { key: place.key, size: length, contentType, headers, record, ...body, order, abandoned }
-    answer(exchange, await context.store.put(bucket, draft))
+    const { row, isVersioned } = await context.store.put(bucket, draft)
+    answer(exchange, row, isVersioned)
   } finally {
     late?.close()
   }
 }
 
-function answer(exchange: GatewayExchange, row: ObjectRow): void {
+function answer(exchange: GatewayExchange, row: ObjectRow, isVersioned: boolean): void {
   const { context } = exchange
-
   const attributes: HeaderList = context.quirks.has('no-upload-etag')
     ? []
     : [
         ...['ETag', `"${row.etag}"`],
         ...[`${context.names.header}generation`, row.generation],
         ...[`${context.names.header}last-modified`, row.modified],
+        ...(isVersioned ? versionHeaders(context, row) : []),
       ]
   reply(exchange, 200, attributes)
 }

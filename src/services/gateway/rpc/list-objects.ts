@@ -64,9 +64,11 @@ export const listObjects = defineMethod({
       limit: maxKeys ?? PAGE,
     }
     await refuseIfMistaken(call, bucket, query)
-    if (maxKeys !== undefined) return onePage(call, query, writable)
+    const versioned = bucket.versioning !== null && context.features.has('versions') ? { versioned: true } : {}
+    const more = { writable, ...versioned }
+    if (maxKeys !== undefined) return onePage(call, query, more)
     const paged = marker !== undefined || delimiter !== undefined
-    return new StreamedResult(wholeLevel(call, query, { writable, ...(paged && { isTruncated: false }) }))
+    return new StreamedResult(wholeLevel(call, query, { ...more, ...(paged && { isTruncated: false }) }))
   },
 })
 
@@ -90,21 +92,21 @@ async function refuseIfMistaken({ context }: RpcCall, { id, name }: BucketRow, q
   throw new GatewayError('PrefixIsFolder', { bucket: name, value: query.prefix.toString() })
 }
 
-async function onePage({ context }: RpcCall, query: ScanQuery, writable: boolean): Promise<AnyResult> {
+async function onePage({ context }: RpcCall, query: ScanQuery, more: RpcResult): Promise<AnyResult> {
   // Where keys are not grouped and no quirk changes them, the index itself writes the entries.
-  if (query.delimiter.length === 0 && context.quirks.size === 0) return writtenPage(context, query, writable)
+  if (query.delimiter.length === 0 && context.quirks.size === 0) return writtenPage(context, query, more)
   const { entries, truncated } = await scan(context.db.read.objects, query)
   const objects = await toListEntries(context, query, entries)
   const last = entries.at(-1)
   return {
     objects: objects.length === 0 && context.quirks.has('null-arrays') ? null : objects,
-    writable,
+    ...more,
     isTruncated: truncated,
     ...(truncated && last !== undefined && { nextMarker: nameOf(last).toString() }),
   }
 }
 
-async function writtenPage({ db }: GatewayContext, query: ScanQuery, writable: boolean): Promise<WrittenResult> {
+async function writtenPage({ db }: GatewayContext, query: ScanQuery, members: RpcResult): Promise<WrittenResult> {
   const { from, to } = bounds(query)
   const { bucket, limit } = query
   // One more than wanted shows whether there are more.
@@ -112,7 +114,7 @@ async function writtenPage({ db }: GatewayContext, query: ScanQuery, writable: b
   const isTruncated = rows.length > limit
   if (isTruncated) rows.pop()
   const last = isTruncated ? (JSON.parse(rows.at(-1) ?? '') as { name: string }) : undefined
-  const more = JSON.stringify({ writable, isTruncated, nextMarker: last?.name })
+  const more = JSON.stringify({ ...members, isTruncated, nextMarker: last?.name })
   return new WrittenResult(`"objects":[${rows.join(',')}],${more.slice(1, -1)}`)
 }
 

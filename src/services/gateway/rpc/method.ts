@@ -64,7 +64,7 @@ export function defineMethod<T extends z.ZodObject>(method: {
   return method
 }
 
-interface SignedCall extends RpcCall {
+export interface SignedCall extends RpcCall {
   readonly account: Account
 }
 

@@ -12,6 +12,7 @@ import { listObjects } from './list-objects.js'
 import { defineMethod, defineSignedMethod, optionalText, type RpcMethod, text, texts } from './method.js'
 import { deleteBucket, listBuckets, makeBucket, removeObject } from './objects.js'
 import { createUrlToken, login, serverInfo, setAuth, storageInfo } from './server.js'
+import { versionMethods } from './versions.js'
 
 /**
  * Declares the order of an upload that began with `fence: late`, before its last bytes are sent. Throws Overtaken,
@@ -201,6 +202,7 @@ const all: readonly RpcMethod[] = [
   serverInfo,
   stateEpoch,
   uploadQuota,
+  ...versionMethods,
 ]
 
 export const methods: ReadonlyMap<string, RpcMethod> = new Map(all.map((method) => [method.name, method]))

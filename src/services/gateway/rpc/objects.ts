@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { rfc3339 } from '../../clock.js'
-import { isAllowed, refusalOf } from '../access.js'
+import { isAllowed, owns, refusalOf } from '../access.js'
 import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
@@ -73,7 +73,8 @@ async function mustBeEmpty(
 
 /**
  * Removes exactly the named objects; a missing object is no error. A call with a fence removes one object, in its order
- * among the writes to its key.
+ * among the writes to its key; one with a version id, that version alone. `bypass` removes a version in spite of a
+ * retention in GOVERNANCE mode.
  */
 export const removeObject = defineMethod({
   name: 'web.RemoveObject',
@@ -84,8 +85,10 @@ export const removeObject = defineMethod({
     fence: z.number().optional(),
     writeId: optionalText,
     expectedGeneration: optionalText,
+    versionId: optionalText,
+    bypass: z.boolean().optional(),
   }),
-  async run({ bucketName, objects, ...ordering }, { context, identity }) {
+  async run({ bucketName, objects, versionId, bypass = false, ...ordering }, { context, identity }) {
     if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
     const { buckets, policies } = context.db.read
     const found = await buckets.find(bucketName)
@@ -93,16 +96,19 @@ export const removeObject = defineMethod({
       if (!(await isAllowed(policies, identity, 'delete', found, name))) throw refusalOf(identity)
     }
     const bucket = mustBeBucket(context, bucketName, found)
-    if (context.quirks.has('recursive-remove')) {
+    const version = versionId === undefined ? undefined : { id: versionId, bypass }
+    // Rules for others are about current objects.
+    if (version !== undefined && !owns(identity, bucket)) throw refusalOf(identity)
+    if (version === undefined && context.quirks.has('recursive-remove')) {
       await removeLikeFolders(context, bucket, objects)
       return {}
     }
     if (objects.includes('')) throw new GatewayError('InvalidArguments')
     const order = context.features.has('write-fences') ? orderOf(ordering) : undefined
-    if (order !== undefined) {
+    if (order !== undefined || version !== undefined) {
       if (objects.length > 1) throw new GatewayError('InvalidArguments')
-      await context.store.removeInOrder(bucket, Buffer.from(objects[0] as string), order)
-      return {}
+      if (version !== undefined && order?.expected !== undefined) throw new GatewayError('InvalidArguments')
+      return { ...(await context.store.removeOne(bucket, Buffer.from(objects[0] as string), order, version)) }
     }
     await context.store.remove(
       bucket,

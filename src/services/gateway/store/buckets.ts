@@ -13,6 +13,10 @@ export interface BucketRow {
   readonly changed: string
   /** Id of the account that made it. */
   readonly owner: number
+  /** Null: it was never enabled. */
+  readonly versioning: 'Enabled' | 'Suspended' | null
+  /** The retention of new objects in JSON; null: the bucket has no object lock. */
+  readonly lockRule: string | null
 }
 
 /** A bucket as a transaction with locks has found it. */
@@ -21,10 +25,12 @@ export interface LockedBucket extends BucketRow {
   readonly held: number
 }
 
-const FIND = 'SELECT id, name, created, changed, owner FROM buckets WHERE name = ?'
+const BUCKET = 'id, name, created, changed, owner, versioning, lock_rule AS "lockRule"'
+
+const FIND = `SELECT ${BUCKET} FROM buckets WHERE name = ?`
 
 const LOCK = `
-  SELECT id, name, created, changed, owner, EXISTS (SELECT 1 FROM holds WHERE bucket = buckets.id) AS held
+  SELECT ${BUCKET}, EXISTS (SELECT 1 FROM holds WHERE bucket = buckets.id) AS held
   FROM buckets WHERE name = ?
 `
 
@@ -94,14 +100,16 @@ export class Buckets {
       find: FIND,
       shared: shared[engine],
       alone: alone[engine],
-      ofOwner: 'SELECT id, name, created, changed, owner FROM buckets WHERE owner = ? ORDER BY name',
+      ofOwner: `SELECT ${BUCKET} FROM buckets WHERE owner = ? ORDER BY name`,
       add: 'INSERT INTO buckets (name, created, changed, owner) VALUES (?, ?, ?, ?)',
       remove: 'DELETE FROM buckets WHERE id = ?',
       removePolicies: 'DELETE FROM policies WHERE bucket = ?',
       removeFences: 'DELETE FROM removed WHERE bucket = ?',
       removeChanges: 'DELETE FROM bucket_changes WHERE bucket = ?',
-      any: 'SELECT 1 FROM objects WHERE bucket = ? LIMIT 1',
+      any: 'SELECT 1 FROM objects WHERE bucket = ?1 UNION ALL SELECT 1 FROM versions WHERE bucket = ?1 LIMIT 1',
       count: count[engine],
+      setVersioning: 'UPDATE buckets SET versioning = ? WHERE id = ?',
+      setLockRule: 'UPDATE buckets SET lock_rule = ? WHERE id = ?',
       touch: 'UPDATE buckets SET changed = ? WHERE id = ?',
       usage: usage[engine],
     })
@@ -136,6 +144,15 @@ export class Buckets {
     await this.#sql.remove.run(id)
   }
 
+  async setVersioning(id: number, status: 'Enabled' | 'Suspended'): Promise<void> {
+    await this.#sql.setVersioning.run(status, id)
+  }
+
+  async setLockRule(id: number, rule: string): Promise<void> {
+    await this.#sql.setLockRule.run(rule, id)
+  }
+
+  /** True when it has no version of any object, and no delete marker. */
   async isEmpty(id: number): Promise<boolean> {
     return (await this.#sql.any.get(id)) === undefined
   }

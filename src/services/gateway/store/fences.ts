@@ -21,6 +21,12 @@ export interface LastWrite {
   readonly writeId: string | null
 }
 
+/** A removal that was the last write to its key when it took place. */
+export interface Removal extends LastWrite {
+  /** What it was answered in a bucket with versions, in JSON. */
+  readonly answer: string | null
+}
+
 /** Microseconds since 1970 in the year 2112; the bound leaves room for the fences of later writes. */
 export const MAX_FENCE = 2 ** 52
 
@@ -32,16 +38,16 @@ const MAX_REMOVED = 100_000
 /** Number of removals in the buckets of an account between two checks of that bound. */
 const LOOK_EVERY = 1000
 
-/** The fences of keys that have no object. Call writing methods inside a transaction. */
+/** The fences of keys whose last write was a removal. Call writing methods inside a transaction. */
 export class RemovedKeys {
   readonly #sql
 
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
-      find: 'SELECT fence, write_id AS "writeId" FROM removed WHERE bucket = ? AND key = ?',
+      find: 'SELECT fence, write_id AS "writeId", answer FROM removed WHERE bucket = ? AND key = ?',
       remember: `
-        INSERT INTO removed (bucket, key, fence, write_id) VALUES (?, ?, ?, ?)
-        ON CONFLICT (bucket, key) DO UPDATE SET fence = excluded.fence, write_id = excluded.write_id
+        INSERT INTO removed (bucket, key, fence, write_id, answer) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bucket, key)
+        DO UPDATE SET fence = excluded.fence, write_id = excluded.write_id, answer = excluded.answer
       `,
       forget: 'DELETE FROM removed WHERE bucket = ? AND key = ?',
       count: `SELECT count(*) AS count FROM removed WHERE ${OF_OWNER}`,
@@ -55,12 +61,12 @@ export class RemovedKeys {
     })
   }
 
-  find(bucket: number, key: Buffer): Promise<LastWrite | undefined> {
-    return this.#sql.find.get<LastWrite>(bucket, key)
+  find(bucket: number, key: Buffer): Promise<Removal | undefined> {
+    return this.#sql.find.get<Removal>(bucket, key)
   }
 
-  async remember(bucket: number, key: Buffer, { fence, writeId }: LastWrite): Promise<void> {
-    await this.#sql.remember.run(bucket, key, fence, writeId)
+  async remember(bucket: number, key: Buffer, { fence, writeId, answer }: Removal): Promise<void> {
+    await this.#sql.remember.run(bucket, key, fence, writeId, answer)
   }
 
   async forget(bucket: number, key: Buffer): Promise<void> {
@@ -106,10 +112,11 @@ export class Fences {
    * Returns the last write to a key that has no object. If none is recorded, it may have been as late as the floor, and
    * not before the creation of the bucket.
    */
-  async ofRemoved({ removed }: FenceTables, bucket: BucketRow, key: Buffer): Promise<LastWrite> {
+  async ofRemoved({ removed }: FenceTables, bucket: BucketRow, key: Buffer): Promise<Removal> {
     const found = await removed.find(bucket.id, key)
     if (found !== undefined) return found
-    return { fence: Math.max(await removed.floorOf(bucket.owner), microseconds(bucket.created)), writeId: null }
+    const fence = Math.max(await removed.floorOf(bucket.owner), microseconds(bucket.created))
+    return { fence, writeId: null, answer: null }
   }
 
   /**
@@ -128,7 +135,7 @@ export class Fences {
     return { fence, writeId }
   }
 
-  async remember({ removed }: FenceTables, { id, owner }: BucketRow, key: Buffer, write: LastWrite): Promise<void> {
+  async remember({ removed }: FenceTables, { id, owner }: BucketRow, key: Buffer, write: Removal): Promise<void> {
     await removed.remember(id, key, write)
     const count = (this.#remembered.get(owner) ?? 0) + 1
     this.#remembered.set(owner, count)

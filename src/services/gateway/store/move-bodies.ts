@@ -27,7 +27,7 @@ interface BodyRow extends StoredBody {
   readonly key: Uint8Array | null
 }
 
-const TABLES = ['objects', 'retained'] as const
+const TABLES = ['objects', 'versions', 'retained'] as const
 
 type Table = (typeof TABLES)[number]
 
@@ -42,10 +42,13 @@ export class BodyRows {
   readonly #moves
 
   constructor(connection: Connection) {
+    const ofObjects = (table: Table, place: BodyPlace) =>
+      `SELECT ${BODY}, size, key, (SELECT name FROM buckets WHERE id = bucket) AS bucket FROM ${table}
+        WHERE body_at = 0 AND body_mark ${IS_AT[place]} AND generation > ? ORDER BY generation LIMIT ${PAGE}`
     const pageOf = (place: BodyPlace) =>
       statements(connection, {
-        objects: `SELECT ${BODY}, size, key, (SELECT name FROM buckets WHERE id = bucket) AS bucket FROM objects
-          WHERE body_at = 0 AND body_mark ${IS_AT[place]} AND generation > ? ORDER BY generation LIMIT ${PAGE}`,
+        objects: ofObjects('objects', place),
+        versions: ofObjects('versions', place),
         retained: `SELECT ${BODY}, bytes AS size, NULL AS bucket, NULL AS key FROM retained
           WHERE body_at = 0 AND body_mark ${IS_AT[place]} AND generation > ? ORDER BY generation LIMIT ${PAGE}`,
       })
@@ -53,7 +56,9 @@ export class BodyRows {
       `UPDATE ${table} SET body_name = ?, body_mark = ? WHERE generation = ? AND body_at = 0
         AND coalesce(body_name, generation) = ?`
     this.#pages = { folder: pageOf('folder'), store: pageOf('store') }
-    this.#moves = statements(connection, { objects: move('objects'), retained: move('retained') })
+    this.#moves = statements(connection, {
+      ...{ objects: move('objects'), versions: move('versions'), retained: move('retained') },
+    })
   }
 
   page(table: Table, place: BodyPlace, after: string): Promise<BodyRow[]> {

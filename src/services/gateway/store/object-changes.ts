@@ -3,14 +3,26 @@ import { type Bodies, mustBeNew, type StoredBody } from '../../store/bodies.js'
 import type { Database, TransactionOptions } from '../../store/database.js'
 import type { AccountQuota, Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
-import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
-import { type Fences, isRepeated, type LastWrite, MAX_FENCE, type RemovedKeys, type WriteOrder } from './fences.js'
+import { Admission } from './admission.js'
+import { type BucketRow, type Buckets, bucketLock, type LockedBucket } from './buckets.js'
+import { type Fences, MAX_FENCE, type RemovedKeys, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
 import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
+import type { ObjectLocks } from './object-locks.js'
 import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
 import { above, justAfter } from './scan.js'
+import {
+  makeWay,
+  mustBeSame,
+  type RemovalAnswer,
+  removeCurrent,
+  removeVersion,
+  replaced,
+  type VersionRemoval,
+} from './version-changes.js'
+import type { Versions } from './versions.js'
 
 /** An object whose body has arrived completely. */
 export interface Draft {
@@ -44,13 +56,18 @@ interface KeptRecord {
 /** Bodies without an object, to be discarded once the change is committed. */
 type Stored = readonly StoredBody[]
 
-type WriteKind = 'upload' | 'removal'
+/** What an upload has made, now or when it arrived for the first time. */
+interface StoredDraft {
+  readonly row: ObjectRow
+  /** Versioning of the bucket is enabled, or has been. */
+  readonly isVersioned: boolean
+}
 
-interface Admitted {
-  /** The order to record as the last write to the key; `repeated` when it is recorded already. */
-  readonly write: LastWrite | 'repeated'
-  /** True when it is known that no object has the key, whose fence may be kept as that of a removed one. */
-  readonly isAbsent: boolean
+interface BatchResult {
+  /** Number of keys that had an object. */
+  readonly removed: number
+  /** Of the last key. */
+  readonly answer: RemovalAnswer
 }
 
 /** The keys to remove. */
@@ -69,6 +86,8 @@ type ChangeTables = Parameters<Holds['letGo']>[0] &
     readonly buckets: Buckets
     readonly removed: RemovedKeys
     readonly quotas: Quotas
+    readonly versions: Versions
+    readonly locks: ObjectLocks
   }
 
 /**
@@ -81,7 +100,7 @@ export class ObjectChanges {
   readonly #clock: Clock
   readonly #rules: KeyRules
   readonly #holds: Holds
-  readonly #fences: Fences | undefined
+  readonly #admission: Admission
   /** Number of changes by bucket, at this process: each folds those of all. */
   readonly #changes = new Map<number, number>()
 
@@ -99,7 +118,7 @@ export class ObjectChanges {
     this.#clock = clock
     this.#rules = rules
     this.#holds = holds
-    this.#fences = fences
+    this.#admission = new Admission(fences)
   }
 
   /**
@@ -107,7 +126,7 @@ export class ObjectChanges {
    * now.
    */
   async mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
-    await this.#admit(this.#db.read, bucket, key, order, 'upload')
+    await this.#admission.admit(this.#db.read, bucket, key, order, 'upload')
   }
 
   /** Throws GatewayError QuotaExceeded when the owner of the bucket has no room for such an object now. */
@@ -123,9 +142,9 @@ export class ObjectChanges {
     size: number,
     quota: AccountQuota | undefined,
   ): Promise<void> {
-    const { quotas, objects, holds } = tables
+    const { quotas, holds } = tables
     if (quota === undefined) return
-    const present = await objects.find(bucket.id, key)
+    const present = await replaced(tables, bucket, key)
     // A pending deal keeps the present body, which counts on.
     const isFreed = present && !(await holds.covers(bucket.id, present.generation))
     const bytes = size - (isFreed ? bytesHere(present) : 0)
@@ -137,18 +156,19 @@ export class ObjectChanges {
    * draft is discarded, unless the outcome is not known. Throws GatewayError Overtaken, OtherGeneration, WriteIdReused
    * or QuotaExceeded.
    */
-  async put(bucket: BucketRow, draft: Draft): Promise<ObjectRow> {
+  async put(bucket: BucketRow, draft: Draft): Promise<StoredDraft> {
     const stored = Buffer.isBuffer(draft.body) ? undefined : draft.body
     try {
       const options = { takesRoom: true, ...changing(bucket, [draft.key], this.#rules.concernOthers) }
-      const { row, freed } = await this.#db.transaction((tables) => this.#put(tables, bucket, draft), options)
+      const { freed, ...result } = await this.#db.transaction((tables) => this.#put(tables, bucket, draft), options)
+      const { row } = result
       if (stored !== undefined) {
         if (row.generation === draft.generation) this.#bodies.committed(stored)
         else this.#bodies.discard(stored)
       }
       this.#discard(freed)
       this.#fold(bucket.id)
-      return row
+      return result
     } catch (error) {
       if (stored !== undefined) giveUp(this.#bodies, stored, error)
       throw error
@@ -157,33 +177,48 @@ export class ObjectChanges {
 
   /**
    * Keeps a record with the object, or none (''). Counts as a write to the key: none with a lower fence takes effect
-   * later. Throws GatewayError OtherGeneration or Overtaken.
+   * later. For a version that is not current, it counts among the changes of that alone. Throws GatewayError
+   * OtherGeneration or Overtaken.
    */
   async keepRecord(bucket: BucketRow, key: Buffer, { generation, record, fence }: KeptRecord): Promise<void> {
     const run = async (tables: ChangeTables) => {
-      await mustStillBe(tables, bucket, false)
-      const last = await tables.objects.lastWrite(bucket.id, key)
-      if (last?.generation !== generation) throw new GatewayError('OtherGeneration')
+      const { objects, versions } = tables
+      const { versioning } = await mustStillBe(tables, bucket, false)
+      const last = await objects.lastWrite(bucket.id, key)
+      const isCurrent = last?.generation === generation
+      const version =
+        isCurrent || versioning === null ? undefined : await versions.ofGeneration(bucket.id, key, generation)
+      const changed = isCurrent ? last : version
+      if (changed === undefined) throw new GatewayError('OtherGeneration')
       // As for writes: the highest fence must not keep all others out.
-      if (fence < last.fence && last.fence < MAX_FENCE) throw new GatewayError('Overtaken', { fence: last.fence })
-      await tables.objects.keepRecord(bucket.id, key, generation, record, fence)
+      if (fence < changed.fence && changed.fence < MAX_FENCE)
+        throw new GatewayError('Overtaken', { fence: changed.fence })
+      await objects.keepRecord(generation, record)
+      if (version === undefined) await objects.raise(bucket.id, key, fence)
+      else await versions.raise(bucket.id, version, fence)
     }
     await this.#db.transaction(run, { takesRoom: true, locks: [keyLock(bucket, key)] })
   }
 
   /**
-   * Removes one object in its order among the writes to its key; a missing object is no error. Throws GatewayError
-   * Overtaken, OtherGeneration or WriteIdReused.
+   * Removes one object in its order among the writes to its key, or one version of it; a missing one is no error. Throws
+   * GatewayError Overtaken, OtherGeneration, WriteIdReused or ObjectLocked.
+   * @param order absent for a client without fences
    */
-  async removeInOrder(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
-    await this.#removeKeys(bucket, [key], order)
+  async removeOne(
+    bucket: BucketRow,
+    key: Buffer,
+    order: WriteOrder | undefined,
+    version?: VersionRemoval,
+  ): Promise<RemovalAnswer> {
+    return (await this.#removeKeys(bucket, [key], order, version)).answer
   }
 
   /** Removes exactly these keys; missing keys are no error. Resolves with the number of removed objects. */
   async remove(bucket: BucketRow, keys: readonly Buffer[]): Promise<number> {
     let removed = 0
     for (let at = 0; at < keys.length; at += REMOVE_BATCH) {
-      removed += await this.#removeKeys(bucket, keys.slice(at, at + REMOVE_BATCH))
+      removed += (await this.#removeKeys(bucket, keys.slice(at, at + REMOVE_BATCH))).removed
     }
     return removed
   }
@@ -204,60 +239,44 @@ export class ObjectChanges {
     }
   }
 
-  async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<{ row: ObjectRow; freed: Stored }> {
+  async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<StoredDraft & { freed: Stored }> {
     const { buckets, objects, quotas, removed } = tables
     const held = await mustStillBe(tables, bucket, this.#rules.concernOthers)
+    const isVersioned = held.versioning !== null
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
-    const { write, isAbsent } = await this.#admit(tables, bucket, draft.key, await draft.order(tables), 'upload')
-    if (write === 'repeated') return { row: await same(tables, bucket, draft), freed: [] }
+    const admitted = await this.#admission.admit(tables, held, draft.key, await draft.order(tables), 'upload')
+    const { write, isAbsent } = admitted
+    if (write === 'repeated') return { row: mustBeSame(admitted.row, draft), isVersioned, freed: [] }
     await this.#rules.mayPut(tables, bucket, draft.key, draft.size)
-    await this.#mustHaveRoom(tables, bucket, draft.key, draft.size, await quotas.lock(bucket.owner))
-    const freed = isAbsent ? undefined : await objects.remove(bucket.id, draft.key)
+    await this.#mustHaveRoom(tables, held, draft.key, draft.size, await quotas.lock(bucket.owner))
+    const place = await makeWay(tables, this.#clock, held, draft.key, isAbsent)
     const { body, record, order: _, abandoned: __, ...rest } = draft
     const inline = Buffer.isBuffer(body)
     if (!inline) mustBeNew(body)
     const row: ObjectRow = {
       ...rest,
       ...write,
-      modified: rfc3339(this.#clock.now()),
+      modified: place.modified,
       bodyAt: inline ? 'index' : 'file',
       bodyName: inline ? draft.generation : body.name,
       bodyMark: inline ? null : body.mark,
+      version: place.version,
     }
-    if (freed === undefined) {
-      if (isAbsent) await removed.forget(bucket.id, draft.key)
-      await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
-    }
+    if (isAbsent || isVersioned) await removed.forget(bucket.id, draft.key)
+    if (!place.hadObject) await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
     await objects.put(bucket.id, row, inline ? body : undefined, record)
-    await buckets.count(
-      bucket.id,
-      freed === undefined ? 1 : 0,
-      draft.size - (freed === undefined ? 0 : bytesHere(freed)),
-    )
-    return { row, freed: freed === undefined ? [] : await this.#letGo(tables, bucket, [freed], held) }
+    await buckets.count(bucket.id, 1 - place.freed.length, draft.size - bytesOf(place.freed))
+    return { row, isVersioned, freed: await this.#letGo(tables, held, place.freed) }
   }
 
-  async #admit(
-    tables: ChangeTables,
+  #removeKeys(
     bucket: BucketRow,
-    key: Buffer,
-    order: WriteOrder | undefined,
-    kind: WriteKind,
-  ): Promise<Admitted> {
-    if (this.#fences === undefined) return { write: { fence: 0, writeId: null }, isAbsent: false }
-    const present = await tables.objects.lastWrite(bucket.id, key)
-    const last = present ?? (await this.#fences.ofRemoved(tables, bucket, key))
-    const generation = present?.generation
-    const isAbsent = present === undefined
-    if (!isRepeated(order, last)) return { write: this.#fences.admit(order, last, generation), isAbsent }
-    const earlier: WriteKind = isAbsent ? 'removal' : 'upload'
-    if (earlier !== kind) throw new GatewayError('WriteIdReused')
-    return { write: 'repeated', isAbsent }
-  }
-
-  #removeKeys(bucket: BucketRow, keys: readonly Buffer[], order?: WriteOrder): Promise<number> {
+    keys: readonly Buffer[],
+    order?: WriteOrder,
+    version?: VersionRemoval,
+  ): Promise<BatchResult> {
     const locked = keys.length <= MAX_LOCKS && !this.#rules.concernOthers ? keys : undefined
-    return this.#removeBatch(bucket, locked, async () => keys, order)
+    return this.#removeBatch(bucket, locked, async () => keys, order, version)
   }
 
   /** @param locked the keys; undefined when the change must be alone in the bucket */
@@ -266,41 +285,54 @@ export class ObjectChanges {
     locked: readonly Buffer[] | undefined,
     keysIn: Keys,
     order?: WriteOrder,
-  ): Promise<number> {
+    version?: VersionRemoval,
+  ): Promise<BatchResult> {
     const work = async (tables: ChangeTables) => {
-      const { objects, buckets } = tables
       const held = await mustStillBe(tables, bucket, locked === undefined)
-      const freed: Freed[] = []
-      const pruned: Freed[] = []
+      const gone: Freed[] = []
+      let [removed, markers] = [0, 0]
+      let answer: RemovalAnswer = {}
       for (const key of await keysIn(tables)) {
-        const { write } = await this.#admit(tables, bucket, key, order, 'removal')
-        if (write === 'repeated') continue
-        const one = await objects.remove(bucket.id, key)
+        const admitted = await this.#admission.admit(tables, held, key, order, 'removal')
+        const { write } = admitted
+        if (write === 'repeated') {
+          answer = admitted.answer ?? {}
+          continue
+        }
+        const change =
+          version === undefined
+            ? await removeCurrent(tables, this.#clock, held, key, write)
+            : await removeVersion(tables, held, key, version)
+        answer = change.answer
+        const changes = change.freed.length + change.addedMarkers
         // A removal of a missing object also refuses uploads that were sent before it.
-        if (one !== undefined || order !== undefined) await this.#fences?.remember(tables, bucket, key, write)
-        if (one === undefined) continue
-        freed.push(one)
+        if (changes > 0 || order !== undefined) await this.#admission.remember(tables, held, key, write, answer)
+        gone.push(...change.freed)
+        markers += change.addedMarkers
+        if (!change.hadObject) continue
+        removed++
         for await (const folder of this.#rules.emptiedFolders(tables, bucket.id, key)) {
-          const empty = await objects.remove(bucket.id, folder)
-          if (empty !== undefined) pruned.push(empty)
+          if ((await tables.objects.lastWrite(bucket.id, folder)) === undefined) continue
+          const pruned = await removeCurrent(tables, this.#clock, held, folder, { fence: 0, writeId: null })
+          gone.push(...pruned.freed)
+          markers += pruned.addedMarkers
         }
         await this.#rules.entryChanged(tables, bucket.id, key, rfc3339(this.#clock.now()))
       }
-      const gone = [...freed, ...pruned]
-      const bytes = gone.reduce((sum, one) => sum + bytesHere(one), 0)
-      if (gone.length > 0) await buckets.count(bucket.id, -gone.length, -bytes)
-      return { removed: freed.length, stored: await this.#letGo(tables, bucket, gone, held) }
+      const more = markers - gone.length
+      if (gone.length + markers > 0) await tables.buckets.count(bucket.id, more, -bytesOf(gone))
+      return { removed, answer, stored: await this.#letGo(tables, held, gone) }
     }
     const options = changing(bucket, locked ?? [], locked === undefined)
-    const { removed, stored } = await this.#db.transaction(work, options)
+    const { stored, ...result } = await this.#db.transaction(work, options)
     this.#discard(stored)
     this.#fold(bucket.id)
-    return removed
+    return result
   }
 
-  async #letGo(tables: ChangeTables, { id }: BucketRow, freed: readonly Freed[], held: boolean): Promise<Stored> {
+  async #letGo(tables: ChangeTables, { id, held }: LockedBucket, freed: readonly Freed[]): Promise<Stored> {
     const stored: StoredBody[] = []
-    for (const one of freed) if (await this.#holds.letGo(tables, id, one, held)) stored.push(storedBodyOf(one))
+    for (const one of freed) if (await this.#holds.letGo(tables, id, one, held === 1)) stored.push(storedBodyOf(one))
     return stored
   }
 
@@ -324,21 +356,15 @@ function changing(bucket: BucketRow, keys: readonly Buffer[], alone: boolean): T
 }
 
 /**
- * The bucket may have been deleted, and created again, while a body was arriving. Resolves with true when a deal in the
- * making may read its bodies.
+ * The bucket may have been deleted, and created again, while a body was arriving. Resolves with the bucket as the
+ * transaction finds it.
  */
-async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, alone: boolean): Promise<boolean> {
+async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, alone: boolean): Promise<LockedBucket> {
   const bucket = await buckets.lock(name, alone)
   if (bucket?.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
-  return bucket.held === 1
+  return bucket
 }
 
-/**
- * Returns the object that this draft has already created. Throws GatewayError WriteIdReused when it was created from
- * other bytes.
- */
-async function same({ objects }: ChangeTables, bucket: BucketRow, { key, size, etag }: Draft): Promise<ObjectRow> {
-  const row = await objects.find(bucket.id, key)
-  if (row?.size !== size || row.etag !== etag) throw new GatewayError('WriteIdReused')
-  return row
+function bytesOf(freed: readonly Freed[]): number {
+  return freed.reduce((sum, one) => sum + bytesHere(one), 0)
 }

@@ -32,6 +32,8 @@ export interface ObjectRow extends ListedObject {
   /** Of the body, if it is one of its own. */
   readonly bodyName: string
   readonly bodyMark: string | null
+  /** Id of the version; null for the one that was written without versioning. */
+  readonly version: string | null
 }
 
 /** A body without a row, and where it is stored. */
@@ -119,10 +121,15 @@ const jsonPage = {
 
 const BODY_NAME = 'coalesce(body_name, generation)'
 const BODY = `${BODY_NAME} AS "bodyName", body_mark AS "bodyMark"`
-const ROW = `size, modified, generation, etag, content_type AS "contentType", headers, body_at AS "bodyAt", fence, write_id AS "writeId", ${BODY}`
+export const ROW = `size, modified, generation, etag, content_type AS "contentType", headers, body_at AS "bodyAt", fence, write_id AS "writeId", ${BODY}`
+
+/** Of all versions, in one statement: a row may move between the tables at any time. */
+function ofBoth(select: string, where: string): string {
+  return `${select} FROM objects ${where} UNION ALL ${select} FROM versions ${where}`
+}
 
 /** What a reader of an object wants besides its row. */
-interface Wanted {
+export interface Wanted {
   /** The body, if it is in the index. */
   readonly body: boolean
   readonly record: boolean
@@ -136,10 +143,13 @@ export interface OpenedObject {
   readonly record: string | undefined
 }
 
-interface FoundRow extends Omit<ObjectRow, 'headers' | 'bodyAt' | 'key'> {
+export interface FoundRow extends Omit<ObjectRow, 'headers' | 'bodyAt' | 'key'> {
   readonly headers: string | null
   readonly bodyAt: number
 }
+
+/** The last write to a key, and the object that the key has. */
+export type CurrentWrite = LastWrite & Pick<ObjectRow, 'generation' | 'modified' | 'version'>
 
 type FreedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
 
@@ -151,29 +161,33 @@ export class Objects {
   constructor(connection: Connection) {
     this.#engine = connection.engine
     this.#sql = statements(connection, {
-      find: `SELECT ${ROW} FROM objects WHERE bucket = ? AND key = ?`,
+      find: `SELECT ${ROW}, version FROM objects WHERE bucket = ? AND key = ?`,
       open: `
-        SELECT ${ROW},
+        SELECT ${ROW}, version,
           CASE WHEN ?3 = 1 AND body_at = 1 THEN (SELECT body FROM bodies WHERE bodies.generation = o.generation) END AS body,
           CASE WHEN ?4 = 1 THEN (SELECT record FROM object_records AS r WHERE r.generation = o.generation) END AS record
         FROM objects AS o WHERE bucket = ?1 AND key = ?2
       `,
-      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       remove: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS "bodyAt", size, ${BODY}`,
       body: 'SELECT body FROM bodies WHERE generation = ?',
       putBody: 'INSERT INTO bodies (generation, body) VALUES (?, ?)',
       removeBody: 'DELETE FROM bodies WHERE generation = ?',
       move: 'UPDATE objects SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ?',
-      last: 'SELECT generation, fence, write_id AS "writeId" FROM objects WHERE bucket = ? AND key = ?',
+      last: 'SELECT generation, fence, write_id AS "writeId", modified, version FROM objects WHERE bucket = ? AND key = ?',
       page: PAGE,
       jsonPage: jsonPage[connection.engine],
       groupedPage: groupedPage[connection.engine],
-      storedBody: `SELECT ${BODY_NAME} AS name, size, body_mark AS mark FROM objects WHERE generation = ? AND body_at = 0`,
-      bodies: `SELECT ${BODY_NAME} AS name FROM objects WHERE generation IN ${listed(connection)} AND body_at = 0`,
+      storedBody: ofBoth(
+        `SELECT ${BODY_NAME} AS name, size, body_mark AS mark`,
+        'WHERE generation = ?1 AND body_at = 0',
+      ),
+      bodies: ofBoth(`SELECT ${BODY_NAME} AS name`, `WHERE generation IN ${listed(connection)} AND body_at = 0`),
       within: 'SELECT 1 FROM objects WHERE bucket = ? AND key >= ? AND key < ? LIMIT 1',
-      stored: 'SELECT 1 FROM objects WHERE body_mark IS NOT NULL LIMIT 1',
+      stored: `${ofBoth('SELECT 1', 'WHERE body_mark IS NOT NULL')} LIMIT 1`,
       putRecord:
         'INSERT INTO object_records (generation, record) VALUES (?, ?) ON CONFLICT (generation) DO UPDATE SET record = excluded.record',
+      record: 'SELECT record FROM object_records WHERE generation = ?',
       removeRecord: 'DELETE FROM object_records WHERE generation = ?',
       raise: 'UPDATE objects SET fence = ? WHERE bucket = ? AND key = ?',
     })
@@ -181,7 +195,7 @@ export class Objects {
 
   async find(bucket: number, key: Buffer): Promise<ObjectRow | undefined> {
     const row = await this.#sql.find.get<FoundRow>(bucket, key)
-    return row && found(key, row)
+    return row && foundRow(key, row)
   }
 
   async open(bucket: number, key: Buffer, { body, record }: Wanted): Promise<OpenedObject | undefined> {
@@ -193,7 +207,7 @@ export class Objects {
     )
     if (row === undefined) return undefined
     const { body: bytes, record: kept, ...rest } = row
-    return { row: found(key, rest), body: bytes === null ? undefined : asBuffer(bytes), record: kept ?? undefined }
+    return { row: foundRow(key, rest), body: bytes === null ? undefined : asBuffer(bytes), record: kept ?? undefined }
   }
 
   /** Adds an object. An object of the same key must have been removed with `remove` before. */
@@ -202,7 +216,7 @@ export class Objects {
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
     const name = row.bodyName === generation ? null : row.bodyName
-    const stored = [name, row.bodyMark]
+    const stored = [name, row.bodyMark, row.version]
     await this.#sql.put.run(
       bucket,
       key,
@@ -230,15 +244,24 @@ export class Objects {
     if (inIndex) await this.#sql.putBody.run(generation, body)
   }
 
-  /** Fence, write id and generation of the last write to a key that has an object. */
-  lastWrite(bucket: number, key: Buffer): Promise<(LastWrite & { readonly generation: string }) | undefined> {
-    return this.#sql.last.get<LastWrite & { readonly generation: string }>(bucket, key)
+  /** The last write to a key that has an object, and what it has written. */
+  lastWrite(bucket: number, key: Buffer): Promise<CurrentWrite | undefined> {
+    return this.#sql.last.get<CurrentWrite>(bucket, key)
   }
 
-  /** Keeps a record with the object, or none (''), as the last write to its key. */
-  async keepRecord(bucket: number, key: Buffer, generation: string, record: string, fence: number): Promise<void> {
+  /** Keeps a record with the object of this generation, or none (''). */
+  async keepRecord(generation: string, record: string): Promise<void> {
     if (record === '') await this.#sql.removeRecord.run(generation)
     else await this.#sql.putRecord.run(generation, record)
+  }
+
+  /** What a client keeps with the object of this generation. */
+  async record(generation: string): Promise<string | undefined> {
+    return (await this.#sql.record.get<{ record: string }>(generation))?.record
+  }
+
+  /** Records a later write to the key that has left the object as it is. */
+  async raise(bucket: number, key: Buffer, fence: number): Promise<void> {
     await this.#sql.raise.run(fence, bucket, key)
   }
 
@@ -294,23 +317,23 @@ export class Objects {
     return (await this.#sql.within.get(bucket, from, to)) !== undefined
   }
 
-  /** True when the body of an object is in an S3 store. */
+  /** True when the body of an object, or of a version of it, is in an S3 store. */
   async anyInStore(): Promise<boolean> {
     return (await this.#sql.stored.get()) !== undefined
   }
 
-  /** The body of this generation, if it is one of its own and an object has it. */
+  /** The body of this generation, if it is one of its own and an object, or a version of it, has it. */
   storedBody(generation: string): Promise<StoredBody | undefined> {
     return this.#sql.storedBody.get<StoredBody>(generation)
   }
 
-  /** Names of the bodies that objects of these generations have. */
+  /** Names of the bodies that objects of these generations have, or versions of them. */
   async bodiesOf(generations: readonly string[]): Promise<string[]> {
     return (await this.#sql.bodies.all<{ name: string }>(JSON.stringify(generations))).map(({ name }) => name)
   }
 }
 
-function found(key: Buffer, row: FoundRow): ObjectRow {
+export function foundRow(key: Buffer, row: FoundRow): ObjectRow {
   return {
     ...row,
     key,
@@ -332,12 +355,12 @@ function listedObject([key, size, modified, generation, etag, contentType, bodyA
   return { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt) }
 }
 
-function placeOf(number: number): BodyAt {
+export function placeOf(number: number): BodyAt {
   const place = places[number]
   if (place === undefined) throw new Error(`The index holds an unknown place of a body: ${number}.`)
   return place
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
+export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

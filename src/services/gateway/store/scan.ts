@@ -60,7 +60,7 @@ function start({ prefix, delimiter, after }: ScanQuery): Buffer {
 }
 
 /** The part of `key` up to and including the first delimiter behind the prefix, if there is one. */
-function commonPrefix(key: Buffer, prefix: Buffer, delimiter: Buffer): Buffer | undefined {
+export function commonPrefix(key: Buffer, prefix: Buffer, delimiter: Buffer): Buffer | undefined {
   if (delimiter.length === 0 || !key.subarray(0, prefix.length).equals(prefix)) return undefined
   const at = key.indexOf(delimiter, prefix.length)
   return at < 0 ? undefined : key.subarray(0, at + delimiter.length)

@@ -1,0 +1,187 @@
+import { type Clock, nanosecondsOf, rfc3339 } from '../../clock.js'
+import { GatewayError } from '../errors.js'
+import type { BucketRow } from './buckets.js'
+import type { LastWrite } from './fences.js'
+import { mustBeFree, type ObjectLocks } from './object-locks.js'
+import { type Freed, newGeneration, type ObjectRow, type Objects } from './objects.js'
+import { freedOf, NULL_VERSION, shownId, timeAfter, type VersionRow, type Versions, versionIdAt } from './versions.js'
+
+interface VersionTables {
+  readonly objects: Objects
+  readonly versions: Versions
+  readonly locks: ObjectLocks
+}
+
+/** The version that a removal by its id is about. */
+export interface VersionRemoval {
+  readonly id: string
+  /** The caller may remove a version in spite of a retention in GOVERNANCE mode. */
+  readonly bypass: boolean
+}
+
+/** What a removal has done in a bucket with versions. */
+export interface RemovalAnswer {
+  readonly versionId?: string
+  readonly deleteMarker?: true
+}
+
+/** The place of a new newest version of a key. */
+interface Place {
+  /** Null: the version without an id. */
+  readonly version: string | null
+  /** RFC 3339. */
+  readonly modified: string
+  /** What had this place. */
+  readonly freed: readonly Freed[]
+  readonly hadObject: boolean
+}
+
+/** The change of a key by a removal. */
+export interface Removed {
+  /** Rows that are gone. */
+  readonly freed: readonly Freed[]
+  readonly addedMarkers: number
+  readonly hadObject: boolean
+  readonly answer: RemovalAnswer
+}
+
+/**
+ * Makes way for a new newest version of the key: the only way in which the current object leaves its place, except for
+ * a removal by its id. In a bucket that was never versioned, it is removed. Throws GatewayError ObjectLocked.
+ * @param isAbsent it is known that the key has no object
+ */
+export async function makeWay(
+  tables: VersionTables,
+  clock: Clock,
+  { id: bucket, versioning }: BucketRow,
+  key: Buffer,
+  isAbsent = false,
+): Promise<Place> {
+  const { objects, versions } = tables
+  if (versioning === null) {
+    const former = isAbsent ? undefined : await objects.remove(bucket, key)
+    const freed = former === undefined ? [] : [former]
+    return { version: null, modified: rfc3339(clock.now()), freed, hadObject: former !== undefined }
+  }
+  const present = isAbsent ? undefined : await objects.lastWrite(bucket, key)
+  const time = timeAfter(clock.now(), present ?? (await versions.newest(bucket, key)))
+  const modified = rfc3339(time)
+  const isSuspended = versioning === 'Suspended'
+  const freed: Freed[] = []
+  if (isSuspended) {
+    const former = await find(tables, bucket, key, NULL_VERSION)
+    if (former !== undefined) freed.push(await drop(tables, bucket, former, false))
+  }
+  if (present !== undefined && !(isSuspended && present.version === null)) {
+    await versions.archive(bucket, key, versionIdAt(nanosecondsOf(present.modified)), modified)
+  }
+  return { version: isSuspended ? null : versionIdAt(time), modified, freed, hadObject: present !== undefined }
+}
+
+/**
+ * Removes the key as S3 does without a version: the object in a bucket that was never versioned; in others a delete
+ * marker becomes the newest version. Throws as `makeWay` does.
+ */
+export async function removeCurrent(
+  tables: VersionTables,
+  clock: Clock,
+  bucket: BucketRow,
+  key: Buffer,
+  write: LastWrite,
+): Promise<Removed> {
+  const { version, modified, freed, hadObject } = await makeWay(tables, clock, bucket, key)
+  if (bucket.versioning === null) return { freed, addedMarkers: 0, hadObject, answer: {} }
+  const id = version ?? versionIdAt(nanosecondsOf(modified))
+  const marker = { ...write, id, isNull: version === null, modified, generation: newGeneration(clock) }
+  await tables.versions.addMarker(bucket.id, key, marker)
+  return { freed, addedMarkers: 1, hadObject, answer: { versionId: shownId({ version }), deleteMarker: true } }
+}
+
+/**
+ * Removes one version, or nothing if there is none of this id. The newest of those that remain becomes the current one.
+ * Throws GatewayError ObjectLocked.
+ */
+export async function removeVersion(
+  tables: VersionTables,
+  { id: bucket }: BucketRow,
+  key: Buffer,
+  { id, bypass }: VersionRemoval,
+): Promise<Removed> {
+  const { objects, versions } = tables
+  const found = await find(tables, bucket, key, id)
+  if (found === undefined) return { freed: [], addedMarkers: 0, hadObject: false, answer: { versionId: id } }
+  const freed = [await drop(tables, bucket, found, bypass)]
+  if ((await objects.lastWrite(bucket, key)) === undefined) {
+    const next = await versions.newest(bucket, key)
+    if (next !== undefined && !next.isMarker) await versions.promote(bucket, next)
+  }
+  const answer = { versionId: id, ...(isMarker(found) && { deleteMarker: true as const }) }
+  return { freed, addedMarkers: 0, hadObject: !('id' in found), answer }
+}
+
+/**
+ * Removes the row of a version, wherever it is: every way to lose one leads through here, except where no bucket was
+ * ever versioned. Throws GatewayError ObjectLocked.
+ */
+async function drop(
+  tables: VersionTables,
+  bucket: number,
+  row: ObjectRow | VersionRow,
+  bypass: boolean,
+): Promise<Freed> {
+  const { objects, versions, locks } = tables
+  await mustBeFree(tables, row.generation, bypass)
+  await locks.remove(row.generation)
+  if ('id' in row) {
+    await versions.remove(bucket, row)
+    await objects.keepRecord(row.generation, '')
+  } else await objects.remove(bucket, row.key)
+  return freedOf(row)
+}
+
+export function isMarker(row: ObjectRow | VersionRow): boolean {
+  return 'isMarker' in row && row.isMarker
+}
+
+/** The version of this id, current or not: a row of `versions` has a member `id`. */
+export async function find(
+  { objects, versions }: Pick<VersionTables, 'objects' | 'versions'>,
+  bucket: number,
+  key: Buffer,
+  id: string,
+): Promise<ObjectRow | VersionRow | undefined> {
+  const current = await objects.find(bucket, key)
+  if (current !== undefined && shownId(current) === id) return current
+  return versions.find(bucket, key, id)
+}
+
+/**
+ * The version, current or not, that a write with this id has made. A write that arrives again is known by it, whatever
+ * came after. Throws nothing.
+ */
+export async function madeBy(
+  { objects, versions }: Pick<VersionTables, 'objects' | 'versions'>,
+  bucket: number,
+  key: Buffer,
+  writeId: string,
+): Promise<ObjectRow | VersionRow | undefined> {
+  const current = await objects.find(bucket, key)
+  return current?.writeId === writeId ? current : versions.byWriteId(bucket, key, writeId)
+}
+
+/** The version that a new one would replace. */
+export async function replaced(
+  tables: Pick<VersionTables, 'objects' | 'versions'>,
+  { id, versioning }: BucketRow,
+  key: Buffer,
+): Promise<ObjectRow | undefined> {
+  if (versioning === null) return tables.objects.find(id, key)
+  return versioning === 'Enabled' ? undefined : find(tables, id, key, NULL_VERSION)
+}
+
+/** Throws GatewayError WriteIdReused unless the version is an object of these bytes. */
+export function mustBeSame(row: ObjectRow | undefined, { size, etag }: Pick<ObjectRow, 'size' | 'etag'>): ObjectRow {
+  if (row === undefined || isMarker(row) || row.size !== size || row.etag !== etag)
+    throw new GatewayError('WriteIdReused')
+  return row
+}

@@ -1,0 +1,55 @@
+import { GatewayError } from '../errors.js'
+import type { BucketRow } from './buckets.js'
+import type { Objects, OpenedObject, Wanted } from './objects.js'
+import { shownId, type Versions } from './versions.js'
+
+/** One of the versions of a key. */
+export type VersionRef = { readonly id: string } | { readonly generation: string }
+
+interface ReadTables {
+  readonly objects: Objects
+  readonly versions: Versions
+}
+
+/** A version may become current, or cease to be, between two looks. */
+const LOOKS = 3
+
+/**
+ * The object as a reader wants it: the current one, or one of its versions. Throws GatewayError NoSuchKey for a key
+ * without a current object; NoSuchVersion; and IsDeleteMarker.
+ */
+export async function openVersion(
+  tables: ReadTables,
+  bucket: BucketRow,
+  key: Buffer,
+  ref: VersionRef | undefined,
+  wanted: Wanted,
+): Promise<OpenedObject> {
+  const { objects, versions } = tables
+  if (ref === undefined) {
+    const opened = await objects.open(bucket.id, key, wanted)
+    if (opened !== undefined) return opened
+    const newest = bucket.versioning === null ? undefined : await versions.newest(bucket.id, key)
+    throw new GatewayError('NoSuchKey', newest?.isMarker ? { marker: shownId(newest) } : {})
+  }
+  for (let look = 0; look < LOOKS; look++) {
+    const current = await objects.open(bucket.id, key, wanted)
+    if (current !== undefined && isIt(current.row, ref)) return current
+    const row =
+      'id' in ref
+        ? await versions.find(bucket.id, key, ref.id)
+        : await versions.ofGeneration(bucket.id, key, ref.generation)
+    if (row === undefined) continue
+    if (row.isMarker) throw new GatewayError('IsDeleteMarker', { marker: shownId(row) })
+    const isInline = wanted.body && row.bodyAt === 'index'
+    const body = isInline ? await objects.inlineBody(row.generation) : undefined
+    // It has been removed since.
+    if (isInline && body === undefined) continue
+    return { row, body, record: wanted.record ? await objects.record(row.generation) : undefined }
+  }
+  throw new GatewayError('NoSuchVersion')
+}
+
+function isIt(row: OpenedObject['row'], ref: VersionRef): boolean {
+  return 'id' in ref ? shownId(row) === ref.id : row.generation === ref.generation
+}
