@@ -126,6 +126,28 @@ t.test('the deal of an object whose bytes are nowhere else is renewed', { buffer
   await proxy.untilCold('kept')
 })
 
+t.test('an encrypted object is evicted, renewed and verified by its stored bytes', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified)
+  // More than one block, and a stored ETag that is no digest of the stored bytes.
+  const Body = 'private '.repeat(50_000)
+  await proxy.put('sealed', { Body, ServerSideEncryption: 'AES256' })
+  await proxy.untilCold('sealed')
+  const records = new DealRecords(proxy.host.state)
+  const deals = () => records.of(BUCKET, 'sealed')
+  t.ok((await deals())[0]?.verified, 'the eviction has compared its only deal')
+  t.equal((await ask(proxy, 'POST', '?x-deal-config=', { RenewBeforeDays: 30 })).status, 200)
+  await proxy.pass(800_000)
+  const renewed = await until('the renewal is verified', async () => {
+    const [, second] = await deals()
+    return second?.verified !== undefined && second
+  })
+  t.equal(renewed.doubted, undefined)
+  await proxy.untilCold('sealed')
+  t.equal(await proxy.restore('sealed', { Days: 1 }), 202)
+  await proxy.untilHead('it is here', 'sealed', (head) => head.Restore?.includes('expiry-date') ?? false)
+  t.equal(await proxy.read('sealed'), Body)
+})
+
 t.test('an object is brought back for good when nothing renews its last deal', { buffered: true }, async (t) => {
   const { proxy, untilHere } = await kept(t)
   await proxy.pass(1_405_000)
