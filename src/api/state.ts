@@ -64,7 +64,7 @@ export interface Archive {
   readonly jobId?: string
   /** No copy is kept elsewhere, although the class asks for one. */
   readonly failed?: true
-  /** Stamps that the same content had with other headers of its encryption: deals may have these bytes. Oldest first. */
+  /** Stamps that the same content had with other headers: deals may have these bytes. Oldest first. */
   readonly earlierStamps?: readonly string[]
 }
 
