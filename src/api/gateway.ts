@@ -1,7 +1,9 @@
+import type { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import type { Encrypted } from './encryption.js'
 import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 import type { ByteSink, Transfer } from './request.js'
+import type { GatewayVersions, ObjectLock, RemovalResult, VersionRef, VersionRemoval } from './versions.js'
 
 /** A bucket as web.ListBuckets describes it. */
 export interface GatewayBucket {
@@ -47,6 +49,9 @@ export interface GatewayObject {
   readonly fence?: number
   /** What this server keeps with the object at the gateway, if anything. Present only with `fence`. */
   readonly record?: string
+  /** `null` for the version without an id. Absent in a bucket never versioned, and in listings of objects. */
+  readonly versionId?: string
+  readonly lock?: ObjectLock
 }
 
 export type ListEntry =
@@ -71,6 +76,8 @@ export interface ListPage {
   readonly entries: readonly ListEntry[]
   /** True when more entries follow. Continue with `after` set to the name of the last entry. */
   readonly truncated: boolean
+  /** The bucket is or was versioned. */
+  readonly versioned?: true
 }
 
 /** A part of an object: from `first` to `last`, both inclusive; or the last `suffix` bytes. */
@@ -101,6 +108,8 @@ export interface UploadAttributes {
   readonly writeId?: string
   /** What to keep with the object: see KeptRecord. Called when the headers are sent: after a small body. */
   readonly record?: () => string | undefined
+  /** Only with GatewayFeatures.locks: an upload with a lock throws NotImplemented on others. */
+  readonly lock?: ObjectLock | undefined
 }
 
 /** A record to keep with an object in place of that of its upload. */
@@ -126,6 +135,8 @@ export interface UploadResult {
   readonly problem?: unknown
   /** See GatewayObject.etag. */
   readonly etag?: string
+  /** See GatewayObject.versionId. */
+  readonly versionId?: string
 }
 
 /**
@@ -199,6 +210,10 @@ export interface GatewayFeatures {
   readonly uploadQuotas: boolean
   /** The gateway keeps a text with each object, stored in the same moment, and shows it with the object. */
   readonly objectRecords: boolean
+  /** Buckets can be versioned. */
+  readonly versions: boolean
+  /** Versions can be locked against their removal. */
+  readonly locks: boolean
 }
 
 /** The place of a write among all writes to its key: see docs/consistency.md. */
@@ -241,23 +256,33 @@ export interface HiddenAccess {
 /**
  * The object gateway as one account sees it. All methods throw S3Error (see gateway/errors.ts) and log in on demand.
  */
-export interface Gateway {
+export interface Gateway extends GatewayVersions<GatewayObject> {
   features(): Promise<GatewayFeatures>
   listBuckets(): Promise<GatewayBucket[]>
   bucketExists(bucket: string): Promise<boolean>
-  makeBucket(bucket: string): Promise<void>
+  /** @param options `lock`: with versioning and object lock, on a gateway with GatewayFeatures.locks */
+  makeBucket(bucket: string, options?: { readonly lock?: boolean }): Promise<void>
   deleteBucket(bucket: string): Promise<void>
   list(bucket: string, query: ListQuery): Promise<ListPage>
   /**
    * Resolves undefined when there is no such object. Throws NoSuchBucket. Cheap on full gateways; lists the parent on
    * legacy ones.
+   * @param ref one of the versions, in place of the current one. For one by its id, throws NoSuchVersion, and
+   * MethodNotAllowed for a delete marker
+   * @param onMarker gets the NoSuchKey that tells clients of the delete marker, where the current version is one
    */
-  stat(bucket: string, key: string): Promise<GatewayObject | undefined>
+  stat(
+    bucket: string,
+    key: string,
+    ref?: VersionRef,
+    onMarker?: (error: S3Error) => void,
+  ): Promise<GatewayObject | undefined>
   /**
    * Throws NoSuchKey, NoSuchBucket, InvalidRange (with the size of the object in fields.ActualObjectSize). Ranges are
    * exact whether or not the gateway honours Range.
+   * @param ref as of `stat`; for one by its stamp, throws NoSuchVersion
    */
-  download(bucket: string, key: string, range?: ByteRange): Promise<Download>
+  download(bucket: string, key: string, range?: ByteRange, ref?: VersionRef): Promise<Download>
   /** The reason why this gateway cannot store this key, as a message for the client. Undefined when it can. */
   refusesKey(key: string): Promise<string | undefined>
   /** How many multipart uploads the account may have under way; undefined for no bound. Throws S3Error. */
@@ -266,9 +291,10 @@ export interface Gateway {
   upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
   /**
    * Removes this object and nothing else, whatever its key looks like. A missing object is no error. Throws also
-   * WriteRefused and InDoubt.
+   * WriteRefused and InDoubt. In a versioned bucket, adds a delete marker in its place, also where none is.
+   * @param version removes this version, if it is there. Throws AccessDenied for one that is locked
    */
-  remove(bucket: string, key: string, order: WriteOrder): Promise<void>
+  remove(bucket: string, key: string, order: WriteOrder, version?: VersionRemoval): Promise<RemovalResult>
   /** Only with objectRecords. Throws also WriteRefused: the object is another one by now, or a later write stands. */
   keepRecord(bucket: string, key: string, record: KeptRecord): Promise<void>
   /** Lists the policies of a bucket for all callers, in UTF-8 byte order of the prefix. Throws NoSuchBucket. */

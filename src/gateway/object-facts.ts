@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
+import type { ObjectLock } from '../api/versions.js'
 import type { BrandNames } from './brand.js'
+import { nonsense } from './errors.js'
 
 /** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
 const REVISION_NAME = 'dealgate-rev'
@@ -88,7 +90,29 @@ export function uploadHeaders(
   if (features.objectHead && etag !== undefined) headers[names.header('etag')] = etag
   const record = features.objectRecords ? attributes.record?.() : undefined
   if (record !== undefined) headers[names.header('record')] = record
+  if (attributes.lock) Object.assign(headers, lockHeaders(names, attributes.lock))
   return Object.assign(headers, metadataHeaders(names, attributes, revision))
+}
+
+function lockHeaders(names: BrandNames, { mode, until, hold }: ObjectLock): Record<string, string> {
+  return {
+    ...(mode &&
+      until !== undefined && { [names.header('lock-mode')]: mode, [names.header('retain-until')]: `${until}` }),
+    ...(hold && { [names.header('legal-hold')]: 'ON' }),
+  }
+}
+
+/**
+ * The lock that an answer states. Throws S3Error for one that cannot be read: it must not be taken for none.
+ */
+function readLock(names: BrandNames, answer: IncomingHttpHeaders): ObjectLock | undefined {
+  const mode = single(answer[names.header('lock-mode')])
+  const hold = single(answer[names.header('legal-hold')]) === 'ON'
+  if (mode === undefined) return hold ? { hold } : undefined
+  const until = Number(single(answer[names.header('retain-until')]) ?? Number.NaN)
+  if ((mode !== 'GOVERNANCE' && mode !== 'COMPLIANCE') || !Number.isSafeInteger(until))
+    throw nonsense('states a lock that cannot be read')
+  return { mode, until, ...(hold && { hold }) }
 }
 
 function metadataHeaders(
@@ -229,6 +253,10 @@ export function factsFromHeaders(
     const record = single(answer[names.header('record')])
     if (record !== undefined) facts.record = record
   }
+  const versionId = single(answer[names.header('version-id')])
+  if (versionId !== undefined) facts.versionId = versionId
+  const lock = features.locks ? readLock(names, answer) : undefined
+  if (lock) facts.lock = lock
   return facts
 }
 

@@ -73,7 +73,10 @@ export function partsAtGateway(gateway: Gateway, bucket: string): RemoteParts {
     async *folders() {
       for await (const entry of entries('', '/')) if (entry.kind === 'prefix') yield entry.prefix.slice(0, -1)
     },
-    remove: (name) => inOrder((order) => gateway.remove(bucket, name, order)),
+    remove: (name) =>
+      inOrder(async (order) => {
+        await gateway.remove(bucket, name, order)
+      }),
   }
 }
 

@@ -40,6 +40,12 @@ export const gatewayMethods: { readonly [Name in keyof Gateway]: Method } = {
   remove: { on: 'key', needs: 'write' },
   keepRecord: { on: 'key', needs: 'write' },
 
+  versioning: { on: 'bucket', needs: 'some' },
+  setVersioning: { on: 'bucket', needs: 'write' },
+  setLockRule: { on: 'bucket', needs: 'write' },
+  listVersions: { on: 'bucket', needs: 'look' },
+  setLock: { on: 'key', needs: 'write' },
+
   call: { on: 'call', needs: 'nothing' },
 }
 

@@ -4,10 +4,12 @@ import { parseJson } from '../common/json.js'
 
 /** Calls that only read. Unknown calls may write. */
 const READS = new Set([
+  'web.BucketVersioning',
   'web.CreateURLToken',
   'web.ListAllBucketPolicies',
   'web.ListBuckets',
   'web.ListObjects',
+  'web.ListObjectVersions',
   'web.Login',
   'web.PresignedGet',
   'web.ServerInfo',

@@ -23,6 +23,7 @@ import { download, stat } from '../objects/read.js'
 import { remove } from '../objects/remove.js'
 import { StreamedUpload } from '../objects/streamed-upload.js'
 import { REPLAYABLE_BYTES, SmallUpload } from '../objects/upload.js'
+import { gatewayVersions, notLocked } from '../objects/versions.js'
 import { isStagingBucket } from '../staging.js'
 import { type GatewayUse, wrapGateway } from '../wrap-gateway.js'
 import { type ExactPaths, PATHS_CHANGED } from './exact-paths.js'
@@ -41,16 +42,16 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     features,
     listBuckets: () => listBuckets(client),
     bucketExists: (bucket) => bucketExists(client, bucket),
-    makeBucket: (bucket) => changeBucket(client, 'web.MakeBucket', bucket),
+    makeBucket: (bucket, { lock } = {}) => changeBucket(client, 'web.MakeBucket', bucket, lock ? { lock } : {}),
     deleteBucket: (bucket) => changeBucket(client, 'web.DeleteBucket', bucket),
     list: (bucket, query) =>
       able((can) => listPage({ source: client, features: can, isMarker: client.isMarker }, bucket, query)),
-    stat: (bucket, key) => able((can) => stat(client, can, bucket, key)),
-    download: (bucket, key, range) => able((can) => download(client, can, bucket, key, range)),
+    stat: (bucket, key, ref, onMarker) => able((can) => stat(client, can, bucket, key, ref, onMarker)),
+    download: (bucket, key, range, ref) => able((can) => download(client, can, bucket, key, range, ref)),
     refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
     uploadQuota: () => uploadQuota(client),
     upload: (bucket, key, length, attributes) => upload(client, bucket, key, length, attributes),
-    remove: (bucket, key, order) => able((can) => remove(client, can, bucket, key, order)),
+    remove: (bucket, key, order, version) => able((can) => remove(client, can, bucket, key, order, version)),
     keepRecord: (bucket, key, record) => keepRecord(client.session, bucket, key, record),
     listPolicies: (bucket) => listPolicies(client.session, bucket),
     hiddenAccess: (bucket, entries, places) => hiddenAccess(client, anonymous, bucket, entries, places),
@@ -58,6 +59,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     presignedGet: (bucket, key, expirySeconds, host) =>
       presignedGet(client.session, { bucket, key, expirySeconds, host }),
     call: (call) => restCall(client, call),
+    ...gatewayVersions(client),
     async ready() {
       await client.features.ask(client.session)
       // MinIO with several drives accepts log-ins and describes itself before it can read its drives.
@@ -121,10 +123,10 @@ export function guardGateway(
       await checkKey(key)
       return gateway.refusesKey(key)
     },
-    async download(bucket, key, range) {
+    async download(bucket, key, range, ref) {
       checkBucket(bucket)
       await checkKey(key)
-      return gateway.download(bucket, key, range)
+      return gateway.download(bucket, key, range, ref)
     },
     upload(bucket, key, length, attributes) {
       checkBucket(bucket)
@@ -133,9 +135,9 @@ export function guardGateway(
     },
     listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => !isHidden(name)),
     bucketExists: async (bucket) => !isHidden(bucket) && gateway.bucketExists(bucket),
-    async makeBucket(bucket) {
+    async makeBucket(bucket, options) {
       if (isHidden(bucket)) throw new S3Error('BucketAlreadyExists', { fields: { BucketName: bucket } })
-      await gateway.makeBucket(bucket)
+      await gateway.makeBucket(bucket, options)
     },
   })
 }
@@ -169,9 +171,15 @@ async function listBuckets(client: GatewayClient): Promise<GatewayBucket[]> {
   })
 }
 
-async function changeBucket(client: GatewayClient, method: string, bucket: string): Promise<void> {
+async function changeBucket(
+  client: GatewayClient,
+  method: string,
+  bucket: string,
+  more: { readonly lock?: true | undefined } = {},
+): Promise<void> {
+  if (more.lock && !(await client.features.get(client.session)).locks) throw notLocked()
   try {
-    await client.session.call({ method, params: { bucketName: bucket }, subject: { bucket } })
+    await client.session.call({ method, params: { bucketName: bucket, ...more }, subject: { bucket } })
   } finally {
     client.snapshots.bucketChanged(bucket)
   }

@@ -31,7 +31,7 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
   async function findsAny(bucket: string, prefix: string): Promise<boolean> {
     if ((await account.features()).pagedListing) {
       const first = await listPaged(client.session, bucket, { prefix, delimiter: '', after: '', limit: 1 })
-      return first.length > 0
+      return first.entries.length > 0
     }
     let any = false
     await scanLevel(client, bucket, prefix, () => {
@@ -57,16 +57,17 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
       await requireListing(bucket, query.prefix)
       return account.list(bucket, query)
     },
-    stat: (bucket, key) => refusable(async () => stat(client, await account.features(), bucket, key)),
-    download: (bucket, key, range) =>
-      refusable(async () => download(client, await account.features(), bucket, key, range)),
+    stat: (bucket, key, ref, onMarker) =>
+      refusable(async () => stat(client, await account.features(), bucket, key, ref, onMarker)),
+    download: (bucket, key, range, ref) =>
+      refusable(async () => download(client, await account.features(), bucket, key, range, ref)),
     upload: (bucket, key, length, attributes) => refusableUpload(upload(client, bucket, key, length, attributes)),
-    async remove(bucket, key, order) {
+    async remove(bucket, key, order, version) {
       const features = await account.features()
       // `remove` may skip such a key without asking the gateway.
       if (key.endsWith('/') || (!features.anyKey && whyUnfit(key) !== undefined))
         await requireAllowed(bucket, 'delete', key)
-      await refusable(() => remove(client, features, bucket, key, order))
+      return refusable(() => remove(client, features, bucket, key, order, version))
     },
   })
 }

@@ -23,6 +23,8 @@ const legacyFeatures: GatewayFeatures = Object.freeze({
   storeIds: false,
   uploadQuotas: false,
   objectRecords: false,
+  versions: false,
+  locks: false,
 })
 
 /**
@@ -71,6 +73,7 @@ function readFeatures(list: unknown): GatewayFeatures {
   const has = (name: string) => Array.isArray(list) && list.includes(name)
   // Expectations name the generation of the object found, so every way to look at an object has to return it.
   const writeFences = has('write-fences') && has('paged-listing') && has('object-head') && has('any-key')
+  const versions = writeFences && has('exact-remove') && has('versions')
   return {
     pagedListing: has('paged-listing'),
     objectHead: has('object-head'),
@@ -88,6 +91,8 @@ function readFeatures(list: unknown): GatewayFeatures {
     storeIds: has('state-epoch'),
     uploadQuotas: has('upload-quota'),
     objectRecords: writeFences && has('object-records'),
+    versions,
+    locks: versions && has('locks'),
   }
 }
 

@@ -32,19 +32,19 @@ export async function listPage(listing: LevelListing, bucket: string, query: Lis
     await requireBucket(source, bucket)
     return NOTHING
   }
-  const entries =
+  const { entries, versioned } =
     features.pagedListing && !within.filter
       ? await listPagedWithFolder(listing, bucket, query)
-      : await listByLevels(listing, bucket, query, within)
+      : { entries: await listByLevels(listing, bucket, query, within) }
   const shown = entries.slice(0, query.limit).map((entry) => toListEntry(features, entry))
-  return { entries: shown, truncated: entries.length > query.limit }
+  return { entries: shown, truncated: entries.length > query.limit, ...(versioned && { versioned }) }
 }
 
-async function listPagedWithFolder(listing: LevelListing, bucket: string, query: ListQuery): Promise<RawEntry[]> {
-  const entries = await listPaged(listing.source.session, bucket, query)
-  if (!query.prefix.endsWith('/') || compareUtf8(query.after, query.prefix) >= 0) return entries
-  const folder = await folderItself(listing, bucket, query.prefix, entries[0])
-  return folder ? [folder, ...entries] : entries
+async function listPagedWithFolder(listing: LevelListing, bucket: string, query: ListQuery): Promise<RawPage> {
+  const page = await listPaged(listing.source.session, bucket, query)
+  if (!query.prefix.endsWith('/') || compareUtf8(query.after, query.prefix) >= 0) return page
+  const folder = await folderItself(listing, bucket, query.prefix, page.entries[0])
+  return folder ? { ...page, entries: [folder, ...page.entries] } : page
 }
 
 function toListEntry(features: GatewayFeatures, entry: RawEntry): ListEntry {
@@ -163,11 +163,18 @@ async function folderItself(
 /** Largest page of a gateway, entries. */
 const MAX_KEYS = 1000
 
+interface RawPage {
+  readonly entries: RawEntry[]
+  /** See ListPage. */
+  readonly versioned?: true | undefined
+}
+
 /** Up to `query.limit` + 1 entries from a gateway that pages and sorts. Throws S3Error. */
-export async function listPaged(session: Session, bucket: string, query: ListQuery): Promise<RawEntry[]> {
+export async function listPaged(session: Session, bucket: string, query: ListQuery): Promise<RawPage> {
   const entries: RawEntry[] = []
   let marker = query.after
   let last = query.after
+  let versioned: true | undefined
   while (entries.length <= query.limit) {
     const maxKeys = Math.min(MAX_KEYS, query.limit + 1 - entries.length)
     const result = await session.call({
@@ -176,6 +183,7 @@ export async function listPaged(session: Session, bucket: string, query: ListQue
       subject: { bucket },
       repeatable: true,
     })
+    if (result.versioned === true) versioned = true
     const page = readEntries(result.objects)
     for (const each of page) {
       const entry = rolledUp(each, query)
@@ -189,7 +197,7 @@ export async function listPaged(session: Session, bucket: string, query: ListQue
       throw nonsense('answered web.ListObjects with a page that does not advance')
     marker = next
   }
-  return entries
+  return { entries, versioned }
 }
 
 /**

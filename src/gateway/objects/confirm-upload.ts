@@ -6,8 +6,9 @@ import { unavailable } from '../errors.js'
 import { MARKER_STAMP, unconfirmedStamp } from '../object-facts.js'
 import { stat, writeIdOf } from './read.js'
 
-export function resultOf({ stamp, lastModified, etag }: GatewayObject): UploadResult {
-  return { stamp, lastModified, ...(etag === undefined ? {} : { etag }) }
+export function resultOf({ stamp, lastModified, etag, versionId }: GatewayObject): UploadResult {
+  const version = versionId === undefined ? {} : { versionId }
+  return { stamp, lastModified, ...(etag === undefined ? {} : { etag }), ...version }
 }
 
 /** Attempts before the search fails because the object keeps changing. */

@@ -1,4 +1,5 @@
 import type { ByteRange, Download, GatewayFeatures, GatewayObject } from '../../api/gateway.js'
+import type { VersionRef } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { encodeSegment } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
@@ -10,6 +11,7 @@ import { lookUp, requireBucket } from '../listing/look-up.js'
 import { askForRecord, endsInControl, factsFromHeaders, headerFacts, PLAIN_DISPOSITION } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
 import { DownloadBody, invalidRange, parseContentRange, rangeHeader, resolveRange, type Span } from './download-body.js'
+import { askForVersion, isOf, noSuchVersion, withMarker } from './versions.js'
 
 /** Attempts before a download fails because the object keeps changing between listing and download. */
 const ATTEMPTS = 3
@@ -24,10 +26,17 @@ export async function download(
   bucket: string,
   key: string,
   range: ByteRange | undefined,
+  ref?: VersionRef,
 ): Promise<Download> {
+  if (ref && !features.versions) {
+    const current = await download(client, features, bucket, key, range)
+    if (isOf(current.object, ref)) return current
+    current.discard()
+    throw noSuchVersion(key, ref)
+  }
   if (!features.anyKey && whyUnfit(key) !== undefined) throw noSuchKey(bucket, key)
   if (features.objectHead) {
-    const direct = await downloadDirectly(client, features, bucket, key, range)
+    const direct = await downloadDirectly(client, features, bucket, key, range, ref)
     if (direct) return direct
   }
   // A caller who may not read the object must not learn anything about it, not even whether it exists.
@@ -56,9 +65,10 @@ async function downloadDirectly(
   bucket: string,
   key: string,
   range: ByteRange | undefined,
+  ref: VersionRef | undefined,
 ): Promise<Download | undefined> {
   // A Range header cannot express "the last 0 bytes".
-  const asked = askForRecord(client.names, features)
+  const asked = askForVersion(client.names, ref, askForRecord(client.names, features))
   if (range && !('suffix' in range && range.suffix === 0)) asked.range = rangeHeader(range)
   const response = await request(client, 'GET', { bucket, key }, asked)
   try {
@@ -220,11 +230,21 @@ export async function stat(
   features: GatewayFeatures,
   bucket: string,
   key: string,
+  ref?: VersionRef,
+  onMarker?: (error: S3Error) => void,
 ): Promise<GatewayObject | undefined> {
+  if (ref && !features.versions) {
+    const current = await stat(client, features, bucket, key)
+    if (current && isOf(current, ref)) return current
+    if ('id' in ref && ref.id !== 'null') throw noSuchVersion(key, ref)
+    return undefined
+  }
   if (!features.anyKey && whyUnfit(key) !== undefined) return undefined
   if (features.objectHead) {
-    const answer = await head(client, features, bucket, key)
+    const answer = await head(client, features, bucket, key, ref, onMarker)
     if (answer !== 'unknown') return answer
+    // A listing has the current versions alone.
+    if (ref) throw nonsense('does not describe a version of an object')
   }
   if (client.account && !(await isReadable(client, bucket, key))) return undefined
   const entry = await lookUp(lookupClient(client), features, bucket, key)
@@ -254,9 +274,12 @@ async function head(
   features: GatewayFeatures,
   bucket: string,
   key: string,
+  ref: VersionRef | undefined,
+  onMarker: ((error: S3Error) => void) | undefined,
 ): Promise<GatewayObject | undefined | 'unknown'> {
   try {
-    const answer = await request(client, 'HEAD', { bucket, key }, askForRecord(client.names, features))
+    const asked = askForVersion(client.names, ref, askForRecord(client.names, features))
+    const answer = await request(client, 'HEAD', { bucket, key }, asked)
     answer.drain()
     if (answer.status !== 200) return 'unknown'
     return (
@@ -264,7 +287,12 @@ async function head(
       'unknown'
     )
   } catch (error) {
-    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
+    if (!(error instanceof S3Error)) throw error
+    if (error.code === 'NoSuchKey') {
+      if (error.headers['x-amz-delete-marker'] !== undefined) onMarker?.(error)
+      return undefined
+    }
+    if (error.code === 'NoSuchVersion' && ref && 'stamp' in ref) return undefined
     throw error
   }
 }
@@ -317,11 +345,12 @@ export function request(
     const response = await rest.get(method, target, headers === NO_HEADERS ? IDENTITY : { ...IDENTITY, ...headers })
     const { status } = response
     if (status === 200 || status === 206 || status === 416) return response
-    const failure = httpFailure(names, await readAnswer(response, rest.idleMs))
+    const answer = await readAnswer(response, rest.idleMs)
+    const failure = httpFailure(names, answer)
     // The answer to a HEAD has no body that names what is missing.
     if (method === 'HEAD' && failure.status === 404 && failure.headerCode === undefined)
       throw await missing(client, subject)
-    const error = translate(failure, subject)
+    const error = withMarker(translate(failure, subject), names, answer.headers)
     // InvalidObjectState means that the gateway accepted the caller and holds no bytes.
     const refused = failure.status === 403 && error.code !== 'InvalidObjectState'
     throw isTokenRefusal(failure) || refused ? new TokenRefused(error) : error

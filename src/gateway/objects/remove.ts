@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { GatewayFeatures, WriteOrder } from '../../api/gateway.js'
+import type { RemovalResult, VersionRemoval } from '../../api/versions.js'
 import { formatTimestamp } from '../../common/sigv4.js'
 import { InDoubt, leavesOpen } from '../calls/in-doubt.js'
-import type { RpcCall } from '../calls/rpc-sender.js'
+import type { RpcCall, RpcResult } from '../calls/rpc-sender.js'
 import { type GatewayClient, lookupClient } from '../client.js'
-import type { Subject } from '../errors.js'
+import { nonsense, type Subject } from '../errors.js'
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { hasChildren, lookUp, lookUpFolder } from '../listing/look-up.js'
 import { stat } from './read.js'
@@ -21,11 +22,17 @@ export async function remove(
   bucket: string,
   key: string,
   order: WriteOrder,
-): Promise<void> {
-  if (key === '') return
-  if (!features.anyKey && whyUnfit(key) !== undefined) return
+  version?: VersionRemoval,
+): Promise<RemovalResult> {
+  if (key === '') return {}
+  if (version && !features.versions) {
+    if (version.id !== 'null') return {}
+    return remove(client, features, bucket, key, order)
+  }
+  if (!features.anyKey && whyUnfit(key) !== undefined) return {}
   if (key.endsWith('/') && !features.exactRemove) await removeFolder(client, features, bucket, key, order)
-  else await removeNamed({ client, features, order }, bucket, key)
+  else return removalOf(await removeNamed({ client, features, order, version }, bucket, key))
+  return {}
 }
 
 /** The context of one removal. */
@@ -33,27 +40,38 @@ interface Removal {
   readonly client: GatewayClient
   readonly features: GatewayFeatures
   readonly order: WriteOrder
+  readonly version?: VersionRemoval | undefined
 }
 
 /**
  * Sends one web.RemoveObject call with one name. Throws S3Error, including WriteRefused and InDoubt.
  * @param key key of the object that the name stands for
  */
-async function removeNamed(removal: Removal, bucket: string, name: string, key = name): Promise<void> {
-  const { client, features, order } = removal
+async function removeNamed(removal: Removal, bucket: string, name: string, key = name): Promise<RpcResult> {
+  const { client, features, order, version } = removal
   const call = {
     method: 'web.RemoveObject',
-    params: paramsOf(bucket, name, features.writeFences ? order : undefined),
+    params: { ...paramsOf(bucket, name, features.writeFences ? order : undefined), ...versionParams(version) },
     headers: { [client.names.header('date')]: formatTimestamp(new Date()) },
     subject: { bucket, key },
   }
   order.ensure()
   try {
-    if (features.writeFences) await client.session.call(call)
-    else await removeUnordered(removal, call)
+    return await (features.writeFences ? client.session.call(call) : removeUnordered(removal, call))
   } finally {
     client.snapshots.changed(bucket, key)
   }
+}
+
+function versionParams(version: VersionRemoval | undefined): object {
+  if (!version) return {}
+  return { versionId: version.id, ...(version.bypass && { bypass: true }) }
+}
+
+function removalOf({ versionId, deleteMarker }: RpcResult): RemovalResult {
+  if (versionId === undefined) return {}
+  if (typeof versionId !== 'string') throw nonsense('answered web.RemoveObject with a version id that is no text')
+  return { versionId, ...(deleteMarker === true && { deleteMarker }) }
 }
 
 function paramsOf(bucketName: string, name: string, order: WriteOrder | undefined): object {
@@ -69,7 +87,7 @@ function paramsOf(bucketName: string, name: string, order: WriteOrder | undefine
 async function removeUnordered(
   { client, features, order: { logger } }: Removal,
   call: Omit<RpcCall, 'token'> & { readonly subject: Required<Subject> },
-): Promise<void> {
+): Promise<RpcResult> {
   client.inDoubt.admit()
   let answer: Promise<unknown> = Promise.reject(new Error('the connection has ended'))
   answer.catch(() => {})
@@ -77,7 +95,7 @@ async function removeUnordered(
     answer = outcome
   }
   try {
-    await client.session.call({ ...call, late })
+    return await client.session.call({ ...call, late })
   } catch (error) {
     if (!leavesOpen(error)) throw error
     const { bucket, key } = call.subject

@@ -13,6 +13,7 @@ import type { Exchange } from '../transport/connection.js'
 import { confirm, locate, resultOf } from './confirm-upload.js'
 import { aborted, answeredInTime, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
 import { stat } from './read.js'
+import { notLocked } from './versions.js'
 
 /**
  * A gateway makes a large object durable before it answers: each of this many bytes adds one millisecond to its
@@ -179,6 +180,7 @@ export abstract class GatewayUpload implements Upload {
     const can = await this.#known()
     const { names } = this.client
     if (!can.anyKey) refuse(this.subject.key, this.length)
+    if (this.#attributes.lock && !can.locks) throw notLocked()
     const headers = uploadHeaders(names, can, this.#attributes, can.objectHead ? undefined : this.writeId)
     headers[names.header('date')] = formatTimestamp(new Date())
     return headers
