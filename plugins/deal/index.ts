@@ -51,7 +51,8 @@ export default definePlugin({
         objectStored: (event) => deps.waits.changed(event),
         async objectDeleted(event) {
           await deps.waits.changed(event)
-          await deps.copies.forget(event)
+          // A delete marker that comes or goes leaves every version as it is.
+          if (event.versionId === undefined || event.stamp !== undefined) await deps.copies.forget(event)
         },
       },
       gauges: dealGauges(deps),

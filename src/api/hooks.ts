@@ -10,12 +10,14 @@ export type ObjectEventName =
   | 'ObjectCreated:Copy'
   | 'ObjectCreated:CompleteMultipartUpload'
   | 'ObjectRemoved:Delete'
+  | 'ObjectRemoved:DeleteMarkerCreated'
   | 'ObjectTagging:Put'
   | 'ObjectTagging:Delete'
   | 'ObjectRestore:Post'
   | 'ObjectRestore:Completed'
   | 'ObjectRestore:Delete'
   | 'LifecycleExpiration:Delete'
+  | 'LifecycleExpiration:DeleteMarkerCreated'
   | 'LifecycleTransition'
 
 /** An event about an object. */
@@ -27,6 +29,10 @@ export interface ObjectEvent {
   readonly size?: number
   /** Unquoted; absent for removals. */
   readonly etag?: string
+  /** See GatewayObject.versionId: of the delete marker, for a removal that has added one. */
+  readonly versionId?: string
+  /** Of the version that was removed by its id; absent for a delete marker. */
+  readonly stamp?: string
   /** Milliseconds since 1970. */
   readonly time: number
   readonly origin: Origin

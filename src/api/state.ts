@@ -4,6 +4,7 @@ import type { Authorized, ObjectAcl, Tag } from './access.js'
 import type { Encrypted, ServerKey, UploadEncryption } from './encryption.js'
 import type { StoredHeaders } from './gateway.js'
 import type { HeldLock, Locks } from './locks.js'
+import type { ObjectLock } from './versions.js'
 
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
@@ -47,6 +48,8 @@ export interface ObjectRecord {
   readonly fence?: number
   /** Absent: the object belongs to the owner of its bucket, who alone has access. */
   readonly acl?: ObjectAcl
+  /** See GatewayObject.versionId. Absent: the version was written before its bucket was versioned, and is `null`. */
+  readonly versionId?: string
 }
 
 /** The state of an object whose copies a plugin also keeps elsewhere. */
@@ -80,6 +83,22 @@ export interface ObjectRecords {
   set(record: ObjectRecord, lock: HeldLock): Promise<void>
   /** As `set`. */
   delete(bucket: string, key: string, lock: HeldLock): Promise<void>
+  /** The record of one version of a key, current or not. */
+  ofStamp(bucket: string, key: string, stamp: string): Promise<ObjectRecord | undefined>
+  /** In the order of `versions`; undefined where there is none. */
+  manyOfStamps(
+    bucket: string,
+    versions: readonly (readonly [key: string, stamp: string])[],
+  ): Promise<(ObjectRecord | undefined)[]>
+  /**
+   * As `set`, for a write in a versioned bucket: the record of the version before stays, unless that was the `null`
+   * version and the new one is, too.
+   */
+  setNewest(record: ObjectRecord, lock: HeldLock): Promise<void>
+  /** As `set`, for a change to one version: replaces its record, wherever that is, and no other. */
+  setVersion(record: ObjectRecord, lock: HeldLock): Promise<void>
+  /** As `delete`, for one version. */
+  deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<void>
 }
 
 /** A multipart upload in progress. */
@@ -117,6 +136,8 @@ export interface UploadRecord {
   readonly encryption?: UploadEncryption
   /** Authorizations of the caller who began it. */
   readonly authorized?: Authorized
+  /** The lock that its object gets. */
+  readonly lock?: ObjectLock
   /** The attempts to complete it that may have taken effect. */
   readonly attempts?: readonly CompletionAttempt[]
   /** The same, in records of an older release. */
@@ -160,6 +181,8 @@ export interface CompletedUpload {
   readonly etag: string
   readonly checksum?: ObjectChecksum
   readonly encrypted?: Omit<Encrypted, 'header'>
+  /** See GatewayObject.versionId. */
+  readonly versionId?: string
   /** Job id of the object's archive. */
   readonly jobId?: string
   /** Hash of the requested part list. Another list under the same id is NoSuchUpload. */

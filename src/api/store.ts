@@ -5,6 +5,7 @@ import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } 
 import type { ObjectEventName, Origin } from './hooks.js'
 import type { BodyFacts, BodyOptions, ByteSink } from './request.js'
 import type { Archive, ObjectChecksum, ObjectRecord, PartRecord, UploadRecord } from './state.js'
+import type { ObjectLock, RemovalResult, VersionPage, VersionQuery, VersionRef, VersionRemoval } from './versions.js'
 
 /** Checksums of the parts of an object, in the order of the parts. */
 export interface PartChecksums {
@@ -52,6 +53,9 @@ export interface StoredObject {
   readonly recordAtGateway?: true
   /** The ACL is known from the gateway alone, and opens nothing. */
   readonly aclAtGateway?: true
+  /** See GatewayObject.versionId. */
+  readonly versionId?: string
+  readonly lock?: ObjectLock
 }
 
 export type StoreEntry =
@@ -97,7 +101,7 @@ export interface PutRequest {
   readonly key: string
   readonly source: Source
   /** `label`: see ObjectRecord. */
-  readonly attributes: Omit<UploadAttributes, 'etag'> & { readonly label?: string }
+  readonly attributes: Omit<UploadAttributes, 'etag' | 'lock'> & { readonly label?: string }
   /** ETag to store when it is not the MD5 of the body. */
   readonly etag?: string
   /** Checksum to store when it is not the one that the source declares. */
@@ -114,6 +118,8 @@ export interface PutRequest {
   /** See ObjectRecord.acl. */
   readonly acl?: ObjectAcl
   readonly archive?: Archive
+  /** See UploadAttributes. */
+  readonly lock?: ObjectLock | undefined
   /** The multipart upload that this write completes. */
   readonly uploadId?: string
   /** Which entries of `attributes.metadata` may state payment terms, from `Context.authorize`. Without it, none may. */
@@ -162,16 +168,26 @@ export interface PutResult {
   readonly lastModified: string
   readonly size: number
   readonly checksum?: ObjectChecksum
+  /** See GatewayObject.versionId. */
+  readonly versionId?: string
 }
 
 /** The objects of one gateway account: the gateway's objects joined with the records of this proxy. */
 export interface Store {
-  /** Throws NoSuchKey, NoSuchBucket. */
-  head(bucket: string, key: string): Promise<StoredObject>
+  /**
+   * Throws NoSuchKey, NoSuchBucket.
+   * @param ref one of the versions, here and below, in place of the current one. For one by its id, throws also
+   * NoSuchVersion, and MethodNotAllowed for a delete marker
+   */
+  head(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject>
   /** Like head, but resolves undefined instead of NoSuchKey. */
-  find(bucket: string, key: string): Promise<StoredObject | undefined>
+  find(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined>
   /** Like find, for a caller who may write the object but need not be able to read it. */
-  findToWrite(bucket: string, key: string): Promise<StoredObject | undefined>
+  findToWrite(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined>
+  /** The version with this stamp, current or not; undefined when it is gone. */
+  findStamp(bucket: string, key: string, stamp: string): Promise<StoredObject | undefined>
+  /** The versions of a bucket, joined with their records: without headers and metadata that only the gateway has. */
+  listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<StoredObject>>
   /**
    * Throws also InvalidRange, InvalidObjectState for a cold object, and InvalidRequest for an object that needs the key
    * of a client. The returned object is the one that the bytes belong to.
@@ -181,6 +197,7 @@ export interface Store {
     key: string,
     range?: ByteRange,
     customer?: CustomerKey,
+    ref?: VersionRef,
   ): Promise<{ object: StoredObject; download: Download }>
   /**
    * Throws InvalidRequest for an object that needs the key of a client, and has none, or the other way round, and
@@ -188,16 +205,37 @@ export interface Store {
    */
   requireCustomerKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void>
   /** As `open`, with the bytes as the gateway has them: of an encrypted object, an age file of `storedSize` bytes. */
-  openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }>
+  openStored(
+    bucket: string,
+    key: string,
+    range?: ByteRange,
+    ref?: VersionRef,
+  ): Promise<{ object: StoredObject; download: Download }>
   /** Stores verified bytes or nothing. The old object stays until the new one is complete. */
   put(request: PutRequest): Promise<PutResult>
-  /** Removes one object and nothing else. */
-  remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void>
   /**
-   * Replaces the object's tags and keeps its bytes; undefined removes the tags. Throws NoSuchKey, and AccessDenied for
-   * an account that does not own the bucket.
+   * Removes one object and nothing else. In a versioned bucket, adds a delete marker in place of it.
+   * @param version removes this version, which the precondition is about; it is no error when there is none. Throws
+   * AccessDenied for one that is locked
    */
-  setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void>
+  remove(
+    bucket: string,
+    key: string,
+    cause: Cause,
+    precondition?: Precondition,
+    version?: VersionRemoval,
+  ): Promise<RemovalResult>
+  /**
+   * Replaces the object's tags and keeps its bytes; undefined removes the tags. Resolves with the object as it was.
+   * Throws NoSuchKey, and AccessDenied for an account that does not own the bucket.
+   */
+  setTags(
+    bucket: string,
+    key: string,
+    tags: readonly Tag[] | undefined,
+    cause: Cause,
+    ref?: VersionRef,
+  ): Promise<StoredObject>
   /**
    * Replaces the object's ACL and keeps its bytes, if the object still has this stamp; undefined removes the ACL.
    * Resolves false when the object is gone or has another stamp. Throws AccessDenied for an account that does not own

@@ -4,6 +4,7 @@ import type { HeldLock, LockOptions } from '../api/locks.js'
 import type { ByteSink } from '../api/request.js'
 import type { Archive, ObjectRecord, PartRecord, UploadRecord } from '../api/state.js'
 import type { Cause, MetadataReplacement, PutRequest, PutResult, Source, StoredObject } from '../api/store.js'
+import type { VersionRef } from '../api/versions.js'
 import { openPart } from './encryption/opened-download.js'
 import { sealedLength, sealedPart } from './encryption/sealed-source.js'
 import { ObjectReader, present } from './object-reader.js'
@@ -11,24 +12,32 @@ import { aclToKeep, keepAtGateway } from './object-record.js'
 
 /** Changes what only this server, or the gateway's record, keeps of an object: its bytes stay. */
 export class ObjectChanges extends ObjectReader {
-  async setTags(bucket: string, key: string, tags: readonly Tag[] | undefined, cause: Cause): Promise<void> {
+  async setTags(
+    bucket: string,
+    key: string,
+    tags: readonly Tag[] | undefined,
+    cause: Cause,
+    ref?: VersionRef,
+  ): Promise<StoredObject> {
     const { requireOwner, state, hooks } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = present(await this.findToWrite(bucket, key), key)
+      const object = present(await this.findToWrite(bucket, key, ref), key)
       if (tags ?? object.tags ?? object.recordAtGateway) await this.#keep(object, { tags }, lock)
-      const { size, etag } = object
-      await hooks.objectTagged({ ...cause, bucket, key, size, etag, time: Date.now() })
+      const { size, etag, versionId } = object
+      const version = versionId === undefined ? {} : { versionId }
+      await hooks.objectTagged({ ...cause, bucket, key, size, etag, time: Date.now(), ...version })
+      return object
     }
-    await state.locks.withKey(bucket, key, run, this.waiting())
+    return state.locks.withKey(bucket, key, run, this.waiting())
   }
 
   async setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean> {
-    const { requireOwner, state } = this.deps
+    const { requireOwner, state, lookUps } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = await this.findToWrite(bucket, key)
-      if (object?.stamp !== stamp) return false
+      const object = await this.findVersion(lookUps, bucket, key, stamp)
+      if (!object) return false
       if (acl ?? object.acl ?? object.recordAtGateway) await this.#keep(object, { acl }, lock)
       return true
     }
@@ -37,11 +46,11 @@ export class ObjectChanges extends ObjectReader {
 
   async replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined> {
     const { bucket, key, stamp, attributes, tags, acl, archive, authorized, event } = request
-    const { requireOwner, state, hooks } = this.deps
+    const { requireOwner, state, hooks, lookUps } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = await this.findToWrite(bucket, key)
-      if (object?.stamp !== stamp) return undefined
+      const object = await this.findVersion(lookUps, bucket, key, stamp)
+      if (!object) return undefined
       const { headers, metadata, label, contentType = object.contentType } = attributes
       await this.#keep(object, { contentType, headers, metadata, label, tags, acl, archive, authorized }, lock)
       const { size, etag, checksum, lastModified, encrypted } = object
@@ -58,11 +67,11 @@ export class ObjectChanges extends ObjectReader {
     stamp: string,
     change: (archive: Archive | undefined) => Archive | undefined,
   ): Promise<boolean> {
-    const { requireOwner, state } = this.deps
+    const { requireOwner, state, lookUps } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = await this.findToWrite(bucket, key)
-      if (object?.stamp !== stamp) return false
+      const object = await this.findVersion(lookUps, bucket, key, stamp)
+      if (!object) return false
       const archive = change(object.archive)
       if (archive ?? object.archive) await this.#keep(object, { archive }, lock)
       return true
@@ -114,13 +123,14 @@ export class ObjectChanges extends ObjectReader {
 
   /** Writes the object's record with `change` applied. */
   async #keep(object: StoredObject, change: Partial<ObjectRecord>, lock: HeldLock): Promise<void> {
-    const { lastModified: _, cold: __, writeId: ___, aclAtGateway: ____, ...known } = object
+    const { lastModified: _, cold: __, writeId: ___, aclAtGateway: ____, lock: _____, ...known } = object
     const { recordAtGateway, storedSize, ...described } = known
     const record = storedSize === undefined ? described : { ...described, size: storedSize }
     const acl = aclToKeep(object)
     const next = { ...record, ...(acl && { acl }), ...change }
     if (recordAtGateway && ('tags' in change || 'acl' in change)) await keepAtGateway(this.deps.gateway, next, lock)
     lock.ensure()
-    await this.deps.state.objects.set(next, lock)
+    const { objects } = this.deps.state
+    await (object.versionId === undefined ? objects.set(next, lock) : objects.setVersion(next, lock))
   }
 }

@@ -1,11 +1,12 @@
 import type { RequireOwner } from '../api/access.js'
 import type { CustomerKey } from '../api/encryption.js'
-import type { ByteRange, Download, Gateway, GatewayObject, ListQuery, UploadResult } from '../api/gateway.js'
+import type { ByteRange, Download, Gateway, GatewayObject, ListPage, ListQuery, UploadResult } from '../api/gateway.js'
 import type { Hooks } from '../api/hooks.js'
 import type { Limits } from '../api/limits.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import type { PartChecksums, StoredObject, StoreEntry, StorePage } from '../api/store.js'
+import type { VersionPage, VersionQuery, VersionRef } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger, Logging } from '../common/log.js'
 import type { Quota } from '../common/quota.js'
@@ -50,16 +51,37 @@ export class ObjectReader {
     Object.defineProperties(this, { deps: { value: deps }, logger: { value: logger } })
   }
 
-  find(bucket: string, key: string): Promise<StoredObject | undefined> {
-    return this.#find(this.deps.gateway, bucket, key)
+  find(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {
+    return this.#find(this.deps.gateway, bucket, key, ref)
   }
 
-  findToWrite(bucket: string, key: string): Promise<StoredObject | undefined> {
-    return this.#find(this.deps.lookUps, bucket, key)
+  findToWrite(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {
+    return this.#find(this.deps.lookUps, bucket, key, ref)
   }
 
-  async head(bucket: string, key: string): Promise<StoredObject> {
-    return present(await this.find(bucket, key), key)
+  findStamp(bucket: string, key: string, stamp: string): Promise<StoredObject | undefined> {
+    return this.findVersion(this.deps.gateway, bucket, key, stamp)
+  }
+
+  async head(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject> {
+    let marker: S3Error | undefined
+    const found = await this.#find(this.deps.gateway, bucket, key, ref, (error) => {
+      marker = error
+    })
+    if (!found && marker) throw marker
+    return present(found, key)
+  }
+
+  /** See Store.findStamp. */
+  protected async findVersion(
+    through: Gateway,
+    bucket: string,
+    key: string,
+    stamp: string,
+  ): Promise<StoredObject | undefined> {
+    if ((await through.features()).versions) return this.#find(through, bucket, key, { stamp })
+    const current = await this.#find(through, bucket, key)
+    return current?.stamp === stamp ? current : undefined
   }
 
   async open(
@@ -67,14 +89,16 @@ export class ObjectReader {
     key: string,
     range?: ByteRange,
     customer?: CustomerKey,
+    ref?: VersionRef,
   ): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, encryption } = this.deps
     const { logger } = this
     for (let attempt = 1; ; attempt++) {
-      const expected = attempt === 1 && range ? encryption.expect({ bucket, key }, range) : undefined
-      const opened = await this.#open(bucket, key, expected ?? range).catch(async (error) => {
+      // What was opened lately is the current version, or another one.
+      const expected = attempt === 1 && range && !ref ? encryption.expect({ bucket, key }, range) : undefined
+      const opened = await this.#open(bucket, key, expected ?? range, ref).catch(async (error) => {
         if (expected) return undefined
-        throw isOutside(error) ? await this.#outside(bucket, key, error) : error
+        throw isOutside(error) ? await this.#outside(bucket, key, error, ref) : error
       })
       if (!opened) continue
       const { object } = opened
@@ -85,7 +109,13 @@ export class ObjectReader {
         continue
       }
       const opening = { range, expected: expected !== undefined, customer, logger }
-      const download = await encryption.open(gateway, object, object.encrypted, opened.download, opening)
+      const download = await encryption.open(
+        ofVersion(gateway, object),
+        object,
+        object.encrypted,
+        opened.download,
+        opening,
+      )
       if (download) return { object, download }
       if (attempt === LOOKS) throw new S3Error('ServiceUnavailable', { message: REPLACED })
     }
@@ -93,12 +123,17 @@ export class ObjectReader {
 
   async requireCustomerKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void> {
     const { gateway, encryption } = this.deps
-    if (!(await encryption.verifyKey(gateway, object, object, customer, this.logger)))
+    if (!(await encryption.verifyKey(ofVersion(gateway, object), object, object, customer, this.logger)))
       throw new S3Error('ServiceUnavailable', { message: REPLACED })
   }
 
-  openStored(bucket: string, key: string, range?: ByteRange): Promise<{ object: StoredObject; download: Download }> {
-    return this.#open(bucket, key, range)
+  openStored(
+    bucket: string,
+    key: string,
+    range?: ByteRange,
+    ref?: VersionRef,
+  ): Promise<{ object: StoredObject; download: Download }> {
+    return this.#open(bucket, key, range, ref)
   }
 
   /** The bytes as the gateway has them. */
@@ -106,21 +141,25 @@ export class ObjectReader {
     bucket: string,
     key: string,
     range: ByteRange | undefined,
+    ref: VersionRef | undefined,
   ): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, state } = this.deps
     for (let attempt = 1; ; attempt++) {
       const record = state.objects.get(bucket, key)
       record.catch(() => {})
       try {
-        const download = await gateway.download(bucket, key, range)
+        const download = await gateway.download(bucket, key, range, ref)
         if (attempt < LOOKS && isOvertaken(download.object, await record)) {
           download.discard()
           continue
         }
-        const known = this.#confirm(bucket, download.object, await record)
-        return { object: joinRecord(bucket, download.object, known), download }
+        const known = await this.#ofVersion(bucket, download.object, await record).catch((error) => {
+          download.discard()
+          throw error
+        })
+        return { object: joinRecord(bucket, download.object, this.#confirm(bucket, download.object, known)), download }
       } catch (error) {
-        if (!(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
+        if (ref || !(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
         const marker = await findMarker(gateway, bucket, key, await record)
         if (!marker) throw error
         return { object: marker, download: emptyDownload(key) }
@@ -129,8 +168,8 @@ export class ObjectReader {
   }
 
   /** The error for a range that the stored bytes do not have: an encrypted object has fewer of its content. */
-  async #outside(bucket: string, key: string, error: S3Error): Promise<S3Error> {
-    const object = await this.find(bucket, key)
+  async #outside(bucket: string, key: string, error: S3Error, ref: VersionRef | undefined): Promise<S3Error> {
+    const object = await this.find(bucket, key, ref)
     return object?.encrypted ? invalidRange(object.size) : error
   }
 
@@ -144,7 +183,8 @@ export class ObjectReader {
     const keys: string[] = []
     for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
     // One read for the whole page: no gateway lists checksums and storage classes.
-    const records = keys.length === 0 ? [] : await this.deps.state.objects.getMany(bucket, keys)
+    const last = keys.length === 0 ? [] : await this.deps.state.objects.getMany(bucket, keys)
+    const records = page.versioned ? await this.#ofListed(bucket, page.entries, last) : last
     const entries: StoreEntry[] = []
     let at = 0
     for (const entry of page.entries) {
@@ -161,19 +201,72 @@ export class ObjectReader {
     return { entries, truncated: page.truncated }
   }
 
+  async listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<StoredObject>> {
+    const page = await this.deps.gateway.listVersions(bucket, query)
+    const versions: [key: string, stamp: string][] = []
+    for (const entry of page.entries)
+      if (entry.kind === 'version') versions.push([entry.object.key, entry.object.stamp])
+    const records = await this.deps.state.objects.manyOfStamps(bucket, versions)
+    let at = 0
+    const entries = page.entries.map((entry) =>
+      entry.kind === 'version' ? { ...entry, object: joinRecord(bucket, entry.object, records[at++]) } : entry,
+    )
+    return { ...page, entries }
+  }
+
   /**
    * The object as the gateway and its record show it; undefined when there is none.
    * @param through the gateway that is asked
    */
-  async #find(through: Gateway, bucket: string, key: string): Promise<StoredObject | undefined> {
+  async #find(
+    through: Gateway,
+    bucket: string,
+    key: string,
+    ref?: VersionRef,
+    onMarker?: (error: S3Error) => void,
+  ): Promise<StoredObject | undefined> {
     for (let attempt = 1; ; attempt++) {
-      const [object, record] = await Promise.all([through.stat(bucket, key), this.deps.state.objects.get(bucket, key)])
-      if (!object) return findMarker(through, bucket, key, record)
-      if (attempt < LOOKS && isOvertaken(object, record)) continue
+      const [object, last] = await Promise.all([
+        through.stat(bucket, key, ref, onMarker),
+        this.deps.state.objects.get(bucket, key),
+      ])
+      if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
+      if (attempt < LOOKS && isOvertaken(object, last)) continue
+      const record = await this.#ofVersion(bucket, object, last)
       if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
       const reported = await withMetadata(through, bucket, object)
       return joinRecord(bucket, reported, this.#confirm(bucket, reported, record))
     }
+  }
+
+  /**
+   * The record of an object. In a versioned bucket, the last one of the key may be that of another version.
+   * @param last the last record of the key, read at the same time as the object, or earlier
+   */
+  async #ofVersion(
+    bucket: string,
+    object: GatewayObject,
+    last: ObjectRecord | undefined,
+  ): Promise<ObjectRecord | undefined> {
+    if (object.versionId === undefined || last?.stamp === object.stamp) return last
+    return this.deps.state.objects.ofStamp(bucket, object.key, object.stamp)
+  }
+
+  /** The records of a page of a versioned bucket: as `#ofVersion`. */
+  async #ofListed(
+    bucket: string,
+    entries: ListPage['entries'],
+    last: readonly (ObjectRecord | undefined)[],
+  ): Promise<(ObjectRecord | undefined)[]> {
+    const objects: GatewayObject[] = []
+    for (const entry of entries) if (entry.kind === 'object') objects.push(entry.object)
+    const others = objects.filter(({ stamp }, i) => last[i]?.stamp !== stamp)
+    const found = await this.deps.state.objects.manyOfStamps(
+      bucket,
+      others.map(({ key, stamp }) => [key, stamp] as const),
+    )
+    const byKey = new Map(others.map(({ key }, i) => [key, found[i]]))
+    return objects.map(({ key }, i) => (byKey.has(key) ? byKey.get(key) : last[i]))
   }
 
   /** Gives an unconfirmed record its stamp if the object comes from the write that the record describes. */
@@ -224,6 +317,14 @@ export class ObjectReader {
 }
 
 const REPLACED = 'The object is being overwritten repeatedly. Try again.'
+
+/**
+ * The gateway, for further downloads of the bytes of an object: those of its version, whichever is the current one.
+ */
+function ofVersion(gateway: Gateway, { versionId, stamp }: StoredObject): Pick<Gateway, 'download'> {
+  if (versionId === undefined) return gateway
+  return { download: (bucket, key, range) => gateway.download(bucket, key, range, { stamp }) }
+}
 
 function isOutside(error: unknown): error is S3Error {
   return error instanceof S3Error && error.code === 'InvalidRange'

@@ -148,8 +148,12 @@ export function confirmed<R extends ObjectRecord | undefined>(object: GatewayObj
   return record.stamp === unconfirmedStamp(object.writeId) ? { ...record, stamp: object.stamp } : record
 }
 
-/** True if the record is that of a later write than the object: the object was read before it was replaced. */
+/**
+ * True if the record is that of a later write than the object: the object was read before it was replaced. A version
+ * has a record of its own.
+ */
 export function isOvertaken(object: GatewayObject, record: ObjectRecord | undefined): boolean {
+  if (object.versionId !== undefined) return false
   if (record?.fence === undefined || object.fence === undefined || record.key !== object.key) return false
   return record.fence > object.fence && !validRecord(object, record)
 }

@@ -1,9 +1,9 @@
 import type { Encrypted } from '../api/encryption.js'
-import type { UploadResult } from '../api/gateway.js'
+import type { UploadResult, WriteOrder } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
 import type { BodyFacts } from '../api/request.js'
-import type { ObjectChecksum } from '../api/state.js'
+import type { ObjectChecksum, ObjectRecord } from '../api/state.js'
 import type {
   Cause,
   Precondition,
@@ -14,6 +14,7 @@ import type {
   Store,
   StoredObject,
 } from '../api/store.js'
+import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
@@ -21,6 +22,7 @@ import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { keepFolders } from './folder-objects.js'
 import { ObjectChanges } from './object-changes.js'
 import { textOf } from './object-record.js'
+import { markerEvent, removeVersion } from './remove-version.js'
 import { rewrapObject } from './rewrap-object.js'
 import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
 import { spooled, streamHoldingBack, tooLarge } from './sources.js'
@@ -63,7 +65,7 @@ export class ObjectStore extends ObjectChanges implements Store {
     const { contentType, headers, metadata } = request.attributes
     let arrived: BodyFacts | undefined
     const attributes = {
-      ...{ contentType, headers, metadata, writeId: request.writeId, encrypted },
+      ...{ contentType, headers, metadata, writeId: request.writeId, encrypted, lock: request.lock },
       // Read when the headers are sent: after a small body.
       get etag() {
         return ownEtag ?? (encrypted && arrived?.md5?.toString('hex'))
@@ -104,9 +106,9 @@ export class ObjectStore extends ObjectChanges implements Store {
                 if (found) {
                   upload.abort()
                   // It was encrypted anew for this attempt, perhaps for other recipients.
-                  const { encrypted, size, storedSize = size } = found
+                  const { encrypted, size, storedSize = size, stamp, lastModified, versionId } = found
                   sent = { facts, length: storedSize, etag: request.etag ?? (ownEtag && found.etag), encrypted }
-                  return { stamp: found.stamp, lastModified: found.lastModified }
+                  return { stamp, lastModified, ...(versionId !== undefined && { versionId }) }
                 }
                 if (!encrypted && length > 0) await deps.encryption.requirePlainAllowed(bucket)
                 // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
@@ -157,20 +159,35 @@ export class ObjectStore extends ObjectChanges implements Store {
     return rewrapObject(this, this.deps.encryption, bucket, key, event)
   }
 
-  async remove(bucket: string, key: string, cause: Cause, precondition?: Precondition): Promise<void> {
+  async remove(
+    bucket: string,
+    key: string,
+    cause: Cause,
+    precondition?: Precondition,
+    version?: VersionRemoval,
+  ): Promise<RemovalResult> {
+    if (version && (await this.deps.gateway.features()).versions) {
+      return removeVersion(this.deps, this, { bucket, key, cause, precondition, version }, this.logger)
+    }
+    // A gateway that keeps one version of each object knows it as `null`.
+    if (version && version.id !== 'null') return {}
     const { gateway, state, hooks } = this.deps
     const below = key.endsWith('/') && !(await gateway.features()).exactRemove
     const take: typeof state.locks.withKey = below ? state.locks.withSubtree : state.locks.withKey
-    await lockUntilOutcome<void>(
-      (run) => take.call(state.locks, bucket, key, run, this.waiting()) as Promise<void>,
+    return lockUntilOutcome<RemovalResult>(
+      (run) => take.call(state.locks, bucket, key, run, this.waiting()) as Promise<RemovalResult | undefined>,
       async (lock) => {
         const look = () => this.findToWrite(bucket, key)
-        await serializedWrite(lock, precondition, look, (order) => gateway.remove(bucket, key, order), this.logger)
+        const send = (order: WriteOrder) => gateway.remove(bucket, key, order)
+        const result = await serializedWrite(lock, precondition, look, send, this.logger)
         lock.ensure()
-        await state.objects.delete(bucket, key, lock)
+        // Behind the delete marker, the version stays.
+        if (result.versionId === undefined) await state.objects.delete(bucket, key, lock)
         if (!(await gateway.features()).exactRemove) await keepFolders(this.deps, bucket, key, lock, this.logger)
         const { name, origin } = cause
-        await hooks.objectDeleted({ name, origin, bucket, key, time: Date.now() })
+        const event = { name: result.deleteMarker ? markerEvent(name) : name, origin, bucket, key, time: Date.now() }
+        await hooks.objectDeleted({ ...event, ...(result.versionId !== undefined && { versionId: result.versionId }) })
+        return result
       },
       async () => {},
       this.logger,
@@ -185,6 +202,7 @@ export class ObjectStore extends ObjectChanges implements Store {
     lock: HeldLock,
   ): Promise<PutResult> {
     const { bucket, key } = request
+    const { versionId } = result
     const md5 = facts.md5?.toString('hex')
     // The gateway knows the MD5 of what it has.
     const etag = known ?? (encrypted ? md5 : (result.etag ?? md5))
@@ -204,29 +222,30 @@ export class ObjectStore extends ObjectChanges implements Store {
       const stamp = marker ? MARKER_STAMP : result.stamp
       // Another proxy may have written meanwhile, and this record must not replace its record.
       lock.ensure()
-      if (request.partChecksums) await this.deps.partChecksums.set({ bucket, key, stamp }, request.partChecksums, lock)
-      await this.deps.state.objects.set(
-        {
-          bucket,
-          key,
-          stamp,
-          size: length,
-          encrypted,
-          etag,
-          contentType: request.attributes.contentType ?? 'binary/octet-stream',
-          headers: request.attributes.headers,
-          metadata: request.attributes.metadata,
-          checksum,
-          partSizes: request.partSizes,
-          tags: request.tags,
-          acl: request.acl,
-          archive: request.archive,
-          label: request.attributes.label,
-          uploadId: request.uploadId,
-          authorized: request.authorized,
-        },
-        lock,
-      )
+      if (request.partChecksums)
+        await this.deps.partChecksums.set({ bucket, key, stamp, versionId }, request.partChecksums, lock)
+      const { objects } = this.deps.state
+      const record: ObjectRecord = {
+        bucket,
+        key,
+        stamp,
+        size: length,
+        encrypted,
+        etag,
+        contentType: request.attributes.contentType ?? 'binary/octet-stream',
+        headers: request.attributes.headers,
+        metadata: request.attributes.metadata,
+        checksum,
+        partSizes: request.partSizes,
+        tags: request.tags,
+        acl: request.acl,
+        archive: request.archive,
+        label: request.attributes.label,
+        uploadId: request.uploadId,
+        authorized: request.authorized,
+        ...(versionId !== undefined && { versionId }),
+      }
+      await (versionId === undefined ? objects.set(record, lock) : objects.setNewest(record, lock))
       if (result.confirmed) {
         this.logger.log.warn(
           { err: result.problem, bucket },
@@ -238,11 +257,15 @@ export class ObjectStore extends ObjectChanges implements Store {
     const { size } = facts
     const { name, origin } = request.event
     // Without spreads, which cost more than the rest of this function.
-    const event: ObjectEvent = { name, origin, bucket, key, size, etag, time: Date.now() }
+    const event: ObjectEvent =
+      versionId === undefined
+        ? { name, origin, bucket, key, size, etag, time: Date.now() }
+        : { name, origin, bucket, key, size, etag, time: Date.now(), versionId }
     await this.deps.hooks.objectStored(
       request.authorized && !request.sealed ? { ...event, authorized: request.authorized } : event,
     )
-    return { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
+    const answer = { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
+    return versionId === undefined ? answer : { ...answer, versionId }
   }
 }
 

@@ -8,11 +8,13 @@ interface PartChecksumsRecord extends PartChecksums {
   readonly key: string
   /** Stamp of the object that they describe. */
   readonly stamp: string
+  /** See GatewayObject.versionId. Those of a version with one stand under its stamp, beside those of the key. */
+  readonly versionId?: string | undefined
   /** See ObjectRecord.fence. */
   readonly fence?: number
 }
 
-type ChecksummedObject = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp'>
+type ChecksummedObject = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp' | 'versionId'>
 
 /**
  * Kept apart from the object's record, which every HEAD reads: these may take half a megabyte and are rarely requested.
@@ -30,12 +32,13 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
   const records = state.records<PartChecksumsRecord>('part-checksums')
 
   /** The key's lock prevents a race with a put that has written the checksums but not yet the record. */
-  function removeIfStale({ bucket, key }: ChecksummedObject): Promise<boolean> {
+  function removeIfStale(object: ChecksummedObject): Promise<boolean> {
+    const { bucket, key, stamp } = object
     return state.locks.withKey(bucket, key, async () => {
-      const object = await state.objects.get(bucket, key)
+      if (await state.objects.ofStamp(bucket, key, stamp)) return false
       let stale = false
-      await records.change(stateKey(bucket, key), (checksums) => {
-        stale = checksums !== undefined && checksums.stamp !== object?.stamp
+      await records.change(stateKey(object), (checksums) => {
+        stale = checksums?.stamp === stamp
         return stale ? undefined : checksums
       })
       return stale
@@ -43,19 +46,24 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
   }
 
   return {
-    async get({ bucket, key, stamp }) {
-      const found = await records.get(stateKey(bucket, key))
-      return found?.bucket === bucket && found.key === key && found.stamp === stamp ? found : undefined
+    async get({ bucket, key, stamp, versionId }) {
+      const isOf = (found: PartChecksumsRecord | undefined) =>
+        found?.bucket === bucket && found.key === key && found.stamp === stamp ? found : undefined
+      const own =
+        versionId === undefined ? undefined : isOf(await records.get(stateKey({ bucket, key, stamp, versionId })))
+      // A version that was written before its bucket was versioned has none of its own.
+      return own ?? isOf(await records.get(stateKey({ bucket, key, stamp })))
     },
-    async set({ bucket, key, stamp }, { algorithm, values }, { fence }) {
-      const next = { bucket, key, stamp, algorithm, values, fence }
-      await records.change(stateKey(bucket, key), (present) => ((present?.fence ?? 0) > fence ? present : next))
+    async set(object, { algorithm, values }, { fence }) {
+      const { bucket, key, stamp, versionId } = object
+      const next = { bucket, key, stamp, versionId, algorithm, values, fence }
+      await records.change(stateKey(object), (present) => ((present?.fence ?? 0) > fence ? present : next))
     },
     async sweep() {
       let removed = 0
-      for await (const [, { bucket, key, stamp }] of records.entries()) {
-        const object = await state.objects.get(bucket, key)
-        if (object?.stamp !== stamp && (await removeIfStale({ bucket, key, stamp }))) removed++
+      for await (const [, object] of records.entries()) {
+        const { bucket, key, stamp } = object
+        if (!(await state.objects.ofStamp(bucket, key, stamp)) && (await removeIfStale(object))) removed++
       }
       return removed
     },
@@ -63,6 +71,7 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
 }
 
 /** Hashed like the keys of object records, because some stores do not accept long keys. */
-function stateKey(bucket: string, key: string): string {
-  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
+function stateKey({ bucket, key, stamp, versionId }: ChecksummedObject): string {
+  const place = versionId === undefined ? `${bucket}\0${key}` : `\0${bucket}\0${stamp}\0${key}`
+  return createHash('sha256').update(place).digest('base64url')
 }

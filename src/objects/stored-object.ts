@@ -30,6 +30,8 @@ export function joinRecord(bucket: string, object: GatewayObject, record: Object
     ...(object.writeId === undefined ? {} : { writeId: object.writeId }),
     ...(object.record === undefined ? {} : { recordAtGateway: true }),
     ...(valid?.acl && !validRecord(object, record) ? { aclAtGateway: true } : {}),
+    ...(object.versionId === undefined ? {} : { versionId: object.versionId }),
+    ...(object.lock === undefined ? {} : { lock: object.lock }),
   }
 }
 

@@ -221,12 +221,14 @@ const EVENTS: Readonly<Record<ObjectEventName, true>> = {
   'ObjectCreated:Copy': true,
   'ObjectCreated:CompleteMultipartUpload': true,
   'ObjectRemoved:Delete': true,
+  'ObjectRemoved:DeleteMarkerCreated': true,
   'ObjectTagging:Put': true,
   'ObjectTagging:Delete': true,
   'ObjectRestore:Post': true,
   'ObjectRestore:Completed': true,
   'ObjectRestore:Delete': true,
   'LifecycleExpiration:Delete': true,
+  'LifecycleExpiration:DeleteMarkerCreated': true,
   LifecycleTransition: true,
 }
 
@@ -234,7 +236,7 @@ const names = Object.keys(EVENTS) as ObjectEventName[]
 
 /**
  * The event selectors of rules: `s3:ObjectCreated:Put`, `s3:ObjectCreated:*` and so on. Other events of S3 never happen
- * in a store without versions.
+ * here.
  */
 export const selectors: readonly string[] = [...new Set([...names.map(familyOf), ...names])]
   .sort()

@@ -126,6 +126,7 @@ export function eventMessage(event: ObjectEvent, { region, ruleId, owner, sequen
         key: formEncoded(event.key),
         ...(event.size !== undefined && { size: event.size }),
         ...(event.etag !== undefined && { eTag: event.etag }),
+        ...(event.versionId !== undefined && { versionId: event.versionId }),
         sequencer,
       },
     },

@@ -21,6 +21,10 @@ type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly remov
 /**
  * Object records in Keyv, keyed by a hash of bucket and key: keys of S3 may be longer than some stores allow and
  * contain bytes that some refuse.
+ *
+ * The record of a key is that of the last write that has one. In a versioned bucket, the next write moves it to a key
+ * with its stamp, which then has the record of that version. So a record of the key whose stamp is that of a version is
+ * the latest of this version; any other says nothing about it.
  */
 export class KeyvObjectRecords implements ObjectRecords {
   readonly #table: Table<RecordOrRemoval>
@@ -42,19 +46,63 @@ export class KeyvObjectRecords implements ObjectRecords {
   }
 
   set(record: ObjectRecord, lock: HeldLock): Promise<void> {
-    return this.#write(record.bucket, record.key, record, lock)
+    return this.#write(stateKey(record.bucket, record.key), record, lock)
   }
 
   delete(bucket: string, key: string, lock: HeldLock): Promise<void> {
     const trace: Removed | undefined = key.endsWith('/') ? { bucket, key, removed: true } : undefined
-    return this.#write(bucket, key, trace, lock)
+    return this.#write(stateKey(bucket, key), trace, lock)
   }
 
-  async #write(bucket: string, key: string, kept: RecordOrRemoval | undefined, lock: HeldLock): Promise<void> {
+  async ofStamp(bucket: string, key: string, stamp: string): Promise<ObjectRecord | undefined> {
+    // In this order: a write moves the record before it replaces it.
+    const last = await this.get(bucket, key)
+    if (last?.stamp === stamp) return last
+    if (this.#table.isEmpty) return undefined
+    return ofVersion(await this.#table.get(stateKey(bucket, key, stamp)), bucket, key, stamp)
+  }
+
+  async manyOfStamps(
+    bucket: string,
+    versions: readonly (readonly [key: string, stamp: string])[],
+  ): Promise<(ObjectRecord | undefined)[]> {
+    if (this.#table.isEmpty) return versions.map(() => undefined)
+    const last = await this.#table.getMany(versions.map(([key]) => stateKey(bucket, key)))
+    const own = await this.#table.getMany(versions.map(([key, stamp]) => stateKey(bucket, key, stamp)))
+    return versions.map(
+      ([key, stamp], i) => ofVersion(last[i], bucket, key, stamp) ?? ofVersion(own[i], bucket, key, stamp),
+    )
+  }
+
+  async setNewest(record: ObjectRecord, lock: HeldLock): Promise<void> {
+    const { bucket, key, stamp, versionId } = record
+    const last = await this.get(bucket, key)
+    if (last && last.stamp !== stamp && !(isNull(last.versionId) && isNull(versionId))) {
+      const { fence = 0 } = last
+      // With its own fence, below which it replaces no later change of this version.
+      await this.#table.setFenced(stateKey(bucket, key, last.stamp), { ...last, fence }, fence)
+      lock.ensure()
+    }
+    await this.set(record, lock)
+  }
+
+  async setVersion(record: ObjectRecord, lock: HeldLock): Promise<void> {
+    const { bucket, key, stamp } = record
+    const last = await this.get(bucket, key)
+    await this.#write(stateKey(bucket, key, last?.stamp === stamp ? undefined : stamp), record, lock)
+  }
+
+  async deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<void> {
+    const last = await this.get(bucket, key)
+    await this.#write(stateKey(bucket, key, stamp), undefined, lock)
+    if (last?.stamp === stamp) await this.#write(stateKey(bucket, key), undefined, lock)
+  }
+
+  async #write(at: string, kept: RecordOrRemoval | undefined, lock: HeldLock): Promise<void> {
     const ttlMs = kept && 'removed' in kept ? REMOVED_MS : undefined
     for (let attempt = 1; ; attempt++) {
       const { fence } = lock
-      const stands = await this.#table.setFenced(stateKey(bucket, key), kept && { ...kept, fence }, fence, ttlMs)
+      const stands = await this.#table.setFenced(at, kept && { ...kept, fence }, fence, ttlMs)
       if (stands === undefined) return
       // The lock is lost, and raise() throws; or a clock was set back.
       await lock.raise(stands)
@@ -63,9 +111,27 @@ export class KeyvObjectRecords implements ObjectRecords {
   }
 }
 
-/** A bucket name contains no NUL, so the text is unique for each pair. */
-function stateKey(bucket: string, key: string): string {
-  return hash('sha256', `${bucket}\0${key}`, 'base64url')
+/**
+ * A bucket name contains no NUL, so the text is unique for each pair. That of a version begins with one, and is none of
+ * a pair.
+ */
+function stateKey(bucket: string, key: string, stamp?: string): string {
+  if (stamp === undefined) return hash('sha256', `${bucket}\0${key}`, 'base64url')
+  return hash('sha256', `\0${bucket}\0${stamp}\0${key}`, 'base64url')
+}
+
+function isNull(versionId: string | undefined): boolean {
+  return versionId === undefined || versionId === 'null'
+}
+
+function ofVersion(
+  kept: RecordOrRemoval | undefined,
+  bucket: string,
+  key: string,
+  stamp: string,
+): ObjectRecord | undefined {
+  const record = ofObject(kept, bucket, key)
+  return record?.stamp === stamp ? record : undefined
 }
 
 function ofObject(kept: RecordOrRemoval | undefined, bucket: string, key: string): ObjectRecord | undefined {

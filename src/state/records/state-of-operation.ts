@@ -28,8 +28,13 @@ function readOnly(state: State): State {
     objects: {
       get: (bucket, key) => objects.get(bucket, key),
       getMany: (bucket, keys) => objects.getMany(bucket, keys),
+      ofStamp: (bucket, key, stamp) => objects.ofStamp(bucket, key, stamp),
+      manyOfStamps: (bucket, versions) => objects.manyOfStamps(bucket, versions),
       set: refuse,
       delete: refuse,
+      setNewest: refuse,
+      setVersion: refuse,
+      deleteVersion: refuse,
     },
     uploads: {
       get: (uploadId) => uploads.get(uploadId),

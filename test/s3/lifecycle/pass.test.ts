@@ -51,6 +51,7 @@ function modelStore(objects: Map<string, Held>) {
       if (cause.name !== 'LifecycleExpiration:Delete') throw new Error(cause.name)
       seen.removed.push(key)
       objects.delete(key)
+      return {}
     },
   }
   return { store: store as Store, seen }

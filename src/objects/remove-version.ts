@@ -1,0 +1,64 @@
+import type { WriteOrder } from '../api/gateway.js'
+import type { ObjectEventName } from '../api/hooks.js'
+import type { HeldLock } from '../api/locks.js'
+import type { Cause, Precondition, Store, StoredObject } from '../api/store.js'
+import type { RemovalResult, VersionRemoval } from '../api/versions.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import type { Logging } from '../common/log.js'
+import type { StoreDeps } from './object-reader.js'
+import { serializedWrite } from './serialized-write.js'
+
+interface Removal {
+  readonly bucket: string
+  readonly key: string
+  readonly cause: Cause
+  readonly precondition: Precondition | undefined
+  readonly version: VersionRemoval
+}
+
+/**
+ * Removes one version of an object for good, and its record. See Store.remove. The gateway is asked for the version
+ * first: its record goes by its stamp.
+ */
+export function removeVersion(
+  { gateway, state, hooks, limits }: Pick<StoreDeps, 'gateway' | 'state' | 'hooks' | 'limits'>,
+  store: Pick<Store, 'findToWrite'>,
+  { bucket, key, cause, precondition, version }: Removal,
+  logger: Logging,
+): Promise<RemovalResult> {
+  const run = async (lock: HeldLock): Promise<RemovalResult> => {
+    const object = await found(store, bucket, key, version)
+    precondition?.(object)
+    const send = (order: WriteOrder) => gateway.remove(bucket, key, order, version)
+    const result = await serializedWrite(lock, undefined, async () => object, send, logger)
+    lock.ensure()
+    if (object) await state.objects.deleteVersion(bucket, key, object.stamp, lock)
+    const { name, origin } = cause
+    const event = { name, origin, bucket, key, time: Date.now(), versionId: version.id }
+    await hooks.objectDeleted({ ...event, ...(object && { stamp: object.stamp }) })
+    return result
+  }
+  return state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger })
+}
+
+/** Undefined for a delete marker, and for a version that is gone. */
+async function found(
+  store: Pick<Store, 'findToWrite'>,
+  bucket: string,
+  key: string,
+  { id }: VersionRemoval,
+): Promise<StoredObject | undefined> {
+  try {
+    return await store.findToWrite(bucket, key, { id })
+  } catch (error) {
+    if (error instanceof S3Error && (error.code === 'NoSuchVersion' || error.code === 'MethodNotAllowed'))
+      return undefined
+    throw error
+  }
+}
+
+/** The event of a removal that has added a delete marker. */
+export function markerEvent(name: ObjectEventName): ObjectEventName {
+  if (name === 'ObjectRemoved:Delete') return 'ObjectRemoved:DeleteMarkerCreated'
+  return name === 'LifecycleExpiration:Delete' ? 'LifecycleExpiration:DeleteMarkerCreated' : name
+}

@@ -1,0 +1,109 @@
+import t from 'tap'
+import type { ObjectRecord } from '../../src/api/state.js'
+import { partChecksumRecords } from '../../src/objects/part-checksums.js'
+import { openState } from '../../src/state/open-state.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { postgres, redis } from './servers.js'
+
+// A key of a versioned bucket has a record for each version.
+
+const [bucket, key] = ['box', 'a']
+
+function recordOf(stamp: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
+  const etag = `etag-${stamp}`
+  const common = { contentType: 'text/plain', headers: {}, metadata: { of: stamp }, versionId: `id-${stamp}` }
+  return { bucket, key, stamp, size: 1, etag, ...common, ...more }
+}
+
+const sqlite = { name: 'SQLite', skip: false as const, start: async () => ({ url: undefined, stop: async () => {} }) }
+
+for (const kind of [sqlite, redis, postgres]) {
+  t.test(kind.name, { skip: kind.skip }, async (t) => {
+    const server = await kind.start()
+    t.teardown(() => server.stop())
+    const { log } = keptLog()
+    const state = await openState({ data: t.testdir(), log, ...(server.url !== undefined && { url: server.url }) })
+    t.teardown(() => state.close())
+    const { objects, locks } = state
+    const written = async (record: ObjectRecord) =>
+      locks.withKey(bucket, key, (lock) => objects.setNewest(record, lock))
+    const metadataOf = async (stamp: string) => (await objects.ofStamp(bucket, key, stamp))?.metadata.of
+
+    await locks.withKey(bucket, key, (lock) => objects.set(recordOf('null', { versionId: undefined }), lock))
+    await written(recordOf('1'))
+    await written(recordOf('2'))
+    for (const stamp of ['null', '1', '2']) t.equal(await metadataOf(stamp), stamp)
+    t.equal(await metadataOf('3'), undefined)
+    const many = await objects.manyOfStamps(bucket, [
+      [key, '1'],
+      ['other', '1'],
+      [key, '2'],
+    ])
+    t.same(
+      many.map((record) => record?.stamp),
+      ['1', undefined, '2'],
+    )
+
+    t.test('a change to one version leaves the others', async (t) => {
+      const change = (stamp: string, value: string) =>
+        locks.withKey(bucket, key, (lock) =>
+          objects.setVersion(recordOf(stamp, { tags: [{ key: 'who', value }] }), lock),
+        )
+      await change('1', 'one')
+      await change('2', 'two')
+      const tagOf = async (stamp: string) => (await objects.ofStamp(bucket, key, stamp))?.tags?.[0]?.value
+      t.same([await tagOf('null'), await tagOf('1'), await tagOf('2')], [undefined, 'one', 'two'])
+      await written(recordOf('3'))
+      t.same([await tagOf('null'), await tagOf('1'), await tagOf('2')], [undefined, 'one', 'two'])
+      t.equal(await metadataOf('3'), '3')
+    })
+
+    t.test('a change to the last version goes with it', async (t) => {
+      await locks.withKey(bucket, key, (lock) =>
+        objects.setVersion(recordOf('3', { tags: [{ key: 'who', value: 'three' }] }), lock),
+      )
+      await written(recordOf('4'))
+      await written(recordOf('5'))
+      t.equal((await objects.ofStamp(bucket, key, '3'))?.tags?.[0]?.value, 'three')
+      t.equal(await metadataOf('4'), '4')
+    })
+
+    t.test('a removal takes the record of its version alone', async (t) => {
+      const remove = (stamp: string) =>
+        locks.withKey(bucket, key, (lock) => objects.deleteVersion(bucket, key, stamp, lock))
+      await remove('5')
+      t.equal(await metadataOf('5'), undefined)
+      t.equal(await objects.get(bucket, key), undefined, 'the record of the key was that of the version')
+      await remove('1')
+      for (const stamp of ['null', '2', '3', '4']) t.equal(await metadataOf(stamp), stamp)
+    })
+
+    t.test('a null version takes the place of the one before', async (t) => {
+      await written(recordOf('n1', { versionId: 'null' }))
+      await written(recordOf('n2', { versionId: 'null' }))
+      t.equal(await metadataOf('n1'), undefined)
+      t.equal(await metadataOf('n2'), 'n2')
+      await written(recordOf('6'))
+      t.equal(await metadataOf('n2'), 'n2')
+    })
+
+    t.test('checksums of parts', async (t) => {
+      const parts = partChecksumRecords(state)
+      const place = (stamp: string, versionId?: string) => ({ bucket, key, stamp, versionId })
+      const write = (stamp: string, versionId?: string) =>
+        locks.withKey(bucket, key, (lock) =>
+          parts.set(place(stamp, versionId), { algorithm: 'CRC32', values: [stamp] }, lock),
+        )
+      await write('null')
+      await write('4', 'id-4')
+      await write('6', 'id-6')
+      await write('gone', 'id-gone')
+      const valuesOf = async (stamp: string, versionId?: string) => (await parts.get(place(stamp, versionId)))?.values
+      t.same(await valuesOf('null', 'null'), ['null'], 'those of an object from before the versioning')
+      t.equal(await parts.sweep(), 1)
+      t.same([await valuesOf('4', 'id-4'), await valuesOf('6', 'id-6')], [['4'], ['6']])
+      t.equal(await valuesOf('gone', 'id-gone'), undefined)
+      t.same(await valuesOf('null', 'null'), ['null'])
+    })
+  })
+}
