@@ -1,10 +1,11 @@
 import { askedOf } from '../access/required-actions.js'
 import type { Tag } from '../api/access.js'
-import { refuseVersion, requireDocument } from '../http/read-request.js'
+import { requireDocument } from '../http/read-request.js'
 import { empty, noContent, xml } from '../http/reply.js'
 import { defineOperation } from '../plugins/define-plugin.js'
 import { bucketSetting } from './bucket/bucket-setting.js'
 import { causeOf } from './object/attributes.js'
+import { refOf, versionHeaders } from './object/version.js'
 import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
 
 /** An object without tags has an empty set; only buckets answer NoSuchTagSet. */
@@ -15,9 +16,9 @@ export const getObjectTagging = defineOperation({
   action: 's3:GetObjectTagging',
   on: { method: 'GET', resource: 'object', query: ['tagging'], params: ['versionId'] },
   async run(request, context) {
-    refuseVersion(request.query)
-    const object = await context.store.head(request.bucket, request.key)
-    return xml(taggingDocument(object.tags ?? []))
+    const ref = await refOf(request.query, context)
+    const object = await context.store.head(request.bucket, request.key, ref)
+    return xml(taggingDocument(object.tags ?? []), versionHeaders(object))
   },
 })
 
@@ -29,15 +30,15 @@ export const putObjectTagging = defineOperation({
   needs: { key: 'write' },
   on: { method: 'PUT', resource: 'object', query: ['tagging'], params: ['versionId'] },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
     const tags = await readTagging(bytes, OBJECT_TAGS)
     // The decision before the body was read could not know the tags.
     const { bucket, key } = request
     const versionId = request.query.get('versionId')
     await context.authorizer.decide(askedOf('s3:PutObjectTagging', { bucket, key, versionId }, { requested: tags }))
-    await context.store.setTags(request.bucket, request.key, tags, causeOf('ObjectTagging:Put', request, context))
-    return empty()
+    const cause = causeOf('ObjectTagging:Put', request, context)
+    return empty(versionHeaders(await context.store.setTags(bucket, key, tags, cause, ref)))
   },
 })
 
@@ -48,10 +49,9 @@ export const deleteObjectTagging = defineOperation({
   action: 's3:DeleteObjectTagging',
   on: { method: 'DELETE', resource: 'object', query: ['tagging'], params: ['versionId'] },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const cause = causeOf('ObjectTagging:Delete', request, context)
-    await context.store.setTags(request.bucket, request.key, undefined, cause)
-    return noContent()
+    return noContent(versionHeaders(await context.store.setTags(request.bucket, request.key, undefined, cause, ref)))
   },
 })
 

@@ -328,7 +328,7 @@ function archiveAccess(context: Context): ArchiveAccess {
   return {
     presence: (object) => presenceOf(object, context.plugins.storageClasses),
     restore: (bucket, key, order, request) =>
-      restoreStored(context, bucket, key, order, request ?? { id: ownOrigin().requestId, remoteAddress: '' }),
+      restoreStored(context, { bucket, key }, order, request ?? { id: ownOrigin().requestId, remoteAddress: '' }),
     expiry: (now, days) => dueAfter(now, days),
     headers: (object) => factHeaders(object, context.plugins),
     async moved(name, { bucket, key, size, etag, archive }, { origin = ownOrigin(), time = Date.now(), until } = {}) {

@@ -5,9 +5,9 @@ import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
 import { ANONYMOUS_ID, canonicalId } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { refuseVersion } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
+import { refOf, versionHeaders } from '../object/version.js'
 import { ACL_HEADERS, type AclOwners, aclOfHeaders, aclXml, privateAcl, readAclXml, withPublic } from './acl-syntax.js'
 import { applyAcl, bucketGrants, objectGrants, readAcl, requireAclTrue } from './gateway-acl.js'
 import { readObjectAccess, readPublicAccess, refusePublicAcl } from './public-access-block.js'
@@ -165,13 +165,14 @@ export const getObjectAcl = defineOperation({
   action: 's3:GetObjectAcl',
   on: { method: 'GET', resource: 'object', query: ['acl'], params: ['versionId'] },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const { bucket, key } = request
-    const object = await context.store.head(bucket, key)
+    const object = await context.store.head(bucket, key, ref)
     const { owner } = await context.authorizer.ownerOf(bucket)
     const ownership = (await context.authorizer.documents(bucket))?.ownership ?? 'BucketOwnerEnforced'
     const acl = (ownership !== 'BucketOwnerEnforced' && object.acl) || privateAcl(owner)
-    return xml(aclXml(withPublic(acl, objectGrants(await readObjectAccess(context, bucket, key), key)), context))
+    const shown = withPublic(acl, objectGrants(await readObjectAccess(context, bucket, key), key))
+    return xml(aclXml(shown, context), versionHeaders(object))
   },
 })
 
@@ -185,17 +186,17 @@ export const putObjectAcl = defineOperation({
   needs: { key: 'write' },
   on: { method: 'PUT', resource: 'object', query: ['acl'], params: ['versionId'], headers: ACL_HEADERS },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const { bucket, key } = request
     const documents = await context.authorizer.documents(bucket)
     if (!documents || documents.ownership === 'BucketOwnerEnforced') {
       refuseAcl(request.headers, documents, context)
       const asked = await readAcl(request, context)
-      await context.store.head(bucket, key)
+      const object = await context.store.head(bucket, key, ref)
       await applyAcl(context, bucket, asked, objectGrants(await readObjectAccess(context, bucket, key), key))
-      return empty()
+      return empty(versionHeaders(object))
     }
-    const object = await context.store.head(bucket, key)
+    const object = await context.store.head(bucket, key, ref)
     const owner = object.acl?.owner ?? documents.owner
     const acl = await readNewAcl(request, context, { owner, bucketOwner: documents.owner }, 'object')
     await refuseBlockedAcl(context, bucket, acl)
@@ -204,6 +205,6 @@ export const putObjectAcl = defineOperation({
     if (!(await context.store.setAcl(bucket, key, object.stamp, own ? undefined : acl))) {
       throw new S3Error('OperationAborted', { message: 'The object was replaced while its ACL was set. Try again.' })
     }
-    return empty()
+    return empty(versionHeaders(object))
   },
 })

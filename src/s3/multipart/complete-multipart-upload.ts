@@ -14,6 +14,7 @@ import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { ENCRYPTION_HEADERS, encryptionHeaders, keyForUpload } from '../object/encryption.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
+import { versionHeaders } from '../object/version.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { attemptOf, StoredAlready, tookEffect, writeIdOf } from './attempts.js'
 import {
@@ -122,6 +123,7 @@ async function assemble(
     checksum: stored.checksum,
     ...(encryption && { encrypted: described(encryption) }),
     jobId: stored.jobId,
+    ...(stored.versionId !== undefined && { versionId: stored.versionId }),
     request: fingerprint,
   }
   await context.state.uploads.finish(done, context)
@@ -132,7 +134,7 @@ function described({ algorithm, keyId, bucketKey }: UploadEncryption | ServerKey
   return { algorithm, ...(keyId !== undefined && { keyId }), ...(bucketKey && { bucketKey }) }
 }
 
-interface Stored extends Pick<PutResult, 'etag' | 'checksum'> {
+interface Stored extends Pick<PutResult, 'etag' | 'checksum' | 'versionId'> {
   readonly jobId?: string
 }
 
@@ -182,6 +184,7 @@ async function store(
       tags,
       acl,
       archive,
+      lock: upload.lock,
       authorized,
       uploadId,
       event: causeOf('ObjectCreated:CompleteMultipartUpload', request, context),
@@ -206,7 +209,8 @@ function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocume
         : '',
     ].join(''),
   )
-  return { document: markup, headers: { 'x-dealgate-job-id': done.jobId, ...encryptionHeaders(done) } }
+  const headers = { 'x-dealgate-job-id': done.jobId, ...encryptionHeaders(done), ...versionHeaders(done) }
+  return { document: markup, headers }
 }
 
 /** Finds the staged part for each requested one. Throws InvalidPart, EntityTooSmall, InvalidRequest. */

@@ -1,6 +1,6 @@
 import type { Context } from '../../api/context.js'
 import type { ServerKey } from '../../api/encryption.js'
-import type { S3Request } from '../../api/request.js'
+import type { ReplyHeaders, S3Request } from '../../api/request.js'
 import type { PartRecord, UploadRecord } from '../../api/state.js'
 import type { Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -10,7 +10,16 @@ import { empty, late } from '../../http/reply.js'
 import { payloadLength } from '../../objects/encryption/payload.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
-import { type CopySource, checkSource, copiedBytes, readCopySource, whileSourceChanges } from '../object/copy-source.js'
+import {
+  type CopySource,
+  checkSource,
+  copiedBytes,
+  headSource,
+  readCopySource,
+  readingOf,
+  sourceVersionHeaders,
+  whileSourceChanges,
+} from '../object/copy-source.js'
 import {
   customerKey,
   ENCRYPTION_HEADERS,
@@ -120,12 +129,12 @@ export const uploadPartCopy = defineOperation({
     const upload = await requireUploadToFill(request, context)
     const customer = keyForUpload(request, context, upload.encryption)
     await context.store.requireUploadKey(upload, customer)
-    const from = readCopySource(request, context)
-    await context.authorizer.decide({ action: 's3:GetObject', ...from })
+    const from = await readCopySource(request, context)
+    await context.authorizer.decide(readingOf(from))
     const source = await openSource(request, context, from)
     const copied = async (bytes: CopiedSource) => ({
       document: await copy(context, upload, partNumber, bytes),
-      headers: encryptionHeaders({ encrypted: upload.encryption }, customer),
+      headers: { ...encryptionHeaders({ encrypted: upload.encryption }, customer), ...bytes.version },
     })
     const again = async () => copied(await openSource(request, context, from))
     return late(whileSourceChanges(() => copied(source), again))
@@ -136,16 +145,18 @@ interface CopiedSource {
   readonly bytes: Source
   /** See PartRecord. */
   readonly copied: ServerKey | undefined
+  /** Tells which version was copied. */
+  readonly version: ReplyHeaders
 }
 
 async function openSource(request: S3Request<'object'>, context: Context, from: CopySource): Promise<CopiedSource> {
-  const source = await context.store.head(from.bucket, from.key)
+  const source = await headSource(context, from)
   if (source.cold) throw notReadable(source, context.plugins.storageClasses)
   const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
   await context.store.requireCustomerKey(source, customer)
   checkSource(request, source)
   const bytes = copiedBytes(context, source, { range: copiedRange(request, source.size), customer })
-  return { bytes, copied: inherited(source) }
+  return { bytes, copied: inherited(source), version: sourceVersionHeaders(source) }
 }
 
 async function copy(

@@ -1,3 +1,4 @@
+import { askedOf } from '../../access/required-actions.js'
 import type { ObjectAcl } from '../../api/access.js'
 import type { AdmittedWrite } from '../../api/archive.js'
 import type { Context } from '../../api/context.js'
@@ -27,8 +28,11 @@ import {
   type CopySource,
   checkSource,
   copiedBytes,
+  headSource,
   readCopySource,
+  readingOf,
   SourceChanged,
+  sourceVersionHeaders,
   whileSourceChanges,
 } from './copy-source.js'
 import {
@@ -43,6 +47,7 @@ import {
   SSE,
 } from './encryption.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
+import { versionHeaders } from './version.js'
 import { writePrecondition } from './write-conditions.js'
 
 export const copyObject = defineOperation({
@@ -66,8 +71,8 @@ export const copyObject = defineOperation({
   async run(request, context) {
     refuseRanges(request)
     const acl = await aclOfWrite(request, context)
-    const from = readCopySource(request, context)
-    await context.authorizer.decide({ action: 's3:GetObject', ...from })
+    const from = await readCopySource(request, context)
+    await context.authorizer.decide(readingOf(from))
     // Errors of the request itself are sent before the answer begins.
     const start = await prepare(request, context, from, acl)
     return late(whileSourceChanges(start, async () => (await prepare(request, context, from, acl))()))
@@ -81,12 +86,13 @@ async function prepare(
   from: CopySource,
   acl: ObjectAcl | undefined,
 ): Promise<() => Promise<LateDocument>> {
-  const source = await context.store.head(from.bucket, from.key)
+  const source = await headSource(context, from)
   if (source.cold) throw new S3Error('ObjectNotInActiveTierError')
   const customer = customerKey(request, context, SOURCE_CUSTOMER_HEADERS)
   await context.store.requireCustomerKey(source, customer)
   checkSource(request, source)
-  const inPlace = await staysInPlace(request, context, source)
+  const ontoItself = isItself(request, from)
+  const inPlace = ontoItself && (await staysInPlace(request, context, source))
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
   if (inPlace) await context.checks.requireOwner(request.bucket)
   if (!inPlace && source.size > context.limits.maxPutBytes) {
@@ -95,14 +101,15 @@ async function prepare(
     })
   }
   const directive = metadataDirective(request)
-  const attributes = copiedAttributes(request, context, source, directive)
+  const attributes = copiedAttributes(request, context, source, { directive, ontoItself })
   const tags = taggingOfCopy(request.headers, source.tags)
   // A copy must not reveal the tags of an object to an account that may not read them.
   if (tags === source.tags && tags?.length) {
-    const reading = { action: 's3:GetObjectTagging', key: from.key }
-    await context.authorizer.decide({ ...reading, bucket: from.bucket })
+    const { bucket, key, ref } = from
+    const reading = askedOf('s3:GetObjectTagging', { bucket, key, versionId: ref?.id })
+    await context.authorizer.decide(reading)
     await context.authorizer.decide({ action: 's3:PutObjectTagging', bucket: request.bucket, key: request.key })
-    if (from.bucket !== request.bucket) await context.checks.requireOwner(from.bucket, reading)
+    if (bucket !== request.bucket) await context.checks.requireOwner(bucket, { action: reading.action, key })
   }
   const precondition = writePrecondition(request.headers)
   if (precondition) precondition(await context.store.findToWrite(request.bucket, request.key))
@@ -124,7 +131,7 @@ async function prepare(
   return () =>
     inPlace
       ? copyInPlace(request, context, source, described, admitted)
-      : copy(request, context, source, { ...described, customer }, admitted)
+      : copy(request, context, source, { ...described, customer, ontoItself }, admitted)
 }
 
 /** Throws InvalidArgument for a range, because CopyObject copies whole objects. */
@@ -148,11 +155,13 @@ async function copy(
   source: StoredObject,
   {
     customer,
+    ontoItself,
     ...described
   }: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'> & {
     readonly encryption: EncryptionOrder | undefined
     /** The key of the source. */
     readonly customer: CustomerKey | undefined
+    readonly ontoItself: boolean
   },
   admitted: AdmittedWrite | undefined,
 ): Promise<LateDocument> {
@@ -169,29 +178,30 @@ async function copy(
       checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
       wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
       event: causeOf('ObjectCreated:Copy', request, context),
-      precondition: copyPrecondition(request, source),
+      precondition: ontoItself ? unlessChanged(request, source) : writePrecondition(request.headers),
       maxBytes: context.limits.maxPutBytes,
     })
   })
   const encrypted = encryptionHeaders(result, customerOf(described.encryption))
-  return { document: copyDocument(result), headers: { ...headers, ...encrypted } }
+  const versions = { ...versionHeaders(result), ...sourceVersionHeaders(source) }
+  return { document: copyDocument(result), headers: { ...headers, ...encrypted, ...versions } }
 }
 
 /**
  * For a copy of an object onto itself, prevents older bytes from replacing an object that was written or removed
  * meanwhile.
  */
-function copyPrecondition(request: S3Request<'object'>, source: StoredObject): Precondition | undefined {
+function unlessChanged(request: S3Request<'object'>, source: StoredObject): Precondition {
   const asked = writePrecondition(request.headers)
-  if (!isItself(request, source)) return asked
   return (current) => {
     asked?.(current)
     if (current?.stamp !== source.stamp) throw new SourceChanged()
   }
 }
 
-function isItself(request: S3Request<'object'>, source: StoredObject): boolean {
-  return source.bucket === request.bucket && source.key === request.key
+/** A copy of a version that it names makes it the current one again. */
+function isItself(request: S3Request<'object'>, { bucket, key, ref }: CopySource): boolean {
+  return bucket === request.bucket && key === request.key && ref === undefined
 }
 
 /** Throws InvalidArgument. */
@@ -212,13 +222,13 @@ function copiedAttributes(
   request: S3Request<'object'>,
   context: Context,
   source: StoredObject,
-  directive: 'COPY' | 'REPLACE',
+  { directive, ontoItself }: { readonly directive: 'COPY' | 'REPLACE'; readonly ontoItself: boolean },
 ): PutRequest['attributes'] {
   if (directive === 'REPLACE') return readAttributes(request.headers, context)
   const changed = ['x-amz-storage-class', REDIRECT, SSE, ...CUSTOMER_HEADERS].some(
     (name) => request.headers[name] !== undefined,
   )
-  if (isItself(request, source) && !changed) {
+  if (ontoItself && !changed) {
     throw new S3Error('InvalidRequest', {
       message:
         "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
@@ -233,15 +243,15 @@ function copiedAttributes(
 
 /**
  * Returns true for a copy of an object onto itself into an archive class: the bytes stay in place, and archived copies
- * remain copies of this object. The bytes are read only to compute a checksum that the object does not have yet.
+ * remain copies of this object. The bytes are read only to compute a checksum that the object does not have yet. In a
+ * versioned bucket, every copy makes a version.
  */
 async function staysInPlace(request: S3Request<'object'>, context: Context, source: StoredObject): Promise<boolean> {
-  const { bucket, key, headers } = request
+  const { bucket, headers } = request
   const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const { checksum } = source
   const sameChecksum = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
-  const isItself = source.bucket === bucket && source.key === key
-  if (!isItself || askedClass(headers) === undefined || !sameChecksum) return false
+  if (source.versionId !== undefined || askedClass(headers) === undefined || !sameChecksum) return false
   // The default applies to copies, too: an archive must not get bytes that are to be encrypted, or with another key.
   const order = askedEncryption(request, context) ?? (await context.store.encryptionFor(bucket))
   if (!order) return source.encrypted?.algorithm !== 'SSE-C'

@@ -1,31 +1,39 @@
+import { askedOf } from '../../access/required-actions.js'
+import type { RequestedAction } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { CustomerKey } from '../../api/encryption.js'
 import type { ByteRange } from '../../api/gateway.js'
-import type { S3Request } from '../../api/request.js'
+import type { ReplyHeaders, S3Request } from '../../api/request.js'
 import type { Source, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
 import { copySourcePath, refuseNoBucketName } from '../../http/addressing.js'
-import { refuseVersion } from '../../http/read-request.js'
 import { digesting } from '../../objects/sources.js'
 import { headerText } from './attributes.js'
 import { COPY_SOURCE, checkConditions, failed } from './read-conditions.js'
+import { refOf } from './version.js'
 
 export interface CopySource {
   readonly bucket: string
   readonly key: string
+  /** Absent: the current version. */
+  readonly ref?: { readonly id: string } | undefined
 }
 
 /**
- * Reads x-amz-copy-source: `/bucket/key` or `bucket/key`, URL-encoded, optionally with `?versionId=null`. Throws
+ * Reads x-amz-copy-source: `/bucket/key` or `bucket/key`, URL-encoded, optionally with `?versionId=ID`. Throws
  * InvalidArgument, InvalidBucketName, KeyTooLongError.
  */
-export function readCopySource(request: S3Request<'object'>, { limits }: Pick<Context, 'limits'>): CopySource {
+export async function readCopySource(
+  request: S3Request<'object'>,
+  context: Pick<Context, 'limits' | 'gateway'>,
+): Promise<CopySource> {
+  const { limits } = context
   const header = headerText(request.headers, 'x-amz-copy-source') ?? ''
   const source = copySourcePath(header)
   if (!source) throw malformed()
   const { path, query } = source
-  if (query !== '') refuseVersion(new Query(query))
+  const ref = query === '' ? undefined : await refOf(new Query(query), context)
   const slash = path.indexOf('/')
   if (slash <= 0 || slash === path.length - 1) throw malformed()
   const bucket = path.slice(0, slash)
@@ -34,7 +42,28 @@ export function readCopySource(request: S3Request<'object'>, { limits }: Pick<Co
   const size = Buffer.byteLength(key)
   if (size > limits.maxKeyBytes)
     throw new S3Error('KeyTooLongError', { fields: { Size: size, MaxSizeAllowed: limits.maxKeyBytes } })
-  return { bucket, key }
+  return { bucket, key, ref }
+}
+
+/** What a copy asks for, to read its source. */
+export function readingOf({ bucket, key, ref }: CopySource): RequestedAction {
+  return askedOf('s3:GetObject', { bucket, key, versionId: ref?.id })
+}
+
+/** The object to copy. Throws S3Error, such as NoSuchKey. */
+export async function headSource(context: Pick<Context, 'store'>, from: CopySource): Promise<StoredObject> {
+  try {
+    return await context.store.head(from.bucket, from.key, from.ref)
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.code !== 'MethodNotAllowed') throw error
+    throw new S3Error('InvalidRequest', {
+      message: 'The source of a copy request may not specifically refer to a delete marker by version id.',
+    })
+  }
+}
+
+export function sourceVersionHeaders({ versionId }: StoredObject): ReplyHeaders {
+  return versionId === undefined ? {} : { 'x-amz-copy-source-version-id': versionId }
 }
 
 function malformed(): S3Error {
@@ -63,7 +92,15 @@ export function copiedBytes(
   return {
     length: range ? range.last - range.first + 1 : object.size,
     async stream(sink, options) {
-      const { object: opened, download } = await context.store.open(object.bucket, object.key, wanted, customer)
+      // In a versioned bucket, the version stays what it is when another takes its place.
+      const ref = object.versionId === undefined ? undefined : { stamp: object.stamp }
+      const { object: opened, download } = await context.store
+        .open(object.bucket, object.key, wanted, customer, ref)
+        .catch((error) => {
+          // It was removed meanwhile.
+          if (ref && error instanceof S3Error && error.code === 'NoSuchVersion') throw new SourceChanged()
+          throw error
+        })
       if (opened.stamp !== object.stamp) {
         download.discard()
         throw new SourceChanged()

@@ -1,18 +1,18 @@
-import { refuseVersion } from '../../http/read-request.js'
+import { bypassesRetention } from '../../access/required-actions.js'
 import { noContent } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf, headerText } from './attributes.js'
+import { refOf, versionHeaders } from './version.js'
 import { IF_MATCH_SIZE, IF_MATCH_TIME, removalPrecondition } from './write-conditions.js'
 
 export const deleteObject = defineOperation({
   name: 'DeleteObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html',
-  partly: 'The one version is "null".',
   access: 'anonymous',
   action: 's3:DeleteObject',
   on: { method: 'DELETE', resource: 'object', params: ['versionId'], headers: [IF_MATCH_SIZE, IF_MATCH_TIME] },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const { headers } = request
     const precondition = removalPrecondition({
       etag: headers['if-match'],
@@ -20,7 +20,11 @@ export const deleteObject = defineOperation({
       lastModified: headerText(headers, IF_MATCH_TIME),
     })
     const cause = causeOf('ObjectRemoved:Delete', request, context)
-    await context.store.remove(request.bucket, request.key, cause, precondition)
-    return noContent()
+    const version = ref && { ...ref, bypass: bypassesRetention(headers) }
+    const removal = await context.store.remove(request.bucket, request.key, cause, precondition, version)
+    return noContent({
+      ...versionHeaders(removal),
+      ...(removal.deleteMarker && { 'x-amz-delete-marker': 'true' }),
+    })
   },
 })

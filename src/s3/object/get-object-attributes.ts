@@ -5,13 +5,13 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { pageSize, wholeNumber } from '../../common/query.js'
 import { httpTime } from '../../common/time.js'
 import { document, element } from '../../common/xml.js'
-import { refuseVersion } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from './attributes.js'
 import { ENCRYPTION_HEADERS, keyToRead, requireCustomerKey } from './encryption.js'
 import { checkConditions, READ } from './read-conditions.js'
 import { presenceOf } from './storage-class.js'
+import { refOf, versionHeaders } from './version.js'
 
 const WANTED = 'x-amz-object-attributes'
 const MAX_PARTS = 'x-amz-max-parts'
@@ -20,18 +20,17 @@ const MARKER = 'x-amz-part-number-marker'
 export const getObjectAttributes = defineOperation({
   name: 'GetObjectAttributes',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectAttributes.html',
-  partly: 'The one version is "null".',
   access: 'signed',
   action: ['s3:GetObject', 's3:GetObjectAttributes'],
   on: { method: 'GET', resource: 'object', query: ['attributes'], params: ['versionId'], headers: ENCRYPTION_HEADERS },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const wanted = readWanted(request)
     const page = readPartPage(request)
     const customer = keyToRead(request, context)
-    const object = await context.store.head(request.bucket, request.key)
+    const object = await context.store.head(request.bucket, request.key, ref)
     await requireCustomerKey(object, customer, context)
-    const headers = { 'last-modified': httpTime(object.lastModified) }
+    const headers = { 'last-modified': httpTime(object.lastModified), ...versionHeaders(object) }
     if (checkConditions(request.headers, object, READ) === 'unchanged') return { status: 304, headers }
     const elements: Record<Attribute, () => string | Promise<string>> = {
       ETag: () => element('ETag', object.etag),

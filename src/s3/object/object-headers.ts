@@ -10,6 +10,7 @@ import { headerText } from './attributes.js'
 import { encryptionHeaders } from './encryption.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'
+import { versionHeaders } from './version.js'
 
 interface Known {
   /** The checksum to return, if any: see `reportedChecksum`. */
@@ -31,6 +32,7 @@ export function objectHeaders(object: StoredObject, reporting: Reporting, { chec
   Object.assign(headers, object.headers)
   if (object.tags?.length) headers['x-amz-tagging-count'] = object.tags.length
   const more = [metadataHeaders(object, reporting), archiveHeaders(object, reporting), checksumHeaders(checksum)]
+  if (object.versionId !== undefined) more.push(versionHeaders(object))
   if (object.encrypted) more.push(encryptionHeaders(object, customer))
   return Object.assign(headers, ...more)
 }

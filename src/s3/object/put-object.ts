@@ -13,6 +13,7 @@ import { causeOf, REDIRECT, readAttributes } from './attributes.js'
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from './encryption.js'
 import { checksumHeaders } from './object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
+import { versionHeaders } from './version.js'
 import { writePrecondition } from './write-conditions.js'
 
 export const putObject = defineOperation({
@@ -68,7 +69,7 @@ export const putObject = defineOperation({
       })
     })
     const { etag, size: stored, lastModified, checksum } = result
-    const answer: ReplyHeaders = { etag: quoted(etag) }
+    const answer: ReplyHeaders = { etag: quoted(etag), ...versionHeaders(result) }
     Object.assign(answer, classHeaders, checksumHeaders(checksum), encryptionHeaders(result, customerOf(encryption)))
     answer['x-amz-expiration'] = await expirationHeader(context, bucket, { key, size: stored, lastModified, tags })
     return empty(answer)

@@ -3,9 +3,9 @@ import type { CustomerKey } from '../../api/encryption.js'
 import type { ByteRange, Download } from '../../api/gateway.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
+import type { VersionRef } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { resolveRange } from '../../gateway/objects/download-body.js'
-import { refuseVersion } from '../../http/read-request.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { ENCRYPTION_HEADERS, keyToRead, requireCustomerKey } from './encryption.js'
@@ -27,6 +27,7 @@ import {
   rangeOf,
 } from './read-conditions.js'
 import { refuseCold } from './storage-class.js'
+import { refOf } from './version.js'
 
 /** Number of attempts to open an object that is overwritten between its HEAD and its transfer. */
 const ATTEMPTS = 3
@@ -34,7 +35,6 @@ const ATTEMPTS = 3
 export const getObject = defineOperation({
   name: 'GetObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html',
-  partly: 'The one version is "null".',
   access: 'anonymous',
   action: 's3:GetObject',
   on: {
@@ -44,7 +44,7 @@ export const getObject = defineOperation({
     headers: ENCRYPTION_HEADERS,
   },
   async run(request, context): Promise<Reply> {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     refuseAnonymousOverrides(request, context)
     if (request.headers.range && request.query.has('partNumber')) {
       throw new S3Error('InvalidRequest', {
@@ -53,8 +53,8 @@ export const getObject = defineOperation({
     }
     const customer = keyToRead(request, context)
     const opened = mustLookFirst(request)
-      ? await lookThenOpen(request, context, customer)
-      : await openAtOnce(request, context, customer)
+      ? await lookThenOpen(request, context, customer, ref)
+      : await openAtOnce(request, context, customer, ref)
     if ('status' in opened) return opened
     const { object, download, ranged, part } = opened
     const checksum = await reportedChecksum(request, context, object, part, ranged).catch((error) => {
@@ -66,7 +66,8 @@ export const getObject = defineOperation({
       partHeaders(part, object),
     )
     if (ranged) headers['content-range'] = `bytes ${download.first}-${download.last}/${object.size}`
-    headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
+    // Rules with days are about the current version.
+    if (!ref) headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
     headers['content-length'] = download.last - download.first + 1
     return { status: ranged ? 206 : 200, headers: withOverrides(request, headers), body: { download } }
   },
@@ -91,16 +92,18 @@ async function openAtOnce(
   request: S3Request<'object'>,
   context: Context,
   customer: CustomerKey | undefined,
+  ref: VersionRef | undefined,
 ): Promise<Opened> {
   const range = parseRange(request.headers.range)
   const { object, download } = await context.store
-    .open(request.bucket, request.key, range, customer)
+    .open(request.bucket, request.key, range, customer, ref)
     .catch(async (error) => {
       // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this
       // one.
-      if (error instanceof S3Error && error.code === 'InvalidObjectState') throw await whyNotReadable(request, context)
+      if (error instanceof S3Error && error.code === 'InvalidObjectState')
+        throw await whyNotReadable(request, context, ref)
       if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
-      checkConditions(request.headers, await context.store.head(request.bucket, request.key), READ)
+      checkConditions(request.headers, await context.store.head(request.bucket, request.key, ref), READ)
       const { message, fields, headers } = error
       const asked = { RangeRequested: request.headers.range ?? '' }
       throw new S3Error('InvalidRange', { message, headers, fields: { ...asked, ...fields } })
@@ -114,17 +117,22 @@ async function openAtOnce(
   return { object, download, ranged: range !== undefined }
 }
 
-async function whyNotReadable({ bucket, key }: S3Request<'object'>, context: Context): Promise<S3Error> {
-  return refuseCold(await context.store.head(bucket, key), context)
+async function whyNotReadable(
+  { bucket, key }: S3Request<'object'>,
+  context: Context,
+  ref: VersionRef | undefined,
+): Promise<S3Error> {
+  return refuseCold(await context.store.head(bucket, key, ref), context)
 }
 
 async function lookThenOpen(
   request: S3Request<'object'>,
   context: Context,
   customer: CustomerKey | undefined,
+  ref: VersionRef | undefined,
 ): Promise<Opened | Reply> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const seen = await context.store.head(request.bucket, request.key)
+    const seen = await context.store.head(request.bucket, request.key, ref)
     // Conditions apply only to requests that would succeed otherwise, RFC 9110 section 13.2.1.
     if (seen.cold) throw await refuseCold(seen, context)
     await context.store.requireCustomerKey(seen, customer)
@@ -132,7 +140,7 @@ async function lookThenOpen(
       return { status: 304, headers: objectHeaders(seen, context.plugins, { customer }) }
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
-    const { object, download } = await context.store.open(request.bucket, request.key, range, customer)
+    const { object, download } = await context.store.open(request.bucket, request.key, range, customer, ref)
     if (object.stamp === seen.stamp) return { object, download, ranged: range !== undefined, part }
     download.discard()
   }
@@ -145,7 +153,6 @@ async function lookThenOpen(
 export const headObject = defineOperation({
   name: 'HeadObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
-  partly: 'The one version is "null".',
   access: 'anonymous',
   action: 's3:GetObject',
   on: {
@@ -155,10 +162,10 @@ export const headObject = defineOperation({
     headers: ENCRYPTION_HEADERS,
   },
   async run(request, context): Promise<Reply> {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     refuseAnonymousOverrides(request, context)
     const customer = keyToRead(request, context)
-    const object = await context.store.head(request.bucket, request.key)
+    const object = await context.store.head(request.bucket, request.key, ref)
     await requireCustomerKey(object, customer, context)
     if (checkConditions(request.headers, object, READ) === 'unchanged')
       return { status: 304, headers: objectHeaders(object, context.plugins, { customer }) }
@@ -175,7 +182,8 @@ export const headObject = defineOperation({
       partHeaders(part, object),
     )
     if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
-    headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
+    // Rules with days are about the current version.
+    if (!ref) headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
     headers['content-length'] = range ? range.last - range.first + 1 : object.size
     return { status: range ? 206 : 200, headers: withOverrides(request, headers) }
   },

@@ -1,13 +1,14 @@
 import type { RestoreOrder, RestoreOutcome } from '../../api/archive.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
+import type { VersionRef } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, notStrict, parseXml, requireChildren, wholeNumberText, type XmlNode } from '../../common/xml.js'
-import { refuseVersion } from '../../http/read-request.js'
 import { empty } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf } from './attributes.js'
 import { presenceOf } from './storage-class.js'
+import { refOf } from './version.js'
 
 export const restoreObject = defineOperation({
   name: 'RestoreObject',
@@ -19,10 +20,15 @@ export const restoreObject = defineOperation({
   needs: { key: 'write' },
   on: { method: 'POST', resource: 'object', query: ['restore'], params: ['versionId'] },
   async run(request, context) {
-    refuseVersion(request.query)
+    const ref = await refOf(request.query, context)
     const { bucket, key } = request
     const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-    const { status, headers } = await restoreStored(context, bucket, key, await readRestoreOrder(bytes), request)
+    const { status, headers } = await restoreStored(
+      context,
+      { bucket, key, ref },
+      await readRestoreOrder(bytes),
+      request,
+    )
     return empty(headers, status)
   },
 })
@@ -84,13 +90,12 @@ function readTier(root: XmlNode): RestoreOrder['tier'] {
  */
 export async function restoreStored(
   context: Context,
-  bucket: string,
-  key: string,
+  { bucket, key, ref }: { readonly bucket: string; readonly key: string; readonly ref?: VersionRef | undefined },
   order: RestoreOrder,
   request: Pick<S3Request, 'id' | 'remoteAddress'>,
 ): Promise<RestoreOutcome> {
   context.checks.requireKey(bucket, key, 'write')
-  const object = await context.store.findToWrite(bucket, key)
+  const object = await context.store.findToWrite(bucket, key, ref)
   if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
   const { state, storageClass } = presenceOf(object, context.plugins.storageClasses)
   if (state === 'restoring') throw new S3Error('RestoreAlreadyInProgress')

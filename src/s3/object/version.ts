@@ -1,0 +1,37 @@
+import type { Context } from '../../api/context.js'
+import type { ReplyHeaders } from '../../api/request.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Query } from '../../common/query.js'
+import { refuseVersion } from '../../http/read-request.js'
+import { hasVersions } from '../versions/features.js'
+
+/** True for `null`, and for a text of the form that ids of versions have. */
+export function isVersionId(id: string): boolean {
+  return id === 'null' || /^[0-9a-f]{32}$/.test(id)
+}
+
+/**
+ * Returns the version that a query names; undefined for the current one, which is the only one of a gateway without
+ * versions. Throws InvalidArgument.
+ */
+export async function refOf(
+  query: Query,
+  context: Pick<Context, 'gateway'>,
+): Promise<{ readonly id: string } | undefined> {
+  const id = query.get('versionId')
+  if (id === undefined) return undefined
+  if (!(await hasVersions(context))) {
+    refuseVersion(query)
+    return undefined
+  }
+  if (isVersionId(id)) return { id }
+  throw new S3Error('InvalidArgument', {
+    message: 'Invalid version id specified',
+    fields: { ArgumentName: 'versionId', ArgumentValue: id.slice(0, 200) },
+  })
+}
+
+/** The id of a version for the headers of an answer; nothing in a bucket that was never versioned. */
+export function versionHeaders({ versionId }: { readonly versionId?: string | undefined }): ReplyHeaders {
+  return { 'x-amz-version-id': versionId }
+}
