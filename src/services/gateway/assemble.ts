@@ -63,7 +63,7 @@ export async function assemble(
       'The disk is full: objects are served and can be removed, uploads are refused. Free space on the disk of this folder, or remove objects.',
     )
   }
-  const missing = new Set<Feature>(['locks'])
+  const missing = new Set<Feature>()
   if (control === undefined) missing.add('network-control')
   const { offline } = network
   const login = platform?.login

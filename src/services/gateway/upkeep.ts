@@ -16,6 +16,12 @@ export function keepUp(context: GatewayContext): void {
     (signal) => holds.releaseAgain(signal),
     (err) => log.warn({ err }, 'Could not release the bodies that deals held yet; trying again.'),
   )
+  // Those who set a lock keep the time as well; a clock may be set back while none is set.
+  tasks.every(
+    limits.reconcileMs,
+    () => db.transaction(({ locks }) => locks.see(Date.now()), { locks: [] }),
+    (err) => log.warn({ err }, 'Could not keep the time of locks; trying again.'),
+  )
   const failed = (err: unknown) => {
     if (!tasks.signal.aborted) log.warn({ err }, 'Could not clear away all that other processes have left.')
   }

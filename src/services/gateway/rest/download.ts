@@ -67,7 +67,11 @@ async function sendObject(exchange: GatewayExchange, place: ObjectPlace, byOwner
     if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
     headers.push(...record)
-    if (bucket.versioning !== null) headers.push(...versionHeaders(context, row))
+    if (bucket.versioning !== null) {
+      const isLockable = byOwner && bucket.lockRule !== null
+      const lock = isLockable ? await context.db.read.locks.find(row.generation) : undefined
+      headers.push(...versionHeaders(context, row, lock))
+    }
     const ignored = context.quirks.has('ignore-range')
     const verdict = ignored ? 'go on' : evaluate(request.headers, row)
     if (verdict === 'not modified') return reply(exchange, 304, headers)

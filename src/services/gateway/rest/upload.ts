@@ -9,11 +9,11 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { type GatewayExchange, hasGone, readWriteOrder, replyXmlError } from '../exchange.js'
 import { mustBeBucket } from '../store/key-rules.js'
-import type { Draft } from '../store/object-changes.js'
-import { newGeneration, type ObjectRow } from '../store/objects.js'
+import type { Draft, StoredDraft } from '../store/object-changes.js'
+import { newGeneration } from '../store/objects.js'
 import { parsePlace } from './download.js'
 import { type Attributes, readAttributes, readRecord } from './object-headers.js'
-import { versionHeaders } from './version-headers.js'
+import { readLock, versionHeaders } from './version-headers.js'
 
 /**
  * PUT upload/<bucket>/<object>: the body is the object. 200 means that the object is on the disk; any other status,
@@ -34,6 +34,7 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
   const length = declaredLength(request, context.limits.maxObjectBytes)
   const attributes = readAttributes(exchange)
   const record = readRecord(exchange, bucket)
+  const lock = readLock(exchange, bucket)
   await context.rules.mayPut(context.db.read, bucket, place.key, length)
   await context.store.mustHaveRoom(bucket, place.key, length)
   context.db.requireRoom()
@@ -55,15 +56,14 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
     const ordered = context.features.has('write-fences')
     if (ordered) await turn()
     const abandoned = () => ordered && hasGone(request)
-    const draft = { key: place.key, size: length, contentType, headers, record, ...body, order, abandoned }
-    const { row, isVersioned } = await context.store.put(bucket, draft)
-    answer(exchange, row, isVersioned)
+    const draft = { key: place.key, size: length, contentType, headers, record, lock, ...body, order, abandoned }
+    answer(exchange, await context.store.put(bucket, draft))
   } finally {
     late?.close()
   }
 }
 
-function answer(exchange: GatewayExchange, row: ObjectRow, isVersioned: boolean): void {
+function answer(exchange: GatewayExchange, { row, isVersioned, lock }: StoredDraft): void {
   const { context } = exchange
   const attributes: HeaderList = context.quirks.has('no-upload-etag')
     ? []
@@ -71,7 +71,7 @@ function answer(exchange: GatewayExchange, row: ObjectRow, isVersioned: boolean)
         ...['ETag', `"${row.etag}"`],
         ...[`${context.names.header}generation`, row.generation],
         ...[`${context.names.header}last-modified`, row.modified],
-        ...(isVersioned ? versionHeaders(context, row) : []),
+        ...(isVersioned ? versionHeaders(context, row, lock) : []),
       ]
   reply(exchange, 200, attributes)
 }

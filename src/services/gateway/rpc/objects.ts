@@ -9,6 +9,7 @@ import type { GatewayTables } from '../index-schema.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { checkBucketName, mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
+import { mustKnowVersions } from './versions.js'
 
 export const listBuckets = defineSignedMethod({
   name: 'web.ListBuckets',
@@ -21,13 +22,16 @@ export const listBuckets = defineSignedMethod({
   },
 })
 
+/** @see setBucketLock: with `lock`, the bucket has versions and object lock from the beginning */
 export const makeBucket = defineSignedMethod({
   name: 'web.MakeBucket',
-  params: z.object({ bucketName: text }),
-  async run({ bucketName }, { context, account }) {
+  params: z.object({ bucketName: text, lock: z.boolean().optional() }),
+  async run({ bucketName, lock }, { context, account }) {
+    if (lock && !context.features.has('locks')) throw new GatewayError('InvalidArguments')
     checkBucketName(context, bucketName)
     context.db.requireRoom()
-    await context.db.transaction(async ({ buckets, accounts }) => {
+    await context.db.transaction(async (tables) => {
+      const { buckets, accounts } = tables
       const found = await buckets.find(bucketName)
       if (found !== undefined) {
         const own = found.owner === account.id || context.quirks.has('taken-names')
@@ -36,6 +40,11 @@ export const makeBucket = defineSignedMethod({
       // Another process may have removed the account since the call began.
       if ((await accounts.get(account.id)) === undefined) throw new GatewayError('Authentication')
       await buckets.add(bucketName, rfc3339(context.clock.now()), account.id)
+      if (!lock) return
+      await mustKnowVersions(tables)
+      const { id } = mustBeBucket(context, bucketName, await buckets.find(bucketName))
+      await buckets.setVersioning(id, 'Enabled')
+      await buckets.setLockRule(id, '{}')
     })
     return {}
   },

@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { GatewayError } from '../errors.js'
 import type { GatewayTables } from '../index-schema.js'
+import { isTime } from '../rest/version-headers.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { mustOwnBucket } from '../store/key-rules.js'
+import { setLock } from '../store/lock-changes.js'
+import { DAYS_OF_YEAR, lockModes, MAX_YEARS, parseRule } from '../store/object-locks.js'
 import { orderOf, scanVersions, type VersionScanEntry } from '../store/version-scan.js'
 import { isVersionId, shownId } from '../store/versions.js'
 import { defineSignedMethod, optionalText, type RpcMethod, type SignedCall, text } from './method.js'
@@ -15,7 +18,7 @@ const bucketVersioning = defineSignedMethod({
     const { versioning, lockRule } = await mustOwnBucket(context, account, bucketName)
     return {
       ...(versioning !== null && { status: versioning }),
-      ...(lockRule !== null && { lock: JSON.parse(lockRule) }),
+      ...(lockRule !== null && { lock: parseRule(lockRule) }),
     }
   },
 })
@@ -36,6 +39,66 @@ const setBucketVersioning = defineSignedMethod({
 const LOCKED = 'An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.'
 const EARLIER = 'A gateway process of an earlier dealgate still uses this database: stop it first.'
 
+const mode = z.enum(lockModes)
+
+/**
+ * Gives the bucket object lock, which it then has for ever, and its new objects a retention: `mode`, and `days` or
+ * `years`; or none of them.
+ */
+const setBucketLock = defineSignedMethod({
+  name: 'web.SetBucketLock',
+  feature: 'locks',
+  params: z.object({
+    bucketName: text,
+    mode: mode.optional(),
+    days: z
+      .int()
+      .min(1)
+      .max(MAX_YEARS * DAYS_OF_YEAR)
+      .optional(),
+    years: z.int().min(1).max(MAX_YEARS).optional(),
+  }),
+  async run({ bucketName, mode, days, years }, call) {
+    const periods = [days, years].filter((period) => period !== undefined).length
+    if (periods !== (mode === undefined ? 0 : 1)) throw new GatewayError('InvalidArguments')
+    await changeBucket(call, bucketName, async ({ buckets }, { id, versioning }) => {
+      if (versioning !== 'Enabled') throw new GatewayError('InvalidBucketState', { value: NOT_ENABLED })
+      await buckets.setLockRule(id, JSON.stringify({ mode, days, years }))
+    })
+    return {}
+  },
+})
+
+const NOT_ENABLED = "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration"
+
+/**
+ * Changes the lock of a version: by its id, by the generation of its body, or of the current one. `retention: null` ends
+ * a retention; with `bypass` also one in GOVERNANCE mode that has not ended.
+ */
+const setObjectLock = defineSignedMethod({
+  name: 'web.SetObjectLock',
+  feature: 'locks',
+  params: z.object({
+    ...{ bucketName: text, objectName: text, versionId: optionalText, generation: optionalText },
+    retention: z.object({ mode, until: z.int().refine(isTime) }).nullish(),
+    hold: z.boolean().optional(),
+    bypass: z.boolean().optional(),
+  }),
+  async run({ bucketName, objectName, versionId, generation, bypass = false, ...change }, { context, account }) {
+    const bucket = await mustOwnBucket(context, account, bucketName)
+    if (versionId !== undefined && generation !== undefined) throw new GatewayError('InvalidArguments')
+    const byGeneration = generation === undefined ? undefined : { generation }
+    const ref = versionId === undefined ? byGeneration : { id: versionId }
+    await setLock(context.db, bucket, Buffer.from(objectName), ref, change, bypass)
+    return {}
+  },
+})
+
+/** Throws GatewayError InvalidBucketState while a program would pass by versions and locks. */
+export async function mustKnowVersions({ runs }: Pick<GatewayTables, 'runs'>): Promise<void> {
+  if (await runs.isEarlierAlive()) throw new GatewayError('InvalidBucketState', { value: EARLIER })
+}
+
 /** Changes the versions of a bucket alone: what goes on there has ended, or begins after it. */
 async function changeBucket(
   { context, account }: SignedCall,
@@ -48,8 +111,7 @@ async function changeBucket(
     const bucket = await mustOwnBucket(context, account, bucketName, tables)
     // Another one, whose lock this is not.
     if (bucket.id !== found.id) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
-    // It would remove the bodies of versions as garbage.
-    if (await tables.runs.isEarlierAlive()) throw new GatewayError('InvalidBucketState', { value: EARLIER })
+    await mustKnowVersions(tables)
     await change(tables, bucket)
   }
   await context.db.transaction(work, { locks: [bucketLock(found)] })
@@ -108,4 +170,10 @@ function markersOf(entry: VersionScanEntry): object {
   return { nextKeyMarker: entry.row.key.toString(), nextVersionMarker: orderOf(entry.row) }
 }
 
-export const versionMethods: readonly RpcMethod[] = [bucketVersioning, setBucketVersioning, listObjectVersions]
+export const versionMethods: readonly RpcMethod[] = [
+  bucketVersioning,
+  setBucketVersioning,
+  setBucketLock,
+  setObjectLock,
+  listObjectVersions,
+]

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.js'
 import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
 import type { HoldTable, RetainedBodies } from './holds.js'
+import { mustBeFree, type ObjectLocks } from './object-locks.js'
 import { type ObjectRow, type Objects, storedBodyOf } from './objects.js'
 
 interface CopyTables {
@@ -11,6 +12,7 @@ interface CopyTables {
   readonly doomed: DoomedBodies
   readonly buckets: Buckets
   readonly objects: Objects
+  readonly locks: ObjectLocks
 }
 
 /**
@@ -40,6 +42,8 @@ export class LocalCopies {
       throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
+    // Deals end, and nothing renews them for the sake of a lock.
+    await mustBeFree(tables, generation, false)
     if (await tables.holds.covers(bucket.id, generation)) {
       throw refused('A pending deal reads the object: try again when the deal has been made. Nothing was removed.')
     }

@@ -10,7 +10,7 @@ import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
 import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
-import type { ObjectLocks } from './object-locks.js'
+import { type AskedLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
 import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
 import { above, justAfter } from './scan.js'
 import {
@@ -36,6 +36,8 @@ export interface Draft {
   readonly body: Buffer | StoredBody
   /** What the client keeps with the object. */
   readonly record?: string | undefined
+  /** Besides that of the bucket. */
+  readonly lock?: AskedLock | undefined
   /**
    * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to
    * refuse the draft.
@@ -57,10 +59,11 @@ interface KeptRecord {
 type Stored = readonly StoredBody[]
 
 /** What an upload has made, now or when it arrived for the first time. */
-interface StoredDraft {
+export interface StoredDraft {
   readonly row: ObjectRow
   /** Versioning of the bucket is enabled, or has been. */
   readonly isVersioned: boolean
+  readonly lock: LockRow | undefined
 }
 
 interface BatchResult {
@@ -246,11 +249,15 @@ export class ObjectChanges {
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
     const admitted = await this.#admission.admit(tables, held, draft.key, await draft.order(tables), 'upload')
     const { write, isAbsent } = admitted
-    if (write === 'repeated') return { row: mustBeSame(admitted.row, draft), isVersioned, freed: [] }
+    if (write === 'repeated') {
+      const row = mustBeSame(admitted.row, draft)
+      const lock = isVersioned ? await tables.locks.find(row.generation) : undefined
+      return { row, isVersioned, lock, freed: [] }
+    }
     await this.#rules.mayPut(tables, bucket, draft.key, draft.size)
     await this.#mustHaveRoom(tables, held, draft.key, draft.size, await quotas.lock(bucket.owner))
     const place = await makeWay(tables, this.#clock, held, draft.key, isAbsent)
-    const { body, record, order: _, abandoned: __, ...rest } = draft
+    const { body, record, lock: asked, order: _, abandoned: __, ...rest } = draft
     const inline = Buffer.isBuffer(body)
     if (!inline) mustBeNew(body)
     const row: ObjectRow = {
@@ -265,8 +272,9 @@ export class ObjectChanges {
     if (isAbsent || isVersioned) await removed.forget(bucket.id, draft.key)
     if (!place.hadObject) await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
     await objects.put(bucket.id, row, inline ? body : undefined, record)
+    const lock = await lockNew(tables, held, row.generation, asked)
     await buckets.count(bucket.id, 1 - place.freed.length, draft.size - bytesOf(place.freed))
-    return { row, isVersioned, freed: await this.#letGo(tables, held, place.freed) }
+    return { row, isVersioned, lock, freed: await this.#letGo(tables, held, place.freed) }
   }
 
   #removeKeys(

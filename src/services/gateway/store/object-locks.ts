@@ -1,5 +1,9 @@
+import { DAY_MS } from '../../../common/time.js'
 import { type Connection, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
+import type { BucketRow } from './buckets.js'
+
+export const lockModes = ['GOVERNANCE', 'COMPLIANCE'] as const
 
 /** What keeps a version from being removed, as its row says it. */
 export interface LockRow {
@@ -9,6 +13,37 @@ export interface LockRow {
   readonly hold: number
 }
 
+export interface Retention {
+  readonly mode: (typeof lockModes)[number]
+  /** ms since 1970. */
+  readonly until: number
+}
+
+/** The lock that a new object shall have, beyond that of its bucket. */
+export interface AskedLock {
+  readonly retention?: Retention | undefined
+  readonly hold?: boolean | undefined
+}
+
+/** A change of the lock of a version. What is absent stays; `null` ends the retention. */
+export interface LockChange {
+  readonly retention?: Retention | null | undefined
+  readonly hold?: boolean | undefined
+}
+
+/** The retention of the new objects of a bucket, as its row has it. */
+export interface LockRule {
+  readonly mode?: Retention['mode']
+  readonly days?: number
+  readonly years?: number
+}
+
+export const MAX_YEARS = 100
+export const DAYS_OF_YEAR = 365
+
+/** The clock that begins locks is written again when it has gone on by this, ms. */
+const SEEN_STEP_MS = 1000
+
 /** The table of locks, by the generation of the version. Call writing methods inside a transaction. */
 export class ObjectLocks {
   readonly #sql
@@ -16,7 +51,14 @@ export class ObjectLocks {
   constructor(connection: Connection) {
     this.#sql = statements(connection, {
       find: 'SELECT mode, ends, hold FROM object_locks WHERE generation = ?',
+      put: `
+        INSERT INTO object_locks (generation, mode, ends, hold) VALUES (?, ?, ?, ?) ON CONFLICT (generation)
+        DO UPDATE SET mode = excluded.mode, ends = excluded.ends, hold = excluded.hold
+      `,
       remove: 'DELETE FROM object_locks WHERE generation = ?',
+      seen: 'SELECT seen FROM lock_clock WHERE id = 1',
+      begin: 'INSERT INTO lock_clock (id, seen) VALUES (1, ?) ON CONFLICT (id) DO NOTHING',
+      see: 'UPDATE lock_clock SET seen = ?1 WHERE id = 1 AND seen < ?1',
     })
   }
 
@@ -24,9 +66,31 @@ export class ObjectLocks {
     return this.#sql.find.get<LockRow>(generation)
   }
 
+  async put(generation: string, { mode, ends, hold }: LockRow): Promise<void> {
+    await this.#sql.put.run(generation, mode, ends, hold)
+  }
+
   async remove(generation: string): Promise<void> {
     await this.#sql.remove.run(generation)
   }
+
+  /** The latest time that was ever seen, and kept, ms since 1970: a clock that is set back begins no lock earlier. */
+  async now(): Promise<number> {
+    const now = Date.now()
+    const seen = (await this.#sql.seen.get<{ seen: number }>())?.seen
+    if (seen === undefined) await this.#sql.begin.run(now)
+    else if (now >= seen + SEEN_STEP_MS) await this.see(now)
+    return Math.max(now, seen ?? 0)
+  }
+
+  /** Keeps the time, if any lock was ever made. */
+  async see(now: number): Promise<void> {
+    await this.#sql.see.run(now)
+  }
+}
+
+interface LockTables {
+  readonly locks: ObjectLocks
 }
 
 /**
@@ -34,19 +98,88 @@ export class ObjectLocks {
  * something else than a lock of today locks for ever.
  * @param bypass a retention in GOVERNANCE mode does not count
  */
-export async function mustBeFree(
-  { locks }: { readonly locks: ObjectLocks },
-  generation: string,
-  bypass: boolean,
-): Promise<void> {
+export async function mustBeFree({ locks }: LockTables, generation: string, bypass: boolean): Promise<void> {
   const lock = await locks.find(generation)
-  if (lock !== undefined && isLocked(lock, bypass)) throw new GatewayError('ObjectLocked')
+  if (lock !== undefined && (lock.hold !== 0 || isRetained(lock, bypass))) throw new GatewayError('ObjectLocked')
 }
 
-function isLocked({ mode, ends, hold }: LockRow, bypass: boolean): boolean {
-  if (hold !== 0) return true
+function isRetained({ mode, ends }: LockRow, bypass: boolean): boolean {
   if (mode === null && ends === null) return false
-  if (mode === null || !Number.isSafeInteger(ends)) return true
-  if (mode === 'GOVERNANCE' && bypass) return false
-  return (mode !== 'GOVERNANCE' && mode !== 'COMPLIANCE') || Number(ends) > Date.now()
+  if (!isMode(mode) || !Number.isSafeInteger(ends)) return true
+  // By the clock of now: one that was ahead for a while must not free all that it has seen the end of.
+  return Number(ends) > Date.now() && !(bypass && mode === 'GOVERNANCE')
+}
+
+function isMode(mode: string | null): mode is Retention['mode'] {
+  return (lockModes as readonly (string | null)[]).includes(mode)
+}
+
+/**
+ * Locks a new object as its bucket demands, or as its writer does. Throws GatewayError NoLockConfiguration or
+ * RetainInPast.
+ */
+export async function lockNew(
+  { locks }: LockTables,
+  { lockRule }: BucketRow,
+  generation: string,
+  { retention, hold = false }: AskedLock = {},
+): Promise<LockRow | undefined> {
+  if (lockRule === null) {
+    if (retention !== undefined || hold) throw new GatewayError('NoLockConfiguration')
+    return undefined
+  }
+  const rule = parseRule(lockRule)
+  if (retention === undefined && rule.mode === undefined && !hold) return undefined
+  const now = await locks.now()
+  const { mode, until } = retention ?? retentionBy(rule, now)
+  if (until !== null && until <= now) throw new GatewayError('RetainInPast')
+  const lock: LockRow = { mode, ends: until, hold: hold ? 1 : 0 }
+  await locks.put(generation, lock)
+  return lock
+}
+
+function retentionBy(
+  { mode, days, years }: LockRule,
+  now: number,
+): { readonly mode: string | null; readonly until: number | null } {
+  if (mode === undefined) return { mode: null, until: null }
+  return { mode, until: now + (days ?? (years ?? 0) * DAYS_OF_YEAR) * DAY_MS }
+}
+
+/** Throws for a rule that cannot be read: nothing is stored without the lock that it may demand. */
+export function parseRule(text: string): LockRule {
+  const { mode, days, years } = JSON.parse(text) as LockRule
+  const isPeriod = (days === undefined) !== (years === undefined) && Number.isSafeInteger(days ?? years)
+  if (mode === undefined) return {}
+  if (!isMode(mode) || !isPeriod) throw new Error(`The index holds a retention that is unknown: ${text}`)
+  return { mode, ...(days !== undefined && { days }), ...(years !== undefined && { years }) }
+}
+
+/**
+ * Changes the lock of a version, which no longer ends earlier by it than before, except for a caller who may bypass a
+ * retention in GOVERNANCE mode. Throws GatewayError LockTooShort or RetainInPast.
+ */
+export async function changeLock(
+  { locks }: LockTables,
+  generation: string,
+  { retention, hold }: LockChange,
+  bypass: boolean,
+): Promise<void> {
+  const before = (await locks.find(generation)) ?? { mode: null, ends: null, hold: 0 }
+  const now = await locks.now()
+  if (retention !== undefined && !mayBecome(before, retention, bypass)) throw new GatewayError('LockTooShort')
+  if (retention && retention.until <= now) throw new GatewayError('RetainInPast')
+  const after: LockRow = {
+    mode: retention === undefined ? before.mode : (retention?.mode ?? null),
+    ends: retention === undefined ? before.ends : (retention?.until ?? null),
+    hold: hold === undefined ? before.hold : Number(hold),
+  }
+  if (after.mode === null && after.ends === null && after.hold === 0) await locks.remove(generation)
+  else await locks.put(generation, after)
+}
+
+function mayBecome(before: LockRow, after: Retention | null, bypass: boolean): boolean {
+  if (!isRetained(before, bypass)) return true
+  if (after === null || !isMode(before.mode) || !Number.isSafeInteger(before.ends)) return false
+  return after.until >= Number(before.ends) && (after.mode === before.mode || after.mode === 'COMPLIANCE')
 }

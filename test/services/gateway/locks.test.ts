@@ -1,0 +1,309 @@
+import t, { type Test } from 'tap'
+import { DAY_MS } from '../../../src/common/time.js'
+import { Clock, rfc3339 } from '../../../src/services/clock.js'
+import { GatewayError } from '../../../src/services/gateway/errors.js'
+import { indexSchema } from '../../../src/services/gateway/index-schema.js'
+import { legacy } from '../../../src/services/gateway/quirks.js'
+import type { BucketRow } from '../../../src/services/gateway/store/buckets.js'
+import { changeLock, lockNew, mustBeFree } from '../../../src/services/gateway/store/object-locks.js'
+import { silentLog } from '../../../src/services/log.js'
+import { openStore } from '../../../src/services/store/open.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { emptyDatabase } from '../engine.js'
+import { type Client, connectTo, start, startGateway } from './client.js'
+import { Scene } from './deal-scene.js'
+
+/** Object lock, as the embedded gateway enforces it on all its interfaces. */
+
+const bucketName = 'bucket'
+const objectName = 'key'
+const place = { bucketName, objectName }
+
+const inDays = (days: number) => Date.now() + days * DAY_MS
+
+const lockHeaders = (mode: string, until: number) => ({
+  'x-cloud-lock-mode': mode,
+  'x-cloud-retain-until': String(until),
+})
+
+async function locked(t: Test): Promise<Client> {
+  const client = await startGateway(t)
+  await client.call('MakeBucket', { bucketName, lock: true })
+  return client
+}
+
+async function put(client: Client, headers: Record<string, string> = {}, body = 'body'): Promise<string> {
+  const answer = await client.put(bucketName, objectName, body, headers)
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
+  return String(answer.headers['x-cloud-version-id'])
+}
+
+const removal = (versionId: string, more: object = {}) => ({ bucketName, objects: [objectName], versionId, ...more })
+
+const isProtected = {
+  message: 'Access Denied because object protected by object lock.',
+  data: { code: 'AccessDenied' },
+}
+
+t.test('a bucket with object lock', async (t) => {
+  const client = await locked(t)
+  t.ok((await client.call('ServerInfo')).GatewayFeatures.includes('locks'))
+  const settings = () => client.call('BucketVersioning', { bucketName })
+  t.match(await settings(), { status: 'Enabled', lock: {} })
+  t.match(await client.failure('SetBucketVersioning', { bucketName, status: 'Suspended' }), {
+    data: { code: 'InvalidBucketState' },
+  })
+  await client.call('SetBucketLock', { bucketName, mode: 'GOVERNANCE', days: 3 })
+  t.match(await settings(), { lock: { mode: 'GOVERNANCE', days: 3 } })
+  await client.call('SetBucketLock', { bucketName })
+  t.match(await settings(), { lock: { mode: undefined } })
+  for (const rule of [
+    ...[{ mode: 'OTHER', days: 1 }, { mode: 'COMPLIANCE' }, { days: 1 }, { mode: 'COMPLIANCE', days: 1, years: 1 }],
+    ...[
+      { mode: 'COMPLIANCE', days: 0 },
+      { mode: 'COMPLIANCE', days: 36_501 },
+      { mode: 'COMPLIANCE', years: 101 },
+    ],
+  ])
+    t.ok(await client.failure('SetBucketLock', { bucketName, ...rule }), JSON.stringify(rule))
+  t.match(await settings(), { lock: { mode: undefined } })
+
+  await client.call('MakeBucket', { bucketName: 'plain' })
+  const plain = { bucketName: 'plain', mode: 'COMPLIANCE', days: 1 }
+  t.match(await client.failure('SetBucketLock', plain), { data: { code: 'InvalidBucketState' } })
+  const { status, headers } = await client.put('plain', 'key', 'x', lockHeaders('COMPLIANCE', inDays(1)))
+  t.match([status, headers['x-cloud-error-code']], [400, 'InvalidRequest'])
+  await client.put('plain', 'key', 'x')
+  const hold = { bucketName: 'plain', objectName: 'key', hold: true }
+  t.match(await client.failure('SetObjectLock', hold), { message: /missing Object Lock Configuration/ })
+  await client.call('SetBucketVersioning', { bucketName: 'plain', status: 'Enabled' })
+  await client.call('SetBucketLock', plain)
+})
+
+t.test('a locked version stays, and accepts later ones', async (t) => {
+  const client = await locked(t)
+  const until = inDays(10)
+  const id = await put(client, lockHeaders('COMPLIANCE', until))
+  const head = async (versionId: string) =>
+    (await client.head(bucketName, objectName, { 'x-cloud-version-id': versionId })).headers
+  t.match(await head(id), {
+    'x-cloud-lock-mode': 'COMPLIANCE',
+    'x-cloud-retain-until': String(until),
+    'x-cloud-legal-hold': 'OFF',
+  })
+  for (const bypass of [false, true])
+    t.match(await client.failure('RemoveObject', removal(id, { bypass })), isProtected)
+  const later = await put(client, {}, 'later')
+  t.notOk('x-cloud-legal-hold' in (await head(later)), 'a later version has no lock of its own')
+  await client.call('RemoveObject', { bucketName, objects: [objectName] })
+  t.equal((await client.get(bucketName, objectName)).status, 404, 'a removal adds a marker')
+  t.match(await client.failure('RemoveObject', removal(id)), isProtected)
+  await client.call('RemoveObject', removal(later))
+  const { versions } = await client.call('ListObjectVersions', { bucketName })
+  const [marker] = versions
+  t.ok(marker.deleteMarker)
+  await client.call('RemoveObject', removal(marker.versionId))
+  t.equal((await client.get(bucketName, objectName)).text, 'body')
+  t.match(await client.failure('DeleteBucket', { bucketName }), { data: { code: 'BucketNotEmpty' } })
+
+  const governed = await put(client, lockHeaders('GOVERNANCE', until))
+  t.match(await client.failure('RemoveObject', removal(governed)), isProtected)
+  await client.call('RemoveObject', removal(governed, { bypass: true }))
+  const held = await put(client, { 'x-cloud-legal-hold': 'ON' })
+  t.match(await client.failure('RemoveObject', removal(held, { bypass: true })), isProtected, 'a hold knows no bypass')
+  await client.call('SetObjectLock', { ...place, versionId: held, hold: false })
+  await client.call('RemoveObject', removal(held))
+})
+
+t.test('what an upload asks for', async (t) => {
+  const client = await locked(t)
+  const refused: [Record<string, string>, string][] = [
+    [{ 'x-cloud-lock-mode': 'COMPLIANCE' }, 'InvalidArgument'],
+    [{ 'x-cloud-retain-until': String(inDays(1)) }, 'InvalidArgument'],
+    [lockHeaders('OTHER', inDays(1)), 'InvalidArgument'],
+    [lockHeaders('COMPLIANCE', Date.now() - 1), 'InvalidArgument'],
+    [lockHeaders('COMPLIANCE', 1e17), 'InvalidArgument'],
+    [{ 'x-cloud-legal-hold': 'MAYBE' }, 'InvalidArgument'],
+  ]
+  for (const [headers, code] of refused) {
+    const answer = await client.put(bucketName, objectName, 'x', headers)
+    t.match(answer.headers, { 'x-cloud-error-code': code }, JSON.stringify(headers))
+  }
+  t.same((await client.call('ListObjectVersions', { bucketName })).versions, [], 'nothing is stored')
+  await client.call('SetBucketPolicy', { bucketName, prefix: '', policy: 'readwrite' })
+  const { token } = client
+  client.token = undefined
+  t.equal((await client.put(bucketName, objectName, 'x', lockHeaders('COMPLIANCE', inDays(1)))).status, 403)
+  client.token = token ?? ''
+
+  await client.call('SetBucketLock', { bucketName, mode: 'GOVERNANCE', days: 2 })
+  for (const size of [4, 100_000]) {
+    const before = Date.now()
+    const id = await put(client, {}, 'x'.repeat(size))
+    const { headers } = await client.head(bucketName, objectName)
+    t.equal(headers['x-cloud-lock-mode'], 'GOVERNANCE')
+    const until = Number(headers['x-cloud-retain-until'])
+    t.ok(until >= before + 2 * DAY_MS && until <= Date.now() + 2 * DAY_MS + 60_000)
+    t.match(await client.failure('RemoveObject', removal(id)), isProtected)
+  }
+  const until = inDays(1)
+  await put(client, lockHeaders('COMPLIANCE', until))
+  const { headers } = await client.head(bucketName, objectName)
+  t.match(headers, { 'x-cloud-lock-mode': 'COMPLIANCE', 'x-cloud-retain-until': String(until) }, 'which has precedence')
+  client.token = undefined
+  t.equal((await client.put(bucketName, objectName, 'x')).status, 200, 'anyone else gets the retention of the bucket')
+  client.token = token ?? ''
+  const last = await client.head(bucketName, objectName)
+  t.equal(last.headers['x-cloud-lock-mode'], 'GOVERNANCE')
+  const versionId = String(last.headers['x-cloud-version-id'])
+  t.match(await client.failure('RemoveObject', removal(versionId)), isProtected)
+})
+
+t.test('changes of a lock', async (t) => {
+  const client = await locked(t)
+  const base = Math.floor(inDays(10))
+  const [earlier, later] = [base - DAY_MS, base + DAY_MS]
+  const rows: [string, object | null, boolean, boolean][] = [
+    ['GOVERNANCE', { mode: 'GOVERNANCE', until: later }, false, true],
+    ['GOVERNANCE', { mode: 'COMPLIANCE', until: base }, false, true],
+    ['GOVERNANCE', { mode: 'GOVERNANCE', until: earlier }, false, false],
+    ['GOVERNANCE', { mode: 'COMPLIANCE', until: earlier }, false, false],
+    ['GOVERNANCE', null, false, false],
+    ['GOVERNANCE', { mode: 'GOVERNANCE', until: earlier }, true, true],
+    ['GOVERNANCE', null, true, true],
+    ['COMPLIANCE', { mode: 'COMPLIANCE', until: later }, false, true],
+    ['COMPLIANCE', { mode: 'COMPLIANCE', until: base }, false, true],
+    ['COMPLIANCE', { mode: 'COMPLIANCE', until: earlier }, true, false],
+    ['COMPLIANCE', { mode: 'GOVERNANCE', until: later }, true, false],
+    ['COMPLIANCE', null, true, false],
+  ]
+  for (const [mode, retention, bypass, may] of rows) {
+    const versionId = await put(client, lockHeaders(mode, base))
+    const change = { ...place, versionId, retention, bypass }
+    const name = `${mode} to ${JSON.stringify(retention)}, bypass ${bypass}`
+    if (may) await t.resolves(client.call('SetObjectLock', change), name)
+    else t.match(await client.failure('SetObjectLock', change), { data: { code: 'AccessDenied' } }, name)
+  }
+  const plain = await put(client)
+  t.match(
+    await client.failure('SetObjectLock', { ...place, retention: { mode: 'COMPLIANCE', until: Date.now() - 1 } }),
+    {
+      data: { code: 'InvalidArgument' },
+    },
+  )
+  const { headers } = await client.head(bucketName, objectName)
+  const generation = String(headers['x-cloud-generation'])
+  await put(client)
+  await client.call('SetObjectLock', { ...place, generation, hold: true })
+  t.match(await client.failure('RemoveObject', removal(plain)), isProtected, 'a version by its generation')
+  t.match(await client.failure('SetObjectLock', { ...place, versionId: '0'.repeat(32), hold: true }), {
+    data: { code: 'NoSuchVersion' },
+  })
+  t.match(await client.failure('SetObjectLock', { ...place, objectName: 'absent', hold: true }), {
+    data: { code: 'NoSuchKey' },
+  })
+  const { versionId } = await client.call('RemoveObject', {
+    ...removal(''),
+    versionId: undefined,
+    fence: Date.now() * 1000 + 1e9,
+    writeId: 'w',
+  })
+  t.match(await client.failure('SetObjectLock', { ...place, versionId, hold: true }), {
+    data: { code: 'MethodNotAllowed' },
+  })
+  client.token = undefined
+  t.ok(await client.failure('SetObjectLock', { ...place, versionId: plain, hold: false }))
+})
+
+t.test('a folder that is opened as a public gateway keeps its locks', async (t) => {
+  const folder = temporaryFolder(t)
+  const first = await start(folder)
+  const client = await connectTo(first)
+  await client.call('MakeBucket', { bucketName, lock: true })
+  const id = await put(client, lockHeaders('COMPLIANCE', inDays(1)))
+  await client.put(bucketName, 'folder/key', 'x', { 'x-cloud-legal-hold': 'ON' })
+  await first.stop()
+
+  const second = await start(folder, { quirks: legacy })
+  const old = await connectTo(second)
+  t.notOk((await old.call('ServerInfo')).GatewayFeatures)
+  t.ok(await old.failure('RemoveObject', removal(id)))
+  await old.put(bucketName, objectName, 'later')
+  for (const name of [objectName, 'folder/', '']) await old.call('RemoveObject', { bucketName, objects: [name] })
+  t.same(await old.names(bucketName), [])
+  await second.stop()
+
+  const third = await start(folder)
+  t.teardown(() => third.stop())
+  const again = await connectTo(third)
+  const { versions } = await again.call('ListObjectVersions', { bucketName })
+  t.same(
+    versions.map(
+      ({ name, deleteMarker }: { name: string; deleteMarker?: true }) => `${name}${deleteMarker ? ' -' : ''}`,
+    ),
+    ['folder/key -', 'folder/key', 'key -', 'key', 'key'],
+  )
+  t.equal((await again.get(bucketName, objectName, { 'x-cloud-version-id': id })).text, 'body')
+  t.match(await again.failure('RemoveObject', removal(id)), isProtected)
+})
+
+t.test('a lock that cannot be read locks, and no clock begins one earlier', async (t) => {
+  const db = await openStore(
+    indexSchema,
+    { file: `${temporaryFolder(t)}/index.db`, database: await emptyDatabase() },
+    silentLog,
+  )
+  t.teardown(() => db.close())
+  const unreadable = [
+    { mode: 'OTHER', ends: 1, hold: 0 },
+    { mode: 'COMPLIANCE', ends: null, hold: 0 },
+    { mode: null, ends: 1, hold: 0 },
+    { mode: null, ends: null, hold: 2 },
+  ]
+  for (const [n, row] of unreadable.entries()) {
+    await db.transaction(({ locks }) => locks.put(String(n), row))
+    await t.rejects(mustBeFree(db.read, String(n), true), new GatewayError('ObjectLocked'), JSON.stringify(row))
+    if (row.hold !== 0) continue
+    const change = () => db.transaction((tables) => changeLock(tables, String(n), { retention: null }, true))
+    await t.rejects(change(), new GatewayError('LockTooShort'))
+  }
+  await db.transaction(({ locks }) => locks.put('ended', { mode: 'COMPLIANCE', ends: Date.now() - 1, hold: 0 }))
+  await mustBeFree(db.read, 'ended', false)
+
+  const bucket = await db.transaction(async ({ buckets }) => {
+    await buckets.add('bucket', rfc3339(new Clock().now()), 1)
+    const { id } = (await buckets.find('bucket')) as BucketRow
+    await buckets.setLockRule(id, JSON.stringify({ mode: 'COMPLIANCE', days: 1 }))
+    return (await buckets.find('bucket')) as BucketRow
+  })
+  const lock = (generation: string, asked = {}) =>
+    db.transaction((tables) => lockNew(tables, bucket, generation, asked))
+  await lock('now')
+  const ahead = inDays(100)
+  await db.transaction(({ locks }) => locks.see(ahead))
+  t.equal((await lock('ahead'))?.ends, ahead + DAY_MS)
+  await t.rejects(
+    lock('past', { retention: { mode: 'COMPLIANCE', until: inDays(50) } }),
+    new GatewayError('RetainInPast'),
+  )
+  await db.transaction(({ locks }) => locks.see(Date.now()))
+  t.equal((await lock('still'))?.ends, ahead + DAY_MS)
+  const broken = { ...bucket, lockRule: '{"mode":"COMPLIANCE"}' }
+  await t.rejects(
+    db.transaction((tables) => lockNew(tables, broken, 'x')),
+    /unknown/,
+  )
+})
+
+t.test('the local copy of a locked version stays', async (t) => {
+  const { client } = await Scene.start(t)
+  const { gateway } = client
+  await gateway.call('MakeBucket', { bucketName: 'locked', lock: true })
+  const { headers } = await gateway.put('locked', objectName, 'body', { 'x-cloud-legal-hold': 'ON' })
+  const generation = String(headers['x-cloud-generation'])
+  await client.deal('locked', objectName)
+  t.match(await client.evict('locked', objectName, generation), { http: 403 })
+  t.equal((await gateway.get('locked', objectName)).text, 'body')
+  await gateway.call('SetObjectLock', { bucketName: 'locked', objectName, hold: false })
+  t.match(await client.evict('locked', objectName, generation), { http: 200 })
+})
