@@ -108,9 +108,7 @@ export function gatewayVersions(client: GatewayClient): GatewayVersions<GatewayO
 function listParams(bucketName: string, query: VersionQuery): object {
   const { prefix, delimiter, keyMarker, versionMarker, limit } = query
   return {
-    ...{ bucketName, prefix, maxKeys: limit },
-    ...(delimiter !== '' && { delimiter }),
-    ...(keyMarker !== '' && { keyMarker }),
+    ...{ bucketName, prefix, delimiter, keyMarker, maxKeys: limit },
     ...(versionMarker !== '' && { versionMarker }),
   }
 }
