@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import type { Schema } from '../database.js'
+import { LEASE_MS } from '../lease.js'
 import { CONNECT_MS, COPY, schemaOf } from '../postgres.js'
 import { HEARTBEAT_MS, SESSION, TAKEOVER_MS } from '../postgres-claim.js'
 import { asking } from '../postgres-errors.js'
@@ -16,6 +17,12 @@ const LOCK = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS free'
 const IDLE = `
   SELECT count(*) = 0 AS free FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = ANY($1)`
+
+/** A service that has lost its connections goes on when it gets others: it is gone when its leases have expired. */
+const LEFT = (schema: string) => `
+  SELECT NOT EXISTS (
+    SELECT FROM ${schema}.lease WHERE expires > clock_timestamp() AND expires < 'infinity'
+  ) AS free`
 
 /** A process that was stopped while its connections were lost changes nothing after this: see PostgresClaim. */
 const FENCE = (schema: string) => `UPDATE ${schema}.lease SET token = token + 1 WHERE name = 'everything'`
@@ -32,7 +39,7 @@ export interface HeldPostgres {
 }
 
 /**
- * Sees to it that no service of these schemas runs; those that start wait until the release, if `starts` is false.
+ * Sees to it that no service of these schemas runs, which takes some seconds after one was killed; those that start wait until the release, if `starts` is false.
  * Throws RangeError while one runs, or another copy does.
  */
 export async function holdPostgres(
@@ -56,24 +63,29 @@ export async function holdPostgres(
   // The driver wants one question after the other.
   const inTurn = pLimit(1)
   const query = (text: string, values?: unknown[]) => inTurn(() => asking(() => client.query(text, values)))
-  const isFree = async (sql: string, value: unknown) => (await query(sql, [value])).rows[0].free as boolean
+  const isFree = async (sql: string, ...values: unknown[]) => (await query(sql, values)).rows[0].free as boolean
   const isThere = async (sql: string, name: string) => (await query(sql, [name])).rows[0].found !== null
+  const hasLeases = (name: string) => isThere('SELECT to_regclass($1) AS found', `${name}.lease`)
+  const isLeft = async () => {
+    for (const name of names) if ((await hasLeases(name)) && !(await isFree(LEFT(name)))) return false
+    return true
+  }
   const inUse = () => new RangeError('A service or another copy uses the database: stop it first.')
   try {
     await asking(() => client.connect())
     // What a service takes that runs alone, and then while it brings its tables up to date.
     const locks = [...names.map((name) => `${name} everything`), ...(starts ? [] : names)]
-    const latest = performance.now() + PATIENCE_MS
-    const wanted: [string, unknown][] = [COPY, ...locks].map((name) => [LOCK, name])
-    for (const [sql, value] of [...wanted, [IDLE, names] as const]) {
-      while (!(await isFree(sql, value))) {
+    const waitFor = async (isOver: () => Promise<boolean>, latest: number) => {
+      while (!(await isOver())) {
         if (performance.now() > latest) throw inUse()
         await sleep(PAUSE_MS)
       }
     }
-    if (!starts)
-      for (const name of names)
-        if (await isThere('SELECT to_regclass($1) AS found', `${name}.lease`)) await query(FENCE(name))
+    const latest = performance.now() + PATIENCE_MS
+    const wanted: [string, unknown][] = [COPY, ...locks].map((name) => [LOCK, name])
+    for (const [sql, value] of [...wanted, [IDLE, names] as const]) await waitFor(() => isFree(sql, value), latest)
+    await waitFor(isLeft, latest + LEASE_MS)
+    if (!starts) for (const name of names) if (await hasLeases(name)) await query(FENCE(name))
     // What is between the two must not end a connection that says nothing for hours.
     heartbeat = setInterval(() => query('SELECT 1').catch(end), HEARTBEAT_MS).unref()
   } catch (error) {
@@ -83,7 +95,7 @@ export async function holdPostgres(
   return {
     has: (schema) => isThere('SELECT to_regnamespace($1) AS found', schemaOf(schema)),
     require: async () => {
-      if (!(await isFree(IDLE, names))) throw inUse()
+      if (!(await isFree(IDLE, names)) || !(await isLeft())) throw inUse()
     },
     release: end,
   }

@@ -228,6 +228,27 @@ t.test('places that are in use', async (t) => {
   await (await starting).close()
 })
 
+t.test('a service without connections may come back while it has a lease', { skip: postgres.skip }, async (t) => {
+  const url = { url: await newDatabase() }
+  await copy(await filled(t), url)
+  const db = await openAt(url, SECOND)
+  await db.lease('work').take()
+  await db.close()
+  const client = new pg.Client(url.url)
+  await client.connect()
+  t.teardown(() => client.end())
+  const expiresIn = (time: string) =>
+    client.query(`UPDATE dealgate_second.lease SET expires = clock_timestamp() + interval '${time}'`)
+  await expiresIn('1 hour')
+  await t.rejects(openPlace(url, false), /A service or another copy uses the database/)
+  await expiresIn('2 seconds')
+  const held = await openPlace(url, false)
+  await held.requireHeld()
+  await expiresIn('1 hour')
+  await t.rejects(held.requireHeld(), /A service or another copy uses the database/, 'one that came back meanwhile')
+  await held.release()
+})
+
 t.test('a process that comes back to life changes no source', { skip: postgres.skip }, async (t) => {
   const url = { url: await newDatabase() }
   const only: Schema<Connection> = { ...schema('second'), exclusive: true }
