@@ -19,7 +19,7 @@ export function mustBeNew({ until = Number.POSITIVE_INFINITY }: StoredBody): voi
   if (Date.now() > until) throw new BodyError('unavailable', 'The process was stopped for too long.')
 }
 
-/** Those of these bodies that rows name. */
+/** Names of bodies that rows have: of these, those that any row names, and perhaps others. */
 export type WithRow = (names: readonly string[]) => Promise<ReadonlySet<string>>
 
 /** Most names to ask for at a time. */
@@ -27,7 +27,7 @@ export const NAMES_AT_ONCE = 1000
 
 /** True when no row names the body. */
 export async function isNameless(withRow: WithRow, name: string): Promise<boolean> {
-  return (await withRow([name])).size === 0
+  return !(await withRow([name])).has(name)
 }
 
 /**
