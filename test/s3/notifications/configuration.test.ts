@@ -51,7 +51,7 @@ t.test('what is refused, and how', async (t) => {
     ['a queue of Amazon', queue(created, 'arn:aws:sqs:us-east-1:123456789012:q'), NOWHERE],
     ['a webhook that is not declared', queue(created, 'arn:dealgate:webhook:::other'), NOWHERE],
     ['an unknown event', event('ObjectSung:*'), /ObjectSung/],
-    ['an event of versions', event('ObjectRemoved:DeleteMarkerCreated'), /DeleteMarkerCreated/],
+    ['an event that never happens', event('Replication:OperationMissedThreshold'), /Replication/],
     ['a family of one', event('LifecycleTransition:*'), /LifecycleTransition/],
     ['an unknown filter', withFilter(['infix', 'x']), /prefix or suffix/],
     ['two prefixes', withFilter(['prefix', 'x'], ['Prefix', 'y']), /more than one prefix/],

@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
+import type { ObjectEvent } from '../../../src/api/hooks.js'
+import { definePlugin } from '../../../src/plugins/define-plugin.js'
+import { Between } from '../../support/gateway/between.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { type InProcess, startInProcess } from '../../support/server/in-process.js'
 
@@ -17,8 +20,11 @@ interface Box extends InProcess {
   versions(key: string): Promise<string[]>
 }
 
-async function startBox(t: Parameters<typeof startInProcess>[0]): Promise<Box> {
-  const server = await startInProcess(t, 'full', { identities: [keys] })
+async function startBox(
+  t: Parameters<typeof startInProcess>[0],
+  options: Parameters<typeof startInProcess>[2] = {},
+): Promise<Box> {
+  const server = await startInProcess(t, 'full', { identities: [keys], ...options })
   await server.s3.createBucket({ Bucket })
   const user = new GatewayUser(server.gateway)
   await user.login()
@@ -266,6 +272,55 @@ t.test('checksums of parts stay with their version', async (t) => {
     const { ObjectParts } = await s3.getObjectAttributes({ Bucket, Key, VersionId, ObjectAttributes: ['ObjectParts'] })
     t.equal(ObjectParts?.Parts?.[0]?.ChecksumCRC32, crc)
   }
+})
+
+t.test('events tell the version', async (t) => {
+  const events: string[] = []
+  const take = async ({ name, versionId, stamp }: ObjectEvent) => {
+    events.push([name, versionId, ...(stamp === undefined ? [] : ['with its stamp'])].join(' '))
+  }
+  const hooks = { objectStored: take, objectDeleted: take, objectTagged: take }
+  const watch = definePlugin({ name: 'watch', summary: 'Keeps the events.', create: () => ({ operations: [], hooks }) })
+  const box = await startBox(t, { plugins: [watch({})] })
+  const { s3 } = box
+  const Key = 'k'
+  await s3.putObject({ Bucket, Key, Body: '' })
+  await box.versioning('Enabled')
+  const { VersionId: one } = await s3.putObject({ Bucket, Key, Body: '' })
+  await s3.putObjectTagging({ Bucket, Key, VersionId: 'null', Tagging: { TagSet: [{ Key: 'a', Value: 'b' }] } })
+  const { VersionId: marker } = await s3.deleteObject({ Bucket, Key })
+  await s3.deleteObject({ Bucket, Key, VersionId: marker })
+  await s3.deleteObject({ Bucket, Key, VersionId: one })
+  t.same(events, [
+    'ObjectCreated:Put ',
+    `ObjectCreated:Put ${one}`,
+    'ObjectTagging:Put null',
+    `ObjectRemoved:DeleteMarkerCreated ${marker}`,
+    `ObjectRemoved:Delete ${marker}`,
+    `ObjectRemoved:Delete ${one} with its stamp`,
+  ])
+})
+
+t.test('a bucket without versions costs one call of the gateway for each request', async (t) => {
+  const box = await startInProcess(t, 'full', { identities: [keys] })
+  const between = await Between.start(t, box.gateway)
+  await box.restart({ gateway: { url: between.url, account: box.gateway.account } })
+  const { s3 } = box
+  const Key = 'k'
+  await s3.createBucket({ Bucket })
+  // Tokens, and what is known of the bucket, are kept from here on.
+  await s3.putObject({ Bucket, Key, Body: 'first', ChecksumAlgorithm: 'CRC32' })
+  await textOf(s3, Key)
+  const callsOf = async (request: () => Promise<unknown>) => {
+    const before = between.requests.length
+    await request()
+    return between.requests.slice(before).map(({ method, path }) => `${method} ${path.split('/')[2]?.split('?')[0]}`)
+  }
+  t.same(await callsOf(() => s3.putObject({ Bucket, Key, Body: 'text', ChecksumAlgorithm: 'CRC32' })), ['PUT upload'])
+  t.same(await callsOf(() => textOf(s3, Key)), ['GET download'])
+  t.same(await callsOf(() => s3.headObject({ Bucket, Key })), ['HEAD download'])
+  t.same(await callsOf(() => s3.listObjectsV2({ Bucket })), ['POST webrpc'])
+  t.same(await callsOf(() => s3.deleteObject({ Bucket, Key })), ['POST webrpc'])
 })
 
 t.test('a gateway without versions knows "null" alone', async (t) => {
