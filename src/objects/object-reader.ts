@@ -96,7 +96,8 @@ export class ObjectReader {
     for (let attempt = 1; ; attempt++) {
       // What was opened lately is the current version, or another one.
       const expected = attempt === 1 && range && !ref ? encryption.expect({ bucket, key }, range) : undefined
-      const opened = await this.#open(bucket, key, expected ?? range, ref).catch(async (error) => {
+      const first = expected ?? (range && customer ? encryption.beginning : range)
+      const opened = await this.#open(bucket, key, first, ref).catch(async (error) => {
         if (expected) return undefined
         throw isOutside(error) ? await this.#outside(bucket, key, error, ref) : error
       })

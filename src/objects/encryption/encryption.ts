@@ -24,8 +24,11 @@ declare module '../../api/settings.js' {
 /** With the newest key of the server. */
 const OWN = { algorithm: 'AES256' } as const
 
-/** Most keys of objects that are kept: each is 32 bytes. */
+/** Most keys of objects that are kept: each is 32 bytes, or up to `BEGINNING_BYTES` for the key of a client. */
 const MAX_KNOWN = 1_000
+
+/** Bytes that have the header and the nonce of an object with the key of a client. */
+const BEGINNING_BYTES = 1024
 
 /** Time for which the key of an object with a named key is kept, ms: the name may lose its key. */
 const NAMED_MS = 5 * 60_000
@@ -46,8 +49,8 @@ interface SealedObject extends GatewayObject {
 /** An object as it was when it was opened. */
 interface Known {
   readonly object: SealedObject
-  /** Of its payload. */
-  readonly payload: Buffer
+  /** The key of its payload, or its header and nonce, for which the key of a client is asked each time. */
+  readonly opened: { readonly payload: Buffer } | { readonly head: Buffer }
 }
 
 interface Place {
@@ -183,6 +186,9 @@ export class Encryption {
     })
   }
 
+  /** The stored bytes to ask for first where a range of an object is to be opened by the key of a client. */
+  readonly beginning: SealedSpan['stored'] = { first: 0, last: BEGINNING_BYTES - 1 }
+
   /** The stored bytes that hold a range of an object that was opened lately, if it is the same still. */
   expect(place: Place, range: ByteRange): SealedSpan['stored'] | undefined {
     const known = this.#known.get(textOf(place))
@@ -198,7 +204,7 @@ export class Encryption {
    * The content of an encrypted object. Takes over the download. Resolves undefined if the object was replaced
    * meanwhile. Throws S3Error.
    * @param encrypted as the object says, or its record
-   * @param download of the range, as if it were one of the stored bytes
+   * @param download of any bytes of it; without a range, of all
    */
   async open(
     gateway: Pick<Gateway, 'download'>,
@@ -220,8 +226,7 @@ export class Encryption {
     try {
       requireApplicable(encrypted, customer)
       const span = sealedSpan(object, range)
-      const lately = this.#known.get(textOf({ bucket, key }))
-      const known = lately && versionOf(lately.object) === versionOf(object) ? lately.payload : undefined
+      const known = await this.#keyLately({ bucket, key }, object, customer, logger)
       if (known && expected) return new OpenedDownload(object, span, known, current)
       const headLength = encrypted.header + NONCE_BYTES
       if (span.firstChunk === 0) {
@@ -234,7 +239,7 @@ export class Encryption {
       }
       let payload = known
       if (!payload) {
-        if (!(await change(0, headLength - 1))) return undefined
+        if (!holds(current, headLength) && !(await change(0, headLength - 1))) return undefined
         const head = await new SplitDownload(current, headLength).head
         payload = await this.#keyOf(bucket, object, head, customer, logger)
       }
@@ -253,13 +258,23 @@ export class Encryption {
   async verifyKey(
     gateway: Pick<Gateway, 'download'>,
     { bucket, key }: Place,
-    { encrypted, storedSize, stamp }: Pick<StoredObject, 'encrypted' | 'storedSize' | 'stamp'>,
+    { encrypted, storedSize, stamp, writeId }: Pick<StoredObject, 'encrypted' | 'storedSize' | 'stamp' | 'writeId'>,
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<boolean> {
     requireApplicable(encrypted, customer)
     if (!encrypted || !customer) return true
     sealedSpan({ size: storedSize ?? 0, encrypted }, undefined)
+    const known = await this.#keyLately(
+      { bucket, key },
+      writeId === undefined ? { stamp } : { stamp, writeId },
+      customer,
+      logger,
+    )
+    if (known) {
+      known.fill(0)
+      return true
+    }
     const headLength = encrypted.header + NONCE_BYTES
     const download = await gateway.download(bucket, key, { first: 0, last: headLength - 1 })
     if (download.object.stamp !== stamp) {
@@ -269,6 +284,20 @@ export class Encryption {
     const head = await new SplitDownload(download, headLength).head
     ;(await this.#keyOf(bucket, { ...download.object, encrypted }, head, customer, logger)).fill(0)
     return true
+  }
+
+  /** The key of an object that was opened lately. Throws S3Error if it is not that of the client. */
+  async #keyLately(
+    place: Place,
+    version: Pick<GatewayObject, 'stamp' | 'writeId'>,
+    customer: CustomerKey | undefined,
+    logger: Logging,
+  ): Promise<Buffer | undefined> {
+    const lately = this.#known.get(textOf(place))
+    if (!lately || versionOf(lately.object) !== versionOf(version)) return undefined
+    const { object, opened } = lately
+    if ('payload' in opened) return customer ? undefined : opened.payload
+    return customer && this.#keyOf(place.bucket, object, opened.head, customer, logger)
   }
 
   /** Opens the beginning of a stored object: header and nonce. */
@@ -292,11 +321,11 @@ export class Encryption {
     }
     const payload = payloadKey(found, head.subarray(header.length))
     found.fill(0)
-    // A key of a client is asked for each time.
     if (!customer) {
       const ttl = encrypted.algorithm === 'aws:kms' ? NAMED_MS : 0
-      this.#known.set(textOf(place), { object, payload }, { ttl })
-    }
+      this.#known.set(textOf(place), { object, opened: { payload } }, { ttl })
+    } else if (head.length <= BEGINNING_BYTES)
+      this.#known.set(textOf(place), { object, opened: { head: Buffer.alloc(head.length, head) } })
     return payload
   }
 }
@@ -305,6 +334,11 @@ export class Encryption {
 interface Sealed {
   readonly header: NewHeader
   readonly encrypted: Encrypted
+}
+
+/** True for a download that begins with the head of the object. */
+function holds({ first, last }: Download, headLength: number): boolean {
+  return first === 0 && last >= headLength - 1
 }
 
 interface Opening {
@@ -338,7 +372,7 @@ function textOf({ bucket, key }: Place, customer?: CustomerKey): string {
 }
 
 /** Stamps of legacy gateways are times, which two writes may have in common. */
-function versionOf({ stamp, writeId = '' }: GatewayObject): string {
+function versionOf({ stamp, writeId = '' }: Pick<GatewayObject, 'stamp' | 'writeId'>): string {
   return `${stamp}\n${writeId}`
 }
 

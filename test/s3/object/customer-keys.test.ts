@@ -8,6 +8,7 @@ import t from 'tap'
 import { customerKey } from '../../../src/s3/object/encryption.js'
 import { bytes, MiB, md5 } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { Between } from '../../support/gateway/between.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { isInstalled, runAny } from '../../support/programs/run.js'
 import { runCli } from '../../support/server/cli.js'
@@ -428,4 +429,35 @@ t.test('a key is refused without TLS, except from the machine itself', async (t)
     ['x-forwarded-for', '192.0.2.1'],
   ] as const)
     t.throws(() => ask(false, '127.0.0.1', false, { [name]: value }), refused, 'a proxy on this machine')
+})
+
+t.test('a range asks the gateway once, and once more for the beginning of an object that is not known', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3, gateway } = server
+  const at = { Bucket: 'customers', Key: 'ranges' }
+  const content = bytes('ranges', 6 * CHUNK)
+  await s3.createBucket({ Bucket: at.Bucket })
+  await s3.putObject({ ...at, Body: content, ...OWN })
+  const between = await Between.start(t, gateway)
+  await server.restart({ gateway: { url: between.url, account: gateway.account } })
+  const asked = async (work: () => Promise<unknown>) => {
+    const before = between.requests.length
+    await work()
+    return between.requests.slice(before).filter(({ path }) => path.includes('/download/')).length
+  }
+  const read = (first: number, last: number) => async () => {
+    const body = await bodyOf(s3, { ...at, ...OWN, Range: `bytes=${first}-${last}` })
+    t.ok(body.equals(content.subarray(first, last + 1)))
+  }
+  t.equal(await asked(read(2 * CHUNK - 1, 2 * CHUNK)), 2)
+  t.equal(await asked(read(3 * CHUNK, 4 * CHUNK)), 1)
+  t.equal(await asked(read(5, 10)), 1)
+  t.equal(
+    await asked(() => t.rejects(s3.getObject({ ...at, ...OTHER, Range: 'bytes=5-10' }), { name: 'AccessDenied' })),
+    1,
+  )
+  t.equal(await asked(() => t.rejects(s3.getObject({ ...at, Range: 'bytes=5-10' }), { name: 'InvalidRequest' })), 1)
+  t.equal(await asked(read(5 * CHUNK, 6 * CHUNK - 1)), 1)
+  t.equal(await asked(() => s3.headObject({ ...at, ...OWN })), 1)
+  t.equal(await asked(() => t.rejects(s3.headObject({ ...at, ...OTHER }), status(403))), 1)
 })
