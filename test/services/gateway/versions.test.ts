@@ -70,7 +70,7 @@ class Bucket {
     return this.client.call('ListObjectVersions', { bucketName, ...params })
   }
 
-  /** Each version of the key with its body, from the newest: `body`, `marker`, with `=` before `null`, `*` for latest. */
+  /** The bodies of all versions of the key, from the newest: with `=` before the null one, and `*` for the latest. */
   async shown(key = 'key'): Promise<string[]> {
     const { versions } = await this.list({ prefix: key })
     return Promise.all(

@@ -72,8 +72,8 @@ const setBucketLock = defineSignedMethod({
 const NOT_ENABLED = "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration"
 
 /**
- * Changes the lock of a version: by its id, by the generation of its body, or of the current one. `retention: null` ends
- * a retention; with `bypass` also one in GOVERNANCE mode that has not ended.
+ * Changes the lock of a version: by its id, by the generation of its body, or of the current one. `retention: null`
+ * ends a retention; with `bypass` also one in GOVERNANCE mode that has not ended.
  */
 const setObjectLock = defineSignedMethod({
   name: 'web.SetObjectLock',

@@ -204,8 +204,8 @@ export class ObjectChanges {
   }
 
   /**
-   * Removes one object in its order among the writes to its key, or one version of it; a missing one is no error. Throws
-   * GatewayError Overtaken, OtherGeneration, WriteIdReused or ObjectLocked.
+   * Removes one object in its order among the writes to its key, or one version of it; a missing one is no error.
+   * Throws GatewayError Overtaken, OtherGeneration, WriteIdReused or ObjectLocked.
    * @param order absent for a client without fences
    */
   async removeOne(

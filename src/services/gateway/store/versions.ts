@@ -63,8 +63,8 @@ const LISTED = 'size, modified, generation, etag, content_type, body_at'
 const COPIED = 'size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark'
 
 /**
- * The versions of a range of keys, in the order of a listing. The current object of the first key comes with it, whatever
- * the id. Parameters: bucket, first key, id in it, upper bound of the keys, maximum number of rows.
+ * The versions of a range of keys, in the order of a listing. The current object of the first key comes with it,
+ * whatever the id. Parameters: bucket, first key, id in it, upper bound of the keys, maximum number of rows.
  */
 const PAGE = `
   SELECT * FROM (
