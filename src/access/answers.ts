@@ -1,5 +1,5 @@
 import type { Owned, RequestedAction } from '../api/access.js'
-import type { GatewayObject } from '../api/gateway.js'
+import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
@@ -47,6 +47,13 @@ interface AnswerByRecord {
   readonly holdsFor?: (object: GatewayObject) => Promise<boolean>
 }
 
+interface VersionPlace {
+  readonly bucket: string
+  readonly key: string
+  readonly versionId: string
+  readonly gateway: Gateway
+}
+
 const OF_UPLOADS = ['s3:abortmultipartupload', 's3:listmultipartuploadparts']
 /** Decided by no ACL of an object. */
 const OF_NO_ACL = ['s3:putobject', 's3:deleteobjectversion', 's3:putobjectretention', 's3:putobjectlegalhold']
@@ -87,7 +94,10 @@ export class Answers {
       sessionPolicy: caller && sessionPolicyOf(caller.identity),
     }
     const decision = decide(question, given)
-    const delegated = documents?.policy?.delegated === true && decision.outcome === 'allow'
+    // The rules of the gateway are about current objects.
+    const ofVersions = more?.versionId !== undefined || action.toLowerCase() === 's3:listbucketversions'
+    const isRule = documents?.policy?.delegated === true && !ofVersions
+    const delegated = isRule && decision.outcome === 'allow'
     const outcomeBy = (change: (policy: Policy) => Policy) =>
       decide(question, {
         ...given,
@@ -122,9 +132,13 @@ export class Answers {
     documents: ParsedDocuments | undefined,
     ties: boolean,
   ): Promise<AnswerByRecord> {
-    const { bucket, key } = asked
+    const { bucket, key, more } = asked
     const matters = this.#matters(documents, asked)
     if (!matters || bucket === undefined || key === undefined) return { answered: await this.to(asked, documents) }
+    const versionId = more?.versionId
+    const gatewayOfVersions = versionId === undefined ? undefined : await this.#ofVersions(documents)
+    if (versionId !== undefined && gatewayOfVersions)
+      return this.#byVersion(asked, documents, { bucket, key, versionId, gateway: gatewayOfVersions })
     const by = async (record: ObjectRecord | undefined): Promise<AnswerByRecord> => ({
       answered: await this.to(asked, documents, record),
       holdsFor: async (object) => {
@@ -154,6 +168,35 @@ export class Answers {
       if (error instanceof S3Error && error.status < 500) return given
       throw error
     }
+  }
+
+  /** As `to`, by the record of a version. */
+  async #byVersion(
+    asked: RequestedAction,
+    documents: ParsedDocuments | undefined,
+    { bucket, key, versionId, gateway }: VersionPlace,
+  ): Promise<AnswerByRecord> {
+    const deciding = async (object: GatewayObject) => {
+      const record = await this.#deps.state.objects.ofStamp(bucket, key, object.stamp)
+      return decidingRecord(bucket, object, confirmed(object, record))
+    }
+    const object = await gateway.stat(bucket, key, { id: versionId }).catch((error) => {
+      // The operation itself meets the same refusal.
+      if (error instanceof S3Error && error.status < 500) return undefined
+      throw error
+    })
+    return {
+      answered: await this.to(asked, documents, object && (await deciding(object))),
+      holdsFor: async (seen) =>
+        seen.stamp === object?.stamp ||
+        (await this.to(asked, documents, await deciding(seen))).decision.outcome === 'allow',
+    }
+  }
+
+  /** The account that owns the bucket, where the gateway has versions. */
+  async #ofVersions(documents: ParsedDocuments | undefined): Promise<Gateway | undefined> {
+    const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
+    return gateway && (await gateway.features()).versions ? gateway : undefined
   }
 
   /** Undefined where no record of an object can matter. */

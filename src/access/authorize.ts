@@ -16,7 +16,7 @@ import { ON_BUCKET_POLICY } from './decide.js'
 import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js'
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'
 import { canOpen } from './policy.js'
-import { continuesUpload, requiredActions } from './required-actions.js'
+import { continuesUpload, ofVersion, requiredActions } from './required-actions.js'
 
 /** Reads the tags that a write sets. Throws S3Error. */
 type TagsOf = (headers: RequestHead['headers']) => readonly Tag[] | undefined
@@ -68,7 +68,8 @@ async function decide({ operation, plugin }: Row, head: RequestHead, context: Co
   await context.authorizer.decide(...asked)
   if (!unsigned || operation.access === 'anonymous') return
   const granted =
-    asked.length > 0 && asked.every(({ action, key }) => context.authorizer.granted(action, head.bucket ?? '', key))
+    asked.length > 0 &&
+    asked.every(({ action, key, more }) => context.authorizer.granted(action, head.bucket ?? '', key, more?.versionId))
   if (!granted) throw signRequired()
 }
 
@@ -152,7 +153,8 @@ function neededRight({ needs, access, call, on }: AnyOperation): Needs | undefin
 
 /** True if the policy of the bucket can allow some of the keys that the body will name. */
 async function mayOpen({ action }: AnyOperation, bucket: string, { authorizer }: Context): Promise<boolean> {
-  return typeof action === 'object' && 'each' in action && (await authorizer.canOpen(bucket, action.each))
+  if (typeof action !== 'object' || !('each' in action)) return false
+  return (await authorizer.canOpen(bucket, action.each)) || authorizer.canOpen(bucket, ofVersion(action.each))
 }
 
 /**
@@ -213,8 +215,9 @@ export class RequestAuthorizer implements Authorizer {
 
   async decide(...asked: readonly RequestedAction[]): Promise<void> {
     const grants = this.#grants
-    for (const { action, bucket, key } of asked)
-      if (grants.any && bucket !== undefined) grants.withdraw({ action: action.toLowerCase(), bucket, key })
+    for (const { action, bucket, key, more } of asked)
+      if (grants.any && bucket !== undefined)
+        grants.withdraw({ action: action.toLowerCase(), bucket, key, versionId: more?.versionId })
     const found: (Grant | undefined)[] = []
     for (const each of asked) found.push(await this.#one(each))
     if (found.some((grant) => grant === undefined)) return
@@ -254,8 +257,8 @@ export class RequestAuthorizer implements Authorizer {
     return new S3Error('NoSuchKey', { fields: { Key: key } })
   }
 
-  granted(action: string, bucket: string, key?: string): boolean {
-    return this.#grants.find(bucket, key, [action.toLowerCase()]) !== undefined
+  granted(action: string, bucket: string, key?: string, versionId?: string): boolean {
+    return this.#grants.find(bucket, key, [action.toLowerCase()], versionId) !== undefined
   }
 
   async opened(bucket: string): Promise<boolean> {
@@ -337,6 +340,7 @@ export class RequestAuthorizer implements Authorizer {
       gateway,
       mayList,
       ...(key !== undefined && { key }),
+      ...(asked.more?.versionId !== undefined && { versionId: asked.more.versionId }),
       ...(asked.prefix !== undefined && { prefix: asked.prefix }),
       ...(holdsFor && !replaces && { holdsFor }),
     }

@@ -1,6 +1,7 @@
 import type { Access, Owned, RequireOwner } from '../api/access.js'
 import type { Gateway, GatewayObject, ListQuery } from '../api/gateway.js'
 import type { Credentials } from '../api/identity.js'
+import type { VersionRef } from '../api/versions.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
@@ -15,6 +16,8 @@ export interface Grant {
   readonly bucket: string
   /** Absent for an action on the bucket. */
   readonly key?: string
+  /** The one version that the grant is about; absent for the current one. */
+  readonly versionId?: string
   /** Of a listing. */
   readonly prefix?: string
   /** The gateway, accessed with the account that owns the bucket. */
@@ -44,6 +47,8 @@ export const REPLACES: readonly string[] = [
 /** What one request was granted, beyond what the gateway grants its caller. */
 export class Grants {
   readonly #grants: Grant[] = []
+  /** As which versions, by id, an object was looked at by a grant; undefined for the current one. */
+  readonly #seen = new Map<string, Set<string | undefined>>()
 
   get any(): boolean {
     return this.#grants.length > 0
@@ -54,26 +59,54 @@ export class Grants {
   }
 
   /** Withdraws what an earlier decision granted, because another one with more facts replaces it. */
-  withdraw({ action, bucket, key }: Pick<Grant, 'action' | 'bucket'> & { readonly key?: string | undefined }): void {
+  withdraw({ action, bucket, key, versionId }: Withdrawn): void {
     for (let i = this.#grants.length - 1; i >= 0; i--) {
       const one = this.#grants[i]
-      if (one?.action === action && one.bucket === bucket && one.key === key) this.#grants.splice(i, 1)
+      if (one?.action === action && isAbout(one, bucket, key, versionId)) this.#grants.splice(i, 1)
     }
   }
 
-  /** @param actions in lower case; absent for any */
-  find(bucket: string, key: string | undefined, actions?: readonly string[]): Grant | undefined {
+  /**
+   * @param actions in lower case; absent for any
+   * @param versionId absent for the current version
+   */
+  find(
+    bucket: string,
+    key: string | undefined,
+    actions?: readonly string[],
+    versionId?: string | undefined,
+  ): Grant | undefined {
     return this.#grants.find(
-      (one) => one.bucket === bucket && one.key === key && (actions === undefined || actions.includes(one.action)),
+      (one) => isAbout(one, bucket, key, versionId) && (actions === undefined || actions.includes(one.action)),
     )
+  }
+
+  /** True if something was granted on the key, or on a version of it. */
+  onKey(bucket: string, key: string): boolean {
+    return this.#grants.some((one) => one.bucket === bucket && one.key === key)
+  }
+
+  /** Records that a grant has let the operation look at the object of this stamp. */
+  see(stamp: string, { versionId }: Grant): void {
+    const seen = this.#seen.get(stamp) ?? new Set()
+    this.#seen.set(stamp, seen.add(versionId))
+  }
+
+  /** A grant for an object that the operation has looked at before. */
+  ofSeen(stamp: string, find: (versionId: string | undefined) => Grant | undefined): Grant | undefined {
+    for (const versionId of this.#seen.get(stamp) ?? []) {
+      const grant = find(versionId)
+      if (grant) return grant
+    }
+    return undefined
   }
 
   /**
    * A grant by which the operation may look at an object. If it may also replace or remove the object, only a grant to
    * read counts: a copy must not read what its caller may only write.
    */
-  toLookAt(bucket: string, key: string): Grant | undefined {
-    const all = this.#grants.filter((one) => one.bucket === bucket && one.key === key)
+  toLookAt(bucket: string, key: string, versionId?: string): Grant | undefined {
+    const all = this.#grants.filter((one) => isAbout(one, bucket, key, versionId))
     return all.some(({ action }) => REPLACES.includes(action))
       ? all.find(({ action }) => READ.includes(action))
       : all[0]
@@ -94,6 +127,15 @@ export class Grants {
         one.bucket === bucket && action === 's3:deleteobject' && folder.endsWith('/') && key?.startsWith(folder),
     )
   }
+}
+
+type Withdrawn = Pick<Grant, 'action' | 'bucket'> & {
+  readonly key: string | undefined
+  readonly versionId: string | undefined
+}
+
+function isAbout(one: Grant, bucket: string, key: string | undefined, versionId: string | undefined): boolean {
+  return one.bucket === bucket && one.key === key && one.versionId === versionId
 }
 
 /** Actions, in lower case, that look at an object. */
@@ -117,13 +159,21 @@ async function requireMayList({ action, mayList }: Grant): Promise<void> {
 
 const LISTS = ['s3:listbucket', 's3:listbucketversions']
 const WRITES = ['s3:putobject']
+const REMOVES = ['s3:deleteobject']
+const REMOVES_VERSION = ['s3:deleteobjectversion']
+const BYPASSES = ['s3:bypassgovernanceretention']
+const KEEPS = [
+  ...['s3:putobject', 's3:putobjectacl', 's3:putobjecttagging', 's3:deleteobjecttagging'],
+  ...['s3:putobjectversionacl', 's3:putobjectversiontagging', 's3:deleteobjectversiontagging'],
+]
 
 /** The granted actions, in lower case, by which a method is asked with the account of the owner; `any` for each. */
 const GRANTED: { readonly [Name in keyof Gateway]?: readonly string[] | 'any' } = {
   bucketExists: 'any',
   deleteBucket: ['s3:deletebucket'],
-  remove: ['s3:deleteobject'],
-  keepRecord: ['s3:putobject', 's3:putobjectacl', 's3:putobjecttagging', 's3:deleteobjecttagging'],
+  versioning: 'any',
+  setVersioning: ['s3:putbucketversioning'],
+  setLockRule: ['s3:putbucketobjectlockconfiguration'],
   // The rules for everybody, which operations compare with what a client asks for.
   listPolicies: 'any',
   hiddenAccess: 'any',
@@ -143,8 +193,12 @@ interface GrantedOptions {
  */
 export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: GrantedOptions): Gateway {
   const gatewayOf = (grant: Grant) => (rights ? restrictGateway(grant.gateway, rights, look) : grant.gateway)
-  const toLookAt = (bucket: string, key: string) =>
-    look === 'write' ? grants.find(bucket, key) : grants.toLookAt(bucket, key)
+  const toLookAt = (bucket: string, key: string, ref: VersionRef | undefined) => {
+    const ofVersion = (versionId: string | undefined) =>
+      look === 'write' ? grants.find(bucket, key, undefined, versionId) : grants.toLookAt(bucket, key, versionId)
+    if (ref) return 'id' in ref ? ofVersion(ref.id) : grants.ofSeen(ref.stamp, ofVersion)
+    return ofVersion(undefined) ?? onlyVersion(ofVersion(NULL))
+  }
   const listing = (bucket: string, { prefix, delimiter, limit }: ListQuery): Gateway => {
     const grant = grants.find(bucket, undefined, LISTS)
     if (grant && prefix.startsWith(grant.prefix ?? '')) return gatewayOf(grant)
@@ -161,26 +215,34 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
 
   return wrapGateway(granted, {
     list: (bucket, query) => listing(bucket, query).list(bucket, query),
+    listVersions(bucket, query) {
+      const grant = grants.find(bucket, undefined, ['s3:listbucketversions'])
+      return either(grant && query.prefix.startsWith(grant.prefix ?? '') ? grant : undefined).listVersions(
+        bucket,
+        query,
+      )
+    },
 
-    async stat(bucket, key) {
-      const grant = toLookAt(bucket, key)
-      if (!grant) return base.stat(bucket, key)
-      const object = await gatewayOf(grant).stat(bucket, key)
+    async stat(bucket, key, ref, onMarker) {
+      const grant = await toLookAt(bucket, key, ref)
+      if (!grant) return base.stat(bucket, key, ref, onMarker)
+      const object = await gatewayOf(grant)
+        .stat(bucket, key, ref, onMarker)
+        .catch((error) => hidden(error, grant))
       if (object && (await grant.holdsFor?.(object)) === false) throw new S3Error('AccessDenied')
-      if (!object) await requireMayList(grant)
+      if (object) grants.see(object.stamp, grant)
+      else await requireMayList(grant)
       return object
     },
-    async download(bucket, key, range) {
-      const grant = toLookAt(bucket, key)
-      if (!grant) return base.download(bucket, key, range)
+    async download(bucket, key, range, ref) {
+      const grant = await toLookAt(bucket, key, ref)
+      if (!grant) return base.download(bucket, key, range, ref)
       const download = await gatewayOf(grant)
-        .download(bucket, key, range)
-        .catch(async (error) => {
-          if (error instanceof S3Error && error.code === 'NoSuchKey') await requireMayList(grant)
-          throw error
-        })
+        .download(bucket, key, range, ref)
+        .catch((error) => hidden(error, grant))
       try {
         if ((await grant.holdsFor?.(download.object)) === false) throw new S3Error('AccessDenied')
+        grants.see(download.object.stamp, grant)
         return download
       } catch (error) {
         download.discard()
@@ -191,8 +253,50 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
       const grant = grants.find(bucket, key, WRITES) ?? (length === 0 ? grants.removesBelow(bucket, key) : undefined)
       return either(grant).upload(bucket, key, length, attributes)
     },
+    async remove(bucket, key, order, version) {
+      if (!version) {
+        const grant =
+          grants.find(bucket, key, REMOVES) ?? (await onlyVersion(grants.find(bucket, key, REMOVES_VERSION, NULL)))
+        return either(grant).remove(bucket, key, order)
+      }
+      const { id, bypass } = version
+      const grant = grants.find(bucket, key, REMOVES_VERSION, id)
+      const passes = bypass && grants.find(bucket, key, BYPASSES, id) !== undefined
+      return either(grant).remove(bucket, key, order, grant ? { id, bypass: passes } : version)
+    },
+    async keepRecord(bucket, key, record) {
+      const find = (versionId: string | undefined) => grants.find(bucket, key, KEEPS, versionId)
+      return either(find(undefined) ?? grants.ofSeen(record.stamp, find)).keepRecord(bucket, key, record)
+    },
+    async setLock(bucket, key, ref, change, bypass) {
+      const versionId = ref && ('id' in ref ? ref.id : undefined)
+      const needed = [
+        ...(change.retention === undefined ? [] : ['s3:putobjectretention']),
+        ...(change.hold === undefined ? [] : ['s3:putobjectlegalhold']),
+        ...(bypass ? BYPASSES : []),
+      ]
+      const found = needed.map((action) => grants.find(bucket, key, [action], versionId))
+      const grant = found.every((one) => one !== undefined) ? found[0] : undefined
+      return either(grant).setLock(bucket, key, ref, change, bypass)
+    },
   })
 }
+
+/** The id of the version of a bucket that was never versioned. */
+const NULL = 'null'
+
+/** A grant for the version `null` is one for the object where the gateway has no other version of it. */
+async function onlyVersion(grant: Grant | undefined): Promise<Grant | undefined> {
+  return grant && !(await grant.gateway.features()).versions ? grant : undefined
+}
+
+/** Throws the error, or AccessDenied where it would tell a caller who may not list what is there. */
+async function hidden(error: unknown, grant: Grant): Promise<never> {
+  if (error instanceof S3Error && MISSING.includes(error.code)) await requireMayList(grant)
+  throw error
+}
+
+const MISSING: readonly string[] = ['NoSuchKey', 'NoSuchVersion']
 
 /** The checks of a caller's own rights. */
 export interface Checks {
@@ -214,8 +318,7 @@ export function grantedChecks(base: Checks, grants: Grants, signed: boolean): Ch
   return {
     requireWholeBucket: (bucket, access) =>
       unless(grants.find(bucket, undefined) !== undefined, () => base.requireWholeBucket(bucket, access)),
-    requireKey: (bucket, key, access) =>
-      unless(grants.find(bucket, key) !== undefined, () => base.requireKey(bucket, key, access)),
+    requireKey: (bucket, key, access) => unless(grants.onKey(bucket, key), () => base.requireKey(bucket, key, access)),
     requireSome: (bucket, access) =>
       unless(grants.inBucket(bucket) !== undefined, () => base.requireSome(bucket, access)),
     requireAction: base.requireAction,

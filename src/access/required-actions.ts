@@ -55,7 +55,7 @@ const OF_VERSION: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Returns the action on one version of an object, which is the same for some. */
-function ofVersion(action: string): string {
+export function ofVersion(action: string): string {
   return OF_VERSION.get(action) ?? action
 }
 
@@ -69,10 +69,10 @@ export function askedOf(
   return { action: ofVersion(action), bucket, key, more: { ...more, versionId } }
 }
 
-/** Returns the actions that a removal of a version asks for, as DeleteObjects names one in its body. */
-export function ofRemoval(versionId: string | undefined, headers: RequestHead['headers']): readonly string[] {
-  if (versionId === undefined) return ['s3:DeleteObject']
-  return bypassesRetention(headers) ? [DELETE_VERSION, BYPASS] : [DELETE_VERSION]
+/** What a removal asks for whose object, and version, the body of a request names. */
+export function ofRemoval(place: Parameters<typeof askedOf>[1], headers: RequestHead['headers']): RequestedAction[] {
+  const passes = place.versionId !== undefined && bypassesRetention(headers)
+  return ['s3:DeleteObject', ...(passes ? [BYPASS] : [])].map((action) => askedOf(action, place))
 }
 
 /** True if the request is to go past a retention in the mode GOVERNANCE, which needs an action of its own. */

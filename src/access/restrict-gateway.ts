@@ -27,6 +27,23 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
         own.some((one) => one.startsWith(prefix) || prefix.startsWith(one)),
       )
     },
+    // A right to write lets a key pair add versions and delete markers. What was there before stays.
+    async remove(bucket, key, order, version) {
+      requireKey(rights, bucket, key, 'write')
+      if (version) throw denied('delete versions')
+      return gateway.remove(bucket, key, order)
+    },
+    upload(bucket, key, length, attributes) {
+      requireKey(rights, bucket, key, 'write')
+      if (attributes.lock) throw denied('lock objects')
+      return gateway.upload(bucket, key, length, attributes)
+    },
+    async setLock() {
+      throw denied('lock objects')
+    },
+    async setLockRule() {
+      throw denied('lock objects')
+    },
     async hiddenAccess(bucket, entries, places) {
       if (places) requireAnything(rights, bucket)
       else requireWholeBucket(rights, bucket, 'read')

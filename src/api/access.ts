@@ -100,8 +100,11 @@ export interface Authorizer {
    * is no bucket, NoSuchKey for a read of a key that is not there where the caller may list it, and else `failure`.
    */
   missing(failure: S3Error, action: string | undefined, place: ActionResource): Promise<S3Error>
-  /** True if a decision of this request has granted the action to a caller who does not own the bucket. */
-  granted(action: string, bucket: string, key?: string): boolean
+  /**
+   * True if a decision of this request has granted the action to a caller who does not own the bucket.
+   * @param versionId as it was asked; absent for the current version
+   */
+  granted(action: string, bucket: string, key?: string, versionId?: string): boolean
   /** True if documents of the bucket may grant something to this caller, who does not own it. */
   opened(bucket: string): Promise<boolean>
   /** True if the policy of the bucket can allow everybody the action on some key. No ACL allows everybody a write. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../api/limits.js'
-import type { Method, RequestBody, RequestHead } from '../api/request.js'
+import type { Method, RequestBody, RequestHead, S3Request } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { Query } from '../common/query.js'
 import {
@@ -141,6 +141,17 @@ export function refuseVersion(query: Query): void {
   throw new S3Error('InvalidArgument', {
     message: 'Buckets of this gateway are not versioned: the only version id is "null".',
     fields: { ArgumentName: 'versionId', ArgumentValue: version },
+  })
+}
+
+/**
+ * S3 requires a digest of documents that irrevocably delete or retain, even if the signature covers the body. Throws
+ * InvalidRequest.
+ */
+export function requireDigest({ body, headers }: Pick<S3Request, 'body' | 'headers'>): void {
+  if (body.empty || headers['content-md5'] !== undefined || body.declaredChecksum !== undefined) return
+  throw new S3Error('InvalidRequest', {
+    message: 'Missing required header for this request: Content-MD5 OR x-amz-checksum-*',
   })
 }
 

@@ -8,7 +8,7 @@ import { bucketCors } from './bucket/cors.js'
 import { deleteObjects } from './bucket/delete-objects.js'
 import { configurationsById, fixedSettings } from './bucket/fixed-settings.js'
 import { listBuckets } from './bucket/list-buckets.js'
-import { listObjects, listObjectsV2, listObjectVersions } from './bucket/list-objects.js'
+import { listObjects, listObjectsV2 } from './bucket/list-objects.js'
 import { postObject } from './bucket/post-object.js'
 import { preflightBucket, preflightObject } from './bucket/preflight.js'
 import { live, ready } from './health.js'
@@ -22,13 +22,21 @@ import { copyObject } from './object/copy-object.js'
 import { deleteObject } from './object/delete-object.js'
 import { bucketEncryption } from './object/encryption.js'
 import { getObjectAttributes } from './object/get-object-attributes.js'
-import { getObjectLegalHold, getObjectRetention } from './object/object-lock.js'
 import { putObject } from './object/put-object.js'
 import { getObject, headObject } from './object/read-object.js'
 import { restoreObject } from './object/restore.js'
 import { refusedOperations } from './refused.js'
 import { shareObject } from './share.js'
 import { bucketTagging, deleteObjectTagging, getObjectTagging, putObjectTagging } from './tagging.js'
+import { listObjectVersions } from './versions/list-versions.js'
+import { objectLockConfiguration } from './versions/lock-configuration.js'
+import {
+  getObjectLegalHold,
+  getObjectRetention,
+  putObjectLegalHold,
+  putObjectRetention,
+} from './versions/object-lock.js'
+import { bucketVersioning } from './versions/versioning.js'
 
 /** Core S3, as a plugin. */
 export const s3Plugin: Plugin = {
@@ -76,8 +84,12 @@ export const s3Plugin: Plugin = {
     ...publicAccessBlock,
     ...configurationsById,
     ...fixedSettings,
-    getObjectLegalHold,
+    ...bucketVersioning,
+    ...objectLockConfiguration,
     getObjectRetention,
+    putObjectRetention,
+    getObjectLegalHold,
+    putObjectLegalHold,
     ...bucketLifecycle,
     shareObject,
     live,

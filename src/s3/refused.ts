@@ -22,20 +22,8 @@ interface Refusal {
  */
 const refusals: readonly Refusal[] = [
   {
-    why: 'the gateway keeps one version of each object',
-    operations: [['PutBucketVersioning', 'PUT', 'bucket', ['versioning']]],
-  },
-  {
     why: 'the encryption of an object changes with its bytes, by a copy onto itself',
     operations: [['UpdateObjectEncryption', 'PUT', 'object', ['encryption'], ['versionId']]],
-  },
-  {
-    why: 'the gateway cannot protect objects from being deleted or overwritten',
-    operations: [
-      ['PutObjectLockConfiguration', 'PUT', 'bucket', ['object-lock']],
-      ['PutObjectRetention', 'PUT', 'object', ['retention'], ['versionId']],
-      ['PutObjectLegalHold', 'PUT', 'object', ['legal-hold'], ['versionId']],
-    ],
   },
   { why: 'buckets are not served as web sites', operations: [['PutBucketWebsite', 'PUT', 'bucket', ['website']]] },
   { why: 'buckets are not replicated', operations: [['PutBucketReplication', 'PUT', 'bucket', ['replication']]] },

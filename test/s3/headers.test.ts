@@ -25,6 +25,7 @@ const HONOURED = new Set([
   ...['x-amz-copy-source-if-modified-since', 'x-amz-copy-source-if-unmodified-since', 'x-amz-metadata-directive'],
   ...['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-owner'],
   ...['x-amz-object-attributes', 'x-amz-max-parts', 'x-amz-part-number-marker'],
+  'x-amz-bypass-governance-retention',
   'x-amz-storage-class',
   'x-amz-optional-object-attributes',
   'x-amz-skip-destination-validation',
@@ -36,7 +37,6 @@ const HARMLESS: Readonly<Record<string, string>> = {
   'content-length': 'part of HTTP',
   'x-amz-request-payer': 'agrees to pay; the owner always pays, and S3 ignores it in such a bucket',
   'x-amz-mfa': 'lets through what MFA Delete would stop; no bucket has that',
-  'x-amz-bypass-governance-retention': 'lets through what a retention would stop; no object has one',
   'x-amz-confirm-remove-self-bucket-access': 'confirms what no policy here can do',
   'x-amz-object-annotation-directive': 'says whether annotations are copied; no object has any',
 }

@@ -35,9 +35,6 @@ t.test('answers', async (t) => {
     t.same(await codeOf('PUT', '/box/k', { 'x-amz-checksum-blake3': 'AAAA' }, 'x'), [400, 'InvalidRequest'])
     const payment = '<RequestPaymentConfiguration><Payer>Requester</Payer></RequestPaymentConfiguration>'
     t.same(await codeOf('PUT', '/box?requestPayment=', {}, payment), [501, 'NotImplemented'])
-    const versions = '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
-    const refused = await ask('PUT', '/box?versioning=', {}, versions)
-    t.match(refused.message, 'PutBucketVersioning is not implemented: the gateway keeps one version of each object')
   })
 
   t.test('a write names ETags that it does not replace', async (t) => {

@@ -1,4 +1,5 @@
 import * as S3 from '@aws-sdk/client-s3'
+import type { Mode } from '../support/server/modes.js'
 
 /** Where a request goes: all of it exists on the one target, and none of it but the bucket on the other. */
 export interface Target {
@@ -13,6 +14,8 @@ export interface Call {
   readonly input: (target: Target) => object
   /** Error code of S3 where nothing of the kind was ever set; absent: success. */
   readonly answers?: string
+  /** The code in place of it on a gateway that has neither versions nor locks. */
+  readonly legacy?: string
 }
 
 const at = ({ bucket }: Target) => ({ Bucket: bucket })
@@ -20,6 +23,11 @@ const of = ({ bucket, key }: Target) => ({ Bucket: bucket, Key: key })
 const onBucket = (more: object = {}): Call => ({ input: (target) => ({ ...at(target), ...more }) })
 const onObject = (more: object = {}): Call => ({ input: (target) => ({ ...of(target), ...more }) })
 const refusedWith = (answers: string, call: Call = onBucket()): Call => ({ ...call, answers })
+const withoutVersions = (call: Call, answers?: string): Call => ({
+  ...call,
+  ...(answers !== undefined && { answers }),
+  legacy: 'NotImplemented',
+})
 const retainUntil = new Date('2040-01-01')
 const destination = { Bucket: 'arn:aws:s3:::elsewhere' }
 const everybodyReads = (bucket: string) =>
@@ -123,12 +131,15 @@ export const calls: Readonly<Record<string, Call>> = {
   DeleteBucketMetricsConfiguration: refusedWith('NoSuchConfiguration', onBucket({ Id: 'one' })),
   PutBucketNotificationConfiguration: onBucket({ NotificationConfiguration: {} }),
   GetBucketNotificationConfiguration: onBucket(),
-  PutObjectLockConfiguration: onBucket({
-    ObjectLockConfiguration: {
-      ObjectLockEnabled: 'Enabled',
-      Rule: { DefaultRetention: { Mode: 'COMPLIANCE', Days: 1 } },
-    },
-  }),
+  PutObjectLockConfiguration: withoutVersions(
+    onBucket({
+      ObjectLockConfiguration: {
+        ObjectLockEnabled: 'Enabled',
+        Rule: { DefaultRetention: { Mode: 'COMPLIANCE', Days: 1 } },
+      },
+    }),
+    'InvalidBucketState',
+  ),
   GetObjectLockConfiguration: refusedWith('ObjectLockConfigurationNotFoundError'),
   PutBucketOwnershipControls: onBucket({ OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' }] } }),
   GetBucketOwnershipControls: onBucket(),
@@ -153,7 +164,7 @@ export const calls: Readonly<Record<string, Call>> = {
   PutBucketTagging: onBucket({ Tagging: { TagSet: [{ Key: 'team', Value: 'red' }] } }),
   GetBucketTagging: onBucket(),
   DeleteBucketTagging: onBucket(),
-  PutBucketVersioning: onBucket({ VersioningConfiguration: { Status: 'Enabled' } }),
+  PutBucketVersioning: withoutVersions(onBucket({ VersioningConfiguration: { Status: 'Enabled' } })),
   GetBucketVersioning: onBucket(),
   PutBucketWebsite: onBucket({ WebsiteConfiguration: { IndexDocument: { Suffix: 'index.html' } } }),
   GetBucketWebsite: refusedWith('NoSuchWebsiteConfiguration'),
@@ -173,9 +184,12 @@ export const calls: Readonly<Record<string, Call>> = {
   GetObjectAnnotation: onObject({ AnnotationName: 'note' }),
   ListObjectAnnotations: onObject(),
   DeleteObjectAnnotation: onObject({ AnnotationName: 'note' }),
-  PutObjectLegalHold: onObject({ LegalHold: { Status: 'ON' } }),
+  PutObjectLegalHold: withoutVersions(onObject({ LegalHold: { Status: 'ON' } }), 'InvalidRequest'),
   GetObjectLegalHold: refusedWith('InvalidRequest', onObject()),
-  PutObjectRetention: onObject({ Retention: { Mode: 'GOVERNANCE', RetainUntilDate: retainUntil } }),
+  PutObjectRetention: withoutVersions(
+    onObject({ Retention: { Mode: 'GOVERNANCE', RetainUntilDate: retainUntil } }),
+    'InvalidRequest',
+  ),
   GetObjectRetention: refusedWith('InvalidRequest', onObject()),
   PutObjectTagging: onObject({ Tagging: { TagSet: [{ Key: 'team', Value: 'blue' }] } }),
   GetObjectTagging: onObject(),
@@ -245,6 +259,12 @@ export const commands: ReadonlyMap<string, CommandClass> = new Map(
     return operation === undefined ? [] : [[operation, value as unknown as CommandClass]]
   }),
 )
+
+/** The code of the answer to a call; undefined for success. */
+export function answerOf(name: string, mode: Mode): string | undefined {
+  const { answers, legacy } = calls[name] ?? {}
+  return mode === 'legacy' && legacy !== undefined ? legacy : answers
+}
 
 export function command(name: string, target: Target): InstanceType<CommandClass> {
   const Command = commands.get(name)

@@ -23,7 +23,7 @@ const DATE = /^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(\.\d{1,9})
  *
  * https://www.w3.org/TR/NOTE-datetime
  */
-function readDate(text: string): number | undefined {
+export function readDate(text: string): number | undefined {
   const match = DATE.exec(text)
   if (!match) return /^\d{5,13}(\.\d{1,9})?$/.test(text) ? Math.floor(Number(text) * 1000) : undefined
   const [, year, month = '01', day = '01', hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] = match

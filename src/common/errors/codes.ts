@@ -58,6 +58,10 @@ export const codes = {
     status: 400,
     message: 'The specified location constraint does not fit this region.',
   },
+  IllegalVersioningConfigurationException: {
+    status: 400,
+    message: 'The Versioning element must be specified',
+  },
   IncompleteBody: {
     status: 400,
     message: 'You did not provide the number of bytes specified by the Content-Length HTTP header',
@@ -70,6 +74,10 @@ export const codes = {
     message: "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
   },
   InvalidBucketName: { status: 400, message: 'The specified bucket is not valid.' },
+  InvalidBucketState: {
+    status: 409,
+    message: 'The request is not valid for the current state of the bucket.',
+  },
   InvalidChunkSizeError: {
     status: 403,
     message: 'Only the last chunk is allowed to have a size less than 8192 bytes',
@@ -97,6 +105,7 @@ export const codes = {
   },
   InvalidRange: { status: 416, message: 'The requested range is not satisfiable' },
   InvalidRequest: { status: 400, message: 'Invalid Request' },
+  InvalidRetentionPeriod: { status: 400, message: 'The retention period specified is invalid' },
   InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },
   InvalidStorageClass: { status: 400, message: 'The storage class you specified is not valid.' },
   InvalidTag: { status: 400, message: 'The tag that you provided is not valid.' },
@@ -143,6 +152,10 @@ export const codes = {
   NoSuchEntity: { status: 404, message: 'The specified key pair or account does not exist.' },
   NoSuchJob: { status: 404, message: 'The specified job does not exist.' },
   NoSuchKey: { status: 404, message: 'The specified key does not exist.' },
+  NoSuchObjectLockConfiguration: {
+    status: 404,
+    message: 'The specified object does not have a ObjectLock configuration',
+  },
   NoSuchProvider: { status: 404, message: 'The specified storage provider does not exist.' },
   OwnershipControlsNotFoundError: { status: 404, message: 'The bucket ownership controls were not found' },
   NoSuchPublicAccessBlockConfiguration: {

@@ -30,6 +30,10 @@ interface BucketSetting {
   readonly put?: Verb & {
     /** Default `Limits.maxDocumentBytes`. */
     readonly maxBytes?: number
+    /** See Selector.headers. */
+    readonly headers?: readonly string[]
+    /** Throws S3Error before the document is read. */
+    admit?(request: S3Request<'bucket'>, context: Context): Promise<void>
     /** Without a reply, the answer is 200 without a body. */
     run(document: Buffer, request: S3Request<'bucket'>, context: Context): Promise<Reply | undefined>
   }
@@ -73,8 +77,9 @@ function writeOperation(setting: BucketSetting, put: NonNullable<BucketSetting['
     ...declared(setting, put, 'Put'),
     access: 'owner',
     needs: changes(setting),
-    on: { method: 'PUT', resource: 'bucket', query: queryOf(setting) },
+    on: { method: 'PUT', resource: 'bucket', query: queryOf(setting), ...(put.headers && { headers: put.headers }) },
     async run(request, context) {
+      await put.admit?.(request, context)
       const document = await requireDocument(request.body, put.maxBytes ?? context.limits.maxDocumentBytes)
       return (await put.run(document, request, context)) ?? empty()
     },

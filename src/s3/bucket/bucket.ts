@@ -9,41 +9,61 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { endUploads } from '../../state/uploads/upload-sweep.js'
 import { aclOfBucket, isPrivate } from '../access/acl-operations.js'
 import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-syntax.js'
+import { headerText } from '../object/attributes.js'
 import { BUCKET_TAGS, readTags } from '../tags.js'
+import { requireLocks } from '../versions/features.js'
 import { requireBucket, requireBucketName } from './owner.js'
 
 const OWNERSHIP = 'x-amz-object-ownership'
+const LOCK = 'x-amz-bucket-object-lock-enabled'
 
 export const createBucket = defineOperation({
   name: 'CreateBucket',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html',
   partly:
-    'Only in the configured region, which a LocationConstraint may name, also us-east-1, where S3 accepts none. Object lock and directory buckets are NotImplemented.',
+    'Only in the configured region, which a LocationConstraint may name, also us-east-1, where S3 accepts none. Directory buckets are NotImplemented, and object lock on a gateway that cannot lock objects.',
   access: 'signed',
   action: 's3:CreateBucket',
   keeps: 'uploads',
   needs: { bucket: ['write'] },
-  on: { method: 'PUT', resource: 'bucket', headers: [...ACL_HEADERS, OWNERSHIP] },
+  on: { method: 'PUT', resource: 'bucket', headers: [...ACL_HEADERS, OWNERSHIP, LOCK] },
   async run(request, context) {
     requireBucketName(request.bucket)
     const access = await readAccess(request, context)
+    const lock = await readLock(request, context)
     const { tags } = await readConfiguration(request, context)
     const begun = Date.now()
     try {
-      await context.gateway.makeBucket(request.bucket)
+      await context.gateway.makeBucket(request.bucket, { lock })
     } catch (error) {
       if (!(error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou')) throw error
       await requireReallyOwned(request.bucket, context)
-      // Only in us-east-1, S3 answers 200 to an owner who creates a bucket again. Tags, object ownership and ACL would
-      // be ignored, so a request for others stays an error.
+      // Only in us-east-1, S3 answers 200 to an owner who creates a bucket again. Tags, object ownership, ACL and lock
+      // would be ignored, so a request for others stays an error.
       const { region } = context.server
       if (region !== 'us-east-1' || tags.length > 0 || !(await hasAccess(request, access, context))) throw error
+      if (lock && !(await context.gateway.versioning(request.bucket)).lock) throw error
       return empty({ location: `/${request.bucket}` })
     }
     await initialize(request.bucket, tags, access, begun, context)
     return empty({ location: `/${request.bucket}` })
   },
 })
+
+/** Throws InvalidArgument, and NotImplemented on a gateway that locks no objects. */
+async function readLock({ bucket, headers }: S3Request<'bucket'>, context: Context): Promise<boolean> {
+  const asked = headerText(headers, LOCK)?.toLowerCase() ?? 'false'
+  if (asked === 'false') return false
+  if (asked !== 'true')
+    throw new S3Error('InvalidArgument', {
+      message: `${LOCK} must be true or false.`,
+      fields: { ArgumentName: LOCK, ArgumentValue: asked.slice(0, 100) },
+    })
+  await requireLocks(context, `The header ${LOCK}`)
+  const ask = (action: string) => ({ action, bucket })
+  await context.authorizer.decide(ask('s3:PutBucketVersioning'), ask('s3:PutBucketObjectLockConfiguration'))
+  return true
+}
 
 /** Throws BucketAlreadyExists for the bucket of another account: public gateways say that the caller owned it. */
 async function requireReallyOwned(bucket: string, { checks }: Context): Promise<void> {

@@ -1,16 +1,20 @@
 import pMap from 'p-map'
+import { askedOf, bypassesRetention, ofRemoval } from '../../access/required-actions.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
 import type { Precondition } from '../../api/store.js'
+import type { RemovalResult, VersionRemoval } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { allows } from '../../gateway/account/policies.js'
 import { toS3Error } from '../../http/error-reply.js'
-import { requireDocument } from '../../http/read-request.js'
+import { requireDigest, requireDocument } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf } from '../object/attributes.js'
+import { isVersionId } from '../object/version.js'
 import { removalPrecondition } from '../object/write-conditions.js'
+import { hasVersions } from '../versions/features.js'
 import { requireBucket } from './owner.js'
 
 /**
@@ -27,12 +31,13 @@ interface Wanted {
 
 interface Outcome {
   readonly error?: S3Error
+  readonly removal?: RemovalResult
 }
 
 export const deleteObjects = defineOperation({
   name: 'DeleteObjects',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html',
-  partly: 'The one version is "null".',
+  partly: 'On a gateway that keeps one version of each object, that is "null".',
   access: 'anonymous',
   action: { each: 's3:DeleteObject' },
   needs: { some: 'write' },
@@ -44,13 +49,16 @@ export const deleteObjects = defineOperation({
     if (context.caller && !opened) await requireBucket(context, request.bucket)
     const { wanted, quiet } = await readWanted(request, context)
     const isPublic = await publicKeys(request.bucket, context)
-    const mayTry = (key: string) => isPublic(key) || context.authorizer.granted('s3:DeleteObject', request.bucket, key)
+    const mayTry = ({ key, versionId }: Wanted) => {
+      const { action, more } = askedOf('s3:DeleteObject', { bucket: request.bucket, key, versionId })
+      return isPublic(key) || context.authorizer.granted(action, request.bucket, key, more?.versionId)
+    }
     let unserved = 0
     const results = await pMap(
       wanted,
       async (item) => {
-        const refusal = await refusalOf(request.bucket, item.key, context)
-        if (refusal || !mayTry(item.key))
+        const refusal = await refusalOf(request, item, context)
+        if (refusal || !mayTry(item))
           return resultElement(item, { error: refusal ?? new S3Error('AccessDenied') }, quiet)
         const outcome = unserved < MAX_CONCURRENCY ? await removeOne(request, context, item) : { error: notTried() }
         unserved = outcome.error?.status === 503 ? unserved + 1 : 0
@@ -63,17 +71,6 @@ export const deleteObjects = defineOperation({
 })
 
 /**
- * One list of keys irrevocably deletes up to a thousand objects. S3 requires a digest, even if the signature covers the
- * body. https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
- */
-function requireDigest({ body, headers }: S3Request<'bucket'>): void {
-  if (body.empty || headers['content-md5'] !== undefined || body.declaredChecksum !== undefined) return
-  throw new S3Error('InvalidRequest', {
-    message: 'Missing required header for this request: Content-MD5 OR x-amz-checksum-*',
-  })
-}
-
-/**
  * Returns which keys the caller may delete by the gateway's policies, so that an anonymous caller causes no gateway
  * call per refused key. Other callers may try all keys.
  */
@@ -83,10 +80,14 @@ async function publicKeys(bucket: string, { caller, own }: Context): Promise<(ke
   return (key) => allows(entries, 'delete', key)
 }
 
-/** The decision about one key. */
-async function refusalOf(bucket: string, key: string, { authorizer }: Context): Promise<S3Error | undefined> {
+/** The decision about one key, or a version of it. */
+async function refusalOf(
+  { bucket, headers }: S3Request<'bucket'>,
+  { key, versionId }: Wanted,
+  { authorizer }: Context,
+): Promise<S3Error | undefined> {
   try {
-    await authorizer.decide({ action: 's3:DeleteObject', bucket, key })
+    await authorizer.decide(...ofRemoval({ bucket, key, versionId }, headers))
     return undefined
   } catch (error) {
     return toS3Error(error)
@@ -135,11 +136,10 @@ function readCondition(object: XmlNode, name: (typeof CONDITIONS)[number]): stri
 async function removeOne(request: S3Request<'bucket'>, context: Context, item: Wanted): Promise<Outcome> {
   const { bucket } = request
   try {
-    if (item.versionId !== undefined && item.versionId !== 'null') throw new S3Error('NoSuchVersion')
+    const version = await versionOf(request, item, context)
     if (Buffer.byteLength(item.key) > context.limits.maxKeyBytes) throw new S3Error('KeyTooLongError')
     const cause = causeOf('ObjectRemoved:Delete', request, context)
-    await context.store.remove(bucket, item.key, cause, item.precondition)
-    return {}
+    return { removal: await context.store.remove(bucket, item.key, cause, item.precondition, version) }
   } catch (thrown) {
     const error = toS3Error(thrown)
     if (error.code === 'InternalError')
@@ -148,14 +148,30 @@ async function removeOne(request: S3Request<'bucket'>, context: Context, item: W
   }
 }
 
+/** Throws NoSuchVersion for a text that is no version id. */
+async function versionOf(
+  { headers }: S3Request<'bucket'>,
+  { versionId: id }: Wanted,
+  context: Context,
+): Promise<VersionRemoval | undefined> {
+  if (id === undefined) return undefined
+  const exists = await hasVersions(context)
+  if (exists ? !isVersionId(id) : id !== 'null') throw new S3Error('NoSuchVersion')
+  return exists ? { id, bypass: bypassesRetention(headers) } : undefined
+}
+
 function notTried(): S3Error {
   return new S3Error('ServiceUnavailable', {
     message: 'Deleting this object was not tried, because deleting the objects before it failed.',
   })
 }
 
-function resultElement(item: Wanted, { error }: Outcome, quiet: boolean): string {
+function resultElement(item: Wanted, { error, removal }: Outcome, quiet: boolean): string {
   const names = element('Key', item.key) + element('VersionId', item.versionId)
   if (error) return `<Error>${names}${element('Code', error.code)}${element('Message', error.message)}</Error>`
-  return quiet ? '' : `<Deleted>${names}</Deleted>`
+  if (quiet) return ''
+  const marker = removal?.deleteMarker
+    ? element('DeleteMarker', true) + element('DeleteMarkerVersionId', removal.versionId)
+    : ''
+  return `<Deleted>${names}${marker}</Deleted>`
 }

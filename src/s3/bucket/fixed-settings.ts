@@ -10,15 +10,6 @@ import { requireBucket } from './owner.js'
 /** Settings that the gateway has no place for: S3's answers for a bucket without one. */
 export const fixedSettings: readonly AnyOperation[] = [
   ...bucketSetting({
-    name: 'BucketVersioning',
-    subresource: 'versioning',
-    action: 'BucketVersioning',
-    get: {
-      ...always('Always the empty configuration: never versioned.', 'VersioningConfiguration'),
-      anyRight: true,
-    },
-  }),
-  ...bucketSetting({
     name: 'BucketAbac',
     subresource: 'abac',
     action: 'BucketAbac',
@@ -80,12 +71,6 @@ export const fixedSettings: readonly AnyOperation[] = [
     action: 'BucketWebsite',
     get: never('NoSuchWebsiteConfiguration'),
     remove: { ...nothing(), action: 'DeleteBucketWebsite' },
-  }),
-  ...bucketSetting({
-    name: 'ObjectLockConfiguration',
-    subresource: 'object-lock',
-    action: 'BucketObjectLockConfiguration',
-    get: never('ObjectLockConfigurationNotFoundError'),
   }),
 ]
 

@@ -99,59 +99,6 @@ export const listObjectsV2 = defineOperation({
   },
 })
 
-/** Every object is its own latest version, "null", as in a bucket that was never versioned. */
-export const listObjectVersions = defineOperation({
-  name: 'ListObjectVersions',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectVersions.html',
-  partly: 'Every object has one version, "null".',
-  access: 'anonymous',
-  action: 's3:ListBucketVersions',
-  on: {
-    method: 'GET',
-    resource: 'bucket',
-    query: ['versions'],
-    params: ['prefix', 'delimiter', 'key-marker', 'version-id-marker', 'max-keys', 'encoding-type'],
-  },
-  async run(request, context) {
-    const list = readListRequest(request.query)
-    const restores = asksForRestores(request.headers)
-    const keyMarker = request.query.get('key-marker') ?? ''
-    const versionMarker = request.query.get('version-id-marker') ?? ''
-    if (versionMarker !== '' && keyMarker === '') {
-      throw new S3Error('InvalidArgument', {
-        message: 'A version-id marker cannot be specified without a key marker.',
-        fields: { ArgumentName: 'version-id-marker' },
-      })
-    }
-    const page = await listPage(context, request.bucket, list, keyMarker)
-    const last = page.entries.at(-1)
-    const next =
-      page.truncated && last
-        ? element('NextKeyMarker', list.name(nameOf(last))) +
-          (last.kind === 'object' ? element('NextVersionIdMarker', 'null') : '')
-        : ''
-    return xml(
-      documentBytes('ListVersionsResult', [
-        element('Name', request.bucket),
-        element('Prefix', list.name(list.prefix)),
-        element('KeyMarker', list.name(keyMarker)),
-        element('VersionIdMarker', versionMarker),
-        next,
-        element('MaxKeys', list.maxKeys),
-        list.delimiter === '' ? '' : element('Delimiter', list.name(list.delimiter)),
-        element('EncodingType', list.encodingType),
-        element('IsTruncated', page.truncated),
-        ...entryElements(
-          page.entries,
-          list,
-          { ...context.plugins, owner: await bucketOwnerElement(context, request.bucket), restores },
-          'Version',
-        ),
-      ]),
-    )
-  },
-})
-
 /** Parameters that all listings share. */
 export interface ListRequest {
   readonly prefix: string
@@ -198,7 +145,7 @@ export function urlEncoded(text: string): string {
 }
 
 /** Lists a page. With maxKeys 0 it is empty, but the bucket must exist. */
-async function listPage(context: Context, bucket: string, list: ListRequest, after: string): Promise<StorePage> {
+export async function listPage(context: Context, bucket: string, list: ListRequest, after: string): Promise<StorePage> {
   if (list.maxKeys === 0) {
     // This call also checks whether the caller may list this prefix.
     await context.store.list(bucket, { prefix: list.prefix, delimiter: list.delimiter, after: '', limit: 1 })
@@ -207,12 +154,12 @@ async function listPage(context: Context, bucket: string, list: ListRequest, aft
   return context.store.list(bucket, { prefix: list.prefix, delimiter: list.delimiter, after, limit: list.maxKeys })
 }
 
-function nameOf(entry: StoreEntry): string {
+export function nameOf(entry: StoreEntry): string {
   return entry.kind === 'object' ? entry.key : entry.prefix
 }
 
 /** Facts about each object in addition to its entry. */
-interface EntryReport {
+export interface EntryReport {
   /** `<Owner>`, or ''. */
   readonly owner: string
   readonly storageClasses: StorageClasses
@@ -223,23 +170,34 @@ interface EntryReport {
 /** Elements in one part of a document. */
 const PART_ELEMENTS = 50
 
-/** Returns the `<Contents>` (or `<Version>`) elements, then `<CommonPrefixes>`, as parts of a document. */
-function entryElements(
-  entries: readonly StoreEntry[],
+type ListedPrefix = Extract<StoreEntry, { readonly kind: 'prefix' }>
+
+/** An object in a listing. */
+export type ListedObject = Omit<Extract<StoreEntry, { readonly kind: 'object' }>, 'kind'>
+
+function entryElements(entries: readonly StoreEntry[], list: ListRequest, report: EntryReport): string[] {
+  return elementsOf(entries, list, (entry) => `<Contents>${objectElements(entry, list, report)}</Contents>`)
+}
+
+/**
+ * Returns the elements of the entries of a page, then `<CommonPrefixes>`, as parts of a document.
+ * @param one returns the element of an entry
+ */
+export function elementsOf<T extends { readonly kind: string }>(
+  entries: readonly (T | ListedPrefix)[],
   list: ListRequest,
-  report: EntryReport,
-  tag: 'Contents' | 'Version' = 'Contents',
+  one: (entry: Exclude<T, ListedPrefix>) => string,
 ): string[] {
   const parts: string[] = []
   let part = ''
   let prefixes = ''
   let inPart = 0
   for (const entry of entries) {
-    if (entry.kind === 'prefix') {
+    if (isPrefix(entry)) {
       prefixes += `<CommonPrefixes>${element('Prefix', list.name(entry.prefix))}</CommonPrefixes>`
       continue
     }
-    part += objectElement(entry, list, report, tag)
+    part += one(entry as Exclude<T, ListedPrefix>)
     if (++inPart < PART_ELEMENTS) continue
     parts.push(part)
     part = ''
@@ -249,16 +207,20 @@ function entryElements(
   return parts
 }
 
-function objectElement(
-  entry: StoreEntry & { readonly kind: 'object' },
+function isPrefix(entry: { readonly kind: string }): entry is ListedPrefix {
+  return entry.kind === 'prefix'
+}
+
+/** @param version elements that follow the key */
+export function objectElements(
+  entry: ListedObject,
   list: ListRequest,
   { owner, storageClasses, restores }: EntryReport,
-  tag: 'Contents' | 'Version',
+  version = '',
 ): string {
   const presence = presenceOf(entry, storageClasses)
-  const version = tag === 'Version' ? '<VersionId>null</VersionId><IsLatest>true</IsLatest>' : ''
   const restore = restores ? restoreStatus(presence) : ''
-  return `<${tag}><Key>${escapeXml(list.name(entry.key))}</Key>${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified><ETag>&quot;${escapeXml(entry.etag)}&quot;</ETag>${checksumElements(entry.checksum)}<Size>${entry.size}</Size><StorageClass>${presence.storageClass}</StorageClass>${owner}${restore}</${tag}>`
+  return `<Key>${escapeXml(list.name(entry.key))}</Key>${version}<LastModified>${xmlTime(entry.lastModified)}</LastModified><ETag>&quot;${escapeXml(entry.etag)}&quot;</ETag>${checksumElements(entry.checksum)}<Size>${entry.size}</Size><StorageClass>${presence.storageClass}</StorageClass>${owner}${restore}`
 }
 
 /** Returns the elements that describe the checksum that HEAD can return; '' for an object without one. */

@@ -23,8 +23,10 @@ import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes 
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
+import { versionHeaders } from '../object/version.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { OBJECT_TAGS, readTagging } from '../tags.js'
+import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
 import { requireBucket } from './owner.js'
 
 /** As of a signature of version 4. */
@@ -174,7 +176,7 @@ async function store(
 ): Promise<Reply> {
   const { bucket } = request
   const headers = form.fields.headers()
-  refuseDemands(headers, [REDIRECT, ...ENCRYPTION_HEADERS, ...ACL_HEADERS])
+  refuseDemands(headers, [REDIRECT, ...ENCRYPTION_HEADERS, ...ACL_HEADERS, ...LOCK_HEADERS])
   refuseCopy(headers)
   await requireExpectedOwner({ headers, bucket }, context)
   const acl = await aclOfWrite({ headers, bucket, key }, context)
@@ -186,6 +188,7 @@ async function store(
   const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const attributes = readAttributes(headers, context)
   const encryption = askedEncryption({ ...request, headers }, context)
+  const lock = await askedLock({ headers }, context)
   const wantChecksum = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const precondition = writePrecondition(request.headers)
   const { metadata } = attributes
@@ -199,6 +202,7 @@ async function store(
       key,
       source: new FileSource(form, file, declared, size),
       attributes,
+      lock,
       tags,
       acl,
       archive,
@@ -213,6 +217,7 @@ async function store(
   return answerForm(request, form.fields, key, {
     ...classHeaders,
     etag: quoted(result.etag),
+    ...versionHeaders(result),
     ...checksumHeaders(result.checksum),
     ...encryptionHeaders(result, customerOf(encryption)),
     'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),

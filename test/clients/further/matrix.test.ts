@@ -4,7 +4,6 @@ import t, { type Test } from 'tap'
 import { bytes, hashTree, KiB, MiB, sha256, sha256OfFile, writeTree } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { findBuilt, findClient, run, runFailing } from '../../support/programs/run.js'
-import { runCli } from '../../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
 
@@ -17,11 +16,7 @@ const legacy = await startDealgate(t, { mode: 'legacy' })
 await t.test('s5cmd', (t) => s5cmd(t, server))
 await t.test('boto3', (t) => python(t, server, 'boto3', server.endpoint))
 await t.test('boto3, version 2', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_version2'))
-await t.test('boto3, encryption', async (t) => {
-  const { code, stderr } = await runCli(['encryption', 'rotate', '--name', 'archive', '--data', server.data])
-  t.equal(code, 0, stderr)
-  await python(t, server, 'boto3', server.endpoint, 'boto3_encryption')
-})
+await t.test('boto3, versions', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_versions'))
 await t.test('minio-py', (t) => python(t, server, 'minio', `127.0.0.1:${server.port}`))
 await t.test('restic', (t) => restic(t, server))
 await t.test('restic, legacy', (t) => restic(t, legacy))

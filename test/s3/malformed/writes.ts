@@ -44,12 +44,9 @@ export const writes: Row[] = [
   ['a key of 1025 bytes', put({}, 'data', `/rows/${'k'.repeat(1025)}`), '400 KeyTooLongError', tooLarge(1024)],
   ['a redirect to no place', put({ 'x-amz-website-redirect-location': 'x' }), '400 InvalidRedirectLocation'],
   ['a key that is no UTF-8', put({}, 'data', '/rows/%ff'), '400 InvalidURI'],
-  ...[
-    'x-amz-server-side-encryption-context',
-    'x-amz-object-lock-mode',
-    'x-amz-object-lock-legal-hold',
-    'x-amz-write-offset-bytes',
-  ].map((name): Row => [name, put({ [name]: 'x' }), '501 NotImplemented', { Header: name }]),
+  ...['x-amz-server-side-encryption-context', 'x-amz-write-offset-bytes'].map(
+    (name): Row => [name, put({ [name]: 'x' }), '501 NotImplemented', { Header: name }],
+  ),
   ['a key without aws:kms', put({ 'x-amz-server-side-encryption-aws-kms-key-id': 'x' }), '400 InvalidArgument'],
   [
     'an unknown algorithm for a key of the client',
@@ -57,7 +54,7 @@ export const writes: Row[] = [
     '400 InvalidEncryptionAlgorithmError',
   ],
   ['an unknown encryption', put({ 'x-amz-server-side-encryption': 'x' }), '400 InvalidArgument'],
-  ...['retention', 'legal-hold', 'renameObject', 'encryption', 'surprise'].map(
+  ...['renameObject', 'encryption', 'surprise'].map(
     (name): Row => [`PUT ?${name}`, put({}, 'data', `/rows/key?${name}`), '501 NotImplemented'],
   ),
 ]

@@ -1,0 +1,122 @@
+import { readDate } from '../../access/language/operators.js'
+import { askedOf } from '../../access/required-actions.js'
+import type { RequestedAction } from '../../api/access.js'
+import type { Context } from '../../api/context.js'
+import type { ReplyHeaders, RequestBody, S3Request } from '../../api/request.js'
+import type { LockMode, ObjectLock } from '../../api/versions.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { DAY_MS } from '../../common/time.js'
+import { headerText } from '../object/attributes.js'
+import { requireLocks } from './features.js'
+
+const MODE = 'x-amz-object-lock-mode'
+const UNTIL = 'x-amz-object-lock-retain-until-date'
+const HOLD = 'x-amz-object-lock-legal-hold'
+
+/** Headers of a write that lock the object, and of GET and HEAD that say how it is locked. */
+export const LOCK_HEADERS: readonly string[] = [MODE, UNTIL, HOLD]
+
+/** 100 years: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html */
+export const MAX_RETENTION_DAYS = 36_500
+
+/**
+ * Reads how a write is to lock its object; undefined for not at all.
+ * @param body absent for a write without bytes, such as a copy
+ * @throws S3Error InvalidArgument, NotImplemented on a gateway without locks, InvalidRequest for a body that declares
+ *   no digest
+ */
+export async function askedLock(
+  { headers, body }: Pick<S3Request, 'headers'> & { readonly body?: Pick<RequestBody, 'declaredChecksum'> },
+  context: Pick<Context, 'gateway'>,
+): Promise<ObjectLock | undefined> {
+  const named = LOCK_HEADERS.find((name) => headers[name] !== undefined)
+  if (named === undefined) return undefined
+  await requireLocks(context, `The header ${named}`)
+  const lock = lockOf(headers, Date.now())
+  if (body && headers['content-md5'] === undefined && body.declaredChecksum === undefined)
+    throw new S3Error('InvalidRequest', {
+      message:
+        'Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters',
+    })
+  return lock
+}
+
+/** Throws InvalidArgument. */
+export function lockOf(headers: S3Request['headers'], now: number): ObjectLock {
+  const [mode, until, hold] = [headerText(headers, MODE), headerText(headers, UNTIL), headerText(headers, HOLD)]
+  if ((mode === undefined) !== (until === undefined))
+    throw invalid('x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied', UNTIL)
+  if (mode !== undefined && !isLockMode(mode)) throw invalid('Unknown wormMode directive.', MODE, mode)
+  if (hold !== undefined && hold !== 'ON' && hold !== 'OFF')
+    throw invalid('Legal Hold must be either of ON or OFF', HOLD, hold)
+  return {
+    ...(mode !== undefined && until !== undefined && { mode, until: endOf(until, now) }),
+    ...(hold === 'ON' && { hold: true }),
+  }
+}
+
+export function isLockMode(mode: string | undefined): mode is LockMode {
+  return mode === 'GOVERNANCE' || mode === 'COMPLIANCE'
+}
+
+function endOf(text: string, now: number): number {
+  const until = readEnd(text)
+  if (until === undefined) throw invalid('The retain until date must be provided in ISO 8601 format', UNTIL, text)
+  requireAhead(until, now)
+  return until
+}
+
+/** Reads a date with a time in ISO 8601, ms since 1970; undefined for any other text. */
+export function readEnd(text: string): number | undefined {
+  return text.includes('T') ? readDate(text) : undefined
+}
+
+/** Throws InvalidArgument for an end that has passed, or that is more than 100 years ahead. */
+export function requireAhead(until: number, now: number): void {
+  const text = new Date(until).toISOString()
+  if (until <= now) throw invalid('The retain until date must be in the future!', UNTIL, text)
+  if (until > now + MAX_RETENTION_DAYS * DAY_MS)
+    throw invalid(`The retain until date must be at most ${MAX_RETENTION_DAYS} days ahead`, UNTIL, text)
+}
+
+function invalid(message: string, name: string, value?: string): S3Error {
+  const fields = { ArgumentName: name, ...(value !== undefined && { ArgumentValue: value.slice(0, 100) }) }
+  return new S3Error('InvalidArgument', { message, fields })
+}
+
+/**
+ * Returns the headers of GET and HEAD that say how an object is locked, as far as the caller may know: retention and
+ * legal hold have an action each.
+ * @param versionId as the request names it
+ */
+export async function lockHeaders(
+  { bucket, key, lock }: { readonly bucket: string; readonly key: string; readonly lock?: ObjectLock | undefined },
+  context: Pick<Context, 'authorizer' | 'caller'>,
+  versionId: string | undefined,
+): Promise<ReplyHeaders> {
+  if (!lock) return {}
+  const { mode, until, hold } = lock
+  const headers: ReplyHeaders = {}
+  const knows = (action: string) => mayKnow(askedOf(action, { bucket, key, versionId }), bucket, context)
+  if (mode !== undefined && until !== undefined && (await knows('s3:GetObjectRetention'))) {
+    headers[MODE] = mode
+    headers[UNTIL] = new Date(until).toISOString()
+  }
+  if (hold && (await knows('s3:GetObjectLegalHold'))) headers[HOLD] = 'ON'
+  return headers
+}
+
+async function mayKnow(
+  asked: RequestedAction,
+  bucket: string,
+  { authorizer, caller }: Pick<Context, 'authorizer' | 'caller'>,
+): Promise<boolean> {
+  try {
+    await authorizer.decide(asked)
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'AccessDenied') return false
+    throw error
+  }
+  const isOwn = caller !== undefined && !(await authorizer.opened(bucket))
+  return isOwn || authorizer.granted(asked.action, bucket, asked.key, asked.more?.versionId)
+}
