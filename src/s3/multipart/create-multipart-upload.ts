@@ -15,13 +15,14 @@ import { checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '.
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
 import { admitClass, askedClass } from '../object/storage-class.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
+import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
 import { accessKeyId, requireMayWrite } from './upload.js'
 
 export const createMultipartUpload = defineOperation({
   name: 'CreateMultipartUpload',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html',
   partly:
-    'Object lock, aws:kms:dsse and a context of encryption are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+    'aws:kms:dsse and a context of encryption are NotImplemented, as is object lock on a gateway that cannot lock objects, archive classes that no plugin offers InvalidStorageClass.',
   access: 'signed',
   action: 's3:PutObject',
   keeps: 'uploads',
@@ -30,7 +31,7 @@ export const createMultipartUpload = defineOperation({
     method: 'POST',
     resource: 'object',
     query: ['uploads'],
-    headers: [TAGGING, REDIRECT, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS],
+    headers: [TAGGING, REDIRECT, ...LOCK_HEADERS, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS],
   },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
@@ -38,6 +39,7 @@ export const createMultipartUpload = defineOperation({
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
     const asked = askedEncryption(request, context)
+    const lock = await askedLock({ headers: request.headers }, context)
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
     const creationTime = await context.creationTimes.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)
@@ -73,6 +75,7 @@ export const createMultipartUpload = defineOperation({
       storageClass,
       authorized,
       ...(encryption && { encryption }),
+      ...(lock && { lock }),
     })
     return xml(
       document(

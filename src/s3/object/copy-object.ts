@@ -14,6 +14,7 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tags.js'
+import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
 import {
   causeOf,
   checksumAlgorithmHeader,
@@ -54,7 +55,7 @@ export const copyObject = defineOperation({
   name: 'CopyObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html',
   partly:
-    'Object lock, aws:kms:dsse and a context of encryption are NotImplemented, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
+    'aws:kms:dsse and a context of encryption are NotImplemented, as is object lock on a gateway that cannot lock objects, archive classes that no plugin offers InvalidStorageClass. A copy of an object onto itself into an archive class leaves its bytes, ETag and LastModified as they are.',
   access: 'signed',
   action: 's3:PutObject',
   needs: { key: 'write' },
@@ -63,7 +64,7 @@ export const copyObject = defineOperation({
     resource: 'object',
     header: 'x-amz-copy-source',
     headers: [
-      ...[TAGGING, TAGGING_DIRECTIVE, REDIRECT],
+      ...[TAGGING, TAGGING_DIRECTIVE, REDIRECT, ...LOCK_HEADERS],
       ...[...ENCRYPTION_HEADERS, ...SOURCE_CUSTOMER_HEADERS],
       ...OBJECT_ACL_HEADERS,
     ],
@@ -92,7 +93,8 @@ async function prepare(
   await context.store.requireCustomerKey(source, customer)
   checkSource(request, source)
   const ontoItself = isItself(request, from)
-  const inPlace = ontoItself && (await staysInPlace(request, context, source))
+  const lock = await askedLock({ headers: request.headers }, context)
+  const inPlace = ontoItself && !lock && (await staysInPlace(request, context, source))
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
   if (inPlace) await context.checks.requireOwner(request.bucket)
   if (!inPlace && source.size > context.limits.maxPutBytes) {
@@ -125,7 +127,7 @@ async function prepare(
   const asked = askedEncryption(request, context)
   // A copy does not lose the encryption of its source.
   const encryption = (asked ?? (await context.store.encryptionFor(bucket))) ? asked : inherited(source)
-  const described = { attributes, tags, acl, authorized, encryption }
+  const described = { attributes, tags, acl, authorized, encryption, lock }
   const write = { operation: 'CopyObject', bucket, key, metadata, authorized, headers, size, kept, encryption } as const
   const admitted = await admitClass(askedClass(headers), write, context)
   return () =>
@@ -157,7 +159,7 @@ async function copy(
     customer,
     ontoItself,
     ...described
-  }: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized'> & {
+  }: Pick<PutRequest, 'attributes' | 'tags' | 'acl' | 'authorized' | 'lock'> & {
     readonly encryption: EncryptionOrder | undefined
     /** The key of the source. */
     readonly customer: CustomerKey | undefined

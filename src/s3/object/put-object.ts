@@ -9,6 +9,7 @@ import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { requireBucket } from '../bucket/owner.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
+import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
 import { causeOf, REDIRECT, readAttributes } from './attributes.js'
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from './encryption.js'
 import { checksumHeaders } from './object-headers.js'
@@ -20,11 +21,15 @@ export const putObject = defineOperation({
   name: 'PutObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html',
   partly:
-    'Object lock, aws:kms:dsse and a context of encryption are NotImplemented, archive classes that no plugin offers InvalidStorageClass.',
+    'aws:kms:dsse and a context of encryption are NotImplemented, as is object lock on a gateway that cannot lock objects, archive classes that no plugin offers InvalidStorageClass.',
   access: 'anonymous',
   action: 's3:PutObject',
   needs: { key: 'write' },
-  on: { method: 'PUT', resource: 'object', headers: [TAGGING, REDIRECT, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS] },
+  on: {
+    method: 'PUT',
+    resource: 'object',
+    headers: [TAGGING, REDIRECT, ...LOCK_HEADERS, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS],
+  },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
     // Rules of the gateway cannot grant everybody the right to tag.
@@ -42,6 +47,7 @@ export const putObject = defineOperation({
     const { bucket, key, headers } = request
     const attributes = readAttributes(headers, context)
     const encryption = askedEncryption(request, context)
+    const lock = await askedLock(request, context)
     const precondition = writePrecondition(headers)
     const { metadata } = attributes
     const authorized = await context.checks.authorize(metadata, { bucket, key })
@@ -63,6 +69,7 @@ export const putObject = defineOperation({
         archive,
         authorized,
         encryption,
+        lock,
         event: causeOf('ObjectCreated:Put', request, context),
         precondition,
         maxBytes: context.limits.maxPutBytes,

@@ -8,6 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { resolveRange } from '../../gateway/objects/download-body.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
+import { lockHeaders } from '../versions/lock-headers.js'
 import { ENCRYPTION_HEADERS, keyToRead, requireCustomerKey } from './encryption.js'
 import {
   OVERRIDES,
@@ -57,13 +58,18 @@ export const getObject = defineOperation({
       : await openAtOnce(request, context, customer, ref)
     if ('status' in opened) return opened
     const { object, download, ranged, part } = opened
-    const checksum = await reportedChecksum(request, context, object, part, ranged).catch((error) => {
+    const asked = [
+      reportedChecksum(request, context, object, part, ranged),
+      lockHeaders(object, context, ref?.id),
+    ] as const
+    const [checksum, lock] = await Promise.all(asked).catch((error) => {
       download.discard()
       throw error
     })
     const headers = Object.assign(
       objectHeaders(object, context.plugins, { checksum, customer }),
       partHeaders(part, object),
+      lock,
     )
     if (ranged) headers['content-range'] = `bytes ${download.first}-${download.last}/${object.size}`
     // Rules with days are about the current version.
@@ -180,6 +186,7 @@ export const headObject = defineOperation({
     const headers = Object.assign(
       objectHeaders(object, context.plugins, { checksum, customer }),
       partHeaders(part, object),
+      await lockHeaders(object, context, ref?.id),
     )
     if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
     // Rules with days are about the current version.
