@@ -22,8 +22,8 @@ const OPERATIONS = ['GET', 'PUT'] as const
 type Operation = (typeof OPERATIONS)[number]
 
 /**
- * The same server with more and more processes, in front of one gateway, and with the services over PostgreSQL, if it is
- * installed: operations a second, and CPU of all its processes.
+ * The same server with more and more processes, in front of one gateway, and with the services over PostgreSQL, if it
+ * is installed: operations a second, and CPU of all its processes.
  */
 export async function workers(quirks: string, rounds: number): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
