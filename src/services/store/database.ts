@@ -36,7 +36,8 @@ export interface Database<T> {
   /**
    * Runs `work` in one transaction, as if there were no other at the same time, and resolves when it is durable. Work
    * that throws changes nothing. It may run several times, so it has no other effects; it uses only the tables that it
-   * is given, and awaits nothing but these. Rejects with DatabaseUnavailableError when the database cannot be reached:
+   * is given, and awaits nothing but these. Statements that it begins together run in this order, and take one round
+   * trip to a server. Rejects with DatabaseUnavailableError when the database cannot be reached:
    * with UnknownCommitError when a commit may have taken place.
    */
   transaction<R>(work: (tables: T) => Promise<R>, options?: TransactionOptions): Promise<R>

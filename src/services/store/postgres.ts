@@ -105,11 +105,12 @@ interface Beside {
 }
 
 function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Beside): PostgresDatabase<T> {
-  const connections = (max: number, min: number) => openPool(url, schema, log, { max, min })
+  const connections = (max: number, min: number, pipeline = false) => openPool(url, schema, log, { max, min, pipeline })
   const pools = {
     // One stays, by which a copy finds out whether the service runs.
     reads: connections(CONNECTIONS.reads, 1),
-    transactions: connections(CONNECTIONS.transactions, 0),
+    // Statements that the work does not wait for one by one go out together.
+    transactions: connections(CONNECTIONS.transactions, 0, true),
     leases: connections(CONNECTIONS.leases, 0),
   }
   beside.watch?.pool(() => {
@@ -127,7 +128,7 @@ function openPool<T>(
   url: string,
   schema: Schema<T>,
   log: ServicesLog,
-  size: { readonly max: number; readonly min: number },
+  size: { readonly max: number; readonly min: number; readonly pipeline: boolean },
 ): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,

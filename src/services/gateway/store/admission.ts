@@ -24,6 +24,8 @@ interface AdmissionTables {
   readonly removed: RemovedKeys
 }
 
+type PresentObject = Awaited<ReturnType<Objects['lastWrite']>>
+
 /** Whether a write may still take effect, or has done so already. Call methods inside the transaction of the change. */
 export class Admission {
   readonly #fences: Fences | undefined
@@ -33,6 +35,15 @@ export class Admission {
     this.#fences = fences
   }
 
+  /** What `admit` wants to know of the key first. */
+  async present(
+    { objects }: Pick<AdmissionTables, 'objects'>,
+    { id }: Pick<BucketRow, 'id'>,
+    key: Buffer,
+  ): Promise<PresentObject> {
+    return this.#fences && objects.lastWrite(id, key)
+  }
+
   /** Throws GatewayError Overtaken, OtherGeneration or WriteIdReused. */
   async admit(
     tables: AdmissionTables,
@@ -40,10 +51,10 @@ export class Admission {
     key: Buffer,
     order: WriteOrder | undefined,
     kind: WriteKind,
+    present: PresentObject,
   ): Promise<Admitted> {
     if (this.#fences === undefined) return { write: { fence: 0, writeId: null }, isAbsent: false }
     const { objects, removed } = tables
-    const present = await objects.lastWrite(bucket.id, key)
     const isAbsent = present === undefined
     const isVersioned = bucket.versioning !== null
     const made = isVersioned && order !== undefined ? await madeBy(tables, bucket.id, key, order.writeId) : undefined

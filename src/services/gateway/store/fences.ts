@@ -113,10 +113,8 @@ export class Fences {
    * not before the creation of the bucket.
    */
   async ofRemoved({ removed }: FenceTables, bucket: BucketRow, key: Buffer): Promise<Removal> {
-    const found = await removed.find(bucket.id, key)
-    if (found !== undefined) return found
-    const fence = Math.max(await removed.floorOf(bucket.owner), microseconds(bucket.created))
-    return { fence, writeId: null, answer: null }
+    const [found, floor] = await Promise.all([removed.find(bucket.id, key), removed.floorOf(bucket.owner)])
+    return found ?? { fence: Math.max(floor, microseconds(bucket.created)), writeId: null, answer: null }
   }
 
   /**

@@ -129,7 +129,8 @@ export class ObjectChanges {
    * now.
    */
   async mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
-    await this.#admission.admit(this.#db.read, bucket, key, order, 'upload')
+    const present = await this.#admission.present(this.#db.read, bucket, key)
+    await this.#admission.admit(this.#db.read, bucket, key, order, 'upload', present)
   }
 
   /** Throws GatewayError QuotaExceeded when the owner of the bucket has no room for such an object now. */
@@ -244,10 +245,15 @@ export class ObjectChanges {
 
   async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<StoredDraft & { freed: Stored }> {
     const { buckets, objects, quotas, removed } = tables
-    const held = await mustStillBe(tables, bucket, this.#rules.concernOthers)
+    const [held, present, quota] = await Promise.all([
+      mustStillBe(tables, bucket, this.#rules.concernOthers),
+      this.#admission.present(tables, bucket, draft.key),
+      quotas.lock(bucket.owner),
+    ])
     const isVersioned = held.versioning !== null
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
-    const admitted = await this.#admission.admit(tables, held, draft.key, await draft.order(tables), 'upload')
+    const order = await draft.order(tables)
+    const admitted = await this.#admission.admit(tables, held, draft.key, order, 'upload', present)
     const { write, isAbsent } = admitted
     if (write === 'repeated') {
       const row = mustBeSame(admitted.row, draft)
@@ -255,7 +261,7 @@ export class ObjectChanges {
       return { row, isVersioned, lock, freed: [] }
     }
     await this.#rules.mayPut(tables, bucket, draft.key, draft.size)
-    await this.#mustHaveRoom(tables, held, draft.key, draft.size, await quotas.lock(bucket.owner))
+    await this.#mustHaveRoom(tables, held, draft.key, draft.size, quota)
     const place = await makeWay(tables, this.#clock, held, draft.key, isAbsent)
     const { body, record, lock: asked, order: _, abandoned: __, ...rest } = draft
     const inline = Buffer.isBuffer(body)
@@ -269,12 +275,15 @@ export class ObjectChanges {
       bodyMark: inline ? null : body.mark,
       version: place.version,
     }
-    if (isAbsent || isVersioned) await removed.forget(bucket.id, draft.key)
     if (!place.hadObject) await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
-    await objects.put(bucket.id, row, inline ? body : undefined, record)
-    const lock = await lockNew(tables, held, row.generation, asked)
-    await buckets.count(bucket.id, 1 - place.freed.length, draft.size - bytesOf(place.freed))
-    return { row, isVersioned, lock, freed: await this.#letGo(tables, held, place.freed) }
+    const [freed, lock] = await Promise.all([
+      this.#letGo(tables, held, place.freed),
+      lockNew(tables, held, row.generation, asked),
+      isAbsent || isVersioned ? removed.forget(bucket.id, draft.key) : undefined,
+      objects.put(bucket.id, row, inline ? body : undefined, record),
+      buckets.count(bucket.id, 1 - place.freed.length, draft.size - bytesOf(place.freed)),
+    ])
+    return { row, isVersioned, lock, freed }
   }
 
   #removeKeys(
@@ -301,7 +310,8 @@ export class ObjectChanges {
       let [removed, markers] = [0, 0]
       let answer: RemovalAnswer = {}
       for (const key of await keysIn(tables)) {
-        const admitted = await this.#admission.admit(tables, held, key, order, 'removal')
+        const present = await this.#admission.present(tables, bucket, key)
+        const admitted = await this.#admission.admit(tables, held, key, order, 'removal', present)
         const { write } = admitted
         if (write === 'repeated') {
           answer = admitted.answer ?? {}

@@ -128,6 +128,19 @@ function ofBoth(select: string, where: string): string {
   return `${select} FROM objects ${where} UNION ALL ${select} FROM versions ${where}`
 }
 
+/** Removes an object, in PostgreSQL with its record. */
+const remove = {
+  sqlite: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS "bodyAt", size, ${BODY}`,
+  postgres: `
+    WITH gone AS (
+      DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at, size, body_name, body_mark
+    ), record AS (
+      DELETE FROM object_records WHERE generation IN (SELECT generation FROM gone)
+    )
+    SELECT generation, body_at AS "bodyAt", size, ${BODY} FROM gone
+  `,
+}
+
 /** What a reader of an object wants besides its row. */
 export interface Wanted {
   /** The body, if it is in the index. */
@@ -169,7 +182,7 @@ export class Objects {
         FROM objects AS o WHERE bucket = ?1 AND key = ?2
       `,
       put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      remove: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS "bodyAt", size, ${BODY}`,
+      remove: remove[connection.engine],
       body: 'SELECT body FROM bodies WHERE generation = ?',
       putBody: 'INSERT INTO bodies (generation, body) VALUES (?, ?)',
       removeBody: 'DELETE FROM bodies WHERE generation = ?',
@@ -217,7 +230,7 @@ export class Objects {
     const at = places.indexOf(bodyAt)
     const name = row.bodyName === generation ? null : row.bodyName
     const stored = [name, row.bodyMark, row.version]
-    await this.#sql.put.run(
+    const added = this.#sql.put.run(
       bucket,
       key,
       size,
@@ -231,8 +244,11 @@ export class Objects {
       writeId,
       ...stored,
     )
-    if (body !== undefined) await this.#sql.putBody.run(generation, body)
-    if (record !== undefined) await this.#sql.putRecord.run(generation, record)
+    await Promise.all([
+      added,
+      body === undefined ? undefined : this.#sql.putBody.run(generation, body),
+      record === undefined ? undefined : this.#sql.putRecord.run(generation, record),
+    ])
   }
 
   /** Changes where the body of the object is stored: in the index, in a body of its own, or in deals only. */
@@ -269,7 +285,7 @@ export class Objects {
   async remove(bucket: number, key: Buffer): Promise<Freed | undefined> {
     const row = await this.#sql.remove.get<FreedRow>(bucket, key)
     if (row === undefined) return undefined
-    await this.#sql.removeRecord.run(row.generation)
+    if (this.#engine === 'sqlite') await this.#sql.removeRecord.run(row.generation)
     return { ...row, bodyAt: placeOf(row.bodyAt) }
   }
 
