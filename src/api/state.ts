@@ -97,8 +97,8 @@ export interface ObjectRecords {
   setNewest(record: ObjectRecord, lock: HeldLock): Promise<void>
   /** As `set`, for a change to one version: replaces its record, wherever that is, and no other. */
   setVersion(record: ObjectRecord, lock: HeldLock): Promise<void>
-  /** As `delete`, for one version. */
-  deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<void>
+  /** As `delete`, for one version. Resolves true if the record of the key was that of the version. */
+  deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<boolean>
 }
 
 /** A multipart upload in progress. */

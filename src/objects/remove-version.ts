@@ -1,6 +1,7 @@
 import type { WriteOrder } from '../api/gateway.js'
 import type { ObjectEventName } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
+import type { ObjectRecords } from '../api/state.js'
 import type { Cause, Precondition, Store, StoredObject } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
@@ -32,13 +33,22 @@ export function removeVersion(
     const send = (order: WriteOrder) => gateway.remove(bucket, key, order, version)
     const result = await serializedWrite(lock, undefined, async () => object, send, logger)
     lock.ensure()
-    if (object) await state.objects.deleteVersion(bucket, key, object.stamp, lock)
+    const uncovers = object ? await state.objects.deleteVersion(bucket, key, object.stamp, lock) : result.deleteMarker
+    if (uncovers) await restoreRecord(state.objects, await store.findToWrite(bucket, key), lock)
     const { name, origin } = cause
     const event = { name, origin, bucket, key, time: Date.now(), versionId: version.id }
     await hooks.objectDeleted({ ...event, ...(object && { stamp: object.stamp }) })
     return result
   }
   return state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger })
+}
+
+/** Makes the record of the version that is current now that of the key, by which access is decided. */
+async function restoreRecord(objects: ObjectRecords, current: StoredObject | undefined, lock: HeldLock): Promise<void> {
+  if (!current) return
+  const { bucket, key, stamp } = current
+  const record = await objects.ofStamp(bucket, key, stamp)
+  if (record && (await objects.get(bucket, key))?.stamp !== stamp) await objects.setNewest(record, lock)
 }
 
 /** Undefined for a delete marker, and for a version that is gone. */

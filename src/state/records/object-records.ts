@@ -92,10 +92,12 @@ export class KeyvObjectRecords implements ObjectRecords {
     await this.#write(stateKey(bucket, key, last?.stamp === stamp ? undefined : stamp), record, lock)
   }
 
-  async deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<void> {
+  async deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<boolean> {
     const last = await this.get(bucket, key)
     await this.#write(stateKey(bucket, key, stamp), undefined, lock)
-    if (last?.stamp === stamp) await this.#write(stateKey(bucket, key), undefined, lock)
+    if (last?.stamp !== stamp) return false
+    await this.#write(stateKey(bucket, key), undefined, lock)
+    return true
   }
 
   async #write(at: string, kept: RecordOrRemoval | undefined, lock: HeldLock): Promise<void> {

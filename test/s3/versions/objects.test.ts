@@ -208,6 +208,37 @@ t.test('versions of an object', async (t) => {
   })
 })
 
+t.test('an ACL opens its version alone', async (t) => {
+  const box = await startBox(t)
+  const { s3, endpoint } = box
+  const Key = 'k'
+  await box.versioning('Enabled')
+  await s3.putBucketOwnershipControls({
+    Bucket,
+    OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerPreferred' }] },
+  })
+  const open = async () => {
+    const answer = await fetch(`${endpoint}/${Bucket}/${Key}`)
+    return answer.status === 200 ? answer.text() : String(answer.status)
+  }
+  await s3.putObject({ Bucket, Key, Body: 'public', ACL: 'public-read', Tagging: 'of=public' })
+  t.equal(await open(), 'public')
+  const { VersionId: secret } = await s3.putObject({ Bucket, Key, Body: 'private', Tagging: 'of=private' })
+  t.equal(await open(), '403')
+  const { VersionId: marker } = await s3.deleteObject({ Bucket, Key })
+  await s3.deleteObject({ Bucket, Key, VersionId: secret })
+  t.not(await open(), 'public')
+  await s3.deleteObject({ Bucket, Key, VersionId: marker })
+  t.equal(await open(), 'public', 'it is current again')
+  t.same((await s3.getObjectTagging({ Bucket, Key })).TagSet, [{ Key: 'of', Value: 'public' }])
+  const bare = await s3.putObject({ Bucket, Key, Body: 'bare' })
+  t.equal(await open(), '403', 'a version without a record has not that of another')
+  const grants = async (VersionId?: string) => (await s3.getObjectAcl({ Bucket, Key, VersionId })).Grants?.length
+  t.same([await grants(), await grants(bare.VersionId)], [1, 1])
+  await s3.deleteObject({ Bucket, Key, VersionId: bare.VersionId })
+  t.equal(await open(), 'public')
+})
+
 t.test('suspended versioning', async (t) => {
   const box = await startBox(t)
   const { s3 } = box
