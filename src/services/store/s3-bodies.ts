@@ -26,7 +26,12 @@ export interface S3BodiesOptions {
   readonly patienceMs: number
   /** Age from which a body without a row is removed, ms. */
   readonly orphanMs: number
+  /** True when other processes use the folder, which do not know what this one writes. */
+  readonly shared?: boolean
 }
+
+/** Part of that age in which a body must get its row, if others may remove it then: clocks differ, and listings last. */
+const FRESH = 11 / 12
 
 const MAX_REMOVALS = 8
 
@@ -86,6 +91,7 @@ export class S3Bodies implements Bodies {
       underway: this.#underway,
       keyOf: (name: string) => this.#key(name),
       remove: (name: string, uploadId?: string) => this.#remove(name, uploadId),
+      freshMs: this.#options.shared ? this.#options.orphanMs * FRESH : undefined,
     }
     return new NewS3Body(context, name, size, hold)
   }

@@ -47,6 +47,8 @@ interface UploadContext {
   readonly underway: Set<string>
   /** Removes what an attempt may have left, or an upload that was not completed, in the background. */
   readonly remove: (name: string, uploadId?: string) => void
+  /** Time in which a body that others may remove must get its row, ms; undefined when none may. */
+  readonly freshMs: number | undefined
 }
 
 /**
@@ -71,6 +73,8 @@ export class NewS3Body implements NewBody {
   #running: Promise<void> | undefined
   #failure: unknown
   #abandoned = false
+  /** Before the store has anything of it: the earliest time that it may state, ms since 1970. */
+  #begun = 0
   /** True when a body may be in the store under the name. */
   #written = false
 
@@ -113,7 +117,9 @@ export class NewS3Body implements NewBody {
     if (this.#bytes !== this.#size) throw new Error('The body is shorter than was said.')
     try {
       const etag = await (this.#size <= SINGLE_BYTES ? this.#putWhole() : this.#complete())
-      return { name: this.#name, size: this.#size, mark: markOf(etag, this.#crc) }
+      const body = { name: this.#name, size: this.#size, mark: markOf(etag, this.#crc) }
+      const { freshMs } = this.#context
+      return freshMs === undefined ? body : { ...body, until: this.#begun + freshMs }
     } catch (error) {
       throw unavailable(error)
     } finally {
@@ -145,6 +151,7 @@ export class NewS3Body implements NewBody {
     const body = this.#all()
     return client.patiently(async (attempt, signal) => {
       if (attempt > 0) this.#again()
+      this.#begun = Date.now()
       this.#written = true
       const { head } = await client.ask({ method: 'PUT', key: keyOf(this.#name), body }, signal)
       return bare(head.headers.etag) || this.#etagOf(signal)
@@ -199,6 +206,7 @@ export class NewS3Body implements NewBody {
     this.#sending = bytes
     const key = keyOf(this.#name)
     if (this.#uploadId === undefined) {
+      this.#begun = Date.now()
       const begin = { method: 'POST', key, query: { uploads: '' } } as const
       const begun = await client.patiently((_, signal) =>
         client.document(begin, 'InitiateMultipartUploadResult', signal),

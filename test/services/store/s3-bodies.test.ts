@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
+import { mustBeNew } from '../../../src/services/store/bodies.js'
 import { S3Bodies } from '../../../src/services/store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../../src/services/store/s3-claim.js'
 import type { S3Client } from '../../../src/services/store/s3-client.js'
@@ -158,4 +159,33 @@ t.test('removals that wait are bounded, and the sweep follows', async (t) => {
   t.ok(asked <= 10_008, `${asked} removals`)
   t.equal(warnings.length, 1, 'one line for all that fail together')
   await bodies.close()
+})
+
+t.test('a body that another process may have removed gets no row', async (t) => {
+  const orphanMs = 3_600_000
+  for (const size of [3, 20 * MiB]) {
+    const client = await keeper(t, ({ method, url = '' }, response) => {
+      if (method === 'POST' && url.includes('uploads'))
+        response.end('<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>')
+      else if (method === 'POST') response.end('<CompleteMultipartUploadResult/>')
+      else if (method === 'HEAD') response.writeHead(200, { etag: '"e"', 'content-length': size }).end()
+      else return false
+      return true
+    })
+    const write = async (shared: boolean) => {
+      const claim = new S3Claim(client, recordOf('us', false), { key: 'of/us', orphanMs, checkMs: 60_000 }, silentLog)
+      const options = { folder: 'of/', roomBytes: 100 * MiB, patienceMs: 1, orphanMs, shared }
+      const bodies = new S3Bodies(client, claim, options, silentLog)
+      const body = await bodies.create('1'.padStart(32, '0'), size)
+      for (let at = 0; at < size; at += MiB) if (!body.write(Buffer.alloc(Math.min(MiB, size - at)))) await body.ready()
+      return body.finish()
+    }
+    t.equal((await write(false)).until, undefined, 'without others, it may take as long as it likes')
+    const before = Date.now()
+    const body = await write(true)
+    const left = (body.until ?? 0) - before
+    t.ok(left > orphanMs / 2 && left < orphanMs, `${size} bytes: ${left} ms`)
+    mustBeNew(body)
+    t.throws(() => mustBeNew({ ...body, until: Date.now() - 1 }), /stopped for too long/)
+  }
 })

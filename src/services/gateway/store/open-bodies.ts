@@ -67,7 +67,8 @@ export async function openBodies(
     }
     log.warn({ err: error }, `The store of bodies does not answer: ${where}. Objects in it cannot be read or written.`)
   }
-  const room = { folder: own, roomBytes: limits.storeRoomBytes, patienceMs: limits.storeMs, orphanMs }
+  const { storeRoomBytes: roomBytes, storeMs: patienceMs } = limits
+  const room = { folder: own, roomBytes, patienceMs, orphanMs, shared: db.shared }
   return new TwoPlaces(files, new S3Bodies(client, claim, room, log))
 }
 
