@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type AbortableLimit, abortableLimit } from '../failure-counts.js'
 import { DatabaseUnavailableError, type TransactionOptions } from './database.js'
 
-/** A lock of a transaction, by the number that PostgreSQL has it by: 64 bits. Names that share one wait without need. */
+/** A lock of a transaction, by its number in PostgreSQL: 64 bits. Names that share one wait without need. */
 interface Lock {
   readonly number: bigint
   readonly kind: keyof typeof MOST

@@ -30,7 +30,7 @@ export interface S3BodiesOptions {
   readonly shared?: boolean
 }
 
-/** Part of that age in which a body must get its row, if others may remove it then: clocks differ, and listings last. */
+/** Part of that age in which a body must get its row, if others may remove it then: clocks differ. */
 const FRESH = 11 / 12
 
 const MAX_REMOVALS = 8

@@ -39,8 +39,8 @@ export interface HeldPostgres {
 }
 
 /**
- * Sees to it that no service of these schemas runs, which takes some seconds after one was killed; those that start wait until the release, if `starts` is false.
- * Throws RangeError while one runs, or another copy does.
+ * Sees to it that no service of these schemas runs, which takes some seconds after one was killed; those that start
+ * wait until the release, if `starts` is false. Throws RangeError while one runs, or another copy does.
  */
 export async function holdPostgres(
   url: string,
