@@ -12,6 +12,14 @@ const TOO_MANY_LOG_INS =
   'The object gateway refuses log-ins for a while because too many with wrong keys came from this server. Try again later.'
 const BAD_KEY = 'The object gateway cannot hold this key.'
 const LOCKED = 'The object gateway has locked this object: it can be neither replaced nor removed.'
+const OBJECT_LOCK = 'Access Denied because object protected by object lock.'
+const RETENTION = 'Access Denied because the retention of the object can be neither shortened nor ended.'
+const NO_OBJECT_LOCK = 'Bucket is missing Object Lock Configuration'
+const HAS_OBJECT_LOCK =
+  'An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.'
+const NOT_ENABLED = "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration"
+const EARLIER_PROCESS = 'A gateway process of an earlier dealgate still uses its database: stop it first.'
+const RETAIN_IN_PAST = 'The retain until date must be in the future!'
 const ENCRYPTED =
   'The object gateway has encrypted this object with a key that another client holds, so that it cannot be read here.'
 const BUCKET_QUOTA = 'The quota that the object gateway sets for this bucket is used up.'
@@ -58,6 +66,13 @@ export const texts: readonly TextRow[] = [
   [/^Access Denied\.?$/i, 'AccessDenied', NOT_ALLOWED],
   [/^All access to this (bucket|object)( \S*)? has been disabled\b/i, 'AccessDenied', NOT_ALLOWED],
   [/^Object is WORM protected\b/i, 'AccessDenied', LOCKED],
+  [/^Access Denied because object protected by object lock\b/i, 'AccessDenied', OBJECT_LOCK],
+  [/^Access Denied because the retention of the object\b/i, 'AccessDenied', RETENTION],
+  [/^Bucket is missing Object Lock Configuration$/i, 'InvalidRequest', NO_OBJECT_LOCK],
+  [/^An Object Lock configuration is present on this bucket\b/i, 'InvalidBucketState', HAS_OBJECT_LOCK],
+  [/^Versioning must be 'Enabled' on the bucket\b/i, 'InvalidBucketState', NOT_ENABLED],
+  [/^A gateway process of an earlier dealgate\b/i, 'InvalidBucketState', EARLIER_PROCESS],
+  [/^The retain until date must be in the future!$/i, 'InvalidArgument', RETAIN_IN_PAST],
   [/^(Signature does not match\b|The request signature we calculated does not match\b)/i, 'SignatureDoesNotMatch'],
   [/^(Request has expired|Request is not valid yet)\b/i, 'AccessDenied'],
   [/^The difference between the request time\b/i, 'RequestTimeTooSkewed'],

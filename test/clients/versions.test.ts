@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { DAY_MS } from '../../src/common/time.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -12,6 +13,7 @@ if (version) {
   const server = await startDealgate(t)
   const aws = new Aws(version, server, temporaryFolder(t))
   await t.test('versions', (t) => versions(t, aws))
+  await t.test('locks', (t) => locks(t, aws))
 }
 
 async function versions(t: Test, aws: Aws): Promise<void> {
@@ -55,4 +57,36 @@ async function versions(t: Test, aws: Aws): Promise<void> {
   t.match((await aws.api('list-object-versions', ...on)).DeleteMarkers, [{ VersionId: 'null' }])
   await aws.api('delete-object', ...at, '--version-id', 'null')
   await aws.api('delete-bucket', ...on)
+}
+
+async function locks(t: Test, aws: Aws): Promise<void> {
+  const on = ['--bucket', 'cli-locks']
+  const at = [...on, '--key', 'letter']
+  const file = join(aws.home, 'locked')
+  await writeFile(file, 'x')
+  await aws.api('create-bucket', ...on, '--object-lock-enabled-for-bucket')
+  const ahead = (days: number) => new Date(Math.ceil(Date.now() / 1000) * 1000 + days * DAY_MS).toISOString()
+  const until = ahead(2)
+  const lock = ['--object-lock-mode', 'COMPLIANCE', '--object-lock-retain-until-date', until]
+  const { VersionId } = await aws.api('put-object', ...at, '--body', file, ...lock)
+  const own = [...at, '--version-id', VersionId]
+  t.match(await aws.api('head-object', ...at), { ObjectLockMode: 'COMPLIANCE' })
+  t.match(await aws.apiFailing('delete-object', ...own, '--bypass-governance-retention'), 'AccessDenied')
+  const retain = (days: number) => ['--retention', JSON.stringify({ Mode: 'COMPLIANCE', RetainUntilDate: ahead(days) })]
+  t.match(await aws.apiFailing('put-object-retention', ...own, ...retain(1)), 'AccessDenied')
+  await aws.api('put-object-retention', ...own, ...retain(3))
+  t.equal((await aws.api('get-object-retention', ...own)).Retention.Mode, 'COMPLIANCE')
+  await aws.api('put-object-legal-hold', ...own, '--legal-hold', 'Status=ON')
+  t.same(await aws.api('get-object-legal-hold', ...own), { LegalHold: { Status: 'ON' } })
+  const rule = { ObjectLockEnabled: 'Enabled', Rule: { DefaultRetention: { Mode: 'GOVERNANCE', Days: 1 } } }
+  const configuration = ['--object-lock-configuration', JSON.stringify(rule)]
+  await aws.api('put-object-lock-configuration', ...on, ...configuration)
+  t.same(await aws.api('get-object-lock-configuration', ...on), { ObjectLockConfiguration: rule })
+  await aws.s3('cp', '--quiet', file, 's3://cli-locks/free')
+  const free = (await aws.api('head-object', ...on, '--key', 'free')).VersionId
+  const freed = [...on, '--key', 'free', '--version-id', free]
+  t.match(await aws.apiFailing('delete-object', ...freed), 'AccessDenied')
+  await aws.api('delete-object', ...freed, '--bypass-governance-retention')
+  await aws.s3('rm', 's3://cli-locks/letter')
+  t.match(await aws.apiFailing('delete-bucket', ...on), 'BucketNotEmpty')
 }

@@ -60,9 +60,6 @@ resource.Bucket(bucket).object_versions.delete()
 assert "Versions" not in client.list_object_versions(Bucket=bucket)
 client.delete_bucket(Bucket=bucket)
 
-if "locks" not in sys.argv[2:]:
-    sys.exit()
-
 # Object lock, as Veeam uses it: enabled with the bucket, no default retention, COMPLIANCE for each object.
 client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
 assert client.get_bucket_versioning(Bucket=bucket)["Status"] == "Enabled"
