@@ -307,3 +307,26 @@ t.test('the local copy of a locked version stays', async (t) => {
   await gateway.call('SetObjectLock', { bucketName: 'locked', objectName, hold: false })
   t.match(await client.evict('locked', objectName, generation), { http: 200 })
 })
+
+t.test('a version that is not current is evicted and brought back', async (t) => {
+  const { client } = await Scene.start(t)
+  const { gateway } = client
+  await gateway.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+  for (const size of [10, 100_000]) {
+    const body = 'first'.padEnd(size, '.')
+    const generation = await client.put(bucketName, objectName, Buffer.from(body))
+    await client.deal(bucketName, objectName)
+    await client.put(bucketName, objectName, Buffer.from('later'))
+    const used = await client.used()
+    t.match(await client.evict(bucketName, objectName, generation), { http: 200 })
+    t.equal(await client.used(), used - size)
+    const of = { 'x-cloud-of-generation': generation }
+    t.match(await gateway.get(bucketName, objectName, of), { status: 403 })
+    t.equal((await gateway.get(bucketName, objectName)).text, 'later')
+    const headers = { ...gateway.headers(), ...of }
+    const back = await gateway.send(`/gateway/retrieve/${bucketName}/${objectName}`, { headers })
+    t.match(JSON.parse(back.text), { status: 'success' })
+    t.equal((await gateway.get(bucketName, objectName, of)).text, body)
+    t.equal(await client.used(), used)
+  }
+})

@@ -7,6 +7,7 @@ import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow } from '../store/objects.js'
+import { findVersion } from '../store/version-reads.js'
 import type { HeldCopy } from './manifest.js'
 
 type RestoreContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'copies' | 'limits' | 'tasks'>
@@ -38,11 +39,12 @@ export class BringBack {
    * Resolves when the object of this key has a local body; its generation does not change. Does nothing when it has
    * one, or when it is overwritten or removed meanwhile. Throws GatewayError RetrievalFailed when no deal delivers.
    * @param dealCid the only deal to restore from, unless a restore is already under way; default any deal
+   * @param generation of the version; default the current one
    */
-  async run(bucket: BucketRow, key: Buffer, dealCid?: string): Promise<void> {
-    const { objects } = this.#context.db.read
+  async run(bucket: BucketRow, key: Buffer, dealCid?: string, generation?: string): Promise<void> {
+    const { read } = this.#context.db
     for (;;) {
-      const row = await objects.find(bucket.id, key)
+      const row = await findVersion(read, bucket.id, key, generation)
       if (row?.bodyAt !== 'network') return
       const running = this.#running.get(row.generation) ?? this.#start(bucket, row, dealCid)
       try {
@@ -51,7 +53,7 @@ export class BringBack {
         if (!(error instanceof GatewayError) || error.kind !== 'RetrievalFailed') throw error
         // The restore of another caller from one deal failed. That says nothing about the deals wanted here.
         const others = running.dealCid !== undefined && running.dealCid !== dealCid
-        const replaced = (await objects.find(bucket.id, key))?.generation !== row.generation
+        const replaced = (await findVersion(read, bucket.id, key, generation))?.generation !== row.generation
         if (!others && !replaced) throw error
       }
     }

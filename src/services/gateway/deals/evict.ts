@@ -5,6 +5,7 @@ import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { openLocalBody, refused } from '../store/local-copies.js'
 import type { ObjectRow } from '../store/objects.js'
+import { findVersion } from '../store/version-reads.js'
 import { firstThatDoes, isMd5, verified } from './bring-back.js'
 import type { HeldCopy } from './manifest.js'
 
@@ -122,9 +123,11 @@ export async function verify(
   signal: AbortSignal,
 ): Promise<HeldCopy> {
   const { objects, manifest } = context.db.read
-  const row = await objects.find(bucket.id, key)
-  if (row === undefined) throw new GatewayError('NoSuchKey')
-  if (row.generation !== generation) throw failed('The object has been overwritten and has another generation now.')
+  const row = await findVersion(context.db.read, bucket.id, key, generation)
+  if (row === undefined) {
+    if ((await objects.find(bucket.id, key)) === undefined) throw new GatewayError('NoSuchKey')
+    throw failed('The object has been overwritten and has another generation now.')
+  }
   const copies = await manifest.copiesOf(generation)
   const copy = copies.find((held) => held.dealCid === dealCid)
   if (copy === undefined) throw failed(`The deal ${dealCid} does not hold the current generation of this object.`)

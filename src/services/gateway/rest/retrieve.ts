@@ -7,6 +7,7 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { asGatewayError, decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
+import { findVersion } from '../store/version-reads.js'
 import { dealEndpoint, recordOf } from './deal-envelope.js'
 import { parsePlace } from './download.js'
 
@@ -25,7 +26,8 @@ interface History {
 
 /**
  * GET retrieve/<bucket>/<object>: restores the object when it has no local copy, then returns the deals that include
- * it. With the header `history-only` it restores nothing; with `deal-cid` it restores the object from no other deal.
+ * it. With the header `history-only` it restores nothing; with `deal-cid` it restores the object from no other deal;
+ * with `of-generation`, the version of that generation.
  */
 export const retrieveObject = dealEndpoint({
   nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
@@ -38,10 +40,13 @@ export const retrieveObject = dealEndpoint({
     }
     const place = parsePlace(context, rest)
     const bucket = await mustOwnBucket(context, account, place.bucket)
-    const row = await context.db.read.objects.find(bucket.id, place.key)
-    if (row === undefined) throw new GatewayError('NoSuchKey')
+    const generation = exchange.request.headers[`${context.names.header}of-generation`]?.toString()
+    const row = await findVersion(context.db.read, bucket.id, place.key, generation)
+    if (row === undefined) throw new GatewayError(generation === undefined ? 'NoSuchKey' : 'NoSuchVersion')
     const cold = row.bodyAt === 'network' && !isForHistory(exchange)
-    const failure = cold ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange))) : undefined
+    const failure = cold
+      ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange), generation))
+      : undefined
     const subject = ['file_name', place.key.toString()] as const
     const message = cold ? (failure ?? 'The object has been brought back.') : undefined
     const history: History = { bucket: bucket.id, key: place.key, subject, what: 'object' }

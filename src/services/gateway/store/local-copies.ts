@@ -5,7 +5,9 @@ import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
 import type { HoldTable, RetainedBodies } from './holds.js'
 import { mustBeFree, type ObjectLocks } from './object-locks.js'
-import { type ObjectRow, type Objects, storedBodyOf } from './objects.js'
+import { bodyColumns, type ObjectRow, type Objects, storedBodyOf } from './objects.js'
+import { findVersion } from './version-reads.js'
+import type { VersionRow, Versions } from './versions.js'
 
 interface CopyTables {
   readonly holds: HoldTable
@@ -13,6 +15,7 @@ interface CopyTables {
   readonly buckets: Buckets
   readonly objects: Objects
   readonly locks: ObjectLocks
+  readonly versions: Versions
 }
 
 /**
@@ -36,9 +39,9 @@ export class LocalCopies {
   }
 
   async #mustBeHere(tables: CopyTables, bucket: BucketRow, key: Buffer, generation: string): Promise<ObjectRow> {
-    const row = await tables.objects.find(bucket.id, key)
-    if (row === undefined) throw new GatewayError('NoSuchKey')
-    if (row.generation !== generation) {
+    const row = await findVersion(tables, bucket.id, key, generation)
+    if (row === undefined) {
+      if ((await tables.objects.find(bucket.id, key)) === undefined) throw new GatewayError('NoSuchKey')
       throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
@@ -59,7 +62,7 @@ export class LocalCopies {
       await tables.buckets.lock(bucket.name, false)
       const row = await this.#mustBeHere(tables, bucket, key, generation)
       lastLook()
-      await tables.objects.move(bucket.id, row, undefined)
+      await move(tables, bucket.id, row, undefined)
       if (row.bodyAt === 'index') await tables.objects.removeBody(generation)
       await tables.buckets.count(bucket.id, 0, -row.size)
       const body = storedBodyOf(row)
@@ -76,12 +79,13 @@ export class LocalCopies {
    */
   async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | StoredBody): Promise<boolean> {
     try {
-      const work = async ({ objects, buckets }: CopyTables) => {
+      const work = async (tables: CopyTables) => {
+        const { buckets } = tables
         if (!Buffer.isBuffer(body)) mustBeNew(body)
         await buckets.lock(bucket.name, false)
-        const row = await objects.find(bucket.id, key)
-        if (row?.generation !== generation || row.bodyAt !== 'network') return false
-        await objects.move(bucket.id, row, body)
+        const row = await findVersion(tables, bucket.id, key, generation)
+        if (row?.bodyAt !== 'network') return false
+        await move(tables, bucket.id, row, body)
         await buckets.count(bucket.id, 0, row.size)
         return true
       }
@@ -95,6 +99,19 @@ export class LocalCopies {
       throw error
     }
   }
+}
+
+/** Changes where the body of a version is stored: in the index, in a body of its own, or in deals only. */
+async function move(
+  { objects, versions }: CopyTables,
+  bucket: number,
+  row: ObjectRow | VersionRow,
+  body: Buffer | StoredBody | undefined,
+): Promise<void> {
+  const columns = bodyColumns(body)
+  if ('id' in row) await versions.move(bucket, row, columns)
+  else await objects.move(bucket, row, columns)
+  if (Buffer.isBuffer(body)) await objects.putBody(row.generation, body)
 }
 
 /** Of transactions that change the object of a key: the bucket, which they lock by row, and the key. */

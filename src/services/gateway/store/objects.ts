@@ -148,6 +148,15 @@ export interface Wanted {
   readonly record: boolean
 }
 
+/** Where a body is, in the columns of a row. */
+export type BodyColumns = readonly [at: number, name: string | null, mark: string | null]
+
+/** @param body in the index, or one of its own; undefined: in deals only */
+export function bodyColumns(body: Buffer | StoredBody | undefined): BodyColumns {
+  if (body === undefined) return [places.indexOf('network'), null, null]
+  return Buffer.isBuffer(body) ? [places.indexOf('index'), null, null] : [places.indexOf('file'), body.name, body.mark]
+}
+
 /** What was found at one moment. */
 export interface OpenedObject {
   readonly row: ObjectRow
@@ -251,13 +260,14 @@ export class Objects {
     ])
   }
 
-  /** Changes where the body of the object is stored: in the index, in a body of its own, or in deals only. */
-  async move(bucket: number, { key, generation }: ObjectRow, body: Buffer | StoredBody | undefined): Promise<void> {
-    const inIndex = Buffer.isBuffer(body)
-    const bodyAt: BodyAt = inIndex ? 'index' : body === undefined ? 'network' : 'file'
-    const { name = null, mark = null } = inIndex || body === undefined ? {} : body
-    await this.#sql.move.run(places.indexOf(bodyAt), name, mark, bucket, key)
-    if (inIndex) await this.#sql.putBody.run(generation, body)
+  /** Changes where the body of the object is stored: the row alone. */
+  async move(bucket: number, { key }: ObjectRow, [at, name, mark]: BodyColumns): Promise<void> {
+    await this.#sql.move.run(at, name, mark, bucket, key)
+  }
+
+  /** Adds a body to the index. */
+  async putBody(generation: string, body: Buffer): Promise<void> {
+    await this.#sql.putBody.run(generation, body)
   }
 
   /** The last write to a key that has an object, and what it has written. */

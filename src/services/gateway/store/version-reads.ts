@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
-import type { Objects, OpenedObject, Wanted } from './objects.js'
-import { shownId, type Versions } from './versions.js'
+import type { ObjectRow, Objects, OpenedObject, Wanted } from './objects.js'
+import { shownId, type VersionRow, type Versions } from './versions.js'
 
 /** One of the versions of a key. */
 export type VersionRef = { readonly id: string } | { readonly generation: string }
@@ -48,6 +48,25 @@ export async function openVersion(
     return { row, body, record: wanted.record ? await objects.record(row.generation) : undefined }
   }
   throw new GatewayError('NoSuchVersion')
+}
+
+/**
+ * The object, or the version of it that has this generation.
+ * @param generation absent: the current one
+ */
+export async function findVersion(
+  { objects, versions }: ReadTables,
+  bucket: number,
+  key: Buffer,
+  generation?: string,
+): Promise<ObjectRow | VersionRow | undefined> {
+  for (let look = 0; look < LOOKS; look++) {
+    const current = await objects.find(bucket, key)
+    if (generation === undefined || current?.generation === generation) return current
+    const version = await versions.ofGeneration(bucket, key, generation)
+    if (version !== undefined) return version
+  }
+  return undefined
 }
 
 function isIt(row: OpenedObject['row'], ref: VersionRef): boolean {

@@ -4,6 +4,7 @@ import { type Connection, statements } from '../../store/database.js'
 import type { LastWrite } from './fences.js'
 import {
   asBuffer,
+  type BodyColumns,
   type FoundRow,
   type Freed,
   foundRow,
@@ -121,6 +122,7 @@ export class Versions {
       ofGeneration: `SELECT ${VERSION_ROW} FROM versions WHERE generation = ?3 AND bucket = ?1 AND key = ?2 AND marker = 0`,
       byWrite: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND write_id = ? LIMIT 1`,
       remove: 'DELETE FROM versions WHERE bucket = ? AND key = ? AND id = ?',
+      move: 'UPDATE versions SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ? AND id = ?',
       raise: 'UPDATE versions SET fence = ? WHERE bucket = ? AND key = ? AND id = ?',
     })
   }
@@ -149,6 +151,11 @@ export class Versions {
   /** Removes the row alone. */
   async remove(bucket: number, { key, id }: VersionRow): Promise<void> {
     await this.#sql.remove.run(bucket, key, id)
+  }
+
+  /** As Objects.move. */
+  async move(bucket: number, { key, id }: VersionRow, [at, name, mark]: BodyColumns): Promise<void> {
+    await this.#sql.move.run(at, name, mark, bucket, key, id)
   }
 
   /** Records that a later write has changed the version. */
