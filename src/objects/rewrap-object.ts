@@ -4,6 +4,7 @@ import type { Download } from '../api/gateway.js'
 import type { ByteSink } from '../api/request.js'
 import type { Archive } from '../api/state.js'
 import type { Cause, Rewrapped, Store, StoredObject } from '../api/store.js'
+import type { ObjectLock } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Unopened } from './encryption/age-header.js'
 import type { Encryption } from './encryption/encryption.js'
@@ -163,5 +164,12 @@ async function putAgain(
     ...(acl && { acl }),
     ...(archive && { archive }),
     ...(authorized && { authorized }),
+    lock: lockToKeep(object),
   })
+}
+
+/** In a bucket with versions, the rewrapped object is a new one: locked as the one before, which stays. */
+function lockToKeep({ lock }: StoredObject): ObjectLock | undefined {
+  if (lock?.until === undefined || lock.until > Date.now()) return lock
+  return lock.hold && { hold: true }
 }

@@ -1,10 +1,11 @@
+import { PutBucketVersioningCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { HeldLock } from '../../src/api/locks.js'
 import type { UploadRecord } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { attemptsOf } from '../../src/state/uploads/uploads.js'
 import { until } from '../support/waiting.js'
-import { startWithState, unavailable, withMember } from './complete-scene.js'
+import { Bucket, start, startWithState, unavailable, withMember } from './complete-scene.js'
 
 // Several calls that complete one upload, some of them with unknown outcomes: what each of them did stays decidable.
 
@@ -137,3 +138,20 @@ function held(lock: { readonly lost: boolean }): HeldLock {
   fence = Math.max(fence + 1, Date.now() * 1000)
   return { fence, ensure, raise: async () => ensure(), leave() {} }
 }
+
+t.test('a repeated Complete undoes no later write while versioning is suspended', async (t) => {
+  const { s3, put, remove, get, begin, loseAnswer } = await start(t, 'full')
+  for (const Status of ['Enabled', 'Suspended'] as const)
+    await s3.send(new PutBucketVersioningCommand({ Bucket, VersioningConfiguration: { Status } }))
+  const replaced = await begin('replaced')
+  await loseAnswer('replaced', replaced)
+  await put('replaced', 'the later object')
+  await replaced().catch(() => {})
+  t.equal(await get('replaced'), 'the later object')
+  await put('removed', 'an older object')
+  const removed = await begin('removed')
+  await loseAnswer('removed', removed)
+  await remove('removed')
+  await removed().catch(() => {})
+  await t.rejects(get('removed'), { name: 'NoSuchKey' })
+})

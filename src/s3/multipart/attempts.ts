@@ -66,8 +66,9 @@ export async function tookEffect(context: Context, upload: UploadRecord, fingerp
   if (object?.writeId === writeIdOf(upload, fingerprint)) return false
   if (attempts.some(({ landed }) => landed)) return true
   if (attempts.every(({ before }) => before === (object?.stamp ?? null))) return false
-  // The versions of both writes stay, and the gateway knows one that it has by the id of its write.
-  if (object?.versionId !== undefined || (!object && (await isVersioned(context, bucket)))) return false
+  // With versioning, those of both writes stay, and the gateway knows one that it has by the id of its write. Where it is
+  // suspended, the later write has replaced the version without an id.
+  if ((!object || object.versionId !== undefined) && (await keepsVersions(context, bucket))) return false
   // A gateway that does not return who wrote an object may show that of the upload, whose record is missing. Every
   // later write of this server has a record there.
   if (!object || (await context.gateway.features()).objectHead) return true
@@ -75,9 +76,9 @@ export async function tookEffect(context: Context, upload: UploadRecord, fingerp
 }
 
 /** False also for a caller who may not know. */
-async function isVersioned({ gateway }: Context, bucket: string): Promise<boolean> {
+async function keepsVersions({ gateway }: Context, bucket: string): Promise<boolean> {
   try {
-    return (await gateway.versioning(bucket)).status !== undefined
+    return (await gateway.versioning(bucket)).status === 'Enabled'
   } catch (error) {
     if (error instanceof S3Error && error.code === 'AccessDenied') return false
     throw error
