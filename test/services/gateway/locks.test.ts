@@ -306,6 +306,9 @@ t.test('the local copy of a locked version stays', async (t) => {
   t.equal((await gateway.get('locked', objectName)).text, 'body')
   await gateway.call('SetObjectLock', { bucketName: 'locked', objectName, hold: false })
   t.match(await client.evict('locked', objectName, generation), { http: 200 })
+  const hold = (on: boolean) => ({ bucketName: 'locked', objectName, hold: on })
+  t.match(await gateway.failure('SetObjectLock', hold(true)), { data: { code: 'InvalidObjectState' } })
+  await gateway.call('SetObjectLock', hold(false))
 })
 
 t.test('a version that is not current is evicted and brought back', async (t) => {
