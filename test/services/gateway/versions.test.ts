@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { BODIES, bodyFiles, INDEX } from '../../../src/services/backup.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
-import { onPostgres } from '../engine.js'
+import { databaseOf, onPostgres } from '../engine.js'
 import { type Client, connectTo, start, startGateway } from './client.js'
 
 /** Versions of objects, as the RPC and REST interfaces of the embedded gateway have them. */
@@ -401,3 +402,22 @@ function namedIn(folder: string): Set<string> {
     db.close()
   }
 }
+
+t.test('a process of an earlier program keeps versioning away', { skip: !onPostgres }, async (t) => {
+  const folder = temporaryFolder(t)
+  const running = await start(folder)
+  t.teardown(() => running.stop())
+  const client = await connectTo(running)
+  await client.call('MakeBucket', { bucketName })
+  const database = new pg.Client(await databaseOf(folder))
+  await database.connect()
+  t.teardown(() => database.end())
+  await database.query(
+    "INSERT INTO dealgate_gateway.lease (name, token, holder, expires) VALUES ('run_01', 1, 'x', now() + interval '1 hour')",
+  )
+  const isRefused = { message: /earlier dealgate/, data: { code: 'InvalidBucketState' } }
+  t.match(await client.failure('SetBucketVersioning', { bucketName, status: 'Enabled' }), isRefused)
+  t.match(await client.failure('MakeBucket', { bucketName: 'locked', lock: true }), isRefused)
+  await database.query("DELETE FROM dealgate_gateway.lease WHERE name = 'run_01'")
+  await client.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+})
