@@ -66,8 +66,8 @@ export async function tookEffect(context: Context, upload: UploadRecord, fingerp
   if (object?.writeId === writeIdOf(upload, fingerprint)) return false
   if (attempts.some(({ landed }) => landed)) return true
   if (attempts.every(({ before }) => before === (object?.stamp ?? null))) return false
-  // With versioning, those of both writes stay, and the gateway knows one that it has by the id of its write. Where it is
-  // suspended, the later write has replaced the version without an id.
+  // With versioning, those of both writes stay, and the gateway knows one that it has by the id of its write. Where it
+  // is suspended, the later write has replaced the version without an id.
   if ((!object || object.versionId !== undefined) && (await keepsVersions(context, bucket))) return false
   // A gateway that does not return who wrote an object may show that of the upload, whose record is missing. Every
   // later write of this server has a record there.
