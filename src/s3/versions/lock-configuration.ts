@@ -5,9 +5,11 @@ import { requireDigest } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { requireLocks } from './features.js'
-import { isLockMode, MAX_RETENTION_DAYS } from './lock-headers.js'
+import { isLockMode } from './lock-headers.js'
 
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html */
 const MAX_RETENTION_YEARS = 100
+const MAX_RETENTION_DAYS = 36_500
 
 export const objectLockConfiguration = bucketSetting({
   name: 'ObjectLockConfiguration',

@@ -5,7 +5,6 @@ import type { Context } from '../../api/context.js'
 import type { ReplyHeaders, RequestBody, S3Request } from '../../api/request.js'
 import type { LockMode, ObjectLock } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { DAY_MS } from '../../common/time.js'
 import { headerText } from '../object/attributes.js'
 import { requireLocks } from './features.js'
 
@@ -15,9 +14,6 @@ const HOLD = 'x-amz-object-lock-legal-hold'
 
 /** Headers of a write that lock the object, and of GET and HEAD that say how it is locked. */
 export const LOCK_HEADERS: readonly string[] = [MODE, UNTIL, HOLD]
-
-/** 100 years: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html */
-export const MAX_RETENTION_DAYS = 36_500
 
 /**
  * Reads how a write is to lock its object; undefined for not at all.
@@ -71,12 +67,10 @@ export function readEnd(text: string): number | undefined {
   return text.includes('T') ? readDate(text) : undefined
 }
 
-/** Throws InvalidArgument for an end that has passed, or that is more than 100 years ahead. */
+/** Throws InvalidArgument for an end that has passed. S3 bounds only the period of the default retention. */
 export function requireAhead(until: number, now: number): void {
-  const text = new Date(until).toISOString()
-  if (until <= now) throw invalid('The retain until date must be in the future!', UNTIL, text)
-  if (until > now + MAX_RETENTION_DAYS * DAY_MS)
-    throw invalid(`The retain until date must be at most ${MAX_RETENTION_DAYS} days ahead`, UNTIL, text)
+  if (until > now) return
+  throw invalid('The retain until date must be in the future!', UNTIL, new Date(until).toISOString())
 }
 
 function invalid(message: string, name: string, value?: string): S3Error {

@@ -170,7 +170,6 @@ t.test('retention', async (t) => {
       ['<Mode>GOVERNANCE</Mode><RetainUntilDate>2090-02-30T00:00:00Z</RetainUntilDate>', '400 MalformedXML'],
       ['<Mode>GOVERNANCE</Mode><RetainUntilDate>2090</RetainUntilDate>', '400 MalformedXML'],
       ['<Mode>GOVERNANCE</Mode><RetainUntilDate>2020-01-01T00:00:00Z</RetainUntilDate>', '400 InvalidArgument'],
-      ['<Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate>', '400 InvalidArgument'],
     ] as const)
       t.equal(await put(`/${Bucket}/r`, 'retention', `<Retention>${contents}</Retention>`), answer, contents)
     await t.rejects(s3.getObjectRetention({ Bucket, Key: 'r' }), { name: 'NoSuchObjectLockConfiguration' })
@@ -240,7 +239,6 @@ t.test('headers that ask for a lock', (t) => {
     ['governance', '2026-01-02T03:04:05Z'],
     ['GOVERNANCE', '2026-01-01T00:00:00Z'],
     ['GOVERNANCE', '2025-12-31T00:00:00Z'],
-    ['GOVERNANCE', '2126-01-01T00:00:00Z'],
     ['GOVERNANCE', '2026-02-30T00:00:00Z'],
     ['GOVERNANCE', '2027'],
     ['GOVERNANCE', 'tomorrow'],
