@@ -147,7 +147,10 @@ async function subresources(t: Test, server: Dealgate): Promise<void> {
   t.same(kept.body, body)
   t.equal(kept.headers.etag, headers.etag)
   t.equal(kept.headers['last-modified'], (await send(server, { method: 'HEAD', target })).headers['last-modified'])
-  for (const query of ['retention=', 'partNumber=1', 'uploadId=x&versioning', 'unknown=value']) {
+  // No document of a retention, and no new content of the object either.
+  const retention = await send(server, { method: 'PUT', target: `${target}?retention=`, body: Buffer.from('other') })
+  t.equal(retention.status, server.mode === 'full' ? 400 : 501)
+  for (const query of ['renameObject=', 'partNumber=1', 'uploadId=x&versioning', 'unknown=value']) {
     t.equal(
       (await send(server, { method: 'PUT', target: `${target}?${query}`, body: Buffer.from('other') })).status,
       501,
