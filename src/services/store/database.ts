@@ -113,6 +113,26 @@ export class LeaseLostError extends DatabaseUnavailableError {
   override readonly name = 'LeaseLostError'
 }
 
+/**
+ * As Promise.all, for work in one transaction: waits for all of it when one fails, and throws the first error. What went
+ * on after the transaction had ended would be outside of it.
+ */
+export async function together<T extends readonly unknown[] | []>(
+  works: T,
+): Promise<{ -readonly [At in keyof T]: Awaited<T[At]> }> {
+  let first: { readonly error: unknown } | undefined
+  const noted = works.map(async (work) => {
+    try {
+      await work
+    } catch (error) {
+      first ??= { error }
+    }
+  })
+  await Promise.all(noted)
+  if (first !== undefined) throw first.error
+  return Promise.all(works)
+}
+
 /** Prepares the statements of a table, by name. */
 export function statements<N extends string>(
   connection: Connection,

@@ -11,6 +11,7 @@ import {
   LeaseLostError,
   type Schema,
   statements,
+  together,
   UnknownCommitError,
 } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
@@ -412,4 +413,19 @@ t.test('statements in the words of PostgreSQL', async (t) => {
   )
   t.equal(inPostgres('ALTER TABLE a ADD COLUMN b REAL;'), 'ALTER TABLE a ADD COLUMN b double precision;')
   t.match(inPostgres(STEP), '"user" bigint')
+})
+
+t.test('the parts of a transaction have all ended when one of them has failed', async (t) => {
+  let ended = false
+  const slow = async () => {
+    for (let n = 0; n < 10; n++) await setImmediate()
+    ended = true
+    throw new Error('later')
+  }
+  const failing = async () => {
+    throw new Error('first')
+  }
+  await t.rejects(together([slow(), failing()]), { message: 'first' })
+  t.ok(ended)
+  t.same(await together([1, Promise.resolve('two'), undefined]), [1, 'two', undefined])
 })

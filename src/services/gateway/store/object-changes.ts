@@ -1,6 +1,6 @@
 import { type Clock, rfc3339 } from '../../clock.js'
 import { type Bodies, mustBeNew, type StoredBody } from '../../store/bodies.js'
-import type { Database, TransactionOptions } from '../../store/database.js'
+import { type Database, type TransactionOptions, together } from '../../store/database.js'
 import type { AccountQuota, Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
 import { Admission } from './admission.js'
@@ -245,7 +245,7 @@ export class ObjectChanges {
 
   async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<StoredDraft & { freed: Stored }> {
     const { buckets, objects, quotas, removed } = tables
-    const [held, present, quota] = await Promise.all([
+    const [held, present, quota] = await together([
       mustStillBe(tables, bucket, this.#rules.concernOthers),
       this.#admission.present(tables, bucket, draft.key),
       quotas.lock(bucket.owner),
@@ -276,7 +276,7 @@ export class ObjectChanges {
       version: place.version,
     }
     if (!place.hadObject) await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
-    const [freed, lock] = await Promise.all([
+    const [freed, lock] = await together([
       this.#letGo(tables, held, place.freed),
       lockNew(tables, held, row.generation, asked),
       isAbsent || isVersioned ? removed.forget(bucket.id, draft.key) : undefined,
