@@ -4,7 +4,6 @@ import { GatewayError } from '../errors.js'
 import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
 import type { HoldTable, RetainedBodies } from './holds.js'
-import { mustBeFree, type ObjectLocks } from './object-locks.js'
 import { bodyColumns, type ObjectRow, type Objects, storedBodyOf } from './objects.js'
 import { findVersion } from './version-reads.js'
 import type { VersionRow, Versions } from './versions.js'
@@ -14,7 +13,6 @@ interface CopyTables {
   readonly doomed: DoomedBodies
   readonly buckets: Buckets
   readonly objects: Objects
-  readonly locks: ObjectLocks
   readonly versions: Versions
 }
 
@@ -45,8 +43,10 @@ export class LocalCopies {
       throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
-    // Deals end, and nothing renews them for the sake of a lock.
-    await mustBeFree(tables, generation, false)
+    // Deals end, and nothing renews that of a version which is no longer current, or locked.
+    if (bucket.versioning !== null) {
+      throw refused('The bucket keeps versions, whose local copies stay. Nothing was removed.')
+    }
     if (await tables.holds.covers(bucket.id, generation)) {
       throw refused('A pending deal reads the object: try again when the deal has been made. Nothing was removed.')
     }
@@ -59,8 +59,9 @@ export class LocalCopies {
    */
   async evict(bucket: BucketRow, key: Buffer, generation: string, lastLook: () => void): Promise<void> {
     const work = async (tables: CopyTables) => {
-      await tables.buckets.lock(bucket.name, false)
-      const row = await this.#mustBeHere(tables, bucket, key, generation)
+      // Versions may have been enabled since.
+      const held = await tables.buckets.lock(bucket.name, false)
+      const row = await this.#mustBeHere(tables, held ?? bucket, key, generation)
       lastLook()
       await move(tables, bucket.id, row, undefined)
       if (row.bodyAt === 'index') await tables.objects.removeBody(generation)

@@ -16,7 +16,7 @@ interface LockTables {
 
 /**
  * Changes the lock of a version, in one transaction that is durable once the promise resolves. Throws GatewayError
- * NoLockConfiguration, NoSuchKey, NoSuchVersion, IsDeleteMarker, InvalidObjectState, LockTooShort or RetainInPast.
+ * NoLockConfiguration, NoSuchKey, NoSuchVersion, IsDeleteMarker, LockTooShort or RetainInPast.
  * @param ref absent: the current version
  * @param bypass the caller may shorten or end a retention in GOVERNANCE mode
  */
@@ -33,8 +33,6 @@ export async function setLock(
     if (held?.id !== bucket.id) throw new GatewayError('NoSuchBucket', { bucket: bucket.name })
     if (held.lockRule === null) throw new GatewayError('NoLockConfiguration')
     const { row } = await openVersion(tables, held, key, ref, { body: false, record: false })
-    // Deals end, and nothing renews them for the sake of a lock: it would protect bytes that are gone.
-    if (row.bodyAt === 'network' && (change.retention || change.hold)) throw new GatewayError('InvalidObjectState')
     await changeLock(tables, row.generation, change, bypass)
   }
   await db.transaction(work, { takesRoom: true, locks: [keyLock(bucket, key)], shares: [bucketLock(bucket)] })
