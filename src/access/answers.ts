@@ -142,8 +142,9 @@ export class Answers {
     const by = async (record: ObjectRecord | undefined): Promise<AnswerByRecord> => ({
       answered: await this.to(asked, documents, record),
       holdsFor: async (object) => {
-        if (record && !validRecord(object, confirmed(object, record))) return false
-        const deciding = decidingRecord(bucket, object, record)
+        const own = await this.#ofObject(bucket, object, record)
+        if (own && !validRecord(object, confirmed(object, own))) return false
+        const deciding = decidingRecord(bucket, object, own)
         return deciding === record || (await this.to(asked, documents, deciding)).decision.outcome === 'allow'
       },
     })
@@ -162,12 +163,23 @@ export class Answers {
     const gateway = await this.#deps.ownerGateway(documents ?? ownAccount(this.#request.caller))
     if (!gateway || (!mayBeStale && !(await gateway.features()).objectRecords)) return given
     try {
-      return await by(presentRecord(bucket, await gateway.stat(bucket, key), stored))
+      const object = await gateway.stat(bucket, key)
+      return await by(presentRecord(bucket, object, object ? await this.#ofObject(bucket, object, stored) : stored))
     } catch (error) {
       // The operation itself meets the same refusal, or needs no look.
       if (error instanceof S3Error && error.status < 500) return given
       throw error
     }
+  }
+
+  /** The record of the present object: where that of the key is about another version, the one of this version. */
+  async #ofObject(
+    bucket: string,
+    { key, stamp, versionId }: GatewayObject,
+    stored: ObjectRecord | undefined,
+  ): Promise<ObjectRecord | undefined> {
+    if (versionId === undefined || stored?.stamp === stamp) return stored
+    return (await this.#deps.state.objects.ofStamp(bucket, key, stamp)) ?? stored
   }
 
   /** As `to`, by the record of a version. */

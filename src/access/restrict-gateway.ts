@@ -44,6 +44,10 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
     async setLockRule() {
       throw denied('lock objects')
     },
+    // While versioning is suspended, a write replaces the version without an id.
+    async setVersioning() {
+      throw denied('change the versioning of buckets')
+    },
     async hiddenAccess(bucket, entries, places) {
       if (places) requireAnything(rights, bucket)
       else requireWholeBucket(rights, bucket, 'read')

@@ -107,3 +107,25 @@ t.test('the tags of a version decide about it, and not those of the current one'
   await owner('DELETE', '/box/k', { versionId: closed })
   t.equal(await get(), '200 ', 'the shared one is the current one again')
 })
+
+t.test('the tags of the current version decide where the record of the key is that of an earlier one', async (t) => {
+  const { put, status, owner } = await startVersions(t)
+  await put('k', 'first', { 'x-amz-tagging': 'class=open' })
+  // The gateway tells all of it: the write has no record.
+  await put('k', 'second')
+  const all = { Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::box/*' }
+  const secret = { StringEquals: { 's3:ExistingObjectTag/class': 'secret' } }
+  const policy = policyOf({ Effect: 'Allow', ...all }, { Effect: 'Deny', ...all, Condition: secret })
+  await owner('PUT', '/box', { policy: '' }, JSON.stringify(policy))
+  t.equal(await status('anonymous', 'GET', '/box/k'), '200 ')
+  const tagging = '<Tagging><TagSet><Tag><Key>class</Key><Value>secret</Value></Tag></TagSet></Tagging>'
+  await owner('PUT', '/box/k', { tagging: '' }, tagging, digest(tagging))
+  t.equal(await status('anonymous', 'GET', '/box/k'), '403 AccessDenied')
+})
+
+t.test('a key pair with a right to write does not change the versioning', async (t) => {
+  const { by } = await startVersions(t)
+  const body = '<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'
+  const change = { query: { versioning: '' }, body, headers: digest(body) }
+  t.equal(await by('with-rights', 'PUT', '/box', change), '403 AccessDenied')
+})
