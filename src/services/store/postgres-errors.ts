@@ -9,6 +9,9 @@ export const CONFLICTS: readonly unknown[] = ['40001', '40P01']
  */
 const UNAVAILABLE = /^(08|53|57|25006|25P03)/
 
+/** The code of a statement in a transaction of which another has failed. */
+export const IN_FAILED = '25P02'
+
 /** @param always true where every error but a conflict means that the database cannot be used now */
 export async function asking<T>(ask: () => Promise<T>, always = false): Promise<T> {
   try {

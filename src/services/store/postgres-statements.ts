@@ -11,6 +11,8 @@ type Runner = Pick<pg.PoolClient, 'query'>
 interface Beside {
   readonly claim?: PostgresClaim | undefined
   readonly watch?: DatabaseWatch | undefined
+  /** Gets the errors of statements, in the order of their answers. */
+  readonly failed?: (error: unknown) => void
 }
 
 /** All columns of a table, in place of named ones; not a product. */
@@ -46,12 +48,17 @@ interface Asked {
   readonly name?: string
 }
 
-function statement(runner: Runner, asked: Asked, { claim, watch }: Beside): Statement {
+function statement(runner: Runner, asked: Asked, { claim, watch, failed }: Beside): Statement {
   const ask = <R>(query: () => Promise<R>): Promise<R> =>
     watched(
       async () => {
         claim?.require()
-        return asking(query)
+        try {
+          return await asking(query)
+        } catch (error) {
+          failed?.(error)
+          throw error
+        }
       },
       watch,
       'statement',

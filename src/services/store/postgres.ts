@@ -18,7 +18,7 @@ import {
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
 import { PostgresClaim, SESSION } from './postgres-claim.js'
-import { asking, asUnknown, CONFLICTS, codeOf } from './postgres-errors.js'
+import { asking, asUnknown, CONFLICTS, codeOf, IN_FAILED } from './postgres-errors.js'
 import { LockQueues, locksOf, statementOf } from './postgres-locks.js'
 import { FUNCTIONS, inPostgres, LEASES } from './postgres-sql.js'
 import { tablesOver } from './postgres-statements.js'
@@ -170,7 +170,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly #watch: DatabaseWatch | undefined
   readonly #log: ServicesLog
   /** The tables over a connection, with its prepared statements. */
-  readonly #tables = new WeakMap<pg.PoolClient, T>()
+  readonly #sessions = new WeakMap<pg.PoolClient, Session<T>>()
   readonly #running = new Set<Promise<unknown>>()
   readonly #snapshots = pLimit(SNAPSHOTS)
   readonly #queues = new LockQueues(CONNECT_MS)
@@ -242,7 +242,7 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
       // The first statement determines the moment.
       await asking(() => client.query('SELECT 1'), true)
       return {
-        read: this.#tablesOf(client),
+        read: this.#sessionOf(client).tables,
         close: async () => {
           const ended = await client.query('ROLLBACK').catch((error: Error) => error)
           client.release(ended instanceof Error)
@@ -289,14 +289,18 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
       throw error
     })
     let broken = true
+    const session = this.#sessionOf(client)
+    session.failure = undefined
     try {
       await asking(() => this.#begin(client, how), true).finally(begun)
-      const result = await work(this.#tablesOf(client))
+      const result = await work(session.tables)
       const { command } = await asking(() => client.query('COMMIT')).catch(asUnknown)
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
       broken = false
       return result
-    } catch (error) {
+    } catch (caught) {
+      // Of statements that go out together, all that follow one that fails do so, too.
+      const error = codeOf(caught) === IN_FAILED ? (session.failure ?? caught) : caught
       if (!(error instanceof DatabaseUnavailableError)) {
         await asking(() => client.query('ROLLBACK'))
         broken = false
@@ -317,14 +321,22 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     }
   }
 
-  #tablesOf(client: pg.PoolClient): T {
-    let tables = this.#tables.get(client)
-    if (tables === undefined) {
-      tables = tablesOver(client, this.#schema)
-      this.#tables.set(client, tables)
+  #sessionOf(client: pg.PoolClient): Session<T> {
+    const known = this.#sessions.get(client)
+    if (known !== undefined) return known
+    const failed = (error: unknown) => {
+      session.failure ??= error
     }
-    return tables
+    const session: Session<T> = { tables: tablesOver(client, this.#schema, { failed }), failure: undefined }
+    this.#sessions.set(client, session)
+    return session
   }
+}
+
+/** The tables over a connection, and the first error of a statement of its transaction. */
+interface Session<T> {
+  readonly tables: T
+  failure: unknown
 }
 
 /** How a transaction runs. */

@@ -138,6 +138,16 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   })
   await Promise.all(readers)
 
+  // Both go out together. The second has the error of a transaction that has failed, and may come up first.
+  const failing = db.transaction(
+    ({ counters }) => {
+      const first = counters.put('a', null as unknown as number).finally(() => setImmediate())
+      return Promise.all([first, counters.put('b', 1)])
+    },
+    { locks: ['a'] },
+  )
+  await t.rejects(failing, { code: '23502' }, 'the error of the statement that failed')
+
   const way = await interruptible(t, server.url)
   const cut = await open(way.url)
   await add(cut, 'cut', 1)
