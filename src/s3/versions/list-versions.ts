@@ -86,8 +86,15 @@ async function versionPage(
   if (!(await hasVersions(context))) return onlyVersions(context, bucket, list, markers.key)
   const { prefix, delimiter, maxKeys } = list
   const query = { prefix, delimiter, keyMarker: markers.key, versionMarker: markers.version }
-  const page = await context.store.listVersions(bucket, { ...query, limit: Math.max(1, maxKeys) })
-  return maxKeys === 0 ? { entries: [], truncated: false } : page
+  try {
+    const page = await context.store.listVersions(bucket, { ...query, limit: Math.max(1, maxKeys) })
+    return maxKeys === 0 ? { entries: [], truncated: false } : page
+  } catch (error) {
+    // A key pair that sees a part of the bucket sees its current objects, which are all if there were never versions.
+    const isDenied = error instanceof S3Error && error.code === 'AccessDenied'
+    if (!isDenied || (await context.gateway.versioning(bucket)).status !== undefined) throw error
+    return onlyVersions(context, bucket, list, markers.key)
+  }
 }
 
 /** Every object is its own latest version, "null", as in a bucket that was never versioned. */
