@@ -105,8 +105,9 @@ async function anonymous(t: Test, target: Target, kind: string): Promise<void> {
   if (reads) t.same(keys, ['a.txt', 'dir/b.txt', 'dir/sub/c.txt'])
   const level = await expect(reads, 200, '?prefix=dir/&delimiter=/')
   if (reads) t.match(level.body, /<Key>dir\/b.txt<.*<Prefix>dir\/sub\/</s)
-  for (const query of ['?versions', '?list-type=2&max-keys=0', '?prefix=nothing-here', '?location'])
-    await expect(reads, 200, query)
+  // The rules are about current objects, which are all that a gateway without versions has.
+  await expect(reads && target.server.mode === 'legacy', 200, '?versions')
+  for (const query of ['?list-type=2&max-keys=0', '?prefix=nothing-here', '?location']) await expect(reads, 200, query)
   await expect(reads, 200, '', { method: 'HEAD' })
   const others = ['acl', 'policy', 'uploads', 'versioning', 'publicAccessBlock', 'ownershipControls', 'policyStatus']
   for (const path of [...others.map((query) => `?${query}`), '/a.txt?acl']) await expect(false, 0, path)

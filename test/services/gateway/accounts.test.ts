@@ -325,6 +325,12 @@ const FIRST_SCHEMAS = {
   'gateway/index.db': `
   PRAGMA user_version = 0;
   DROP TABLE bucket_changes;
+  DROP TABLE versions;
+  DROP TABLE object_locks;
+  DROP TABLE lock_clock;
+  ALTER TABLE objects DROP COLUMN version;
+  ALTER TABLE buckets DROP COLUMN versioning;
+  ALTER TABLE buckets DROP COLUMN lock_rule;
   DROP INDEX buckets_of_owner;
   ALTER TABLE buckets DROP COLUMN owner;
   DROP TABLE accounts;

@@ -30,7 +30,7 @@ t.setTimeout(600_000)
 t.test('a crash after any step loses no version, makes none twice and leaves no body over', async (t) => {
   const images = await record(t)
   t.comment(`${images.length} crashes`)
-  t.ok(images.length > 20)
+  t.ok(images.length > 13, 'more than changes')
   for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
 })
 

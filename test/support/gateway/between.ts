@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { lastingPort } from '../server/ports.js'
 import type { GatewayAddress } from './gateway-address.js'
 
 export interface OwnAnswer {
@@ -80,7 +81,8 @@ export class Between implements GatewayAddress {
       socket.on('close', () => sockets.delete(socket))
     })
     const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    await listen(0)
+    // It may be left and taken again.
+    await listen(await lastingPort())
     const { port } = server.address() as AddressInfo
     between.url = `http://127.0.0.1:${port}`
     between.accept = () => listen(port)
