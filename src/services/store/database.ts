@@ -114,8 +114,8 @@ export class LeaseLostError extends DatabaseUnavailableError {
 }
 
 /**
- * As Promise.all, for work in one transaction: waits for all of it when one part fails, and throws the first error. What
- * went on after the transaction had ended would be outside of it.
+ * As Promise.all, for work in one transaction: waits for all of it when one part fails, and throws the first error.
+ * What went on after the transaction had ended would be outside of it.
  */
 export async function together<T extends readonly unknown[] | []>(
   works: T,
