@@ -13,7 +13,7 @@ export function freeBuffer({ buffer, length }: Buffer): void {
   const memory: Memory = buffer
   if (memory.byteLength !== length || !(memory instanceof ArrayBuffer)) return
   if (memory.transfer) memory.transfer(0)
-  // A message that nobody can receive takes the memory along: https://html.spec.whatwg.org/#message-port-post-message-steps
+  // A message to a closed port takes the memory along: https://html.spec.whatwg.org/#message-port-post-message-steps
   else nowhere.postMessage(undefined, [memory])
 }
 

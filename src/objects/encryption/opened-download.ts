@@ -2,8 +2,8 @@ import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
 import type { ByteSink, LentSink } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { resolveRange } from '../../gateway/objects/download-body.js'
+import { BufferPool } from './buffer-pool.js'
 import { CHUNK_BYTES, NONCE_BYTES, PayloadDecrypter, payloadKey, SEALED_CHUNK_BYTES, sizeInPayload } from './payload.js'
-import { Rooms } from './rooms.js'
 import { passAll } from './sealed-source.js'
 
 /** The part of a stored object that holds a range of its content. */
@@ -160,11 +160,11 @@ export class OpenedDownload implements Download {
 
   lend(sink: LentSink): Promise<void> {
     const { firstChunk, lastChunk } = this.#span
-    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new Rooms(CHUNK_BYTES, TOGETHER))
+    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new BufferPool(CHUNK_BYTES, TOGETHER))
   }
 
-  /** @param rooms for the content of chunks, which is valid until it is returned; by default it stays valid */
-  async #pass(sink: LentSink, rooms?: Rooms): Promise<void> {
+  /** @param pool for the content of chunks, which is valid until it is returned; by default it stays valid */
+  async #pass(sink: LentSink, pool?: BufferPool): Promise<void> {
     const { size, encrypted } = this.object
     const { first, last, firstChunk, lastChunk } = this.#span
     const decrypter = new PayloadDecrypter(this.#key, size - (encrypted?.header ?? 0), firstChunk)
@@ -182,10 +182,10 @@ export class OpenedDownload implements Download {
         verified = NOTHING
         if (chunks.length === 0) return
         waiting++
-        sink(chunks, rooms ? rooms.lending(chunks, returned) : returned)
+        sink(chunks, pool ? pool.lending(chunks, returned) : returned)
       }
       try {
-        for (const content of decrypter.take(chunk, rooms?.take)) {
+        for (const content of decrypter.take(chunk, pool?.take)) {
           const wanted = content.subarray(Math.max(0, first - at), Math.max(0, last + 1 - at))
           at += content.length
           const more = joined(verified, wanted)

@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { BodyOptions, ByteSink } from '../../api/request.js'
 import type { Source } from '../../api/store.js'
 import type { NewHeader } from './age-header.js'
+import { BufferPool } from './buffer-pool.js'
 import { NONCE_BYTES, PayloadEncrypter, payloadKey, payloadLength, SEALED_CHUNK_BYTES } from './payload.js'
-import { Rooms } from './rooms.js'
 
 /**
  * The source as an age file. Its facts are those of the content: size, digests and checksums. The last chunk follows
@@ -41,11 +41,11 @@ function sealed(source: Source, header: Buffer, fileKey: Buffer): Source {
       const nonce = randomBytes(NONCE_BYTES)
       const key = payloadKey(fileKey, nonce)
       const encrypter = new PayloadEncrypter(key)
-      const rooms = new Rooms(SEALED_CHUNK_BYTES, 1)
-      const pass: ByteSink = (chunk) => sink(chunk, rooms.lending(chunk))
+      const pool = new BufferPool(SEALED_CHUNK_BYTES, 1)
+      const pass: ByteSink = (chunk) => sink(chunk, pool.lending(chunk))
       try {
         await sink(Buffer.concat([header, nonce]))
-        const facts = await source.stream((bytes) => passAll(encrypter.take(bytes, rooms.take), pass), options)
+        const facts = await source.stream((bytes) => passAll(encrypter.take(bytes, pool.take), pass), options)
         await sink(encrypter.end())
         return facts
       } finally {

@@ -1,5 +1,5 @@
 /** Buffers for chunks that are lent. As many are there as were lent at a time. */
-export class Rooms {
+export class BufferPool {
   readonly #chunkBytes: number
   readonly #together: number
   readonly #free: Buffer[] = []
