@@ -4,8 +4,9 @@ import type { GatewayTables } from '../index-schema.js'
 import { isTime } from '../rest/version-headers.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { mustOwnBucket } from '../store/key-rules.js'
-import { setLock } from '../store/lock-changes.js'
-import { DAYS_OF_YEAR, lockModes, MAX_YEARS, parseRule } from '../store/object-locks.js'
+import { keyLock } from '../store/local-copies.js'
+import { changeLock, DAYS_OF_YEAR, lockModes, MAX_YEARS, parseRule } from '../store/object-locks.js'
+import { openVersion } from '../store/version-reads.js'
 import { orderOf, scanVersions, type VersionScanEntry } from '../store/version-scan.js'
 import { isVersionId, shownId } from '../store/versions.js'
 import { defineSignedMethod, optionalText, type RpcMethod, type SignedCall, text } from './method.js'
@@ -93,7 +94,15 @@ const setObjectLock = defineSignedMethod({
     if (versionId !== undefined && generation !== undefined) throw new GatewayError('InvalidArguments')
     const byGeneration = generation === undefined ? undefined : { generation }
     const ref = versionId === undefined ? byGeneration : { id: versionId }
-    await setLock(context.db, bucket, Buffer.from(objectName), ref, change, bypass)
+    const key = Buffer.from(objectName)
+    const work = async (tables: GatewayTables) => {
+      const held = await tables.buckets.lock(bucketName, false)
+      if (held?.id !== bucket.id) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
+      if (held.lockRule === null) throw new GatewayError('NoLockConfiguration')
+      const { row } = await openVersion(tables, held, key, ref, { body: false, record: false })
+      await changeLock(tables, row.generation, change, bypass)
+    }
+    await context.db.transaction(work, { takesRoom: true, locks: [keyLock(bucket, key)], shares: [bucketLock(bucket)] })
     return {}
   },
 })
