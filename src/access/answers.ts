@@ -7,7 +7,7 @@ import type { ObjectRecord, State } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { MARKER_STAMP } from '../gateway/object-facts.js'
-import { confirmed, decidingRecord, isUnconfirmed, validRecord } from '../objects/object-record.js'
+import { confirmed, decidingRecord, isUnconfirmed, recordOfVersion, validRecord } from '../objects/object-record.js'
 import { arnOf, conditionsOf } from './conditions.js'
 import { type Decision, type Documents, decide } from './decide.js'
 import { hasPolicies, type ParsedDocuments, policiesOf, sessionPolicyOf } from './documents.js'
@@ -142,7 +142,7 @@ export class Answers {
     const by = async (record: ObjectRecord | undefined): Promise<AnswerByRecord> => ({
       answered: await this.to(asked, documents, record),
       holdsFor: async (object) => {
-        const own = await this.#ofObject(bucket, object, record)
+        const own = await recordOfVersion(this.#deps.state.objects, bucket, object, record)
         if (own && !validRecord(object, confirmed(object, own))) return false
         const deciding = decidingRecord(bucket, object, own)
         return deciding === record || (await this.to(asked, documents, deciding)).decision.outcome === 'allow'
@@ -164,22 +164,18 @@ export class Answers {
     if (!gateway || (!mayBeStale && !(await gateway.features()).objectRecords)) return given
     try {
       const object = await gateway.stat(bucket, key)
-      return await by(presentRecord(bucket, object, object ? await this.#ofObject(bucket, object, stored) : stored))
+      return await by(
+        presentRecord(
+          bucket,
+          object,
+          object ? await recordOfVersion(this.#deps.state.objects, bucket, object, stored) : stored,
+        ),
+      )
     } catch (error) {
       // The operation itself meets the same refusal, or needs no look.
       if (error instanceof S3Error && error.status < 500) return given
       throw error
     }
-  }
-
-  /** The record of the present object: where that of the key is about another version, the one of this version. */
-  async #ofObject(
-    bucket: string,
-    { key, stamp, versionId }: GatewayObject,
-    stored: ObjectRecord | undefined,
-  ): Promise<ObjectRecord | undefined> {
-    if (versionId === undefined || stored?.stamp === stamp) return stored
-    return (await this.#deps.state.objects.ofStamp(bucket, key, stamp)) ?? stored
   }
 
   /** As `to`, by the record of a version. */

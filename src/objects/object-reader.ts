@@ -13,7 +13,7 @@ import type { Quota } from '../common/quota.js'
 import { invalidRange } from '../gateway/objects/download-body.js'
 import { type Encryption, requireApplicable } from './encryption/encryption.js'
 import { emptyDownload, findMarker } from './folder-objects.js'
-import { confirmed, isOvertaken, isUnconfirmed, validRecord } from './object-record.js'
+import { confirmed, isOvertaken, isUnconfirmed, recordOfVersion, validRecord } from './object-record.js'
 import type { PartChecksumRecords } from './part-checksums.js'
 import { joinRecord, toEntry } from './stored-object.js'
 
@@ -154,10 +154,12 @@ export class ObjectReader {
           download.discard()
           continue
         }
-        const known = await this.#ofVersion(bucket, download.object, await record).catch((error) => {
-          download.discard()
-          throw error
-        })
+        const known = await recordOfVersion(this.deps.state.objects, bucket, download.object, await record).catch(
+          (error) => {
+            download.discard()
+            throw error
+          },
+        )
         return { object: joinRecord(bucket, download.object, this.#confirm(bucket, download.object, known)), download }
       } catch (error) {
         if (ref || !(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
@@ -233,27 +235,14 @@ export class ObjectReader {
       ])
       if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
       if (attempt < LOOKS && isOvertaken(object, last)) continue
-      const record = await this.#ofVersion(bucket, object, last)
+      const record = await recordOfVersion(this.deps.state.objects, bucket, object, last)
       if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
       const reported = await withMetadata(through, bucket, object)
       return joinRecord(bucket, reported, this.#confirm(bucket, reported, record))
     }
   }
 
-  /**
-   * The record of an object. In a versioned bucket, the last one of the key may be that of another version.
-   * @param last the last record of the key, read at the same time as the object, or earlier
-   */
-  async #ofVersion(
-    bucket: string,
-    object: GatewayObject,
-    last: ObjectRecord | undefined,
-  ): Promise<ObjectRecord | undefined> {
-    if (object.versionId === undefined || last?.stamp === object.stamp) return last
-    return this.deps.state.objects.ofStamp(bucket, object.key, object.stamp)
-  }
-
-  /** The records of a page of a versioned bucket: as `#ofVersion`. */
+  /** The records of a page of a versioned bucket: as `recordOfVersion`. */
   async #ofListed(
     bucket: string,
     entries: ListPage['entries'],

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ObjectAcl } from '../api/access.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
-import type { ObjectRecord } from '../api/state.js'
+import type { ObjectRecord, ObjectRecords } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
 import { checksumAlgorithms } from '../common/checksums/checksums.js'
 import { WriteRefused } from '../gateway/errors.js'
@@ -133,6 +133,19 @@ export function decidingRecord(
   const { owner, grants } = known.acl
   const both = grants.filter((grant) => valid?.acl?.grants.some((other) => isDeepStrictEqual(grant, other)))
   return { ...known, acl: { owner, grants: both } }
+}
+
+/**
+ * The record of an object. In a versioned bucket, the last one of the key may be that of another version.
+ * @param last the last record of the key, read at the same time as the object, or earlier
+ */
+export async function recordOfVersion(
+  records: Pick<ObjectRecords, 'ofStamp'>,
+  bucket: string,
+  { key, stamp, versionId }: GatewayObject,
+  last: ObjectRecord | undefined,
+): Promise<ObjectRecord | undefined> {
+  return versionId === undefined || last?.stamp === stamp ? last : records.ofStamp(bucket, key, stamp)
 }
 
 /** True for a record that was stored while the gateway did not show the object: it lacks only the stamp. */
