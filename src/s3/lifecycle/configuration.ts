@@ -47,7 +47,7 @@ export interface LifecycleRule {
 /** Days since the creation of the object, or a date in ms since 1970, midnight UTC. */
 export type When = { readonly days: number } | { readonly date: number }
 
-/** ExpiredObjectDeleteMarker. It has no effect, because a store without versions has no delete markers. */
+/** ExpiredObjectDeleteMarker. It has no effect: delete markers stay until a client removes them. */
 interface ExpiredMarkers {
   readonly expiredMarkers: boolean
 }
@@ -154,7 +154,7 @@ function readRule(node: XmlNode, offered: (storageClass: string) => boolean): Li
   for (const name of OF_VERSIONS) {
     if (node.children.has(name)) {
       throw new S3Error('NotImplemented', {
-        message: `Rule "${id}": ${name} is not implemented, because buckets of this gateway are not versioned.`,
+        message: `Rule "${id}": ${name} is not implemented: rules act on current objects alone.`,
       })
     }
   }
