@@ -5,8 +5,8 @@ import { empty, noContent, xml } from '../http/reply.js'
 import { defineOperation } from '../plugins/define-plugin.js'
 import { bucketSetting } from './bucket/bucket-setting.js'
 import { causeOf } from './object/attributes.js'
-import { refOf, versionHeaders } from './object/version.js'
 import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
+import { refOf, versionHeaders } from './versions/version.js'
 
 /** An object without tags has an empty set; only buckets answer NoSuchTagSet. */
 export const getObjectTagging = defineOperation({

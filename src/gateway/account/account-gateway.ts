@@ -177,7 +177,7 @@ async function changeBucket(
   bucket: string,
   more: { readonly lock?: true | undefined } = {},
 ): Promise<void> {
-  if (more.lock && !(await client.features.get(client.session)).locks) throw notLocked()
+  if (more.lock && !(await client.features.get(client.session)).locks) throw notLocked('Object lock')
   try {
     await client.session.call({ method, params: { bucketName: bucket, ...more }, subject: { bucket } })
   } finally {

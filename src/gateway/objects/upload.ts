@@ -180,7 +180,7 @@ export abstract class GatewayUpload implements Upload {
     const can = await this.#known()
     const { names } = this.client
     if (!can.anyKey) refuse(this.subject.key, this.length)
-    if (this.#attributes.lock && !can.locks) throw notLocked()
+    if (this.#attributes.lock && !can.locks) throw notLocked('Object lock')
     const headers = uploadHeaders(names, can, this.#attributes, can.objectHead ? undefined : this.writeId)
     headers[names.header('date')] = formatTimestamp(new Date())
     return headers

@@ -48,12 +48,14 @@ export function withMarker(error: S3Error, names: BrandNames, answer: IncomingHt
 
 export function notVersioned(what: string): S3Error {
   return new S3Error('NotImplemented', {
-    message: `${what} is not implemented: the object gateway keeps one version of each object.`,
+    message: `${what} is not implemented: the gateway keeps one version of each object.`,
   })
 }
 
-export function notLocked(): S3Error {
-  return new S3Error('NotImplemented', { message: 'The object gateway cannot lock objects.' })
+export function notLocked(what: string): S3Error {
+  return new S3Error('NotImplemented', {
+    message: `${what} is not implemented: the gateway cannot protect objects from being deleted or overwritten.`,
+  })
 }
 
 /** See GatewayVersions. */
@@ -62,7 +64,7 @@ export function gatewayVersions(client: GatewayClient): GatewayVersions<GatewayO
   const able = async (feature: 'versions' | 'locks', what: string): Promise<GatewayFeatures> => {
     const features = await client.features.get(session)
     if (!features.versions) throw notVersioned(what)
-    if (!features[feature]) throw notLocked()
+    if (!features[feature]) throw notLocked(what)
     return features
   }
   return {

@@ -11,7 +11,7 @@ import { aclOfBucket, isPrivate } from '../access/acl-operations.js'
 import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-syntax.js'
 import { headerText } from '../object/attributes.js'
 import { BUCKET_TAGS, readTags } from '../tags.js'
-import { requireLocks } from '../versions/features.js'
+import { requireLocks } from '../versions/version.js'
 import { requireBucket, requireBucketName } from './owner.js'
 
 const OWNERSHIP = 'x-amz-object-ownership'

@@ -12,9 +12,8 @@ import { requireDigest, requireDocument } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf } from '../object/attributes.js'
-import { isVersionId } from '../object/version.js'
 import { removalPrecondition } from '../object/write-conditions.js'
-import { hasVersions } from '../versions/features.js'
+import { hasVersions, isVersionId } from '../versions/version.js'
 import { requireBucket } from './owner.js'
 
 /**

@@ -23,10 +23,10 @@ import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes 
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
-import { versionHeaders } from '../object/version.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { OBJECT_TAGS, readTagging } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
+import { versionHeaders } from '../versions/version.js'
 import { requireBucket } from './owner.js'
 
 /** As of a signature of version 4. */

@@ -14,8 +14,8 @@ import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { ENCRYPTION_HEADERS, encryptionHeaders, keyForUpload } from '../object/encryption.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
-import { versionHeaders } from '../object/version.js'
 import { writePrecondition } from '../object/write-conditions.js'
+import { versionHeaders } from '../versions/version.js'
 import { attemptOf, StoredAlready, tookEffect, writeIdOf } from './attempts.js'
 import {
   checkExpectedChecksum,

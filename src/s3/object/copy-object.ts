@@ -15,6 +15,7 @@ import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
+import { versionHeaders } from '../versions/version.js'
 import {
   causeOf,
   checksumAlgorithmHeader,
@@ -48,7 +49,6 @@ import {
   SSE,
 } from './encryption.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
-import { versionHeaders } from './version.js'
 import { writePrecondition } from './write-conditions.js'
 
 export const copyObject = defineOperation({

@@ -9,9 +9,9 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
 import { copySourcePath, refuseNoBucketName } from '../../http/addressing.js'
 import { digesting } from '../../objects/sources.js'
+import { refOf } from '../versions/version.js'
 import { headerText } from './attributes.js'
 import { COPY_SOURCE, checkConditions, failed } from './read-conditions.js'
-import { refOf } from './version.js'
 
 export interface CopySource {
   readonly bucket: string

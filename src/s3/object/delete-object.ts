@@ -1,8 +1,8 @@
 import { bypassesRetention } from '../../access/required-actions.js'
 import { noContent } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
+import { refOf, versionHeaders } from '../versions/version.js'
 import { causeOf, headerText } from './attributes.js'
-import { refOf, versionHeaders } from './version.js'
 import { IF_MATCH_SIZE, IF_MATCH_TIME, removalPrecondition } from './write-conditions.js'
 
 export const deleteObject = defineOperation({

@@ -6,11 +6,11 @@ import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { httpTime } from '../../common/time.js'
+import { versionHeaders } from '../versions/version.js'
 import { headerText } from './attributes.js'
 import { encryptionHeaders } from './encryption.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'
-import { versionHeaders } from './version.js'
 
 interface Known {
   /** The checksum to return, if any: see `reportedChecksum`. */

@@ -10,11 +10,11 @@ import { requireBucket } from '../bucket/owner.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
+import { versionHeaders } from '../versions/version.js'
 import { causeOf, REDIRECT, readAttributes } from './attributes.js'
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from './encryption.js'
 import { checksumHeaders } from './object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
-import { versionHeaders } from './version.js'
 import { writePrecondition } from './write-conditions.js'
 
 export const putObject = defineOperation({

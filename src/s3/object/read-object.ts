@@ -9,6 +9,7 @@ import { resolveRange } from '../../gateway/objects/download-body.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { expirationHeader } from '../lifecycle/rules.js'
 import { lockHeaders } from '../versions/lock-headers.js'
+import { refOf } from '../versions/version.js'
 import { ENCRYPTION_HEADERS, keyToRead, requireCustomerKey } from './encryption.js'
 import {
   OVERRIDES,
@@ -28,7 +29,6 @@ import {
   rangeOf,
 } from './read-conditions.js'
 import { refuseCold } from './storage-class.js'
-import { refOf } from './version.js'
 
 /** Number of attempts to open an object that is overwritten between its HEAD and its transfer. */
 const ATTEMPTS = 3

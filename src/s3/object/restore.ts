@@ -6,9 +6,9 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, notStrict, parseXml, requireChildren, wholeNumberText, type XmlNode } from '../../common/xml.js'
 import { empty } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
+import { refOf } from '../versions/version.js'
 import { causeOf } from './attributes.js'
 import { presenceOf } from './storage-class.js'
-import { refOf } from './version.js'
 
 export const restoreObject = defineOperation({
   name: 'RestoreObject',

@@ -17,8 +17,7 @@ import {
 } from '../bucket/list-objects.js'
 import { bucketOwnerElement } from '../bucket/owner.js'
 import { asksForRestores } from '../object/storage-class.js'
-import { isVersionId } from '../object/version.js'
-import { hasVersions } from './features.js'
+import { hasVersions, isVersionId } from './version.js'
 
 type Entry = Exclude<VersionEntry<ListedObject>, { readonly kind: 'prefix' }>
 

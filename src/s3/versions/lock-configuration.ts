@@ -4,8 +4,8 @@ import { childText, document, element, parseXml, requireChildren, type XmlNode }
 import { requireDigest } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
-import { requireLocks } from './features.js'
 import { isLockMode } from './lock-headers.js'
+import { requireLocks } from './version.js'
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html */
 const MAX_RETENTION_YEARS = 100

@@ -6,7 +6,7 @@ import type { ReplyHeaders, RequestBody, S3Request } from '../../api/request.js'
 import type { LockMode, ObjectLock } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { headerText } from '../object/attributes.js'
-import { requireLocks } from './features.js'
+import { requireLocks } from './version.js'
 
 const MODE = 'x-amz-object-lock-mode'
 const UNTIL = 'x-amz-object-lock-retain-until-date'

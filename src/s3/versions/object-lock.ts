@@ -7,9 +7,8 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren } from '../../common/xml.js'
 import { requireDigest, requireDocument } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
-import { refOf, versionHeaders } from '../object/version.js'
-import { requireLocks } from './features.js'
 import { isLockMode, readEnd, requireAhead } from './lock-headers.js'
+import { refOf, requireLocks, versionHeaders } from './version.js'
 
 export const getObjectRetention = readOperation('GetObjectRetention', 'retention', ({ mode, until }) => {
   if (mode === undefined || until === undefined) return undefined

@@ -3,7 +3,7 @@ import { childText, document, element, parseXml, requireChildren } from '../../c
 import { requireDigest } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
-import { requireVersions } from './features.js'
+import { requireVersions } from './version.js'
 
 export const bucketVersioning = bucketSetting({
   name: 'BucketVersioning',
