@@ -47,5 +47,11 @@ t.test('runs outlast a time in which PostgreSQL was away for all', { skip: postg
   second.way.moveTo(server.url)
   second.way.go()
   await until('it comes back', seesSecond)
+
+  const sinceOfFirst = async () =>
+    String((await watch.ask('SELECT since FROM lease WHERE name = $1', [first.run.name]))[0]?.since)
+  const before = await sinceOfFirst()
+  await watch.ask("UPDATE lease SET expires = now() - interval '1 s' WHERE name = $1", [first.run.name])
+  await until('a late renewal leaves a gap', async () => (await sinceOfFirst()) !== before)
   for (const { run } of [first, second]) await run.end()
 })
