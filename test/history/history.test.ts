@@ -184,6 +184,13 @@ const cases: Record<string, Case> = {
     ],
     code: 1,
   },
+  'a creation during many writes with unknown outcomes that no operation has seen': {
+    history: [
+      ...Array.from({ length: 40 }, (_, i) => [1, 2, { op: 'put', value: `${i}`, outcome: 'info' }] as const),
+      [3, 4, { ...a, create: true, ...ok }],
+    ],
+    code: 0,
+  },
   'no operation': { history: [], code: 2 },
   'an operation that the checker does not know': { history: [[1, 2, { op: 'read', result: 'ok' }]], code: 2 },
 }
