@@ -70,6 +70,7 @@ export type StoreEntry =
       readonly checksum?: ObjectChecksum
       readonly archive?: Archive
       readonly label?: string
+      readonly tags?: readonly Tag[]
       readonly cold: boolean
     }
   | { readonly kind: 'prefix'; readonly prefix: string }

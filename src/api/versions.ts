@@ -43,7 +43,18 @@ export interface VersionRemoval {
   readonly id: string
   /** True for a caller who may remove a version in spite of a retention in GOVERNANCE mode. */
   readonly bypass: boolean
+  /** The gateway removes the version only if this holds; one that is gone is no error. */
+  readonly only?: RemovalCondition
 }
+
+export type RemovalCondition =
+  /**
+   * The version has stopped to be current then: `since` of a listing. As many objects, at least, are newer than it and
+   * not current either; delete markers do not count.
+   */
+  | { readonly noncurrentSince: string; readonly newer: number }
+  /** It is a delete marker, and the only version of its key. */
+  | { readonly alone: true }
 
 /** A change of the lock of a version. What is absent stays. */
 export interface LockChange {

@@ -6,6 +6,7 @@ import type { Cause, Precondition, Store, StoredObject } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
+import { WriteRefused } from '../gateway/errors.js'
 import type { StoreDeps } from './object-reader.js'
 import { serializedWrite } from './serialized-write.js'
 
@@ -31,7 +32,11 @@ export function removeVersion(
     const object = await found(store, bucket, key, version)
     precondition?.(object)
     const send = (order: WriteOrder) => gateway.remove(bucket, key, order, version)
-    const result = await serializedWrite(lock, undefined, async () => object, send, logger)
+    const result = await serializedWrite(lock, undefined, async () => object, send, logger).catch((error) => {
+      throw version.only && error instanceof WriteRefused && error.last === undefined
+        ? new S3Error('PreconditionFailed')
+        : error
+    })
     lock.ensure()
     const uncovers = object ? await state.objects.deleteVersion(bucket, key, object.stamp, lock) : result.deleteMarker
     if (uncovers) await restoreRecord(state.objects, await store.findToWrite(bucket, key), lock)

@@ -79,6 +79,7 @@ export function toEntry(bucket: string, object: GatewayObject, record: ObjectRec
     checksum: record?.checksum,
     archive: record?.archive,
     label: record?.label,
+    tags: record?.tags,
     cold: object.cold === true,
   }
 }

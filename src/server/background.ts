@@ -48,7 +48,10 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
     settings,
     ownerOf: async (owned) => {
       const context = owned === undefined ? own : await ownerContext(owned)
-      return context && { store: context.store, requireOwner: context.checks.requireOwner }
+      if (!context) return undefined
+      const { store, checks, gateway } = context
+      const isVersioned = async (bucket: string) => (await gateway.versioning(bucket)).status !== undefined
+      return { store, requireOwner: checks.requireOwner, isVersioned }
     },
     storageClasses: own.plugins.storageClasses,
     hooks,

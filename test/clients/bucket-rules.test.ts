@@ -56,9 +56,15 @@ async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
   t.equal(Expiration, 'expiry-date="Fri, 01 Jan 2038 00:00:00 GMT", rule-id="three"')
   t.equal((await cli.api('head-object', ...bucket, '--key', 'x/1')).Expiration, Expiration)
 
+  const ofVersions = [
+    { ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1, NewerNoncurrentVersions: 9 } },
+    { ...Rules[1], Expiration: { ExpiredObjectDeleteMarker: true } },
+  ]
+  await cli.api(...put({ Rules: ofVersions }))
+  t.same((await cli.api('get-bucket-lifecycle-configuration', ...bucket)).Rules, ofVersions)
   // s3/lifecycle/configuration has the other rules that are refused.
-  const noncurrent = { ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1 } }
-  t.match(await cli.apiFailing(...put({ Rules: [noncurrent] })), 'NotImplemented')
+  const many = { ...Rules[0], NoncurrentVersionExpiration: { NoncurrentDays: 1, NewerNoncurrentVersions: 101 } }
+  t.match(await cli.apiFailing(...put({ Rules: [many] })), 'InvalidArgument')
 
   // The older operations, which write the prefix beside the rule.
   const older = { Rules: [{ ID: 'old', Prefix: 'old/', Status: 'Enabled', Expiration: { Days: 2 } }] }

@@ -65,7 +65,14 @@ async function removeNamed(removal: Removal, bucket: string, name: string, key =
 
 function versionParams(version: VersionRemoval | undefined): object {
   if (!version) return {}
-  return { versionId: version.id, ...(version.bypass && { bypass: true }) }
+  return { versionId: version.id, ...(version.bypass && { bypass: true }), ...conditionParams(version) }
+}
+
+function conditionParams({ only }: VersionRemoval): object {
+  if (!only) return {}
+  if ('alone' in only) return { alone: true }
+  const { noncurrentSince, newer } = only
+  return { noncurrentSince, ...(newer > 0 && { newerNoncurrent: newer }) }
 }
 
 function removalOf({ versionId, deleteMarker }: RpcResult): RemovalResult {

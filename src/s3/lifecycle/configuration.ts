@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Owned, Tag } from '../../api/access.js'
+import type { Owned } from '../../api/access.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS } from '../../common/time.js'
 import {
@@ -13,7 +13,7 @@ import {
   wholeNumberText,
   type XmlNode,
 } from '../../common/xml.js'
-import { checkTags, OBJECT_TAGS } from '../tags.js'
+import { filterElement, type LifecycleFilter, readFilter } from './filter.js'
 
 declare module '../../api/settings.js' {
   interface SettingTypes {
@@ -40,28 +40,26 @@ export interface LifecycleRule {
   readonly filter: LifecycleFilter
   readonly expiration?: When | ExpiredMarkers
   readonly transitions?: readonly (When & { readonly storageClass: string })[]
+  readonly noncurrentExpiration?: Noncurrent
+  readonly noncurrentTransitions?: readonly (Noncurrent & { readonly storageClass: string })[]
   /** Days after which an incomplete upload is aborted. */
   readonly abortDays?: number
+}
+
+/** When a rule acts on a version that is no longer current. */
+export interface Noncurrent {
+  /** Since another version took its place. */
+  readonly days: number
+  /** Number of newer versions that are not current either, which must exist. */
+  readonly newer?: number
 }
 
 /** Days since the creation of the object, or a date in ms since 1970, midnight UTC. */
 export type When = { readonly days: number } | { readonly date: number }
 
-/** ExpiredObjectDeleteMarker. It has no effect: delete markers stay until a client removes them. */
+/** ExpiredObjectDeleteMarker: delete markers that are the only version of their key are removed. */
 interface ExpiredMarkers {
   readonly expiredMarkers: boolean
-}
-
-/** Selects the objects of a rule: those that match all given conditions. */
-export interface LifecycleFilter {
-  /** Form in which the filter was sent, and is returned: `<Prefix>` of the rule, `<Filter>` or `<Filter><And>`. */
-  readonly form: 'prefix' | 'filter' | 'and'
-  readonly prefix?: string
-  readonly tags?: readonly Tag[]
-  /** Bytes, exclusive. */
-  readonly greaterThan?: number
-  /** Bytes, exclusive. */
-  readonly lessThan?: number
 }
 
 export function configurationDocument({ rules }: Pick<LifecycleConfiguration, 'rules'>): string {
@@ -69,7 +67,7 @@ export function configurationDocument({ rules }: Pick<LifecycleConfiguration, 'r
 }
 
 function ruleElement(rule: LifecycleRule): string {
-  const { expiration, transitions = [], abortDays } = rule
+  const { expiration, transitions = [], noncurrentExpiration, noncurrentTransitions = [], abortDays } = rule
   return [
     '<Rule>',
     element('ID', rule.id),
@@ -82,6 +80,13 @@ function ruleElement(rule: LifecycleRule): string {
     expiration
       ? `<Expiration>${'expiredMarkers' in expiration ? element('ExpiredObjectDeleteMarker', expiration.expiredMarkers) : whenElement(expiration)}</Expiration>`
       : '',
+    ...noncurrentTransitions.map(
+      (transition) =>
+        `<NoncurrentVersionTransition>${noncurrentElement(transition)}${element('StorageClass', transition.storageClass)}</NoncurrentVersionTransition>`,
+    ),
+    noncurrentExpiration
+      ? `<NoncurrentVersionExpiration>${noncurrentElement(noncurrentExpiration)}</NoncurrentVersionExpiration>`
+      : '',
     abortDays === undefined
       ? ''
       : `<AbortIncompleteMultipartUpload>${element('DaysAfterInitiation', abortDays)}</AbortIncompleteMultipartUpload>`,
@@ -89,34 +94,18 @@ function ruleElement(rule: LifecycleRule): string {
   ].join('')
 }
 
-function filterElement(filter: LifecycleFilter): string {
-  const conditions = [
-    element('Prefix', filter.prefix),
-    ...(filter.tags ?? []).map(({ key, value }) => `<Tag>${element('Key', key)}${element('Value', value)}</Tag>`),
-    element('ObjectSizeGreaterThan', filter.greaterThan),
-    element('ObjectSizeLessThan', filter.lessThan),
-  ].join('')
-  switch (filter.form) {
-    case 'prefix':
-      return conditions
-    case 'filter':
-      return `<Filter>${conditions}</Filter>`
-    case 'and':
-      return `<Filter><And>${conditions}</And></Filter>`
-  }
-}
-
 function whenElement(when: When): string {
   return 'days' in when ? element('Days', when.days) : element('Date', new Date(when.date).toISOString())
+}
+
+function noncurrentElement({ days, newer }: Noncurrent): string {
+  return element('NoncurrentDays', days) + element('NewerNoncurrentVersions', newer)
 }
 
 const MAX_RULES = 1000
 
 /** Characters. */
 const MAX_ID = 255
-
-/** Buckets have no versions, so rules about them would have no effect. */
-const OF_VERSIONS = ['NoncurrentVersionExpiration', 'NoncurrentVersionTransition']
 
 /**
  * Reads a `<LifecycleConfiguration>`:
@@ -147,25 +136,24 @@ export async function readConfiguration(
 
 function readRule(node: XmlNode, offered: (storageClass: string) => boolean): LifecycleRule {
   requireChildren(node, 'Rule', {
-    once: ['ID', 'Prefix', 'Filter', 'Status', 'Expiration', 'AbortIncompleteMultipartUpload'],
-    many: ['Transition', ...OF_VERSIONS],
+    once: [
+      ...['ID', 'Prefix', 'Filter', 'Status', 'Expiration', 'AbortIncompleteMultipartUpload'],
+      'NoncurrentVersionExpiration',
+    ],
+    many: ['Transition', 'NoncurrentVersionTransition'],
   })
   const id = readId(node)
-  for (const name of OF_VERSIONS) {
-    if (node.children.has(name)) {
-      throw new S3Error('NotImplemented', {
-        message: `Rule "${id}": ${name} is not implemented: rules act on current objects alone.`,
-      })
-    }
-  }
   const status = childText(node, 'Status')
   if (status !== 'Enabled' && status !== 'Disabled')
     throw notStrict('The Status of a rule must be Enabled or Disabled.')
   const filter = readFilter(node)
   const expiration = readExpiration(node, filter)
   const transitions = readTransitions(node, id, offered)
+  const noncurrentExpiration = readNoncurrentExpiration(node, filter)
+  const noncurrentTransitions = readNoncurrentTransitions(node, id, filter, offered)
   const abortDays = readAbort(node, filter)
-  if (!expiration && transitions.length === 0 && abortDays === undefined)
+  const actions = [expiration, ...transitions, noncurrentExpiration, ...noncurrentTransitions, abortDays]
+  if (actions.every((action) => action === undefined))
     throw new S3Error('InvalidRequest', { message: 'At least one action needs to be specified in a rule' })
   return {
     id,
@@ -173,6 +161,8 @@ function readRule(node: XmlNode, offered: (storageClass: string) => boolean): Li
     filter,
     ...(expiration && { expiration }),
     ...(transitions.length > 0 && { transitions }),
+    ...(noncurrentExpiration && { noncurrentExpiration }),
+    ...(noncurrentTransitions.length > 0 && { noncurrentTransitions }),
     ...(abortDays !== undefined && { abortDays }),
   }
 }
@@ -198,80 +188,6 @@ function refuseMixedForms(rules: readonly LifecycleRule[]): void {
   }
 }
 
-/** Bytes of a key. */
-const MAX_PREFIX = 1024
-const SIZES = ['ObjectSizeGreaterThan', 'ObjectSizeLessThan'] as const
-const ALONE = ['Prefix', 'Tag', ...SIZES]
-
-/** The limit of tags of an object. */
-const TAGS = { ...OBJECT_TAGS, tooMany: 'A rule cannot have more than 10 tags, the limit of an object.' }
-
-/** Reads the `<Filter>` of a rule, or its `<Prefix>` in the older form. Throws S3Error. */
-function readFilter(rule: XmlNode): LifecycleFilter {
-  const prefix = rule.children.get('Prefix')?.[0]
-  const filter = rule.children.get('Filter')?.[0]
-  if ((prefix === undefined) === (filter === undefined)) throw notStrict('A rule needs either a Filter or a Prefix.')
-  if (!filter) return { form: 'prefix', prefix: readPrefix(rule) }
-  requireChildren(filter, 'Filter', { once: [...ALONE, 'And'] })
-  if (filter.children.size > 1) throw notStrict('A Filter with several conditions must hold them in And.')
-  const and = filter.children.get('And')?.[0]
-  if (!and) return checked({ form: 'filter', ...readConditions(filter) })
-  requireChildren(and, 'And', { once: ['Prefix', ...SIZES], many: ['Tag'] })
-  // An empty And would match every object of the bucket, which is certainly a mistake.
-  if (and.children.size === 0) throw notStrict('And must hold two conditions or more.')
-  return checked({ form: 'and', ...readConditions(and) })
-}
-
-function readConditions(node: XmlNode): Omit<LifecycleFilter, 'form'> {
-  const prefix = readPrefix(node)
-  const tags = (node.children.get('Tag') ?? []).map(readTag)
-  const [greaterThan, lessThan] = SIZES.map((name) => readSize(node, name))
-  return {
-    ...(prefix !== undefined && { prefix }),
-    ...(tags.length > 0 && { tags }),
-    ...(greaterThan !== undefined && { greaterThan }),
-    ...(lessThan !== undefined && { lessThan }),
-  }
-}
-
-function readPrefix(node: XmlNode): string | undefined {
-  const prefix = childText(node, 'Prefix')
-  if (prefix !== undefined && Buffer.byteLength(prefix) > MAX_PREFIX) {
-    throw new S3Error('InvalidRequest', {
-      message: `The maximum size of a prefix is ${MAX_PREFIX}.`,
-      fields: { Size: Buffer.byteLength(prefix) },
-    })
-  }
-  return prefix
-}
-
-function readTag(node: XmlNode): Tag {
-  requireChildren(node, 'Tag', { once: ['Key', 'Value'] })
-  return { key: requiredText(node, 'Tag', 'Key'), value: requiredText(node, 'Tag', 'Value') }
-}
-
-function readSize(node: XmlNode, name: (typeof SIZES)[number]): number | undefined {
-  const text = childText(node, name)
-  if (text === undefined) return undefined
-  const size = wholeNumberText(text, name)
-  const least = name === 'ObjectSizeLessThan' ? 1 : 0
-  if (size < least) throw new S3Error('InvalidRequest', { message: `'${name}' has to be ${least} or more` })
-  return size
-}
-
-function checked(filter: LifecycleFilter): LifecycleFilter {
-  const { tags = [], greaterThan = -1, lessThan = Number.POSITIVE_INFINITY } = filter
-  if (new Set(tags.map(({ key }) => key)).size < tags.length)
-    throw new S3Error('InvalidRequest', { message: 'Duplicate Tag Keys are not allowed.' })
-  checkTags(tags, TAGS)
-  if (greaterThan >= lessThan) {
-    throw new S3Error('InvalidRequest', {
-      message: "'ObjectSizeLessThan' has to be a value greater than 'ObjectSizeGreaterThan'",
-    })
-  }
-  return filter
-}
-
 /** xs:int */
 const MAX_DAYS = 2_147_483_647
 
@@ -293,19 +209,68 @@ function readTransitions(
 ): NonNullable<LifecycleRule['transitions']> {
   const transitions = (rule.children.get('Transition') ?? []).map((node) => {
     requireChildren(node, 'Transition', { once: ['Days', 'Date', 'StorageClass'] })
-    const storageClass = requiredText(node, 'Transition', 'StorageClass')
-    if (!offered(storageClass)) {
-      throw new S3Error('InvalidStorageClass', {
-        message: `Rule "${id}": the storage class ${storageClass} is not available, because no plugin implements it.`,
-      })
-    }
-    return { ...readWhen(node, 'Transition', 0), storageClass }
+    return { ...readWhen(node, 'Transition', 0), storageClass: readClass(node, 'Transition', id, offered) }
   })
+  refuseSameClass(transitions, 'Transition')
+  return transitions
+}
+
+function readClass(node: XmlNode, action: string, id: string, offered: (storageClass: string) => boolean): string {
+  const storageClass = requiredText(node, action, 'StorageClass')
+  if (offered(storageClass)) return storageClass
+  throw new S3Error('InvalidStorageClass', {
+    message: `Rule "${id}": the storage class ${storageClass} is not available, because no plugin implements it.`,
+  })
+}
+
+function refuseSameClass(transitions: readonly { readonly storageClass: string }[], action: string): void {
   if (new Set(transitions.map(({ storageClass }) => storageClass)).size < transitions.length)
     throw new S3Error('InvalidRequest', {
-      message: "'StorageClass' must be different for 'Transition' actions in a rule",
+      message: `'StorageClass' must be different for '${action}' actions in a rule`,
     })
+}
+
+function readNoncurrentExpiration(rule: XmlNode, filter: LifecycleFilter): Noncurrent | undefined {
+  const action = 'NoncurrentVersionExpiration'
+  const node = rule.children.get(action)?.[0]
+  if (!node) return undefined
+  requireChildren(node, action, { once: ['NoncurrentDays', NEWER] })
+  return readNoncurrent(node, action, filter, 1)
+}
+
+function readNoncurrentTransitions(
+  rule: XmlNode,
+  id: string,
+  filter: LifecycleFilter,
+  offered: (storageClass: string) => boolean,
+): NonNullable<LifecycleRule['noncurrentTransitions']> {
+  const action = 'NoncurrentVersionTransition'
+  const transitions = (rule.children.get(action) ?? []).map((node) => {
+    requireChildren(node, action, { once: ['NoncurrentDays', NEWER, 'StorageClass'] })
+    return { ...readNoncurrent(node, action, filter, 0), storageClass: readClass(node, action, id, offered) }
+  })
+  refuseSameClass(transitions, action)
   return transitions
+}
+
+const NEWER = 'NewerNoncurrentVersions'
+
+/** The limit of S3. */
+const MAX_NEWER = 100
+
+function readNoncurrent(node: XmlNode, action: string, filter: LifecycleFilter, leastDays: number): Noncurrent {
+  const days = readDays(requiredText(node, action, 'NoncurrentDays'), 'NoncurrentDays', action, leastDays)
+  const text = childText(node, NEWER)
+  if (text === undefined) return { days }
+  // As S3 does: https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html
+  if (filter.form === 'prefix')
+    throw new S3Error('InvalidRequest', { message: `${NEWER} needs a Filter in its rule, in place of a Prefix.` })
+  const newer = wholeNumberText(text, NEWER)
+  if (newer >= 1 && newer <= MAX_NEWER) return { days, newer }
+  throw new S3Error('InvalidArgument', {
+    message: `'${NEWER}' for ${action} action must be between 1 and ${MAX_NEWER}`,
+    fields: { ArgumentName: NEWER, ArgumentValue: text.slice(0, 40) },
+  })
 }
 
 /** Reads the days after which uploads are aborted; undefined if the rule has no such action. */

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { denied } from '../../access/rights.js'
 import type { Context } from '../../api/context.js'
 import { OWN_ID } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { empty, xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { headerText } from '../object/attributes.js'
+import { requireVersions } from '../versions/version.js'
 import {
   configurationDocument,
   type LifecycleConfiguration,
@@ -31,10 +33,11 @@ export const bucketLifecycle = bucketSetting({
   },
   put: {
     partly:
-      'Expiration and AbortIncompleteMultipartUpload. Transitions only to storage classes that a plugin offers, else InvalidStorageClass; rules about versions are NotImplemented.',
+      'Transitions only to storage classes that a plugin offers, else InvalidStorageClass. Rules about noncurrent versions are NotImplemented on a gateway that keeps one version of each object.',
     async run(document, { bucket, headers }, context) {
       const minimumTransitionSize = readMinimum(headers)
       const rules = await readConfiguration(document, (name) => context.plugins.storageClasses.has(name))
+      await admitNoncurrent(context, rules)
       await requireActions(context, bucket, rules)
       const owned = await ownerOf(context, bucket, rules)
       await context.settings.set(bucket, 'lifecycle', { rules, minimumTransitionSize, ...owned })
@@ -43,6 +46,26 @@ export const bucketLifecycle = bucketSetting({
   },
   remove: { name: 'DeleteBucketLifecycle', run: (bucket, { settings }) => settings.delete(bucket, 'lifecycle') },
 })
+
+/**
+ * Throws NotImplemented for rules about noncurrent versions on a gateway that keeps one version of each object, and
+ * AccessDenied for a key pair with rights: it deletes no versions, and changes the versioning of no bucket.
+ */
+async function admitNoncurrent(context: Context, rules: readonly LifecycleRule[]): Promise<void> {
+  const rule = rules.find(
+    ({ noncurrentExpiration, noncurrentTransitions }) => noncurrentExpiration ?? noncurrentTransitions,
+  )
+  if (!rule) return
+  const name = rule.noncurrentExpiration ? 'NoncurrentVersionExpiration' : 'NoncurrentVersionTransition'
+  await requireVersions(context, name)
+  if (context.caller?.identity.rights) throw denied('set lifecycle rules for noncurrent versions')
+  // Only versions that are current have deals.
+  const moving = rules.find(({ noncurrentTransitions }) => noncurrentTransitions)
+  if (!moving) return
+  throw new S3Error('NotImplemented', {
+    message: `Rule "${moving.id}": NoncurrentVersionTransition is not implemented: only current objects are moved.`,
+  })
+}
 
 /** Requires the actions of the storage classes in the rules, because transitions cost as much as direct writes. */
 async function requireActions(context: Context, bucket: string, rules: readonly LifecycleRule[]): Promise<void> {

@@ -6,10 +6,11 @@ import type { Store } from '../../api/store.js'
 import { isReported, S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS, PeriodicTask } from '../../common/time.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
-import { type PassDeps, passBucket } from './bucket-pass.js'
+import { passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
+import type { PassDeps } from './pass.js'
 
-interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'state' | 'store'> {
+interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'isVersioned' | 'state' | 'store'> {
   /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
   readonly ownerOf: (owned: Owned | undefined) => Promise<BucketOwner | undefined>
   readonly state: State
@@ -23,6 +24,8 @@ interface BucketOwner {
   readonly store: Store
   /** Throws unless the account owns the bucket: nothing is deleted in any other. */
   readonly requireOwner: RequireOwner
+  /** Whether the bucket is or was versioned. */
+  readonly isVersioned: (bucket: string) => Promise<boolean>
 }
 
 interface Lifecycle {
@@ -118,9 +121,12 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
       await owner.requireOwner(bucket)
       return isSame(await settings.confirmed(bucket, 'lifecycle'))
     }
-    const tally = await passBucket({ ...options, store: owner.store, ended, isMeant }, bucket, configuration)
-    const { expired, transitioned, aborted, failed, complete } = tally
-    const level = failed > 0 ? 'warn' : expired + transitioned + aborted > 0 || !complete ? 'info' : 'debug'
+    const isVersioned = () => owner.isVersioned(bucket)
+    const deps = { ...options, store: owner.store, ended, isMeant, isVersioned }
+    const tally = await passBucket(deps, bucket, configuration)
+    const { expired, removed, transitioned, aborted, failed, complete } = tally
+    const changed = expired + removed + transitioned + aborted
+    const level = failed > 0 ? 'warn' : changed > 0 || !complete ? 'info' : 'debug'
     log[level]({ bucket, lifecycle: tally }, 'applied lifecycle rules')
     return complete && failed === 0
   }

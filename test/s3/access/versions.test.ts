@@ -129,3 +129,16 @@ t.test('a key pair with a right to write does not change the versioning', async 
   const change = { query: { versioning: '' }, body, headers: digest(body) }
   t.equal(await by('with-rights', 'PUT', '/box', change), '403 AccessDenied')
 })
+
+t.test('a key pair with a right to write lets no versions of others expire by a rule', async (t) => {
+  const { by, owner } = await startVersions(t)
+  const put = (action: string) => {
+    const body = `<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status>${action}</Rule></LifecycleConfiguration>`
+    return { query: { lifecycle: '' }, body, headers: digest(body) }
+  }
+  const days = '<NoncurrentDays>1</NoncurrentDays>'
+  const expiring = put(`<NoncurrentVersionExpiration>${days}</NoncurrentVersionExpiration>`)
+  t.equal(await by('with-rights', 'PUT', '/box', expiring), '403 AccessDenied')
+  t.equal(await by('with-rights', 'PUT', '/box', put('<Expiration><Days>1</Days></Expiration>')), '200 ')
+  await owner('PUT', '/box', expiring.query, expiring.body, expiring.headers)
+})

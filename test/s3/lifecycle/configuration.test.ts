@@ -2,14 +2,25 @@ import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
-import { outermostPrefixes, transitionOf } from '../../../src/s3/lifecycle/bucket-pass.js'
 import {
   configurationDocument,
-  type LifecycleFilter,
   type LifecycleRule,
   readConfiguration,
 } from '../../../src/s3/lifecycle/configuration.js'
-import { type Candidate, dueAfter, dueAt, expirationOf, matches } from '../../../src/s3/lifecycle/rules.js'
+import type { LifecycleFilter } from '../../../src/s3/lifecycle/filter.js'
+import {
+  type Candidate,
+  dueAfter,
+  dueAt,
+  expirationOf,
+  expiresMarker,
+  isAboutVersions,
+  matches,
+  type NoncurrentVersion,
+  newerToExpire,
+  outermostPrefixes,
+  transitionOf,
+} from '../../../src/s3/lifecycle/rules.js'
 
 const wrap = (rules: string) => Buffer.from(`<LifecycleConfiguration>${rules}</LifecycleConfiguration>`)
 const read = (rules: string, classes: readonly string[] = []) =>
@@ -49,6 +60,15 @@ t.test('what is accepted', async (t) => {
   t.same((await one(expiring(markers))).expiration, { expiredMarkers: true })
   const atOnce = '<Transition><Days>0</Days><StorageClass>GLACIER</StorageClass></Transition>'
   t.same((await one(rule(atOnce), ['GLACIER'])).transitions, [{ days: 0, storageClass: 'GLACIER' }])
+  t.same((await one(rule(versions(3)))).noncurrentExpiration, { days: 3 })
+  t.same((await one(rule(versions(1, 100)))).noncurrentExpiration, { days: 1, newer: 100 })
+  t.same((await one(rule(versions(1), `<Filter>${TAG}</Filter>`))).noncurrentExpiration, { days: 1 })
+  t.same((await one(rule(versions(1), '<Prefix/>'))).noncurrentExpiration, { days: 1 })
+  const moves = [
+    { days: 0, storageClass: 'GLACIER' },
+    { days: 9, newer: 1, storageClass: 'DEEP' },
+  ]
+  t.same((await one(rule(moved(0) + moved(9, 1, 'DEEP')), ['GLACIER', 'DEEP'])).noncurrentTransitions, moves)
   t.equal((await read(Array.from({ length: 1000 }, () => rule(days(1))).join(''))).length, 1000)
 })
 
@@ -57,7 +77,12 @@ const TAG = '<Tag><Key>a</Key><Value/></Tag>'
 const expiring = (content: string) => rule(`<Expiration>${content}</Expiration>`)
 const markers = '<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>'
 const transition = '<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'
-const versions = '<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>'
+const noncurrent = (days: number | string, newer?: number | string, more = '') =>
+  `<NoncurrentDays>${days}</NoncurrentDays>${newer === undefined ? '' : `<NewerNoncurrentVersions>${newer}</NewerNoncurrentVersions>`}${more}`
+const versions = (...args: Parameters<typeof noncurrent>) =>
+  `<NoncurrentVersionExpiration>${noncurrent(...args)}</NoncurrentVersionExpiration>`
+const moved = (...[days, newer, storageClass = 'GLACIER']: Parameters<typeof noncurrent>) =>
+  `<NoncurrentVersionTransition>${noncurrent(days, newer, `<StorageClass>${storageClass}</StorageClass>`)}</NoncurrentVersionTransition>`
 const sized = (over: number, under: number) =>
   `<ObjectSizeGreaterThan>${over}</ObjectSizeGreaterThan><ObjectSizeLessThan>${under}</ObjectSizeLessThan>`
 
@@ -82,6 +107,13 @@ t.test('what is refused, and how', async (t) => {
       ['days and date', expiring('<Days>1</Days><Date>2030-01-01</Date>')],
       ['no date', expiring('<Date>tomorrow</Date>')],
       ['delete markers and days', expiring(`<Days>1</Days>${markers}`)],
+      ['delete markers and a date', expiring(`<Date>2030-01-01</Date>${markers}`)],
+      ['perhaps delete markers', expiring(markers.replace('true', 'maybe'))],
+      ['no days of versions', rule('<NoncurrentVersionExpiration/>'), /NoncurrentDays/],
+      ['half days of versions', rule(versions('0.5'))],
+      ['no number of versions', rule(versions(1, 'all'))],
+      ['a date of versions', rule(versions(1).replaceAll('NoncurrentDays', 'Days'))],
+      ['versions that move nowhere', rule(moved(1).replace(/<StorageClass>.*<\/StorageClass>/, ''))],
     ],
     InvalidRequest: [
       ['a prefix too long', filtered(`<Prefix>${'x'.repeat(1025)}</Prefix>`)],
@@ -92,6 +124,7 @@ t.test('what is refused, and how', async (t) => {
       ['no action', rule(''), /At least one action/],
       ['delete markers with tags', rule(`<Expiration>${markers}</Expiration>`, `<Filter>${TAG}</Filter>`), /Tags/],
       ['uploads with tags', rule(abort, `<Filter>${TAG}</Filter>`), /Tags/],
+      ['a number of versions without a filter', rule(versions(1, 2), '<Prefix/>'), /Filter/],
       ['both forms', rule(days(1)) + rule(days(1), '<Prefix/>'), /Lifecycle V2/],
     ],
     InvalidArgument: [
@@ -100,19 +133,23 @@ t.test('what is refused, and how', async (t) => {
       ['no midnight', expiring('<Date>2030-01-01T00:00:01Z</Date>'), /midnight/],
       ['midnight elsewhere', expiring('<Date>2030-01-01T00:00:00+01:00</Date>')],
       ['uploads at once', rule(abort.replace('7', '0')), /positive integer/],
+      ['versions at once', rule(versions(0)), /positive integer/],
+      ['no newer versions', rule(versions(1, 0)), /between 1 and 100/],
+      ['many newer versions', rule(versions(1, 101)), /between 1 and 100/],
+      ['versions that moved before', rule(moved(-1)), /nonnegative/],
       ['a long id', rule(days(1), '<Filter/>', `<ID>${'x'.repeat(256)}</ID>`), /255/],
       ['an id twice', rule(days(1), '<Filter/>', '<ID>a</ID>').repeat(2), /unique/],
     ],
     InvalidTag: [['a bad tag', filtered(TAG.replace('>a<', '>a!<'))]],
-    NotImplemented: [
-      ['versions that expire', rule(versions), /NoncurrentVersionExpiration/],
-      ['versions that move', rule(`${days(1)}<NoncurrentVersionTransition/>`), /NoncurrentVersionTransition/],
+    InvalidStorageClass: [
+      ['a class that no plugin offers', rule(transition), /GLACIER/],
+      ['one for versions', rule(moved(1)), /GLACIER/],
     ],
-    InvalidStorageClass: [['a class that no plugin offers', rule(transition), /GLACIER/]],
   }
   for (const [code, cases] of Object.entries(refusals))
     for (const [what, rules, message = /./] of cases) await t.rejects(read(rules), { code, message }, what)
-  await t.rejects(read(rule(transition.repeat(2)), ['GLACIER']), { code: 'InvalidRequest' })
+  for (const one of [transition, moved(1)])
+    await t.rejects(read(rule(one.repeat(2)), ['GLACIER']), { code: 'InvalidRequest' })
 })
 
 const text = fc.string({ unit: fc.constantFrom(...'ab/ &<ä文𝒳'), maxLength: 8 })
@@ -142,7 +179,9 @@ t.test('what is kept is what was given', async (t) => {
   )
   const prefix = '<Prefix>a</Prefix>'
   for (const filter of ['<Filter></Filter>', prefix, '<Prefix></Prefix>', `<Filter>${prefix}</Filter>`]) {
-    const given = `<Rule><ID>x</ID>${filter}<Status>Disabled</Status><Transition><Date>2030-01-01T00:00:00.000Z</Date><StorageClass>DEEP</StorageClass></Transition>${days(3)}${abort}</Rule>`
+    const newer = filter.startsWith('<Filter>') ? 5 : undefined
+    const ofVersions = moved(7, newer, 'DEEP') + versions(9, newer)
+    const given = `<Rule><ID>x</ID>${filter}<Status>Disabled</Status><Transition><Date>2030-01-01T00:00:00.000Z</Date><StorageClass>DEEP</StorageClass></Transition>${days(3)}${ofVersions}${abort}</Rule>`
     const rules = await read(given, ['DEEP'])
     t.match(configurationDocument({ rules }), given, 'shown in the form in which it was written')
   }
@@ -157,9 +196,7 @@ t.test('a rule matches exactly the keys, sizes and tags that it names', (t) => {
         size < (filter.lessThan ?? Number.POSITIVE_INFINITY) &&
         (filter.tags ?? []).every((want) => given.some((tag) => tag.key === want.key && tag.value === want.value))
       const candidate: Candidate = { key, size, tags: given, lastModified: 1 }
-      return (
-        matches(filter, candidate) === expected && (!expected || matches(filter, { ...candidate, tags: undefined }))
-      )
+      return matches(filter, candidate) === expected
     }),
     { numRuns: 2000 },
   )
@@ -216,6 +253,64 @@ t.test('transitions: the last one that is due, of objects that are large enough'
   t.equal(of(1000, 91, 'varies_by_storage_class' as never), 'GLACIER', 'archives take small objects too')
   const sized = rules.map((each) => ({ ...each, filter: { form: 'filter' as const, greaterThan: 10 } }))
   t.equal(of(1000, 91, undefined, sized), 'DEEP', 'a rule that speaks of size means it')
+  t.end()
+})
+
+t.test('a version expires by the day on which another took its place, and by those that are newer', (t) => {
+  const since = Date.UTC(2030, 0, 15, 10, 30)
+  const version: NoncurrentVersion = {
+    key: 'a/x',
+    object: { size: 5, tags: [{ key: 'a', value: '1' }] },
+    since,
+    newer: 3,
+  }
+  const marker: NoncurrentVersion = { key: 'a/x', since, newer: 3 }
+  const at = (filter: Partial<LifecycleFilter>, more: object = {}): LifecycleRule => ({
+    ...{ id: 'r', enabled: true, filter: { form: 'filter', ...filter } },
+    noncurrentExpiration: { days: 3, ...more },
+  })
+  const midnight = Date.UTC(2030, 0, 19)
+  const of = (one: NoncurrentVersion, now: number, ...rules: LifecycleRule[]) => newerToExpire({ rules }, one, now)
+  t.equal(of(version, midnight - 1, at({})), undefined)
+  t.equal(of(version, midnight, at({})), 0)
+  t.equal(of(version, midnight, at({}, { newer: 3 })), 3)
+  t.equal(of(version, midnight, at({}, { newer: 4 })), undefined)
+  t.equal(of(version, midnight, at({}, { newer: 3 }), at({}, { newer: 2 }), at({}, { newer: 4 })), 2, 'the least')
+  t.equal(of(version, midnight, { ...at({}), enabled: false }), undefined)
+  t.equal(of({ ...version, since: Number.NaN }, midnight, at({})), undefined, 'what has no known age stays')
+  const tag = (value: string) => [{ key: 'a', value }]
+  for (const [filter, ofVersion, ofMarker] of [
+    [{ prefix: 'a/' }, 0, 0],
+    [{ prefix: 'b/' }, undefined, undefined],
+    [{ tags: tag('1') }, 0, undefined],
+    [{ tags: tag('2') }, undefined, undefined],
+    [{ greaterThan: 4 }, 0, undefined],
+    [{ lessThan: 5 }, undefined, undefined],
+  ] as const) {
+    t.equal(of(version, midnight, at(filter)), ofVersion, JSON.stringify(filter))
+    t.equal(of(marker, midnight, at(filter)), ofMarker, `a delete marker: ${JSON.stringify(filter)}`)
+  }
+  t.end()
+})
+
+t.test('a delete marker that is alone goes at once, or by its age', (t) => {
+  const lastModified = Date.UTC(2030, 0, 15, 10, 30)
+  const of = (now: number, expiration: LifecycleRule['expiration'], more: Partial<LifecycleFilter> = {}) => {
+    const one: LifecycleRule = { id: 'r', enabled: true, filter: { form: 'filter', ...more }, expiration }
+    t.equal(isAboutVersions({ ...one, enabled: false }), false)
+    const due = expiresMarker({ rules: [one] }, { key: 'a/x', lastModified }, now)
+    t.ok(isAboutVersions(one) || !due)
+    return due
+  }
+  t.equal(of(lastModified, { expiredMarkers: true }), true)
+  t.equal(of(lastModified, { expiredMarkers: false }), false)
+  t.equal(of(lastModified, { expiredMarkers: true }, { prefix: 'b/' }), false)
+  t.equal(of(lastModified + 3 * DAY_MS, { days: 3 }), false)
+  t.equal(of(Date.UTC(2030, 0, 19), { days: 3 }), true)
+  t.equal(of(Date.UTC(2030, 0, 19), { days: 3 }, { tags: [{ key: 'a', value: '' }] }), false)
+  t.equal(of(Date.UTC(2030, 0, 19), { days: 3 }, { lessThan: 9 }), false)
+  t.equal(of(lastModified, { date: lastModified }), true)
+  t.equal(isAboutVersions({ id: 'r', enabled: true, filter: { form: 'filter' }, transitions: [] }), false)
   t.end()
 })
 

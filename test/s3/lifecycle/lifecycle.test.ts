@@ -158,6 +158,15 @@ t.test('what is wrong is refused, and a new bucket inherits nothing', async (t) 
   await t.rejects(s3.getBucketLifecycleConfiguration({ Bucket }), { name: 'NoSuchLifecycleConfiguration' })
 })
 
+t.test('a gateway without versions has no rules for them', async (t) => {
+  const { s3 } = await startInProcess(t, 'legacy')
+  await s3.createBucket({ Bucket })
+  const rule: LifecycleRule = {
+    ...{ Filter: {}, Status: 'Enabled', NoncurrentVersionExpiration: { NoncurrentDays: 1 } },
+  }
+  await t.rejects(setRules(s3, [rule]), { name: 'NotImplemented', message: /NoncurrentVersionExpiration/ })
+})
+
 t.test('rules of another account work with the rights of that account, and spend nothing', async (t) => {
   const server = await startInProcess(t, 'full', { lifecycleIntervalMs: 20 })
   const book = await openAccountBook(join(dirname(server.data), 'services'))

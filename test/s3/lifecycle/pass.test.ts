@@ -4,12 +4,12 @@ import type { Archive } from '../../../src/api/state.js'
 import type { Store, StoredObject, StorePage } from '../../../src/api/store.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { DAY_MS } from '../../../src/common/time.js'
-import { type PassDeps, passBucket } from '../../../src/s3/lifecycle/bucket-pass.js'
+import { passBucket } from '../../../src/s3/lifecycle/bucket-pass.js'
 import type { LifecycleConfiguration, LifecycleRule } from '../../../src/s3/lifecycle/configuration.js'
+import type { PassDeps } from '../../../src/s3/lifecycle/pass.js'
 import { startLifecycle } from '../../../src/s3/lifecycle/runner.js'
 import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
-import { heldLock } from '../../state/samples.js'
 import { creationTimesOf } from '../../support/gateway/creation-times.js'
 import { keptLog } from '../../support/server/kept-log.js'
 
@@ -63,13 +63,7 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
   t.teardown(() => state.close())
   const held = new Map<string, Held>()
   for (const [key, some] of Object.entries(objects)) {
-    const object = { size: 1, lastModified: ago(100), etag: 'e', ...some }
-    held.set(key, object)
-    if (object.tags)
-      await state.objects.set(
-        { bucket: 'b', key, stamp: '', contentType: '', headers: {}, metadata: {}, ...object },
-        heldLock(),
-      )
+    held.set(key, { size: 1, lastModified: ago(100), etag: 'e', ...some })
   }
   const { store, seen } = modelStore(held)
   const parts: PassDeps & { requireOwner: RequireOwner } = {
@@ -82,6 +76,7 @@ async function fixture(t: Test, objects: Record<string, Partial<Held>>) {
     now: () => NOW,
     ended: async () => false,
     isMeant: async () => true,
+    isVersioned: async () => false,
   }
   /** The runner over these parts, which is told to run. */
   const runnerOf = (more: Partial<Parameters<typeof startLifecycle>[0]>) =>
@@ -133,14 +128,6 @@ t.test('what changes between the listing and its turn stays', async (t) => {
   const again = await passBucket(parts, 'b', rules(byDate))
   t.same(seen.removed, ['old', 'untagged'], 'neither what was overwritten nor what was gone')
   t.match(again, { expired: 1, spared: 3, complete: true })
-})
-
-t.test('a tag of an earlier version does not count', async (t) => {
-  const tags = [{ key: 'temp', value: 'yes' }]
-  const { parts, seen, held } = await fixture(t, { a: { tags } })
-  held.set('a', { size: 1, lastModified: ago(100), etag: 'stored behind our back' })
-  await passBucket(parts, 'b', rules(rule({ tags })))
-  t.same(seen.removed, [])
 })
 
 t.test('a large bucket is read in pages, and only below the prefixes of the rules', async (t) => {

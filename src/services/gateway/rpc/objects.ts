@@ -8,6 +8,7 @@ import { orderOf } from '../exchange.js'
 import type { GatewayTables } from '../index-schema.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { checkBucketName, mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
+import type { RemovalCondition } from '../store/version-changes.js'
 import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
 import { mustKnowVersions } from './versions.js'
 
@@ -83,7 +84,9 @@ async function mustBeEmpty(
 /**
  * Removes exactly the named objects; a missing object is no error. A call with a fence removes one object, in its order
  * among the writes to its key; one with a version id, that version alone. `bypass` removes a version in spite of a
- * retention in GOVERNANCE mode.
+ * retention in GOVERNANCE mode. With `noncurrentSince`, it must have stopped to be current then, and `newerNoncurrent`
+ * objects that are newer must not be current either; with `alone`, it must be a delete marker that has its key for
+ * itself.
  */
 export const removeObject = defineMethod({
   name: 'web.RemoveObject',
@@ -96,8 +99,21 @@ export const removeObject = defineMethod({
     expectedGeneration: optionalText,
     versionId: optionalText,
     bypass: z.boolean().optional(),
+    noncurrentSince: optionalText,
+    newerNoncurrent: z.int().min(0).optional(),
+    alone: z.boolean().optional(),
   }),
-  async run({ bucketName, objects, versionId, bypass = false, ...ordering }, { context, identity }) {
+  async run(params, { context, identity }) {
+    const {
+      bucketName,
+      objects,
+      versionId,
+      bypass = false,
+      noncurrentSince,
+      newerNoncurrent,
+      alone,
+      ...ordering
+    } = params
     if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
     const { buckets, policies } = context.db.read
     const found = await buckets.find(bucketName)
@@ -105,7 +121,9 @@ export const removeObject = defineMethod({
       if (!(await isAllowed(policies, identity, 'delete', found, name))) throw refusalOf(identity)
     }
     const bucket = mustBeBucket(context, bucketName, found)
-    const version = versionId === undefined ? undefined : { id: versionId, bypass }
+    const only = conditionOf({ noncurrentSince, newerNoncurrent, alone })
+    if (only && versionId === undefined) throw new GatewayError('InvalidArguments')
+    const version = versionId === undefined ? undefined : { id: versionId, bypass, ...(only && { only }) }
     // Rules for others are about current objects.
     if (version !== undefined && !owns(identity, bucket)) throw refusalOf(identity)
     if (version === undefined && context.quirks.has('recursive-remove')) {
@@ -126,6 +144,20 @@ export const removeObject = defineMethod({
     return {}
   },
 })
+
+interface AskedCondition {
+  readonly noncurrentSince: string | undefined
+  readonly newerNoncurrent: number | undefined
+  readonly alone: boolean | undefined
+}
+
+function conditionOf({ noncurrentSince, newerNoncurrent, alone }: AskedCondition): RemovalCondition | undefined {
+  if (alone && (noncurrentSince ?? newerNoncurrent) !== undefined) throw new GatewayError('InvalidArguments')
+  if (alone) return { alone }
+  if (noncurrentSince !== undefined) return { noncurrentSince, newer: newerNoncurrent ?? 0 }
+  if (newerNoncurrent !== undefined) throw new GatewayError('InvalidArguments')
+  return undefined
+}
 
 /**
  * As public gateways do: a name ending in a slash removes all objects beneath it and ends the list, as does a missing

@@ -17,7 +17,15 @@ export interface VersionRemoval {
   readonly id: string
   /** The caller may remove a version in spite of a retention in GOVERNANCE mode. */
   readonly bypass: boolean
+  /** What must hold of it, unless it is gone. */
+  readonly only?: RemovalCondition
 }
+
+export type RemovalCondition =
+  /** It is not current since then (of a marker: since it was made), and as many objects between are newer. */
+  | { readonly noncurrentSince: string; readonly newer: number }
+  /** It is a delete marker, and its key has nothing else. */
+  | { readonly alone: true }
 
 /** What a removal has done in a bucket with versions. */
 export interface RemovalAnswer {
@@ -99,17 +107,18 @@ export async function removeCurrent(
 
 /**
  * Removes one version, or nothing if there is none of this id. The newest of those that remain becomes the current one.
- * Throws GatewayError ObjectLocked.
+ * Throws GatewayError ObjectLocked, or OtherGeneration if the condition does not hold.
  */
 export async function removeVersion(
   tables: VersionTables,
   { id: bucket }: BucketRow,
   key: Buffer,
-  { id, bypass }: VersionRemoval,
+  { id, bypass, only }: VersionRemoval,
 ): Promise<Removed> {
   const { objects, versions } = tables
   const found = await find(tables, bucket, key, id)
   if (found === undefined) return { freed: [], addedMarkers: 0, hadObject: false, answer: { versionId: id } }
+  if (only && !(await holds(tables, bucket, found, only))) throw new GatewayError('OtherGeneration')
   const freed = [await drop(tables, bucket, found, bypass)]
   if ((await objects.lastWrite(bucket, key)) === undefined) {
     const next = await versions.newest(bucket, key)
@@ -117,6 +126,19 @@ export async function removeVersion(
   }
   const answer = { versionId: id, ...(isMarker(found) && { deleteMarker: true as const }) }
   return { freed, addedMarkers: 0, hadObject: !('id' in found), answer }
+}
+
+async function holds(
+  { versions }: VersionTables,
+  bucket: number,
+  row: ObjectRow | VersionRow,
+  only: RemovalCondition,
+): Promise<boolean> {
+  if (!('id' in row)) return false
+  const isNewest = (await versions.newestId(bucket, row.key)) === row.id
+  if ('alone' in only) return row.isMarker && isNewest && !(await versions.hasOlder(bucket, row))
+  if (isNewest || row.since !== only.noncurrentSince) return false
+  return only.newer === 0 || (await versions.countNewer(bucket, row, only.newer)) === only.newer
 }
 
 /**

@@ -122,6 +122,12 @@ export class Versions {
       ofGeneration: `SELECT ${VERSION_ROW} FROM versions WHERE generation = ?3 AND bucket = ?1 AND key = ?2 AND marker = 0`,
       byWrite: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND write_id = ? LIMIT 1`,
       remove: 'DELETE FROM versions WHERE bucket = ? AND key = ? AND id = ?',
+      newer: `
+        SELECT count(*) AS count FROM (
+          SELECT 1 FROM versions WHERE bucket = ? AND key = ? AND id < ? AND marker = 0 LIMIT ?
+        ) AS v
+      `,
+      older: 'SELECT 1 AS one FROM versions WHERE bucket = ? AND key = ? AND id > ? LIMIT 1',
       move: 'UPDATE versions SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ? AND id = ?',
       raise: 'UPDATE versions SET fence = ? WHERE bucket = ? AND key = ? AND id = ?',
     })
@@ -175,6 +181,16 @@ export class Versions {
   /** As in a listing: '' for the current object. */
   async newestId(bucket: number, key: Buffer): Promise<string | undefined> {
     return (await this.#sql.newestId.get<{ id: string | null }>(bucket, key))?.id ?? undefined
+  }
+
+  /** The number of objects, at most `most`, that are newer than this row and not current. */
+  async countNewer(bucket: number, { key, id }: VersionRow, most: number): Promise<number> {
+    return Number((await this.#sql.newer.get<{ count: number }>(bucket, key, id, most))?.count)
+  }
+
+  /** Whether the key has a version or marker that is older than this row. */
+  async hasOlder(bucket: number, { key, id }: VersionRow): Promise<boolean> {
+    return (await this.#sql.older.get(bucket, key, id)) !== undefined
   }
 
   /** @param id as clients know it */

@@ -1,0 +1,128 @@
+import type { StoredObject } from '../../api/store.js'
+import type { RemovalCondition, VersionEntry } from '../../api/versions.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { ownOrigin } from '../../plugins/hooks.js'
+import type { LifecycleConfiguration } from './configuration.js'
+import { actOnDue, mayGoOn, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
+import { expiresMarker, isAboutVersions, type NoncurrentVersion, newerToExpire, outermostPrefixes } from './rules.js'
+
+type Listed = Exclude<VersionEntry<StoredObject>, { readonly kind: 'prefix' }>
+
+/** What is known of a key from the versions that are listed before, also on earlier pages. */
+interface Passed {
+  readonly key: string
+  /** Number of objects that are not current. */
+  readonly newer: number
+  /** When the version before was made, RFC 3339. */
+  readonly successor: string
+}
+
+/** A version to remove. */
+interface Due {
+  readonly key: string
+  readonly entry: Listed
+  /** Absent for a delete marker that is the only version of its key. */
+  readonly version?: NoncurrentVersion
+  readonly only: RemovalCondition
+}
+
+/**
+ * Applies the rules about noncurrent versions and delete markers to one bucket, in constant memory. Resolves false if
+ * it ends early.
+ */
+export async function passVersions(
+  deps: PassDeps,
+  bucket: string,
+  configuration: LifecycleConfiguration,
+  tally: Tally,
+): Promise<boolean> {
+  const acting = configuration.rules.filter(isAboutVersions)
+  if (acting.length === 0 || !(await deps.isVersioned())) return true
+  for (const prefix of outermostPrefixes(acting)) {
+    let passed: Passed | undefined
+    for (let at = { keyMarker: '', versionMarker: '' }; ; ) {
+      if (!(await mayGoOn(deps, tally))) return false
+      const page = await deps.store.listVersions(bucket, { prefix, delimiter: '', ...at, limit: PAGE })
+      const listed = page.entries.filter((entry): entry is Listed => entry.kind !== 'prefix')
+      tally.scanned += listed.length
+      const due: Due[] = []
+      listed.forEach((entry, i) => {
+        const one = dueOf(deps, configuration, entry, passed, listed[i + 1])
+        if (one) due.push(one)
+        passed = passedWith(entry, passed)
+      })
+      const act = (one: Due) => remove(deps, bucket, configuration, one, tally)
+      if (!(await actOnDue(deps, bucket, due, act, tally))) return false
+      if (!page.truncated || page.nextKey === undefined) break
+      at = { keyMarker: page.nextKey, versionMarker: page.nextVersion ?? '' }
+    }
+  }
+  return true
+}
+
+function dueOf(
+  { now }: PassDeps,
+  configuration: LifecycleConfiguration,
+  entry: Listed,
+  passed: Passed | undefined,
+  next: Listed | undefined,
+): Due | undefined {
+  const key = keyOf(entry)
+  if (entry.isLatest) {
+    // At the end of a page, the gateway knows whether older versions follow.
+    const mayBeAlone = entry.kind === 'marker' && (!next || keyOf(next) !== key)
+    if (!mayBeAlone || !expiresMarker(configuration, { key, lastModified: Date.parse(entry.lastModified) }, now()))
+      return undefined
+    return { key, entry, only: { alone: true } }
+  }
+  const { newer = 0, successor = '' } = passed?.key === key ? passed : {}
+  const isObject = entry.kind === 'version'
+  const object = isObject ? { size: entry.object.size, tags: entry.object.tags ?? [] } : undefined
+  const version = { key, ...(object && { object }), since: Date.parse(isObject ? entry.since : successor), newer }
+  const wanted = newerToExpire(configuration, version, now())
+  return wanted === undefined
+    ? undefined
+    : { key, entry, version, only: { noncurrentSince: entry.since, newer: wanted } }
+}
+
+function passedWith(entry: Listed, passed: Passed | undefined): Passed {
+  const key = keyOf(entry)
+  const before = passed?.key === key ? passed.newer : 0
+  const isCounted = entry.kind === 'version' && !entry.isLatest
+  const successor = entry.kind === 'version' ? entry.object.lastModified : entry.lastModified
+  return { key, newer: before + (isCounted ? 1 : 0), successor }
+}
+
+function keyOf(entry: Listed): string {
+  return entry.kind === 'version' ? entry.object.key : entry.key
+}
+
+/** Removes the version if, under the lock of its key, it is still the listed one and still due, and is not locked. */
+async function remove(
+  { store, now }: PassDeps,
+  bucket: string,
+  configuration: LifecycleConfiguration,
+  { key, entry, version, only }: Due,
+  tally: Tally,
+): Promise<void> {
+  const isStillDue = (current: StoredObject | undefined): boolean => {
+    if (entry.kind === 'marker') return true
+    if (!version || !('newer' in only) || current?.stamp !== entry.object.stamp) return false
+    const object = { size: current.size, tags: current.tags ?? [] }
+    const wanted = newerToExpire(configuration, { ...version, object }, now())
+    return wanted !== undefined && wanted <= only.newer
+  }
+  const cause = { name: 'LifecycleExpiration:Delete', origin: ownOrigin() } as const
+  const precondition = (current: StoredObject | undefined) => {
+    if (!isStillDue(current)) throw new Spared()
+  }
+  try {
+    await store.remove(bucket, key, cause, precondition, { id: entry.versionId, bypass: false, only })
+    tally.removed++
+  } catch (error) {
+    if (!(error instanceof S3Error)) throw error
+    if (error.code === 'PreconditionFailed') throw new Spared()
+    if (error.code !== 'AccessDenied') throw error
+    tally.locked++
+  }
+}
