@@ -1,0 +1,260 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { onPostgres } from '../services/engine.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { Between } from '../support/gateway/between.js'
+import type { GatewayAddress } from '../support/gateway/gateway-address.js'
+import { startCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { lastingPort } from '../support/server/ports.js'
+import type { Endpoint } from '../support/sign/send.js'
+import { type Gateways, goOn, type OneGateway, paused, restarted, startGateways } from './gateways.js'
+import type { Hanging } from './hanging.js'
+import { type PostgresServer, postgres, redis } from './servers.js'
+import { type Found, type KeyHistory, type Locking, type Removal, type Write, whatIsWrong } from './version-model.js'
+import { LOCKED, listed, lookAt, SWITCHED, VersionScene } from './version-scene.js'
+
+// Two proxies over one gateway, or over three on PostgreSQL. Clients write, delete and lock versions of a few keys while
+// something fails; then all versions are compared with what the clients were told. `npm run stress` does 500 rounds.
+
+const PAIR = { accessKey: 'versions-access', secretKey: 'versions-secret-key' }
+const PROXIES = 2
+const GATEWAYS = 3
+/** Longer than the leases of proxies and gateways last, ms; a gateway without a database has none. */
+const PAUSE_MS = { proxy: 2500, gateway: onPostgres ? 11_000 : 2500 }
+const CUT_MS = 1500
+
+type Server = Pick<OneGateway, 'pid' | 'kill9' | 'start'>
+
+interface Scene extends Pick<Gateways, 'between'> {
+  readonly all: readonly (Server & { readonly way?: Hanging })[]
+  readonly database: PostgresServer | undefined
+  readonly proxies: readonly (Server & Endpoint)[]
+}
+
+type Fault = (scene: Scene) => Promise<void>
+
+const oneOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
+
+const faults: Readonly<Record<string, Fault>> = {
+  'a gateway is killed': ({ all }) => restarted(oneOf(all)),
+  'a proxy is killed': ({ proxies }) => restarted(oneOf(proxies)),
+  'connections to the gateway are cut': async ({ between }) => {
+    const fates = ['cut-before', 'cut-during', 'cut-after', 'silence-after'] as const
+    between.fate = ({ method }) => {
+      if (Math.random() < 0.6) return 'pass'
+      return method !== 'GET' && Math.random() < 0.4 ? { cutAndPassOn: sleep(Math.random() * CUT_MS) } : oneOf(fates)
+    }
+    await sleep(CUT_MS)
+    between.fate = () => 'pass'
+  },
+  'a proxy stands still for longer than its leases last': ({ proxies }) => paused(oneOf(proxies), PAUSE_MS.proxy),
+  'a gateway stands still for longer than clients wait': ({ all }) => paused(oneOf(all), PAUSE_MS.gateway),
+  ...(onPostgres && {
+    'PostgreSQL cuts the connections of a gateway': async ({ all, database }: Scene) =>
+      oneOf(all).way?.moveTo(database?.url ?? ''),
+    'PostgreSQL is restarted': async ({ database }: Scene) => database?.restart(oneOf(['SIGINT', 'SIGQUIT'])),
+  }),
+}
+const NAMES = Object.keys(faults)
+const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? NAMES.length)
+
+/** One with a folder of its own. */
+async function startGateway(t: Test): Promise<Pick<Scene, 'between' | 'all'>> {
+  const port = await lastingPort()
+  const args = ['services', '--data', temporaryFolder(t), '--gateway-port', String(port)]
+  const gateway = await startCli<GatewayAddress>(t, args)
+  t.teardown(() => goOn(gateway.pid))
+  return { between: await Between.start(t, { ...gateway.line, url: `http://127.0.0.1:${port}` }), all: [gateway] }
+}
+
+async function start(t: Test): Promise<Scene> {
+  const options = ['-c', 'fsync=off', '-c', 'max_connections=400']
+  const [database, store] = onPostgres ? [await postgres.start(options), undefined] : [undefined, await redis.start()]
+  t.teardown(() => (database ?? store)?.stop())
+  const gateways = database ? await startGateways(t, GATEWAYS, { database: database.url }) : await startGateway(t)
+  const args = [
+    ...['--state', (database ?? store)?.url ?? '', '--staging', 'gateway', '--lock-lease-seconds', '1'],
+    ...['--gateway-timeout-seconds', '1', '--key-wait-seconds', '2', '--log-level', 'warn'],
+    ...['--access-key', PAIR.accessKey, '--secret-key', PAIR.secretKey],
+  ]
+  const proxies = await Promise.all(
+    Array.from({ length: PROXIES }, async () => {
+      const proxy = await startDealgate(t, { gateway: gateways.between, args, port: await lastingPort() })
+      t.teardown(() => goOn(proxy.pid))
+      return proxy
+    }),
+  )
+  return { ...gateways, database, proxies }
+}
+
+t.test(
+  'versions and locks while servers fail',
+  { skip: (onPostgres ? postgres : redis).skip, timeout: 300_000 + ROUNDS * 60_000 },
+  async (t) => {
+    const scene = await start(t)
+    const versions = new VersionScene(scene.proxies)
+    await versions.makeBuckets()
+    const checked: { readonly place: { bucket: string; key: string }; readonly ids: string[] }[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const name = NAMES[round % NAMES.length] ?? ''
+      await t.test(`${round}: ${name}`, async (t) => {
+        const places = [LOCKED, LOCKED, SWITCHED].map((bucket, n) => ({ bucket, key: `${round}-${n}` }))
+        await versions.round(places, () => sleep(Math.random() * 300).then(() => faults[name]?.(scene)))
+        for (const place of places) {
+          const history = versions.historyOf(place)
+          const looks = await Promise.all(scene.proxies.map((proxy) => lookAt(proxy, place)))
+          const [first] = looks as [(typeof looks)[0]]
+          const wrong = looks.flatMap(({ found, wrong }) => [...wrong, ...whatIsWrong(history, found)])
+          t.same(wrong, [], `${place.bucket}/${place.key}: ${first.found.length} versions`)
+          t.ok(
+            looks.every(({ found }) => same(found, first.found)),
+            'both proxies show the same',
+          )
+          if (wrong.length > 0) t.comment(JSON.stringify({ history: short(history), found: short(first.found) }))
+          checked.push({ place, ids: first.found.map(({ versionId }) => versionId) })
+        }
+      })
+    }
+    for (const { place, ids } of checked)
+      for (const proxy of scene.proxies)
+        t.same(
+          (await listed(proxy, place)).map(({ versionId }) => versionId),
+          ids,
+          `${place.key} in the end`,
+        )
+    t.same(versions.strange, [], 'every answer is explained')
+    const writes = [...versions.histories.values()].flatMap((history) => history.writes)
+    const done = writes.filter(({ outcome }) => outcome === 'done').length
+    t.ok(done > 0 && done < writes.length, `${done} of ${writes.length} writes were acknowledged`)
+  },
+)
+
+const same = (some: unknown, other: unknown) => JSON.stringify(some) === JSON.stringify(other)
+
+/** With bodies by their length. */
+function short(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (name, inner) => (name === 'body' && inner ? inner.length : inner)))
+}
+
+const write = (name: string, from: number, until: number, more: Partial<Write> = {}): Write => ({
+  ...{ name, from, until, body: name, outcome: 'done', versionId: `id-${name}` },
+  ...more,
+})
+const entry = (name: string, more: Partial<Found> = {}): Found => ({
+  ...{ name, body: name, versionId: `id-${name}`, isLatest: false },
+  ...more,
+})
+const removal = (name: string, more: Partial<Removal> = {}): Removal => ({
+  ...{ versionId: `id-${name}`, bypass: false, from: 50, until: 51, outcome: 'done' },
+  ...more,
+})
+const locking = (name: string, more: Partial<Locking> = {}): Locking => ({
+  ...{ versionId: `id-${name}`, lock: 'hold', on: true, from: 40, until: 41, outcome: 'done' },
+  ...more,
+})
+const unknown = { outcome: 'unknown', versionId: undefined } as const
+const last = write('last', 90, 91)
+const latest = entry('last', { isLatest: true })
+const [a, b] = [write('a', 1, 2), write('b', 3, 4)]
+const ofNull = { versionId: 'null' }
+
+const cases: Record<string, { history?: Partial<KeyHistory>; found: Found[]; wrong?: RegExp }> = {
+  'two versions': { history: { writes: [a, b] }, found: [entry('b'), entry('a')] },
+  'a lost version': { history: { writes: [a, b] }, found: [entry('a')], wrong: /b is lost/ },
+  'versions in another order': {
+    history: { writes: [a, b] },
+    found: [entry('a'), entry('b')],
+    wrong: /a is listed as/,
+  },
+  'either order at a time': { history: { writes: [a, write('b', 1, 4)] }, found: [entry('a'), entry('b')] },
+  'one id twice': { history: { writes: [a] }, found: [entry('a'), entry('a')], wrong: /listed twice/ },
+  'a write of unknown outcome': { history: { writes: [write('a', 1, 2, unknown)] }, found: [entry('a')] },
+  'without effect': { history: { writes: [write('a', 1, 2, unknown)] }, found: [] },
+  'with two versions': {
+    history: { writes: [write('a', 1, 2, unknown)] },
+    found: [entry('a'), entry('a', { versionId: 'id-other' })],
+    wrong: /a has made two versions/,
+  },
+  'above a later one': {
+    history: { writes: [write('a', 1, 2, unknown), b] },
+    found: [entry('a'), entry('b')],
+    wrong: /a is listed as newer than b/,
+  },
+  'a version that was not written': { found: [entry('a')], wrong: /no client has written a/ },
+  'other bytes': { history: { writes: [a] }, found: [entry('a', { body: 'b' })], wrong: /not the bytes of a/ },
+  'another id': { history: { writes: [a] }, found: [entry('a', { versionId: 'x' })], wrong: /a is not id-a/ },
+  'a second latest': {
+    history: { writes: [a] },
+    found: [entry('a', { isLatest: true })],
+    wrong: /is the latest: true/,
+  },
+  'a deleted version': { history: { writes: [a], removals: [removal('a')] }, found: [] },
+  'a deleted version that is there': {
+    history: { writes: [a], removals: [removal('a')] },
+    found: [entry('a')],
+    wrong: /a was deleted and is there/,
+  },
+  'a locked version that is gone': {
+    history: { writes: [a], removals: [removal('a')], lockings: [locking('a')] },
+    found: [],
+    wrong: /a is gone under its lock/,
+  },
+  'the same by a removal of unknown outcome, with a bypass': {
+    history: {
+      writes: [a],
+      removals: [removal('a', { outcome: 'unknown', bypass: true })],
+      lockings: [locking('a', { lock: 'COMPLIANCE' })],
+    },
+    found: [],
+    wrong: /a is gone under its lock/,
+  },
+  'with a bypass in GOVERNANCE mode': {
+    history: {
+      writes: [a],
+      removals: [removal('a', { bypass: true })],
+      lockings: [locking('a', { lock: 'GOVERNANCE' })],
+    },
+    found: [],
+  },
+  'after the end of a hold': {
+    history: {
+      writes: [a],
+      removals: [removal('a')],
+      lockings: [locking('a'), locking('a', { on: false, until: 43 })],
+    },
+    found: [],
+  },
+  'a delete marker': {
+    history: { writes: [a, write('b', 3, 4, { body: undefined })] },
+    found: [entry('', { body: undefined, versionId: 'id-b' }), entry('a')],
+  },
+  'a delete marker that no client has made': {
+    history: { writes: [a] },
+    found: [entry('', { body: undefined, versionId: 'id-b' }), entry('a')],
+    wrong: /1 delete markers of 0 unknown/,
+  },
+  'a version null in place of another': {
+    history: { writes: [write('a', 1, 2, ofNull), write('b', 3, 4, ofNull)], suspends: true },
+    found: [entry('b', ofNull)],
+  },
+  'an earlier version null': {
+    history: { writes: [write('a', 1, 2, ofNull), write('b', 3, 4, ofNull)], suspends: true },
+    found: [entry('a', ofNull)],
+    wrong: /was undone by a/,
+  },
+  'a lost version null': {
+    history: { writes: [write('a', 1, 2, ofNull)], suspends: true },
+    found: [],
+    wrong: /a is lost, the version null/,
+  },
+}
+
+t.test('the model refuses what cannot be', async (t) => {
+  for (const [name, { history, found, wrong }] of Object.entries(cases)) {
+    const { writes = [], removals = [], lockings = [], suspends = false } = history ?? {}
+    const told = whatIsWrong({ writes: [...writes, last], removals, lockings, suspends }, [latest, ...found])
+    if (wrong === undefined) t.same(told, [], name)
+    else t.match(told.join('\n'), wrong, name)
+  }
+})
