@@ -3,6 +3,7 @@ import { archiveClasses, Keeper } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
 import { configurationOf } from './configuration.js'
 import { DealDeps, dealGauges } from './deps.js'
+import { dealInventory } from './inventory.js'
 import { bucketDeals, objectDeals } from './jobs/deal-jobs.js'
 import { OBJECT_DEAL } from './jobs/inputs.js'
 import { bucketRetrievals } from './jobs/retrieve-bucket.js'
@@ -38,6 +39,7 @@ export default definePlugin({
       operations: dealOperations(deps),
       storageClasses: archiveClasses(deps),
       expansions: [historyExpansion(deps)],
+      inventory: dealInventory(deps),
       jobs: [
         objectDeals(deps),
         bucketDeals(deps),

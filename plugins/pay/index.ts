@@ -1,6 +1,7 @@
 import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
 import { PayDeps } from './deps.js'
 import { payExpansion } from './expand.js'
+import { payInventory } from './inventory.js'
 import { getDealDetail, getOfflineDealLog } from './operations/deals.js'
 import { listObjectPayHistory } from './operations/history.js'
 import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './operations/lists.js'
@@ -25,6 +26,7 @@ export default definePlugin({
       operations: payOperations(deps),
       jobs: [uploadObjects(deps), uploadFiles(deps)],
       expansions: [payExpansion(deps)],
+      inventory: payInventory(deps, host),
       hooks: { objectStored: (event) => uploadWritten(deps, event) },
       gauges: payGauges(deps),
       outputMetadata: OUTPUT_METADATA,

@@ -12,6 +12,7 @@ import type {
 import type { CreationTimes, Gateway } from './gateway.js'
 import type { Hooks } from './hooks.js'
 import type { AuthenticateForm, Caller } from './identity.js'
+import type { InventoryFields } from './inventory.js'
 import type { Job, JobFailure, JobProgress, JobQuery, NewJob, PutOff } from './jobs.js'
 import type { Limits } from './limits.js'
 import type { ReplyHeaders, RequestHead } from './request.js'
@@ -287,6 +288,8 @@ export interface Registered {
   readonly outputMetadata: OutputMetadata
   /** Meanings of values of the parameter `expand`. */
   readonly expansions: readonly Expansion[]
+  /** Columns of inventories. */
+  readonly inventories: readonly InventoryFields[]
   /** Names of the actions of all plugins, without those of S3. */
   readonly actions: readonly string[]
 }

@@ -19,6 +19,7 @@ export type ObjectEventName =
   | 'LifecycleExpiration:Delete'
   | 'LifecycleExpiration:DeleteMarkerCreated'
   | 'LifecycleTransition'
+  | 'Inventory:Failed'
 
 /** An event about an object. */
 export interface ObjectEvent {
@@ -40,6 +41,8 @@ export interface ObjectEvent {
   readonly storageClass?: string
   /** ObjectRestore:Completed: expiry of the restored copy, ms since 1970; absent if it does not expire. */
   readonly until?: number
+  /** Inventory:Failed: why, with the code and the message of an S3Error. */
+  readonly failure?: { readonly code: string; readonly message: string }
   /** ObjectCreated: which metadata of the object may cause payments, and who stored it; absent if none may. */
   readonly authorized?: Authorized
 }
@@ -70,6 +73,8 @@ export interface PluginHooks {
    * another storage class.
    */
   objectMoved?(event: ObjectEvent): Promise<void>
+  /** Called after an inventory of a bucket has failed for good. `key` is the id of its configuration. */
+  inventoryFailed?(event: ObjectEvent): Promise<void>
 }
 
 /** The combined hooks of all plugins. They never reject. */

@@ -1,6 +1,7 @@
 import type { Logger } from '../common/log.js'
 import type { Context, Expansion, JobKind, StorageClass } from './context.js'
 import type { PluginHooks } from './hooks.js'
+import type { InventoryFields } from './inventory.js'
 import type { Lease } from './locks.js'
 import type { AnyOperation } from './operation.js'
 import type { BucketSettings } from './settings.js'
@@ -138,6 +139,8 @@ export interface Plugin {
   readonly gauges?: readonly PluginGauge[]
   /** Meanings of values of the parameter `expand`. */
   readonly expansions?: readonly Expansion[]
+  /** Columns that inventories of buckets can have. */
+  readonly inventory?: InventoryFields
   /** Opens resources, within 30 s. An error aborts the start of the server. `host` is that of `create`. */
   start?(host: PluginHost): Promise<void>
   /** Closes resources, within 30 s, after its periodic work has ended. Also called after a failed `start`. */

@@ -273,6 +273,8 @@ export interface Uploads {
 /** Records of one kind. Every failure is S3Error ServiceUnavailable; none is reported as "no such record". */
 export interface Records<T> {
   get(key: string): Promise<T | undefined>
+  /** In the order of `keys`; undefined where there is none. Reads the store once. */
+  getMany(keys: readonly string[]): Promise<(T | undefined)[]>
   /** Durable once it resolves. */
   set(key: string, value: T): Promise<void>
   /**

@@ -80,6 +80,11 @@ export interface StorePage {
   readonly truncated: boolean
 }
 
+export interface ObjectPage {
+  readonly objects: readonly StoredObject[]
+  readonly truncated: boolean
+}
+
 /** The source of the bytes of a new object: the body of a request, a copied object or staged parts. */
 export interface Source {
   /** Bytes; undefined when not known in advance. */
@@ -262,6 +267,8 @@ export interface Store {
   /** The checksums of the parts of an object that was uploaded in parts with checksums. */
   partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>
+  /** As `list` without a delimiter: the objects joined with their records, without what only the gateway keeps. */
+  listObjects(bucket: string, query: Omit<ListQuery, 'delimiter'>): Promise<ObjectPage>
   /** Stores an encrypted object again with a header for the keys of today: its content is not decrypted. */
   rewrap(bucket: string, key: string, event: Cause): Promise<Rewrapped>
   /**

@@ -5,7 +5,7 @@ import type { Hooks } from '../api/hooks.js'
 import type { Limits } from '../api/limits.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, State } from '../api/state.js'
-import type { PartChecksums, StoredObject, StoreEntry, StorePage } from '../api/store.js'
+import type { ObjectPage, PartChecksums, StoredObject, StoreEntry, StorePage } from '../api/store.js'
 import type { VersionPage, VersionQuery, VersionRef } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger, Logging } from '../common/log.js'
@@ -36,6 +36,8 @@ export interface StoreDeps {
   readonly spools: Quota
   readonly encryption: Encryption
 }
+
+type ListedPrefix = Extract<StoreEntry, { readonly kind: 'prefix' }>
 
 /** Most looks at an object that is replaced meanwhile. */
 const LOOKS = 3
@@ -182,13 +184,27 @@ export class ObjectReader {
 
   /** A page of the gateway's listing, completed from the records with what the gateway does not list. */
   async list(bucket: string, query: ListQuery): Promise<StorePage> {
+    return this.#list(bucket, query, (object, record) => toEntry(bucket, object, validRecord(object, record)))
+  }
+
+  async listObjects(bucket: string, query: Omit<ListQuery, 'delimiter'>): Promise<ObjectPage> {
+    const all = { ...query, delimiter: '' }
+    const { entries, truncated } = await this.#list(bucket, all, (object, record) => joinRecord(bucket, object, record))
+    return { objects: entries.filter((entry): entry is StoredObject => !('kind' in entry)), truncated }
+  }
+
+  async #list<T>(
+    bucket: string,
+    query: ListQuery,
+    joined: (object: GatewayObject, record: ObjectRecord | undefined) => T,
+  ): Promise<{ readonly entries: readonly (T | ListedPrefix)[]; readonly truncated: boolean }> {
     const page = await this.deps.gateway.list(bucket, query)
     const keys: string[] = []
     for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
     // One read for the whole page: no gateway lists checksums and storage classes.
     const last = keys.length === 0 ? [] : await this.deps.state.objects.getMany(bucket, keys)
     const records = page.versioned ? await this.#ofListed(bucket, page.entries, last) : last
-    const entries: StoreEntry[] = []
+    const entries: (T | ListedPrefix)[] = []
     let at = 0
     for (const entry of page.entries) {
       if (entry.kind === 'prefix') {
@@ -199,7 +215,7 @@ export class ObjectReader {
       let record = records[at++]
       // Rare: the gateway failed between an upload and the lookup of the stored object.
       if (record && isUnconfirmed(record, object)) record = await this.#confirmListed(bucket, object, record)
-      entries.push(toEntry(bucket, object, validRecord(object, record)))
+      entries.push(joined(object, record))
     }
     return { entries, truncated: page.truncated }
   }

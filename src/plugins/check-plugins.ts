@@ -14,6 +14,7 @@ const HOOKS: Readonly<Record<keyof PluginHooks, true>> = {
   objectDeleted: true,
   objectTagged: true,
   objectMoved: true,
+  inventoryFailed: true,
 }
 
 /**
@@ -88,6 +89,7 @@ function shapeProblems(plugin: Plugin): string[] {
     ...hookProblems(plugin.hooks),
     ...actionProblems(metadataActions),
     ...gaugeProblems(gauges),
+    ...inventoryProblems(plugin.inventory),
   ]
   return malformed.length > 0 ? malformed : memberProblems(plugin)
 }
@@ -101,6 +103,25 @@ function gaugeProblems(gauges: unknown): string[] {
   return wellFormed && once
     ? []
     : ['each of the gauges must have a name of its own of lower-case letters, digits and _, `help` and `read`']
+}
+
+function inventoryProblems(inventory: unknown): string[] {
+  if (inventory === undefined) return []
+  const { fields, read } = Object(inventory) as { fields?: unknown; read?: unknown }
+  const wellFormed =
+    typeof read === 'function' &&
+    Array.isArray(fields) &&
+    fields.every(
+      (field) =>
+        /^x-[A-Z][A-Za-z0-9]{0,63}$/.test(field?.name) &&
+        ['text', 'integer', 'time'].includes(field.type) &&
+        isText(field.summary),
+    )
+  return wellFormed
+    ? []
+    : [
+        'inventory must have `read` and fields, each with a name like x-DealState, a type of text, integer or time, and a summary',
+      ]
 }
 
 function actionProblems(actions: unknown = {}): string[] {
@@ -236,6 +257,9 @@ function clashes(plugins: readonly Plugin[]): string[] {
     ),
     ...doubled(plugins.flatMap(({ name, expansions = [] }) => expansions.map((one) => [one.name, name]))).map(
       ([value, ...owners]) => `plugins ${owners.join(' and ')} both define expand=${value}`,
+    ),
+    ...doubled(plugins.flatMap(({ name, inventory }) => (inventory?.fields ?? []).map((one) => [one.name, name]))).map(
+      ([field, ...owners]) => `plugins ${owners.join(' and ')} both have the field ${field} of inventories`,
     ),
     ...doubled(plugins.flatMap(({ name, jobs = [] }) => jobs.map((kind) => [kind.name, name]))).map(
       ([kind, ...owners]) => `plugins ${owners.join(' and ')} both have jobs named ${kind}`,

@@ -1,6 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { AdmittedWrite, RestoreOutcome } from '../api/archive.js'
 import type { Context, StorageClass } from '../api/context.js'
+import type { InventoryFields, InventoryValues } from '../api/inventory.js'
 import type { Limits } from '../api/limits.js'
 import type { AnyOperation, CallFacts, Operation } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
@@ -31,6 +32,7 @@ export function containPlugin(plugin: Plugin, patience: Patience): Plugin {
     operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, patience)),
     storageClasses: plugin.storageClasses?.map((offered) => containStorageClass(plugin.name, offered, patience)),
     ...(plugin.demandsEncryption && { demandsEncryption: (bucket) => containDemand(plugin, bucket, patience) }),
+    ...(plugin.inventory && { inventory: containInventory(plugin.name, plugin.inventory, patience) }),
   }
 }
 
@@ -45,6 +47,26 @@ async function containDemand(plugin: Plugin, bucket: string, patience: Patience)
     return answer
   } catch (thrown) {
     throw toPluginError(thrown, plugin.name, 'demandsEncryption')
+  }
+}
+
+/** A page of an inventory without the values of a plugin would say that there are none. */
+function containInventory(plugin: string, inventory: InventoryFields, patience: Patience): InventoryFields {
+  return {
+    fields: inventory.fields,
+    async read(objects) {
+      try {
+        const values: unknown = await withinDeadline(
+          started(() => inventory.read(objects)),
+          patience.pluginDeadlineMs,
+        )
+        if (!Array.isArray(values) || values.length !== objects.length || !values.every((one) => isObject(one)))
+          throw new TypeError('it did not return the values of each object')
+        return values as readonly InventoryValues[]
+      } catch (thrown) {
+        throw toPluginError(thrown, plugin, 'read() of its fields of inventories')
+      }
+    },
   }
 }
 

@@ -24,6 +24,7 @@ export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs
     objectDeleted: run('objectDeleted'),
     objectTagged: run('objectTagged'),
     objectMoved: run('objectMoved'),
+    inventoryFailed: run('inventoryFailed'),
   }
 }
 

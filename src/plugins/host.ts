@@ -113,6 +113,7 @@ function lateRecords<T>(started: () => PluginHost, name: string): Records<T> {
   }
   return {
     get: async (key) => records().get(key),
+    getMany: async (keys) => records().getMany(keys),
     set: async (key, value) => records().set(key, value),
     change: async (key, to) => records().change(key, to),
     delete: async (key) => records().delete(key),

@@ -43,6 +43,7 @@ export function combinePlugins({ core, added, checked, limits }: Combination) {
     },
     actions: pluginActionsOf(plugins),
     expansions: plugins.flatMap((plugin) => plugin.expansions ?? []),
+    inventories: plugins.flatMap((plugin) => plugin.inventory ?? []),
     jobs: plugins.flatMap((plugin) => plugin.jobs ?? []),
   }
 }

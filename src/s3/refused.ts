@@ -40,10 +40,6 @@ const refusals: readonly Refusal[] = [
     ],
   },
   {
-    why: 'bucket inventories are not created',
-    operations: [['PutBucketInventoryConfiguration', 'PUT', 'bucket', ['inventory'], ['id']]],
-  },
-  {
     why: 'objects are not moved between storage classes by their use',
     operations: [['PutBucketIntelligentTieringConfiguration', 'PUT', 'bucket', ['intelligent-tiering'], ['id']]],
   },

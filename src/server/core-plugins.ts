@@ -11,6 +11,7 @@ import type { OperationTable } from '../plugins/table.js'
 import { encryptionPlugin } from '../s3/bucket/rewrap.js'
 import { usagePlugin } from '../s3/bucket/usage.js'
 import { s3Plugin } from '../s3/index.js'
+import { inventories } from '../s3/inventory/plugin.js'
 import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
 import type { WebhookClient } from '../s3/notifications/webhook-client.js'
 import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plugin.js'
@@ -18,7 +19,7 @@ import { selfPlugin } from '../s3/virtual-bucket.js'
 import { accessPlugin } from './access-calls.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
-import { defaultPeriods } from './limits.js'
+import { defaultInventories, defaultPeriods } from './limits.js'
 import type { LiveSettings } from './live.js'
 import { accountsPlugin } from './manage/account-calls.js'
 import type { Changes } from './manage/changes.js'
@@ -40,6 +41,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   usagePlugin,
   encryptionPlugin(),
+  inventories(defaultInventories),
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
@@ -74,6 +76,9 @@ interface CorePluginDeps {
     | 'shownOptions'
     | 'notificationMaxAgeMs'
     | 'notificationRetryMs'
+    | 'inventoryIntervalMs'
+    | 'inventoryFileRows'
+    | 'inventoryRate'
   >
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
@@ -110,6 +115,11 @@ function createCorePlugins({
     s3Plugin,
     usagePlugin,
     encryptionPlugin(),
+    inventories({
+      intervalMs: options.inventoryIntervalMs ?? defaultInventories.intervalMs,
+      fileRows: options.inventoryFileRows ?? defaultInventories.fileRows,
+      rate: options.inventoryRate ?? defaultInventories.rate,
+    }),
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({

@@ -1,6 +1,6 @@
 import type { Limits } from '../api/limits.js'
 import type { QuotaBounds } from '../common/quota.js'
-import { DAY_MS, HOUR_MS } from '../common/time.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../common/time.js'
 import { defaultStagedBounds } from '../state/uploads/staged-part.js'
 
 type Bound = keyof Limits
@@ -27,6 +27,12 @@ export const defaultPeriods = Object.freeze({
   jobExpiryMs: 7 * DAY_MS,
   lifecycleIntervalMs: HOUR_MS,
   notificationMaxAgeMs: DAY_MS,
+})
+
+export const defaultInventories = Object.freeze({
+  intervalMs: MINUTE_MS,
+  fileRows: 250_000,
+  rate: 20_000,
 })
 
 export const defaultLimits: Limits = Object.freeze({

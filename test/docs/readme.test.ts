@@ -19,6 +19,7 @@ import { type DocumentFields, documents } from '../../src/common/service-documen
 import { makePlugin } from '../../src/plugins/define-plugin.js'
 import { optionFacts } from '../../src/plugins/describe/option-facts.js'
 import { routeText } from '../../src/plugins/table.js'
+import { ownFields } from '../../src/s3/inventory/columns.js'
 import { refusedOperations } from '../../src/s3/refused.js'
 import { quirks } from '../../src/services/gateway/quirks.js'
 import { routes } from '../../src/services/platform/routes.js'
@@ -152,6 +153,17 @@ function pluginTables(): string {
     .join('\n\n')
 }
 
+/** The fields of inventories that S3 does not have. */
+function fieldTable(): string {
+  const fields = ownFields(
+    builtInPlugins.flatMap(({ definition }) => makePlugin(definition, undefined).inventory ?? []),
+  )
+  return table(
+    ['field', ''],
+    fields.map(({ name, summary }) => [`\`${name}\``, summary]),
+  )
+}
+
 /** The endpoints of the task platform. Paths as documents write them: `{task_uuid}`. */
 function endpointTable(): string {
   const rows = routes.map(({ method, path, access, summary }) => [
@@ -186,6 +198,7 @@ compare('docs/reference/errors.md', 'errors', errorTable())
 compare('docs/operations.md', 'quirks', quirkTable())
 compare('docs/reference/documents.md', 'documents', documentTable())
 compare('docs/tasks.md', 'endpoints', endpointTable())
+compare('docs/inventory.md', 'fields', fieldTable())
 
 const remedies = readFileSync('docs/guides/when-something-fails.md', 'utf8')
 t.same(

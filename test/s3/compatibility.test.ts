@@ -81,6 +81,8 @@ const NOT_IN_SDK = [
   'ShareObject',
   'ListBucketUsage',
   'RewrapBucket',
+  'CreateBucketInventory',
+  'ListBucketInventories',
   'SecurityTokenService',
 ]
 

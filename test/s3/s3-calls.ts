@@ -84,19 +84,22 @@ export const calls: Readonly<Record<string, Call>> = {
   GetBucketIntelligentTieringConfiguration: refusedWith('NoSuchConfiguration', onBucket({ Id: 'one' })),
   ListBucketIntelligentTieringConfigurations: onBucket(),
   DeleteBucketIntelligentTieringConfiguration: refusedWith('NoSuchConfiguration', onBucket({ Id: 'one' })),
-  PutBucketInventoryConfiguration: onBucket({
-    Id: 'one',
-    InventoryConfiguration: {
+  PutBucketInventoryConfiguration: {
+    input: ({ bucket }) => ({
+      Bucket: bucket,
       Id: 'one',
-      IsEnabled: true,
-      IncludedObjectVersions: 'Current',
-      Schedule: { Frequency: 'Daily' },
-      Destination: { S3BucketDestination: { ...destination, Format: 'CSV' } },
-    },
-  }),
-  GetBucketInventoryConfiguration: refusedWith('NoSuchConfiguration', onBucket({ Id: 'one' })),
+      InventoryConfiguration: {
+        Id: 'one',
+        IsEnabled: false,
+        IncludedObjectVersions: 'Current',
+        Schedule: { Frequency: 'Daily' },
+        Destination: { S3BucketDestination: { Bucket: `arn:aws:s3:::${bucket}`, Format: 'CSV' } },
+      },
+    }),
+  },
+  GetBucketInventoryConfiguration: onBucket({ Id: 'one' }),
   ListBucketInventoryConfigurations: onBucket(),
-  DeleteBucketInventoryConfiguration: refusedWith('NoSuchConfiguration', onBucket({ Id: 'one' })),
+  DeleteBucketInventoryConfiguration: onBucket({ Id: 'one' }),
   PutBucketLifecycleConfiguration: onBucket({
     LifecycleConfiguration: {
       Rules: [{ ID: 'one', Status: 'Enabled', Filter: { Prefix: 'never/' }, Expiration: { Days: 3650 } }],

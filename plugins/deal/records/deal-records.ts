@@ -63,6 +63,17 @@ export class DealRecords {
     return deals.filter((deal) => deal !== undefined)
   }
 
+  /** As `of`, for each of many objects, in their order; reads the state twice. */
+  async ofMany(objects: readonly { readonly bucket: string; readonly key: string }[]): Promise<DealRecord[][]> {
+    const subjects = await this.#subjects.getMany(objects.map(({ bucket, key }) => subjectKey(bucket, key)))
+    const ids = [...new Set(subjects.flatMap((subject) => subject?.deals ?? []))]
+    const records = await this.#deals.getMany(ids.map(cidKey))
+    const byId = new Map(ids.map((id, i) => [id, records[i]]))
+    return subjects.map((subject) =>
+      (subject?.deals ?? []).map((id) => byId.get(id)).filter((deal) => deal !== undefined),
+    )
+  }
+
   /**
    * All deals, newest first, each with its place in their order. Memory does not grow with their number.
    * @param before only deals at lower places

@@ -105,6 +105,26 @@ export class MadeUploads {
     return uploads.filter((upload) => upload !== undefined).filter((upload) => upload.birth === creationTime)
   }
 
+  /**
+   * The newest upload of each of many objects as it is now, in their order; reads the state twice.
+   * @param creationTime as that of `ofObject`
+   */
+  async newestOf(
+    objects: readonly { readonly bucket: string; readonly key: string; readonly stamp: string }[],
+    creationTime: string | undefined,
+  ): Promise<(MadeUpload | undefined)[]> {
+    const ofObjects = await this.#ofObject.getMany(objects.map(({ bucket, key }) => keyOf(bucket, key)))
+    const ids = [...new Set(ofObjects.flatMap((one) => one?.jobIds ?? []))]
+    const made = await this.#made.getMany(ids)
+    const byId = new Map(ids.map((id, i) => [id, made[i]]))
+    return objects.map(({ stamp }, i) =>
+      (ofObjects[i]?.jobIds ?? [])
+        .map((id) => byId.get(id))
+        .filter((upload): upload is MadeUpload => upload !== undefined && 'bucket' in upload)
+        .findLast((upload) => upload.stamp === stamp && upload.birth === creationTime),
+    )
+  }
+
   /** Ids of the jobs for uploads of a key, the oldest first. */
   async jobIdsOf(bucket: string, key: string): Promise<readonly string[]> {
     return (await this.#ofObject.get(keyOf(bucket, key)))?.jobIds ?? []

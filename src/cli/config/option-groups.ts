@@ -1,5 +1,5 @@
 import type { ConfiguredLimits } from '../../api/limits.js'
-import { defaultLimits } from '../../server/limits.js'
+import { defaultInventories, defaultLimits } from '../../server/limits.js'
 import {
   choice,
   host,
@@ -297,3 +297,19 @@ export const engineOptions = {
     help: 'PostgreSQL database, of version 14 or later, for the tables of the embedded services: gateway, task platform, storage payment API and storage network. Without a password in the URL, that of PGPASSFILE or PGPASSWORD. Without it, SQLite in the data folder.',
   }),
 }
+
+export const inventoryOptions = {
+  inventoryIntervalMs: option('Buckets', time('seconds', 0, 3600), {
+    default: defaultInventories.intervalMs,
+    help: 'Interval at which schedules of inventories, which are due at midnight UTC, are checked; 0 disables them.',
+  }),
+  inventoryFileRows: option('Buckets', integer(1000, 10_000_000), {
+    default: defaultInventories.fileRows,
+    help: 'Rows of a file of an inventory. After a crash, at most one file is written again.',
+  }),
+  inventoryRate: option('Buckets', integer(0, 10_000_000), {
+    default: defaultInventories.rate,
+    unit: 'objects per second',
+    help: 'Rate at which an inventory lists a bucket; 0 for no bound.',
+  }),
+} as const

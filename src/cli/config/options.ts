@@ -35,6 +35,7 @@ import {
   connectionOptions,
   encryptionOptions,
   engineOptions,
+  inventoryOptions,
   limitOptions,
   logFileOptions,
   observabilityOptions,
@@ -286,6 +287,7 @@ export const options = Object.freeze({
     default: defaultPeriods.lifecycleIntervalMs,
     help: 'Interval at which lifecycle rules, which are due at midnight UTC, are checked; 0 disables them.',
   }),
+  ...inventoryOptions,
   webhook: option('Buckets', list(webhook), {
     live: true,
     default: Object.freeze([]),

@@ -241,6 +241,10 @@ export const codes = {
   },
   SlowDown: { status: 503, message: 'Please reduce your request rate.' },
   SpendCapReached: { status: 409, message: 'The deal would cost more than may still be spent today.' },
+  TooManyConfigurations: {
+    status: 400,
+    message: 'You are attempting to create a new configuration but have already reached the 1,000-configuration limit.',
+  },
   UnsupportedSignature: {
     status: 400,
     message: 'The provided request is signed with an unsupported signature version.',

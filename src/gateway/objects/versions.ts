@@ -4,6 +4,7 @@ import type {
   BucketVersioning,
   GatewayVersions,
   LockRule,
+  ObjectLock,
   VersionEntry,
   VersionPage,
   VersionQuery,
@@ -160,7 +161,23 @@ function readVersion(features: GatewayFeatures, entry: unknown): VersionEntry<Ga
     if (typeof key !== 'string' || !isTime(lastModified)) throw unreadable()
     return { kind: 'marker', key, ...common, lastModified, stamp: generation }
   }
-  return { kind: 'version', ...common, object: { ...toObject(features, rawOf(entry)), versionId } }
+  const lock = readLock(entry.lock)
+  return {
+    kind: 'version',
+    ...common,
+    object: { ...toObject(features, rawOf(entry)), versionId, ...(lock && { lock }) },
+  }
+}
+
+/** Throws S3Error for a lock that cannot be read: it must not be taken for none. */
+function readLock(lock: unknown): ObjectLock | undefined {
+  if (lock === undefined || lock === null) return undefined
+  if (!isRecord(lock)) throw unreadable()
+  const { mode, until, hold } = lock
+  const held = hold === true ? ({ hold } as const) : undefined
+  if (mode === undefined || mode === null) return held
+  if ((mode !== 'GOVERNANCE' && mode !== 'COMPLIANCE') || !Number.isSafeInteger(until)) throw unreadable()
+  return { mode, until: Number(until), ...held }
 }
 
 function rawOf(entry: unknown) {

@@ -160,7 +160,7 @@ const URIS: Readonly<Record<Group, string>> = {
   LogDelivery: 'http://acs.amazonaws.com/groups/s3/LogDelivery',
 }
 
-function uriOf(group: Group): string {
+export function uriOf(group: Group): string {
   return URIS[group]
 }
 

@@ -37,7 +37,7 @@ interface BucketSetting {
     /** Without a reply, the answer is 200 without a body. */
     run(document: Buffer, request: S3Request<'bucket'>, context: Context): Promise<Reply | undefined>
   }
-  readonly remove?: Verb & { run(bucket: string, context: Context): Promise<void> }
+  readonly remove?: Verb & { run(bucket: string, context: Context, request: S3Request<'bucket'>): Promise<void> }
 }
 
 interface Verb {
@@ -92,8 +92,8 @@ function removeOperation(setting: BucketSetting, remove: NonNullable<BucketSetti
     access: 'owner',
     needs: changes(setting),
     on: { method: 'DELETE', resource: 'bucket', query: queryOf(setting) },
-    async run({ bucket }, context) {
-      await remove.run(bucket, context)
+    async run(request, context) {
+      await remove.run(request.bucket, context, request)
       return noContent()
     },
   }

@@ -93,7 +93,6 @@ function nothing() {
  */
 export const configurationsById = [
   ...none('Analytics', 'analytics', 'ListBucketAnalyticsConfigurationResult'),
-  ...none('Inventory', 'inventory', 'ListInventoryConfigurationsResult'),
   ...none('Metrics', 'metrics', 'ListMetricsConfigurationsResult'),
   ...none('IntelligentTiering', 'intelligent-tiering', 'ListBucketIntelligentTieringConfigurationsOutput'),
 ]

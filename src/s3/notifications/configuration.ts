@@ -230,6 +230,7 @@ const EVENTS: Readonly<Record<ObjectEventName, true>> = {
   'LifecycleExpiration:Delete': true,
   'LifecycleExpiration:DeleteMarkerCreated': true,
   LifecycleTransition: true,
+  'Inventory:Failed': true,
 }
 
 const names = Object.keys(EVENTS) as ObjectEventName[]

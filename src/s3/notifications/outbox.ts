@@ -135,8 +135,9 @@ export function eventMessage(event: ObjectEvent, { region, ruleId, owner, sequen
   return JSON.stringify({ Records: [record] })
 }
 
-/** Returns the members that only transitions and completed restores have. */
-function movement({ name, storageClass, until }: ObjectEvent): object {
+/** Returns the members that only transitions, completed restores and failed inventories have. */
+function movement({ name, storageClass, until, failure }: ObjectEvent): object {
+  if (failure) return { inventoryEventData: { errorCode: failure.code, errorMessage: failure.message } }
   if (name === 'LifecycleTransition')
     return { lifecycleEventData: { transitionEventData: { destinationStorageClass: storageClass } } }
   if (name !== 'ObjectRestore:Completed') return {}

@@ -30,6 +30,7 @@ export function notifications(options: SenderOptions): Plugin {
       objectDeleted: (event) => sender.notify(event),
       objectTagged: (event) => sender.notify(event),
       objectMoved: (event) => sender.notify(event),
+      inventoryFailed: (event) => sender.notify(event),
     },
     start: () => sender.start(),
     async stop() {

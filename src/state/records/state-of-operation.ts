@@ -66,6 +66,7 @@ function readOnly(state: State): State {
 function readOnlyRecords<T>(records: Records<T>): Records<T> {
   return {
     get: (key) => records.get(key),
+    getMany: (keys) => records.getMany(keys),
     entries: () => records.entries(),
     set: refuse,
     change: refuse,

@@ -32,6 +32,7 @@ function failingRecords(state: State) {
     if (!name.startsWith('deal')) return own
     return {
       get: (key) => counted(() => own.get(key)),
+      getMany: (keys) => counted(() => own.getMany(keys)),
       set: (key, value) => counted(() => own.set(key, value)),
       change: (key, to) =>
         own.change(key, async (value) => {

@@ -100,7 +100,14 @@ function dying(state: State): Pick<State, 'records' | 'locks' | 'acceptedLoss'> 
     records: <T>(name: string): Records<T> => {
       const records = state.records<T>(name)
       if (name !== 'deal-spend-jobs') return records
-      return { get: (key) => records.get(key), entries: () => records.entries(), set: fail, change: fail, delete: fail }
+      return {
+        get: (key) => records.get(key),
+        getMany: (keys) => records.getMany(keys),
+        entries: () => records.entries(),
+        set: fail,
+        change: fail,
+        delete: fail,
+      }
     },
   }
 }

@@ -156,6 +156,7 @@ const listObjectVersions = defineSignedMethod({
       after: Buffer.from(keyMarker),
       afterId: versionMarker,
       limit: maxKeys,
+      withLocks: bucket.lockRule !== null,
     })
     const last = truncated ? entries.at(-1) : undefined
     return { versions: entries.map(toEntry), isTruncated: truncated, ...(last && markersOf(last)) }
@@ -175,7 +176,12 @@ function toEntry(entry: VersionScanEntry): object {
     generation,
   }
   if (row.isMarker) return { ...facts, deleteMarker: true }
-  return { ...facts, size, etag, contentType, ...(row.bodyAt === 'network' && { cold: true }) }
+  const { lock } = row
+  return {
+    ...{ ...facts, size, etag, contentType },
+    ...(row.bodyAt === 'network' && { cold: true }),
+    ...(lock && { lock: { mode: lock.mode, until: lock.ends, hold: lock.hold !== 0 } }),
+  }
 }
 
 function markersOf(entry: VersionScanEntry): object {

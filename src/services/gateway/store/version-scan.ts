@@ -13,6 +13,8 @@ export interface VersionScanQuery {
   readonly afterId: string
   /** Maximum number of entries, >= 1. */
   readonly limit: number
+  /** Entries state their locks. */
+  readonly withLocks: boolean
 }
 
 export type VersionScanEntry =
@@ -32,7 +34,7 @@ const FEW_ROWS = 2
  * one index search per common prefix, however many versions that hides.
  */
 export async function scanVersions(versions: Versions, query: VersionScanQuery): Promise<VersionScanPage> {
-  const { bucket, prefix, delimiter, limit } = query
+  const { bucket, prefix, delimiter, limit, withLocks } = query
   const to = above(prefix)
   const entries: VersionScanEntry[] = []
   let position: VersionPosition | undefined = await start(versions, query)
@@ -42,7 +44,7 @@ export async function scanVersions(versions: Versions, query: VersionScanQuery):
   let size = first
   while (position !== undefined && entries.length <= limit) {
     const from: VersionPosition = position
-    const rows = await versions.page(bucket, from, to, size)
+    const rows = await versions.page(bucket, from, to, size, withLocks)
     let skipped = false
     position = undefined
     for (const row of rows) {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { nanosecondsOf } from '../../clock.js'
 import { type Connection, statements } from '../../store/database.js'
 import type { LastWrite } from './fences.js'
+import type { LockRow } from './object-locks.js'
 import {
   asBuffer,
   type BodyColumns,
@@ -27,6 +28,7 @@ export interface VersionRow extends ObjectRow {
 export interface ListedVersion extends ListedObject, Pick<VersionRow, 'version' | 'isMarker' | 'since'> {
   /** As that of a VersionRow; '' for the current object. */
   readonly id: string
+  readonly lock?: LockRow
 }
 
 /** A place between two rows of a listing: after the row of this id; '' is before all rows of the key. */
@@ -80,6 +82,12 @@ const PAGE = `
   ORDER BY key, id LIMIT ?5
 `
 
+/** The same, with the lock of each version. */
+const PAGE_WITH_LOCKS = `
+  SELECT p.*, l.mode, l.ends, l.hold FROM (${PAGE}) AS p LEFT JOIN object_locks AS l ON l.generation = p.generation
+  ORDER BY p.key, p.id
+`
+
 interface FoundVersion extends FoundRow {
   readonly id: string
   readonly marker: number
@@ -110,6 +118,7 @@ export class Versions {
         VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, 1, 0, '', '', 1)
       `,
       page: PAGE,
+      lockedPage: PAGE_WITH_LOCKS,
       newestId: `
         SELECT coalesce(
           (SELECT '' FROM objects WHERE bucket = ?1 AND key = ?2),
@@ -173,9 +182,19 @@ export class Versions {
     return this.#one(key, this.#sql.newest.get<FoundVersion>(bucket, key))
   }
 
-  /** The rows after a position whose keys are below `to`. */
-  async page(bucket: number, { key, id }: VersionPosition, to: Buffer, limit: number): Promise<ListedVersion[]> {
-    return (await this.#sql.page.arrays<ListedRow>(bucket, key, id, to, limit)).map(listed)
+  /**
+   * The rows after a position whose keys are below `to`.
+   * @param withLocks the bucket has object lock
+   */
+  async page(
+    bucket: number,
+    { key, id }: VersionPosition,
+    to: Buffer,
+    limit: number,
+    withLocks = false,
+  ): Promise<ListedVersion[]> {
+    const { page, lockedPage } = this.#sql
+    return (await (withLocks ? lockedPage : page).arrays<ListedRow>(bucket, key, id, to, limit)).map(listed)
   }
 
   /** As in a listing: '' for the current object. */
@@ -217,12 +236,15 @@ export class Versions {
   }
 }
 
-type ListedRow = [Uint8Array, string, string | null, number, string, number, string, string, string, string, number]
+type PlainRow = [Uint8Array, string, string | null, number, string, number, string, string, string, string, number]
+type ListedRow = PlainRow | [...PlainRow, mode: string | null, ends: number | null, hold: number | null]
 
 function listed(row: ListedRow): ListedVersion {
-  const [key, id, version, marker, since, size, modified, generation, etag, contentType, bodyAt] = row
+  const [key, id, version, marker, since, size, modified, generation, etag, contentType, bodyAt, ...locked] = row
+  const [mode = null, ends = null, hold = null] = locked
   const object = { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt) }
-  return { ...object, id, version, isMarker: marker === 1, since }
+  const lock = hold === null ? undefined : { mode, ends, hold }
+  return { ...object, id, version, isMarker: marker === 1, since, ...(lock && { lock }) }
 }
 
 /** The time of a new version, which is later than that of the newest one of its key, whatever the clock says. */
