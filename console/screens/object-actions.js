@@ -94,7 +94,7 @@ export function DeleteObjects({ bucket, items, done, refresh, onClose }) {
     return html`<${Dialog} title="Delete objects" onClose=${onClose}><${Loaded} of=${count} show=${() => ''} /><//>`
   const word = count.value >= MANY ? bucket : undefined
   return html`<${Confirm} title="Delete objects" word=${word} submit=${`Delete ${formatCount(count.value, 'object')}`} action=${action} onClose=${onClose}>
-    <p>${formatCount(count.value, 'object')} of the bucket <strong><${Name} text=${bucket} /></strong> will be deleted. This cannot be undone: this server keeps no versions.</p>
+    <p>${formatCount(count.value, 'object')} of the bucket <strong><${Name} text=${bucket} /></strong> will be deleted. This cannot be undone, except in a bucket with versions.</p>
     <${Names} items=${items} />
   <//>`
 }

@@ -1,0 +1,172 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { DAY_MS } from '../../../src/common/time.js'
+import { bytes, hashesOf, hashTree, KiB, MiB, writeTree } from '../../support/content/content.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { rcloneEnv } from '../../support/programs/rclone.js'
+import { findBuilt, findClient, run, runFailing } from '../../support/programs/run.js'
+import { S3cmd } from '../../support/programs/s3cmd.js'
+import { sdkFor } from '../../support/programs/sdk.js'
+import { startDealgate } from '../../support/server/dealgate.js'
+import { entriesOf, idsOf, momentOf } from './entries.js'
+
+// rclone, restic and s3cmd in buckets with versions and locks. rclone reads the past for restic, which does not.
+
+const server = await startDealgate(t)
+const s3 = sdkFor(t, server)
+const rclone = await findClient(t, 'rclone')
+const restic = await findClient(t, 'restic')
+const s3cmd = await findClient(t, 's3cmd')
+const newer = resolve('.ci/clients/bin/s3cmd')
+const hasNewer = await findBuilt(t, 's3cmd (.ci/run)', newer)
+if (rclone) await t.test('rclone', (t) => versionsByRclone(t, rclone))
+if (rclone && restic) await t.test('restic', (t) => repositoryOfThePast(t, restic, rclone))
+if (s3cmd) await t.test('s3cmd of the distribution', (t) => versionsByS3cmd(t, s3cmd))
+if (hasNewer) await t.test('s3cmd', async (t) => locksByS3cmd(t, await versionsByS3cmd(t, newer)))
+
+/** A bucket whose objects are locked for a day, whichever client stores them. */
+async function createVault(Bucket: string): Promise<void> {
+  await s3.createBucket({ Bucket, ObjectLockEnabledForBucket: true })
+  const Rule = { DefaultRetention: { Mode: 'COMPLIANCE', Days: 1 } } as const
+  await s3.putObjectLockConfiguration({ Bucket, ObjectLockConfiguration: { ObjectLockEnabled: 'Enabled', Rule } })
+}
+
+async function versionsByRclone(t: Test, program: string): Promise<void> {
+  const home = temporaryFolder(t)
+  const env = { ...(await rcloneEnv(server, home)), RCLONE_LOW_LEVEL_RETRIES: '1' }
+  const call = async (...args: string[]) => (await run(program, args, { env })).toString()
+  const [Bucket, remote] = ['rclone-versions', 'dg:rclone-versions']
+  const up = join(home, 'up')
+  const store = async (files: Record<string, Buffer>) => {
+    await writeTree(up, files)
+    await call('copy', up, remote)
+  }
+  await call('mkdir', remote)
+  t.match(await call('backend', 'versioning', remote), 'Unversioned')
+  t.match(await call('backend', 'versioning', remote, 'Enabled'), 'Enabled')
+  t.equal((await s3.getBucketVersioning({ Bucket })).Status, 'Enabled')
+
+  const first = { 'letter.txt': bytes('one', 10), 'dir/a ü+b': bytes('a', 20 * KiB) }
+  await store(first)
+  const past = await momentOf(s3, Bucket)
+  await store({ 'letter.txt': bytes('another', 11), later: bytes('later', 5) })
+  await call('deletefile', `${remote}/dir/a ü+b`)
+
+  t.equal(await call('lsf', '-R', remote), 'later\nletter.txt\n')
+  const all = (await call('lsf', '-R', '--files-only', '--s3-versions', remote)).trim().split('\n')
+  const old = all.find((name) => /^letter-v[-\d]+\.txt$/.test(name))
+  t.match(all.sort(), [/^dir\/a ü\+b-v[-\d]+$/, 'later', /^letter-v[-\d]+\.txt$/, 'letter.txt'])
+  t.equal(await call('cat', '--s3-versions', `${remote}/${old}`), first['letter.txt'].toString('utf8'))
+  const back = join(home, 'back')
+  await call('copy', '--s3-version-at', past, remote, back)
+  t.same(await hashTree(back), hashesOf(first), 'the folder as it was')
+  t.match(
+    await runFailing(program, ['copy', '--s3-version-at', past, up, remote], { env }),
+    /version/i,
+    'and read only',
+  )
+
+  await call('deletefile', '--s3-versions', `${remote}/${old}`)
+  t.equal((await entriesOf(s3, Bucket)).filter(({ key }) => key === 'letter.txt').length, 1, 'gone for good')
+  await call('backend', 'cleanup-hidden', remote)
+  const left = await entriesOf(s3, Bucket)
+  t.same(left.map(({ key, latest, marker }) => [key, latest, marker]).sort(), [
+    ['later', true, false],
+    ['letter.txt', true, false],
+  ])
+  t.match(await call('backend', 'versioning', remote, 'Suspended'), 'Suspended')
+
+  await createVault('rclone-vault')
+  await call('copy', up, 'dg:rclone-vault')
+  await call('delete', 'dg:rclone-vault')
+  const kept = await entriesOf(s3, 'rclone-vault')
+  await runFailing(program, ['backend', 'cleanup-hidden', 'dg:rclone-vault'], { env })
+  const versions = ({ marker }: { marker: boolean }) => !marker
+  t.same(
+    idsOf((await entriesOf(s3, 'rclone-vault')).filter(versions)),
+    idsOf(kept.filter(versions)),
+    'locked versions stay',
+  )
+}
+
+async function repositoryOfThePast(t: Test, program: string, rclone: string): Promise<void> {
+  const home = temporaryFolder(t)
+  const [Bucket, from, past] = ['restic-vault', join(home, 'from'), join(home, 'past')]
+  await createVault(Bucket)
+  await mkdir(from)
+  const first = { 'a/small': bytes('small', 10 * KiB), 'large ü': bytes('large', 6 * MiB) }
+  await writeTree(from, first)
+  const keys = { AWS_ACCESS_KEY_ID: server.accessKey, AWS_SECRET_ACCESS_KEY: server.secretKey }
+  const env = { ...keys, AWS_REGION: server.region, RESTIC_PASSWORD: 'password', HOME: home }
+  const call = (repository: string, ...args: string[]) =>
+    run(program, ['--no-cache', '-r', repository, ...args], { cwd: home, env })
+  const remote = `s3:${server.endpoint}/${Bucket}/repository`
+  await call(remote, 'init')
+  await call(remote, 'backup', 'from')
+  const moment = await momentOf(s3, Bucket)
+  await writeFile(join(from, 'large ü'), bytes('other', 6 * MiB))
+  await call(remote, 'backup', 'from')
+
+  const before = await entriesOf(s3, Bucket)
+  await call(remote, 'forget', '--keep-last', '1', '--prune')
+  await call(remote, 'check', '--read-data')
+  const after = await entriesOf(s3, Bucket)
+  const ids = new Set(idsOf(after))
+  t.same(
+    idsOf(before).filter((id) => !ids.has(id)),
+    [],
+    'prune leaves every version that was there',
+  )
+  const hidden = after.filter(({ key, latest, marker }) => key.startsWith('repository/data/') && latest && marker)
+  t.ok(hidden.length > 0, 'and hides what it removes')
+
+  const rcloneOptions = { env: await rcloneEnv(server, home) }
+  await run(rclone, ['copy', '--s3-version-at', moment, `dg:${Bucket}/repository`, past], rcloneOptions)
+  await call(past, 'check', '--read-data')
+  await call(past, 'restore', 'latest', '--target', join(home, 'to'))
+  t.same(await hashTree(join(home, 'to', 'from')), hashesOf(first), 'the first snapshot, which was forgotten')
+}
+
+/** What every version of s3cmd does; it lists and reads current objects alone. */
+async function versionsByS3cmd(t: Test, program: string): Promise<S3cmd> {
+  const s3cmd = await S3cmd.configured(program, server, temporaryFolder(t))
+  const Bucket = program === newer ? 's3cmd-versions' : 's3cmd-distribution'
+  const remote = `s3://${Bucket}`
+  const file = join(s3cmd.home, 'letter')
+  await s3cmd.run('mb', remote)
+  await enableVersioning(t, s3cmd, Bucket)
+  for (const text of ['one', 'two']) {
+    await writeFile(file, text)
+    await s3cmd.run('put', file, `${remote}/letter`)
+  }
+  t.equal(await s3cmd.run('get', '--force', `${remote}/letter`, '-'), 'two')
+  t.match(await s3cmd.run('info', `${remote}/letter`), /File size: *3/)
+  await s3cmd.run('del', `${remote}/letter`)
+  t.equal(await s3cmd.run('ls', remote), '')
+  const entries = await entriesOf(s3, Bucket)
+  t.same([entries.length, entries.filter(({ marker }) => marker).length], [3, 1], 'two versions and a marker')
+  t.match(await s3cmd.failing('rb', remote), 'BucketNotEmpty')
+  return s3cmd
+}
+
+async function enableVersioning(t: Test, s3cmd: S3cmd, Bucket: string): Promise<void> {
+  const VersioningConfiguration = { Status: 'Enabled' } as const
+  if (Bucket === 's3cmd-distribution') return void (await s3.putBucketVersioning({ Bucket, VersioningConfiguration }))
+  await s3cmd.run('setversioning', `s3://${Bucket}`, 'enable')
+  t.match(await s3cmd.run('info', `s3://${Bucket}`), /Versioning: *Enabled/)
+}
+
+async function locksByS3cmd(t: Test, s3cmd: S3cmd): Promise<void> {
+  const remote = 's3://s3cmd-locks/letter'
+  await s3.createBucket({ Bucket: 's3cmd-locks', ObjectLockEnabledForBucket: true })
+  await s3cmd.run('put', join(s3cmd.home, 'letter'), remote)
+  const until = new Date(Date.now() + DAY_MS).toISOString().replace(/\.\d+/, '')
+  // This command of s3cmd 2.4.0 ends with 1 also when it has succeeded.
+  t.notMatch(await s3cmd.failing('setobjectretention', 'COMPLIANCE', until, remote), 'ERROR')
+  await s3cmd.run('setobjectlegalhold', 'ON', remote)
+  const head = await s3.headObject({ Bucket: 's3cmd-locks', Key: 'letter' })
+  t.match(head, { ObjectLockMode: 'COMPLIANCE', ObjectLockLegalHoldStatus: 'ON' })
+  t.equal(Number(head.ObjectLockRetainUntilDate), Date.parse(until))
+  t.match(await s3cmd.failing('setobjectretention', 'GOVERNANCE', until, remote), 'AccessDenied')
+}
