@@ -1,6 +1,7 @@
 import { HOUR_MS } from '../../common/time.js'
 import type { GatewayContext } from './context.js'
 import { removeDoomed } from './store/doomed.js'
+import { LockClock } from './store/lock-clock.js'
 
 /** Time after which an order without an upload is forgotten, ms. */
 const LATE_ORDER_MS = HOUR_MS
@@ -16,10 +17,10 @@ export function keepUp(context: GatewayContext): void {
     (signal) => holds.releaseAgain(signal),
     (err) => log.warn({ err }, 'Could not release the bodies that deals held yet; trying again.'),
   )
-  // Those who set a lock keep the time as well; a clock may be set back while none is set.
+  const clock = new LockClock(db, log)
   tasks.every(
     limits.reconcileMs,
-    () => db.transaction(({ locks }) => locks.see(Date.now()), { locks: [] }),
+    () => clock.keep(),
     (err) => log.warn({ err }, 'Could not keep the time of locks; trying again.'),
   )
   const failed = (err: unknown) => {

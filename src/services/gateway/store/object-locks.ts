@@ -13,6 +13,11 @@ export interface LockRow {
   readonly hold: number
 }
 
+interface FoundLock extends LockRow {
+  /** Of the database. */
+  readonly clock: number | null
+}
+
 export interface Retention {
   readonly mode: (typeof lockModes)[number]
   /** ms since 1970. */
@@ -41,29 +46,47 @@ export interface LockRule {
 export const MAX_YEARS = 100
 export const DAYS_OF_YEAR = 365
 
-/** The clock that begins locks is written again when it has gone on by this, ms. */
+/** The latest time seen is kept again when the clock has gone on by this, ms, but not when it jumps. */
 const SEEN_STEP_MS = 1000
+export const JUMP_MS = DAY_MS
+
+/** The clock of the database, ms since 1970. That of SQLite is the clock of this process. */
+const databaseClock = {
+  sqlite: 'NULL',
+  postgres: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
+}
+
+/** The clocks that locks go by, ms since 1970. */
+export interface LockTimes {
+  /** The earlier one of the database's and this machine's: a single one that is ahead ends no lock. */
+  readonly now: number
+  /** The latest time that was ever kept; null before the first lock. */
+  readonly seen: number | null
+  /** Null in SQLite. */
+  readonly database: number | null
+}
 
 /** The table of locks, by the generation of the version. Call writing methods inside a transaction. */
 export class ObjectLocks {
   readonly #sql
 
   constructor(connection: Connection) {
+    const clock = databaseClock[connection.engine]
     this.#sql = statements(connection, {
-      find: 'SELECT mode, ends, hold FROM object_locks WHERE generation = ?',
+      find: `SELECT mode, ends, hold, ${clock} AS clock FROM object_locks WHERE generation = ?`,
       put: `
         INSERT INTO object_locks (generation, mode, ends, hold) VALUES (?, ?, ?, ?) ON CONFLICT (generation)
         DO UPDATE SET mode = excluded.mode, ends = excluded.ends, hold = excluded.hold
       `,
       remove: 'DELETE FROM object_locks WHERE generation = ?',
-      seen: 'SELECT seen FROM lock_clock WHERE id = 1',
+      times: `SELECT ${clock} AS clock, (SELECT seen FROM lock_clock WHERE id = 1) AS seen`,
       begin: 'INSERT INTO lock_clock (id, seen) VALUES (1, ?) ON CONFLICT (id) DO NOTHING',
       see: 'UPDATE lock_clock SET seen = ?1 WHERE id = 1 AND seen < ?1',
     })
   }
 
-  find(generation: string): Promise<LockRow | undefined> {
-    return this.#sql.find.get<LockRow>(generation)
+  find(generation: string): Promise<FoundLock | undefined> {
+    return this.#sql.find.get<FoundLock>(generation)
   }
 
   async put(generation: string, { mode, ends, hold }: LockRow): Promise<void> {
@@ -74,19 +97,33 @@ export class ObjectLocks {
     await this.#sql.remove.run(generation)
   }
 
-  /** The latest time that was ever seen, and kept, ms since 1970: a clock that is set back begins no lock earlier. */
+  /**
+   * When locks begin now, ms since 1970: at the latest time that was ever seen, and kept. A clock that is set back
+   * begins no lock earlier.
+   */
   async now(): Promise<number> {
-    const now = Date.now()
-    const seen = (await this.#sql.seen.get<{ seen: number }>())?.seen
-    if (seen === undefined) await this.#sql.begin.run(now)
-    else if (now >= seen + SEEN_STEP_MS) await this.see(now)
+    const { now, seen } = await this.times()
+    if (seen === null) await this.#sql.begin.run(now)
+    else if (now >= seen + SEEN_STEP_MS && now < seen + JUMP_MS) await this.see(now)
     return Math.max(now, seen ?? 0)
+  }
+
+  async times(): Promise<LockTimes> {
+    const { clock, seen } = (await this.#sql.times.get<{ clock: number | null; seen: number | null }>()) ?? NO_TIMES
+    return { now: earlier(clock), seen, database: clock }
   }
 
   /** Keeps the time, if any lock was ever made. */
   async see(now: number): Promise<void> {
     await this.#sql.see.run(now)
   }
+}
+
+const NO_TIMES = { clock: null, seen: null }
+
+/** Of the clock of this machine and that of the database. */
+function earlier(clock: number | null): number {
+  return Math.min(Date.now(), clock ?? Number.POSITIVE_INFINITY)
 }
 
 interface LockTables {
@@ -103,11 +140,11 @@ export async function mustBeFree({ locks }: LockTables, generation: string, bypa
   if (lock !== undefined && (lock.hold !== 0 || isRetained(lock, bypass))) throw new GatewayError('ObjectLocked')
 }
 
-function isRetained({ mode, ends }: LockRow, bypass: boolean): boolean {
+function isRetained({ mode, ends, clock }: FoundLock, bypass: boolean): boolean {
   if (mode === null && ends === null) return false
   if (!isMode(mode) || !Number.isSafeInteger(ends)) return true
-  // By the clock of now: one that was ahead for a while must not free all that it has seen the end of.
-  return Number(ends) > Date.now() && !(bypass && mode === 'GOVERNANCE')
+  // By the clocks of now: one that was ahead for a while must not free all that it has seen the end of.
+  return Number(ends) > earlier(clock) && !(bypass && mode === 'GOVERNANCE')
 }
 
 function isMode(mode: string | null): mode is Retention['mode'] {
@@ -165,7 +202,7 @@ export async function changeLock(
   { retention, hold }: LockChange,
   bypass: boolean,
 ): Promise<void> {
-  const before = (await locks.find(generation)) ?? { mode: null, ends: null, hold: 0 }
+  const before = (await locks.find(generation)) ?? { mode: null, ends: null, hold: 0, clock: null }
   const now = await locks.now()
   if (retention !== undefined && !mayBecome(before, retention, bypass)) throw new GatewayError('LockTooShort')
   if (retention && retention.until <= now) throw new GatewayError('RetainInPast')
@@ -178,7 +215,7 @@ export async function changeLock(
   else await locks.put(generation, after)
 }
 
-function mayBecome(before: LockRow, after: Retention | null, bypass: boolean): boolean {
+function mayBecome(before: FoundLock, after: Retention | null, bypass: boolean): boolean {
   if (!isRetained(before, bypass)) return true
   if (after === null || !isMode(before.mode) || !Number.isSafeInteger(before.ends)) return false
   return after.until >= Number(before.ends) && (after.mode === before.mode || after.mode === 'COMPLIANCE')
