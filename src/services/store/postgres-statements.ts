@@ -13,6 +13,8 @@ interface Beside {
   readonly watch?: DatabaseWatch | undefined
   /** Gets the errors of statements, in the order of their answers. */
   readonly failed?: (error: unknown) => void
+  /** Throws when no statement may run any more. */
+  readonly mayRun?: () => void
 }
 
 /** All columns of a table, in place of named ones; not a product. */
@@ -38,6 +40,34 @@ export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>,
   return tables
 }
 
+/** The tables over a connection, for one transaction after the other. */
+export class Session<T> {
+  readonly tables: T
+  /** The first error of a statement of the transaction. */
+  failure: unknown
+  #isOpen = false
+
+  constructor(runner: Runner, schema: Pick<Schema<T>, 'tables'>) {
+    const failed = (error: unknown) => {
+      this.failure ??= error
+    }
+    const mayRun = () => {
+      if (!this.#isOpen) throw new Error('The transaction of this statement has ended.')
+    }
+    this.tables = tablesOver(runner, schema, { failed, mayRun })
+  }
+
+  open(): T {
+    this.failure = undefined
+    this.#isOpen = true
+    return this.tables
+  }
+
+  close(): void {
+    this.#isOpen = false
+  }
+}
+
 function nameOf(text: string): string {
   return createHash('sha256').update(text).digest('base64')
 }
@@ -48,11 +78,12 @@ interface Asked {
   readonly name?: string
 }
 
-function statement(runner: Runner, asked: Asked, { claim, watch, failed }: Beside): Statement {
+function statement(runner: Runner, asked: Asked, { claim, watch, failed, mayRun }: Beside): Statement {
   const ask = <R>(query: () => Promise<R>): Promise<R> =>
     watched(
       async () => {
         claim?.require()
+        mayRun?.()
         try {
           return await asking(query)
         } catch (error) {

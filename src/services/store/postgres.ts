@@ -21,7 +21,7 @@ import { PostgresClaim, SESSION } from './postgres-claim.js'
 import { asking, asUnknown, CONFLICTS, codeOf, IN_FAILED } from './postgres-errors.js'
 import { LockQueues, locksOf, statementOf } from './postgres-locks.js'
 import { FUNCTIONS, inPostgres, LEASES } from './postgres-sql.js'
-import { tablesOver } from './postgres-statements.js'
+import { Session, tablesOver } from './postgres-statements.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
 
 export const CONNECT_MS = 5000
@@ -241,9 +241,11 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
       await asking(() => client.query(begin), true)
       // The first statement determines the moment.
       await asking(() => client.query('SELECT 1'), true)
+      const session = this.#sessionOf(client)
       return {
-        read: this.#sessionOf(client).tables,
+        read: session.open(),
         close: async () => {
+          session.close()
           const ended = await client.query('ROLLBACK').catch((error: Error) => error)
           client.release(ended instanceof Error)
         },
@@ -290,15 +292,18 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
     })
     let broken = true
     const session = this.#sessionOf(client)
-    session.failure = undefined
     try {
       await asking(() => this.#begin(client, how), true).finally(begun)
-      const result = await work(session.tables)
+      const result = await work(session.open())
+      session.close()
       const { command } = await asking(() => client.query('COMMIT')).catch(asUnknown)
       if (command !== 'COMMIT') throw new Error('A transaction went on after an error of a statement.')
       broken = false
       return result
     } catch (caught) {
+      // Some of the work may go on: its tables stay closed, and the next transaction gets others.
+      session.close()
+      this.#sessions.delete(client)
       // Of statements that go out together, all that follow one that fails do so, too.
       const error = codeOf(caught) === IN_FAILED ? (session.failure ?? caught) : caught
       if (!(error instanceof DatabaseUnavailableError)) {
@@ -324,19 +329,10 @@ export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   #sessionOf(client: pg.PoolClient): Session<T> {
     const known = this.#sessions.get(client)
     if (known !== undefined) return known
-    const failed = (error: unknown) => {
-      session.failure ??= error
-    }
-    const session: Session<T> = { tables: tablesOver(client, this.#schema, { failed }), failure: undefined }
+    const session = new Session(client, this.#schema)
     this.#sessions.set(client, session)
     return session
   }
-}
-
-/** The tables over a connection, and the first error of a statement of its transaction. */
-interface Session<T> {
-  readonly tables: T
-  failure: unknown
 }
 
 /** How a transaction runs. */

@@ -148,6 +148,29 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   )
   await t.rejects(failing, { code: '23502' }, 'the error of the statement that failed')
 
+  // A part that nothing waits for.
+  const rest = new Gate()
+  let late: Promise<void> | undefined
+  const left = db.transaction(
+    async ({ counters }) => {
+      late = rest.pass().then(() => counters.put('late', 1))
+      late.catch(() => {})
+      throw new Error('left')
+    },
+    { locks: ['a'] },
+  )
+  await t.rejects(left, { message: 'left' })
+  const next = db.transaction(
+    async ({ counters }) => {
+      rest.open()
+      await t.rejects(late as Promise<void>, /has ended/, 'does not go on in the next transaction')
+      await counters.put('next', 1)
+    },
+    { locks: ['a'] },
+  )
+  await next
+  t.same([await db.read.counters.get('late'), await db.read.counters.get('next')], [0, 1])
+
   const way = await interruptible(t, server.url)
   const cut = await open(way.url)
   await add(cut, 'cut', 1)
