@@ -56,6 +56,10 @@ export function createHttpServer({ handle, fail, describe, ready, ...options }: 
   }
   server.on('request', serve(false))
   server.on('checkContinue', serve(true))
+  // Of one that does not listen, `listen` tells.
+  server.on('error', (err) => {
+    if (server.listening) options.log.warn({ err }, 'A connection could not be accepted.')
+  })
   server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket), describe))
   // The connections of the proxy, and of a reverse proxy on this machine, are those of many clients.
   const bounds = { total: options.maxConnections, isShared: isLoopback }
@@ -160,7 +164,7 @@ export interface Listening {
  */
 export async function listen(server: Server, host: string, port: number): Promise<Listening> {
   await listenAt(server, host, port)
-  const own = cluster.isWorker ? await listenAlone(server) : undefined
+  const own = cluster.isWorker ? await listenAlone(server).catch((error) => refused(server, error)) : undefined
   const actual = portOf(server)
   return {
     url: urlOf(host, actual),
@@ -170,6 +174,12 @@ export async function listen(server: Server, host: string, port: number): Promis
       await Promise.all([close(server, stopMs), own?.close()])
     },
   }
+}
+
+/** No request may come to a service that has not started. */
+async function refused(server: Server, error: unknown): Promise<never> {
+  await close(server, 0)
+  throw error
 }
 
 function listenAt(server: Server, host: string, port: number): Promise<void> {
@@ -195,6 +205,7 @@ async function listenAlone(server: Server): Promise<{ readonly url: string; clos
   const host = '127.0.0.1'
   listener.listen({ host, port: 0, exclusive: true })
   await once(listener, 'listening')
+  listener.on('error', (error) => server.emit('error', error))
   return {
     url: urlOf(host, portOf(listener)),
     // Its connections are those of the server, which closes them.
