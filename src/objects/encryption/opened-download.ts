@@ -182,7 +182,12 @@ export class OpenedDownload implements Download {
         verified = NOTHING
         if (chunks.length === 0) return
         waiting++
-        sink(chunks, pool ? pool.lending(chunks, returned) : returned)
+        try {
+          sink(chunks, pool ? pool.lending(chunks, returned) : returned)
+        } catch (error) {
+          waiting--
+          throw error
+        }
       }
       try {
         for (const content of decrypter.take(chunk, pool?.take)) {
