@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../crash-images.js'
+import { onPostgres } from '../engine.js'
 import { type Client, connectTo, start } from './client.js'
 
 const bucketName = 'bucket'
@@ -27,12 +28,16 @@ interface Listed {
 
 t.setTimeout(600_000)
 
-t.test('a crash after any step loses no version, makes none twice and leaves no body over', async (t) => {
-  const images = await record(t)
-  t.comment(`${images.length} crashes`)
-  t.ok(images.length > 13, 'more than changes')
-  for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
-})
+t.test(
+  'a crash after any step loses no version, makes none twice and leaves no body over',
+  { skip: onPostgres && 'on SQLite' },
+  async (t) => {
+    const images = await record(t)
+    t.comment(`${images.length} crashes`)
+    t.ok(images.length > 13, 'more than changes')
+    for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
+  },
+)
 
 async function record(t: Test): Promise<Image[]> {
   const data = temporaryFolder(t)

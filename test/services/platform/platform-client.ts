@@ -57,7 +57,7 @@ export async function startScene(
 ): Promise<Scene> {
   const folder = temporaryFolder(t)
   const network = await open(t, join(folder, 'network'), { providers: catalogue })
-  const database = await emptyDatabase()
+  const database = options.database ?? (await emptyDatabase())
   return sceneOf(t, folder, { ...parts, network }, { ...options, ...(database !== undefined && { database }) })
 }
 
