@@ -105,6 +105,11 @@ export function evaluateAcl(
         verdict = { effect: 'allow', to: 'account', reason: `the ACL of the ${kind} grants the account ${permission}` }
       continue
     }
+    if (grantee.group === 'LogDelivery') {
+      if (principal.kind === 'service')
+        verdict = { effect: 'allow', to: 'identity', reason: `the ACL of the ${kind} grants LogDelivery ${permission}` }
+      continue
+    }
     if (ignorePublic) continue
     if (grantee.group === 'AllUsers')
       return { effect: 'allow', to: 'everyone', reason: `the ACL of the ${kind} grants AllUsers ${permission}` }

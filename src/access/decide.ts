@@ -79,7 +79,8 @@ export function decide(question: Question, documents: Documents): Decision {
   if (bySession.effect !== 'allow') return implicit('the policy of the session does not allow it')
 
   const usesAcls = documents.ownership !== 'BucketOwnerEnforced'
-  if (!ofBucketOwner && documents.block.restrictPublicBuckets && documents.policy && isPublic(documents.policy))
+  const isOfAccount = ofBucketOwner || principal.kind === 'service'
+  if (!isOfAccount && documents.block.restrictPublicBuckets && documents.policy && isPublic(documents.policy))
     return implicit('RestrictPublicBuckets limits a bucket with a public policy to the account of its owner')
 
   const objectAcl = question.ofNew ? undefined : documents.objectAcl

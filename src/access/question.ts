@@ -1,6 +1,11 @@
+/** As policies name it: `{"Service": "logging.s3.amazonaws.com"}`. */
+export type ServiceName = 'logging.s3.amazonaws.com'
+
 /** Who asks. Every key pair of a gateway account belongs to that account. */
 export type Principal =
   | { readonly kind: 'anonymous' }
+  /** A part of this server that writes for a bucket, such as the delivery of access logs. */
+  | { readonly kind: 'service'; readonly name: ServiceName }
   | {
       readonly kind: 'account'
       /** Canonical id of the account: 64 hexadecimal digits in lower case. */

@@ -140,6 +140,17 @@ export interface Reply {
   body?: string | Buffer | RelayBody | LateBody
   /** What the request has changed, for the audit log: names, no secrets. */
   readonly changed?: readonly string[]
+  /** What became of each object that the body of the request names, for access logs of the bucket. */
+  readonly removals?: readonly LoggedRemoval[]
+}
+
+export interface LoggedRemoval {
+  readonly key: string
+  /** As the request states it. */
+  readonly versionId: string | undefined
+  readonly status: number
+  /** S3 error code. */
+  readonly error: string | undefined
 }
 
 /** An object's bytes. If they end early, the client's connection is cut. */

@@ -22,6 +22,8 @@ export interface BucketSettings {
    * be returned for up to a minute.
    */
   get<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined>
+  /** True if the record as it was read last has no such setting. Reads nothing: false where it is not known. */
+  lacks(bucket: string, kind: SettingKind): boolean
   /** Like `get`, but reads the store. For settings that restrict access, and for checks before irreversible actions. */
   latest<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined>
   /**

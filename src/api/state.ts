@@ -292,6 +292,8 @@ export interface Records<T> {
 export interface State {
   /** True when other processes may use the same records. */
   readonly shared: boolean
+  /** Name of this process among those that use the same data folder, for files of its own. */
+  readonly process: string
   /**
    * Records of a feature or plugin. A name has lower-case letters, digits and `-`, and one user, which binds its type.
    */

@@ -13,6 +13,7 @@ import { postObject } from './bucket/post-object.js'
 import { preflightBucket, preflightObject } from './bucket/preflight.js'
 import { live, ready } from './health.js'
 import { bucketLifecycle } from './lifecycle/operations.js'
+import { bucketLogging } from './logging/operations.js'
 import { completeMultipartUpload } from './multipart/complete-multipart-upload.js'
 import { createMultipartUpload } from './multipart/create-multipart-upload.js'
 import { listMultipartUploads, listParts } from './multipart/lists.js'
@@ -83,6 +84,7 @@ export const s3Plugin: Plugin = {
     ...bucketOwnershipControls,
     ...publicAccessBlock,
     ...configurationsById,
+    ...bucketLogging,
     ...fixedSettings,
     ...bucketVersioning,
     ...objectLockConfiguration,

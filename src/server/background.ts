@@ -9,16 +9,15 @@ import { partChecksumRecords } from '../objects/part-checksums.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
 import { type PluginSet, startPlugins } from '../plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
-import { startLifecycle } from '../s3/lifecycle/runner.js'
+import { type LifecycleOptions, startLifecycle } from '../s3/lifecycle/runner.js'
 import type { Backends } from './backends.js'
-import type { Contexts } from './context.js'
 import { defaultPeriods } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
 
 interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: PluginSet
   readonly own: Context
-  readonly ownerContext: Contexts['ofOwner']
+  readonly ownerOf: LifecycleOptions['ownerOf']
   readonly jobs: OwnJobs
   readonly hooks: Hooks
   readonly options: Pick<
@@ -32,7 +31,7 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
  * @throws PluginError if a plugin fails to start
  */
 export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
-  const { state, settings, plugins, own, ownerContext, jobs, hooks, options } = deps
+  const { state, settings, plugins, own, ownerOf, jobs, hooks, options } = deps
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? defaultPeriods.uploadExpiryMs, log))
@@ -46,13 +45,7 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
   const lifecycle = startLifecycle({
     state,
     settings,
-    ownerOf: async (owned) => {
-      const context = owned === undefined ? own : await ownerContext(owned)
-      if (!context) return undefined
-      const { store, checks, gateway } = context
-      const isVersioned = async (bucket: string) => (await gateway.versioning(bucket)).status !== undefined
-      return { store, requireOwner: checks.requireOwner, isVersioned }
-    },
+    ownerOf,
     storageClasses: own.plugins.storageClasses,
     hooks,
     log,

@@ -1,10 +1,12 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Owned } from '../api/access.js'
 import type { Job } from '../api/jobs.js'
 import type { Limits } from '../api/limits.js'
 import { createAuthenticator } from '../auth/authenticate.js'
 import { createFormAuthenticator } from '../auth/authenticate-form.js'
+import { OWN_ID } from '../auth/credentials.js'
 import { CleanupStack } from '../common/cleanup-stack.js'
 import { ClientRate } from '../common/client-rate.js'
 import { slowDown } from '../common/errors/s3-error.js'
@@ -26,6 +28,7 @@ import { gatewayLinks, shareAddress } from '../s3/share.js'
 import { auditedJobs, auditOf } from './audit.js'
 import { type Backends, openBackends } from './backends.js'
 import { startBackground } from './background.js'
+import { openBucketLogs } from './bucket-logs.js'
 import { consoleAccess } from './console/console-address.js'
 import { Contexts } from './context.js'
 import { type OpenedPlugins, openPlugins } from './core-plugins.js'
@@ -121,6 +124,14 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const simulate = simulator({ contexts, table })
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
+  const ownerOf = async (owned: Owned | undefined) => {
+    const context = owned === undefined || owned.owner === OWN_ID ? contexts.ownContext : await contexts.ofOwner(owned)
+    if (!context) return undefined
+    const { store, checks, gateway } = context
+    const isVersioned = async (bucket: string) => (await gateway.versioning(bucket)).status !== undefined
+    return { store, requireOwner: checks.requireOwner, isVersioned }
+  }
+  const bucketLogs = await openBucketLogs({ options, state, settings, ownerOf, region, metrics, log })
   const parts: Omit<HandleDeps, 'passthrough'> = {
     authenticate,
     table,
@@ -134,6 +145,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     addressing: live.addressing,
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
     audit: auditOf(options.audit, changes, log),
+    bucketLogs,
     observed,
   }
   const passthrough = options.passthrough
@@ -146,7 +158,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
       settings,
       plugins,
       own: contexts.ownContext,
-      ownerContext: (owned) => contexts.ofOwner(owned),
+      ownerOf,
       jobs,
       hooks,
       options,
@@ -154,6 +166,10 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     cleanup,
   )
 
+  if (bucketLogs) {
+    bucketLogs.start()
+    cleanup.defer(() => bucketLogs.stop())
+  }
   holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
   cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())

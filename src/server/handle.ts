@@ -28,6 +28,7 @@ import type { GatewayLinks } from '../s3/share.js'
 import { taggingOfHeader } from '../s3/tags.js'
 import { describeRequest } from './access-log.js'
 import type { Audit } from './audit.js'
+import type { BucketLogs } from './bucket-logs.js'
 import type { ConsoleAccess } from './console/console-address.js'
 import type { Contexts } from './context.js'
 import type { Observation } from './observe.js'
@@ -52,6 +53,8 @@ export interface HandleDeps {
   readonly withCors: WithCors
   /** Records changes, before their answer is sent. */
   readonly audit: Audit
+  /** Logs requests into buckets. Absent without a data folder. */
+  readonly bucketLogs: Pick<BucketLogs, 'begun' | 'ended'> | undefined
   /** Measures, traces and logs requests. */
   readonly observed: Observation
   /** Serves the gateway's own paths. Absent unless an option asks for it. */
@@ -90,6 +93,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
     })
     try {
       head = readRequest(incoming, id, deps) // MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError
+      deps.bucketLogs?.begun(head, incoming)
       admission = admitClient(deps.traffic, head, incoming) // SlowDown
       // A link that the gateway has signed, or a browser from the console: it names no caller of ours.
       const link = (await deps.links(head)) ?? deps.console?.select(head) // ServiceUnavailable
@@ -112,30 +116,21 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
     reply = head
       ? await deps.withCors(head, reply)
       : withHeaders(reply, deps.console?.headersFor(incoming.headers, incoming.headers.host ?? '') ?? {})
+    const answered = performance.now()
     await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
     const sent = await send(incoming, outgoing, reply, id, place)
     admission?.leave(sent.bytes)
     failure = sent.failure ?? failure
     const remote = head?.remoteAddress ?? clientAt(incoming, deps.addressing).address
-    deps.observed.ended(
-      describeRequest({
-        id,
-        incoming,
-        outgoing,
-        head,
-        selected,
-        caller,
-        context,
-        reply,
-        failure,
-        started,
-        sent,
-        received: request?.body.received,
-        remote,
-      }),
-      incoming,
-      outgoing,
-    )
+    const { body } = request ?? {}
+    const facts = {
+      ...{ id, incoming, outgoing, head, selected, caller, context, reply, failure, started, answered, sent, remote },
+      received: body?.received,
+      length: body?.length,
+    }
+    const entry = describeRequest(facts)
+    deps.observed.ended(entry, incoming, outgoing)
+    deps.bucketLogs?.ended(entry, facts)
   }
 }
 

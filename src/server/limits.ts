@@ -27,6 +27,7 @@ export const defaultPeriods = Object.freeze({
   jobExpiryMs: 7 * DAY_MS,
   lifecycleIntervalMs: HOUR_MS,
   notificationMaxAgeMs: DAY_MS,
+  bucketLogIntervalMs: 5 * MINUTE_MS,
 })
 
 export const defaultInventories = Object.freeze({
@@ -34,6 +35,9 @@ export const defaultInventories = Object.freeze({
   fileRows: 250_000,
   rate: 20_000,
 })
+
+/** Most bytes of access logs of buckets that wait. */
+export const defaultBucketLogBytes = 256 * MiB
 
 export const defaultLimits: Limits = Object.freeze({
   maxDocumentBytes: 2 * MiB,

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
-import { type AccessEntry, logFailure, type OnDone, s3AccessLine } from './access-log.js'
+import { type AccessEntry, logFailure, type OnDone } from './access-log.js'
 import type { Activity } from './metrics/activity.js'
 import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
+import { s3AccessLine } from './s3-access-line.js'
 import { RequestSpans } from './tracing.js'
 
 interface ObserveDeps {

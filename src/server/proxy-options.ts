@@ -145,6 +145,10 @@ export interface ProxyOptions {
   notificationMaxAgeMs?: number
   /** Delay before the first retry of a notification, ms, doubled for each further one; default one second. */
   notificationRetryMs?: number
+  /** Time after which the lines of the access log of a bucket are written into its target, ms; default 5 minutes. */
+  bucketLogIntervalMs?: number
+  /** Most bytes of such lines that wait in `data`; the oldest are dropped then. Default 256 MiB. */
+  bucketLogBytes?: number
   /** Plugins, created by the functions that definePlugin returns: `[hello({ word: 'Hi' })]`. */
   plugins?: readonly Plugin[]
   /** The schemas of their calls have been checked before, which takes time at each start. Default false. */

@@ -77,6 +77,7 @@ export async function openState(options: StateOptions): Promise<State> {
         check,
         life,
         shared,
+        process: ownSpool ?? 'server',
         spools,
         staged,
         opened,
@@ -100,13 +101,14 @@ interface StateDeps {
   readonly check: StoreCheck
   readonly life: { isClosed: boolean }
   readonly shared: boolean
+  readonly process: string
   readonly spools: Spools
   readonly staged: StagedBytes
   readonly opened: OpenedStaging
 }
 
 function stateOf(deps: StateDeps, options: StateOptions, release: () => void): State {
-  const { backend, check, life, shared, spools, staged, opened } = deps
+  const { backend, check, life, shared, process, spools, staged, opened } = deps
   const { locks } = backend
   const tableOf = <T>(...args: Parameters<Backend['table']>) => backend.table<T>(...args).timed(options.onCall)
   // A store in a local file does not disappear while it is open.
@@ -119,6 +121,7 @@ function stateOf(deps: StateDeps, options: StateOptions, release: () => void): S
   const tables = new Map<string, Table<unknown>>()
   return {
     shared,
+    process,
     objects: new KeyvObjectRecords(tableOf('object')),
     uploads: new KeyvUploads({
       uploads: tableOf('upload'),

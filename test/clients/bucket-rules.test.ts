@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -17,10 +17,13 @@ const s3cmdPath = await findClient(t, 's3cmd')
 
 // Settings of buckets are records, which the gateway does not see: s3/lifecycle/lifecycle tries both modes.
 const receiver = await WebhookReceiver.start(t)
-const server = await startDealgate(t, { args: ['--webhook', `hook=${receiver.url}`] })
+const server = await startDealgate(t, {
+  args: ['--webhook', `hook=${receiver.url}`, '--bucket-log-interval-seconds', '1'],
+})
 for (const version of aws) {
   const cli = new Aws(version, server, temporaryFolder(t))
   await t.test(`${version.name}: lifecycle`, (t) => awsLifecycle(t, cli))
+  await t.test(`${version.name}: access logs`, (t) => awsLogging(t, cli))
   await t.test(`${version.name}: notifications`, (t) => awsNotifications(t, cli, receiver))
 }
 if (s3cmdPath) await t.test('s3cmd', (t) => s3cmd(t, s3cmdPath, server, receiver))
@@ -73,6 +76,34 @@ async function awsLifecycle(t: Test, cli: Aws): Promise<void> {
   await cli.api('delete-bucket-lifecycle', ...bucket)
   t.match(await cli.apiFailing('get-bucket-lifecycle-configuration', ...bucket), 'NoSuchLifecycleConfiguration')
   await cli.s3('rb', '--force', 's3://aws-lifecycle')
+}
+
+async function awsLogging(t: Test, cli: Aws): Promise<void> {
+  for (const name of ['aws-logged', 'aws-logs']) await cli.api('create-bucket', '--bucket', name)
+  const bucket = ['--bucket', 'aws-logged']
+  t.same(await cli.api('get-bucket-logging', ...bucket), {})
+  const put = (status: object) =>
+    ['put-bucket-logging', ...bucket, '--bucket-logging-status', JSON.stringify(status)] as const
+  const LoggingEnabled = { TargetBucket: 'aws-logs', TargetPrefix: 'a/' }
+  await cli.api(...put({ LoggingEnabled }))
+  t.match(await cli.api('get-bucket-logging', ...bucket), { LoggingEnabled })
+  const elsewhere = { LoggingEnabled: { ...LoggingEnabled, TargetBucket: 'aws-absent' } }
+  t.match(await cli.apiFailing(...put(elsewhere)), 'InvalidTargetBucketForLogging')
+  await cli.api('put-object', ...bucket, '--key', 'x/1')
+  const line = await until('the request is logged', async () => {
+    const text =
+      (await cli.s3('cp', '--recursive', 's3://aws-logs/', join(cli.home, 'logs'))) && (await logsIn(cli.home))
+    return text.split('\n').find((one) => one.includes('REST.PUT.OBJECT x/1'))
+  })
+  t.match(line, /^[0-9a-f]{64} aws-logged \[.*"PUT \/aws-logged\/x\/1 HTTP\/1.1" 200 - - - \d+ \d+ "-" "aws-cli/i)
+  await cli.api(...put({}))
+  t.same(await cli.api('get-bucket-logging', ...bucket), {})
+}
+
+async function logsIn(home: string): Promise<string> {
+  const folder = join(home, 'logs', 'a')
+  const names = await readdir(folder).catch(() => [])
+  return (await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))).join('')
 }
 
 async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): Promise<void> {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { CONDITION_KEYS } from '../../src/access/language/condition-keys.js'
+import { CONDITION_KEYS, SERVICE_KEYS } from '../../src/access/language/condition-keys.js'
 import { canonicalId } from '../../src/auth/credentials.js'
 import { startWorld, type Who } from '../access/authorizer/world.js'
 import type { Wanted } from '../support/sign/signed-request.js'
@@ -82,5 +82,5 @@ t.test('the page names every condition key', async (t) => {
   const named = [...list.matchAll(/`((?:aws|s3):[A-Za-z0-9/…-]+)`/g)].map(([, name = '']) =>
     name.replace('…', '').toLowerCase(),
   )
-  t.same(named.sort(), [...CONDITION_KEYS].sort())
+  t.same(named.sort(), [...CONDITION_KEYS, ...SERVICE_KEYS].sort())
 })

@@ -50,6 +50,9 @@ export const CONDITION_KEYS: readonly string[] = [
   's3:requestobjecttag/',
 ]
 
+/** Those of a service alone: the bucket for which it writes, and the account that owns this bucket. */
+export const SERVICE_KEYS: readonly string[] = ['aws:sourceaccount', 'aws:sourcearn']
+
 const MULTIVALUED = ['s3:requestobjecttagkeys']
 
 const LISTINGS = ['s3:listbucket', 's3:listbucketversions', 's3:listbucketmultipartuploads']
@@ -68,7 +71,7 @@ const OF_ACTIONS: Readonly<Record<string, readonly string[]>> = {
 
 /** @param key in lower case */
 export function isConditionKey(key: string): boolean {
-  return CONDITION_KEYS.some((known) =>
+  return [...CONDITION_KEYS, ...SERVICE_KEYS].some((known) =>
     known.endsWith('/') ? key.startsWith(known) && key.length > known.length : key === known,
   )
 }

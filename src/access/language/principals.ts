@@ -1,4 +1,4 @@
-import type { Principal } from '../question.js'
+import type { Principal, ServiceName } from '../question.js'
 import { malformed, shown } from './patterns.js'
 
 /** The member Principal or NotPrincipal of a statement. */
@@ -9,36 +9,47 @@ export interface Principals {
   readonly accounts: readonly string[]
   /** ARNs of identities. */
   readonly identities: readonly string[]
+  readonly services: readonly string[]
 }
+
+/** The services that write here. */
+const SERVICES: readonly ServiceName[] = ['logging.s3.amazonaws.com']
 
 const ACCOUNT = /^(?:[0-9a-f]{64}|[0-9]{12})$/
 const ARN = /^arn:aws:iam::([0-9a-f]{64}|[0-9]{12}):(?:(root)|user\/[\w+=,.@/-]{1,576})$/
 
 /** Throws MalformedPolicy. */
 export function readPrincipals(json: unknown, negated: boolean, label: string): Principals {
-  if (json === '*') return { negated, everyone: true, accounts: [], identities: [] }
+  if (json === '*') return { negated, everyone: true, accounts: [], identities: [], services: [] }
   if (typeof json !== 'object' || json === null || Array.isArray(json)) throw invalid(json, label)
   const members = Object.entries(json)
   if (members.length === 0) throw invalid(json, label)
   const accounts: string[] = []
   const identities: string[] = []
+  const services: string[] = []
   let everyone = false
   for (const [kind, value] of members) {
-    if (kind !== 'AWS' && kind !== 'CanonicalUser')
-      throw invalid(kind, label, 'there are only the kinds AWS and CanonicalUser here')
+    if (kind !== 'AWS' && kind !== 'CanonicalUser' && kind !== 'Service')
+      throw invalid(kind, label, 'there are only the kinds AWS, CanonicalUser and Service here')
     const names: readonly unknown[] = Array.isArray(value) ? value : [value]
     if (names.length === 0) throw invalid(json, label)
     for (const name of names) {
       if (typeof name !== 'string') throw invalid(name, label)
       const [, number, root] = (kind === 'AWS' && ARN.exec(name)) || []
-      if (kind === 'AWS' && name === '*') everyone = true
+      if (kind === 'Service') services.push(readService(name, label))
+      else if (kind === 'AWS' && name === '*') everyone = true
       else if (ACCOUNT.test(name) && (kind === 'AWS' || name.length === 64)) accounts.push(name)
       else if (number !== undefined && root) accounts.push(number)
       else if (number !== undefined) identities.push(name)
       else throw invalid(name, label)
     }
   }
-  return { negated, everyone, accounts, identities }
+  return { negated, everyone, accounts, identities, services }
+}
+
+function readService(name: string, label: string): string {
+  if (SERVICES.some((known) => known === name)) return name
+  throw invalid(name, label, `the services that write here are ${SERVICES.join(', ')}`)
 }
 
 function invalid(value: unknown, label: string, why = ''): Error {
@@ -57,10 +68,15 @@ export function nameOf(
   principal: Principal,
   effect: 'Allow' | 'Deny',
 ): 'identity' | 'everyone' | 'account' | undefined {
-  const { negated, everyone, accounts, identities } = principals
+  const { negated, everyone, accounts, identities, services } = principals
   const isIdentity = principal.kind === 'account' && isNamed(identities, principal.arn)
   const isAccount =
     principal.kind === 'account' && (accounts.includes(principal.account) || isNamed(accounts, numberOf(principal.arn)))
+  if (principal.kind === 'service') {
+    const isNamedService = services.includes(principal.name)
+    if (negated) return everyone || isNamedService ? undefined : 'everyone'
+    return isNamedService ? 'identity' : everyone ? 'everyone' : undefined
+  }
   if (!negated) return isIdentity ? 'identity' : everyone ? 'everyone' : isAccount ? 'account' : undefined
   const isExempt = everyone || isIdentity || (isAccount && (effect === 'Allow' || isRoot(principal)))
   return isExempt ? undefined : 'everyone'

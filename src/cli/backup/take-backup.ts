@@ -160,7 +160,7 @@ function* bodiesOf(index: Database | undefined, since?: number): Iterable<BodyFi
 
 /** What no backup needs: bodies while they are received, CARs while they are made, the space for a full disk. */
 const LEFT_OUT: readonly RegExp[] = [
-  /^spool$/,
+  /^(spool|access-logs)$/,
   /^services\/(network|kubo|payment)\/staging$/,
   /^services\/payment\/packing$/,
   new RegExp(`^services/${posix(BODIES)}$`),

@@ -1,6 +1,6 @@
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-call.js'
 import { addressing } from '../../http/addressing.js'
-import { defaultPeriods } from '../../server/limits.js'
+import { defaultBucketLogBytes, defaultPeriods } from '../../server/limits.js'
 import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import {
   accessKey,
@@ -303,6 +303,16 @@ export const options = Object.freeze({
   notificationMaxAgeMs: option('Buckets', time('hours', 1, 336), {
     default: defaultPeriods.notificationMaxAgeMs,
     help: 'Undelivered notifications are dropped after this time.',
+  }),
+
+  bucketLogIntervalMs: option('Buckets', time('seconds', 1, 3600), {
+    default: defaultPeriods.bucketLogIntervalMs,
+    help: 'Time after which the access log of a bucket is written into its target bucket; every 4 MiB of it earlier.',
+  }),
+  bucketLogBytes: option('Buckets', integer(1024 * 1024, 1024 ** 4), {
+    default: defaultBucketLogBytes,
+    unit: 'bytes',
+    help: 'Most bytes of such logs that wait in the data folder while their targets do not take them; the oldest are dropped then.',
   }),
 
   plugins: option('Plugins', pluginUses, {

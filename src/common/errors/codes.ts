@@ -109,6 +109,10 @@ export const codes = {
   InvalidSecurity: { status: 403, message: 'The provided security credentials are not valid.' },
   InvalidStorageClass: { status: 400, message: 'The storage class you specified is not valid.' },
   InvalidTag: { status: 400, message: 'The tag that you provided is not valid.' },
+  InvalidTargetBucketForLogging: {
+    status: 400,
+    message: 'The target bucket for logging either does not exist, is not owned by you, or does not take the logs.',
+  },
   InvalidTier: { status: 403, message: 'The retrieval tier is not available for the storage class of the object.' },
   InvalidToken: { status: 400, message: 'The provided token is malformed or otherwise not valid.' },
   InvalidURI: { status: 400, message: "The specified URI couldn't be parsed." },

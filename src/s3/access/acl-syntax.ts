@@ -85,18 +85,26 @@ const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 /** Writes an AccessControlPolicy. */
 export function aclXml({ owner, grants }: Acl, { caller, server }: Pick<Context, 'caller' | 'server'>): string {
   // Names of accounts are not for everyone: they are access keys of the gateway.
-  const person = (id: string) => element('ID', id) + element('DisplayName', caller && server.accountName(id))
+  const nameOf = (id: string) => caller && server.accountName(id)
   // Groups come first, as in the lists that https://github.com/ceph/s3-tests compares.
   const ordered = [...grants].sort((a, b) => Number('id' in a.grantee) - Number('id' in b.grantee))
-  const list = ordered.map(({ grantee, permission }) => {
-    const [type, name] =
-      'id' in grantee ? ['CanonicalUser', person(grantee.id)] : ['Group', element('URI', uriOf(grantee.group))]
-    return `<Grant><Grantee ${XSI} xsi:type="${type}">${name}</Grantee>${element('Permission', permission)}</Grant>`
-  })
+  const list = ordered.map((grant) => grantElement(grant, nameOf))
   return document(
     'AccessControlPolicy',
-    `<Owner>${person(owner)}</Owner><AccessControlList>${list.join('')}</AccessControlList>`,
+    `<Owner>${element('ID', owner)}${element('DisplayName', nameOf(owner))}</Owner><AccessControlList>${list.join('')}</AccessControlList>`,
   )
+}
+
+/** @param nameOf display name of an account */
+export function grantElement(
+  { grantee, permission }: Grant,
+  nameOf: (canonicalId: string) => string | undefined,
+): string {
+  const [type, name] =
+    'id' in grantee
+      ? ['CanonicalUser', element('ID', grantee.id) + element('DisplayName', nameOf(grantee.id))]
+      : ['Group', element('URI', uriOf(grantee.group))]
+  return `<Grant><Grantee ${XSI} xsi:type="${type}">${name}</Grantee>${element('Permission', permission)}</Grant>`
 }
 
 /**
@@ -120,7 +128,8 @@ export async function readAclXml(bytes: Buffer, owner: string): Promise<Acl> {
   return { owner, grants: nodes.map(readGrant) }
 }
 
-function readGrant(node: XmlNode): Grant {
+/** Reads a `<Grant>`. Throws MalformedACLError, InvalidArgument, MethodNotAllowed. */
+export function readGrant(node: XmlNode): Grant {
   const grantee = node.children.get('Grantee')?.[0]
   const permission = PERMISSIONS.find((one) => one === childText(node, 'Permission'))
   if (!grantee || !permission) throw new S3Error('MalformedACLError')

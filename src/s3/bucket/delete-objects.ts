@@ -1,7 +1,7 @@
 import pMap from 'p-map'
 import { askedOf, bypassesRetention, ofRemoval } from '../../access/required-actions.js'
 import type { Context } from '../../api/context.js'
-import type { S3Request } from '../../api/request.js'
+import type { LoggedRemoval, S3Request } from '../../api/request.js'
 import type { Precondition } from '../../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -52,20 +52,25 @@ export const deleteObjects = defineOperation({
       const { action, more } = askedOf('s3:DeleteObject', { bucket: request.bucket, key, versionId })
       return isPublic(key) || context.authorizer.granted(action, request.bucket, key, more?.versionId)
     }
+    const removals: LoggedRemoval[] = []
+    const done = (item: Wanted, outcome: Outcome) => {
+      const { key, versionId } = item
+      removals.push({ key, versionId, status: outcome.error?.status ?? 204, error: outcome.error?.code })
+      return resultElement(item, outcome, quiet)
+    }
     let unserved = 0
     const results = await pMap(
       wanted,
       async (item) => {
         const refusal = await refusalOf(request, item, context)
-        if (refusal || !mayTry(item))
-          return resultElement(item, { error: refusal ?? new S3Error('AccessDenied') }, quiet)
+        if (refusal || !mayTry(item)) return done(item, { error: refusal ?? new S3Error('AccessDenied') })
         const outcome = unserved < MAX_CONCURRENCY ? await removeOne(request, context, item) : { error: notTried() }
         unserved = outcome.error?.status === 503 ? unserved + 1 : 0
-        return resultElement(item, outcome, quiet)
+        return done(item, outcome)
       },
       { concurrency: MAX_CONCURRENCY },
     )
-    return xml(document('DeleteResult', results.join('')))
+    return { ...xml(document('DeleteResult', results.join(''))), removals }
   },
 })
 

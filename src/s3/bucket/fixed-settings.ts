@@ -22,24 +22,6 @@ export const fixedSettings: readonly AnyOperation[] = [
     get: always('Always the empty configuration: never accelerated.', 'AccelerateConfiguration'),
   }),
   ...bucketSetting({
-    name: 'BucketLogging',
-    subresource: 'logging',
-    action: 'BucketLogging',
-    get: always('Always the empty status: nothing is logged into a bucket.', 'BucketLoggingStatus'),
-    put: {
-      partly: 'The empty status, which is always so; LoggingEnabled is NotImplemented.',
-      async run(bytes) {
-        const { children } = await parseXml(bytes, 'BucketLoggingStatus')
-        if (children.has('LoggingEnabled'))
-          throw new S3Error('NotImplemented', {
-            message: 'Requests are not logged into buckets: BucketLoggingStatus must be empty.',
-          })
-        if (children.size > 0) throw new S3Error('MalformedXML')
-        return undefined
-      },
-    },
-  }),
-  ...bucketSetting({
     name: 'BucketReplication',
     subresource: 'replication',
     action: 'ReplicationConfiguration',

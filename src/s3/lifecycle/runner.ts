@@ -10,7 +10,7 @@ import { passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import type { PassDeps } from './pass.js'
 
-interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'isVersioned' | 'state' | 'store'> {
+export interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'isVersioned' | 'state' | 'store'> {
   /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
   readonly ownerOf: (owned: Owned | undefined) => Promise<BucketOwner | undefined>
   readonly state: State

@@ -147,6 +147,10 @@ export function createBucketSettings(
       if (known && known.found !== null && known.found?.[kind] === undefined) return NONE
       return (known?.settings ?? readAnew(bucket)).then((settings) => of(settings, bucket, kind))
     },
+    lacks(bucket, kind) {
+      const known = remembered.peek(bucket)
+      return known !== undefined && known.found !== null && known.found?.[kind] === undefined
+    },
     latest: async (bucket, kind) => of(await readAnew(bucket), bucket, kind),
     async confirmed<K extends SettingKind>(bucket: string, kind: K, logger?: Logging) {
       const settings = await readAnew(bucket)
@@ -191,6 +195,7 @@ function isOf(settings: Settings, creationTime: string | undefined): boolean {
 export function ownedSettings(settings: BucketSettings, requireOwner: RequireOwner): BucketSettings {
   return {
     get: settings.get,
+    lacks: settings.lacks,
     latest: settings.latest,
     confirmed: settings.confirmed,
     isBound: settings.isBound,

@@ -154,6 +154,10 @@ export class RequestSettings implements BucketSettings {
     return this.#settings.get(bucket, kind)
   }
 
+  lacks(bucket: string, kind: SettingKind): boolean {
+    return this.#settings.lacks(bucket, kind)
+  }
+
   latest<K extends SettingKind>(bucket: string, kind: K): Promise<SettingTypes[K] | undefined> {
     return this.#settings.latest(bucket, kind)
   }

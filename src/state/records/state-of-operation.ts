@@ -24,6 +24,7 @@ function readOnly(state: State): State {
   const { objects, uploads, locks } = state
   return {
     shared: state.shared,
+    process: state.process,
     records: <T>(name: string) => readOnlyRecords<T>(state.records(name)),
     objects: {
       get: (bucket, key) => objects.get(bucket, key),
