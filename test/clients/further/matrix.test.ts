@@ -16,6 +16,7 @@ const legacy = await startDealgate(t, { mode: 'legacy' })
 await t.test('s5cmd', (t) => s5cmd(t, server))
 await t.test('boto3', (t) => python(t, server, 'boto3', server.endpoint))
 await t.test('boto3, version 2', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_version2'))
+await t.test('boto3, inventories', (t) => python(t, server, 'boto3', server.endpoint, 'boto3_inventory'))
 await t.test('minio-py', (t) => python(t, server, 'minio', `127.0.0.1:${server.port}`))
 await t.test('restic', (t) => restic(t, server))
 await t.test('restic, legacy', (t) => restic(t, legacy))
@@ -59,7 +60,8 @@ async function python(
   const program = join(CLIENTS, 'python3')
   if (!(await findBuilt(t, `${name} (.ci/run)`, program))) return
   const script = resolve('test/clients/further', `${file}.py`)
-  await run(program, [script, address], { env: { ...environment(server), HOME: temporaryFolder(t) } })
+  const cwd = temporaryFolder(t)
+  await run(program, [script, address], { cwd, env: { ...environment(server), HOME: cwd } })
   t.pass(`${file} finds everything as it should be`)
 }
 
