@@ -14,6 +14,7 @@ import type { Account } from './accounts/accounts.js'
 import type { KeyPair } from './accounts/key-pair.js'
 import { assemble, type GatewayOptions, limitsOf } from './assemble.js'
 import type { GatewayContext } from './context.js'
+import { keepLocked } from './deals/locked-bodies.js'
 import { keepPruning } from './deals/pruning.js'
 import { type GatewayTables, indexSchema } from './index-schema.js'
 import type { QuirkName } from './quirks.js'
@@ -78,6 +79,7 @@ function running(
 ): RunningGateway {
   const sweeping = keepSweeping(context, options.bodies !== undefined || db.shared, metrics)
   keepPruning(context)
+  keepLocked(context)
   keepUp(context)
   context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
   return {

@@ -9,8 +9,10 @@ import { changeLock, lockNew, mustBeFree } from '../../../src/services/gateway/s
 import { silentLog } from '../../../src/services/log.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { until } from '../../support/waiting.js'
 import { emptyDatabase } from '../engine.js'
 import { type Client, connectTo, start, startGateway } from './client.js'
+import { terms } from './deal-client.js'
 import { Scene } from './deal-scene.js'
 
 /** Object lock, as the embedded gateway enforces it on all its interfaces. */
@@ -295,18 +297,91 @@ t.test('a lock that cannot be read locks, and no clock begins one earlier', asyn
   )
 })
 
-t.test('the local copies in a bucket with versions stay', async (t) => {
-  const { client } = await Scene.start(t)
+/** Asks for the version of a generation. */
+const of = (generation: string) => ({ 'x-cloud-of-generation': generation })
+
+t.test('a version that is not current gets a deal, is evicted and brought back', async (t) => {
+  const { client, lastBodies } = await scene(t)
+  const { gateway } = client
+  await gateway.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+  for (const size of [10, 100_000]) {
+    const body = 'first'.padEnd(size, '.')
+    const generation = await client.put(bucketName, objectName, Buffer.from(body))
+    await client.put(bucketName, objectName, Buffer.from('later'))
+    const path = `deal/${bucketName}/${objectName}`
+    const token = { 'x-cloud-client-token': `of ${size}` }
+    t.match(await client.ask(path, terms, of('gone')), { http: 404, status: 'fail' })
+    const made = await client.ask(path, terms, { ...of(generation), ...token })
+    t.match(made, { http: 200, status: 'success' })
+    t.same(lastBodies(), [Buffer.from(body)], 'not of the bytes of the current one')
+    t.match(await client.ask(path, terms, { ...of(generation), ...token }), { data: { dealCid: made.data.dealCid } })
+    const used = await client.used()
+    t.match(await client.evict(bucketName, objectName, generation), { http: 200 })
+    t.equal(await client.used(), used - size)
+    t.match(await gateway.get(bucketName, objectName, of(generation)), { status: 403 })
+    t.equal((await gateway.get(bucketName, objectName)).text, 'later')
+    t.match(await client.ask(path, terms, of(generation)), { http: 200 }, 'another deal, from the first')
+    t.same(lastBodies(), [Buffer.from(body)])
+    t.match(await client.ask(`retrieve/${bucketName}/${objectName}`, undefined, of(generation)), { status: 'success' })
+    t.equal((await gateway.get(bucketName, objectName, of(generation))).text, body)
+    t.equal(await client.used(), used)
+  }
+})
+
+t.test('an object that is only in a deal gets versions, and stays one of them', async (t) => {
+  const { client } = await scene(t)
   const { gateway } = client
   const generation = await client.put(bucketName, objectName, Buffer.from('body'))
   await client.deal(bucketName, objectName)
   t.match(await client.evict(bucketName, objectName, generation), { http: 200 })
-  const enabled = { bucketName, status: 'Enabled' }
-  t.match(await gateway.failure('SetBucketVersioning', enabled), { data: { code: 'InvalidBucketState' } })
-  await gateway.send(`/gateway/retrieve/${bucketName}/${objectName}`, { headers: gateway.headers() })
-  await gateway.call('SetBucketVersioning', enabled)
-  t.match(await client.evict(bucketName, objectName, generation), { http: 409 }, 'the current version')
+  await gateway.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
   await client.put(bucketName, objectName, Buffer.from('later'))
-  t.match(await client.evict(bucketName, objectName, generation), { http: 409 }, 'one that is not')
-  t.equal((await gateway.get(bucketName, objectName, { 'x-cloud-of-generation': generation })).text, 'body')
+  await client.ask(`retrieve/${bucketName}/${objectName}`, undefined, of(generation))
+  t.equal((await gateway.get(bucketName, objectName, { 'x-cloud-version-id': 'null' })).text, 'body')
 })
+
+t.test('a locked version is brought back before its last deal ends', async (t) => {
+  const first = await scene(t)
+  const { network, folder } = first
+  const lockedBucket = 'locked'
+  await first.client.gateway.call('MakeBucket', { bucketName: lockedBucket, lock: true })
+  const cold = async (key: string, headers: Record<string, string> = {}) => {
+    const generation = await first.client.put(lockedBucket, key, `the bytes of ${key}`, headers)
+    await first.client.deal(lockedBucket, key)
+    return { key, generation }
+  }
+  const evict = async ({ key, generation }: { key: string; generation: string }) =>
+    t.match(await first.client.evict(lockedBucket, key, generation), { http: 200 })
+  const retained = await cold('retained', lockHeaders('COMPLIANCE', inDays(1)))
+  const later = await cold('later')
+  const free = await cold('free')
+  const held = await cold('held', { 'x-cloud-legal-hold': 'ON' })
+  const renewed = await cold('renewed', { 'x-cloud-legal-hold': 'ON' })
+  const late = await cold('late', { 'x-cloud-legal-hold': 'ON' })
+  for (const one of [retained, later, free, held, renewed]) await evict(one)
+  const { gateway } = first.client
+  await gateway.call('SetObjectLock', { bucketName: lockedBucket, objectName: 'later', hold: true })
+  await gateway.put(lockedBucket, 'retained', 'another version')
+  await gateway.call('RemoveObject', { bucketName: lockedBucket, objects: ['held'] })
+  network.endEpoch = 4000
+  await first.client.deal(lockedBucket, 'renewed')
+  network.now = 1951
+  t.match(await first.client.evict(lockedBucket, 'late', late.generation), { http: 409, message: /ends soon/ })
+  await first.running.stop()
+  const { client } = await Scene.start(t, network, folder)
+  const read = async ({ key, generation }: { key: string; generation: string }) => {
+    const { status, text } = await client.gateway.get(lockedBucket, key, of(generation))
+    return status === 200 ? text : status
+  }
+  for (const one of [retained, later, held])
+    await until(`${one.key} is here`, async () => (await read(one)) === `the bytes of ${one.key}`)
+  t.equal(await read(free), 403, 'one without a lock is not')
+  t.equal(await read(renewed), 403, 'nor one with a deal that lasts')
+})
+
+/** A gateway over a scripted network, and what it has packed last. */
+async function scene(t: Test) {
+  const scene = await Scene.start(t)
+  const { client, network, folder, running } = scene
+  return { client, network, folder, running, lastBodies: () => scene.lastBodies() }
+}

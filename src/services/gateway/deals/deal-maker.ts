@@ -5,6 +5,7 @@ import { FIRST } from '../accounts/accounts.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
+import { mustFindVersion } from '../store/version-reads.js'
 import type { CompleteDeal, DealAsk, DealRow, Deals } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 import { listBucket, PackingList } from './packing-list.js'
@@ -86,7 +87,7 @@ async function begin(
   try {
     return await db.transaction(
       async (tables) => {
-        const { deals, objects } = tables
+        const { deals } = tables
         if (token !== undefined && (await deals.findByToken(account, token)) !== undefined) throw new TokenInUse()
         const bucket = mustOwn(await tables.buckets.lock(bucketName, false), ask)
         // Another one, whose lock this is not.
@@ -96,9 +97,7 @@ async function begin(
           ...{ asked: rfc3339(clock.now()), task: null, run: run.name },
         })
         if (ask.key.length > 0) {
-          const object = await objects.find(bucket.id, ask.key)
-          if (object === undefined) throw new GatewayError('NoSuchKey')
-          await add(tables, id, [object])
+          await add(tables, id, [await mustFindVersion(tables, bucket.id, ask.key, ask.generation)])
         }
         await holds.add(tables, reference, bucket.id, ask.key.length > 0 ? id : undefined)
         return await deals.mustFind(id)

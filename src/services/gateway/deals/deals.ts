@@ -12,6 +12,8 @@ export interface DealAsk {
   readonly bucketName: string
   /** Empty: the whole bucket. */
   readonly key: Buffer
+  /** Of the version of the object; absent: the current one. */
+  readonly generation?: string | undefined
   readonly terms: DealTerms
   /** Idempotency token of a client of the account. */
   readonly token: string | undefined

@@ -4,9 +4,11 @@ import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { openLocalBody, refused } from '../store/local-copies.js'
+import { isLocked } from '../store/object-locks.js'
 import type { ObjectRow } from '../store/objects.js'
 import { findVersion } from '../store/version-reads.js'
 import { firstThatDoes, isMd5, verified } from './bring-back.js'
+import { endsSoon } from './locked-bodies.js'
 import type { HeldCopy } from './manifest.js'
 
 type EvictionContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'copies'>
@@ -57,6 +59,8 @@ export async function evict(
     await local.close()
   }
   const { copy, endEpoch } = compared
+  if (endsSoon(context.network, { ...copy, endEpoch }) && (await isLocked(context.db.read, generation)))
+    throw refused(`The version is locked, and the deal ${copy.dealCid} ends soon. Nothing was removed.`)
   await context.copies.evict(bucket, key, generation, () => {
     // The network may have answered long ago.
     if (context.network.epoch() >= endEpoch) throw refused(`The deal ${copy.dealCid} has ended. Nothing was removed.`)

@@ -1,4 +1,4 @@
-import type { PackedFile } from '../../network/network.js'
+import type { Network, PackedFile } from '../../network/network.js'
 import { type Connection, pages, statements } from '../../store/database.js'
 
 export interface ManifestFile {
@@ -13,7 +13,17 @@ export interface ManifestFile {
 export interface HeldCopy {
   readonly dealCid: string
   readonly minerId: string
+  readonly startEpoch: number
+  readonly endEpoch: number
   readonly file: PackedFile
+}
+
+/** A file of a deal that has the only body of a locked version. */
+export interface LockedFile {
+  readonly generation: string
+  readonly key: Buffer
+  readonly bucket: number
+  readonly bucketName: string
 }
 
 const ADD = 'INSERT INTO deal_files (deal, key, generation, size, etag) VALUES'
@@ -45,6 +55,17 @@ export class Manifest {
       ) AS needed
       FROM deal_files AS f WHERE f.deal = ?1 AND f.key > ?3 ORDER BY f.key LIMIT ?4
     `,
+      locked: `
+      SELECT DISTINCT f.generation, f.key, b.id AS bucket, b.name AS "bucketName"
+      FROM deals AS d JOIN deal_files AS f ON f.deal = d.id
+      JOIN object_locks AS l ON l.generation = f.generation JOIN buckets AS b ON b.id = d.bucket
+      WHERE d.ends <= ?2 AND d.network = ?1 AND f.generation > ?3 AND (
+        EXISTS (
+          SELECT 1 FROM objects AS o
+          WHERE o.bucket = d.bucket AND o.key = f.key AND o.generation = f.generation AND o.body_at = 2
+        ) OR EXISTS (SELECT 1 FROM versions AS v WHERE v.generation = f.generation AND v.body_at = 2)
+      ) ORDER BY f.generation LIMIT ?4
+    `,
       removeOne: 'DELETE FROM deal_files WHERE deal = ? AND key = ?',
     })
   }
@@ -71,9 +92,24 @@ export class Manifest {
   async copiesOf(generation: string): Promise<HeldCopy[]> {
     const rows = await this.#sql.copies.all<{ record: string; path: string; cid: string; size: number }>(generation)
     return rows.map(({ record, path, cid, size }) => {
-      const { dealCid, terms } = JSON.parse(record)
-      return { dealCid, minerId: terms.minerId, file: { path: path === '' ? [] : path.split('/'), size, cid } }
+      const { dealCid, terms, startEpoch, endEpoch } = JSON.parse(record)
+      return {
+        dealCid,
+        minerId: terms.minerId,
+        startEpoch,
+        endEpoch,
+        file: { path: path === '' ? [] : path.split('/'), size, cid },
+      }
     })
+  }
+
+  /**
+   * The versions of this network that have a lock, no body here, and a deal that ends by this epoch: in the order of
+   * their generations, beyond `after`. The lock may be over.
+   */
+  async locked(network: Network['kind'], epoch: number, after: string, limit: number): Promise<LockedFile[]> {
+    const rows = await this.#sql.locked.all<LockedFile>(network, epoch, after, limit)
+    return rows.map((row) => ({ ...row, key: Buffer.from(row.key) }))
   }
 
   remove(deal: number, limit: number): Promise<number> {

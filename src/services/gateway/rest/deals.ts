@@ -8,6 +8,7 @@ import { evict, verify } from '../deals/evict.js'
 import { GatewayError } from '../errors.js'
 import { decode, replyText } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
+import { mustFindVersion } from '../store/version-reads.js'
 import {
   asking,
   dealEndpoint,
@@ -18,22 +19,24 @@ import {
   TextMembers,
 } from './deal-envelope.js'
 import { parsePlace } from './download.js'
+import { readGeneration } from './version-headers.js'
 
 const TOKEN = /^[\x20-\x7e]{1,128}$/
 const WHOLE_BUCKET = Buffer.alloc(0)
 
-/** POST deal/<bucket>/<object>: makes a deal of one object. */
+/** POST deal/<bucket>/<object>: makes a deal of one object; with `of-generation`, of the version of that generation. */
 export const dealOfObject = dealEndpoint({
   nothing: () => noRecord,
   async run(exchange, rest) {
     const { context, account } = exchange
     const { bucket: bucketName, key } = parsePlace(context, rest)
     const token = readToken(exchange)
+    const generation = readGeneration(exchange)
     if (!(await isRepeated(exchange, token))) {
       const { id } = await mustOwnBucket(context, account, bucketName)
-      if ((await context.db.read.objects.find(id, key)) === undefined) throw new GatewayError('NoSuchKey')
+      await mustFindVersion(context.db.read, id, key, generation)
     }
-    return make(exchange, { bucketName, key, token })
+    return make(exchange, { bucketName, key, generation, token })
   },
 })
 

@@ -7,9 +7,10 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { asGatewayError, decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
-import { findVersion } from '../store/version-reads.js'
+import { mustFindVersion } from '../store/version-reads.js'
 import { dealEndpoint, recordOf } from './deal-envelope.js'
 import { parsePlace } from './download.js'
+import { readGeneration } from './version-headers.js'
 
 const PAGE = 500
 const WHOLE_BUCKET = Buffer.alloc(0)
@@ -40,9 +41,8 @@ export const retrieveObject = dealEndpoint({
     }
     const place = parsePlace(context, rest)
     const bucket = await mustOwnBucket(context, account, place.bucket)
-    const generation = exchange.request.headers[`${context.names.header}of-generation`]?.toString()
-    const row = await findVersion(context.db.read, bucket.id, place.key, generation)
-    if (row === undefined) throw new GatewayError(generation === undefined ? 'NoSuchKey' : 'NoSuchVersion')
+    const generation = readGeneration(exchange)
+    const row = await mustFindVersion(context.db.read, bucket.id, place.key, generation)
     const cold = row.bodyAt === 'network' && !isForHistory(exchange)
     const failure = cold
       ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange), generation))

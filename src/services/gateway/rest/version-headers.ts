@@ -13,11 +13,17 @@ import { shownId } from '../store/versions.js'
  * The version that the client asks for, with x-cloud-version-id or, by the generation of its body, with
  * x-cloud-of-generation.
  */
-export function readVersionRef({ request: { headers }, context: { names } }: GatewayExchange): VersionRef | undefined {
-  const id = headers[`${names.header}version-id`]
+export function readVersionRef(exchange: GatewayExchange): VersionRef | undefined {
+  const { request, context } = exchange
+  const id = request.headers[`${context.names.header}version-id`]
   if (typeof id === 'string') return { id }
-  const generation = headers[`${names.header}of-generation`]
-  return typeof generation === 'string' ? { generation } : undefined
+  const generation = readGeneration(exchange)
+  return generation === undefined ? undefined : { generation }
+}
+
+/** The generation of the version that the client asks for. */
+export function readGeneration({ request, context }: GatewayExchange): string | undefined {
+  return request.headers[`${context.names.header}of-generation`]?.toString()
 }
 
 /** What tells the version of an object in a bucket that has versions, and its lock. */

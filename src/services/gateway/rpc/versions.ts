@@ -29,10 +29,8 @@ const setBucketVersioning = defineSignedMethod({
   feature: 'versions',
   params: z.object({ bucketName: text, status: z.enum(['Enabled', 'Suspended']) }),
   async run({ bucketName, status }, call) {
-    await changeBucket(call, bucketName, async ({ buckets }, { id, versioning, lockRule }) => {
+    await changeBucket(call, bucketName, async ({ buckets }, { id, lockRule }) => {
       if (status === 'Suspended' && lockRule !== null) throw new GatewayError('InvalidBucketState', { value: LOCKED })
-      if (versioning === null && (await buckets.hasCold(id)))
-        throw new GatewayError('InvalidBucketState', { value: COLD })
       await buckets.setVersioning(id, status)
     })
     return {}
@@ -40,8 +38,6 @@ const setBucketVersioning = defineSignedMethod({
 })
 
 const LOCKED = 'An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.'
-// The deal of a version that is no longer current ends: nothing renews it.
-const COLD = 'Objects of the bucket have no copy here, only in deals: restore them, or remove them, before versioning.'
 const EARLIER = 'A gateway process of an earlier dealgate still uses this database: stop it first.'
 
 const mode = z.enum(lockModes)

@@ -107,7 +107,6 @@ export class Buckets {
       removeFences: 'DELETE FROM removed WHERE bucket = ?',
       removeChanges: 'DELETE FROM bucket_changes WHERE bucket = ?',
       any: 'SELECT 1 FROM objects WHERE bucket = ?1 UNION ALL SELECT 1 FROM versions WHERE bucket = ?1 LIMIT 1',
-      cold: 'SELECT 1 FROM objects WHERE bucket = ? AND body_at = 2 LIMIT 1',
       count: count[engine],
       setVersioning: 'UPDATE buckets SET versioning = ? WHERE id = ?',
       setLockRule: 'UPDATE buckets SET lock_rule = ? WHERE id = ?',
@@ -156,11 +155,6 @@ export class Buckets {
   /** True when it has no version of any object, and no delete marker. */
   async isEmpty(id: number): Promise<boolean> {
     return (await this.#sql.any.get(id)) === undefined
-  }
-
-  /** True when it has an object whose bytes are in deals alone. */
-  async hasCold(id: number): Promise<boolean> {
-    return (await this.#sql.cold.get(id)) !== undefined
   }
 
   /** Adds to the number of objects and bytes of the bucket; negative numbers subtract. */

@@ -43,10 +43,6 @@ export class LocalCopies {
       throw refused('The object has been overwritten and has another generation now. Nothing was removed.')
     }
     if (row.bodyAt === 'network') throw refused('The object has no local copy.')
-    // Deals end, and nothing renews that of a version which is no longer current, or locked.
-    if (bucket.versioning !== null) {
-      throw refused('The bucket keeps versions, whose local copies stay. Nothing was removed.')
-    }
     if (await tables.holds.covers(bucket.id, generation)) {
       throw refused('A pending deal reads the object: try again when the deal has been made. Nothing was removed.')
     }
@@ -59,9 +55,8 @@ export class LocalCopies {
    */
   async evict(bucket: BucketRow, key: Buffer, generation: string, lastLook: () => void): Promise<void> {
     const work = async (tables: CopyTables) => {
-      // Versions may have been enabled since.
-      const held = await tables.buckets.lock(bucket.name, false)
-      const row = await this.#mustBeHere(tables, held ?? bucket, key, generation)
+      await tables.buckets.lock(bucket.name, false)
+      const row = await this.#mustBeHere(tables, bucket, key, generation)
       lastLook()
       await move(tables, bucket.id, row, undefined)
       if (row.bodyAt === 'index') await tables.objects.removeBody(generation)

@@ -135,9 +135,13 @@ interface LockTables {
  * something else than a lock of today locks for ever.
  * @param bypass a retention in GOVERNANCE mode does not count
  */
-export async function mustBeFree({ locks }: LockTables, generation: string, bypass: boolean): Promise<void> {
+export async function mustBeFree(tables: LockTables, generation: string, bypass: boolean): Promise<void> {
+  if (await isLocked(tables, generation, bypass)) throw new GatewayError('ObjectLocked')
+}
+
+export async function isLocked({ locks }: LockTables, generation: string, bypass = false): Promise<boolean> {
   const lock = await locks.find(generation)
-  if (lock !== undefined && (lock.hold !== 0 || isRetained(lock, bypass))) throw new GatewayError('ObjectLocked')
+  return lock !== undefined && (lock.hold !== 0 || isRetained(lock, bypass))
 }
 
 function isRetained({ mode, ends, clock }: FoundLock, bypass: boolean): boolean {

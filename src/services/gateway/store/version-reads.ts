@@ -69,6 +69,18 @@ export async function findVersion(
   return undefined
 }
 
+/** As `findVersion`. Throws GatewayError NoSuchKey or, for a generation that the key does not have, NoSuchVersion. */
+export async function mustFindVersion(
+  tables: ReadTables,
+  bucket: number,
+  key: Buffer,
+  generation?: string,
+): Promise<ObjectRow | VersionRow> {
+  const row = await findVersion(tables, bucket, key, generation)
+  if (row === undefined) throw new GatewayError(generation === undefined ? 'NoSuchKey' : 'NoSuchVersion')
+  return row
+}
+
 function isIt(row: OpenedObject['row'], ref: VersionRef): boolean {
   return 'id' in ref ? shownId(row) === ref.id : row.generation === ref.generation
 }
