@@ -20,6 +20,8 @@ export interface DealSubject {
 }
 
 interface DealOrder extends DealSubject {
+  /** Of the version to make a deal of; the gateway refuses another one. Default: whichever object is there. */
+  readonly stamp?: string | undefined
   readonly terms: DealTerms
   /** For gateways with `dealTokens`: a repeated request with the same token returns the deal of the first. */
   readonly token?: string
@@ -56,7 +58,11 @@ export class DealClient {
    * not reached, so that certainly no deal was made, and OutcomeUnknown for every other answer.
    */
   async makeDeal(order: DealOrder): Promise<GatewayDeal> {
-    const { bucket, key, terms, token, timeoutMs, signal } = order
+    const { bucket, key, stamp, terms, token, timeoutMs, signal } = order
+    const headers = {
+      ...(stamp !== undefined && (await ofVersion({ gateway: this.#gateway }, stamp))),
+      ...(token !== undefined && { 'client-token': token }),
+    }
     const answer = await this.#gateway.call({
       method: 'POST',
       endpoint: key === undefined ? 'deals' : 'deal',
@@ -64,7 +70,7 @@ export class DealClient {
       key,
       access: 'read',
       body: bodyOf(terms),
-      ...(token !== undefined && { headers: { 'client-token': token } }),
+      headers,
       timeoutMs,
       signal,
     })
@@ -150,6 +156,14 @@ export class DealClient {
     )
     return badResponse('The object gateway gave an unexpected answer. It is in the log.')
   }
+}
+
+/** The header by which a gateway with versions knows which of them is meant. */
+export async function ofVersion(
+  { gateway }: { readonly gateway: Pick<Gateway, 'features'> },
+  stamp: string,
+): Promise<Readonly<Record<string, string>>> {
+  return (await gateway.features()).versions ? { 'of-generation': stamp } : {}
 }
 
 /** The deal in the gateway's answer. Throws as DealClient.makeDeal does. */

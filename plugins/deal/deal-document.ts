@@ -28,6 +28,17 @@ export const dealDocument = z.object({
       'State of the deal on the network, such as StorageDealActive; Recorded if the gateway does not report it.',
     ),
   StatusMessage: z.string().optional(),
+  LockedUntil: z
+    .string()
+    .optional()
+    .describe('End of the retention of the version that it holds, while that lasts; RFC 3339.'),
+  LegalHold: z.boolean().optional().describe('The version that it holds is under a legal hold.'),
+  RenewUntil: z
+    .string()
+    .optional()
+    .describe(
+      'Until when other deals follow this one: RFC 3339, for the retention of a version whose bytes are left to deals; `LegalHold`, while there is one; `Removal` of the object, where the bucket has RenewBeforeDays. Absent: none follows, or one has.',
+    ),
 })
 
 type DealDocument = z.output<typeof dealDocument>
@@ -99,7 +110,7 @@ const OURS = ['cid', 'deal-cid', 'deal-count', 'deal-provider', 'deal-status', '
 export async function tellObject(deps: DealDeps, context: Context, record: DealRecord): Promise<void> {
   const { bucket, key, stamp } = record
   if (key === undefined || stamp === undefined) return
-  const deals = (await deps.deals.of(bucket, key)).filter((deal) => deal.stamp === stamp)
+  const deals = await deps.deals.ofVersion({ bucket, key, stamp })
   const facts = factsOf(deals, deps.options.epochSeconds)
   const lost = !deals.some(holds)
   const annotate = ({ store }: Context) =>

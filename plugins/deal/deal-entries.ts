@@ -1,10 +1,11 @@
 import { type Context, PageOf, type PageRequest, S3Error } from 'dealgate'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { DealClient, type DealSubject, type HistoryEntry } from './deal-client.js'
+import { DealClient, type DealSubject, type History, type HistoryEntry } from './deal-client.js'
 import { askState, dealDocument, documentOf } from './deal-document.js'
 import type { DealDeps } from './deps.js'
-import { type DealRecord, isFinal, type LiveState } from './records/deal-records.js'
+import { type DealRecord, isFinal, type LiveState, type Version } from './records/deal-records.js'
+import { renewals } from './renewal-document.js'
 
 export const dealEntry = z.object({
   Status: z.string(),
@@ -23,21 +24,31 @@ interface DealPage {
   readonly raw: unknown
 }
 
-/** Deals for the subject, oldest first, with their present state on the network. */
+const NO_HISTORY: History = { entries: undefined, raw: undefined }
+
+/**
+ * Deals for the subject, oldest first, with their present state on the network.
+ * @param version only its deals that were made through this server
+ */
 export async function dealPage(
   deps: DealDeps,
   context: Context,
   subject: DealSubject,
   { limit, from }: PageRequest,
+  version?: Version,
 ): Promise<DealPage> {
   const client = new DealClient(context.gateway, context.log)
-  const history = await client.history(subject)
+  // The gateway lists deals by key.
+  const history = version ? NO_HISTORY : await client.history(subject)
   // A gateway that cannot tell whether there are any may have lost the record of deals that were made through this
   // server.
-  const entries = history.entries ?? (await deps.deals.of(subject.bucket, subject.key)).map(entryOf)
+  const { deals } = deps
+  const recorded = () => (version ? deals.ofVersion(version) : deals.of(subject.bucket, subject.key))
+  const entries = history.entries ?? (await recorded()).map(entryOf)
   const start = from !== undefined && /^\d{1,9}$/.test(from) ? Number(from) : 0
   const end = start + limit
-  const items = await pMap(entries.slice(start, end), (entry) => withState(deps, context, client, entry), {
+  const renewalOf = renewals(deps, context)
+  const items = await pMap(entries.slice(start, end), (entry) => withState(deps, context, client, entry, renewalOf), {
     concurrency: MAX_CONCURRENCY,
   })
   return { page: new PageOf(items, end < entries.length ? String(end) : undefined), raw: history.raw }
@@ -48,10 +59,17 @@ async function withState(
   context: Context,
   client: DealClient,
   { status, message, data }: HistoryEntry,
+  renewalOf: ReturnType<typeof renewals>,
 ): Promise<DealEntry> {
   if (!data) return { Status: status, Message: message }
   const state = await stateOf(deps, context, client, data.dealCid)
-  return { Status: status, Message: message, Deal: documentOf(data, state, deps.options.epochSeconds) }
+  const record = await deps.deals.get(data.dealCid)
+  const renewal = record && (await renewalOf(record))
+  return {
+    Status: status,
+    Message: message,
+    Deal: { ...documentOf(data, state, deps.options.epochSeconds), ...renewal },
+  }
 }
 
 function entryOf({ deal }: DealRecord): HistoryEntry {

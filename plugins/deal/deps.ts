@@ -115,6 +115,17 @@ export function dealGauges(deps: DealDeps): readonly PluginGauge[] {
       help: 'Deals that are not closed, by the state that the network last reported.',
       read: () => countByState(deps.deals.open(), ({ live }) => live?.state ?? 'Unknown'),
     },
+    {
+      name: 'lock_renewals',
+      help: 'Deals that end before the lock of the version whose only bytes they have, by whether their renewal is due or has failed.',
+      read: () => lockRenewals(deps),
+    },
     ...spendGauges(deps.spending, maxSpendPerDay),
   ]
+}
+
+async function lockRenewals({ deals }: DealDeps): ReturnType<PluginGauge['read']> {
+  const counts = { Due: 0, Failed: 0 }
+  for await (const { lock } of deals.open()) if (lock) counts[lock.failed === undefined ? 'Due' : 'Failed']++
+  return Object.entries(counts).map(([state, value]) => ({ labels: { state }, value }))
 }

@@ -53,8 +53,9 @@ export default definePlugin({
         objectStored: (event) => deps.waits.changed(event),
         async objectDeleted(event) {
           await deps.waits.changed(event)
-          // A delete marker that comes or goes leaves every version as it is.
-          if (event.versionId === undefined || event.stamp !== undefined) await deps.copies.forget(event)
+          // In a bucket without versions, the keeper forgets the plan for an object that is gone.
+          const { bucket, key, stamp } = event
+          if (stamp !== undefined) await deps.copies.forget({ bucket, key, stamp })
         },
       },
       gauges: dealGauges(deps),

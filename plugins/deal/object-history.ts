@@ -4,7 +4,7 @@ import { wholeSeconds } from './deal-document.js'
 import type { DealDeps } from './deps.js'
 import { type DealRecord, endBegins, isFinal, statesOf } from './records/deal-records.js'
 import type { ObjectEvent } from './records/object-events.js'
-import { payingAccount } from './subject.js'
+import { payingAccount, type VersionRef } from './subject.js'
 import { reportedAmount } from './terms/terms.js'
 
 /** What can happen to an object on its way through deals. */
@@ -20,6 +20,7 @@ const EVENTS = [
   'DealEnding',
   'DealEnded',
   'DealRetired',
+  'RenewalFailed',
   'Evicted',
   'EvictionRefused',
   'RestoreRequested',
@@ -69,17 +70,19 @@ interface Told extends Omit<EventDocument, 'Time' | 'JobStatus' | 'Phase' | 'Ear
  * What happened to an object, oldest first: from the object, its deals and jobs, and from events that are on record.
  * Events of an object that was replaced or removed are for the gateway account that they happened to: the bucket may
  * have been another account's then.
+ * @param ref only what happened to this version
  */
 export async function historyOf(
   deps: DealDeps,
   context: Context,
   subject: { readonly bucket: string; readonly key: string },
+  ref?: VersionRef,
 ): Promise<readonly EventDocument[]> {
   const { bucket, key } = subject
-  const object = await context.store.find(bucket, key)
+  const object = await context.store.find(bucket, key, ref)
   const account = payingAccount(context.caller)
   const maySee = (one: { readonly stamp?: string | undefined; readonly account: string }) =>
-    (object !== undefined && one.stamp === object.stamp) || one.account === account
+    (object !== undefined && one.stamp === object.stamp) || (!ref && one.account === account)
   const deals = (await deps.deals.of(bucket, key)).filter(maySee)
   const kept = (await deps.events.of(subject)).filter(maySee)
   const toldOf = (event: ObjectEvent) => keptEvent(event, mayKnow(context, event.by))

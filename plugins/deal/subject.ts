@@ -2,6 +2,21 @@ import { type Context, S3Error, type StoredObject } from 'dealgate'
 import { z } from 'zod'
 import { statedTerms } from './terms/terms.js'
 
+export type VersionRef = Parameters<Context['store']['head']>[2]
+
+/** Query of the calls about an object, which may be about one of its versions. */
+export const ofVersion = z.strictObject({
+  versionId: z
+    .string()
+    .regex(/^(null|[0-9a-f]{32})$/)
+    .optional()
+    .describe('Id of a version of the object. Default: the current one.'),
+})
+
+export function refOf({ versionId }: z.output<typeof ofVersion>): VersionRef {
+  return versionId === undefined ? undefined : { id: versionId }
+}
+
 /**
  * The object for a new deal. A gateway without a local copy of it retrieves the bytes from the deals that hold the
  * object, and verifies them.
@@ -16,14 +31,19 @@ export async function requireObject(
     stamp,
     etag,
   }: { readonly bucket: string; readonly key: string; readonly stamp?: string; readonly etag?: string },
+  ref?: VersionRef,
 ): Promise<StoredObject> {
   await refuseUnsafe(context, key)
-  const object = await context.store.head(bucket, key)
-  if ((stamp !== undefined && object.stamp !== stamp) || (etag !== undefined && object.etag !== etag))
-    throw new S3Error('PreconditionFailed', {
-      message: 'The object was replaced before its deal was made. The new object has no deal yet.',
-    })
+  const version = stamp === undefined ? undefined : await context.store.findStamp(bucket, key, stamp)
+  const object = version ?? (await context.store.head(bucket, key, ref))
+  if ((stamp !== undefined && object.stamp !== stamp) || (etag !== undefined && object.etag !== etag)) throw replaced()
   return object
+}
+
+export function replaced(): S3Error {
+  return new S3Error('PreconditionFailed', {
+    message: 'The object was replaced before its deal was made. The new object has no deal yet.',
+  })
 }
 
 /** Throws NoSuchBucket, BucketEmpty, AccessDenied. */

@@ -4,6 +4,7 @@ import type { Origin } from './hooks.js'
 import type { ReplyHeaders, S3Request } from './request.js'
 import type { Archive } from './state.js'
 import type { StoredObject } from './store.js'
+import type { VersionRef } from './versions.js'
 
 /** Where the bytes of an object are, in the terms of S3. All operations report it from here. */
 export interface Presence {
@@ -77,6 +78,8 @@ export interface TransitionedObject {
   readonly size: number
   /** ETag of the object, unquoted. */
   readonly etag: string
+  /** Of a version, which need not be the current one; absent for the current object. */
+  readonly stamp?: string
 }
 
 export interface RestoreOrder {
@@ -101,6 +104,7 @@ export interface ArchiveAccess {
    * are here, now or until a new date, and with 202 when their restore has started; hooks are then notified.
    * https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html
    * @param request that asked for it; the server itself by default
+   * @param ref the version to restore; the current object by default
    * @throws S3Error NoSuchKey, AccessDenied, InvalidObjectState for an object in no archive class,
    * RestoreAlreadyInProgress, NotImplemented, and what the plugin throws
    */
@@ -109,6 +113,7 @@ export interface ArchiveAccess {
     key: string,
     order: RestoreOrder,
     request?: Pick<S3Request, 'id' | 'remoteAddress'>,
+    ref?: VersionRef,
   ): Promise<RestoreOutcome>
   /**
    * When a copy that was restored at `now` for `days` days expires: the midnight UTC that follows. Times in ms since
@@ -126,7 +131,7 @@ export interface ArchiveAccess {
    */
   moved(
     name: 'ObjectRestore:Completed' | 'ObjectRestore:Delete',
-    object: Pick<StoredObject, 'bucket' | 'key' | 'size' | 'etag' | 'archive'>,
+    object: Pick<StoredObject, 'bucket' | 'key' | 'size' | 'etag' | 'archive' | 'versionId'>,
     facts?: {
       /** Whose request led to it; the server itself by default. */
       readonly origin?: Origin

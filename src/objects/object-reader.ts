@@ -54,15 +54,20 @@ export class ObjectReader {
   }
 
   find(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {
-    return this.#find(this.deps.gateway, bucket, key, ref)
+    return this.#look(this.deps.gateway, bucket, key, ref)
   }
 
   findToWrite(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {
-    return this.#find(this.deps.lookUps, bucket, key, ref)
+    return this.#look(this.deps.lookUps, bucket, key, ref)
   }
 
   findStamp(bucket: string, key: string, stamp: string): Promise<StoredObject | undefined> {
     return this.findVersion(this.deps.gateway, bucket, key, stamp)
+  }
+
+  #look(through: Gateway, bucket: string, key: string, ref: VersionRef | undefined): Promise<StoredObject | undefined> {
+    if (ref && 'stamp' in ref) return this.findVersion(through, bucket, key, ref.stamp)
+    return this.#find(through, bucket, key, ref)
   }
 
   async head(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject> {

@@ -327,13 +327,15 @@ function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
 function archiveAccess(context: Context): ArchiveAccess {
   return {
     presence: (object) => presenceOf(object, context.plugins.storageClasses),
-    restore: (bucket, key, order, request) =>
-      restoreStored(context, { bucket, key }, order, request ?? { id: ownOrigin().requestId, remoteAddress: '' }),
+    restore: (bucket, key, order, request, ref) =>
+      restoreStored(context, { bucket, key, ref }, order, request ?? { id: ownOrigin().requestId, remoteAddress: '' }),
     expiry: (now, days) => dueAfter(now, days),
     headers: (object) => factHeaders(object, context.plugins),
-    async moved(name, { bucket, key, size, etag, archive }, { origin = ownOrigin(), time = Date.now(), until } = {}) {
+    async moved(name, object, { origin = ownOrigin(), time = Date.now(), until } = {}) {
+      const { bucket, key, size, etag, archive, versionId } = object
       const { storageClass } = presenceOf({ archive, cold: true }, context.plugins.storageClasses)
-      const facts = { name, origin, bucket, key, size, etag, storageClass, time }
+      const version = versionId === undefined ? {} : { versionId }
+      const facts = { name, origin, bucket, key, size, etag, storageClass, time, ...version }
       await context.plugins.hooks.objectMoved({ ...facts, ...(until !== undefined && { until }) })
     },
   }

@@ -207,6 +207,7 @@ const BAD: Readonly<Record<string, readonly [before: string, after: string]>> = 
   DealgateStateSlow: slow('dealgate_state_call_duration_seconds'),
   DealgateJobStuck: ['', 'dealgate_jobs_oldest_age_seconds{kind="a"} 300000'],
   DealgateJobsUnknown: ['', 'dealgate_jobs{kind="a",status="Unknown"} 1'],
+  DealgateLockNotRenewed: ['', 'dealgate_deal_lock_renewals{state="Failed"} 1'],
   DealgateSpendNearCap: ['', 'dealgate_deal_spent_today_fil 9\ndealgate_deal_spend_cap_fil 10'],
   DealgateDiskFull: ['', 'dealgate_disk_free_bytes 1e9'],
   DealgateEventLoopBlocked: ['', 'nodejs_eventloop_lag_seconds{percentile="99"} 0.6'],

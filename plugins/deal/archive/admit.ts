@@ -16,6 +16,7 @@ import { type ArchiveClass, classOf, configurationOf } from '../configuration.js
 import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { dealOf } from '../records/held-deals.js'
+import { versionNaming } from '../records/named-version.js'
 import { payingAccount, refuseUnsafe } from '../subject.js'
 import { readOfflineTerms } from '../terms/offline-terms.js'
 import { refuseDearPrice } from '../terms/warnings.js'
@@ -75,7 +76,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
       ...(signature !== undefined && { signature: signatureHash(signature) }),
     })
   } catch (error) {
-    const object = await storedBefore(context, write, error)
+    const object = await storedBefore(deps, context, write, error)
     if (!object?.archive) throw error
     return { ...withoutDeal(object.archive, async () => warned), repeats: object }
   }
@@ -86,7 +87,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
       const reported = { ...warned, 'x-dealgate-job-id': job.id }
       if (!waits) return reported
       const { status } = await deps.jobs.wait(job.id, SYNC_MS)
-      return { ...reported, 'x-dealgate-job-status': status, ...(await factHeaders(context, bucket, key, job.id)) }
+      return { ...reported, 'x-dealgate-job-status': status, ...(await factHeaders(deps, context, job)) }
     },
     async dropped() {
       await releaseOrDrop(deps, context, job)
@@ -109,14 +110,15 @@ async function warningOfWrite(
  * stored it yet, and for writes whose answer is on record (CompleteMultipartUpload) or that have no signature.
  */
 async function storedBefore(
+  deps: DealDeps,
   context: Context,
   { bucket, key, operation, kept }: ClassWrite,
   error: unknown,
 ): Promise<StoredObject | undefined> {
   if (!(error instanceof S3Error) || error.code !== 'DuplicateRequest') return undefined
   if (kept || (operation !== 'PutObject' && operation !== 'CopyObject')) return undefined
-  const object = await context.store.findToWrite(bucket, key)
-  return object?.archive?.jobId !== undefined && object.archive.jobId === error.fields.JobId ? object : undefined
+  const job = await deps.jobs.get(String(error.fields.JobId))
+  return job && versionNaming(deps, context, { bucket, key }, job)
 }
 
 /**
@@ -128,8 +130,8 @@ async function keepHere(
   context: Context,
   { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
 ): Promise<void> {
-  const object = await context.store.findToWrite(bucket, key)
-  if (object?.stamp !== stamp || !object.cold) return
+  const object = await context.store.findToWrite(bucket, key, { stamp })
+  if (!object?.cold) return
   try {
     await restore(deps, object, { days: 0, tier: 'Standard', description: '' }, context)
   } catch (error) {
@@ -139,9 +141,9 @@ async function keepHere(
 }
 
 /** The headers by which HEAD reports the object's deal now. */
-async function factHeaders(context: Context, bucket: string, key: string, jobId: string): Promise<ReplyHeaders> {
-  const object = await context.store.findToWrite(bucket, key)
-  return object?.archive?.jobId === jobId ? context.archive.headers(object) : {}
+async function factHeaders(deps: DealDeps, context: Context, job: Job<ObjectDealInput>): Promise<ReplyHeaders> {
+  const object = await versionNaming(deps, context, job.input, job)
+  return object ? context.archive.headers(object) : {}
 }
 
 /** Admits a write that pays for nothing, or not yet. */

@@ -1,13 +1,12 @@
 import { type Context, type GatewayAnswer, OutcomeUnknown, redact, S3Error } from 'dealgate'
-import { envelope, gatewayDeal } from '../deal-client.js'
+import { envelope, gatewayDeal, ofVersion } from '../deal-client.js'
+import type { Version } from '../records/deal-records.js'
 
 /** Calls of the gateway that concern its local copy of an object. */
 
 type CopyDeps = Pick<Context, 'gateway'>
 
-interface CopyCall {
-  readonly bucket: string
-  readonly key: string
+interface CopyCall extends Version {
   readonly signal: AbortSignal
 }
 
@@ -28,16 +27,20 @@ interface AskedBack {
 /** Asks the gateway to restore its local copy. Throws what Gateway.call throws, except for a timeout. */
 export async function askBack(
   { gateway }: CopyDeps,
-  { bucket, key, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
+  { bucket, key, stamp, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
 ): Promise<AskedBack> {
   let answer: GatewayAnswer
   const asked = performance.now()
+  const headers = {
+    ...(await ofVersion({ gateway }, stamp)),
+    ...(dealCid !== undefined && { 'deal-cid': dealCid }),
+  }
   try {
     answer = await gateway.call({
       method: 'GET',
       endpoint: 'retrieve',
       ...{ bucket, key, signal, timeoutMs: BACK_MS },
-      ...(dealCid !== undefined && { headers: { 'deal-cid': dealCid } }),
+      headers,
       // A caller who may restore an object need not be able to read it.
       access: 'write',
     })
@@ -70,7 +73,7 @@ interface AskedToEvict {
  */
 export async function askToEvict(
   { gateway }: CopyDeps,
-  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly stamp: string; readonly dealCid?: string | undefined },
+  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
 ): Promise<AskedToEvict> {
   try {
     const answer = await gateway.call({
@@ -98,7 +101,7 @@ export async function askToEvict(
  */
 export async function askToVerify(
   { gateway }: CopyDeps,
-  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly stamp: string; readonly dealCid: string },
+  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly dealCid: string },
 ): Promise<string | undefined> {
   try {
     const answer = await gateway.call({

@@ -36,8 +36,8 @@ export class GiveUp {
   /** Handles a copy that is due, as far as that is possible now. */
   async attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
     const { bucket, key, stamp } = copy
-    const object = await this.#deps.host.own.store.find(bucket, key)
-    if (object?.stamp !== stamp) return this.#deps.copies.replace(copy)
+    const object = await this.#deps.host.own.store.findStamp(bucket, key, stamp)
+    if (!object) return this.#deps.copies.replace(copy)
     // An earlier process may have died after the eviction.
     if (object.cold) return this.#gone(copy, object)
     const restore = object.archive?.restore
@@ -145,15 +145,14 @@ export class GiveUp {
   /** @param days 0: permanently */
   async #bringBack({ bucket, key, stamp }: LocalCopy, days: number): Promise<void> {
     const { own, log } = this.#deps.host
-    const object = await own.store.find(bucket, key)
-    if (object?.stamp !== stamp || !object.cold) return
+    const object = await own.store.findStamp(bucket, key, stamp)
+    if (!object?.cold) return
     await restore(this.#deps, object, { days, tier: 'Standard', description: '' }, own)
     log.info({ bucket, key, days }, 'an object is being restored: its copy was evicted but is still needed')
   }
 
   async #isGone({ bucket, key, stamp }: LocalCopy): Promise<boolean> {
-    const object = await this.#deps.host.own.store.find(bucket, key)
-    return object?.stamp === stamp && object.cold
+    return (await this.#deps.host.own.store.findStamp(bucket, key, stamp))?.cold === true
   }
 }
 

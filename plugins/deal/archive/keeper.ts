@@ -46,10 +46,10 @@ export class Keeper {
     const attempt = (due: readonly LocalCopy[]) =>
       pMap(due, (copy) => this.#attempt(copy, evicting, signal), { concurrency: MAX_CONCURRENCY })
     const due: LocalCopy[] = []
-    for await (const { bucket, key } of this.#deps.copies.all()) {
+    for await (const planned of this.#deps.copies.all()) {
       if (!mayGoOn()) return
       // An eviction may take minutes, during which other copies change.
-      const copy = await this.#deps.copies.get(bucket, key)
+      const copy = await this.#deps.copies.get(planned)
       if (!copy) continue
       if (copy.restoring !== undefined) await this.#lookAfter(copy, copy.restoring, signal)
       else if (copy.due !== undefined && copy.due <= now()) due.push(copy)
@@ -115,11 +115,12 @@ const RETRY_AFTER = '30'
  * the server, because a reader need not have the right to write.
  */
 async function readThrough({ host }: DealDeps, object: StoredObject): Promise<ReplyHeaders> {
-  const { bucket, key } = object
+  const { bucket, key, stamp } = object
   if (!(await configurationOf(host, bucket))?.ReadThrough) return {}
   const order = { days: DAYS, tier: 'Standard', description: '' } as const
   try {
-    if (host.own.archive.presence(object).state === 'cold') await host.own.archive.restore(bucket, key, order)
+    if (host.own.archive.presence(object).state === 'cold')
+      await host.own.archive.restore(bucket, key, order, undefined, { stamp })
   } catch (error) {
     // Another request has started the restore.
     if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error

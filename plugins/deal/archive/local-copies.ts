@@ -1,12 +1,9 @@
-import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Locks, PluginState, Records } from 'dealgate'
+import { type Version, versionKey } from '../records/deal-records.js'
 
-/** What is planned for the gateway's copy of an object; at most one plan per key. Plain JSON. */
-export interface LocalCopy {
-  readonly bucket: string
-  readonly key: string
-  readonly stamp: string
+/** What is planned for the gateway's copy of a version; at most one plan for each. Plain JSON. */
+export interface LocalCopy extends Version {
   readonly restoring?: string
   /** When the copy may be evicted, ms since 1970. */
   readonly due?: number
@@ -24,7 +21,7 @@ export class LocalCopies {
     this.#locks = state.locks
   }
 
-  /** Durable when it resolves. Replaces the earlier plan for that key. */
+  /** Durable when it resolves. Replaces the earlier plan for that version. */
   set(copy: LocalCopy): Promise<void> {
     return this.#alone(copy, (name) => this.#records.set(name, copy))
   }
@@ -38,36 +35,32 @@ export class LocalCopies {
     })
   }
 
-  get(bucket: string, key: string): Promise<LocalCopy | undefined> {
-    return this.#records.get(recordKey({ bucket, key }))
+  get(version: Version): Promise<LocalCopy | undefined> {
+    return this.#records.get(versionKey(version))
   }
 
-  /**
-   * Removes the plan for a key. Costs one read for a key without a plan, because most objects are in no archive class.
-   * @param copy with a stamp, only the plan for that very object is removed
-   */
-  async forget(copy: Pick<LocalCopy, 'bucket' | 'key'> & Partial<Pick<LocalCopy, 'stamp'>>): Promise<void> {
-    if (!(await this.get(copy.bucket, copy.key))) return
-    await this.#alone(copy, async (name) => {
-      const known = await this.#records.get(name)
-      if (known && (copy.stamp ?? known.stamp) === known.stamp) await this.#records.delete(name)
-    })
+  /** Removes the plan for a version, if there is one. */
+  async forget(version: Version): Promise<void> {
+    if (await this.get(version)) await this.#alone(version, (name) => this.#records.delete(name))
   }
 
   async *all(): AsyncGenerator<LocalCopy, void> {
-    for await (const [, copy] of this.#records.entries()) yield copy
+    for await (const [name, copy] of this.#records.entries()) {
+      if (name !== versionKey(copy)) await this.#rename(name, copy)
+      yield copy
+    }
   }
 
-  #alone(copy: Pick<LocalCopy, 'bucket' | 'key'>, run: (name: string) => Promise<void>): Promise<void> {
-    const name = recordKey(copy)
+  /** Earlier releases had one plan for each key, under a name without the stamp. */
+  #rename(before: string, copy: LocalCopy): Promise<void> {
+    return this.#alone(copy, async (name) => {
+      if (!(await this.#records.get(name))) await this.#records.set(name, copy)
+      await this.#records.delete(before)
+    })
+  }
+
+  #alone(version: Version, run: (name: string) => Promise<void>): Promise<void> {
+    const name = versionKey(version)
     return this.#locks.withName(`deal-local-copy/${name}`, () => run(name))
   }
-}
-
-/**
- * Hashed, because keys of S3 are longer than some stores accept. A bucket name holds no NUL, so that no two pairs give
- * the same text.
- */
-function recordKey({ bucket, key }: Pick<LocalCopy, 'bucket' | 'key'>): string {
-  return hash('sha256', `${bucket}\0${key}`, 'base64url')
 }

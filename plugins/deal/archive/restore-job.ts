@@ -18,8 +18,8 @@ export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
       ),
     /** The job is held until the object is marked as restoring. */
     async held({ job, context, input: { bucket, key, stamp } }) {
-      const object = await context.store.findToWrite(bucket, key)
-      const restore = object?.stamp === stamp ? object.archive?.restore : undefined
+      const object = await context.store.findToWrite(bucket, key, { stamp })
+      const restore = object?.archive?.restore
       if (!restore || !('ongoing' in restore)) return 'drop'
       await deps.copies.set({ bucket, key, stamp, restoring: job.id })
       return 'release'
@@ -31,8 +31,8 @@ async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<Resto
   const { context, input } = job
   const { bucket, key, stamp, days } = input
   job.report({ phase: 'Retrieving', tasks: { total: 1, succeeded: 0, failed: 0 } })
-  const object = await bringBack(context, bucket, key, {
-    ...input,
+  const object = await bringBack(context, input, {
+    ...(input.dealCid !== undefined && { dealCid: input.dealCid }),
     signal: job.signal,
     report: (progress) => job.report(progress),
   })
@@ -56,14 +56,15 @@ async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<Resto
 async function mustRead(
   { host }: DealDeps,
   context: Context,
-  { bucket, key, size: content, storedSize: size = content, stamp }: StoredObject,
+  { bucket, key, size: content, storedSize: size = content, stamp, versionId }: StoredObject,
 ): Promise<void> {
+  const ref = versionId === undefined ? undefined : { stamp }
   for (const position of new Set(size === 0 ? [] : [0, size - 1])) {
     const range = { first: position, last: position }
-    const { object, download } = await context.store.openStored(bucket, key, range).catch((error) => {
+    const { object, download } = await context.store.openStored(bucket, key, range, ref).catch((error) => {
       // A caller who may restore an object need not be able to read it.
       if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
-      return host.own.store.openStored(bucket, key, range)
+      return host.own.store.openStored(bucket, key, range, ref)
     })
     if (object.stamp !== stamp) {
       download.discard()

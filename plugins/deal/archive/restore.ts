@@ -13,7 +13,9 @@ import {
 import { isEvicted } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import type { ObjectDealInput } from '../jobs/inputs.js'
+import type { Version } from '../records/deal-records.js'
 import { everyDealHolding } from '../records/held-deals.js'
+import { versionNaming } from '../records/named-version.js'
 import { isPassing } from '../records/sequence.js'
 import { payingAccount } from '../subject.js'
 import { askBack } from './copy-calls.js'
@@ -114,8 +116,6 @@ async function refuseUnavailable(
 }
 
 interface BringBackOptions {
-  /** Stamp of the object to restore. Default: whichever object is there. */
-  readonly stamp?: string
   /** Deal to retrieve the bytes from. Default: any that delivers. */
   readonly dealCid?: string
   readonly signal: AbortSignal
@@ -125,25 +125,20 @@ interface BringBackOptions {
 const PAUSE_MS = 1000
 
 /**
- * Asks the gateway to retrieve the bytes of an object from a deal that holds it. Resolves with the object once the
+ * Asks the gateway to retrieve the bytes of a version from a deal that holds it. Resolves with the object once the
  * gateway has a local copy. May take hours.
  * @throws S3Error NoSuchKey, PreconditionFailed when the object is replaced meanwhile, InvalidObjectState when no deal
  * delivers it; what Gateway.call throws
  */
 export async function bringBack(
   context: Pick<Context, 'gateway' | 'store' | 'log'>,
-  bucket: string,
-  key: string,
-  { stamp, dealCid, signal, report }: BringBackOptions,
+  { bucket, key, stamp }: Version,
+  { dealCid, signal, report }: BringBackOptions,
 ): Promise<StoredObject> {
-  let meant = stamp
   for (let said: string | undefined; ; ) {
     signal.throwIfAborted()
-    const object = await context.store.findToWrite(bucket, key)
-    if (!object) throw new S3Error('NoSuchKey', { fields: { Key: key } })
-    meant ??= object.stamp
-    if (object.stamp !== meant)
-      throw new S3Error('PreconditionFailed', { message: 'The object was replaced while it was being restored.' })
+    const object = await context.store.findToWrite(bucket, key, { stamp })
+    if (!object) throw await gone(context, bucket, key)
     const { size } = object
     report?.({ bytes: { done: object.cold ? 0 : size, total: size } })
     if (!object.cold) return object
@@ -151,7 +146,7 @@ export async function bringBack(
       throw new S3Error('UpstreamBadResponse', {
         message: 'The object gateway reported the restore as done but holds no local copy.',
       })
-    const answer = await askBack(context, { bucket, key, dealCid, signal })
+    const answer = await askBack(context, { bucket, key, stamp, dealCid, signal })
     if (answer.outcome === 'refused')
       throw new S3Error('InvalidObjectState', { message: `No deal delivered the object. ${answer.message}` })
     // A retrieval that takes longer than the timeout of the call continues: the next call joins it.
@@ -160,7 +155,13 @@ export async function bringBack(
   }
 }
 
-type HeldJob = Pick<Job<ObjectDealInput>, 'id' | 'input'>
+/** The error for a version that was there before. */
+async function gone({ store }: Pick<Context, 'store'>, bucket: string, key: string): Promise<S3Error> {
+  if (!(await store.findToWrite(bucket, key))) return new S3Error('NoSuchKey', { fields: { Key: key } })
+  return new S3Error('PreconditionFailed', { message: 'The object was replaced while it was being restored.' })
+}
+
+type HeldJob = Pick<Job<ObjectDealInput>, 'id' | 'created' | 'input'>
 
 /**
  * Starts the held job if the object names it, which is so once the object is stored, and drops it otherwise, also when
@@ -196,7 +197,7 @@ async function mayBegin(
   context: Context,
   job: HeldJob,
 ): Promise<Pick<StoredObject, 'stamp' | 'etag'> | undefined> {
-  const object = await named(context, job)
+  const object = await named(deps, context, job)
   if (object) await remember(deps, context, object)
   else await deps.spending.release(job.id)
   return object && { stamp: object.stamp, etag: object.etag }
@@ -210,9 +211,16 @@ export function mustName({ job, input }: RunningJob<ObjectDealInput>, { archive 
   })
 }
 
-async function named(context: Context, { id, input }: HeldJob): Promise<StoredObject | undefined> {
-  const object = await context.store.findToWrite(input.bucket, input.key)
-  return object?.archive?.jobId === id ? object : undefined
+/** The version that names the job: the one that the job is about, if that is known. */
+export async function named(
+  deps: Pick<DealDeps, 'host'>,
+  context: Pick<Context, 'store' | 'gateway'>,
+  job: HeldJob,
+): Promise<StoredObject | undefined> {
+  const { bucket, key, stamp } = job.input
+  if (stamp === undefined) return versionNaming(deps, context, { bucket, key }, job)
+  const object = await context.store.findToWrite(bucket, key, { stamp })
+  return object?.archive?.jobId === job.id ? object : undefined
 }
 
 /** Schedules the copy of an object in GLACIER for eviction. The server evicts copies in its own account only. */

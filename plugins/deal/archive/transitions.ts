@@ -30,16 +30,16 @@ export class Transitions {
    * plugin or gone, and when the number or the cost of today's deals has reached its limit. Throws DealTermsRequired,
    * DealTermsInvalid, DealPriceTooHigh, ObjectNotEncrypted.
    */
-  async move(word: string, { bucket, key, size, etag }: TransitionedObject): Promise<boolean> {
+  async move(word: string, { bucket, key, size, etag, stamp }: TransitionedObject): Promise<boolean> {
     const { own } = this.#deps.host
     const storageClass = await mustBeClass(this.#deps, own, bucket, word)
-    const object = await own.store.find(bucket, key)
+    const object = await own.store.find(bucket, key, stamp === undefined ? undefined : { stamp })
     if (!object || object.etag !== etag || object.size !== size || object.cold) return false
     if (object.archive?.storageClass !== undefined) return false
     if (storageClass === 'DEEP_ARCHIVE') return this.#intoDeep(object)
     const known = await dealOf(this.#deps, object)
     if (known) return this.#enter(object, { ...known, storageClass })
-    await publicWarningOf(this.#deps, own, { bucket, key })
+    await publicWarningOf(this.#deps, own, { bucket, key, stamp: object.stamp })
     return this.#mayBegin() ? this.#withNewDeal(object, storageClass) : false
   }
 
@@ -47,8 +47,10 @@ export class Transitions {
   async #intoDeep(object: StoredObject): Promise<boolean> {
     const { bucket, key, stamp } = object
     const { own } = this.#deps.host
+    // Offline deals have the current objects alone.
+    if ((await own.store.find(bucket, key))?.stamp !== stamp) return false
     await requireOfflineTerms(own, bucket)
-    const warning = await publicWarningOf(this.#deps, own, { bucket, key })
+    const warning = await publicWarningOf(this.#deps, own, { bucket, key, stamp })
     // The job of the offline deal, which notes it, has yet to come.
     if (warning !== undefined) this.#deps.host.log.info({ bucket, key }, warning)
     await mark(this.#deps, object)

@@ -1,5 +1,5 @@
-import { type Context, type JobKind, type RunningJob, S3Error } from 'dealgate'
-import { decide, mustName } from '../archive/restore.js'
+import { type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
+import { decide, mustName, named } from '../archive/restore.js'
 import type { DealDeps } from '../deps.js'
 import { isPassing, type Patience, patiently, waitingLong } from '../records/sequence.js'
 import { requireContent, requireObject } from '../subject.js'
@@ -18,14 +18,15 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
         try {
           return await makeDeal(deps, job, async () => {
             const { bucket, key } = job.input
-            const object = await requireObject(job.context, job.input)
+            const object = await objectOf(deps, job)
+            const { stamp } = object
             mustName(job, object)
             await refuseDearPrice(deps, job.context, job.input, () => ({
               bytes: object.storedSize ?? object.size,
               objects: 1,
             }))
-            await publicWarningOf(deps, job.context, { bucket, key }, job)
-            return object.stamp
+            await publicWarningOf(deps, job.context, { bucket, key, stamp }, job)
+            return stamp
           })
         } catch (error) {
           throw await failureOf(deps, job, error)
@@ -35,6 +36,12 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
     /** The job is held while the object is being stored, which then names its job. */
     held: (job) => decide(deps, job),
   }
+}
+
+/** The job of a write that was released after a crash does not know its object, which names it. */
+async function objectOf(deps: DealDeps, { job, context, input }: RunningJob<ObjectDealInput>): Promise<StoredObject> {
+  const found = input.cause === 'class' && input.stamp === undefined ? await named(deps, context, job) : undefined
+  return requireObject(context, found ?? input)
 }
 
 export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult> {
@@ -65,14 +72,15 @@ const UNREPORTED: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.alt
  * cannot be reached. A deal for a storage class or a lifecycle rule is retried, and a permanent refusal is recorded
  * with the object.
  */
-async function failureOf({ host }: DealDeps, job: RunningJob<ObjectDealInput>, error: unknown): Promise<unknown> {
+async function failureOf(deps: DealDeps, job: RunningJob<ObjectDealInput>, error: unknown): Promise<unknown> {
   if (job.input.cause === 'call' || !job.owned()) return error
+  const { host } = deps
   const now = host.now()
   const thrown = patiently(job, error, now, waitingLong)
   // When the server stops, the job continues after the restart.
   if (!(thrown instanceof S3Error) || (job.signal.aborted && isPassing(thrown))) return thrown
   try {
-    await tellFailure(host.own, job)
+    await tellFailure(deps, job)
     return thrown
   } catch (err) {
     const later = patiently(job, err, now, UNREPORTED)
@@ -89,11 +97,12 @@ async function failureOf({ host }: DealDeps, job: RunningJob<ObjectDealInput>, e
  * and is reported as if it had no class until its job is retried and makes the deal. The server
  * writes the record, because the writer of the object need not own the bucket.
  */
-async function tellFailure({ store }: Context, { job, input }: RunningJob<ObjectDealInput>): Promise<void> {
+async function tellFailure(deps: DealDeps, { job, input }: RunningJob<ObjectDealInput>): Promise<void> {
   const { bucket, key, cause } = input
-  const object = await store.findToWrite(bucket, key)
-  if (object?.archive?.jobId !== job.id) return
-  await store.annotate(bucket, key, object.stamp, (archive) => {
+  const { own } = deps.host
+  const object = await named(deps, own, job)
+  if (!object) return
+  await own.store.annotate(bucket, key, object.stamp, (archive) => {
     const { storageClass, jobId, ...others } = archive ?? {}
     if (jobId !== job.id) return archive
     return cause === 'lifecycle'

@@ -40,6 +40,10 @@ export interface ObjectDealInput {
   readonly force?: true
   readonly cause: DealCause
   readonly generation?: Generation
+  /**
+   * Of a renewal for a lock: until when the version is locked, ms since 1970; null while a legal hold is on.
+   */
+  readonly lockedUntil?: number | null
 }
 
 export interface BucketDealInput {

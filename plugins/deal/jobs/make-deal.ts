@@ -4,6 +4,7 @@ import { DealClient, type GatewayDeal } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import { madeBefore } from '../records/held-deals.js'
+import { replaced } from '../subject.js'
 import { costOf } from '../terms/terms.js'
 import { release, reserveFor } from './budget.js'
 import { subjectOf } from './budget-waits.js'
@@ -112,13 +113,17 @@ export async function send(
 ): Promise<DealResult> {
   const { input } = job
   job.report({ phase: 'Sending' })
-  const work = client.makeDeal({
+  const order = {
     bucket: input.bucket,
     key: keyOf(input),
+    stamp: attempt.stamp,
     terms: input.terms,
     timeoutMs: deps.options.dealTimeoutSeconds * 1000,
     signal: job.signal,
     ...(attempt.withToken && { token: tokenOf(attempt) }),
+  }
+  const work = client.makeDeal(order).catch((error) => {
+    throw error instanceof S3Error && error.code === 'NoSuchVersion' ? replaced() : error
   })
   const deal = await (attempt.withToken ? watchProgress(client, job, tokenOf(attempt), work) : work)
   const result = await recordDeal(deps, job, client, attempt, deal)

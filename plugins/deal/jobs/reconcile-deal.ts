@@ -78,7 +78,7 @@ async function lookFor(
 async function isSame({ context }: RunningJob<DealInput>, { bucket, key, stamp }: Attempt): Promise<boolean> {
   if (key === undefined || stamp === undefined) return true
   try {
-    return (await context.store.find(bucket, key))?.stamp === stamp
+    return (await context.store.findStamp(bucket, key, stamp)) !== undefined
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     return false

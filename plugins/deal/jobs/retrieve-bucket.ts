@@ -4,6 +4,7 @@ import pMap from 'p-map'
 import { z } from 'zod'
 import { type Failure, failure, keepSome } from '../deal-entries.js'
 import type { DealDeps } from '../deps.js'
+import type { Version } from '../records/deal-records.js'
 import { bringingBack, patiently } from '../records/sequence.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from './inputs.js'
 
@@ -119,13 +120,20 @@ async function bringBackOne(
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
   const order: RestoreOrder = { days: input.days, tier: input.tier, description: '' }
+  const { bucket } = input
+  const stamp = (await context.store.findToWrite(bucket, key))?.stamp
+  if (stamp === undefined) return removed(key)
   try {
-    await context.archive.restore(input.bucket, key, order, { id: job.id, remoteAddress: '' })
+    await context.archive.restore(bucket, key, order, { id: job.id, remoteAddress: '' }, { stamp })
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     if (error.code !== 'RestoreAlreadyInProgress') return { Key: key, Code: error.code, Message: error.message }
   }
-  return arrival(context, input.bucket, key, signal)
+  return arrival(context, { bucket, key, stamp }, signal)
+}
+
+function removed(key: string): Failure {
+  return { Key: key, Code: 'NoSuchKey', Message: 'The object was removed while it was being restored.' }
 }
 
 const FIRST_LOOK_MS = 200
@@ -133,13 +141,12 @@ const LAST_LOOK_MS = 30_000
 
 async function arrival(
   context: Context,
-  bucket: string,
-  key: string,
+  { bucket, key, stamp }: Version,
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, LAST_LOOK_MS)) {
-    const object = await context.store.find(bucket, key)
-    if (!object) return { Key: key, Code: 'NoSuchKey', Message: 'The object was removed while it was being restored.' }
+    const object = await context.store.findStamp(bucket, key, stamp)
+    if (!object) return removed(key)
     const { state } = context.archive.presence(object)
     if (state === 'cold')
       return { Key: key, Code: 'InvalidObjectState', Message: 'No deal delivered the object. Its job says why.' }

@@ -73,7 +73,9 @@ export class DeepArchive {
   async #lookAt(found: DeepMark, seen: Seen, signal: AbortSignal): Promise<void> {
     const { marks, host } = this.#deps
     const { bucket, key } = found
-    const object = await host.own.store.find(bucket, key)
+    const known = found.object && (await host.own.store.findStamp(bucket, key, found.object.stamp))
+    // The bytes may have got another header since.
+    const object = known ?? (await host.own.store.find(bucket, key))
     if (object?.archive?.storageClass !== 'DEEP_ARCHIVE') {
       // The object may be on its way yet.
       if (found.object || host.now() - found.since > DAY_MS) await marks.replace(found)
@@ -82,7 +84,8 @@ export class DeepArchive {
     const mark = found.object?.stamp === object.stamp ? found : await this.#adopt(found, object)
     const task = await this.#taskOf(mark)
     if (!task) {
-      seen.waiting.set(bucket, (seen.waiting.get(bucket) ?? 0) + (object.storedSize ?? object.size))
+      if (await this.#isCurrent(object))
+        seen.waiting.set(bucket, (seen.waiting.get(bucket) ?? 0) + (object.storedSize ?? object.size))
       return
     }
     if (mark.jobId === undefined) await marks.replace(mark, { ...mark, jobId: task.jobId })
@@ -91,9 +94,12 @@ export class DeepArchive {
 
   async #adopt(found: DeepMark, { bucket, key, stamp, size, lastModified }: StoredObject): Promise<DeepMark> {
     const since = Math.max(found.since, Date.parse(lastModified))
-    const mark = { bucket, key, since, object: { stamp, size } }
-    await this.#deps.marks.replace(found, mark)
-    return mark
+    return this.#deps.marks.adopt(found, { bucket, key, since, object: { stamp, size } })
+  }
+
+  /** False for an object that no offline deal would hold: it has the current objects of the bucket. */
+  async #isCurrent({ bucket, key, stamp, versionId }: StoredObject): Promise<boolean> {
+    return versionId === undefined || (await this.#deps.host.own.store.find(bucket, key))?.stamp === stamp
   }
 
   /** The offline deal that was requested after the object was there, and includes it. */

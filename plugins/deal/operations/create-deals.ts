@@ -5,7 +5,7 @@ import type { DealDeps } from '../deps.js'
 import { BUCKET_DEAL, type BucketDealInput, OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { dealResult } from '../jobs/record-deal.js'
 import { experience, experienceOf, knownProviders } from '../known-providers.js'
-import { dealRequest, requireContent, requireObject, SOURCE } from '../subject.js'
+import { dealRequest, ofVersion, refOf, requireContent, requireObject, SOURCE } from '../subject.js'
 import { dealQuote, quoteDeal } from '../terms/quote.js'
 import { statedTerms, termAliases } from '../terms/terms.js'
 import { publicWarningOf, refuseDearPrice } from '../terms/warnings.js'
@@ -40,19 +40,21 @@ export function createObjectDeal(deps: DealDeps) {
     summary: 'Makes a deal for an object: a storage provider keeps a copy of it.',
     access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal' },
+    query: ofVersion,
     body: dealRequest,
     aliases: termAliases,
     result: dealResult,
     root: 'DealResult',
     job: OBJECT_DEAL,
     spends: true,
-    async order({ request: { bucket, key }, body }, context) {
-      const object = await requireObject(context, { bucket, key })
+    async order({ request: { bucket, key }, query, body }, context) {
+      const object = await requireObject(context, { bucket, key }, refOf(query))
+      const { stamp } = object
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
-      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, key }))
+      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, key, stamp }))
       const force = body.Force && { force: true as const }
-      const input: ObjectDealInput = { bucket, key, stamp: object.stamp, ...agreed, cause: 'call', ...force }
+      const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input, headers }
     },
   })
@@ -76,8 +78,9 @@ export function quoteObjectDeal(deps: DealDeps) {
     summary: 'Quotes the cost of a deal for an object and the providers that would take it. Spends nothing.',
     access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal-quote' },
-    answer: ({ request: { bucket, key, signal }, body }, context) =>
-      quoteDeal(deps, context, { bucket, key }, body, signal),
+    query: ofVersion,
+    answer: ({ request: { bucket, key, signal }, query, body }, context) =>
+      quoteDeal(deps, context, { bucket, key, ref: refOf(query) }, body, signal),
   })
 }
 

@@ -6,7 +6,8 @@ import { dealEntry, dealPage, stateOf, visibility } from '../deal-entries.js'
 import type { DealDeps } from '../deps.js'
 import { askTask, gatewayDealOf } from '../offline/offline-client.js'
 import type { DealRecord, LiveState } from '../records/deal-records.js'
-import { requireBucket, SOURCE } from '../subject.js'
+import { renewals } from '../renewal-document.js'
+import { ofVersion, refOf, requireBucket, SOURCE } from '../subject.js'
 import { getBucketDealConfiguration, setBucketDealConfiguration } from './configuration.js'
 import { createBucketDeal, createObjectDeal, listProviders, quoteBucketDeal, quoteObjectDeal } from './create-deals.js'
 import { listObjectHistory } from './history.js'
@@ -116,7 +117,7 @@ function getDeal(deps: DealDeps) {
       // A deal that the caller may not see is reported as missing.
       if (!deal || !(await visibility(context)(deal))) throw new S3Error('NoSuchDeal', { fields: { DealCid: dealCid } })
       const live = await stateOf(deps, context, new DealClient(context.gateway, context.log), dealCid)
-      return madeDealOf(deal, live, deps.options.epochSeconds)
+      return { ...madeDealOf(deal, live, deps.options.epochSeconds), ...(await renewals(deps, context)(deal)) }
     },
     async *members(context) {
       const maySee = visibility(context)
@@ -178,11 +179,15 @@ function listObjectDeals(deps: DealDeps) {
     summary: 'Lists the deals for an object, oldest first, each with its state.',
     access: 'owner',
     on: { method: 'GET', resource: 'object', subresource: 'x-deal' },
+    query: ofVersion,
     result: ofObject,
-    async answer({ request: { bucket, key }, page: wanted }, context) {
+    async answer({ request: { bucket, key }, query, page: wanted }, context) {
       context.checks.requireKey(bucket, key, 'read')
-      const { page, raw } = await dealPage(deps, context, { bucket, key }, wanted)
+      const ref = refOf(query)
+      const version = ref && (await context.store.head(bucket, key, ref))
+      const { page, raw } = await dealPage(deps, context, { bucket, key }, wanted, version)
       const result = { Bucket: bucket, Key: key, DealEntry: page }
+      if (version) return result
       // The answer of a public gateway may hold deals of another key: see `isOf` in deal-client.ts.
       const { rights, policies } = context.caller?.identity ?? {}
       return rights || policies ? result : withRaw(result, raw)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { visibility } from '../deal-entries.js'
 import type { DealDeps } from '../deps.js'
 import { eventDocument, historyOf, historyOfDeal } from '../object-history.js'
-import { SOURCE } from '../subject.js'
+import { ofVersion, refOf, SOURCE } from '../subject.js'
 
 /** Most deals whose history is read at the same time. */
 const MAX_CONCURRENCY = 8
@@ -19,12 +19,13 @@ export function listObjectHistory(deps: DealDeps) {
     summary: 'Lists what happened to an object, oldest first: stored, deals and their states, evicted, restored.',
     access: 'owner',
     on: { method: 'GET', resource: 'object', subresource: 'x-deal-history' },
+    query: ofVersion,
     result: z.object({ Bucket: z.string(), Key: z.string(), History: events }),
     root: 'ObjectHistory',
     pages: 'History',
-    async answer({ request: { bucket, key } }, context) {
+    async answer({ request: { bucket, key }, query }, context) {
       context.checks.requireKey(bucket, key, 'read')
-      return { Bucket: bucket, Key: key, History: [...(await historyOf(deps, context, { bucket, key }))] }
+      return { Bucket: bucket, Key: key, History: [...(await historyOf(deps, context, { bucket, key }, refOf(query)))] }
     },
   })
 }

@@ -4,7 +4,7 @@ import { dealDocument, documentOf } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../jobs/inputs.js'
 import { retrieveBucketResult } from '../jobs/retrieve-bucket.js'
-import { requireBucket, SOURCE } from '../subject.js'
+import { ofVersion, refOf, requireBucket, SOURCE } from '../subject.js'
 import { days, tier } from '../terms/terms.js'
 
 const retrieveBucketRequest = z.strictObject({
@@ -70,27 +70,27 @@ export function retrieveObject(deps: DealDeps) {
     summary: 'Restores an object whose bytes are only in deals, as RestoreObject does.',
     access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal-retrieve' },
+    query: ofVersion,
     body: retrieveRequest,
     result: retrieveResult,
     root: 'RetrieveResult',
     status: ({ State }) => (State === 'Restoring' ? 202 : 200),
     jobId: ({ JobId }) => JobId,
-    async answer({ request, body }, context) {
+    async answer({ request, query, body }, context) {
       const { bucket, key } = request
+      const ref = refOf(query)
       const description = [body.DealCid && `deal=${body.DealCid}`, body.Description].filter(Boolean).join(' ')
       const order = { days: body.Days ?? 0, tier: body.Tier ?? 'Standard', description } as const
-      const { headers } = await context.archive.restore(bucket, key, order, request)
+      const { headers } = await context.archive.restore(bucket, key, order, request, ref)
       const jobId = headers?.['x-dealgate-job-id']
-      const object = await context.store.find(bucket, key)
+      const object = await context.store.find(bucket, key, ref)
       const { state, until } = object ? context.archive.presence(object) : { state: 'cold' as const }
-      const deals = await deps.deals.of(bucket, key)
+      const deals = object ? await deps.deals.ofVersion(object) : []
       return {
         ...(typeof jobId === 'string' && { JobId: jobId }),
         State: STATES[state],
         ...(until !== undefined && { RestoreExpiryDate: new Date(until).toISOString() }),
-        Deal: deals
-          .filter(({ stamp }) => stamp === object?.stamp)
-          .map(({ deal, live }) => documentOf(deal, live, deps.options.epochSeconds)),
+        Deal: deals.map(({ deal, live }) => documentOf(deal, live, deps.options.epochSeconds)),
       }
     },
   })

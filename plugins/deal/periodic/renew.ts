@@ -1,41 +1,97 @@
 import { createHash } from 'node:crypto'
-import { S3Error, type StoredObject } from 'dealgate'
+import { type Job, S3Error, type StoredObject } from 'dealgate'
 import { configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { type DealRecord, holds, idOf, isDoubted } from '../records/deal-records.js'
 import { payingAccount } from '../subject.js'
 import { readTerms } from '../terms/terms.js'
+import { LOCK_DAYS, lockBeyond, noteRenewal } from './lock-renewals.js'
 
 const DAY_MS = 86_400_000
 
 /**
- * Renews the last deal that holds an object when it ends within `RenewBeforeDays` of the bucket, but not before half of
- * its life is over: otherwise a deal shorter than those days would be renewed at once, again and again. A deal is
- * renewed once, however often it is examined. A renewal that was refused or lost is retried on another day.
+ * Renews the last deal that holds an object when it ends within `RenewBeforeDays` of the bucket; and, whatever the
+ * bucket says, the last deal of a version whose bytes are in deals alone and which is locked beyond its end. Not before
+ * half of its life is over: otherwise a deal shorter than those days would be renewed at once, again and again. A deal
+ * is renewed once, however often it is examined. A renewal that was refused or lost is retried on another day.
  */
 export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
-  const { host, deals, jobs } = deps
-  const { bucket, key, stamp, live, renewedBy, deal, made, generation } = record
+  const { host } = deps
+  const { bucket, key, stamp, live, made } = record
   if (key === undefined || stamp === undefined || live?.expires === undefined || !holds(record)) return
+  const left = live.expires - host.now()
+  const { expires } = live
+  const isDue = (days: number) => left <= Math.min(days * DAY_MS, (expires - made) / 2)
   const days = (await configurationOf(host, bucket))?.RenewBeforeDays
-  if (days === undefined) return
-  const ahead = Math.min(days * DAY_MS, (live.expires - made) / 2)
-  if (live.expires - host.now() > ahead) return
-  const object = await host.own.store.find(bucket, key)
-  // The same content may have a header for newer keys by now: that is renewed.
-  const same = new Set(object && [object.stamp, ...(object.archive?.earlierStamps ?? [])])
-  if (!object || !same.has(stamp)) return
-  const about = (await deals.of(bucket, key)).filter((other) => other.stamp !== undefined && same.has(other.stamp))
-  // A deal that did not deliver the object is no renewal.
+  const byBucket = days !== undefined && isDue(days)
+  const byLock = isDue(Math.max(days ?? 0, LOCK_DAYS)) && (await host.own.gateway.features()).locks
+  if (!byBucket && !byLock) return
+  const object = await objectOf(deps, { bucket, key, stamp })
+  const lock = object?.cold ? lockBeyond(object, expires) : undefined
+  if (!object || !(await isLast(deps, record, object))) return noteRenewal(deps, record, undefined)
+  if (!byBucket && lock === undefined) return noteRenewal(deps, record, undefined)
+  if (lock === undefined) return void (await renewLast(deps, record, object))
+  try {
+    const job = await renewLast(deps, record, object, lock)
+    await noteRenewal(deps, record, { until: lock, job })
+  } catch (error) {
+    if (error instanceof S3Error) await noteRenewal(deps, record, { until: lock, error })
+    throw error
+  }
+}
+
+/**
+ * The version that the deal holds. One that was replaced by the same content with a header for newer keys is not
+ * renewed itself, unless its bytes are nowhere else.
+ */
+async function objectOf(
+  { host }: DealDeps,
+  { bucket, key, stamp }: { readonly bucket: string; readonly key: string; readonly stamp: string },
+): Promise<StoredObject | undefined> {
+  const { store } = host.own
+  const own = await store.findStamp(bucket, key, stamp)
+  if (own?.cold) return own
+  const current = await store.find(bucket, key)
+  return current?.archive?.earlierStamps?.includes(stamp) ? current : own
+}
+
+function stampsOf({ stamp, archive }: StoredObject): readonly string[] {
+  return [...(archive?.earlierStamps ?? []), stamp]
+}
+
+async function dealsAbout({ deals }: DealDeps, object: StoredObject): Promise<readonly DealRecord[]> {
+  const { bucket, key } = object
+  const all = await Promise.all(stampsOf(object).map((stamp) => deals.ofVersion({ bucket, key, stamp })))
+  return all.flat().sort((one, other) => one.made - other.made)
+}
+
+/** A deal that did not deliver the object is no renewal. */
+async function isLast(deps: DealDeps, { deal }: DealRecord, object: StoredObject): Promise<boolean> {
   const counts = (other: DealRecord) =>
     other.deal.dealCid === deal.dealCid || (holds(other) && !isDoubted(other) && other.retired === undefined)
-  if (about.findLast(counts)?.deal.dealCid !== deal.dealCid) return
-  if (renewedBy !== undefined && record.taskUuid === undefined && !isLost(about, renewedBy, host.now())) {
-    await tryAgain(deps, renewedBy)
-    return
+  return (await dealsAbout(deps, object)).findLast(counts)?.deal.dealCid === deal.dealCid
+}
+
+/**
+ * Resolves with the job of the renewal; undefined for that of an offline deal.
+ * @param lock see ObjectDealInput.lockedUntil
+ */
+async function renewLast(
+  deps: DealDeps,
+  record: DealRecord,
+  object: StoredObject,
+  lock?: number | null,
+): Promise<Job | undefined> {
+  const { host, deals, jobs } = deps
+  const { bucket, key } = object
+  const { deal, renewedBy, generation } = record
+  if (record.taskUuid !== undefined) {
+    await renewOffline(deps, record, object)
+    return undefined
   }
-  if (record.taskUuid !== undefined) return renewOffline(deps, record, object)
+  if (renewedBy !== undefined && !isLost(await dealsAbout(deps, object), renewedBy, host.now()))
+    return tryAgain(deps, renewedBy)
   // The server pays from its own account, and only for its own buckets.
   await host.own.checks.requireOwner(bucket)
   const agreed = await termsToRenewOn(deps, record, object)
@@ -46,6 +102,7 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
     ...agreed,
     cause: 'lifecycle',
     ...(generation && { generation }),
+    ...(lock !== undefined && { lockedUntil: lock }),
   }
   const token = createHash('sha256')
     .update(renewedBy === undefined ? deal.dealCid : `${deal.dealCid}/${renewedBy}`)
@@ -54,6 +111,7 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token })
   await deals.setRenewedBy(deal.dealCid, job.id)
   host.log.info({ bucket, key, deal: deal.dealCid, job: job.id }, 'renewing a deal that ends soon')
+  return job
 }
 
 /** The next offline deal of the bucket holds the object, too. */
@@ -82,13 +140,14 @@ function isLost(about: readonly DealRecord[], jobId: string, now: number): boole
   return follower?.live !== undefined && !holds(follower) && now - follower.live.asked >= DAY_MS
 }
 
-async function tryAgain({ jobs, host }: DealDeps, id: string): Promise<void> {
+async function tryAgain({ jobs, host }: DealDeps, id: string): Promise<Job | undefined> {
   const job = await jobs.get(id)
-  if (job?.status !== 'Failed' || host.now() - job.updated < DAY_MS) return
+  if (job?.status !== 'Failed' || host.now() - job.updated < DAY_MS) return job
   await jobs.retry(id).catch((error) => {
     // Another process or an operator has retried the job.
     if (!(error instanceof S3Error) || error.code !== 'InvalidRequest') throw error
   })
+  return job
 }
 
 function termsOf({ deal }: DealRecord) {

@@ -70,10 +70,9 @@ export async function verify(deps: DealDeps, record: DealRecord): Promise<boolea
   if (key === undefined || stamp === undefined || verified !== undefined) return false
   if (live?.state !== 'StorageDealActive' || (doubted !== undefined && host.now() - doubted < AGAIN_MS)) return false
   if (!(await host.own.gateway.features()).dealVerification) return false
-  const object = await host.own.store.find(bucket, key)
-  if (object?.stamp !== stamp) return false
-  const about = (await deals.of(bucket, key)).filter((other) => other.stamp === stamp)
-  if (!object.cold && about.length < 2) return false
+  const object = await host.own.store.findStamp(bucket, key, stamp)
+  if (!object) return false
+  if (!object.cold && (await deals.ofVersion(object)).length < 2) return false
   const { dealCid } = record.deal
   const token = createHash('sha256')
     .update(`verify/${idOf(record)}/${doubted ?? ''}`)
@@ -105,12 +104,12 @@ export async function rescue(
     (deal) => (endBegins(deal, options.rescueBeforeDays) ?? Number.POSITIVE_INFINITY) > now,
   )
   if (lasting.some(isVerified)) return
-  const object = await host.own.store.find(bucket, key)
+  const object = await host.own.store.findStamp(bucket, key, stamp)
   const restore = object?.archive?.restore
-  if (object?.stamp !== stamp || !object.cold || (restore && 'ongoing' in restore)) return
+  if (!object?.cold || (restore && 'ongoing' in restore)) return
   for (const deal of lasting) if (await mayYetBeVerified(deal)) return
   const order = { days: 0, tier: 'Standard', description: '' } as const
-  await host.own.archive.restore(bucket, key, order)
+  await host.own.archive.restore(bucket, key, order, undefined, { stamp })
   host.log.warn(
     { bucket, key, deal: record.deal.dealCid },
     'restoring an object permanently: no deal holds its only copy for long',

@@ -49,7 +49,7 @@ export class DealRecords {
       if (known && known.jobId !== record.jobId) return false
       // The indexes are written before the deal: after a crash in between, the deal is recorded again.
       await this.#order.add(id)
-      await this.#addToSubject(record)
+      await this.#addToSubjects(record)
       if (!isFinal((known ?? record).live?.state)) await this.#open.set(cidKey(id), true)
       if (!known) await this.#deals.set(cidKey(id), record)
       return true
@@ -58,9 +58,15 @@ export class DealRecords {
 
   /** Deals for an object, or without key for a bucket as a whole, oldest first. */
   async of(bucket: string, key: string | undefined): Promise<readonly DealRecord[]> {
-    const subject = await this.#subjects.get(subjectKey(bucket, key))
-    const deals = await Promise.all((subject?.deals ?? []).map((id) => this.get(id)))
-    return deals.filter((deal) => deal !== undefined)
+    return this.#read(await this.#subjects.get(subjectKey(bucket, key)))
+  }
+
+  /** Deals for one version of an object, oldest first. */
+  async ofVersion(version: Version): Promise<readonly DealRecord[]> {
+    const subject = await this.#subjects.get(versionKey(version))
+    if (subject) return this.#read(subject)
+    // Earlier releases listed them by key alone.
+    return (await this.of(version.bucket, version.key)).filter(({ stamp }) => stamp === version.stamp)
   }
 
   /** As `of`, for each of many objects, in their order; reads the state twice. */
@@ -126,6 +132,11 @@ export class DealRecords {
     return this.#change(id, (record) => ({ ...record, retired: time }))
   }
 
+  /** Records how its renewal for a lock stands; undefined for none. */
+  setLock(id: string, lock: DealRecord['lock'] | undefined): Promise<DealRecord | undefined> {
+    return this.#change(id, ({ lock: _, ...record }) => ({ ...record, ...(lock && { lock }) }))
+  }
+
   /** Closes a deal whose state is final and has been acted on, or that is retired. */
   close(id: string): Promise<void> {
     return this.#open.delete(cidKey(id))
@@ -135,14 +146,29 @@ export class DealRecords {
     return this.#alone(id, () => this.#deals.change(cidKey(id), (known) => known && to(known)))
   }
 
-  #addToSubject(record: DealRecord): Promise<void> {
+  async #read(subject: SubjectRecord | undefined): Promise<readonly DealRecord[]> {
+    const deals = await Promise.all((subject?.deals ?? []).map((id) => this.get(id)))
+    return deals.filter((deal) => deal !== undefined)
+  }
+
+  async #addToSubjects(record: DealRecord): Promise<void> {
+    const { bucket, key, stamp } = record
+    if (key !== undefined && stamp !== undefined) {
+      const version = { bucket, key, stamp }
+      await this.#addTo(versionKey(version), record, (await this.ofVersion(version)).map(idOf))
+    }
+    await this.#addTo(subjectKey(bucket, key), record, [])
+  }
+
+  /** @param before the deals of a subject that is not on record */
+  #addTo(name: string, record: DealRecord, before: readonly string[]): Promise<void> {
     const { bucket, key } = record
-    const name = subjectKey(bucket, key)
     return this.#state.locks.withName(`deal-subject/${name}`, async () => {
       await this.#subjects.change(name, (subject) => {
-        const deals = subject?.deals ?? []
-        if (deals.includes(idOf(record))) return subject
-        return { bucket, key, deals: [...deals, idOf(record)].slice(-MAX_OF_SUBJECT) }
+        const deals = subject?.deals ?? before
+        if (subject && deals.includes(idOf(record))) return subject
+        const others = deals.filter((id) => id !== idOf(record))
+        return { bucket, key, deals: [...others, idOf(record)].slice(-MAX_OF_SUBJECT) }
       })
     })
   }
@@ -173,6 +199,18 @@ function cidKey(id: string): string {
  */
 export function subjectKey(bucket: string, key: string | undefined): string {
   return hash(key === undefined ? bucket : `${bucket}\0${key}`)
+}
+
+/** A version of an object: the one whose bytes have this stamp. */
+export interface Version {
+  readonly bucket: string
+  readonly key: string
+  readonly stamp: string
+}
+
+/** The same for a version. The text begins with a NUL, as that of no bucket and key does. */
+export function versionKey({ bucket, key, stamp }: Version): string {
+  return hash(`\0${bucket}\0${stamp}\0${key}`)
 }
 
 function hash(text: string): string {
@@ -211,6 +249,13 @@ export interface DealRecord {
   readonly taskUuid?: string
   /** The backup of a schedule that it belongs to. */
   readonly generation?: Generation
+  /** The lock, beyond the end of the deal, of the version whose only bytes it has. */
+  readonly lock?: {
+    /** ms since 1970; null while a legal hold is on. */
+    readonly until: number | null
+    /** Code of the error that keeps the deal from being renewed. */
+    readonly failed?: string
+  }
   /** When it was given up for newer backups, ms since 1970: its state is no longer queried. */
   readonly retired?: number
 }
@@ -257,8 +302,8 @@ export function isFinal(state: string | undefined): boolean {
 }
 
 /** False for a deal that certainly holds nothing, or no longer. */
-export function holds(record: DealRecord): boolean {
-  return !isFinal(record.live?.state)
+export function holds({ live }: Pick<DealRecord, 'live'>): boolean {
+  return !isFinal(live?.state)
 }
 
 /** True when an object may be left to the deal alone. */

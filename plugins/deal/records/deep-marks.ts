@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import type { PluginState, Records, StoredObject } from 'dealgate'
+import type { PluginState, Records } from 'dealgate'
+import { subjectKey, type Version, versionKey } from './deal-records.js'
 
 /** An object of the class DEEP_ARCHIVE that no offline deal holds yet. Plain JSON, times in ms since 1970. */
 export interface DeepMark {
@@ -13,8 +13,6 @@ export interface DeepMark {
   readonly jobId?: string
 }
 
-type MarkedObject = Pick<StoredObject, 'bucket' | 'key'>
-
 /** The objects that wait for an offline deal. All methods throw ServiceUnavailable. */
 export class DeepMarks {
   readonly #records: Records<DeepMark>
@@ -23,26 +21,44 @@ export class DeepMarks {
     this.#records = state.records('deal-deep-marks')
   }
 
-  /** Durable when it resolves. Replaces an earlier mark. */
+  /** Durable when it resolves. Replaces an earlier mark of the version, or of the object that is yet to be seen. */
   set(mark: DeepMark): Promise<void> {
-    return this.#records.set(keyOf(mark), mark)
+    return this.#records.set(nameOf(mark), mark)
   }
 
-  get(subject: MarkedObject): Promise<DeepMark | undefined> {
-    return this.#records.get(keyOf(subject))
+  /** The mark of a version, or else that of an object of its key that is yet to be seen. */
+  async get(version: Version): Promise<DeepMark | undefined> {
+    const { bucket, key, stamp } = version
+    const own = await this.#records.get(versionKey(version))
+    if (own) return own
+    const mark = await this.#records.get(nameOf({ bucket, key }))
+    return mark && (mark.object?.stamp ?? stamp) === stamp ? mark : undefined
   }
 
   /** Replaces the mark that was read as `mark`, or removes it. Does nothing if the object was marked anew since. */
   async replace(mark: DeepMark, next?: DeepMark): Promise<void> {
-    await this.#records.change(keyOf(mark), (present) => (present?.since === mark.since ? next : present))
+    await this.#records.change(nameOf(mark), (present) => (present?.since === mark.since ? next : present))
+  }
+
+  /** Makes the mark of a key that of the object that was seen there, unless that has one. */
+  async adopt(mark: DeepMark, next: DeepMark): Promise<DeepMark> {
+    const adopted = await this.#records.change(nameOf(next), (present) => present ?? next)
+    if (nameOf(next) !== nameOf(mark)) await this.replace(mark)
+    return adopted ?? next
   }
 
   async *all(): AsyncGenerator<DeepMark, void> {
-    for await (const [, mark] of this.#records.entries()) yield mark
+    for await (const [name, mark] of this.#records.entries()) {
+      // Earlier releases had one mark for each key, under a name without the stamp.
+      if (name !== nameOf(mark)) {
+        await this.#records.change(nameOf(mark), (present) => present ?? mark)
+        await this.#records.change(name, (present) => (present?.object ? undefined : present))
+      }
+      yield mark
+    }
   }
 }
 
-/** A bucket name holds no NUL. */
-function keyOf({ bucket, key }: MarkedObject): string {
-  return createHash('sha256').update(`${bucket}\0${key}`).digest('base64url')
+function nameOf({ bucket, key, object }: Pick<DeepMark, 'bucket' | 'key' | 'object'>): string {
+  return object ? versionKey({ bucket, key, stamp: object.stamp }) : subjectKey(bucket, key)
 }

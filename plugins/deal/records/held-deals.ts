@@ -1,21 +1,16 @@
 import type { Job, StoredObject } from 'dealgate'
 import type { DealDeps } from '../deps.js'
 import type { DealInput } from '../jobs/inputs.js'
-import { type DealRecord, holds } from './deal-records.js'
-
-type ObjectVersion = Pick<StoredObject, 'bucket' | 'key' | 'stamp'>
+import { type DealRecord, holds, type Version } from './deal-records.js'
 
 /** Deals that hold exactly this object, as far as is known; oldest first. Deals of old backups are left out. */
-export async function dealsHolding(deps: DealDeps, subject: ObjectVersion): Promise<readonly DealRecord[]> {
+export async function dealsHolding(deps: DealDeps, subject: Version): Promise<readonly DealRecord[]> {
   return (await everyDealHolding(deps, subject)).filter(({ retired }) => retired === undefined)
 }
 
 /** The same with the deals of old backups, whose state is no longer queried: they may still deliver. */
-export async function everyDealHolding(
-  { deals }: DealDeps,
-  { bucket, key, stamp }: ObjectVersion,
-): Promise<readonly DealRecord[]> {
-  return (await deals.of(bucket, key)).filter((deal) => deal.stamp === stamp && holds(deal))
+export async function everyDealHolding({ deals }: DealDeps, version: Version): Promise<readonly DealRecord[]> {
+  return (await deals.ofVersion(version)).filter(holds)
 }
 
 /**

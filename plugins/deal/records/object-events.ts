@@ -6,6 +6,7 @@ import { subjectKey } from './deal-records.js'
 export type KeptEvent =
   | 'DealRequested'
   | 'DealFailed'
+  | 'RenewalFailed'
   | 'EvictionRefused'
   | 'Evicted'
   | 'RestoreRequested'

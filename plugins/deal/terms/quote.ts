@@ -11,6 +11,7 @@ import { z } from 'zod'
 import type { DealSubject } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
+import type { VersionRef } from '../subject.js'
 import { estimatePieceSize, GIB, paddedSize } from './piece-size.js'
 import { amount, divideUp, type StatedTerms, termsInvalid, violationsOf } from './terms.js'
 import { askFor, type StatedMoney, warningsFor } from './warnings.js'
@@ -61,7 +62,7 @@ type DealQuote = z.output<typeof dealQuote>
 export async function quoteDeal(
   deps: DealDeps,
   context: Context,
-  subject: DealSubject,
+  subject: QuotedSubject,
   request: StatedTerms,
   signal: AbortSignal,
 ): Promise<DealQuote> {
@@ -91,7 +92,9 @@ export async function quoteDeal(
     Currency: 'fil',
     ...(tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }),
     Candidates: offers.map(({ document }) => document),
-    Warnings: await warningsFor(deps, context, { subject, money, together, pieceSize, cold, providers, total }),
+    Warnings: await warningsFor(deps, context, {
+      ...{ subject, stamp: object?.stamp, money, together, pieceSize, cold, providers, total },
+    }),
   }
 }
 
@@ -152,14 +155,19 @@ interface Measured {
   readonly object?: StoredObject
 }
 
+interface QuotedSubject extends DealSubject {
+  /** One of the versions of the object. */
+  readonly ref?: VersionRef
+}
+
 /** Throws NoSuchKey, NoSuchBucket, BucketEmpty, AccessDenied. Memory does not grow with the bucket. */
 export async function measure(
   context: Context,
-  { bucket, key, prefix = '' }: DealSubject & { readonly prefix?: string },
+  { bucket, key, ref, prefix = '' }: QuotedSubject & { readonly prefix?: string },
   signal: AbortSignal,
 ): Promise<Measured> {
   if (key === undefined) return measureBucket(context, bucket, prefix, signal)
-  const object = await context.store.head(bucket, key)
+  const object = await context.store.head(bucket, key, ref)
   const { cold, storedSize: size = object.size } = object
   return { bytes: size, objects: 1, cold: cold ? 1 : 0, coldBytes: cold ? size : 0, object }
 }

@@ -40,7 +40,7 @@ export function defineCall<
       resource: on.resource,
       ...(on.path !== undefined && { path: on.path }),
       ...(on.subresource !== undefined && { query: [on.subresource] }),
-      params: [...FRAME_PARAMETERS, ...prepared.parameters],
+      params: [...new Set([...FRAME_PARAMETERS, ...prepared.parameters])],
     },
     access: call.access,
     action: call.action ?? { call: name },

@@ -51,6 +51,7 @@ export function prepare(call: CallFacts): PreparedCall {
     const declared = objectShape(call, 'body', call.body)
     return call.spends && !ownsForce ? withForce(declared) : declared
   }
+  const parameters = namesOf(call, 'query', call.query)
   checkPages(call)
   if (call.csv) columnsOf(shapeOf(call.result, 'output'), call.csv.list)
 
@@ -66,9 +67,9 @@ export function prepare(call: CallFacts): PreparedCall {
       return shapeOf(call.result, 'output')
     },
     root: call.root ?? `${call.name}Result`,
-    parameters: namesOf(call, 'query', call.query),
+    parameters,
     async read(request) {
-      const frame = readFrameQuery(request)
+      const frame = readFrameQuery(request, parameters)
       const asked = await checked(call.query ?? NOTHING, readQuery(request, queryShape(), call.on.subresource))
       return { frame, query: asked, ...(await readDocument(request)) }
     },

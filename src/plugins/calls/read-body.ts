@@ -185,12 +185,15 @@ export interface FrameQuery {
   readonly expand: readonly string[]
 }
 
-/** Throws InvalidArgument. */
-export function readFrameQuery({ query }: Pick<S3Request, 'query'>): FrameQuery {
+/**
+ * Throws InvalidArgument, also for the version of an object where the call is about none.
+ * @param own parameters of the call
+ */
+export function readFrameQuery({ query }: Pick<S3Request, 'query'>, own: readonly string[]): FrameQuery {
   for (const name of FRAME_PARAMETERS) {
     if (query.entries.filter(([found]) => found === name).length > 1) throw repeatedParameter(name)
   }
-  refuseVersion(query)
+  if (!own.includes('versionId')) refuseVersion(query)
   return {
     maxItems: wholeNumber('max-items', query.get('max-items'), { fallback: MAX_ITEMS, min: 1, max: MAX_ITEMS }),
     token: query.get('continuation-token') || undefined,

@@ -114,9 +114,10 @@ export async function restoreStored(
   }
   const outcome = await offered.restore(object, order, context)
   if (outcome.status === 202) {
-    const { size, etag } = object
+    const { size, etag, versionId } = object
     const cause = causeOf('ObjectRestore:Post', request, context)
-    await context.plugins.hooks.objectMoved({ ...cause, bucket, key, size, etag, time: Date.now() })
+    const version = versionId === undefined ? {} : { versionId }
+    await context.plugins.hooks.objectMoved({ ...cause, bucket, key, size, etag, time: Date.now(), ...version })
   }
   return outcome
 }

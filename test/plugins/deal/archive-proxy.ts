@@ -139,8 +139,9 @@ export class ArchiveProxy {
   }
 
   /** What is to become of the gateway's copy. */
-  copy(key: string): Promise<LocalCopy | undefined> {
-    return new LocalCopies(this.host.state).get(BUCKET, key)
+  async copy(key: string): Promise<LocalCopy | undefined> {
+    for await (const copy of new LocalCopies(this.host.state).all()) if (copy.key === key) return copy
+    return undefined
   }
 
   control(body: Record<string, string>): Promise<void> {

@@ -81,8 +81,9 @@ class Deep {
   untilGivenUp(key: string, since: number): Promise<unknown> {
     const marks = new DeepMarks(this.proxy.host.state)
     return this.pass('the task has come to nothing', async () => {
-      const mark = await marks.get({ bucket: DEEP, key })
-      return mark !== undefined && mark.since > since && mark.object !== undefined && mark.jobId === undefined
+      for await (const mark of marks.all())
+        if (mark.key === key && mark.since > since && mark.object && mark.jobId === undefined) return true
+      return false
     })
   }
 
