@@ -8,7 +8,7 @@ export interface ErrorPlace {
   /** The decoded or raw path of the request. */
   readonly resource: string
   /** Default xml, the form of S3. */
-  readonly form?: 'xml' | 'json' | 'sts'
+  readonly form?: 'xml' | 'json' | 'sts' | 'control'
 }
 
 /** Converts a thrown value. If it is not a valid S3Error, returns an InternalError; the text goes to the log only. */
@@ -81,10 +81,23 @@ function jsonReply(error: S3Error, place: ErrorPlace): Reply {
 export function errorReply(error: S3Error, place: ErrorPlace): Reply {
   if (place.form === 'json') return jsonReply(error, place)
   if (place.form === 'sts') return stsErrorReply(error, place.id)
+  if (place.form === 'control') return controlErrorReply(error, place)
   return {
     status: error.status,
     headers: { 'content-type': 'application/xml', ...error.headers },
     body: XML_DECLARATION + errorElement(error, place),
+  }
+}
+
+export const CONTROL_NAMESPACE = 'http://awss3control.amazonaws.com/doc/2018-08-20/'
+
+/** S3 Control nests the error: https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_CreateJob.html */
+function controlErrorReply(error: S3Error, { id }: ErrorPlace): Reply {
+  const inner = `<Error>${element('Code', error.code)}${element('Message', error.message)}</Error>`
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/xml', ...error.headers },
+    body: `${XML_DECLARATION}<ErrorResponse xmlns="${CONTROL_NAMESPACE}">${inner}${element('RequestId', id)}${element('HostId', id)}</ErrorResponse>`,
   }
 }
 

@@ -35,9 +35,12 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
   const path = belowMount(rawPath, incoming.baseUrl ?? '')
   const { addressing } = options
   const [host = '', ...others] = hostsOf(incoming, addressing)
-  const bucket = bucketOfHost(host, addressing)
+  const named = bucketOfHost(host, addressing)
+  const control = isControlCall({ path, headers: incoming.headers })
+  // S3 Control has the id of the account there.
+  const bucket = control ? undefined : named
   const client = clientAt(incoming, addressing)
-  const address = addressed(bucket, path, options.limits.maxKeyBytes)
+  const address = control ? SERVICE : addressed(bucket, path, options.limits.maxKeyBytes)
   if (address.bucket !== undefined) refuseReserved(address.bucket, addressing.basePaths, incoming.baseUrl ?? '')
   return {
     id,
@@ -53,11 +56,19 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
     host,
     hostBucket: bucket,
     // A signature over a host that names another bucket is not valid for this request.
-    signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === bucket)],
+    signedHosts: [host, ...others.filter((other) => bucketOfHost(other, addressing) === named)],
     remoteAddress: client.address,
     secrets: [],
     ...address,
   }
+}
+
+/**
+ * True for a call of S3 Control, which is no path of a bucket: all of its calls carry the id of an account, and no call
+ * of S3 does. The signature covers it, as it does all headers of S3.
+ */
+export function isControlCall({ path, headers }: Pick<RequestHead, 'path' | 'headers'>): boolean {
+  return headers['x-amz-account-id'] !== undefined && path.startsWith('/v20180820/')
 }
 
 function splitTarget(target: string): { rawPath: string; rawQuery: string } {
@@ -76,11 +87,13 @@ function belowMount(rawPath: string, baseUrl: string): string {
 
 type Address = Pick<RequestHead, 'resource' | 'bucket' | 'key'>
 
+const SERVICE: Address = { resource: 'service', bucket: undefined, key: undefined }
+
 /** @param hostBucket the bucket if the host names it; the path is then the key, otherwise /bucket/key */
 function addressed(hostBucket: string | undefined, path: string, maxKeyBytes: number): Address {
   if (hostBucket !== undefined) return inBucket(hostBucket, path === '*' ? '' : path.slice(1), maxKeyBytes)
   if (path === '/' || path === '*' || path === '/-' || path.startsWith(SERVICE_PREFIX)) {
-    return { resource: 'service', bucket: undefined, key: undefined }
+    return SERVICE
   }
   const slash = path.indexOf('/', 1)
   const bucket = decodePath(slash < 0 ? path.slice(1) : path.slice(1, slash))

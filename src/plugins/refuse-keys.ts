@@ -73,7 +73,7 @@ export function refuseRepeated(operation: AnyOperation, { method, query: { entri
   const seen = new Set<string>()
   for (const [name] of entries) {
     const once = operation.on.query?.includes(name) || !(/^x-/i.test(name) || operation.call)
-    if (once && seen.has(name)) throw repeatedParameter(name)
+    if (once && seen.has(name) && !operation.on.lists?.includes(name)) throw repeatedParameter(name)
     seen.add(name)
   }
 }

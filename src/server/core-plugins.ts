@@ -1,4 +1,5 @@
 import { identityPolicyProblem } from '../access/documents.js'
+import type { Perform } from '../api/child-request.js'
 import type { Expansion } from '../api/context.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
@@ -8,6 +9,7 @@ import type { Logger } from '../common/log.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
+import { batchPlugin } from '../s3/batch/plugin.js'
 import { encryptionPlugin } from '../s3/bucket/rewrap.js'
 import { usagePlugin } from '../s3/bucket/usage.js'
 import { s3Plugin } from '../s3/index.js'
@@ -42,6 +44,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   usagePlugin,
   encryptionPlugin(),
   inventories(defaultInventories),
+  batchPlugin({ perform: noGateway, rate: 1 }),
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
@@ -79,6 +82,7 @@ interface CorePluginDeps {
     | 'inventoryIntervalMs'
     | 'inventoryFileRows'
     | 'inventoryRate'
+    | 'batchRate'
   >
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
@@ -90,6 +94,7 @@ interface CorePluginDeps {
   readonly changes: Changes
   readonly policyProblem: PolicyProblem
   readonly access: Parameters<typeof accessPlugin>[0]
+  readonly perform: Perform
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -108,6 +113,7 @@ function createCorePlugins({
   changes,
   policyProblem,
   access,
+  perform,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
   const admit = admission(backends.state)
@@ -120,6 +126,7 @@ function createCorePlugins({
       fileRows: options.inventoryFileRows ?? defaultInventories.fileRows,
       rate: options.inventoryRate ?? defaultInventories.rate,
     }),
+    batchPlugin({ perform, rate: options.batchRate ?? defaultPeriods.batchRate }),
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({
@@ -154,8 +161,9 @@ interface PluginSources {
   readonly activity: Pick<Activity, 'lastDay'>
   readonly changes: Changes
   readonly caches: Caches
-  /** Called once the contexts of requests are there. */
+  /** Called once the contexts of requests are there, as `perform`. */
   readonly simulate: Simulate
+  readonly perform: Perform
 }
 
 export interface OpenedPlugins {
@@ -175,7 +183,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, region, log, scrape, activity, changes, caches, simulate } = sources
+  const { options, backends, settings, region, log, scrape, activity, changes, caches, simulate, perform } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -199,6 +207,7 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     changes,
     policyProblem,
     access: { simulate, credentials: (accessKeyId) => credentials(accessKeyId) },
+    perform,
   })
   const plugins: PluginSet = combinePlugins({
     core,

@@ -49,6 +49,7 @@ import {
 import { pluginGauges } from './metrics/metrics-server.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough.js'
+import { performer } from './perform.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { simulator } from './simulate.js'
 import { gatewaySpans } from './tracing.js'
@@ -100,6 +101,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     changes,
     caches,
     simulate: (asked, owner) => simulate(asked, owner),
+    perform: (owner, request, signal) => perform(owner, request, signal),
   })
   const { plugins } = opened
   const { table } = plugins
@@ -122,6 +124,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     closing,
   })
   const simulate = simulator({ contexts, table })
+  const audit = auditOf(options.audit, changes, log)
+  const perform = performer({ credentials: opened.sts.credentials, contexts, table, limits, audit })
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const ownerOf = async (owned: Owned | undefined) => {
@@ -144,8 +148,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: live.addressing,
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
-    audit: auditOf(options.audit, changes, log),
     bucketLogs,
+    audit,
     observed,
   }
   const passthrough = options.passthrough

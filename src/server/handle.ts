@@ -19,7 +19,7 @@ import { type BeforeBody, openBody } from '../http/body/open-body.js'
 import type { WithCors } from '../http/cors.js'
 import { type ErrorPlace, errorReply, toS3Error } from '../http/error-reply.js'
 import { hoistedHeaders } from '../http/headers.js'
-import { readLoosely, readRequest } from '../http/read-request.js'
+import { isControlCall, readLoosely, readRequest } from '../http/read-request.js'
 import { send, sendContinue } from '../http/send.js'
 import { versionHeader } from '../plugins/calls/answer-now.js'
 import { errorFormatOf } from '../plugins/calls/format.js'
@@ -191,6 +191,7 @@ function whyDenied(failure: S3Error, selected: Selected | undefined, head: Reque
 }
 
 function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['form'] & string {
+  if (isControlCall(head)) return 'control'
   return isStsCall(head) ? 'sts' : errorFormatOf(head)
 }
 

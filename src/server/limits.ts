@@ -28,6 +28,8 @@ export const defaultPeriods = Object.freeze({
   lifecycleIntervalMs: HOUR_MS,
   notificationMaxAgeMs: DAY_MS,
   bucketLogIntervalMs: 5 * MINUTE_MS,
+  /** Requests per second of batch jobs. */
+  batchRate: 500,
 })
 
 export const defaultInventories = Object.freeze({

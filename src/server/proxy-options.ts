@@ -139,6 +139,8 @@ export interface ProxyOptions {
   inventoryFileRows?: number
   /** Objects that an inventory lists per second; default 20,000, 0 for no bound. */
   inventoryRate?: number
+  /** Requests per second that the batch jobs of a process make together; default 500. */
+  batchRate?: number
   /** Destinations of bucket notifications. */
   webhooks?: readonly Webhook[]
   /** Age at which an undelivered notification is dropped, ms; default 24 hours. */

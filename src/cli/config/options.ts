@@ -288,6 +288,11 @@ export const options = Object.freeze({
     help: 'Interval at which lifecycle rules, which are due at midnight UTC, are checked; 0 disables them.',
   }),
   ...inventoryOptions,
+  batchRate: option('Buckets', integer(1, 1_000_000), {
+    default: defaultPeriods.batchRate,
+    unit: 'requests per second',
+    help: 'Requests that the batch jobs of a process make together.',
+  }),
   webhook: option('Buckets', list(webhook), {
     live: true,
     default: Object.freeze([]),

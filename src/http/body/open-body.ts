@@ -52,6 +52,12 @@ export function openBody(
   return new StreamedBody(open, framing, declared, length, limits.maxPutBytes)
 }
 
+/** The body of a request that the server makes itself. */
+export function ownBody(head: RequestHead, bytes: Buffer, limits: Limits): RequestBody {
+  const declared = declaredDigests(head, { kind: 'buffered', bytes }, { framed: false })
+  return new StreamedBody(() => new BufferSource(bytes), undefined, declared, bytes.length, limits.maxPutBytes)
+}
+
 /**
  * Opens the body of a request. Rethrows errors of `beforeBody`.
  * @throws S3Error NotImplemented for an unknown transfer coding

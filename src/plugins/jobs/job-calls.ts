@@ -143,7 +143,7 @@ const resolveJob = defineCall({
 })
 
 /** Identifies the request by its signature, so that a captured one that is sent again counts once. */
-function signatureOf({ caller }: Context): string | undefined {
+export function signatureOf({ caller }: Context): string | undefined {
   return caller?.proof && hashOf(caller.proof.signature)
 }
 
@@ -171,14 +171,14 @@ type JobReader = Pick<Context, 'caller' | 'jobs'>
  * The access key id whose jobs the caller may see; '' for all. An identity with rights or a gateway account of its own
  * sees only its own jobs, as it sees only its own keys.
  */
-function seenBy({ caller }: Pick<Context, 'caller'>): string {
+export function seenBy({ caller }: Pick<Context, 'caller'>): string {
   const identity = caller?.identity
   const limited = identity?.rights || identity?.policies || identity?.session?.policy || identity?.account
   return identity && limited ? identity.accessKeyId : ''
 }
 
 /** Throws NoSuchJob, also for a job that the caller may not see. */
-async function jobOf(id: string, context: JobReader): Promise<Job> {
+export async function jobOf(id: string, context: JobReader): Promise<Job> {
   const job = await context.jobs.get(id)
   const whose = seenBy(context)
   if (!job || (whose !== '' && job.accessKeyId !== whose)) throw noSuchJob(id)

@@ -75,6 +75,34 @@ const rewrapBucket = defineCall({
   },
 })
 
+const rewrapObject = defineCall({
+  name: 'RewrapObject',
+  source: 'docs/encryption.md',
+  summary: 'Stores an encrypted object again with headers for the keys of today. Its content stays.',
+  access: 'owner',
+  on: { method: 'POST', resource: 'object', subresource: 'x-encryption' },
+  body: z.strictObject({}),
+  result: z.object({
+    ...{ Bucket: z.string(), Key: z.string() },
+    Outcome: z
+      .enum(['Rewrapped', 'Current', 'Plain'])
+      .describe('Current: its header has the keys of today already. Plain: it is not encrypted.'),
+    EarlierDeal: z
+      .string()
+      .optional()
+      .describe('Cid of the bytes before, which deals hold: they open with the earlier keys. Keep these.'),
+  }),
+  async answer({ request: { id, bucket, key, remoteAddress } }, { caller, checks, store }) {
+    for (const right of ['read', 'write'] as const) checks.requireKey(bucket, key, right)
+    const origin = { requestId: id, accessKeyId: caller?.identity.accessKeyId ?? '', remoteAddress }
+    const done = await store.rewrap(bucket, key, { name: 'ObjectCreated:Copy', origin })
+    if (done.outcome === 'Gone') throw new S3Error('NoSuchKey', { fields: { Key: key } })
+    if (done.outcome === 'Skipped') throw new S3Error('InvalidObjectState', { message: done.why })
+    const cid = done.outcome === 'Rewrapped' ? done.cid : undefined
+    return { Bucket: bucket, Key: key, Outcome: done.outcome, ...(cid !== undefined && { EarlierDeal: cid }) }
+  },
+})
+
 /** Rewraps object after object. What is done is on record: a server that dies meanwhile continues behind it. */
 async function run(records: Records<Passed>, job: RunningJob<RewrapInput>): Promise<RewrapResult> {
   const { store } = job.context
@@ -164,7 +192,7 @@ export function encryptionPlugin(): Plugin {
   }
   return {
     name: 'encryption',
-    operations: [rewrapBucket],
+    operations: [rewrapBucket, rewrapObject],
     jobs: [rewraps],
     async start(given) {
       host = given

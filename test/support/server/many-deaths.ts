@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { DAY_MS } from '../../../src/common/time.js'
-import { send } from '../sign/send.js'
+import { type Endpoint, send } from '../sign/send.js'
 import { until } from '../waiting.js'
 import type { Dealgate } from './dealgate.js'
 
@@ -18,7 +18,7 @@ interface Told {
 }
 
 /** Sends a request whose answer is JSON. */
-export async function ask(server: Dealgate, method: string, target: string, asking: Asking = {}): Promise<Told> {
+export async function ask(server: Endpoint, method: string, target: string, asking: Asking = {}): Promise<Told> {
   const { json, headers = {} } = asking
   const answer = await send(server, {
     method,

@@ -1,0 +1,127 @@
+import type { XmlNode } from '../../common/xml.js'
+import type { FilterSource, Row } from './order.js'
+import { endOf, nodeOf } from './replies.js'
+import type { Ask } from './task.js'
+
+/** Where a listing goes on. */
+export interface Listed {
+  readonly key: string
+  /** Of a listing of versions. */
+  readonly versionId?: string
+}
+
+interface Entry extends Listed {
+  readonly size: number
+  readonly modified: number
+  readonly storageClass: string
+  readonly latest: boolean
+}
+
+/** A row that the filter accepts, and where the listing goes on behind it. */
+export interface Found {
+  readonly row: Row
+  readonly size: number
+  readonly at: { readonly prefix: number; readonly listed: Listed }
+}
+
+/**
+ * The objects that a filter accepts, by listings of its prefixes. Objects below a prefix that an earlier one covers are
+ * listed once.
+ * @param from where an earlier listing has ended
+ */
+export async function* rowsOfFilter(filter: FilterSource, ask: Ask, from?: Found['at']): AsyncGenerator<Found> {
+  const all = filter.prefixes.length > 0 ? filter.prefixes : ['']
+  const prefixes = [...new Set(all)].filter(
+    (one, _, every) => !every.some((other) => other !== one && one.startsWith(other)),
+  )
+  for (const [place, prefix] of prefixes.entries()) {
+    if (from && place < from.prefix) continue
+    const listed = from?.prefix === place ? from.listed : undefined
+    for await (const entry of entriesOf(filter, prefix, ask, listed)) {
+      if (!fits(filter, entry) || !(await fitsObject(filter, entry, ask))) continue
+      const { key, versionId, size } = entry
+      const row: Row = versionId === undefined ? [filter.bucket, key] : [filter.bucket, key, versionId]
+      yield { row, size, at: { prefix: place, listed: { key, ...(versionId !== undefined && { versionId }) } } }
+    }
+  }
+}
+
+async function* entriesOf(filter: FilterSource, prefix: string, ask: Ask, from?: Listed): AsyncGenerator<Entry> {
+  const { bucket } = filter
+  const versions = filter.versions !== 'Current'
+  const kind: Record<string, string> = versions ? { versions: '' } : { 'list-type': '2' }
+  let next: Record<string, string> = versions ? versionMarkers(from) : from ? { 'start-after': from.key } : {}
+  for (;;) {
+    const query = { ...kind, prefix, 'encoding-type': 'url', ...next }
+    const root = await nodeOf(await ask({ method: 'GET', bucket, query }))
+    for (const name of ['Contents', 'Version'])
+      for (const node of root.children.get(name) ?? []) yield entryOf(node, versions)
+    if (text(root, 'IsTruncated') !== 'true') return
+    next = versions
+      ? versionMarkers({ key: decoded(root, 'NextKeyMarker'), versionId: text(root, 'NextVersionIdMarker') })
+      : { 'continuation-token': text(root, 'NextContinuationToken') }
+  }
+}
+
+function versionMarkers(from: Listed | undefined): Record<string, string> {
+  if (!from) return {}
+  return { 'key-marker': from.key, ...(from.versionId && { 'version-id-marker': from.versionId }) }
+}
+
+function entryOf(node: XmlNode, versions: boolean): Entry {
+  return {
+    key: decoded(node, 'Key'),
+    ...(versions && { versionId: text(node, 'VersionId') }),
+    size: Number(text(node, 'Size')),
+    modified: Date.parse(text(node, 'LastModified')),
+    storageClass: text(node, 'StorageClass'),
+    latest: text(node, 'IsLatest') !== 'false',
+  }
+}
+
+function text(node: XmlNode, name: string): string {
+  return node.children.get(name)?.[0]?.text ?? ''
+}
+
+function decoded(node: XmlNode, name: string): string {
+  return decodeURIComponent(text(node, name).replaceAll('+', ' '))
+}
+
+/** What the listing tells. */
+function fits(filter: FilterSource, { key, size, modified, storageClass, latest }: Entry): boolean {
+  const { suffixes, substrings, createdAfter, createdBefore, sizeGreaterThan, sizeLessThan, storageClasses } = filter
+  if (suffixes.length > 0 && !suffixes.some((suffix) => key.endsWith(suffix))) return false
+  if (substrings.length > 0 && !substrings.some((part) => key.includes(part))) return false
+  if (createdAfter !== undefined && modified <= createdAfter) return false
+  if (createdBefore !== undefined && modified >= createdBefore) return false
+  if (sizeGreaterThan !== undefined && size <= sizeGreaterThan) return false
+  if (sizeLessThan !== undefined && size >= sizeLessThan) return false
+  if (filter.versions === 'Noncurrent' && latest) return false
+  return storageClasses.length === 0 || storageClasses.includes(storageClass || 'STANDARD')
+}
+
+/** What only the object itself tells: its tags, and the facts about its deals. */
+async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: Ask): Promise<boolean> {
+  const { bucket, tags, dealStates, dealEndsBefore } = filter
+  const query: Record<string, string> = versionId === undefined ? {} : { versionId }
+  if (dealStates.length > 0 || dealEndsBefore !== undefined) {
+    const reply = await ask({ method: 'HEAD', bucket, key, query })
+    await endOf(reply)
+    const state = reply.headers['x-amz-meta-deal-status']
+    if (dealStates.length > 0 && !dealStates.includes(String(state ?? 'None'))) return false
+    const ends = Date.parse(String(reply.headers['x-amz-meta-deal-expiry'] ?? ''))
+    if (dealEndsBefore !== undefined && !(ends < dealEndsBefore)) return false
+  }
+  if (tags.length === 0) return true
+  const set = await tagsOf(ask, bucket, key, query)
+  return tags.every((wanted) =>
+    set.some(({ key: name, value }) => name === wanted.key && value === (wanted.value ?? value)),
+  )
+}
+
+/** The tags of an object. Throws S3Error. */
+export async function tagsOf(ask: Ask, bucket: string, key: string, query: Readonly<Record<string, string>>) {
+  const root = await nodeOf(await ask({ method: 'GET', bucket, key, query: { tagging: '', ...query } }))
+  const tags = root.children.get('TagSet')?.[0]?.children.get('Tag') ?? []
+  return tags.map((tag) => ({ key: text(tag, 'Key'), value: text(tag, 'Value') }))
+}

@@ -1,0 +1,86 @@
+import { formatAmount, parseAmount } from '../../plugins/upstream/spend-ledger.js'
+import { type Found, rowsOfFilter } from './filter.js'
+import { etagOf, rowsOfManifest } from './manifest.js'
+import type { BatchOrder, Row } from './order.js'
+import { type BatchRecord, type BatchRun, CHUNK_ROWS } from './records.js'
+import type { Ask } from './task.js'
+
+/** Chunks after which the place in the listing is recorded. */
+export const CHECKPOINT = 10
+
+interface Listed {
+  readonly row: Row
+  readonly size: number
+  readonly at?: Found['at']
+}
+
+/**
+ * Records the rows of a job, in chunks. Goes on where an earlier run has ended: behind an object of a listing, or a row
+ * of the manifest, whose ETag does not change.
+ * @param turn awaited before each chunk; throws to end the run
+ * @throws S3Error InvalidManifest, and those of the requests
+ */
+export async function prepareRows(
+  run: BatchRun,
+  order: BatchOrder,
+  ask: Ask,
+  turn: (rows: number) => Promise<void>,
+): Promise<BatchRecord> {
+  let record = await run.get()
+  let { chunks, rows } = record.listing
+  let bytes = record.bytes
+  let pending: Row[] = []
+  let at = record.listing.at
+  const save = (prepared: boolean) =>
+    run.change((present) => ({ ...present, prepared, bytes, listing: { chunks, rows, ...(at && { at }) } }))
+  const flush = async () => {
+    await turn(rows + pending.length)
+    await run.put(chunks++, { rows: pending })
+    rows += pending.length
+    pending = []
+    if (chunks % CHECKPOINT === 0) record = await save(false)
+  }
+  for await (const listed of await listingOf(run, order, record, ask)) {
+    pending.push(listed.row)
+    bytes += listed.size
+    at = listed.at
+    if (pending.length === CHUNK_ROWS) await flush()
+  }
+  if (pending.length > 0) await flush()
+  return save(true)
+}
+
+async function listingOf(
+  run: BatchRun,
+  { manifest, filter }: BatchOrder,
+  { listing, etag }: BatchRecord,
+  ask: Ask,
+): Promise<AsyncIterable<Listed>> {
+  if (filter) return rowsOfFilter(filter, ask, listing.at)
+  if (!manifest) throw new Error('the job names neither a manifest nor a filter')
+  const known = etag ?? manifest.etag ?? (await etagOf(manifest, ask))
+  if (etag === undefined) await run.change((present) => ({ ...present, etag: known }))
+  return behind(listing.rows, rowsOfManifest(manifest, known, ask))
+}
+
+async function* behind(skipped: number, rows: AsyncIterable<Row>): AsyncGenerator<Listed> {
+  let number = 0
+  for await (const row of rows) if (number++ >= skipped) yield { row, size: 0 }
+}
+
+/** What the tasks of a chunk would cost. */
+export interface ChunkEstimate {
+  readonly bytes: number
+  readonly failed: number
+  /** Attofil; undefined for an operation without a price. */
+  readonly price?: bigint
+}
+
+/** The record with the estimate of another chunk. */
+export function withEstimate(record: BatchRecord, { bytes, failed, price }: ChunkEstimate): BatchRecord {
+  const { chunks, failed: before, price: sum } = record.estimated
+  const total = price === undefined ? undefined : formatAmount((parseAmount(sum ?? '0') ?? 0n) + price)
+  const estimated = { chunks: chunks + 1, failed: before + failed, ...(total !== undefined && { price: total }) }
+  // The bytes of the listing and those of the estimate are the same.
+  return { ...record, estimated, bytes: chunks === 0 ? bytes : record.bytes + bytes }
+}

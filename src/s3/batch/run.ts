@@ -1,0 +1,349 @@
+import pMap from 'p-map'
+import type { Perform } from '../../api/child-request.js'
+import type { Context, JobKind, RunningJob } from '../../api/context.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { DAY_MS, MINUTE_MS } from '../../common/time.js'
+import { toS3Error } from '../../http/error-reply.js'
+import { Retry } from '../../plugins/jobs/live-job.js'
+import type { BatchOrder } from './order.js'
+import { prepareRows, withEstimate } from './prepare.js'
+import {
+  type BatchPhase,
+  type BatchRecord,
+  type BatchRecords,
+  type BatchRun,
+  TakenOver,
+  withResults,
+} from './records.js'
+import { writeReport } from './report.js'
+import type { Ask } from './task.js'
+import { type TaskKind, taskKind } from './task-kinds.js'
+import { Pace, type Turns } from './turns.js'
+import { UNAVAILABLE, workChunk } from './work.js'
+
+export const BATCH_JOB = 'batch:CreateBatchJob'
+
+/** Jobs of a process that are under way or wait for their turn. */
+const MOST_OPEN = 100
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-create-job.html */
+const SUSPENDED_MS = 30 * DAY_MS
+
+/** A job that has paused goes on when a client asks for it. */
+const PAUSED_MS = 3650 * DAY_MS
+
+/** After at least so many tasks, a job fails if more of them have failed than have not. */
+const JUDGED_TASKS = 1000
+
+/** Pauses while the gateway does not answer double from the first, ms. */
+const GATEWAY_FIRST_MS = 30_000
+const GATEWAY_LAST_MS = 10 * MINUTE_MS
+
+export const WAITING_FOR_GATEWAY = 'WaitingForGateway'
+export const WAITING_FOR_BUDGET = 'WaitingForBudget'
+
+/** What clients have asked of the jobs that run in this process, as far as that is known without the records. */
+export class Live {
+  readonly #records = new Map<string, BatchRecord>()
+
+  get(id: string): BatchRecord | undefined {
+    return this.#records.get(id)
+  }
+
+  /** Does nothing for a job that does not run here. */
+  tell(id: string, record: BatchRecord): void {
+    if (this.#records.has(id)) this.#records.set(id, record)
+  }
+
+  begin(id: string, record: BatchRecord): () => void {
+    this.#records.set(id, record)
+    return () => this.#records.delete(id)
+  }
+}
+
+export interface BatchDeps {
+  readonly records: BatchRecords
+  readonly perform: Perform
+  readonly live: Live
+  readonly turns: Turns
+  /** Of all jobs of the process. */
+  readonly pace: Pace
+  /** ms since 1970 */
+  readonly now: () => number
+  /** Of the server itself. */
+  readonly jobs: Pick<Context['jobs'], 'cancel'>
+}
+
+/** The result of a job. */
+export interface BatchResult {
+  readonly TotalNumberOfTasks: number
+  readonly NumberOfTasksSucceeded: number
+  readonly NumberOfTasksFailed: number
+  readonly Bytes: number
+  readonly Price?: string
+}
+
+/** A client has asked the job to pause, or to end. */
+class Stopped extends Error {
+  override readonly name = 'Stopped'
+  constructor(readonly how: 'pause' | 'cancel') {
+    super(`a client has asked the job to ${how}`)
+  }
+}
+
+/** @param deps known once the plugin is started */
+export function batchJobs(deps: () => BatchDeps): JobKind<BatchOrder, BatchResult> {
+  return { name: BATCH_JOB, concurrency: MOST_OPEN, run: (job) => runBatch(deps(), job) }
+}
+
+async function runBatch(deps: BatchDeps, job: RunningJob<BatchOrder>): Promise<BatchResult> {
+  const { records, live } = deps
+  const { id } = job.job
+  const run = await records.run(id)
+  const end = live.begin(id, await run.get())
+  const batch = new Batch(deps, job, run)
+  try {
+    return await batch.work()
+  } catch (thrown) {
+    if (thrown instanceof Stopped) return await batch.stop(thrown.how)
+    if (thrown instanceof TakenOver || thrown instanceof Retry || job.signal.aborted) throw thrown
+    const failure = toS3Error(thrown)
+    if (!UNAVAILABLE.includes(failure.code)) return await batch.fail(failure)
+    throw batch.later(WAITING_FOR_GATEWAY, failure)
+  } finally {
+    end()
+  }
+}
+
+/** One run of a job. */
+class Batch {
+  readonly #deps: BatchDeps
+  readonly #job: RunningJob<BatchOrder>
+  readonly #run: BatchRun
+  readonly #order: BatchOrder
+  readonly #kind: TaskKind
+  readonly #ask: Ask
+
+  constructor(deps: BatchDeps, job: RunningJob<BatchOrder>, run: BatchRun) {
+    const { accessKeyId, session } = job.job
+    const owner = { accessKeyId, session, client: job.input.client }
+    const own = job.input.rate === undefined ? undefined : new Pace(job.input.rate)
+    this.#deps = deps
+    this.#job = job
+    this.#run = run
+    this.#order = job.input
+    this.#kind = taskKind(job.input.operation)
+    this.#ask = async (request) => {
+      await own?.next(job.signal)
+      await deps.pace.next(job.signal)
+      if (!job.owned()) throw new TakenOver()
+      return deps.perform(owner, request, job.signal)
+    }
+  }
+
+  /** Throws Stopped, Retry, S3Error. */
+  async work(): Promise<BatchResult> {
+    const { dryRun, confirmationRequired } = this.#order
+    let record = await this.#look()
+    if (record.suspended !== undefined && this.#deps.now() - record.suspended > SUSPENDED_MS)
+      throw new S3Error('OperationAborted', { message: 'The job was not confirmed within 30 days.' })
+    if (!record.prepared) {
+      this.#show('Preparing', record)
+      record = await prepareRows(this.#run, this.#order, this.#ask, async (rows) => {
+        this.#show('Preparing', { ...(await this.#look()), listing: { chunks: 0, rows } })
+      })
+    }
+    if (dryRun || (confirmationRequired && this.#kind.spends)) record = await this.#estimate(record)
+    if (dryRun) return this.#end(record)
+    if (confirmationRequired && !record.confirmed) {
+      await this.#change((present) => ({ ...present, suspended: present.suspended ?? this.#deps.now() }))
+      throw new Retry(SUSPENDED_MS, 'Suspended')
+    }
+    // The report of a job that has failed may still have to be written.
+    if (tooManyFailed(record)) throw tooManyFailures(record)
+    for (let number = record.done; number < record.listing.chunks; number++) {
+      const leave = await this.#turn(record)
+      try {
+        record = await this.#chunk(number)
+      } finally {
+        leave()
+      }
+      if (tooManyFailed(record)) throw tooManyFailures(record)
+    }
+    return this.#end(await this.#report('Completing'))
+  }
+
+  /** Ends or pauses the job as a client has asked. */
+  async stop(how: 'pause' | 'cancel'): Promise<never> {
+    if (how === 'pause') throw new Retry(PAUSED_MS, 'Paused')
+    await this.#end(await this.#report('Cancelling'))
+    await this.#deps.jobs.cancel(this.#job.job.id)
+    this.#job.signal.throwIfAborted()
+    throw new Error('the job could not be cancelled')
+  }
+
+  async fail(failure: S3Error): Promise<never> {
+    // Without its key pair, the job can write no report either.
+    const silent = failure.code === 'InvalidAccessKeyId' || failure.code === 'ReportNotWritten'
+    await this.#end(await (silent ? this.#run.get() : this.#report('Failing')))
+    throw failure
+  }
+
+  /** Puts the job off, for longer each time. */
+  later(phase: string, cause?: S3Error): Retry {
+    const { putOff } = this.#job
+    const times = putOff?.message === phase ? putOff.times : 0
+    return new Retry(Math.min(GATEWAY_FIRST_MS * 2 ** times, GATEWAY_LAST_MS), phase, { cause })
+  }
+
+  async #chunk(number: number): Promise<BatchRecord> {
+    const { now } = this.#deps
+    const began = performance.now()
+    const known = await this.#run.get()
+    const worked = await workChunk(
+      {
+        ...{ run: this.#run, kind: this.#kind, ask: this.#ask, signal: this.#job.signal, now },
+        check: () => this.#check(),
+        show: (chunk) => this.#show('Active', withResults(known, chunk)),
+      },
+      number,
+    )
+    const active = performance.now() - began
+    if (typeof worked !== 'string')
+      return this.#change((record) => ({ ...withResults(record, worked), active: record.active + active }))
+    await this.#change((record) => ({ ...record, active: record.active + active }))
+    if (worked === 'budget') throw new Retry(DAY_MS - (now() % DAY_MS) + 1000, WAITING_FOR_BUDGET)
+    throw this.later(WAITING_FOR_GATEWAY)
+  }
+
+  async #estimate(before: BatchRecord): Promise<BatchRecord> {
+    let record = before
+    for (let number = record.estimated.chunks; number < record.listing.chunks; number++) {
+      await this.#look()
+      const { rows } = await this.#run.chunk(number)
+      let [bytes, failed, price] = [0, 0, 0n]
+      await pMap(
+        rows,
+        async (row) => {
+          this.#check()
+          try {
+            const found = await this.#kind.estimate(row, this.#ask)
+            bytes += found.bytes
+            price += found.price ?? 0n
+          } catch (error) {
+            if (!(error instanceof S3Error) || error.code === 'InvalidAccessKeyId' || error.status >= 500) throw error
+            failed++
+          }
+        },
+        { concurrency: this.#kind.concurrency },
+      )
+      const estimate = { bytes, failed, ...(this.#kind.spends && { price }) }
+      record = await this.#change((present) => withEstimate(present, estimate))
+      this.#show('Preparing', record)
+    }
+    return record
+  }
+
+  /** Waits until no job of a higher priority works. */
+  #turn(record: BatchRecord): Promise<() => void> {
+    const { turns, live } = this.#deps
+    const { id } = this.#job.job
+    const begun = record.succeeded + record.failed > 0
+    return turns.enter(
+      () => live.get(id)?.priority ?? this.#order.priority,
+      this.#job.signal,
+      () => this.#show(begun ? 'Paused' : 'Ready', record),
+    )
+  }
+
+  /** Writes the report, if one is ordered and a task was tried. Throws Retry, S3Error. */
+  async #report(phase: 'Completing' | 'Failing' | 'Cancelling'): Promise<BatchRecord> {
+    let record = await this.#run.get()
+    const { report } = this.#order
+    const tried = record.done > 0 || (record.prepared && (await this.#hasBegun(record)))
+    // The tasks of a chunk that a client has stopped count, too.
+    if (tried && record.report === undefined) {
+      if (record.done < record.listing.chunks) record = await this.#withUnfinished(record)
+      this.#show(phase, record)
+      if (report) {
+        const { now } = this.#deps
+        const writing = writeReport(this.#run, report, record, { ask: this.#ask, now: now() })
+        const key = await writing.catch(reportFailed)
+        record = await this.#change((present) => ({ ...present, report: { bucket: report.bucket, key } }))
+      }
+    }
+    return record
+  }
+
+  async #hasBegun({ listing, done }: BatchRecord): Promise<boolean> {
+    return done < listing.chunks && (await this.#run.chunk(done)).begun !== undefined
+  }
+
+  async #withUnfinished(record: BatchRecord): Promise<BatchRecord> {
+    const chunk = await this.#run.chunk(record.done)
+    const { listing } = record
+    return this.#change((present) => ({ ...withResults(present, chunk), done: listing.chunks }))
+  }
+
+  async #end(record: BatchRecord): Promise<BatchResult> {
+    this.#show(undefined, record)
+    await this.#deps.records.clear(this.#run.id, record.listing.chunks)
+    await this.#change((present) => ({ ...present, cleared: true }))
+    const { price } = record.estimated
+    return {
+      TotalNumberOfTasks: record.listing.rows,
+      NumberOfTasksSucceeded: record.succeeded,
+      NumberOfTasksFailed: record.failed,
+      Bytes: record.bytes,
+      ...(price !== undefined && { Price: price }),
+    }
+  }
+
+  async #change(to: (record: BatchRecord) => BatchRecord): Promise<BatchRecord> {
+    const record = await this.#run.change(to)
+    this.#deps.live.tell(this.#run.id, record)
+    return record
+  }
+
+  /** Reads what a client may have asked of another server. */
+  async #look(): Promise<BatchRecord> {
+    const record = await this.#change((present) => present)
+    this.#check()
+    return record
+  }
+
+  #check(): void {
+    this.#job.signal.throwIfAborted()
+    if (!this.#job.owned()) throw new TakenOver()
+    const asked = this.#deps.live.get(this.#run.id)?.asked
+    if (asked !== undefined) throw new Stopped(asked)
+  }
+
+  #show(phase: BatchPhase | undefined, { listing, succeeded, failed, bytes }: BatchRecord): void {
+    this.#job.report({
+      ...(phase !== undefined && { phase }),
+      tasks: { total: listing.rows, succeeded, failed },
+      bytes: { done: 0, total: bytes },
+    })
+  }
+}
+
+function tooManyFailed({ succeeded, failed }: BatchRecord): boolean {
+  return succeeded + failed >= JUDGED_TASKS && failed > succeeded
+}
+
+function tooManyFailures({ succeeded, failed }: BatchRecord): S3Error {
+  return new S3Error('TooManyFailedTasks', {
+    status: 409,
+    message: `Of ${succeeded + failed} tasks, ${failed} have failed: more than half of them. The others were not tried.`,
+  })
+}
+
+function reportFailed(thrown: unknown): never {
+  if (!(thrown instanceof S3Error) || UNAVAILABLE.includes(thrown.code)) throw thrown
+  const { code, message } = thrown
+  throw new S3Error('ReportNotWritten', {
+    status: 409,
+    message: `The report could not be written: ${code}: ${message}`,
+  })
+}

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pMap from 'p-map'
+import type { S3Error } from '../../common/errors/s3-error.js'
+import { toS3Error } from '../../http/error-reply.js'
+import type { TaskResult } from './order.js'
+import type { BatchRun, Chunk } from './records.js'
+import type { Ask, Task } from './task.js'
+import type { TaskKind } from './task-kinds.js'
+
+export interface Working {
+  readonly run: BatchRun
+  readonly kind: TaskKind
+  readonly ask: Ask
+  readonly signal: AbortSignal
+  /** Throws once the job is to pause or to end: before each task. */
+  readonly check: () => void
+  /** ms since 1970 */
+  readonly now: () => number
+  /** Called with what is known of a chunk that is being worked on. */
+  readonly show: (chunk: Omit<Chunk, 'epoch'>) => void
+}
+
+/** Why tasks of a chunk have to be tried later: the cap of the day is reached, or the gateway does not answer. */
+export type Postponed = 'budget' | 'gateway'
+
+/** Codes of answers that say nothing about the object: it is tried again. */
+export const UNAVAILABLE: readonly string[] = [
+  'ServiceUnavailable',
+  'SlowDown',
+  'UpstreamUnavailable',
+  'PluginUnavailable',
+]
+
+/** Pauses between attempts of a task, ms. */
+const PAUSES = [500, 1000, 2000]
+
+/** Postponements after which a task fails: about an hour without an answer, and a week of caps that are reached. */
+const MOST_DELAYS = 8
+const MOST_REFUSALS = 7
+
+/** Interval at which results of a chunk are recorded before it is done, ms: its tasks may take minutes each. */
+const SAVE_MS = 5000
+
+interface Attempted {
+  readonly result?: TaskResult
+  readonly postponed?: { readonly why: Postponed; readonly failure: S3Error }
+}
+
+/**
+ * Carries out the tasks of a chunk that have no result yet, and records their results. What `check` throws ends it; the
+ * results so far are recorded.
+ */
+export async function workChunk(working: Working, number: number): Promise<Chunk | Postponed> {
+  const { run, kind, now, show } = working
+  const chunk = await run.chunk(number)
+  const { rows } = chunk
+  const results = rows.map((_, at) => chunk.results?.[at] ?? null)
+  const refused: Record<number, number> = { ...chunk.refused }
+  const delayed: Record<number, number> = { ...chunk.delayed }
+  const begun = chunk.begun ?? now()
+  const present = () => ({ rows, begun, results: [...results], refused: { ...refused }, delayed: { ...delayed } })
+  if (chunk.begun === undefined) await run.put(number, { rows, begun })
+  let saved = performance.now()
+  let saving: Promise<void> | undefined
+  let stop: { readonly thrown: unknown } | undefined
+  const waiting: { readonly at: number; readonly why: Postponed; readonly failure: S3Error }[] = []
+  let answered = 0
+  const todo = rows.flatMap((row, at) => (results[at] ? [] : [{ row, at }]))
+  await pMap(
+    todo,
+    async ({ row, at }) => {
+      if (stop || waiting.length > 0) return
+      const token = `batch-${run.id}-${number}-${at}-${refused[at] ?? 0}`
+      const task: Task = { row, token, ...(chunk.begun !== undefined && { triedSince: chunk.begun }) }
+      try {
+        working.check()
+        const { result, postponed } = await attempt(working, task)
+        if (postponed) waiting.push({ at, ...postponed })
+        if (!result) return
+        answered++
+        results[at] = result
+      } catch (thrown) {
+        stop ??= { thrown }
+        return
+      }
+      show(present())
+      if (saving === undefined && performance.now() - saved > SAVE_MS) {
+        saved = performance.now()
+        saving = run.put(number, present()).finally(() => {
+          saving = undefined
+        })
+        await saving
+      }
+    },
+    { concurrency: kind.concurrency },
+  ).finally(() => saving)
+  for (const { at, why, failure } of waiting) {
+    const counts = why === 'budget' ? refused : delayed
+    counts[at] = (counts[at] ?? 0) + 1
+    const most = why === 'budget' ? MOST_REFUSALS : answered > 0 ? 2 : MOST_DELAYS
+    // Another key may go on being refused, and the other tasks have to be done.
+    if (counts[at] >= most) results[at] = failureOf(failure)
+  }
+  const done = present()
+  await run.put(number, done)
+  show(done)
+  if (stop) throw stop.thrown
+  if (results.every((result) => result !== null)) return { ...done, epoch: run.epoch }
+  return waiting.some(({ why }) => why === 'gateway') ? 'gateway' : 'budget'
+}
+
+/** Throws for what ends the job: its key pair is gone, another server runs it, or it was stopped. */
+async function attempt({ kind, ask, signal }: Working, task: Task): Promise<Attempted> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const { status, message } = await kind.run(task, ask, signal)
+      return { result: { ok: true, status, ...(message && { message }) } }
+    } catch (thrown) {
+      signal.throwIfAborted()
+      const failure = toS3Error(thrown)
+      if (failure.code === 'InvalidAccessKeyId') throw failure
+      if (failure.code === 'SpendCapReached') return { postponed: { why: 'budget', failure } }
+      const pause = PAUSES[tries]
+      const mayPass = failure.status >= 500 && failure.status !== 501
+      if (!mayPass) return { result: failureOf(failure) }
+      if (pause !== undefined) await sleep(pause, undefined, { signal })
+      else if (UNAVAILABLE.includes(failure.code)) return { postponed: { why: 'gateway', failure } }
+      else return { result: failureOf(failure) }
+    }
+  }
+}
+
+function failureOf({ status, code, message }: S3Error): TaskResult {
+  return { ok: false, status, code, message: message.slice(0, 1000) }
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { authorize } from '../access/authorize.js'
+import type { OwnRequest, Perform, RequestOwner } from '../api/child-request.js'
+import type { Context } from '../api/context.js'
+import type { Caller, Credentials, Identity } from '../api/identity.js'
+import type { Limits } from '../api/limits.js'
+import type { Reply, RequestHead, S3Request } from '../api/request.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { Query } from '../common/query.js'
+import { ownBody } from '../http/body/open-body.js'
+import { errorReply, toS3Error } from '../http/error-reply.js'
+import type { OperationTable } from '../plugins/table.js'
+import { taggingOfHeader } from '../s3/tags.js'
+import type { Audit } from './audit.js'
+import type { Contexts } from './context.js'
+
+interface PerformDeps {
+  readonly credentials: Credentials
+  readonly contexts: Pick<Contexts, 'for'>
+  readonly table: Pick<OperationTable, 'select'>
+  readonly limits: Limits
+  readonly audit: Audit
+}
+
+/** Carries out requests of key pairs that work for them in the background, by the steps of `createHandle`. */
+export function performer({ credentials, contexts, table, limits, audit }: PerformDeps): Perform {
+  return async (owner, asked, signal) => {
+    const caller = callerOf(await identityOf(owner, credentials), asked)
+    const head = headOf(owner, asked)
+    const selected = table.select(head)
+    const context = contexts.for(caller, selected.operation, head)
+    const record = (reply: Reply, failure?: S3Error) => audit({ id: head.id, head, selected, caller, reply, failure })
+    try {
+      await authorize(selected, head, context, taggingOfHeader)
+      const { plugin, params } = selected
+      const body = ownBody(head, caller.payload.bytes, limits)
+      const request = { ...head, plugin, params, body, signal } as S3Request
+      // As in handle.ts: the table passes an operation only requests of its own resource.
+      const run = selected.operation.run as (request: S3Request, context: Context) => Promise<Reply>
+      const reply = await run(request, context)
+      await record(reply)
+      return reply
+    } catch (thrown) {
+      const failure = toS3Error(thrown)
+      await record(errorReply(failure, { id: head.id, resource: head.path }), failure)
+      throw failure
+    }
+  }
+}
+
+/** The key pair as it is now. */
+async function identityOf({ accessKeyId, session }: RequestOwner, credentials: Credentials): Promise<Identity> {
+  const found = await credentials(accessKeyId)
+  if (!found) throw new S3Error('InvalidAccessKeyId')
+  return session ? { ...found, session } : found
+}
+
+type BufferedCaller = Caller & { readonly payload: { readonly kind: 'buffered'; readonly bytes: Buffer } }
+
+function callerOf(identity: Identity, { headers = {}, body = '' }: OwnRequest): BufferedCaller {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  // All that the server states itself counts as signed.
+  const proof = { headers: Object.keys(headers), signature: randomUUID() }
+  return { identity, presigned: false, payload: { kind: 'buffered', bytes }, proof }
+}
+
+function headOf(
+  owner: RequestOwner,
+  { method, bucket, key, query = {}, headers = {}, body = '' }: OwnRequest,
+): RequestHead {
+  const path = `/${bucket}${key === undefined ? '' : `/${encodeURIComponent(key)}`}`
+  const rawQuery = Object.entries(query)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join('&')
+  const { remoteAddress, secure, host } = owner.client
+  const all = { ...headers, 'content-length': String(Buffer.byteLength(body)) }
+  return {
+    id: ownRequestId(),
+    ...{ method, target: `${path}?${rawQuery}`, rawPath: path, path, rawQuery, query: new Query(rawQuery) },
+    ...{
+      headers: all,
+      rawHeaders: Object.entries(all).flat(),
+      secure,
+      host,
+      hostBucket: undefined,
+      signedHosts: [host],
+    },
+    ...{ remoteAddress, secrets: [], resource: key === undefined ? 'bucket' : 'object', bucket, key },
+  }
+}
+
+/** In the form of the ids of requests. */
+function ownRequestId(): string {
+  const uuid = randomUUID()
+  return (uuid.slice(0, 8) + uuid.slice(-8)).toUpperCase()
+}

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pMap from 'p-map'
+import t from 'tap'
+import { sdkFor } from '../../support/programs/sdk.js'
+import { startDealgate } from '../../support/server/dealgate.js'
+import { batch, reaches, reportOf } from './scene.js'
+
+/** Rows and deaths; `npm run stress` has more. */
+const ROWS = Number(process.env.DEALGATE_BATCH_ROWS ?? 600)
+const KILLS = Number(process.env.DEALGATE_BATCH_KILLS ?? 2)
+
+t.test(`a job over ${ROWS} objects does each task once, though its server dies ${KILLS} times`, async (t) => {
+  const server = await startDealgate(t, { args: ['--batch-rate=100000'] })
+  const s3 = sdkFor(t, server)
+  for (const Bucket of ['things', 'admin']) await s3.createBucket({ Bucket })
+  await s3.putBucketVersioning({ Bucket: 'things', VersioningConfiguration: { Status: 'Enabled' } })
+  const keys = Array.from({ length: ROWS }, (_, at) => `k/${String(at).padStart(6, '0')}`)
+  await pMap(keys, (Key) => s3.putObject({ Bucket: 'things', Key, Body: 'x' }), { concurrency: 16 })
+  const { json } = await batch(server, 'POST', '', {
+    ...{ Operation: 'Delete', Filter: { Bucket: 'things', Prefixes: ['k/'] }, Report: { Bucket: 'admin' } },
+  })
+  for (let kill = 0; kill < KILLS; kill++) {
+    // Deaths are spread over the work, which takes longer on a slow machine.
+    const from = (ROWS * kill) / (KILLS + 1)
+    for (;;) {
+      const { json: job } = await batch(server, 'GET', `/${json.JobId}`)
+      if (job.NumberOfTasksSucceeded >= from && job.Status !== 'New') break
+      await sleep(20)
+    }
+    await server.kill9()
+    await server.start()
+  }
+  const job = await reaches(server, json.JobId)
+  t.match(job, { Status: 'Complete', TotalNumberOfTasks: ROWS, NumberOfTasksSucceeded: ROWS, NumberOfTasksFailed: 0 })
+  // It has another port now.
+  const again = sdkFor(t, server)
+  const { manifest, lines } = await reportOf(again, job.Report)
+  t.same(manifest.Summary, { TotalNumberOfTasks: ROWS, NumberOfTasksSucceeded: ROWS, NumberOfTasksFailed: 0 })
+  t.same(
+    lines.sort(),
+    keys.map((key) => `things,${key},,succeeded,204,,`),
+  )
+  let markers = 0
+  for (const Prefix of new Set(keys.map((key) => key.slice(0, -2))))
+    markers += (await again.listObjectVersions({ Bucket: 'things', Prefix })).DeleteMarkers?.length ?? 0
+  t.equal(markers, ROWS, 'no object was deleted twice')
+})
