@@ -1,13 +1,15 @@
+import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pMap from 'p-map'
 import t from 'tap'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
 import { batch, reaches, reportOf } from './scene.js'
 
-/** Rows and deaths; `npm run stress` has more. */
-const ROWS = Number(process.env.DEALGATE_BATCH_ROWS ?? 600)
-const KILLS = Number(process.env.DEALGATE_BATCH_KILLS ?? 2)
+/** Deaths: `npm run stress` has ten, while 100,000 objects are deleted. */
+const KILLS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
+const ROWS = KILLS > 2 ? KILLS * 10_000 : 600
 
 t.test(`a job over ${ROWS} objects does each task once, though its server dies ${KILLS} times`, async (t) => {
   const server = await startDealgate(t, { args: ['--batch-rate=100000'] })
@@ -15,7 +17,10 @@ t.test(`a job over ${ROWS} objects does each task once, though its server dies $
   for (const Bucket of ['things', 'admin']) await s3.createBucket({ Bucket })
   await s3.putBucketVersioning({ Bucket: 'things', VersioningConfiguration: { Status: 'Enabled' } })
   const keys = Array.from({ length: ROWS }, (_, at) => `k/${String(at).padStart(6, '0')}`)
-  await pMap(keys, (Key) => s3.putObject({ Bucket: 'things', Key, Body: 'x' }), { concurrency: 16 })
+  const agent = new Agent({ keepAlive: true })
+  const body = Buffer.from('x')
+  await pMap(keys, (key) => send(server, { method: 'PUT', target: `/things/${key}`, body }, agent), { concurrency: 16 })
+  agent.destroy()
   const { json } = await batch(server, 'POST', '', {
     ...{ Operation: 'Delete', Filter: { Bucket: 'things', Prefixes: ['k/'] }, Report: { Bucket: 'admin' } },
   })

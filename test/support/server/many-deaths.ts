@@ -11,7 +11,7 @@ interface Asking {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Told {
+export interface Told {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests look at documents of any shape
   readonly json: any

@@ -1,0 +1,53 @@
+import t from 'tap'
+import { DAY_MS } from '../../../src/common/time.js'
+import { batch, done, reaches } from '../../s3/batch/scene.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
+import { owner } from './proxy.js'
+
+t.test('deals for many objects stop at the cap of the day and go on the next one', async (t) => {
+  await farFromMidnight()
+  // Each deal costs 155.52 fil.
+  const proxy = await ArchiveProxy.start(t, { maxSpendPerDay: '320' })
+  const at = {
+    get endpoint() {
+      return proxy.endpoint
+    },
+    ...{ accessKey: owner.accessKeyId, secretKey: owner.secretAccessKey, region: 'us-east-1' },
+  }
+  const keys = ['a', 'b', 'c', 'd', 'e']
+  for (const key of keys) await proxy.put(key, { StorageClass: 'STANDARD' })
+  const Filter = { Bucket: BUCKET, DealStates: ['None'] }
+  const Deal = { MinerId: terms.minerId, Price: terms.price, DurationEpochs: terms.duration }
+  const quoted = await done(at, { Operation: 'Deal', DryRun: true, Deal, Filter })
+  t.match(quoted, { Status: 'Complete', TotalNumberOfTasks: 5, Price: '777.6', NumberOfTasksSucceeded: 0 })
+
+  const waiting = await done(at, { Operation: 'Deal', ConfirmationRequired: true, Deal, Filter }, ['Suspended'])
+  t.match(waiting, { Price: '777.6', NumberOfTasksSucceeded: 0 })
+  await batch(at, 'POST', `/${waiting.JobId}/run`)
+  const made = async () => (await proxy.host.own.jobs.list({ limit: 100, plugin: 'deal', status: 'Complete' })).length
+  for (const [day, count] of [2, 4].entries()) {
+    const capped = await until('the cap is reached', async () => {
+      const { json } = await batch(at, 'GET', `/${waiting.JobId}`)
+      return json.Waiting === 'WaitingForBudget' && json.NumberOfTasksSucceeded === count && json
+    })
+    t.match(capped, { Status: 'Paused', NumberOfTasksSucceeded: count, NumberOfTasksFailed: 0 }, `day ${day}`)
+    t.equal(await made(), count)
+    proxy.ahead += DAY_MS
+    await batch(at, 'POST', `/${waiting.JobId}/resume`)
+  }
+  t.match(await reaches(at, waiting.JobId), { Status: 'Complete', NumberOfTasksSucceeded: 5, NumberOfTasksFailed: 0 })
+  t.equal(await made(), 5, 'one deal for each object')
+
+  proxy.ahead += DAY_MS
+  const renewed = await done(at, { Operation: 'Renew', Filter: { Bucket: BUCKET, Prefixes: ['a'] } })
+  t.match(renewed, { Status: 'Complete', NumberOfTasksSucceeded: 1 })
+  t.match(await proxy.head('a'), { Metadata: { 'deal-count': '2' } })
+  await proxy.put('new', { StorageClass: 'STANDARD' })
+  const archived = await done(at, {
+    ...{ Operation: 'Archive', Archive: { StorageClass: 'GLACIER' } },
+    Filter: { Bucket: BUCKET, Prefixes: ['new'] },
+  })
+  t.match(archived, { Status: 'Complete', NumberOfTasksSucceeded: 1 })
+  await proxy.ended('new')
+})
