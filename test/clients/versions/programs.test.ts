@@ -13,6 +13,9 @@ import { entriesOf, idsOf, momentOf } from './entries.js'
 
 // rclone, restic and s3cmd in buckets with versions and locks. rclone reads the past for restic, which does not.
 
+const OLD_VERSIONS_EXPIRE = `<LifecycleConfiguration><Rule><ID>old</ID><Status>Enabled</Status><Filter><Prefix></Prefix></Filter>
+<NoncurrentVersionExpiration><NoncurrentDays>3</NoncurrentDays></NoncurrentVersionExpiration></Rule></LifecycleConfiguration>`
+
 const server = await startDealgate(t)
 const s3 = sdkFor(t, server)
 const rclone = await findClient(t, 'rclone')
@@ -88,6 +91,8 @@ async function versionsByRclone(t: Test, program: string): Promise<void> {
     idsOf(kept.filter(versions)),
     'locked versions stay',
   )
+  const { Contents } = await s3.listObjectsV2({ Bucket: 'rclone-vault' })
+  t.equal(Contents?.length, 3, 'and are current again, because the markers above them are removed')
 }
 
 async function repositoryOfThePast(t: Test, program: string, rclone: string): Promise<void> {
@@ -147,6 +152,10 @@ async function versionsByS3cmd(t: Test, program: string): Promise<S3cmd> {
   const entries = await entriesOf(s3, Bucket)
   t.same([entries.length, entries.filter(({ marker }) => marker).length], [3, 1], 'two versions and a marker')
   t.match(await s3cmd.failing('rb', remote), 'BucketNotEmpty')
+  const rules = join(s3cmd.home, 'rules.xml')
+  await writeFile(rules, OLD_VERSIONS_EXPIRE)
+  await s3cmd.run('setlifecycle', rules, remote)
+  t.match(await s3cmd.run('getlifecycle', remote), /<NoncurrentDays>3</)
   return s3cmd
 }
 

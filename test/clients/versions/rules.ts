@@ -206,6 +206,19 @@ export const versionRules: Readonly<Record<string, Rule>> = {
     await bucket.send('DeleteBucket')
   },
 
+  'rules of lifecycle about versions are kept as they are put': async (t, s3) => {
+    const Rules = [
+      {
+        ...{ ID: 'old', Status: 'Enabled', Filter: { Prefix: 'old/' } },
+        Expiration: { ExpiredObjectDeleteMarker: true },
+        NoncurrentVersionExpiration: { NoncurrentDays: 3, NewerNoncurrentVersions: 2 },
+      },
+    ]
+    await s3.send('PutBucketLifecycleConfiguration', { LifecycleConfiguration: { Rules } })
+    t.same((await s3.send('GetBucketLifecycleConfiguration')).Rules, Rules)
+    await s3.send('DeleteBucketLifecycle')
+  },
+
   'tags and grants belong to a version': async (t, s3) => {
     const Key = 'tagged'
     const VersionId = await s3.put(Key, '1', { Tagging: 'of=one' })
