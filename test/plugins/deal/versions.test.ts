@@ -17,6 +17,7 @@ import { dealOptions } from '../../../plugins/deal/options.js'
 import { type DealRecord, DealRecords, subjectKey } from '../../../plugins/deal/records/deal-records.js'
 import { type DeepMark, DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
 import type { GaugeSample } from '../../../src/api/plugin.js'
+import type { Fate } from '../../support/gateway/between.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
@@ -234,7 +235,7 @@ together('a deal is made of the bytes that it was ordered for, or not at all', a
   await store('a', 'the first bytes')
   await store('twin', 'the first bytes')
   if (!proxy.between) throw new Error('there is no hop')
-  proxy.between.fate = async ({ path }) => {
+  proxy.between.fate = async ({ path }): Promise<Fate> => {
     if (path.startsWith('/gateway/deal/photos/a')) await store('a', 'later bytes')
     return 'pass'
   }
