@@ -295,6 +295,7 @@ const RESERVED = new Set([
   'reload',
   'plugins',
   'jobs',
+  'batch',
   'events',
   'auth',
   'sts',

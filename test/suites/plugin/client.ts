@@ -106,7 +106,9 @@ function pathOf(target: string): string {
 }
 
 function codeOf(text: string): string | undefined {
-  return /^(?:<\?xml[^>]*>)?\s*<Error>.*?<Code>([^<]+)<\/Code>/s.exec(text)?.[1] ?? jsonCode(text)
+  return (
+    /^(?:<\?xml[^>]*>)?\s*(?:<ErrorResponse[^>]*>)?<Error>.*?<Code>([^<]+)<\/Code>/s.exec(text)?.[1] ?? jsonCode(text)
+  )
 }
 
 function jsonCode(text: string): string | undefined {

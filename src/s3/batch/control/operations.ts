@@ -44,7 +44,10 @@ export function controlOperations(jobs: () => BatchJobs): readonly AnyOperation[
         params: params ?? [],
         lists: lists ?? [],
       },
-      run: (request, context) => run(request, context).catch(renamed),
+      run: async (request, context) => {
+        await requireOwnAction(name, request, context)
+        return run(request, context).catch(renamed)
+      },
     })
   return [
     define({ name: 'CreateJob', method: 'POST', path: '' }, async (request, context) => {
@@ -131,6 +134,24 @@ export function controlOperations(jobs: () => BatchJobs): readonly AnyOperation[
       return answer('DeleteJobTaggingResult', '')
     }),
   ]
+}
+
+/** What a call does, in the calls of our own: a key pair that may make some of them needs the action for it. */
+const SAME: Readonly<Record<string, string>> = {
+  CreateJob: 'CreateBatchJob',
+  DescribeJob: 'DescribeBatchJob',
+  ListJobs: 'ListBatchJobs',
+  UpdateJobPriority: 'UpdateBatchJobPriority',
+  GetJobTagging: 'DescribeBatchJob',
+  PutJobTagging: 'TagBatchJob',
+  DeleteJobTagging: 'TagBatchJob',
+}
+
+/** Policies have decided about the action of S3. The rights of a key pair know those of calls alone. */
+async function requireOwnAction(name: string, { query }: S3Request, { caller, checks }: Context): Promise<void> {
+  if (!caller?.identity.rights) return
+  const ready = query.get('requestedJobStatus') === 'Ready'
+  await checks.requireAction(`batch:${SAME[name] ?? (ready ? 'RunBatchJob' : 'CancelBatchJob')}`)
 }
 
 interface ControlCall {
