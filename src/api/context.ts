@@ -275,6 +275,8 @@ export interface ServerFacts {
   readonly data: string | undefined
   /** Number of the process among the workers of the server, from 1; undefined without workers. */
   readonly worker: number | undefined
+  /** Buckets are served as websites, on a port of their own. */
+  readonly websites: boolean
   /** True once the server has begun to shut down. */
   readonly closing: () => boolean
 }

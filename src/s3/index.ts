@@ -38,6 +38,7 @@ import {
   putObjectRetention,
 } from './versions/object-lock.js'
 import { bucketVersioning } from './versions/versioning.js'
+import { bucketWebsite } from './website/operations.js'
 
 /** Core S3, as a plugin. */
 export const s3Plugin: Plugin = {
@@ -85,6 +86,7 @@ export const s3Plugin: Plugin = {
     ...publicAccessBlock,
     ...configurationsById,
     ...bucketLogging,
+    ...bucketWebsite,
     ...fixedSettings,
     ...bucketVersioning,
     ...objectLockConfiguration,

@@ -25,7 +25,6 @@ const refusals: readonly Refusal[] = [
     why: 'the encryption of an object changes with its bytes, by a copy onto itself',
     operations: [['UpdateObjectEncryption', 'PUT', 'object', ['encryption'], ['versionId']]],
   },
-  { why: 'buckets are not served as web sites', operations: [['PutBucketWebsite', 'PUT', 'bucket', ['website']]] },
   { why: 'buckets are not replicated', operations: [['PutBucketReplication', 'PUT', 'bucket', ['replication']]] },
   {
     why: 'there is no accelerated endpoint',

@@ -59,6 +59,8 @@ export interface RequestFacts {
   length?: number | undefined
   /** Address of the client. */
   remote: string
+  /** In place of the one that a line in S3's format has by method and query. */
+  operation?: string
 }
 
 export function describeRequest(facts: RequestFacts): AccessEntry {

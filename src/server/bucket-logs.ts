@@ -115,7 +115,8 @@ export class BucketLogs {
 
   ended(entry: AccessEntry, facts: RequestFacts): void {
     const { bucket, key = facts.context?.form?.key } = facts.head ?? {}
-    if (bucket !== undefined && !this.#parts.settings.lacks(bucket, 'logging')) this.#logInto(bucket, key, entry, facts)
+    if (bucket !== undefined && !this.#parts.settings.lacks(bucket, 'logging'))
+      this.#logInto(bucket, key, entry, facts, facts.operation)
     const source = copySourceOf(entry, facts.head)
     if (source && !this.#parts.settings.lacks(source.bucket, 'logging')) {
       const operation = `REST.COPY.${entry.operation === 'CopyObject' ? 'OBJECT' : 'PART'}_GET`

@@ -54,6 +54,7 @@ import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-option
 import { simulator } from './simulate.js'
 import { gatewaySpans } from './tracing.js'
 import { Traffic } from './traffic/traffic.js'
+import { createWebsites } from './website.js'
 
 /** Unsigned requests whose bearer token is for the service behind a call. */
 const BEARERS = { burst: 120, perSecond: 4, concurrency: { total: 64, perClient: 16 } }
@@ -181,6 +182,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 
   return Object.assign(createHandle({ ...parts, passthrough }), {
     operations: table.rows,
+    websites: createWebsites({ ...parts, passthrough, settings, domains: options.websiteDomains ?? [] }),
     ready: async () => void (await contexts.own.ready()),
     shutDown() {
       shutdown.abort()
@@ -280,6 +282,7 @@ async function openContexts(sources: ContextSources) {
         shareUrl: sources.shareUrl ?? options.gateway.publicUrl ?? options.gateway.url,
         accountName: (id) => sources.accountNames.of(id),
         data: options.data,
+        websites: options.websiteDomains !== undefined,
         worker: options.worker?.number,
         closing,
       },

@@ -151,6 +151,11 @@ export interface ProxyOptions {
   bucketLogIntervalMs?: number
   /** Most bytes of such lines that wait in `data`; the oldest are dropped then. Default 256 MiB. */
   bucketLogBytes?: number
+  /**
+   * Names below which buckets are hosts of websites, such as `web.example` for `photos.web.example`; also a bucket that is
+   * named as a host is one. Default: buckets are not websites. `Proxy.websites` serves them.
+   */
+  websiteDomains?: readonly string[] | undefined
   /** Plugins, created by the functions that definePlugin returns: `[hello({ word: 'Hi' })]`. */
   plugins?: readonly Plugin[]
   /** The schemas of their calls have been checked before, which takes time at each start. Default false. */
@@ -195,6 +200,8 @@ export type LiveOptions = Pick<
 export interface Proxy {
   (incoming: IncomingMessage, outgoing: ServerResponse, next?: unknown): void
   readonly operations: OperationTable['rows']
+  /** Serves buckets as websites. Their pages may run scripts: never at a host and port that serve anything else. */
+  readonly websites: (incoming: IncomingMessage, outgoing: ServerResponse) => void
   /** Rejects with an S3Error if the gateway is unreachable or refuses the log-in. */
   ready(): Promise<void>
   /** Makes `/-/ready` fail and ends waits for jobs. Requests are still served. */

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
-import { findClient } from '../support/programs/run.js'
+import { findClient, run } from '../support/programs/run.js'
 import { S3cmd } from '../support/programs/s3cmd.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 
@@ -17,13 +18,15 @@ const s3cmdPath = await findClient(t, 's3cmd')
 
 // Settings of buckets are records, which the gateway does not see: s3/lifecycle/lifecycle tries both modes.
 const receiver = await WebhookReceiver.start(t)
+const port = await lastingPort()
 const server = await startDealgate(t, {
-  args: ['--webhook', `hook=${receiver.url}`, '--bucket-log-interval-seconds', '1'],
+  args: ['--webhook', `hook=${receiver.url}`, '--bucket-log-interval-seconds', '1', '--website-port', String(port)],
 })
 for (const version of aws) {
   const cli = new Aws(version, server, temporaryFolder(t))
   await t.test(`${version.name}: lifecycle`, (t) => awsLifecycle(t, cli))
   await t.test(`${version.name}: access logs`, (t) => awsLogging(t, cli))
+  await t.test(`${version.name}: websites`, (t) => awsWebsite(t, cli))
   await t.test(`${version.name}: notifications`, (t) => awsNotifications(t, cli, receiver))
 }
 if (s3cmdPath) await t.test('s3cmd', (t) => s3cmd(t, s3cmdPath, server, receiver))
@@ -104,6 +107,33 @@ async function logsIn(home: string): Promise<string> {
   const folder = join(home, 'logs', 'a')
   const names = await readdir(folder).catch(() => [])
   return (await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))).join('')
+}
+
+async function awsWebsite(t: Test, cli: Aws): Promise<void> {
+  const bucket = ['--bucket', 'aws-website']
+  await cli.api('create-bucket', ...bucket)
+  t.match(await cli.apiFailing('get-bucket-website', ...bucket), 'NoSuchWebsiteConfiguration')
+  const redirect = { HostName: 'other.test', Protocol: 'https', HttpRedirectCode: '302' }
+  const website = {
+    IndexDocument: { Suffix: 'index.html' },
+    ErrorDocument: { Key: 'error.html' },
+    RoutingRules: [{ Condition: { KeyPrefixEquals: 'old/' }, Redirect: { ...redirect, ReplaceKeyPrefixWith: 'new/' } }],
+  }
+  await cli.api('put-bucket-website', ...bucket, '--website-configuration', JSON.stringify(website))
+  t.same(await cli.api('get-bucket-website', ...bucket), website)
+  const Statement = { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::aws-website/*' }
+  await cli.api('put-bucket-policy', ...bucket, '--policy', JSON.stringify({ Version: '2012-10-17', Statement }))
+  const page = join(cli.home, 'index.html')
+  await writeFile(page, '<h1>Hello</h1>')
+  await cli.s3('cp', page, 's3://aws-website/')
+  const curl = (path: string) =>
+    run('curl', ['-sS', '-i', '-H', 'Host: aws-website.localhost', `http://127.0.0.1:${port}${path}`]).then(String)
+  const home = await curl('/')
+  t.match(home, /^HTTP\/1.1 200 OK[\s\S]*content-type: text\/html[\s\S]*<h1>Hello<\/h1>$/i)
+  t.match(await curl('/old/a'), /^HTTP\/1.1 302 Found[\s\S]*location: https:\/\/other.test\/new\/a/i)
+  t.match(await curl('/absent'), /^HTTP\/1.1 403 Forbidden[\s\S]*<h1>403 AccessDenied<\/h1>/)
+  await cli.api('delete-bucket-website', ...bucket)
+  t.match(await curl('/'), /^HTTP\/1.1 404 Not Found[\s\S]*NoSuchWebsiteConfiguration/)
 }
 
 async function awsNotifications(t: Test, cli: Aws, receiver: WebhookReceiver): Promise<void> {

@@ -320,6 +320,15 @@ export const options = Object.freeze({
     help: 'Most bytes of such logs that wait in the data folder while their targets do not take them; the oldest are dropped then.',
   }),
 
+  websitePort: option('Buckets', portOrOff, {
+    default: 'off',
+    help: 'Port of the websites of buckets (PutBucketWebsite), on the address of the S3 endpoint; 0 selects a free port. Pages run scripts there, and nowhere else.',
+  }),
+  websiteDomain: option('Buckets', list(domain), {
+    default: Object.freeze(['localhost']),
+    help: 'Name below which each bucket is the host of its website, `photos.localhost`. A bucket that is named as a host is a website there, too.',
+  }),
+
   plugins: option('Plugins', pluginUses, {
     main: true,
     secret: true,

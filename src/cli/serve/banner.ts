@@ -18,6 +18,8 @@ interface Started {
   readonly payment: string | undefined
   /** URL of the console, if there is one. */
   readonly console?: string | undefined
+  /** Address of the websites of buckets, if there is one. */
+  readonly websites?: string | undefined
   /** URL of the metrics, if they have a port of their own. */
   readonly metrics?: string | undefined
 }
@@ -28,11 +30,11 @@ interface Started {
  * contain a secret from the environment or an earlier start.
  */
 export function banner(started: Started, config: Pick<Config, 'print' | 'data' | 'secretKey'>): string {
-  const { endpoint, region, keys, gateway, embedded, payment, console, metrics } = started
+  const { endpoint, region, keys, gateway, embedded, payment, console, websites, metrics } = started
   const { accessKey } = keys
   const shown = keys.made ? { secretKey: keys.secretKey } : {}
   if (config.print === 'json')
-    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, console, metrics })}\n`
+    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, console, websites, metrics })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
   const variables = { AWS_ACCESS_KEY_ID: keys.accessKey, AWS_DEFAULT_REGION: region, AWS_ENDPOINT_URL: endpoint }
   const paste =
@@ -42,7 +44,7 @@ export function banner(started: Started, config: Pick<Config, 'print' | 'data' |
   return `dealgate is ready.
 
   endpoint    ${endpoint}
-${console === undefined ? '' : `  console     ${console}\n`}  access key  ${keys.accessKey}
+${console === undefined ? '' : `  console     ${console}\n`}${websites === undefined ? '' : `  websites    ${websites}\n`}  access key  ${keys.accessKey}
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}

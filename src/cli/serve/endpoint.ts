@@ -52,6 +52,8 @@ interface EndpointOptions {
 
 interface StartedEndpoint {
   readonly url: string
+  /** Address of the websites of buckets; undefined without them. */
+  readonly websites: string | undefined
   readonly keys: ObtainedKeys
   readonly gateway: GatewayInUse
   readonly prepare: Prepare
@@ -101,6 +103,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     plugins,
     pluginsChecked: true,
     console: options.console,
+    websiteDomains: config.websitePort === 'off' ? undefined : config.websiteDomain,
   })
   cleanup.defer(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
@@ -116,8 +119,17 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     const cut = await serving.close(current.shutdownGraceMs, current.shutdownDelayMs)
     if (cut > 0) log.warn({ connections: cut }, 'connections were cut: their requests did not end in time')
   })
+  const { websitePort } = config
+  const websites =
+    websitePort === 'off'
+      ? undefined
+      : await serve({ handler: proxy.websites, host, port: websitePort, connections, tls }).catch((error) => {
+          throw listenFailure(error, { host, port: websitePort }, { host: '--host', port: '--website-port' })
+        })
+  cleanup.defer(async () => void (await websites?.close(current.shutdownGraceMs)))
   return {
     url: serving.url,
+    websites: websites?.url,
     keys,
     gateway,
     prepare: (next) =>

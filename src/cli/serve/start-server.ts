@@ -49,7 +49,7 @@ export async function startServer(
   const scrape = async (accept?: string) => render(await metrics.snapshot(), accept)
   const scraped = await openMetricsPort({ config, scrape, log, cleanup })
   onReloadable?.(reloader)
-  const { url: endpoint, keys, gateway } = started
+  const { url: endpoint, keys, gateway, websites } = started
   if (gateway.metrics) metrics.include(gateway.metrics)
   const { url, embedded, payment } = gateway
   const { region, data } = config
@@ -57,7 +57,7 @@ export async function startServer(
   const platform = await shownPlatform(gateway.platform)
   const console = shownConsole(pages.address)
   return banner(
-    { gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics: scraped },
+    { gateway: url, embedded, platform, payment, endpoint, console, websites, keys, region, metrics: scraped },
     config,
   )
 }

@@ -47,13 +47,6 @@ export const fixedSettings: readonly AnyOperation[] = [
       },
     },
   }),
-  ...bucketSetting({
-    name: 'BucketWebsite',
-    subresource: 'website',
-    action: 'BucketWebsite',
-    get: never('NoSuchWebsiteConfiguration'),
-    remove: { ...nothing(), action: 'DeleteBucketWebsite' },
-  }),
 ]
 
 function always(partly: string, root: string, contents = '') {

@@ -1,0 +1,231 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { authorize } from '../access/authorize.js'
+import type { Context } from '../api/context.js'
+import type { AnyOperation } from '../api/operation.js'
+import type { Reply, RequestHead, S3Request } from '../api/request.js'
+import type { BucketSettings } from '../api/settings.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { Query } from '../common/query.js'
+import { escapeXml } from '../common/xml.js'
+import { clientAt } from '../http/addressing.js'
+import { ArrivedRequest } from '../http/arrived-request.js'
+import { openBody } from '../http/body/open-body.js'
+import { toS3Error } from '../http/error-reply.js'
+import { send } from '../http/send.js'
+import type { Selected } from '../plugins/table.js'
+import { REDIRECT } from '../s3/object/attributes.js'
+import { taggingOfHeader } from '../s3/tags.js'
+import type { WebsiteConfiguration } from '../s3/website/configuration.js'
+import { bucketOfHost, type Redirect, redirectByRule, redirectOfAll, type Visited } from '../s3/website/routing.js'
+import { describeRequest } from './access-log.js'
+import { type HandleDeps, requestId } from './handle.js'
+import { admitClient } from './traffic/traffic.js'
+
+interface WebsiteDeps extends HandleDeps {
+  readonly settings: Pick<BucketSettings, 'get'>
+  /** Names below which each bucket is a host. */
+  readonly domains: readonly string[]
+}
+
+/** Headers of a visitor that the object, or a policy, may depend on. */
+const PASSED = /^(?:range|if-.*|referer|user-agent|origin)$/
+const CONDITIONS = /^(?:range|if-.*)$/
+
+/** What answers one visitor. */
+interface Visit extends Visited {
+  readonly id: string
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  readonly method: 'GET' | 'HEAD'
+  readonly bucket: string
+  /** Decoded, without its first slash. */
+  readonly key: string
+  /** Path and query, encoded. */
+  readonly target: string
+  readonly website: WebsiteConfiguration
+}
+
+/** An object as an unsigned request may see it. */
+interface Seen {
+  readonly head: RequestHead
+  readonly selected: Selected
+  context?: Context
+  reply?: Reply
+  failure?: S3Error
+}
+
+/**
+ * Serves buckets as websites: https://docs.aws.amazon.com/AmazonS3/latest/userguide/WebsiteHosting.html. Every answer is
+ * that of unsigned GET and HEAD requests, whatever a visitor sends. On a port of its own, because pages run scripts here.
+ */
+export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  return (incoming, outgoing) =>
+    deps.observed.serve(incoming, outgoing, () => {
+      void serve(incoming, outgoing)
+    })
+
+  /** Never rejects. */
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    incoming.on('error', () => {})
+    outgoing.on('error', () => {})
+    const id = requestId()
+    const started = performance.now()
+    const { address: remote, secure } = clientAt(incoming, deps.addressing)
+    const host = incoming.headers.host ?? ''
+    const bucket = bucketOfHost(host, deps.domains)
+    let seen: Seen | undefined
+    let failure: S3Error | undefined
+    let reply: Reply
+    let admission: ReturnType<typeof admitClient>
+    try {
+      const { method } = incoming
+      if (method !== 'GET' && method !== 'HEAD') throw new S3Error('MethodNotAllowed')
+      const target = incoming.url ?? '/'
+      const key = keyOf(target)
+      const place = { id, incoming, outgoing, method, bucket, key, target, secure, host } as const
+      seen = lookAt(place, key, remote)
+      admission = admitClient(deps.traffic, seen.head, incoming) // SlowDown
+      const website = await deps.settings.get(bucket, 'website')
+      if (!website) throw new S3Error('NoSuchWebsiteConfiguration', { fields: { BucketName: bucket } })
+      ;({ seen, reply, failure } = await answer({ ...place, website }, remote))
+    } catch (thrown) {
+      failure = toS3Error(thrown)
+      reply = page(failure, id)
+    }
+    const answered = performance.now()
+    if (seen) reply = await deps.withCors(seen.head, reply)
+    const sent = await send(incoming, outgoing, withScripts(reply), id, () => ({
+      id,
+      resource: incoming.url ?? '/',
+      form: 's3',
+    }))
+    admission?.leave(sent.bytes)
+    const { head, selected, context } = seen ?? {}
+    const facts = {
+      ...{ id, incoming, outgoing, head, selected, context, reply, started, answered, sent, remote },
+      ...{ caller: undefined, received: 0, length: 0, failure: sent.failure ?? failure },
+      operation: `WEBSITE.${incoming.method}.OBJECT`,
+    }
+    const entry = describeRequest(facts)
+    deps.observed.ended(entry, incoming, outgoing)
+    deps.bucketLogs?.ended(entry, facts)
+  }
+
+  async function answer(visit: Visit, remote: string): Promise<{ seen: Seen; reply: Reply; failure?: S3Error }> {
+    const { website, key, target, id } = visit
+    const { index } = website
+    const asked = key === '' || key.endsWith('/') ? `${key}${index ?? ''}` : key
+    const seen = lookAt(visit, asked, remote)
+    const first = redirectOfAll(website, target, visit) ?? redirectByRule(website, key, undefined, visit)
+    if (first) return { seen, reply: redirect(first) }
+    await read(seen, visit)
+    const { reply, failure } = seen
+    if (reply) {
+      const elsewhere = reply.headers[REDIRECT]
+      if (elsewhere === undefined) return { seen, reply }
+      discard(reply)
+      return { seen, reply: redirect({ status: 301, location: String(elsewhere) }) }
+    }
+    const error = failure ?? new S3Error('InternalError')
+    if (asked === key && index !== undefined && (error.code === 'NoSuchKey' || error.code === 'AccessDenied')) {
+      const folder = lookAt({ ...visit, method: 'HEAD' }, `${key}/${index}`, remote)
+      await read(folder, visit)
+      if (folder.reply) return { seen, reply: redirect({ status: 302, location: folderOf(target) }) }
+    }
+    const byRule = redirectByRule(website, key, error.status, visit)
+    if (byRule) return { seen, reply: redirect(byRule), failure: error }
+    return { seen, reply: (await errorDocument(visit, error, remote)) ?? page(error, id), failure: error }
+  }
+
+  /** The object for errors of clients; undefined for none that everybody may read. */
+  async function errorDocument(visit: Visit, error: S3Error, remote: string): Promise<Reply | undefined> {
+    const { error: key } = visit.website
+    if (key === undefined || error.status < 400 || error.status >= 500) return undefined
+    const seen = lookAt(visit, key, remote, CONDITIONS)
+    await read(seen, visit)
+    return seen.reply && { ...seen.reply, status: error.status }
+  }
+
+  function lookAt(
+    { id, method, bucket, host, secure, incoming }: Omit<Visit, 'website' | 'outgoing'>,
+    key: string,
+    remoteAddress: string,
+    without?: RegExp,
+  ): Seen {
+    const name = method === 'HEAD' ? 'HeadObject' : 'GetObject'
+    const row = deps.table.rows.find(({ operation }) => operation.name === name)
+    if (!row) throw new S3Error('InternalError')
+    const path = `/${bucket}/${key}`
+    const head: RequestHead = {
+      ...{ id, method, host, hostBucket: bucket, signedHosts: [host], secure, remoteAddress },
+      ...{ target: path, rawPath: path, path, rawQuery: '', query: new Query('') },
+      ...{ headers: passed(incoming.headers, without), rawHeaders: [], secrets: [] },
+      ...{ resource: 'object', bucket, key },
+    }
+    return { head, selected: { ...row, params: {} } }
+  }
+
+  /** Reads as an unsigned request to the S3 endpoint does, by the same decision. */
+  async function read(seen: Seen, { incoming, outgoing }: Visit): Promise<void> {
+    const { head, selected } = seen
+    const operation: AnyOperation = selected.operation
+    try {
+      const context = deps.contexts.anonymous(operation, head)
+      seen.context = context
+      await authorize(selected, head, context, taggingOfHeader)
+      const body = openBody(incoming, head, { kind: 'unsigned' }, deps.limits)
+      const request = new ArrivedRequest(head, selected, body, outgoing) as S3Request
+      const run = operation.run as (request: S3Request, context: Context) => Promise<Reply>
+      seen.reply = await run(request, context)
+    } catch (thrown) {
+      const failure = toS3Error(thrown)
+      const { context } = seen
+      seen.failure = context
+        ? await context.authorizer.missing(failure, 's3:GetObject', head).catch(() => failure)
+        : failure
+    }
+  }
+}
+
+/** Throws InvalidURI. */
+function keyOf(target: string): string {
+  try {
+    return decodeURIComponent((target.split('?')[0] ?? '').replace(/^\//, ''))
+  } catch {
+    throw new S3Error('InvalidURI')
+  }
+}
+
+/** The path with a slash at its end, and the query. */
+function folderOf(target: string): string {
+  const [path = '', ...query] = target.split('?')
+  // Two slashes at its begin would name a host.
+  return `/${path.replace(/^\/+/, '')}/${query.length > 0 ? `?${query.join('?')}` : ''}`
+}
+
+function passed(headers: IncomingHttpHeaders, without: RegExp | undefined): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => PASSED.test(name) && !without?.test(name)))
+}
+
+function redirect({ status, location }: Redirect): Reply {
+  return { status, headers: { location, 'content-length': 0 } }
+}
+
+function discard({ body }: Reply): void {
+  if (typeof body === 'object' && 'download' in body) body.download.discard()
+}
+
+/** The S3 endpoint gives every answer a sandbox, in which no script runs. */
+function withScripts(reply: Reply): Reply {
+  return { ...reply, headers: { ...reply.headers, 'content-security-policy': '' } }
+}
+
+/** An error as a page, as S3 has it. */
+function page(error: S3Error, id: string): Reply {
+  const { status, code, message, fields } = error
+  const title = `${status} ${code}`
+  const items = Object.entries({ Code: code, Message: message, ...fields, RequestId: id, HostId: id })
+  const list = items.map(([name, value]) => `<li>${escapeXml(name)}: ${escapeXml(String(value))}</li>`).join('\n')
+  const body = `<html>\n<head><title>${title}</title></head>\n<body>\n<h1>${title}</h1>\n<ul>\n${list}\n</ul>\n<hr/>\n</body>\n</html>\n`
+  return { status, headers: { 'content-type': 'text/html; charset=utf-8', 'x-amz-error-code': code }, body }
+}
