@@ -92,7 +92,8 @@ export interface ObjectRecords {
   ): Promise<(ObjectRecord | undefined)[]>
   /**
    * As `set`, for a write in a versioned bucket: the record of the version before stays, unless that was the `null`
-   * version and the new one is, too.
+   * version and the new one is, too. When the lock is lost, the record of a version with an id is set for that version
+   * alone.
    */
   setNewest(record: ObjectRecord, lock: HeldLock): Promise<void>
   /** As `set`, for a change to one version: replaces its record, wherever that is, and no other. */
@@ -152,6 +153,8 @@ export interface CompletionAttempt {
   readonly before: string | null
   /** The gateway has shown afterwards that the attempt took effect. */
   readonly landed?: true
+  /** Of the object that it has made, if that is known. */
+  readonly versionId?: string
 }
 
 export interface PartRecord {

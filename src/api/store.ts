@@ -154,8 +154,8 @@ export type Rewrapped =
 export interface Attempt {
   /** Awaited before anything is sent. `before`: stamp of the object in place; null: none. */
   begin(before: string | null): Promise<void>
-  /** Called under the lock of the key: the write took effect, after its client got an unknown outcome. */
-  landed(): Promise<void>
+  /** The write took effect, after its client got an unknown outcome. */
+  landed(made: Pick<PutResult, 'versionId'>): Promise<void>
   /** The write certainly has no effect: the gateway has refused it, or was not reached. */
   failed(): Promise<void>
 }
@@ -176,6 +176,8 @@ export interface PutResult {
   readonly checksum?: ObjectChecksum
   /** See GatewayObject.versionId. */
   readonly versionId?: string
+  /** Of the version that an earlier attempt has stored, in place of that in the request. */
+  readonly archive?: Archive
 }
 
 /** The objects of one gateway account: the gateway's objects joined with the records of this proxy. */

@@ -18,6 +18,7 @@ import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
+import { isHeld } from '../state/locks/locks.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { keepFolders } from './folder-objects.js'
 import { ObjectChanges } from './object-changes.js'
@@ -123,7 +124,7 @@ export class ObjectStore extends ObjectChanges implements Store {
                 } catch (error) {
                   const isVoid = upload.unsent || (error instanceof S3Error && error.status < 500)
                   // Without the lock, the attempt on record may be that of another server by now.
-                  if (isVoid && holds(lock)) await attempt?.failed()
+                  if (isVoid && isHeld(lock)) await attempt?.failed()
                   throw error
                 }
               },
@@ -132,8 +133,9 @@ export class ObjectStore extends ObjectChanges implements Store {
             return this.#record(request, sent, result, marker, lock)
           },
           async (result, lock) => {
+            if (result.versionId === undefined) lock.ensure()
             await this.#record(request, sent, result, marker, lock)
-            await attempt?.landed()
+            await attempt?.landed(result)
           },
           logger,
         )
@@ -218,13 +220,16 @@ export class ObjectStore extends ObjectChanges implements Store {
       !request.attributes.label &&
       !request.attributes.headers['x-amz-website-redirect-location'] &&
       !request.authorized
-    if (!gatewayTellsAll) {
-      const stamp = marker ? MARKER_STAMP : result.stamp
+    const { objects } = this.deps.state
+    const stamp = marker ? MARKER_STAMP : result.stamp
+    // A repeated write is answered with the version that it has made, which may have changed since.
+    const former = isOfUpload(request, versionId) ? await objects.ofStamp(bucket, key, stamp) : undefined
+    const kept = former?.uploadId === request.uploadId ? former : undefined
+    if (!gatewayTellsAll && !kept) {
       // Another proxy may have written meanwhile, and this record must not replace its record.
-      lock.ensure()
+      if (versionId === undefined) lock.ensure()
       if (request.partChecksums)
         await this.deps.partChecksums.set({ bucket, key, stamp, versionId }, request.partChecksums, lock)
-      const { objects } = this.deps.state
       const record: ObjectRecord = {
         bucket,
         key,
@@ -265,7 +270,8 @@ export class ObjectStore extends ObjectChanges implements Store {
       request.authorized && !request.sealed ? { ...event, authorized: request.authorized } : event,
     )
     const answer = { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
-    return versionId === undefined ? answer : { ...answer, versionId }
+    if (versionId === undefined) return answer
+    return { ...answer, versionId, ...(kept?.archive && { archive: kept.archive }) }
   }
 }
 
@@ -280,13 +286,8 @@ interface Sent {
   readonly encrypted: Encrypted | undefined
 }
 
-function holds(lock: HeldLock): boolean {
-  try {
-    lock.ensure()
-    return true
-  } catch {
-    return false
-  }
+function isOfUpload({ uploadId }: PutRequest, versionId: string | undefined): boolean {
+  return uploadId !== undefined && versionId !== undefined
 }
 
 function checksumOf({ checksum }: PutRequest, facts: BodyFacts | undefined): ObjectChecksum | undefined {

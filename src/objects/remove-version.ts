@@ -1,12 +1,13 @@
 import type { WriteOrder } from '../api/gateway.js'
 import type { ObjectEventName } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
-import type { ObjectRecords } from '../api/state.js'
+import type { ObjectRecords, Uploads } from '../api/state.js'
 import type { Cause, Precondition, Store, StoredObject } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { WriteRefused } from '../gateway/errors.js'
+import { writeIdOf } from '../state/uploads/uploads.js'
 import type { StoreDeps } from './object-reader.js'
 import { serializedWrite } from './serialized-write.js'
 
@@ -31,6 +32,7 @@ export function removeVersion(
   const run = async (lock: HeldLock): Promise<RemovalResult> => {
     const object = await found(store, bucket, key, version)
     precondition?.(object)
+    if (object?.uploadId !== undefined) await settleUpload(state.uploads, object.uploadId, object)
     const send = (order: WriteOrder) => gateway.remove(bucket, key, order, version)
     const result = await serializedWrite(lock, undefined, async () => object, send, logger).catch((error) => {
       throw version.only && error instanceof WriteRefused && error.last === undefined
@@ -46,6 +48,25 @@ export function removeVersion(
     return result
   }
   return state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger })
+}
+
+/** A client that repeats its completion of the upload does not bring the version back. */
+async function settleUpload(
+  uploads: Pick<Uploads, 'attempt'>,
+  uploadId: string,
+  { writeId, versionId }: StoredObject,
+): Promise<void> {
+  try {
+    await uploads.attempt(uploadId, (attempts) => {
+      const made = attempts.find(({ request }) => writeIdOf({ uploadId }, request) === writeId)
+      if (!made) return attempts
+      const landed = { ...made, landed: true as const, ...(versionId !== undefined && { versionId }) }
+      return attempts.map((one) => (one === made ? landed : one))
+    })
+  } catch (error) {
+    // It was completed, and is forgotten.
+    if (!(error instanceof S3Error) || error.code !== 'NoSuchUpload') throw error
+  }
 }
 
 /** Makes the record of the version that is current now that of the key, by which access is decided. */

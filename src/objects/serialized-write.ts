@@ -45,7 +45,7 @@ export async function serializedWrite<T>(
  * Runs `write` under a lock. When its outcome is unknown, rejects immediately and keeps the lock until the outcome is
  * known.
  * @param take takes the lock
- * @param landed called under the lock when the write took effect after all
+ * @param landed called when the write took effect after all, under the lock unless that is lost meanwhile
  */
 export function lockUntilOutcome<T>(
   take: (run: (lock: HeldLock) => Promise<T | undefined>) => Promise<T | undefined>,
@@ -77,7 +77,6 @@ async function awaitOutcome(
   if (result === UNRESOLVED) lock.leave()
   if (result === UNRESOLVED || !result) return
   try {
-    lock.ensure()
     await landed(result, lock)
   } catch (err) {
     logger.log.warn({ err }, 'could not store the record of an object whose upload was confirmed late')

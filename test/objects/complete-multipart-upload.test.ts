@@ -80,6 +80,45 @@ for (const mode of modes) {
   })
 }
 
+t.test('a repeated call finds its version, also when that is not current, changed or gone', async (t) => {
+  const own = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
+  t.teardown(() => own.close())
+  const { state, forget } = forgetful(own)
+  const { s3 } = await startInProcess(t, 'full', { state })
+  const place = { Bucket: 'bucket', Key: 'k' }
+  await s3.send(new CreateBucketCommand({ Bucket: place.Bucket }))
+  await s3.putBucketVersioning({ Bucket: place.Bucket, VersioningConfiguration: { Status: 'Enabled' } })
+  const ids = async () => (await s3.listObjectVersions(place)).Versions?.map(({ VersionId }) => VersionId)
+  /** Completes an upload without an answer. */
+  const completeInVain = async (more = {}) => {
+    const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ ...place, ...more }))
+    const { ETag } = await s3.send(new UploadPartCommand({ ...place, UploadId, PartNumber: 1, Body: 'of parts' }))
+    const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+    const complete = () => s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, MultipartUpload }))
+    forget()
+    await t.rejects(complete(), { name: 'ServiceUnavailable' })
+    return { complete, VersionId: (await s3.headObject(place)).VersionId as string }
+  }
+
+  const changed = await completeInVain({ Tagging: 'a=before' })
+  const version = { ...place, VersionId: changed.VersionId }
+  await s3.putObjectTagging({ ...version, Tagging: { TagSet: [{ Key: 'a', Value: 'after' }] } })
+  await s3.send(new PutObjectCommand({ ...place, Body: 'later' }))
+  const before = await ids()
+  t.equal((await changed.complete()).VersionId, changed.VersionId)
+  t.same(await ids(), before)
+  t.match((await s3.getObjectTagging(version)).TagSet, [{ Value: 'after' }])
+
+  for (const _ of ['with an object before it', 'with nothing else']) {
+    const gone = await completeInVain()
+    await s3.deleteObject({ ...place, VersionId: gone.VersionId })
+    const left = await ids()
+    t.equal((await gone.complete()).VersionId, gone.VersionId)
+    t.same(await ids(), left, 'it is not made again')
+    for (const VersionId of left ?? []) await s3.deleteObject({ ...place, VersionId })
+  }
+})
+
 t.test('a caller with its own account uploads also when the gateway refuses that of the server', async (t) => {
   const server = await startInProcess(t, 'full')
   const { s3, gateway } = server

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HeldLock } from '../../src/api/locks.js'
 import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/api/state.js'
+import { S3Error } from '../../src/common/errors/s3-error.js'
 
 export function objectRecord(bucket: string, key: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
   return {
@@ -27,6 +28,14 @@ export function heldLock(fence = 1): HeldLock {
       throw new Error(`the lock is lost: ${beyond}`)
     },
   }
+}
+
+/** A lock that another process may hold by now. */
+export function lostLock({ fence, leave }: HeldLock): HeldLock {
+  const lost = () => {
+    throw new S3Error('ServiceUnavailable')
+  }
+  return { fence, leave, ensure: lost, raise: async () => lost() }
 }
 
 export function uploadRecord(more: Partial<UploadRecord> = {}): UploadRecord {

@@ -3,6 +3,7 @@ import type { ObjectRecord } from '../../src/api/state.js'
 import { partChecksumRecords } from '../../src/objects/part-checksums.js'
 import { openState } from '../../src/state/open-state.js'
 import { keptLog } from '../support/server/kept-log.js'
+import { lostLock } from './samples.js'
 import { postgres, redis } from './servers.js'
 
 // A key of a versioned bucket has a record for each version.
@@ -66,6 +67,20 @@ for (const kind of [sqlite, redis, postgres]) {
       await written(recordOf('5'))
       t.equal((await objects.ofStamp(bucket, key, '3'))?.tags?.[0]?.value, 'three')
       t.equal(await metadataOf('4'), '4')
+    })
+
+    t.test('a writer that has lost its lock keeps the record of its version alone', async (t) => {
+      const lost = lostLock(await locks.withKey(bucket, key, async (lock) => lock))
+      await written(recordOf('later'))
+      await objects.setNewest(recordOf('late'), lost)
+      t.equal(await metadataOf('late'), 'late')
+      t.equal((await objects.get(bucket, key))?.stamp, 'later')
+      const change = recordOf('late', { tags: [{ key: 'who', value: 'later' }] })
+      await locks.withKey(bucket, key, (lock) => objects.setVersion(change, lock))
+      await objects.setNewest(recordOf('late'), lost)
+      t.equal((await objects.ofStamp(bucket, key, 'late'))?.tags?.[0]?.value, 'later', 'a later change stands')
+      await t.rejects(objects.setNewest(recordOf('null', { versionId: 'null' }), lost), { code: 'ServiceUnavailable' })
+      await written(recordOf('5'))
     })
 
     t.test('a removal takes the record of its version alone', async (t) => {

@@ -11,12 +11,13 @@ import { late } from '../../http/reply.js'
 import { digesting } from '../../objects/sources.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
+import { writeIdOf } from '../../state/uploads/uploads.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { ENCRYPTION_HEADERS, encryptionHeaders, keyForUpload } from '../object/encryption.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
 import { versionHeaders } from '../versions/version.js'
-import { attemptOf, StoredAlready, tookEffect, writeIdOf } from './attempts.js'
+import { attemptOf, StoredAlready, tookEffect } from './attempts.js'
 import {
   checkExpectedChecksum,
   checksumOfParts,
@@ -94,9 +95,11 @@ async function assemble(
   const etag = etagOfParts(parts)
   // Decided when it began, unless a part is a copy, which does not lose the encryption of its source.
   const encryption = upload.encryption ?? parts.find(({ copied }) => copied)?.copied
+  const before = await storedBefore(request, context, upload)
+  const made = before ? undefined : await tookEffect(context, upload, fingerprint)
   const stored =
-    (await storedBefore(request, context, upload)) ??
-    ((await tookEffect(context, upload, fingerprint)) ? { etag, checksum } : undefined) ??
+    before ??
+    (made && { ...made, etag, checksum }) ??
     (await store(request, context, upload, {
       source: staged(context, upload, parts, size, expected),
       etag,
@@ -111,7 +114,7 @@ async function assemble(
       size,
       encryption: encryption ?? 'none',
     }).catch((error): Stored => {
-      if (error instanceof StoredAlready) return { etag, checksum }
+      if (error instanceof StoredAlready) return { ...error.made, etag, checksum }
       throw error
     }))
   const done: CompletedUpload = {
@@ -192,7 +195,7 @@ async function store(
       maxBytes: context.limits.maxObjectBytes,
     }),
   )
-  return { ...result, jobId: admitted?.archive.jobId }
+  return { ...result, jobId: (result.archive ?? admitted?.archive)?.jobId }
 }
 
 function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocument {

@@ -2,6 +2,15 @@ import type { HeldLock, LockOptions, Locks, WaitLimit } from '../../api/locks.js
 import { withinDeadline } from '../../common/time.js'
 import { busy } from '../errors.js'
 
+export function isHeld(lock: HeldLock): boolean {
+  try {
+    lock.ensure()
+    return true
+  } catch {
+    return false
+  }
+}
+
 interface Subtree {
   readonly prefix: string
   readonly done: Promise<void>

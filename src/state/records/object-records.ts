@@ -3,6 +3,7 @@ import type { HeldLock } from '../../api/locks.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
 import type { ObjectRecord, ObjectRecords } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
+import { isHeld } from '../locks/locks.js'
 import type { Table } from './table.js'
 
 /**
@@ -75,6 +76,19 @@ export class KeyvObjectRecords implements ObjectRecords {
   }
 
   async setNewest(record: ObjectRecord, lock: HeldLock): Promise<void> {
+    try {
+      lock.ensure()
+      await this.#setNewest(record, lock)
+    } catch (error) {
+      const { bucket, key, stamp, versionId } = record
+      if (isHeld(lock) || isNull(versionId)) throw error
+      // The version stays, whoever has written since. Nothing but a later change of it has its stamp.
+      const { fence } = lock
+      await this.#table.setFenced(stateKey(bucket, key, stamp), { ...record, fence }, fence)
+    }
+  }
+
+  async #setNewest(record: ObjectRecord, lock: HeldLock): Promise<void> {
     const { bucket, key, stamp, versionId } = record
     const last = await this.get(bucket, key)
     if (last && last.stamp !== stamp && !(isNull(last.versionId) && isNull(versionId))) {

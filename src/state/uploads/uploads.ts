@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Locks } from '../../api/locks.js'
 import type {
   CompletedUpload,
@@ -35,6 +36,14 @@ interface UploadsOptions extends Logging {
 /** The attempts to complete an upload. A proxy of an older release leaves those of newer ones, and adds its own. */
 export function attemptsOf({ attempts = [], attempted }: UploadRecord): readonly CompletionAttempt[] {
   return attempted ? [...attempts, attempted] : attempts
+}
+
+/**
+ * Returns the same id for every repetition of the call, so that a repeated call recognizes the object whose answer was
+ * lost.
+ */
+export function writeIdOf({ uploadId }: Pick<UploadRecord, 'uploadId'>, fingerprint: string): string {
+  return createHash('sha256').update(`${uploadId}\n${fingerprint}`).digest('base64url')
 }
 
 /** S3's greatest part number. */
