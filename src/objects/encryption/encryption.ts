@@ -227,7 +227,9 @@ export class Encryption {
       requireApplicable(encrypted, customer)
       const span = sealedSpan(object, range)
       const known = await this.#keyLately({ bucket, key }, object, customer, logger)
-      if (known && expected) return new OpenedDownload(object, span, known, current)
+      // What was opened lately may have become another object since the bytes of this one were asked for.
+      const isSpan = current.first === span.stored.first && current.last === span.stored.last
+      if (known && expected && isSpan) return new OpenedDownload(object, span, known, current)
       const headLength = encrypted.header + NONCE_BYTES
       if (span.firstChunk === 0) {
         if (range && !(await change(0, span.stored.last))) return undefined
@@ -343,7 +345,7 @@ function holds({ first, last }: Download, headLength: number): boolean {
 
 interface Opening {
   readonly range: ByteRange | undefined
-  /** The download is of the bytes that `expect` returned. */
+  /** The download is of the bytes that `expect` returned, for this object or for one before it. */
   readonly expected: boolean
   readonly customer: CustomerKey | undefined
   readonly logger: Logging
