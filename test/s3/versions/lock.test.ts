@@ -5,6 +5,7 @@ import { lockOf } from '../../../src/s3/versions/lock-headers.js'
 import { md5 } from '../../support/content/content.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
+import { until } from '../../support/waiting.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const Bucket = 'vault'
@@ -247,4 +248,20 @@ t.test('headers that ask for a lock', (t) => {
   ])
     t.throws(() => of(...wrong), { code: 'InvalidArgument' }, JSON.stringify(wrong))
   t.end()
+})
+
+t.test('an upload in parts keeps a date that has passed before its completion', async (t) => {
+  const { s3 } = await startVault(t)
+  const place = { Bucket, Key: 'parts' }
+  const end = new Date(Math.ceil(Date.now() / 1000) * 1000 + 2000)
+  const lock = { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: end } as const
+  const { UploadId } = await s3.createMultipartUpload({ ...place, ...lock })
+  const { ETag } = await s3.uploadPart({ ...place, UploadId, PartNumber: 1, Body: 'x' })
+  await until('the date has passed', () => Date.now() > Number(end))
+  const MultipartUpload = { Parts: [{ PartNumber: 1, ETag }] }
+  const { VersionId } = await s3.completeMultipartUpload({ ...place, UploadId, MultipartUpload })
+  const shown = await s3.headObject(place)
+  t.equal(shown.ObjectLockMode, 'COMPLIANCE')
+  t.same(shown.ObjectLockRetainUntilDate, end)
+  await s3.deleteObject({ ...place, VersionId })
 })

@@ -156,8 +156,8 @@ function isMode(mode: string | null): mode is Retention['mode'] {
 }
 
 /**
- * Locks a new object as its bucket demands, or as its writer does. Throws GatewayError NoLockConfiguration or
- * RetainInPast.
+ * Locks a new object as its bucket demands, or as its writer does. Keeps a date that has passed: an upload in parts may
+ * have begun before. Throws GatewayError NoLockConfiguration.
  */
 export async function lockNew(
   { locks }: LockTables,
@@ -171,9 +171,7 @@ export async function lockNew(
   }
   const rule = parseRule(lockRule)
   if (retention === undefined && rule.mode === undefined && !hold) return undefined
-  const now = await locks.now()
-  const { mode, until } = retention ?? retentionBy(rule, now)
-  if (until !== null && until <= now) throw new GatewayError('RetainInPast')
+  const { mode, until } = retention ?? retentionBy(rule, await locks.now())
   const lock: LockRow = { mode, ends: until, hold: hold ? 1 : 0 }
   await locks.put(generation, lock)
   return lock
