@@ -50,6 +50,20 @@ function changesAccess({ method, headers }: Pick<RequestHead, 'method' | 'header
   return givesMore(headers) || headers['x-amz-bypass-governance-retention'] !== undefined
 }
 
+/** The versions that a request has removed for good, or was to; undefined if it names none. */
+function versionsOf({ operation }: Selected, { query }: RequestHead, { removals }: Reply): string[] | undefined {
+  const id = operation.name === 'DeleteObject' ? query.get('versionId') : undefined
+  if (id !== undefined) return [`version ${id.slice(0, MAX_ID)}`]
+  const named = removals?.filter(({ versionId }) => versionId !== undefined) ?? []
+  if (named.length === 0) return undefined
+  return named
+    .filter(({ error }) => error === undefined)
+    .map(({ key, versionId = '' }) => `version ${versionId} of ${redact(key)}`)
+}
+
+/** Characters of an id, which a client may have made up. */
+const MAX_ID = 40
+
 /**
  * Records requests of audited operations: in the log, also refused ones, and among the changes what they changed. The
  * answer is sent even if that fails. The entry is on the disk before that, except for the refusal of an unsigned
@@ -58,7 +72,9 @@ function changesAccess({ method, headers }: Pick<RequestHead, 'method' | 'header
 export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add'>, log: Logger): Audit {
   return async ({ id, head, selected, form, reply, failure, ...served }) => {
     if (!head || !selected) return
-    if (!isAudited(selected) && !changesAccess(head) && !(form && changesAccess({ ...head, ...form }))) return
+    const versions = versionsOf(selected, head, reply)
+    const changing = changesAccess(head) || (form !== undefined && changesAccess({ ...head, ...form }))
+    if (!isAudited(selected) && !changing && !versions) return
     const caller = served.caller ?? form?.caller
     const key = head.key ?? form?.key
     const session = caller?.identity.session
@@ -73,7 +89,7 @@ export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add
       bucket: head.bucket,
       key: key === undefined ? undefined : redact(key),
       resource: selected.params.AccessKeyId ?? selected.params.AccessKey,
-      changed: failure ? undefined : reply.changed,
+      changed: failure ? undefined : (reply.changed ?? versions),
       outcome: failure?.code ?? (isLate(reply) ? 'begun' : 'ok'),
       status: reply.status,
     }

@@ -48,6 +48,31 @@ t.test('changes of access and settings are recorded before they are answered', a
   for (const name of ['GetObject', 'PutObject', 'ListJobs', 'UploadPart']) t.notOk(audited.includes(name), name)
 })
 
+t.test('removals of versions are recorded, and which', async (t) => {
+  const entries: AuditEntry[] = []
+  const { s3 } = await startInProcess(t, 'full', { audit: { write: async (entry) => void entries.push(entry) } })
+  const Bucket = 'audited'
+  await s3.createBucket({ Bucket, ObjectLockEnabledForBucket: true })
+  const put = async (more = {}) => (await s3.putObject({ Bucket, Key: 'a', Body: 'a', ...more })).VersionId
+  const [one, two] = [await put(), await put()]
+  const held = await put({ ObjectLockLegalHoldStatus: 'ON' })
+  await s3.deleteObject({ Bucket, Key: 'a' })
+  await s3.deleteObjects({ Bucket, Delete: { Objects: [{ Key: 'a' }] } })
+  entries.length = 0
+  await s3.deleteObject({ Bucket, Key: 'a', VersionId: one })
+  await t.rejects(s3.deleteObject({ Bucket, Key: 'a', VersionId: held }), { name: 'AccessDenied' })
+  const Objects = [two, held].map((VersionId) => ({ Key: 'a', VersionId }))
+  await s3.deleteObjects({ Bucket, Delete: { Objects: [...Objects, { Key: 'b' }] } })
+  t.same(
+    entries.map(({ action, key, changed, outcome }) => [action, key, changed, outcome]),
+    [
+      ['DeleteObject', 'a', [`version ${one}`], 'ok'],
+      ['DeleteObject', 'a', undefined, 'AccessDenied'],
+      ['DeleteObjects', undefined, [`version ${two} of a`], 'ok'],
+    ],
+  )
+})
+
 t.test('forms that give access are recorded with their signer', async (t) => {
   const entries: AuditEntry[] = []
   const { s3, endpoint } = await startInProcess(t, 'full', {
