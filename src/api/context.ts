@@ -61,6 +61,8 @@ export interface StorageClass {
    * rules do so: `deal:CreateObjectDeal`. Absent: the right to write suffices.
    */
   readonly action?: string
+  /** True for a class that holds current objects alone: no rule moves another version to it. */
+  readonly currentOnly?: boolean
   /**
    * Called before the body of a write is read. Throws S3Error (InvalidStorageClass and others) if the object cannot be
    * kept in this class; then nothing is stored. Absent: only lifecycle rules move objects to this class.

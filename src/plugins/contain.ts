@@ -342,6 +342,7 @@ function containStorageClass(plugin: string, offered: StorageClass, patience: Pa
   return {
     name: offered.name,
     action: offered.action,
+    ...(offered.currentOnly && { currentOnly: true }),
     transition: (object) => guard('transition', () => offered.transition(object)),
     ...(admit && {
       admit: async (write, context) => {

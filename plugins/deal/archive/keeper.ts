@@ -94,14 +94,18 @@ export function archiveClasses(deps: DealDeps): readonly StorageClass[] {
   const map = deps.options.storageClassMap
   const words = new Set([...ARCHIVE_CLASSES, ...Object.keys(map)])
   const transitions = new Transitions(deps)
-  return [...words].map((word) => ({
-    name: word,
-    action: (map[word] ?? word) === 'DEEP_ARCHIVE' ? OFFLINE_DEAL : OBJECT_DEAL,
-    admit: (write, context) => admit(deps, word, write, context),
-    transition: (object) => transitions.move(word, object),
-    restore: (object, order, context) => restore(deps, object, order, context),
-    missed: (object) => readThrough(deps, object),
-  }))
+  return [...words].map((word) => {
+    const isDeep = (map[word] ?? word) === 'DEEP_ARCHIVE'
+    return {
+      name: word,
+      action: isDeep ? OFFLINE_DEAL : OBJECT_DEAL,
+      currentOnly: isDeep,
+      admit: (write, context) => admit(deps, word, write, context),
+      transition: (object) => transitions.move(word, object),
+      restore: (object, order, context) => restore(deps, object, order, context),
+      missed: (object) => readThrough(deps, object),
+    }
+  })
 }
 
 /** Days for which a restored copy stays. */

@@ -2,7 +2,7 @@ import type { UploadRecord } from '../../api/state.js'
 import type { StoredObject, StoreEntry } from '../../api/store.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration } from './configuration.js'
-import { actOnDue, mayGoOn, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
+import { actOnDue, mayGoOn, moveTo, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
 import { type Candidate, dueAfter, expirationOf, outermostPrefixes, transitionOf } from './rules.js'
 import { passVersions } from './version-pass.js'
 
@@ -67,7 +67,7 @@ function actOnPage(
   })
   const act = async ({ entry, action }: (typeof due)[number]) => {
     if (action === 'expire') await expire(deps, bucket, entry, (object) => actionOf(object) === 'expire', tally)
-    else if (await transition(deps, bucket, entry, action.storageClass)) tally.transitioned++
+    else await transition(deps, bucket, entry, action.storageClass, actionOf, tally)
   }
   return actOnDue(deps, bucket, due, act, tally)
 }
@@ -94,26 +94,20 @@ function candidate({
   return { key, size, lastModified: Date.parse(lastModified), tags }
 }
 
-/** Resolves true if the object was moved to the class, false if it was there already. */
+/** Moves the object to the class, where it may be already, if it is still the listed one and still due. */
 async function transition(
-  { storageClasses, hooks, now }: PassDeps,
+  deps: PassDeps,
   bucket: string,
-  { key, size, etag, archive }: Listed,
+  listed: Listed,
   storageClass: string,
-): Promise<boolean> {
-  const offered = archive?.storageClass === storageClass ? undefined : storageClasses.get(storageClass)
-  if (!(await offered?.transition({ bucket, key, size, etag }))) return false
-  await hooks.objectMoved({
-    name: 'LifecycleTransition',
-    bucket,
-    key,
-    size,
-    etag,
-    time: now(),
-    origin: ownOrigin(),
-    storageClass,
-  })
-  return true
+  actionOf: (object: Candidate) => Action | undefined,
+  tally: Tally,
+): Promise<void> {
+  if (listed.archive?.storageClass === storageClass) return
+  const current = await deps.store.find(bucket, listed.key)
+  const action = current && isSame(current, listed) ? actionOf(candidate(current)) : undefined
+  if (!current || typeof action !== 'object' || action.storageClass !== storageClass) throw new Spared()
+  if (await moveTo(deps, current, storageClass)) tally.transitioned++
 }
 
 /** Removes the object if, under its lock, it is still the listed one and still due. */

@@ -48,28 +48,27 @@ export const bucketLifecycle = bucketSetting({
 })
 
 /**
- * Throws NotImplemented for rules about noncurrent versions on a gateway that keeps one version of each object, and
- * AccessDenied for a key pair with rights: it deletes no versions, and changes the versioning of no bucket.
+ * Throws NotImplemented for rules about noncurrent versions on a gateway that keeps one version of each object, or with
+ * a class that takes none, and AccessDenied for a key pair with rights: it deletes no versions, and changes the
+ * versioning of no bucket.
  */
 async function admitNoncurrent(context: Context, rules: readonly LifecycleRule[]): Promise<void> {
-  const rule = rules.find(
-    ({ noncurrentExpiration, noncurrentTransitions }) => noncurrentExpiration ?? noncurrentTransitions,
-  )
-  if (!rule) return
-  const name = rule.noncurrentExpiration ? 'NoncurrentVersionExpiration' : 'NoncurrentVersionTransition'
-  await requireVersions(context, name)
+  const moves = rules.flatMap(({ noncurrentTransitions = [] }) => noncurrentTransitions)
+  const expires = rules.some(({ noncurrentExpiration }) => noncurrentExpiration)
+  if (!expires && moves.length === 0) return
+  await requireVersions(context, expires ? 'NoncurrentVersionExpiration' : 'NoncurrentVersionTransition')
   if (context.caller?.identity.rights) throw denied('set lifecycle rules for noncurrent versions')
-  // Only versions that are current have deals.
-  const moving = rules.find(({ noncurrentTransitions }) => noncurrentTransitions)
-  if (!moving) return
-  throw new S3Error('NotImplemented', {
-    message: `Rule "${moving.id}": NoncurrentVersionTransition is not implemented: only current objects are moved.`,
-  })
+  for (const { storageClass } of moves) {
+    if (context.plugins.storageClasses.get(storageClass)?.currentOnly)
+      throw new S3Error('NotImplemented', {
+        message: `NoncurrentVersionTransition to ${storageClass} is not implemented: this class holds current objects alone.`,
+      })
+  }
 }
 
 /** Requires the actions of the storage classes in the rules, because transitions cost as much as direct writes. */
 async function requireActions(context: Context, bucket: string, rules: readonly LifecycleRule[]): Promise<void> {
-  for (const { storageClass } of rules.flatMap(({ transitions }) => transitions ?? [])) {
+  for (const { storageClass } of rules.flatMap(transitionsOf)) {
     const action = context.plugins.storageClasses.get(storageClass)?.action
     if (action !== undefined) await context.checks.requireAction(action, { bucket })
   }
@@ -86,11 +85,15 @@ async function ownerOf(
 ): Promise<Pick<LifecycleConfiguration, 'owned'>> {
   const owned = await context.authorizer.ownerOf(bucket)
   if (owned.owner === OWN_ID) return {}
-  if (rules.every(({ transitions }) => !transitions?.length)) return { owned }
+  if (rules.flatMap(transitionsOf).length === 0) return { owned }
   throw new S3Error('NotImplemented', {
     message: "Transitions work only on buckets of this server's own gateway account. Expiration works on all buckets.",
     fields: { BucketName: bucket },
   })
+}
+
+function transitionsOf({ transitions = [], noncurrentTransitions = [] }: LifecycleRule) {
+  return [...transitions, ...noncurrentTransitions]
 }
 
 function readMinimum(headers: IncomingHttpHeaders): MinimumTransitionSize {

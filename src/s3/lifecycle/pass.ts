@@ -2,9 +2,10 @@ import pMap from 'p-map'
 import type { StorageClasses } from '../../api/context.js'
 import type { Hooks } from '../../api/hooks.js'
 import type { State } from '../../api/state.js'
-import type { Store } from '../../api/store.js'
+import type { Store, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
+import { ownOrigin } from '../../plugins/hooks.js'
 
 export interface PassDeps {
   /** The store, with the rights of the account that owns the bucket. */
@@ -106,4 +107,19 @@ export class Spared extends S3Error {
   constructor() {
     super('PreconditionFailed')
   }
+}
+
+/** Moves an object, as it is now, into a class. Resolves false if there was nothing to do. */
+export async function moveTo(
+  { storageClasses, hooks, now }: PassDeps,
+  { bucket, key, size, etag, stamp, versionId }: StoredObject,
+  storageClass: string,
+): Promise<boolean> {
+  const version = versionId !== undefined && { stamp }
+  const moved = await storageClasses.get(storageClass)?.transition({ bucket, key, size, etag, ...version })
+  if (!moved) return false
+  const name = 'LifecycleTransition'
+  const event = { name, bucket, key, size, etag, time: now(), origin: ownOrigin(), storageClass } as const
+  await hooks.objectMoved({ ...event, ...(versionId !== undefined && { versionId }) })
+  return true
 }

@@ -114,9 +114,28 @@ export function expiresMarker(
   })
 }
 
+/** As `transitionOf`, for a version that is not current. */
+export function noncurrentTransitionOf(
+  configuration: LifecycleConfiguration,
+  version: NoncurrentVersion,
+  now: number,
+): string | undefined {
+  let latest: { readonly days: number; readonly storageClass: string } | undefined
+  for (const rule of configuration.rules) {
+    if (!rule.enabled) continue
+    for (const transition of rule.noncurrentTransitions ?? []) {
+      const { days, storageClass } = transition
+      if ((version.object?.size ?? -1) < smallest(configuration, rule, storageClass)) continue
+      if (isDue(transition, rule.filter, version, now) && (!latest || days > latest.days)) latest = transition
+    }
+  }
+  return latest?.storageClass
+}
+
 /** True for a rule that may act on versions that are not current, or on delete markers. */
-export function isAboutVersions({ enabled, filter, expiration, noncurrentExpiration }: LifecycleRule): boolean {
-  if (!enabled || noncurrentExpiration) return enabled
+export function isAboutVersions(rule: LifecycleRule): boolean {
+  const { enabled, filter, expiration, noncurrentExpiration, noncurrentTransitions } = rule
+  if (!enabled || noncurrentExpiration || noncurrentTransitions) return enabled
   if (!expiration || !matchesMarker(filter, filter.prefix ?? '')) return false
   return !('expiredMarkers' in expiration) || expiration.expiredMarkers
 }

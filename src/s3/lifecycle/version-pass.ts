@@ -3,8 +3,15 @@ import type { RemovalCondition, VersionEntry } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration } from './configuration.js'
-import { actOnDue, mayGoOn, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
-import { expiresMarker, isAboutVersions, type NoncurrentVersion, newerToExpire, outermostPrefixes } from './rules.js'
+import { actOnDue, mayGoOn, moveTo, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
+import {
+  expiresMarker,
+  isAboutVersions,
+  type NoncurrentVersion,
+  newerToExpire,
+  noncurrentTransitionOf,
+  outermostPrefixes,
+} from './rules.js'
 
 type Listed = Exclude<VersionEntry<StoredObject>, { readonly kind: 'prefix' }>
 
@@ -17,13 +24,23 @@ interface Passed {
   readonly successor: string
 }
 
+type Due = Removal | Move
+
 /** A version to remove. */
-interface Due {
+interface Removal {
   readonly key: string
   readonly entry: Listed
   /** Absent for a delete marker that is the only version of its key. */
   readonly version?: NoncurrentVersion
   readonly only: RemovalCondition
+}
+
+/** A version to move to a storage class. */
+interface Move {
+  readonly key: string
+  readonly object: StoredObject
+  readonly version: NoncurrentVersion
+  readonly storageClass: string
 }
 
 /**
@@ -51,7 +68,8 @@ export async function passVersions(
         if (one) due.push(one)
         passed = passedWith(entry, passed)
       })
-      const act = (one: Due) => remove(deps, bucket, configuration, one, tally)
+      const act = (one: Due) =>
+        'only' in one ? remove(deps, bucket, configuration, one, tally) : move(deps, configuration, one, tally)
       if (!(await actOnDue(deps, bucket, due, act, tally))) return false
       if (!page.truncated || page.nextKey === undefined) break
       at = { keyMarker: page.nextKey, versionMarker: page.nextVersion ?? '' }
@@ -80,9 +98,10 @@ function dueOf(
   const object = isObject ? { size: entry.object.size, tags: entry.object.tags ?? [] } : undefined
   const version = { key, ...(object && { object }), since: Date.parse(isObject ? entry.since : successor), newer }
   const wanted = newerToExpire(configuration, version, now())
-  return wanted === undefined
-    ? undefined
-    : { key, entry, version, only: { noncurrentSince: entry.since, newer: wanted } }
+  if (wanted !== undefined) return { key, entry, version, only: { noncurrentSince: entry.since, newer: wanted } }
+  const storageClass = noncurrentTransitionOf(configuration, version, now())
+  if (!isObject || storageClass === undefined || entry.object.archive?.storageClass === storageClass) return undefined
+  return { key, object: entry.object, version, storageClass }
 }
 
 function passedWith(entry: Listed, passed: Passed | undefined): Passed {
@@ -102,7 +121,7 @@ async function remove(
   { store, now }: PassDeps,
   bucket: string,
   configuration: LifecycleConfiguration,
-  { key, entry, version, only }: Due,
+  { key, entry, version, only }: Removal,
   tally: Tally,
 ): Promise<void> {
   const isStillDue = (current: StoredObject | undefined): boolean => {
@@ -125,4 +144,19 @@ async function remove(
     if (error.code !== 'AccessDenied') throw error
     tally.locked++
   }
+}
+
+/** Moves the version if it is still due, and another one is current. */
+async function move(
+  deps: PassDeps,
+  configuration: LifecycleConfiguration,
+  { object: { bucket, key, stamp }, version, storageClass }: Move,
+  tally: Tally,
+): Promise<void> {
+  const current = await deps.store.find(bucket, key)
+  const present = current?.stamp === stamp ? undefined : await deps.store.findStamp(bucket, key, stamp)
+  const object = present && { size: present.size, tags: present.tags ?? [] }
+  if (!object || noncurrentTransitionOf(configuration, { ...version, object }, deps.now()) !== storageClass)
+    throw new Spared()
+  if (await moveTo(deps, present, storageClass)) tally.transitioned++
 }

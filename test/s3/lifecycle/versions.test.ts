@@ -1,5 +1,7 @@
 import type { LifecycleRule, ObjectVersion, S3 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
+import type { TransitionedObject } from '../../../src/api/archive.js'
+import type { StorageClass } from '../../../src/api/context.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { DAY_MS } from '../../../src/common/time.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
@@ -19,12 +21,17 @@ interface World extends InProcess {
   readonly removals: ObjectEvent[]
 }
 
-async function startWorld(t: Test, { lock = false } = {}): Promise<World> {
+async function startWorld(t: Test, { lock = false, storageClasses = [] as StorageClass[] } = {}): Promise<World> {
   await farFromMidnight()
   let now = Date.now()
   const removals: ObjectEvent[] = []
-  const hooks = { objectDeleted: async (event: ObjectEvent) => void removals.push(event) }
-  const watch = definePlugin({ name: 'watch', summary: 'Keeps the events.', create: () => ({ operations: [], hooks }) })
+  const take = async (event: ObjectEvent) => void removals.push(event)
+  const hooks = { objectDeleted: take, objectMoved: take }
+  const watch = definePlugin({
+    name: 'watch',
+    summary: 'Keeps the events.',
+    create: () => ({ operations: [], hooks, storageClasses }),
+  })
   const server = await startInProcess(t, 'full', { now: () => now, lifecycleIntervalMs: 20, plugins: [watch({})] })
   await server.s3.createBucket({ Bucket, ObjectLockEnabledForBucket: lock })
   await server.s3.putBucketVersioning({ Bucket, VersioningConfiguration: { Status: 'Enabled' } })
@@ -180,6 +187,42 @@ t.test('so many newer versions stay', async (t) => {
   t.match(await world.pass(2), { scanned: 12, removed: 5, failed: 0 })
   t.same(await versionsOf(s3, 'a'), before.a.slice(0, 3))
   t.same(await versionsOf(s3, 'b'), before.b, 'delete markers are not counted')
+})
+
+t.test('a version moves to a storage class by the day on which it was replaced', async (t) => {
+  const moved: TransitionedObject[] = []
+  const transition = async (object: TransitionedObject) => moved.push(object) > 0
+  const storageClasses: StorageClass[] = [
+    { name: 'GLACIER', transition },
+    { name: 'DEEP_ARCHIVE', transition, currentOnly: true },
+  ]
+  const world = await startWorld(t, { storageClasses })
+  const { s3, removals } = world
+  const large = 'x'.repeat(200_000)
+  const old = await put(s3, 'a', `${large} of old`)
+  const newer = await put(s3, 'a', `${large} of newer`)
+  const small = await put(s3, 'a', 'small')
+  await put(s3, 'a', `${large} that is current`)
+  const moving = (StorageClass: 'GLACIER' | 'DEEP_ARCHIVE', more = {}) =>
+    rule('m', { NoncurrentVersionTransitions: [{ NoncurrentDays: 1, StorageClass, ...more }] })
+  await t.rejects(world.rules(moving('DEEP_ARCHIVE')), { name: 'NotImplemented', message: /DEEP_ARCHIVE/ })
+  await world.rules(moving('GLACIER', { NewerNoncurrentVersions: 2 }))
+  t.match(await world.pass(2), { transitioned: 1, failed: 0 }, 'the one of which two are newer')
+  const { stamp } = moved[0] as TransitionedObject
+  t.match(moved, [{ bucket: Bucket, key: 'a', size: large.length + 7 }])
+  t.ok(stamp)
+  t.match(removals, [{ name: 'LifecycleTransition', versionId: old, storageClass: 'GLACIER' }])
+  moved.length = 0
+  t.match(await world.rules(moving('GLACIER')), { transitioned: 2 }, 'this class remembers nothing')
+  t.same(moved.map(({ size }) => size).sort(), [large.length + 7, large.length + 9])
+  t.same(
+    removals
+      .slice(1)
+      .map(({ versionId }) => versionId)
+      .sort(),
+    [old, newer].sort(),
+  )
+  t.notOk(removals.some(({ versionId }) => versionId === small))
 })
 
 t.test('what changes between the listing and the removal stays', async (t) => {
