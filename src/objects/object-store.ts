@@ -3,7 +3,7 @@ import type { UploadResult, WriteOrder } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
 import type { BodyFacts } from '../api/request.js'
-import type { ObjectChecksum, ObjectRecord } from '../api/state.js'
+import type { ObjectChecksum, ObjectRecord, ObjectRecords } from '../api/state.js'
 import type {
   Cause,
   Precondition,
@@ -183,8 +183,9 @@ export class ObjectStore extends ObjectChanges implements Store {
         const send = (order: WriteOrder) => gateway.remove(bucket, key, order)
         const result = await serializedWrite(lock, precondition, look, send, this.logger)
         lock.ensure()
-        // Behind the delete marker, the version stays.
-        if (result.versionId === undefined) await state.objects.delete(bucket, key, lock)
+        // Behind the delete marker, the version stays, except for one without an id, whose place the marker has.
+        const isGone = result.versionId === 'null' && (await isOfNull(state.objects, bucket, key))
+        if (result.versionId === undefined || isGone) await state.objects.delete(bucket, key, lock)
         if (!(await gateway.features()).exactRemove) await keepFolders(this.deps, bucket, key, lock, this.logger)
         const { name, origin } = cause
         const event = { name: result.deleteMarker ? markerEvent(name) : name, origin, bucket, key, time: Date.now() }
@@ -284,6 +285,12 @@ interface Sent {
   /** If it is not the MD5 of the content. */
   readonly etag: string | undefined
   readonly encrypted: Encrypted | undefined
+}
+
+/** Whether the record of the key is that of the version without an id. */
+async function isOfNull(objects: ObjectRecords, bucket: string, key: string): Promise<boolean> {
+  const { versionId = 'null' } = (await objects.get(bucket, key)) ?? {}
+  return versionId === 'null'
 }
 
 function isOfUpload({ uploadId }: PutRequest, versionId: string | undefined): boolean {

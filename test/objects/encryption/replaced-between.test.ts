@@ -27,7 +27,7 @@ t.test('an object that is replaced, and read, while a range of it is asked for i
   let held = 0
   between.fate = async ({ method, path, headers }) => {
     if (method === 'GET' && path.includes('/download/') && headers.range !== undefined && held++ === 0) await released
-    return 'pass'
+    return 'pass' as const
   }
   const ranged = read({ Range: `bytes=${CHUNK}-${CHUNK + 50}` })
   await until('the range is asked for', () => held > 0)

@@ -3,9 +3,12 @@ import type { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
+import { openState } from '../../../src/state/open-state.js'
+import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { type InProcess, startInProcess } from '../../support/server/in-process.js'
+import { keptLog } from '../../support/server/kept-log.js'
 
 // Reads, writes and removals of versions over HTTP, with the embedded gateway.
 
@@ -260,6 +263,30 @@ t.test('suspended versioning', async (t) => {
   await s3.putObject({ Bucket, Key, Body: 'n3' })
   t.same(await box.versions(Key), ['null', one])
   t.same((await s3.getObjectTagging({ Bucket, Key })).TagSet, [], 'no tags of an object that is gone')
+})
+
+t.test('the version without an id leaves no record behind its delete marker', async (t) => {
+  const state = await openState({ data: temporaryFolder(t), log: keptLog().log })
+  t.teardown(() => state.close())
+  const box = await startBox(t, { state })
+  const { s3 } = box
+  const put = async (Key: string) => (await s3.putObject({ Bucket, Key, Body: 'x', Tagging: 'a=b' })).VersionId
+  await put('before')
+  await box.versioning('Enabled')
+  const id = await put('with-id')
+  await box.versioning('Suspended')
+  await put('null')
+  const recordOf = async (key: string) => (await state.objects.get(Bucket, key))?.tags?.length
+  for (const [Key, left] of [
+    ['before', undefined],
+    ['null', undefined],
+    ['with-id', 1],
+  ] as const) {
+    t.equal(await recordOf(Key), 1)
+    t.equal((await s3.deleteObject({ Bucket, Key })).VersionId, 'null')
+    t.equal(await recordOf(Key), left, Key)
+  }
+  t.same((await s3.getObjectTagging({ Bucket, Key: 'with-id', VersionId: id })).TagSet, [{ Key: 'a', Value: 'b' }])
 })
 
 t.test('encrypted versions', async (t) => {
