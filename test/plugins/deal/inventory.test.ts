@@ -1,4 +1,4 @@
-import type { OptionalField } from '@aws-sdk/client-s3'
+import type { InventoryOptionalField } from '@aws-sdk/client-s3'
 import { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { rowsOf } from '../../s3/inventory/scene.js'
@@ -30,7 +30,7 @@ t.test('an inventory says which deals hold an object, until when, and where its 
     InventoryConfiguration: {
       Destination: { S3BucketDestination: { Bucket: 'arn:aws:s3:::reports', Format: 'CSV' } },
       ...{ IsEnabled: false, Id: 'deals', IncludedObjectVersions: 'Current', Schedule: { Frequency: 'Daily' } },
-      OptionalFields: FIELDS as OptionalField[],
+      OptionalFields: FIELDS as InventoryOptionalField[],
     },
   })
   const rows = async () => {
