@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createClient } from '@keyv/redis'
 import type { Test } from 'tap'
 import { startRealGateway } from '../clients/real-gateway/real-gateway.js'
@@ -53,6 +53,13 @@ export const scenes: Readonly<Record<string, MakeScene>> = {
     return isInstalled('age') ? { unserved: true } : { skip: 'age is not installed' }
   },
   'docs/guides/before-your-gateway.md': async (t) => behind('https://gateway.example', await startGateway(t, 'legacy')),
+  'docs/guides/ask-your-archive.md': async (_, folder) => {
+    const python = resolve('.ci/clients/bin/python3')
+    if (!existsSync(python)) return { skip: 'DuckDB is not installed (.ci/run)' }
+    const page = await readFile('docs/guides/ask-your-archive.md', 'utf8')
+    await writeFile(join(folder, 'ask.py'), /```python\n([\s\S]*?)```/.exec(page)?.[1] ?? '')
+    return { unserved: true, rewrite: { 'python3 ask.py': `${python} ask.py` } }
+  },
   'docs/guides/browser-upload.md': async (_, folder) => {
     await writeFile(join(folder, 'sign-form.mjs'), scriptOf(await readFile('docs/guides/browser-upload.md', 'utf8')))
     return {}
