@@ -152,8 +152,8 @@ export interface ProxyOptions {
   /** Most bytes of such lines that wait in `data`; the oldest are dropped then. Default 256 MiB. */
   bucketLogBytes?: number
   /**
-   * Names below which buckets are hosts of websites, such as `web.example` for `photos.web.example`; also a bucket that is
-   * named as a host is one. Default: buckets are not websites. `Proxy.websites` serves them.
+   * Names below which buckets are hosts of websites, such as `web.example` for `photos.web.example`; also a bucket that
+   * is named as a host is one. Default: buckets are not websites. `Proxy.websites` serves them.
    */
   websiteDomains?: readonly string[] | undefined
   /** Plugins, created by the functions that definePlugin returns: `[hello({ word: 'Hi' })]`. */

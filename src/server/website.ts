@@ -56,7 +56,8 @@ interface Seen {
 
 /**
  * Serves buckets as websites: https://docs.aws.amazon.com/AmazonS3/latest/userguide/WebsiteHosting.html. Every answer is
- * that of unsigned GET and HEAD requests, whatever a visitor sends. On a port of its own, because pages run scripts here.
+ * that of unsigned GET and HEAD requests, whatever a visitor sends. On a port of its own, because pages run scripts
+ * here.
  */
 export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   return (incoming, outgoing) =>
