@@ -26,7 +26,10 @@ export const codes = {
     message: 'The bucket that you tried to create already exists, and you own it.',
   },
   BucketEmpty: { status: 409, message: 'The bucket holds no object.' },
-  BucketNotEmpty: { status: 409, message: 'The bucket that you tried to delete is not empty.' },
+  BucketNotEmpty: {
+    status: 409,
+    message: 'The bucket that you tried to delete is not empty. Its versions and delete markers count, too.',
+  },
   ConditionalRequestConflict: {
     status: 409,
     message: 'A conflicting operation occurred during the conditional request. Try again.',

@@ -1,4 +1,5 @@
 import type { S3 } from '@aws-sdk/client-s3'
+import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
 import { lockOf } from '../../../src/s3/versions/lock-headers.js'
@@ -154,6 +155,15 @@ t.test('retention', async (t) => {
     const { ETag } = await s3.uploadPart({ ...part, PartNumber: 1, Body: 'x' })
     await s3.completeMultipartUpload({ ...part, MultipartUpload: { Parts: [{ PartNumber: 1, ETag }] } })
     t.match(await s3.headObject({ Bucket, Key: 'parts' }), lock)
+    const until = lock.ObjectLockRetainUntilDate.toISOString()
+    const Fields = { 'x-amz-object-lock-mode': 'COMPLIANCE', 'x-amz-object-lock-retain-until-date': until }
+    const { url, fields } = await createPresignedPost(s3, { Bucket, Key: 'form', Fields })
+    const form = new FormData()
+    for (const [name, value] of Object.entries(fields)) form.append(name, value)
+    form.append('file', new Blob(['by form']))
+    const posted = await fetch(url, { method: 'POST', body: form })
+    const byForm = posted.headers.get('x-amz-version-id') ?? ''
+    t.match(await s3.headObject({ Bucket, Key: 'form', VersionId: byForm }), { ...lock, ContentLength: 7 })
     await s3.createBucket({ Bucket: 'free' })
     await t.rejects(s3.putObject({ Bucket: 'free', Key: 'h', Body: 'x', ...lock }), {
       name: 'InvalidRequest',
