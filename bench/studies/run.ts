@@ -3,7 +3,7 @@
  * ratios: absolute figures depend on the machine.
  *
  *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
- *     [--only large|small|authorizer|encryption|rss|deals|transport|workers|engines] [--deals-mib 5120]
+ *     [--only large|small|authorizer|encryption|rss|deals|transport|workers|engines|versions] [--deals-mib 5120]
  *     [--quirks legacy]
  *     [--node-options '--cpu-prof']
  */
@@ -17,6 +17,7 @@ import { rss } from './rss.js'
 import { small } from './small.js'
 import { startTarget } from './target.js'
 import { transport } from './transport.js'
+import { versions } from './versions.js'
 import { workers } from './workers.js'
 
 const { values } = parseArgs({
@@ -49,3 +50,4 @@ if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
 if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
 if (parts.includes('workers')) await workers(values.quirks, Number(values.rounds))
 if (parts.includes('engines')) await engines(Number(values.rounds))
+if (parts.includes('versions')) await versions(Number(values.rounds))
