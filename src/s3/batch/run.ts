@@ -144,7 +144,7 @@ class Batch {
   /** Throws Stopped, Retry, S3Error. */
   async work(): Promise<BatchResult> {
     const { dryRun, confirmationRequired } = this.#order
-    let record = await this.#look()
+    let record = await this.#ready(await this.#look())
     if (record.suspended !== undefined && this.#deps.now() - record.suspended > SUSPENDED_MS)
       throw new S3Error('OperationAborted', { message: 'The job was not confirmed within 30 days.' })
     if (!record.prepared) {
@@ -171,6 +171,15 @@ class Batch {
       if (tooManyFailed(record)) throw tooManyFailures(record)
     }
     return this.#end(await this.#report('Completing'))
+  }
+
+  /** A job that has failed may be run again if it has tried no task: it lists its objects anew. */
+  async #ready(record: BatchRecord): Promise<BatchRecord> {
+    if (!record.cleared) return record
+    if (!record.prepared)
+      return this.#change(({ etag: _, cleared: __, ...present }) => ({ ...present, listing: { chunks: 0, rows: 0 } }))
+    if (record.done === record.listing.chunks || this.#order.dryRun) return record
+    throw new S3Error('InvalidRequest', { message: 'The job has ended, and its rows are gone: order another one.' })
   }
 
   /** Ends or pauses the job as a client has asked. */

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { startInProcess } from '../../support/server/in-process.js'
+import { ask } from '../../support/server/many-deaths.js'
 import { batch, done, endpointOf, keysOf, reaches, reportOf } from './scene.js'
 
 t.test('objects of a manifest and of a filter are deleted, tagged and copied, with reports', async (t) => {
@@ -92,10 +93,15 @@ t.test('a manifest that is not what was ordered fails the job before a task is t
   await fails('Bucket,Key\nthings,a\n', undefined, /line of names/)
   await fails('things,a\nthings,a,b\n', undefined, /line 2 of m.csv has 3 fields, and 2 are declared/)
   await fails('things,%E4\n', undefined, /line 1 of m.csv is not percent-encoded UTF-8/)
+  const { JobId } = (await batch(at, 'GET')).json.Jobs[0]
+  await s3.putObject({ Bucket: 'things', Key: 'm.csv', Body: 'things,none\n' })
+  t.equal((await ask(at, 'POST', `/-/jobs/v1/${JobId}/retry`)).status, 200)
+  t.match(await reaches(at, JobId, ['Complete']), { NumberOfTasksSucceeded: 1 }, 'run again, with another manifest')
   await fails('things,a,\n', ['Bucket', 'Key', 'VersionId'], /lacks its version id/)
   await fails('things,"a\n', undefined, /does not end/)
   await fails('things,a\n', undefined, /pre-conditions/, '"0123"')
-  t.same(await keysOf(s3, 'things'), ['a', 'm.csv'])
+  const left = (await keysOf(s3, 'things')).filter((key) => !key.startsWith(`job-${JobId}/`))
+  t.same(left, ['a', 'm.csv'], 'no other job has tried a task')
   const refused = await batch(at, 'POST', '', { Operation: 'Delete', Filter: { Bucket: 'things' }, Tag: { Tags: [] } })
   t.match(refused, { status: 400, json: { Code: 'InvalidArgument', Message: /leave out Tag/ } })
   const neither = await batch(at, 'POST', '', { Operation: 'Delete' })
