@@ -5,6 +5,7 @@ import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sd
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
 import type { PluginHooks } from '../../src/api/hooks.js'
+import type { InventoryFields } from '../../src/api/inventory.js'
 import type { Plugin } from '../../src/api/plugin.js'
 import type { Method, Resource } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
@@ -16,6 +17,7 @@ import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
 import { createTable } from '../../src/plugins/table.js'
 import { s3Plugin } from '../../src/s3/index.js'
 import { openState } from '../../src/state/open-state.js'
+import { configure, REPORTS, runNow, Bucket as SOURCE, states } from '../s3/inventory/scene.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { keptLog } from '../support/server/kept-log.js'
@@ -387,6 +389,32 @@ t.test('nothing is stored where a plugin does not say whether the bucket demands
     await t.rejects(server.s3.send(new PutObjectCommand({ ...at, Body: 'bytes' })), { name: 'InternalError' }, name)
     await t.rejects(server.s3.send(new GetObjectCommand(at)), { name: 'NoSuchKey' }, name)
     t.match(JSON.stringify(server.lines), `demandsEncryption of the plugin \\"${name}\\" failed`)
+  }
+})
+
+t.test('columns of inventories that cannot be read fail the inventory, and nothing announces it', async (t) => {
+  const fields = [{ name: 'x-Own', type: 'text', summary: 'A column.' }] as const
+  for (const [name, read] of Object.entries<InventoryFields['read']>({
+    hangs: never,
+    throws() {
+      throw new Error('broken column')
+    },
+    short: async () => [],
+    nonsense: (async () => ['a']) as never,
+  })) {
+    const { s3, endpoint } = await startInProcess(t, 'full', {
+      limits: { pluginDeadlineMs: PATIENCE_MS },
+      inventoryIntervalMs: 0,
+      plugins: [{ name, operations: [], inventory: { fields, read } }],
+    })
+    for (const Bucket of [SOURCE, REPORTS]) await s3.createBucket({ Bucket })
+    await s3.putObject({ Bucket: SOURCE, Key: 'k', Body: 'k' })
+    await configure(s3, 'own', { fields: ['x-Own'] })
+    t.match(await runNow(endpoint, 'own'), { status: 500, json: { Code: 'InternalError' } }, name)
+    t.match(await states(endpoint), [{ LastStatus: 'Failed', FailureCode: 'InternalError' }], name)
+    t.equal((await s3.listObjectsV2({ Bucket: REPORTS })).KeyCount, 0, name)
+    await configure(s3, 'own', {})
+    t.match(await runNow(endpoint, 'own'), { status: 200, json: { Rows: 1 } }, 'the others are read without it')
   }
 })
 

@@ -66,8 +66,8 @@ export function inventoryRuns(deps: () => RunDeps): JobKind<RunInput, RunResult>
       } catch (error) {
         const thrown = patiently(job, error, deps().host.now())
         // A server that stops goes on with it.
-        if (thrown instanceof S3Error && !job.signal.aborted && job.owned()) {
-          await failed(job.input, job.job.id, thrown)
+        if (!(thrown instanceof Retry) && !job.signal.aborted && job.owned()) {
+          await failed(job.input, job.job.id, thrown instanceof S3Error ? thrown : new S3Error('InternalError'))
           await records.progress.delete(job.job.id)
         }
         throw thrown
@@ -76,9 +76,9 @@ export function inventoryRuns(deps: () => RunDeps): JobKind<RunInput, RunResult>
   }
 }
 
-/** A Retry while the gateway or the state does not answer, else the error. */
+/** A Retry while the gateway or the state does not answer, else the error: what is broken here stays so. */
 function patiently({ putOff, signal }: RunningJob<RunInput>, error: unknown, now: number): unknown {
-  if (signal.aborted || !(error instanceof S3Error) || error.status < 500 || error.status === 501) return error
+  if (signal.aborted || !(error instanceof S3Error) || error.status < 502) return error
   const { times, since } = putOff ?? { times: 0, since: now }
   if (now - since >= DAY_MS) return error
   return new Retry(Math.min(FIRST_PAUSE_MS * 2 ** times, LAST_PAUSE_MS), error.code, { cause: error })
