@@ -148,6 +148,16 @@ if (version) {
         Transitions: [{ Date: '2026-01-01T00:00:00Z', StorageClass: 'GLACIER' }],
       },
     ]
+    const noncurrent = { NoncurrentDays: 30, NewerNoncurrentVersions: 2 }
+    const ofVersions = {
+      ...{ ID: 'versions', Status: 'Enabled', Filter: { Prefix: 'v/' } },
+      Expiration: { ExpiredObjectDeleteMarker: true },
+      NoncurrentVersionTransitions: [{ ...noncurrent, StorageClass: 'GLACIER' }],
+      NoncurrentVersionExpiration: { ...noncurrent, NoncurrentDays: 90 },
+    }
+    const all = ['--bucket', 'aging', '--lifecycle-configuration', JSON.stringify({ Rules: [ofVersions] })]
+    await aws.api('put-bucket-lifecycle-configuration', ...all)
+    t.same((await aws.api('get-bucket-lifecycle-configuration', '--bucket', 'aging')).Rules, [ofVersions])
     const configuration = ['--bucket', 'aging', '--lifecycle-configuration', JSON.stringify({ Rules })]
     await aws.api('put-bucket-lifecycle-configuration', ...configuration)
     // Rules are looked at on starting, and then every hour.

@@ -5,9 +5,11 @@ import {
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectAttributesCommand,
+  HeadObjectCommand,
   ListObjectsV2Command,
   PutBucketLifecycleConfigurationCommand,
   PutBucketPolicyCommand,
+  PutBucketVersioningCommand,
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
@@ -436,6 +438,29 @@ t.test('lifecycle rules move objects into a class, once, as far as the money goe
   await passed()
   t.equal((await deals()).length, 3, 'one for each, and the one that was refused')
   t.equal(proxy.events.length, 3)
+})
+
+t.test('lifecycle rules make a deal of a version that is not current', async (t) => {
+  await farFromMidnight()
+  const proxy = await ArchiveProxy.start(t, {}, { proxy: { lifecycleIntervalMs: 100 } })
+  const VersioningConfiguration = { Status: 'Enabled' } as const
+  await proxy.s3.send(new PutBucketVersioningCommand({ Bucket: BUCKET, VersioningConfiguration }))
+  const put = async (letter: string) => {
+    await proxy.put('a', { Body: letter.repeat(128 * 1024), StorageClass: 'STANDARD' })
+    return (await proxy.head('a')).VersionId
+  }
+  const [old, current] = [await put('x'), await put('y')]
+  const NoncurrentVersionTransitions = [{ NoncurrentDays: 1, StorageClass: 'GLACIER' as const }]
+  const Rules = [{ ID: 'v', Status: 'Enabled' as const, Filter: { Prefix: '' }, NoncurrentVersionTransitions }]
+  proxy.ahead = 3 * DAY_MS
+  await proxy.s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket: BUCKET, LifecycleConfiguration: { Rules } }))
+  const classOf = async (VersionId: string | undefined) =>
+    (await proxy.s3.send(new HeadObjectCommand({ Bucket: BUCKET, Key: 'a', VersionId }))).StorageClass
+  await until('the version is in the class', async () => (await classOf(old)) !== undefined)
+  t.match(await proxy.ended('a'), { status: 'Complete', input: { cause: 'lifecycle' } })
+  t.equal((await proxy.jobs('a')).length, 1)
+  t.equal(await classOf(current), undefined)
+  t.match(proxy.events, [{ name: 'LifecycleTransition', versionId: old, storageClass: 'GLACIER' }])
 })
 
 t.test('lifecycle rules pass over plain objects where deals are of encrypted ones alone', async (t) => {
