@@ -212,6 +212,7 @@ export const versionRules: Readonly<Record<string, Rule>> = {
         ...{ ID: 'old', Status: 'Enabled', Filter: { Prefix: 'old/' } },
         Expiration: { ExpiredObjectDeleteMarker: true },
         NoncurrentVersionExpiration: { NoncurrentDays: 3, NewerNoncurrentVersions: 2 },
+        NoncurrentVersionTransitions: [{ NoncurrentDays: 1, StorageClass: 'GLACIER' }],
       },
     ]
     await s3.send('PutBucketLifecycleConfiguration', { LifecycleConfiguration: { Rules } })
