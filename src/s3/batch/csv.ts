@@ -11,10 +11,15 @@ export class CsvReader {
   /** Within quotes; after the quote that may end them; elsewhere. */
   #place: 'quoted' | 'quote' | 'plain' = 'plain'
   #quoted = false
+  readonly #columns: number
 
-  /** Returns the lines that the text completes. Throws RangeError for a field that is too long. */
-  push(text: string): string[][] {
-    const lines: string[][] = []
+  /** @param columns most fields of a line: without a bound, a line of commas would take all memory */
+  constructor(columns: number) {
+    this.#columns = columns
+  }
+
+  /** Yields the lines that the text completes. Throws RangeError for a field that is too long, or one too many. */
+  *push(text: string): Generator<string[]> {
     for (const character of text) {
       if (this.#place === 'quoted') {
         if (character === '"') this.#place = 'quote'
@@ -28,19 +33,16 @@ export class CsvReader {
       } else {
         this.#place = 'plain'
         if (character === ',') this.#endField()
-        else if (character === '\n') this.#endLine(lines)
+        else if (character === '\n') yield* this.#endLine()
         else this.#add(character)
       }
     }
-    return lines
   }
 
-  /** Returns the last line, if it has no line break at its end. Throws RangeError for quotes that are still open. */
-  end(): string[][] {
+  /** Yields the last line, if it has no line break at its end. Throws RangeError for quotes that are still open. */
+  *end(): Generator<string[]> {
     if (this.#place === 'quoted') throw new RangeError('a quoted field does not end')
-    const lines: string[][] = []
-    this.#endLine(lines)
-    return lines
+    yield* this.#endLine()
   }
 
   #add(character: string): void {
@@ -49,17 +51,19 @@ export class CsvReader {
   }
 
   #endField(): void {
+    if (this.#fields.length >= this.#columns) throw new RangeError(`a line has more than ${this.#columns} fields`)
     this.#fields.push(this.#field)
     this.#field = ''
     this.#quoted = false
   }
 
-  #endLine(lines: string[][]): void {
+  *#endLine(): Generator<string[]> {
     if (!this.#quoted && this.#field.endsWith('\r')) this.#field = this.#field.slice(0, -1)
     const empty = this.#fields.length === 0 && this.#field === '' && !this.#quoted
     this.#endField()
-    if (!empty) lines.push(this.#fields)
+    const fields = this.#fields
     this.#fields = []
+    if (!empty) yield fields
   }
 }
 

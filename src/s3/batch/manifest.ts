@@ -43,7 +43,7 @@ function get(bucket: string, key: string): OwnRequest {
 }
 
 async function* rowsOf(bytes: AsyncIterable<Buffer>, fields: readonly string[], file: string): AsyncGenerator<Row> {
-  const csv = new CsvReader()
+  const csv = new CsvReader(fields.length)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const at = (name: string) => fields.indexOf(name)
   const [bucketAt, keyAt, versionAt] = [at('Bucket'), at('Key'), at('VersionId')]
@@ -63,7 +63,8 @@ async function* rowsOf(bytes: AsyncIterable<Buffer>, fields: readonly string[], 
   try {
     for await (const piece of bytes)
       for (const values of csv.push(decoder.decode(piece, { stream: true }))) yield row(values)
-    for (const values of [...csv.push(decoder.decode()), ...csv.end()]) yield row(values)
+    for (const values of csv.push(decoder.decode())) yield row(values)
+    for (const values of csv.end()) yield row(values)
   } catch (error) {
     if (error instanceof RangeError || error instanceof TypeError)
       throw invalid(`${file}, after line ${line}: ${error.message}`)

@@ -31,14 +31,20 @@ t.test('CSV comes in any pieces', async (t) => {
   const text = 'a,"b ""c"",\n",\r\n\n"",x\r\nlast'
   const rows = [['a', 'b "c",\n', ''], ['', 'x'], ['last']]
   for (let size = 1; size <= text.length; size++) {
-    const csv = new CsvReader()
+    const csv = new CsvReader(3)
     const found: string[][] = []
     for (let at = 0; at < text.length; at += size) found.push(...csv.push(text.slice(at, at + size)))
     t.same([...found, ...csv.end()], rows)
   }
-  t.throws(() => new CsvReader().push('x'.repeat(9000)), RangeError)
+  t.throws(() => [...new CsvReader(3).push('x'.repeat(9000))], RangeError)
   const key = 'a/b c+%ü"\n'
   t.equal(decodeKey(encodeKey(key)), key)
-  const csv = new CsvReader()
-  t.same(csv.push(csvLine(['a', 'b"c', 'd\n', ''])), [['a', 'b"c', 'd\n', '']])
+  const csv = new CsvReader(4)
+  t.same([...csv.push(csvLine(['a', 'b"c', 'd\n', '']))], [['a', 'b"c', 'd\n', '']])
+})
+
+t.test('a line of more fields than columns ends at the first of them', async (t) => {
+  const csv = new CsvReader(2)
+  t.same([...csv.push('a,b\n')], [['a', 'b']])
+  t.throws(() => [...csv.push(','.repeat(1_000_000))], { message: 'a line has more than 2 fields' })
 })
