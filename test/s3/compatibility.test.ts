@@ -90,7 +90,7 @@ const NOT_IN_SDK = [
 for (const mode of modes) {
   t.test(`each operation answers as the table says, ${mode}`, async (t) => {
     const data = t.testdir()
-    const server = await startDealgate(t, { mode, data, args: ['--log-level', 'error'] })
+    const server = await startDealgate(t, { mode, data, args: ['--log-level', 'error', '--website-port', '0'] })
     const client = clientOf(t, server)
     const full = await furnish(client, 'full')
     await client.createBucket({ Bucket: 'empty' })

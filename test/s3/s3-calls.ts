@@ -170,7 +170,7 @@ export const calls: Readonly<Record<string, Call>> = {
   PutBucketVersioning: withoutVersions(onBucket({ VersioningConfiguration: { Status: 'Enabled' } })),
   GetBucketVersioning: onBucket(),
   PutBucketWebsite: onBucket({ WebsiteConfiguration: { IndexDocument: { Suffix: 'index.html' } } }),
-  GetBucketWebsite: refusedWith('NoSuchWebsiteConfiguration'),
+  GetBucketWebsite: onBucket(),
   DeleteBucketWebsite: onBucket(),
   CreateSession: onBucket(),
 
