@@ -98,7 +98,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     const sent = await send(incoming, outgoing, withScripts(reply), id, () => ({
       id,
       resource: incoming.url ?? '/',
-      form: 's3',
+      form: 'xml',
     }))
     admission?.leave(sent.bytes)
     const { head, selected, context } = seen ?? {}
