@@ -112,7 +112,9 @@ export class VersionScene {
   }
 
   async #copy(place: Place): Promise<void> {
-    const source = oneOf(this.#known(place).filter(({ body }) => body !== undefined))
+    // The version `null` may be another one by then.
+    const isLasting = ({ body, versionId }: Write) => body !== undefined && versionId !== 'null'
+    const source = oneOf(this.#known(place).filter(isLasting))
     if (source === undefined) return
     const { name } = this.#next()
     const from = targetOf(place.bucket, place.key, `versionId=${source.versionId}`)
