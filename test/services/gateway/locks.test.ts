@@ -102,8 +102,9 @@ t.test('a locked version stays, and accepts later ones', async (t) => {
   t.match(await client.failure('RemoveObject', removal(id)), isProtected)
   await client.call('RemoveObject', removal(later))
   const { versions } = await client.call('ListObjectVersions', { bucketName })
-  const [marker] = versions
+  const [marker, first] = versions
   t.ok(marker.deleteMarker)
+  t.same(first.lock, { mode: 'COMPLIANCE', until, hold: false }, 'a listing of versions states their locks')
   await client.call('RemoveObject', removal(marker.versionId))
   t.equal((await client.get(bucketName, objectName)).text, 'body')
   t.match(await client.failure('DeleteBucket', { bucketName }), { data: { code: 'BucketNotEmpty' } })
