@@ -300,5 +300,6 @@ async function limits(t: Test, target: Target): Promise<void> {
   t.match(await block({ BlockPublicPolicy: false }), accepted)
   await put(document)
   t.equal(await get(), document)
-  t.match(await block({ RestrictPublicBuckets: true }), /^NotImplemented.*DeleteBucketPolicy/)
+  t.match(await block({ RestrictPublicBuckets: true }), accepted)
+  t.equal(await get(), document, 'the policy stays')
 }

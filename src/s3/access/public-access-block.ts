@@ -120,11 +120,11 @@ export const publicAccessBlock = bucketSetting({
     },
   },
   put: {
-    partly: 'RestrictPublicBuckets only for a bucket without a policy (access.md).',
+    partly: 'RestrictPublicBuckets only for a bucket that no rule of another program opens on the gateway (access.md).',
     async run(bytes, { bucket }, context) {
       const block = readBlock(await parseXml(bytes, 'PublicAccessBlockConfiguration'))
       const run = async () => {
-        if (block.RestrictPublicBuckets) await requireNoPolicy(context, bucket)
+        if (block.RestrictPublicBuckets) await withdrawRules(context, bucket)
         await context.state.raiseMark()
         await context.settings.set(bucket, 'publicAccessBlock', block)
       }
@@ -168,14 +168,27 @@ function readBoolean(name: string, text: string | undefined): boolean {
 }
 
 /**
- * Throws NotImplemented if the bucket is public, because the gateway itself would keep serving it, whatever this server
- * answers.
+ * Takes back the rules by which the gateway itself serves what the policy of the bucket grants everybody: the policy
+ * stays, and this server alone decides by it. Throws NotImplemented if the bucket is public by other rules, because the
+ * gateway would keep serving it, whatever this server answers.
  */
-async function requireNoPolicy(context: Context, bucket: string): Promise<void> {
+async function withdrawRules(context: Context, bucket: string): Promise<void> {
+  const { gateway, settings } = context
   const present = await readPublicAccess(context, bucket)
   if (!isPublicBucket(present)) return
-  throw new S3Error('NotImplemented', {
-    message: `RestrictPublicBuckets is not possible for a bucket with a policy for everybody, because the gateway itself would keep serving what the policy grants (${describeAccess(present)}). Remove it with DeleteBucketPolicy first.`,
+  const record = await settings.confirmed(bucket, 'policy')
+  const { entries: own = [] } = record ?? {}
+  const isOwn = ({ prefix, policy }: PolicyEntry) => own.some((one) => one.prefix === prefix && one.policy === policy)
+  if (!record || present.hidden.length > 0 || !present.entries.every(isOwn)) throw notWithdrawable(present)
+  for (const { prefix } of present.entries) await gateway.setPolicy(bucket, prefix, 'none')
+  await settings.set(bucket, 'policy', { ...record, entries: [] })
+  const left = await readPublicAccess(context, bucket)
+  if (isPublicBucket(left)) throw notRemovable(left)
+}
+
+function notWithdrawable(present: PublicAccess): S3Error {
+  return new S3Error('NotImplemented', {
+    message: `RestrictPublicBuckets is not possible for a bucket that rules of the gateway open to everybody, because the gateway itself would keep serving it (${describeAccess(present)}). Remove them with DeleteBucketPolicy first.`,
     fields: { ArgumentName: 'RestrictPublicBuckets' },
   })
 }
