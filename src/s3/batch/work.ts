@@ -110,7 +110,9 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
 }
 
 /** Throws for what ends the job: its key pair is gone, another server runs it, or it was stopped. */
-async function attempt({ kind, ask, signal }: Working, task: Task): Promise<Attempted> {
+async function attempt({ kind, ask, signal, now }: Working, first: Task): Promise<Attempted> {
+  let task = first
+  const triedSince = first.triedSince ?? now()
   for (let tries = 0; ; tries++) {
     try {
       const { status, message } = await kind.run(task, ask, signal)
@@ -123,6 +125,8 @@ async function attempt({ kind, ask, signal }: Working, task: Task): Promise<Atte
       const pause = PAUSES[tries]
       const mayPass = failure.status >= 500 && failure.status !== 501
       if (!mayPass) return { result: failureOf(failure) }
+      // The answer does not tell that nothing was done.
+      task = { ...first, triedSince }
       if (pause !== undefined) await sleep(pause, undefined, { signal })
       else if (UNAVAILABLE.includes(failure.code)) return { postponed: { why: 'gateway', failure } }
       else return { result: failureOf(failure) }
