@@ -20,11 +20,15 @@ interface Race {
   readonly ends?: true
 }
 
-const until = Date.now() + HOUR_MS
+const inAnHour = Date.now() + HOUR_MS
 const races: readonly Race[] = [
   { name: 'a legal hold', change: { hold: true } },
-  { name: 'a retention', change: { retention: { mode: 'GOVERNANCE', until } } },
-  { name: 'a retention that no bypass passes', change: { retention: { mode: 'COMPLIANCE', until } }, bypass: true },
+  { name: 'a retention', change: { retention: { mode: 'GOVERNANCE', until: inAnHour } } },
+  {
+    name: 'a retention that no bypass passes',
+    change: { retention: { mode: 'COMPLIANCE', until: inAnHour } },
+    bypass: true,
+  },
   { name: 'the end of a legal hold', hold: true, change: { hold: false }, ends: true },
 ]
 
