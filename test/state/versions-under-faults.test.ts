@@ -15,7 +15,8 @@ import { type Found, type KeyHistory, type Locking, type Removal, type Write, wh
 import { LOCKED, listed, lookAt, SWITCHED, VersionScene } from './version-scene.js'
 
 // Two proxies over one gateway, or over three on PostgreSQL. Clients write, delete and lock versions of a few keys
-// while something fails; then all versions are compared with the answers. `npm run stress` does 500 rounds.
+// while something fails; then all versions are compared with what the clients were told. `npm run stress` does 500
+// rounds.
 
 const PAIR = { accessKey: 'versions-access', secretKey: 'versions-secret-key' }
 const PROXIES = 2
