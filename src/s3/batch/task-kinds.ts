@@ -101,19 +101,30 @@ async function sizeOf(row: Row, ask: Ask): Promise<Estimate> {
   return { bytes: Number(reply.headers['content-length'] ?? 0) }
 }
 
-/** In a versioned bucket, another delete marker would follow the one that the first attempt has added. */
+/**
+ * Deletes once: after an attempt whose outcome is open, another delete marker could follow the first, and an object
+ * that a client has put since stays.
+ */
 async function deleteObject(
   { row, triedSince }: Task,
   { bypassGovernance }: BatchOperation & { name: 'Delete' },
   ask: Ask,
 ): Promise<Done> {
-  if (triedSince !== undefined && row[2] === undefined && !(await exists(row, ask))) return { status: 204 }
   const headers: Record<string, string> = bypassGovernance ? { 'x-amz-bypass-governance-retention': 'true' } : {}
+  if (triedSince !== undefined && row[2] === undefined) {
+    const present = await found(row, ask)
+    if (!present) return { status: 204 }
+    // S3 tells whole seconds.
+    const second = Math.floor(triedSince / 1000) * 1000
+    const modified = Date.parse(String(present['last-modified']))
+    if (modified > second) return { status: 204, message: 'the object there was put since' }
+    if (modified === second)
+      throw new S3Error('OperationAborted', {
+        message: 'The object was put in the second of the first attempt, before or after it: it is left as it is.',
+      })
+    headers['if-match'] = String(present.etag)
+  }
   return simply(ask, { ...on(row), method: 'DELETE', headers })
-}
-
-async function exists(row: Row, ask: Ask): Promise<boolean> {
-  return (await found(row, ask)) !== undefined
 }
 
 /** The headers of an object; undefined where there is none. */

@@ -55,3 +55,12 @@ t.test('a task that was done, though the answer was lost, is not done again', as
   const copied = await work(copy, 'Tue, 01 Jan 2030 00:00:11 GMT', inDoubt)
   t.match(copied, { requests: ['PUT', 'HEAD', 'HEAD'], result: { ok: true } })
 })
+
+t.test('what a client has put since the first attempt to delete stays', async (t) => {
+  const at = (second: number) => new Date(Date.parse('2030-01-01') + second * 1000).toUTCString()
+  const resumed = (modified: string) => work({ name: 'Delete' }, modified, () => {}, BEGUN)
+  t.match(await resumed(at(11)), { requests: ['HEAD'], result: { ok: true, message: /put since/ } })
+  t.match(await resumed(at(10)), { requests: ['HEAD'], result: { ok: false, code: 'OperationAborted' } })
+  const old = await resumed(at(9))
+  t.match(old, { requests: ['HEAD', 'DELETE'], headers: { 'if-match': '"e"' }, result: { ok: true } })
+})
