@@ -104,10 +104,14 @@ function inBucket(bucket: string, rawKey: string, maxKeyBytes: number): Address 
   refuseNoBucketName(bucket)
   const key = decodePath(rawKey)
   if (key === '') return { resource: 'bucket', bucket, key: undefined }
-  if (Buffer.byteLength(key) > maxKeyBytes) {
-    throw new S3Error('KeyTooLongError', { fields: { Size: Buffer.byteLength(key), MaxSizeAllowed: maxKeyBytes } })
-  }
+  refuseLongKey(key, maxKeyBytes)
   return { resource: 'object', bucket, key }
+}
+
+/** Throws KeyTooLongError. */
+export function refuseLongKey(key: string, maxKeyBytes: number): void {
+  const size = Buffer.byteLength(key)
+  if (size > maxKeyBytes) throw new S3Error('KeyTooLongError', { fields: { Size: size, MaxSizeAllowed: maxKeyBytes } })
 }
 
 /**

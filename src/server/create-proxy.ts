@@ -126,7 +126,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   })
   const simulate = simulator({ contexts, table })
   const audit = auditOf(options.audit, changes, log)
-  const perform = performer({ credentials: opened.sts.credentials, contexts, table, limits, audit })
+  const { credentials } = opened.sts
+  const perform = performer({ credentials, contexts, table, limits, addressing: live.addressing, audit })
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const ownerOf = async (owned: Owned | undefined) => {

@@ -7,8 +7,10 @@ import type { Limits } from '../api/limits.js'
 import type { Reply, RequestHead, S3Request } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { Query } from '../common/query.js'
+import { type Addressing, refuseNoBucketName, refuseReserved } from '../http/addressing.js'
 import { ownBody } from '../http/body/open-body.js'
 import { errorReply, toS3Error } from '../http/error-reply.js'
+import { refuseLongKey } from '../http/read-request.js'
 import type { OperationTable } from '../plugins/table.js'
 import { taggingOfHeader } from '../s3/tags.js'
 import type { Audit } from './audit.js'
@@ -19,12 +21,17 @@ interface PerformDeps {
   readonly contexts: Pick<Contexts, 'for'>
   readonly table: Pick<OperationTable, 'select'>
   readonly limits: Limits
+  readonly addressing: Pick<Addressing, 'basePaths'>
   readonly audit: Audit
 }
 
 /** Carries out requests of key pairs that work for them in the background, by the steps of `createHandle`. */
-export function performer({ credentials, contexts, table, limits, audit }: PerformDeps): Perform {
+export function performer({ credentials, contexts, table, limits, addressing, audit }: PerformDeps): Perform {
   return async (owner, asked, signal) => {
+    // The names may come from a document that a client has written.
+    refuseNoBucketName(asked.bucket)
+    refuseReserved(asked.bucket, addressing.basePaths, '')
+    if (asked.key !== undefined) refuseLongKey(asked.key, limits.maxKeyBytes)
     const caller = callerOf(await identityOf(owner, credentials), asked)
     const head = headOf(owner, asked)
     const selected = table.select(head)

@@ -107,3 +107,15 @@ t.test('a manifest that is not what was ordered fails the job before a task is t
   const neither = await batch(at, 'POST', '', { Operation: 'Delete' })
   t.match(neither, { status: 400, json: { Code: 'InvalidArgument' } })
 })
+
+t.test('rows name only what a request of a client may name', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const at = endpointOf(server)
+  await server.s3.createBucket({ Bucket: 'things' })
+  const Body = `things/a,b\nthings,${'k'.repeat(1025)}\n`
+  await server.s3.putObject({ Bucket: 'things', Key: 'm.csv', Body })
+  const Manifest = { Format: 'S3BatchOperations_CSV_20180820', Bucket: 'things', Key: 'm.csv' }
+  const { Failures } = await done(at, { Operation: 'Delete', Manifest })
+  const codes = Failures.map(({ ErrorCode }: { readonly ErrorCode: string }) => ErrorCode)
+  t.same(codes, ['InvalidBucketName', 'KeyTooLongError'])
+})
