@@ -18,13 +18,17 @@ import {
 import { writeReport } from './report.js'
 import type { Ask } from './task.js'
 import { type TaskKind, taskKind } from './task-kinds.js'
-import { Pace, type Turns } from './turns.js'
+import { Pace, type Turn, type Turns } from './turns.js'
 import { UNAVAILABLE, workChunk } from './work.js'
 
 export const BATCH_JOB = 'batch:CreateBatchJob'
 
 /** Jobs of a process that are under way or wait for their turn. */
 const MOST_OPEN = 100
+
+/** The same of one key pair, so that others have room. */
+export const MOST_OPEN_OF_ONE = 50
+const ROOM_MS = 30_000
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-create-job.html */
 const SUSPENDED_MS = 30 * DAY_MS
@@ -44,20 +48,26 @@ export const WAITING_FOR_BUDGET = 'WaitingForBudget'
 
 /** What clients have asked of the jobs that run in this process, as far as that is known without the records. */
 export class Live {
-  readonly #records = new Map<string, BatchRecord>()
+  readonly #jobs = new Map<string, { readonly owner: string; readonly record: BatchRecord }>()
 
   get(id: string): BatchRecord | undefined {
-    return this.#records.get(id)
+    return this.#jobs.get(id)?.record
+  }
+
+  /** Counts the jobs of a key pair. */
+  of(owner: string): number {
+    return [...this.#jobs.values()].filter((job) => job.owner === owner).length
   }
 
   /** Does nothing for a job that does not run here. */
   tell(id: string, record: BatchRecord): void {
-    if (this.#records.has(id)) this.#records.set(id, record)
+    const job = this.#jobs.get(id)
+    if (job) this.#jobs.set(id, { ...job, record })
   }
 
-  begin(id: string, record: BatchRecord): () => void {
-    this.#records.set(id, record)
-    return () => this.#records.delete(id)
+  begin(id: string, owner: string, record: BatchRecord): () => void {
+    this.#jobs.set(id, { owner, record })
+    return () => this.#jobs.delete(id)
   }
 }
 
@@ -98,9 +108,11 @@ export function batchJobs(deps: () => BatchDeps): JobKind<BatchOrder, BatchResul
 
 async function runBatch(deps: BatchDeps, job: RunningJob<BatchOrder>): Promise<BatchResult> {
   const { records, live } = deps
-  const { id } = job.job
+  const { id, accessKeyId } = job.job
   const run = await records.run(id)
-  const end = live.begin(id, await run.get())
+  const record = await run.get()
+  if (record.asked === undefined && live.of(accessKeyId) >= MOST_OPEN_OF_ONE) throw new Retry(ROOM_MS, 'Ready')
+  const end = live.begin(id, accessKeyId, record)
   const batch = new Batch(deps, job, run)
   try {
     return await batch.work()
@@ -162,11 +174,11 @@ class Batch {
     // The report of a job that has failed may still have to be written.
     if (tooManyFailed(record)) throw tooManyFailures(record)
     for (let number = record.done; number < record.listing.chunks; number++) {
-      const leave = await this.#turn(record)
+      const turn = await this.#turn(record)
       try {
-        record = await this.#chunk(number)
+        record = await this.#chunk(number, turn)
       } finally {
-        leave()
+        turn.leave()
       }
       if (tooManyFailed(record)) throw tooManyFailures(record)
     }
@@ -205,14 +217,17 @@ class Batch {
     return new Retry(Math.min(GATEWAY_FIRST_MS * 2 ** times, GATEWAY_LAST_MS), phase, { cause })
   }
 
-  async #chunk(number: number): Promise<BatchRecord> {
+  async #chunk(number: number, turn: Turn): Promise<BatchRecord> {
     const { now } = this.#deps
     const began = performance.now()
     const known = await this.#run.get()
     const worked = await workChunk(
       {
         ...{ run: this.#run, kind: this.#kind, ask: this.#ask, signal: this.#job.signal, now },
-        check: () => this.#check(),
+        check: async () => {
+          await turn.renew()
+          this.#check()
+        },
         show: (chunk) => this.#show('Active', withResults(known, chunk)),
       },
       number,
@@ -253,16 +268,16 @@ class Batch {
     return record
   }
 
-  /** Waits until no job of a higher priority works. */
-  #turn(record: BatchRecord): Promise<() => void> {
+  #turn(record: BatchRecord): Promise<Turn> {
     const { turns, live } = this.#deps
-    const { id } = this.#job.job
+    const { id, accessKeyId } = this.#job.job
     const begun = record.succeeded + record.failed > 0
-    return turns.enter(
-      () => live.get(id)?.priority ?? this.#order.priority,
-      this.#job.signal,
-      () => this.#show(begun ? 'Paused' : 'Ready', record),
-    )
+    return turns.enter({
+      owner: accessKeyId,
+      priority: () => live.get(id)?.priority ?? this.#order.priority,
+      signal: this.#job.signal,
+      onWait: () => this.#show(begun ? 'Paused' : 'Ready', record),
+    })
   }
 
   /** Writes the report, if one is ordered and a task was tried. Throws Retry, S3Error. */

@@ -1,40 +1,88 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TokenBuckets } from '../../common/client-rate.js'
 
-interface Waiting {
+/** Time for which a turn is not taken from a job while others wait, ms. */
+const TURN_MS = 5000
+
+/** Who asks for a turn. */
+export interface Player {
+  /** Key pair: those that wait have turns in rotation. */
+  readonly owner: string
+  /** Among the jobs of the owner, the highest is next. */
   readonly priority: () => number
+  readonly signal: AbortSignal
+  /** Called if others have the turns. */
+  readonly onWait: () => void
+}
+
+interface Waiting extends Pick<Player, 'owner' | 'priority'> {
   readonly begin: () => void
 }
 
-/** Lets some jobs of a process work at a time: of those that wait, the one of the highest priority is next. */
+/** A job may work, until `leave`. */
+export interface Turn {
+  /** To be awaited before each piece of work: waits for another turn if others have waited for this one for a while. */
+  renew(): Promise<void>
+  leave(): void
+}
+
+/** Lets some jobs of a process work at a time. */
 export class Turns {
   #free: number
   readonly #waiting: Waiting[] = []
-
-  /** @param most jobs that work at the same time */
-  constructor(most: number) {
-    this.#free = most
-  }
+  /** By owner that has had a turn: the number of its last one. */
+  readonly #last = new Map<string, number>()
+  #count = 0
+  readonly #now: () => number
 
   /**
-   * Waits for a turn. To be called before each piece of work, so that another job is not kept waiting for longer.
-   * @param onWait called if another job has the turn
-   * @returns a function that ends the turn
+   * @param most jobs that work at the same time
+   * @param now ms, of a clock that is not set
    */
-  async enter(priority: () => number, signal: AbortSignal, onWait: () => void): Promise<() => void> {
-    if (this.#free > 0 && !this.#waiting.some((other) => other.priority() > priority())) this.#free--
-    else {
-      onWait()
-      await this.#wait(priority, signal)
-    }
-    return () => this.#leave()
+  constructor(most: number, now = () => performance.now()) {
+    this.#free = most
+    this.#now = now
   }
 
-  async #wait(priority: () => number, signal: AbortSignal): Promise<void> {
+  /** Waits for a turn. */
+  async enter(player: Player): Promise<Turn> {
+    await this.#take(player)
+    let since = this.#now()
+    let entering: Promise<void> | undefined
+    let has = true
+    const leave = () => {
+      if (has) this.#leave()
+      has = false
+    }
+    const again = async () => {
+      leave()
+      await this.#take(player)
+      has = true
+      since = this.#now()
+    }
+    return {
+      leave,
+      renew: async () => {
+        if (!entering && this.#waiting.length > 0 && this.#now() - since >= TURN_MS)
+          entering = again().finally(() => {
+            entering = undefined
+          })
+        await entering
+      },
+    }
+  }
+
+  async #take({ owner, priority, signal, onWait }: Player): Promise<void> {
+    if (this.#free > 0) {
+      // Those that wait have begun as soon as a turn was free.
+      this.#begin(owner)
+      return
+    }
+    onWait()
     await new Promise<void>((resolve, reject) => {
       signal.throwIfAborted()
       const waiting: Waiting = {
-        priority,
+        ...{ owner, priority },
         begin: () => {
           signal.removeEventListener('abort', giveUp)
           resolve()
@@ -48,24 +96,29 @@ export class Turns {
       }
       signal.addEventListener('abort', giveUp)
       this.#waiting.push(waiting)
-      this.#next()
     })
+  }
+
+  #begin(owner: string): void {
+    this.#free--
+    this.#last.set(owner, ++this.#count)
   }
 
   #leave(): void {
     this.#free++
-    this.#next()
+    const next = this.#waiting.reduce<Waiting | undefined>(
+      (best, one) => (best && !this.#isBefore(one, best) ? best : one),
+      undefined,
+    )
+    if (!next) return
+    this.#waiting.splice(this.#waiting.indexOf(next), 1)
+    this.#begin(next.owner)
+    next.begin()
   }
 
-  #next(): void {
-    while (this.#free > 0 && this.#waiting.length > 0) {
-      let best = 0
-      for (const [at, one] of this.#waiting.entries())
-        if (one.priority() > (this.#waiting[best]?.priority() ?? 0)) best = at
-      const [next] = this.#waiting.splice(best, 1)
-      this.#free--
-      next?.begin()
-    }
+  #isBefore(one: Waiting, other: Waiting): boolean {
+    if (one.owner === other.owner) return one.priority() > other.priority()
+    return (this.#last.get(one.owner) ?? 0) < (this.#last.get(other.owner) ?? 0)
   }
 }
 

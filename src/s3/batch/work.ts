@@ -12,8 +12,8 @@ export interface Working {
   readonly kind: TaskKind
   readonly ask: Ask
   readonly signal: AbortSignal
-  /** Throws once the job is to pause or to end: before each task. */
-  readonly check: () => void
+  /** Awaited before each task. Throws once the job is to pause or to end. */
+  readonly check: () => Promise<void>
   /** ms since 1970 */
   readonly now: () => number
   /** Called with what is known of a chunk that is being worked on. */
@@ -73,7 +73,8 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
       const token = `batch-${run.id}-${number}-${at}-${refused[at] ?? 0}`
       const task: Task = { row, token, ...(chunk.begun !== undefined && { triedSince: chunk.begun }) }
       try {
-        working.check()
+        await working.check()
+        if (stop || waiting.length > 0) return
         const { result, postponed } = await attempt(working, task)
         if (postponed) waiting.push({ at, ...postponed })
         if (!result) return

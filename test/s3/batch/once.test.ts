@@ -29,7 +29,7 @@ async function work(
       run: run as unknown as BatchRun,
       kind: taskKind(operation),
       signal: new AbortController().signal,
-      check: () => {},
+      check: async () => {},
       now: () => BEGUN,
       show: () => {},
       ask: async (request) => {
