@@ -12,8 +12,8 @@ export interface Task {
   /** The same whenever the row is tried again, so that what costs money is done once. */
   readonly token: string
   /**
-   * When the row may have been tried for the first time, ms since 1970, if a server has died or an attempt has failed by
-   * an error of the server since: it may be done already. Absent for a row that certainly was not tried.
+   * When the row may have been tried for the first time, ms since 1970, if a server has died or an attempt has
+   * failed by an error of the server since: it may be done already. Absent for a row that certainly was not tried.
    */
   readonly triedSince?: number
 }
