@@ -33,8 +33,8 @@ const ROOM_MS = 30_000
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-create-job.html */
 const SUSPENDED_MS = 30 * DAY_MS
 
-/** A job that has paused goes on when a client asks for it. */
-const PAUSED_MS = 3650 * DAY_MS
+/** A job that waits for a client looks so often: the call that wakes it may come before it waits. */
+const LOOK_MS = MINUTE_MS
 
 /** After at least so many tasks, a job fails if more of them have failed than have not. */
 const JUDGED_TASKS = 1000
@@ -96,7 +96,7 @@ export interface BatchResult {
 /** A client has asked the job to pause, or to end. */
 class Stopped extends Error {
   override readonly name = 'Stopped'
-  constructor(readonly how: 'pause' | 'cancel') {
+  constructor(how: 'pause' | 'cancel') {
     super(`a client has asked the job to ${how}`)
   }
 }
@@ -117,7 +117,7 @@ async function runBatch(deps: BatchDeps, job: RunningJob<BatchOrder>): Promise<B
   try {
     return await batch.work()
   } catch (thrown) {
-    if (thrown instanceof Stopped) return await batch.stop(thrown.how)
+    if (thrown instanceof Stopped) return await batch.stop()
     if (thrown instanceof TakenOver || thrown instanceof Retry || job.signal.aborted) throw thrown
     const failure = toS3Error(thrown)
     if (!UNAVAILABLE.includes(failure.code)) return await batch.fail(failure)
@@ -168,8 +168,10 @@ class Batch {
     if (dryRun || (confirmationRequired && this.#kind.spends)) record = await this.#estimate(record)
     if (dryRun) return this.#end(record)
     if (confirmationRequired && !record.confirmed) {
-      await this.#change((present) => ({ ...present, suspended: present.suspended ?? this.#deps.now() }))
-      throw new Retry(SUSPENDED_MS, 'Suspended')
+      record = await this.#change((present) =>
+        present.confirmed ? present : { ...present, suspended: present.suspended ?? this.#deps.now() },
+      )
+      if (!record.confirmed) throw new Retry(LOOK_MS, 'Suspended')
     }
     // The report of a job that has failed may still have to be written.
     if (tooManyFailed(record)) throw tooManyFailures(record)
@@ -194,9 +196,11 @@ class Batch {
     throw new S3Error('InvalidRequest', { message: 'The job has ended, and its rows are gone: order another one.' })
   }
 
-  /** Ends or pauses the job as a client has asked. */
-  async stop(how: 'pause' | 'cancel'): Promise<never> {
-    if (how === 'pause') throw new Retry(PAUSED_MS, 'Paused')
+  /** Ends or pauses the job as a client has asked last: tasks may have gone on for long since it was stopped. */
+  async stop(): Promise<never> {
+    const { asked } = await this.#change((present) => present)
+    if (asked === undefined) throw new Retry(0, 'Ready')
+    if (asked === 'pause') throw new Retry(LOOK_MS, 'Paused')
     await this.#end(await this.#report('Cancelling'))
     await this.#deps.jobs.cancel(this.#job.job.id)
     this.#job.signal.throwIfAborted()
