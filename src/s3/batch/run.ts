@@ -115,13 +115,9 @@ async function runBatch(deps: BatchDeps, job: RunningJob<BatchOrder>): Promise<B
   const end = live.begin(id, accessKeyId, record)
   const batch = new Batch(deps, job, run)
   try {
-    return await batch.work()
+    return await batch.work().catch((thrown) => batch.settle(thrown))
   } catch (thrown) {
-    if (thrown instanceof Stopped) return await batch.stop()
-    if (thrown instanceof TakenOver || thrown instanceof Retry || job.signal.aborted) throw thrown
-    const failure = toS3Error(thrown)
-    if (!UNAVAILABLE.includes(failure.code)) return await batch.fail(failure)
-    throw batch.later(WAITING_FOR_GATEWAY, failure)
+    throw batch.orLater(thrown)
   } finally {
     end()
   }
@@ -196,8 +192,23 @@ class Batch {
     throw new S3Error('InvalidRequest', { message: 'The job has ended, and its rows are gone: order another one.' })
   }
 
+  /** Ends or pauses a job that goes no further. Throws what is to be its outcome. */
+  async settle(thrown: unknown): Promise<never> {
+    if (thrown instanceof Stopped) return this.#stop()
+    if (thrown instanceof TakenOver || thrown instanceof Retry || this.#job.signal.aborted) throw thrown
+    const failure = toS3Error(thrown)
+    return UNAVAILABLE.includes(failure.code) ? Promise.reject(failure) : this.#fail(failure)
+  }
+
+  /** A job that cannot reach the gateway or its records tries again, also to write its report. */
+  orLater(thrown: unknown): unknown {
+    if (this.#job.signal.aborted) return thrown
+    const failure = toS3Error(thrown)
+    return UNAVAILABLE.includes(failure.code) ? this.#later(WAITING_FOR_GATEWAY, failure) : thrown
+  }
+
   /** Ends or pauses the job as a client has asked last: tasks may have gone on for long since it was stopped. */
-  async stop(): Promise<never> {
+  async #stop(): Promise<never> {
     const { asked } = await this.#change((present) => present)
     if (asked === undefined) throw new Retry(0, 'Ready')
     if (asked === 'pause') throw new Retry(LOOK_MS, 'Paused')
@@ -207,7 +218,7 @@ class Batch {
     throw new Error('the job could not be cancelled')
   }
 
-  async fail(failure: S3Error): Promise<never> {
+  async #fail(failure: S3Error): Promise<never> {
     // Without its key pair, the job can write no report either.
     const silent = failure.code === 'InvalidAccessKeyId' || failure.code === 'ReportNotWritten'
     await this.#end(await (silent ? this.#run.get() : this.#report('Failing')))
@@ -215,7 +226,7 @@ class Batch {
   }
 
   /** Puts the job off, for longer each time. */
-  later(phase: string, cause?: S3Error): Retry {
+  #later(phase: string, cause?: S3Error): Retry {
     const { putOff } = this.#job
     const times = putOff?.message === phase ? putOff.times : 0
     return new Retry(Math.min(GATEWAY_FIRST_MS * 2 ** times, GATEWAY_LAST_MS), phase, { cause })
@@ -241,7 +252,7 @@ class Batch {
       return this.#change((record) => ({ ...withResults(record, worked), active: record.active + active }))
     await this.#change((record) => ({ ...record, active: record.active + active }))
     if (worked === 'budget') throw new Retry(DAY_MS - (now() % DAY_MS) + 1000, WAITING_FOR_BUDGET)
-    throw this.later(WAITING_FOR_GATEWAY)
+    throw this.#later(WAITING_FOR_GATEWAY)
   }
 
   async #estimate(before: BatchRecord): Promise<BatchRecord> {

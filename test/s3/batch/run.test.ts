@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { RunningJob } from '../../../src/api/context.js'
+import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import type { BatchOrder } from '../../../src/s3/batch/order.js'
 import { type BatchRecord, NEW_RECORD } from '../../../src/s3/batch/records.js'
@@ -9,7 +10,13 @@ import { type BatchDeps, batchJobs, Live, MOST_OPEN_OF_ONE } from '../../../src/
  * Runs a job without rows.
  * @param records what clients have made of its record, by the looks that the run takes at it
  */
-function run(records: readonly Partial<BatchRecord>[], accessKeyId = 'a', live = new Live(), order: object = {}) {
+function run(
+  records: readonly Partial<BatchRecord>[],
+  accessKeyId = 'a',
+  live = new Live(),
+  order: object = {},
+  clear = async () => {},
+) {
   let record: BatchRecord = { ...NEW_RECORD, prepared: true }
   let looks = 0
   const look = async () => {
@@ -24,7 +31,7 @@ function run(records: readonly Partial<BatchRecord>[], accessKeyId = 'a', live =
     },
   }
   // The only members that a run without rows has use for.
-  const deps = { live, records: { run: async () => run, clear: async () => {} }, now: () => 1 } as unknown as BatchDeps
+  const deps = { live, records: { run: async () => run, clear }, now: () => 1 } as unknown as BatchDeps
   const job = {
     ...{ job: { id: 'j', accessKeyId }, input: { operation: { name: 'Archive', storageClass: 'GLACIER' }, ...order } },
     ...{ signal: new AbortController().signal, owned: () => true, report: () => {} },
@@ -48,4 +55,11 @@ t.test('what a client asks while tasks end is not lost', async (t) => {
   const order = { confirmationRequired: true }
   await t.rejects(run([{}], 'a', new Live(), order), { message: 'Suspended', afterMs: 60_000 })
   await t.resolves(run([{}, { confirmed: true }], 'a', new Live(), order))
+})
+
+t.test('a job that is cancelled while its records cannot be written tries again', async (t) => {
+  const away = async () => {
+    throw new S3Error('ServiceUnavailable')
+  }
+  await t.rejects(run([{ asked: 'cancel' }], 'a', new Live(), {}, away), { message: 'WaitingForGateway' })
 })
