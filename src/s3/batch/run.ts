@@ -140,7 +140,7 @@ class Batch {
     this.#job = job
     this.#run = run
     this.#order = job.input
-    this.#kind = taskKind(job.input.operation)
+    this.#kind = taskKind(job.input)
     this.#ask = async (request) => {
       await own?.next(job.signal)
       await deps.pace.next(job.signal)

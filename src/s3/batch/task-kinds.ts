@@ -5,8 +5,8 @@ import { document, element } from '../../common/xml.js'
 import { taggingDocument } from '../tags.js'
 import { verifyContent } from './checksum-task.js'
 import { makeDeal, quoteDeal, renewalTerms, renewDeal } from './deal-tasks.js'
-import { tagsOf } from './filter.js'
-import type { BatchOperation, Row } from './order.js'
+import { isCurrent, tagsOf } from './filter.js'
+import type { BatchOperation, BatchOrder, Row } from './order.js'
 import { endOf, textOf } from './replies.js'
 import { type Ask, type Done, type Estimate, on, requireCurrent, type Task, withJson } from './task.js'
 
@@ -26,11 +26,19 @@ const CONCURRENCY = 8
 /** Deals take seconds each, and reading an object as long as it has bytes. */
 const SLOW_CONCURRENCY = 4
 
-export function taskKind(operation: BatchOperation): TaskKind {
+export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | 'filter'>): TaskKind {
   const kind = { estimate: sizeOf, spends: false, concurrency: CONCURRENCY } as const
   switch (operation.name) {
     case 'Delete':
-      return { ...kind, run: (task, ask) => deleteObject(task, operation, ask) }
+      return {
+        ...kind,
+        run: async (task, ask) => {
+          // The removal of newer versions since the listing may have made it the current one.
+          if (filter?.versions === 'Noncurrent' && (await isCurrent(ask, task.row)))
+            throw new S3Error('PreconditionFailed', { message: 'The version is the current one of its key by now.' })
+          return deleteObject(task, operation, ask)
+        },
+      }
     case 'Copy':
       return { ...kind, run: (task, ask) => copyObject(task, operation, ask) }
     case 'Archive':

@@ -119,3 +119,16 @@ t.test('rows name only what a request of a client may name', async (t) => {
   const codes = Failures.map(({ ErrorCode }: { readonly ErrorCode: string }) => ErrorCode)
   t.same(codes, ['InvalidBucketName', 'KeyTooLongError'])
 })
+
+t.test('noncurrent versions are deleted, and the current one stays', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3 } = server
+  const Bucket = 'things'
+  await s3.createBucket({ Bucket })
+  await s3.putBucketVersioning({ Bucket, VersioningConfiguration: { Status: 'Enabled' } })
+  for (const Body of ['1', '2', '3']) await s3.putObject({ Bucket, Key: 'a b', Body })
+  const job = await done(endpointOf(server), { Operation: 'Delete', Filter: { Bucket, Versions: 'Noncurrent' } })
+  t.match(job, { Status: 'Complete', NumberOfTasksSucceeded: 2, NumberOfTasksFailed: 0 })
+  const { Versions } = await s3.listObjectVersions({ Bucket })
+  t.match(Versions, [{ Key: 'a b', IsLatest: true }])
+})

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { OwnRequest } from '../../../src/api/child-request.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-import type { BatchOperation } from '../../../src/s3/batch/order.js'
+import type { BatchOperation, FilterSource } from '../../../src/s3/batch/order.js'
 import type { BatchRun, Chunk } from '../../../src/s3/batch/records.js'
 import { taskKind } from '../../../src/s3/batch/task-kinds.js'
 import { workChunk } from '../../../src/s3/batch/work.js'
@@ -27,7 +27,7 @@ async function work(
     {
       // The only members that the work on a chunk has use for.
       run: run as unknown as BatchRun,
-      kind: taskKind(operation),
+      kind: taskKind({ operation }),
       signal: new AbortController().signal,
       check: async () => {},
       now: () => BEGUN,
@@ -63,4 +63,24 @@ t.test('what a client has put since the first attempt to delete stays', async (t
   t.match(await resumed(at(10)), { requests: ['HEAD'], result: { ok: false, code: 'OperationAborted' } })
   const old = await resumed(at(9))
   t.match(old, { requests: ['HEAD', 'DELETE'], headers: { 'if-match': '"e"' }, result: { ok: true } })
+})
+
+t.test('a version that has become current since the listing of noncurrent ones stays', async (t) => {
+  const filter = { versions: 'Noncurrent' } as FilterSource
+  const { run } = taskKind({ operation: { name: 'Delete' }, filter })
+  const removed: (string | undefined)[] = []
+  const task = (versionId: string) =>
+    run(
+      { row: ['things', 'a b', versionId], token: 't' },
+      async ({ method, query }) => {
+        if (method === 'DELETE') removed.push(query?.versionId)
+        const body = `<ListVersionsResult><Version><Key>a+b</Key><VersionId>v1</VersionId><IsLatest>true</IsLatest>
+          </Version></ListVersionsResult>`
+        return { status: 200, headers: {}, body }
+      },
+      new AbortController().signal,
+    )
+  await t.rejects(task('v1'), { code: 'PreconditionFailed' })
+  await t.resolves(task('v0'))
+  t.same(removed, ['v0'])
 })
