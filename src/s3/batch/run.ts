@@ -36,6 +36,9 @@ const SUSPENDED_MS = 30 * DAY_MS
 /** A job that waits for a client looks so often: the call that wakes it may come before it waits. */
 const LOOK_MS = MINUTE_MS
 
+/** Interval of looks at what clients have asked of other servers, ms; a task that spends money looks itself. */
+const OTHERS_MS = 5000
+
 /** After at least so many tasks, a job fails if more of them have failed than have not. */
 const JUDGED_TASKS = 1000
 
@@ -235,13 +238,16 @@ class Batch {
   async #chunk(number: number, turn: Turn): Promise<BatchRecord> {
     const { now } = this.#deps
     const began = performance.now()
+    let looked = began
     const known = await this.#run.get()
     const worked = await workChunk(
       {
         ...{ run: this.#run, kind: this.#kind, ask: this.#ask, signal: this.#job.signal, now },
         check: async () => {
           await turn.renew()
-          this.#check()
+          if (!this.#kind.spends && performance.now() - looked < OTHERS_MS) return this.#check()
+          looked = performance.now()
+          await this.#look()
         },
         show: (chunk) => this.#show('Active', withResults(known, chunk)),
       },

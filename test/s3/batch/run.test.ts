@@ -2,38 +2,53 @@ import t from 'tap'
 import type { RunningJob } from '../../../src/api/context.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
-import type { BatchOrder } from '../../../src/s3/batch/order.js'
+import type { BatchOrder, Row } from '../../../src/s3/batch/order.js'
 import { type BatchRecord, NEW_RECORD } from '../../../src/s3/batch/records.js'
 import { type BatchDeps, batchJobs, Live, MOST_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
+import { Pace, Turns } from '../../../src/s3/batch/turns.js'
+
+interface Scene {
+  readonly owner?: string
+  readonly live?: Live
+  readonly order?: object
+  readonly clear?: () => Promise<void>
+  readonly rows?: readonly Row[]
+  readonly perform?: () => Promise<object>
+}
 
 /**
- * Runs a job without rows.
+ * Runs a job.
  * @param records what clients have made of its record, by the looks that the run takes at it
  */
-function run(
-  records: readonly Partial<BatchRecord>[],
-  accessKeyId = 'a',
-  live = new Live(),
-  order: object = {},
-  clear = async () => {},
-) {
-  let record: BatchRecord = { ...NEW_RECORD, prepared: true }
+function run(records: readonly Partial<BatchRecord>[], scene: Scene = {}) {
+  const { owner = 'a', live = new Live(), order = {}, clear = async () => {}, rows = [], perform } = scene
+  const listing = { chunks: Math.sign(rows.length), rows: rows.length }
+  let record: BatchRecord = { ...NEW_RECORD, prepared: true, listing }
+  let chunk: object = { rows }
   let looks = 0
-  const look = async () => {
-    record = { ...record, ...records[Math.min(looks++, records.length - 1)] }
-    return record
-  }
   const run = {
-    ...{ id: 'j', get: async () => ({ ...record, ...records[0] }) },
+    ...{ id: 'j', get: async () => ({ ...record, ...records[0] }), chunk: async () => chunk },
+    put: async (_: number, put: object) => {
+      chunk = put
+    },
     change: async (to: (record: BatchRecord) => BatchRecord) => {
-      record = to(await look())
+      record = to({ ...record, ...records[Math.min(looks++, records.length - 1)] })
       return record
     },
   }
-  // The only members that a run without rows has use for.
-  const deps = { live, records: { run: async () => run, clear }, now: () => 1 } as unknown as BatchDeps
+  const jobs = {
+    cancel: async () => {
+      throw new Error('Cancelled')
+    },
+  }
+  // The only members that these runs have use for.
+  const deps = {
+    ...{ live, records: { run: async () => run, clear }, now: () => 1, jobs, perform },
+    ...{ turns: new Turns(1), pace: new Pace(100) },
+  } as unknown as BatchDeps
   const job = {
-    ...{ job: { id: 'j', accessKeyId }, input: { operation: { name: 'Archive', storageClass: 'GLACIER' }, ...order } },
+    ...{ job: { id: 'j', accessKeyId: owner } },
+    ...{ input: { operation: { name: 'Archive', storageClass: 'GLACIER' }, ...order } },
     ...{ signal: new AbortController().signal, owned: () => true, report: () => {} },
   }
   return batchJobs(() => deps).run(job as unknown as RunningJob<BatchOrder>)
@@ -42,10 +57,10 @@ function run(
 t.test('a key pair whose jobs are many leaves room to others', async (t) => {
   const live = new Live()
   const ends = Array.from({ length: MOST_OPEN_OF_ONE }, (_, at) => live.begin(`j-${at}`, 'busy', NEW_RECORD))
-  await t.rejects(run([{}], 'busy', live), new Retry(30_000, 'Ready'))
-  await t.resolves(run([{}], 'other', live))
+  await t.rejects(run([{}], { owner: 'busy', live }), new Retry(30_000, 'Ready'))
+  await t.resolves(run([{}], { owner: 'other', live }))
   ends[0]?.()
-  await t.resolves(run([{}], 'busy', live))
+  await t.resolves(run([{}], { owner: 'busy', live }))
 })
 
 t.test('what a client asks while tasks end is not lost', async (t) => {
@@ -53,13 +68,24 @@ t.test('what a client asks while tasks end is not lost', async (t) => {
   // Of a job that was asked to go on again.
   await t.rejects(run([{ asked: 'pause' }, { asked: undefined } as object]), { message: 'Ready', afterMs: 0 })
   const order = { confirmationRequired: true }
-  await t.rejects(run([{}], 'a', new Live(), order), { message: 'Suspended', afterMs: 60_000 })
-  await t.resolves(run([{}, { confirmed: true }], 'a', new Live(), order))
+  await t.rejects(run([{}], { order }), { message: 'Suspended', afterMs: 60_000 })
+  await t.resolves(run([{}, { confirmed: true }], { order }))
 })
 
 t.test('a job that is cancelled while its records cannot be written tries again', async (t) => {
-  const away = async () => {
+  const clear = async () => {
     throw new S3Error('ServiceUnavailable')
   }
-  await t.rejects(run([{ asked: 'cancel' }], 'a', new Live(), {}, away), { message: 'WaitingForGateway' })
+  await t.rejects(run([{ asked: 'cancel' }], { clear }), { message: 'WaitingForGateway' })
+})
+
+t.test('a cancel that another server has taken ends a job that spends before its next task', async (t) => {
+  let asked = 0
+  const perform = async () => {
+    asked++
+    return { status: 200, headers: {} }
+  }
+  const rows: Row[] = ['a', 'b', 'c'].map((key) => ['things', key])
+  await t.rejects(run([{}, {}, { asked: 'cancel' }], { rows, perform }), { message: 'Cancelled' })
+  t.equal(asked, 1)
 })
