@@ -17,15 +17,15 @@ interface Entry extends Listed {
   readonly latest: boolean
 }
 
-/** A row that the filter accepts, and where the listing goes on behind it. */
+/** Where the listing goes on behind an object, and its row if the filter accepts it. */
 export interface Found {
-  readonly row: Row
+  readonly row?: Row
   readonly size: number
   readonly at: { readonly prefix: number; readonly listed: Listed }
 }
 
 /**
- * The objects that a filter accepts, by listings of its prefixes. Objects below a prefix that an earlier one covers are
+ * The objects that a filter looks at, by listings of its prefixes. Objects below a prefix that an earlier one covers are
  * listed once.
  * @param from where an earlier listing has ended
  */
@@ -38,10 +38,11 @@ export async function* rowsOfFilter(filter: FilterSource, ask: Ask, from?: Found
     if (from && place < from.prefix) continue
     const listed = from?.prefix === place ? from.listed : undefined
     for await (const entry of entriesOf(filter, prefix, ask, listed)) {
-      if (!fits(filter, entry) || !(await fitsObject(filter, entry, ask))) continue
       const { key, versionId, size } = entry
       const row: Row = versionId === undefined ? [filter.bucket, key] : [filter.bucket, key, versionId]
-      yield { row, size, at: { prefix: place, listed: { key, ...(versionId !== undefined && { versionId }) } } }
+      const fitting = fits(filter, entry) && (await fitsObject(filter, entry, ask))
+      const at = { prefix: place, listed: { key, ...(versionId !== undefined && { versionId }) } }
+      yield { ...(fitting && { row }), size, at }
     }
   }
 }

@@ -8,8 +8,11 @@ import type { Ask } from './task.js'
 /** Chunks after which the place in the listing is recorded. */
 export const CHECKPOINT = 10
 
+/** Interval at which the place is recorded also while a filter accepts no object, ms. */
+const SAVE_MS = 5000
+
 interface Listed {
-  readonly row: Row
+  readonly row?: Row
   readonly size: number
   readonly at?: Found['at']
 }
@@ -17,7 +20,7 @@ interface Listed {
 /**
  * Records the rows of a job, in chunks. Goes on where an earlier run has ended: behind an object of a listing, or a row
  * of the manifest, whose ETag does not change.
- * @param turn awaited before each chunk; throws to end the run
+ * @param turn awaited before each chunk, and whenever the place is recorded; throws to end the run
  * @throws S3Error InvalidManifest, and those of the requests
  */
 export async function prepareRows(
@@ -25,6 +28,7 @@ export async function prepareRows(
   order: BatchOrder,
   ask: Ask,
   turn: (rows: number) => Promise<void>,
+  saveMs = SAVE_MS,
 ): Promise<BatchRecord> {
   let record = await run.get()
   let { chunks, rows } = record.listing
@@ -40,11 +44,18 @@ export async function prepareRows(
     pending = []
     if (chunks % CHECKPOINT === 0) record = await save(false)
   }
+  let saved = performance.now()
   for await (const listed of await listingOf(run, order, record, ask)) {
-    pending.push(listed.row)
-    bytes += listed.size
     at = listed.at
-    if (pending.length === CHUNK_ROWS) await flush()
+    if (listed.row) {
+      pending.push(listed.row)
+      bytes += listed.size
+      if (pending.length === CHUNK_ROWS) await flush()
+    } else if (performance.now() - saved >= saveMs) {
+      saved = performance.now()
+      await (pending.length > 0 ? flush() : turn(rows))
+      record = await save(false)
+    }
   }
   if (pending.length > 0) await flush()
   return save(true)

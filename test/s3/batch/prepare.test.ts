@@ -1,0 +1,54 @@
+import t from 'tap'
+import type { OwnRequest } from '../../../src/api/child-request.js'
+import type { BatchOrder, FilterSource } from '../../../src/s3/batch/order.js'
+import { prepareRows } from '../../../src/s3/batch/prepare.js'
+import { type BatchRecord, type BatchRun, NEW_RECORD } from '../../../src/s3/batch/records.js'
+
+const NONE = { prefixes: [], suffixes: [], substrings: [], storageClasses: [], tags: [], dealStates: [] }
+
+/** What a run has on record of a job. */
+function recorded() {
+  const state: { record: BatchRecord; readonly rows: unknown[] } = { record: NEW_RECORD, rows: [] }
+  const run = {
+    get: async () => state.record,
+    change: async (to: (record: BatchRecord) => BatchRecord) => {
+      state.record = to(state.record)
+      return state.record
+    },
+    put: async (number: number, { rows }: { readonly rows: unknown }) => {
+      state.rows[number] = rows
+    },
+  }
+  // The only members that the preparation has use for.
+  return { state, run: run as unknown as BatchRun }
+}
+
+t.test('a filter that accepts little can be stopped, and goes on where it has ended', async (t) => {
+  const filter: FilterSource = { ...NONE, bucket: 'things', versions: 'Current', suffixes: ['5'] }
+  const order = { filter } as unknown as BatchOrder
+  const keys = Array.from({ length: 20 }, (_, at) => `k${String(at).padStart(2, '0')}`)
+  const after: (string | undefined)[] = []
+  const ask = async ({ query }: OwnRequest) => {
+    const from = query?.['start-after']
+    after.push(from)
+    const contents = keys.filter((key) => key > (from ?? '')).map((key) => `<Contents><Key>${key}</Key></Contents>`)
+    return { status: 200, headers: {}, body: `<ListBucketResult>${contents.join('')}</ListBucketResult>` }
+  }
+  const { state, run } = recorded()
+  let turns = 0
+  const stopped = prepareRows(
+    run,
+    order,
+    ask,
+    async () => {
+      if (++turns === 10) throw new Error('paused')
+    },
+    0,
+  )
+  await t.rejects(stopped, { message: 'paused' })
+  t.same(state.rows, [[['things', 'k05']]])
+  await prepareRows(run, order, ask, async () => {})
+  t.same(after, [undefined, 'k09'], 'behind the last place on record')
+  t.same(state.rows, [[['things', 'k05']], [['things', 'k15']]])
+  t.match(state.record, { prepared: true, listing: { chunks: 2, rows: 2 } })
+})
