@@ -11,6 +11,7 @@ import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { emptyDatabase } from '../engine.js'
+import { Gate } from '../scripted-network.js'
 import { type Client, connectTo, start, startGateway } from './client.js'
 import { terms } from './deal-client.js'
 import { Scene } from './deal-scene.js'
@@ -375,6 +376,37 @@ t.test('a locked version is brought back before its last deal ends', async (t) =
     await until(`${one.key} is here`, async () => (await read(one)) === `the bytes of ${one.key}`)
   t.equal(await read(free), 403, 'one without a lock is not')
   t.equal(await read(renewed), 403, 'nor one with a deal that lasts')
+})
+
+t.test('locked versions are brought back days before their deals end, eight at a time, in that order', async (t) => {
+  const { client, network, folder, running } = await scene(t)
+  await client.gateway.call('MakeBucket', { bucketName: 'locked', lock: true })
+  const versions: { key: string; generation: string }[] = []
+  for (let i = 0; i < 10; i++) {
+    network.endEpoch = 300_000 - i
+    const key = `key ${i}`
+    const generation = await client.put('locked', key, `the bytes of ${key}`, { 'x-cloud-legal-hold': 'ON' })
+    await client.deal('locked', key)
+    t.match(await client.evict('locked', key, generation), { http: 200 })
+    versions.push({ key, generation })
+  }
+  await running.stop()
+  const deals = [...network.deals.values()].map(({ made }) => made.dealCid).reverse()
+  network.retrievals.length = 0
+  const gate = new Gate()
+  network.deliver = async function* (body) {
+    await gate.pass()
+    yield body
+  }
+  // An epoch is half a minute.
+  network.now = 300_000 - 2.5 * 2880
+  const { client: next } = await Scene.start(t, network, folder)
+  await until('all that may be under way at a time are', () => network.retrievals.length === 8)
+  gate.open()
+  for (const { key, generation } of versions)
+    await until(`${key} is here`, async () => (await next.gateway.get('locked', key, of(generation))).status === 200)
+  t.same(network.retrievals.slice(0, 8).sort(), deals.slice(0, 8).sort())
+  t.same(network.retrievals.slice(8).sort(), deals.slice(8).sort())
 })
 
 /** A gateway over a scripted network, and what it has packed last. */

@@ -13,7 +13,7 @@ import type { HeldCopy } from './manifest.js'
 type RestoreContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'copies' | 'limits' | 'tasks'>
 
 /** Most objects restored at the same time. */
-const MAX_CONCURRENCY = 8
+export const MAX_CONCURRENCY = 8
 
 interface RunningRestore {
   /** The only deal to restore from; absent: any deal. */

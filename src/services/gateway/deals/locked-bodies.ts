@@ -1,17 +1,21 @@
+import pMap from 'p-map'
 import { HOUR_MS } from '../../../common/time.js'
 import type { Network } from '../../network/network.js'
 import { pages } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import { isLocked } from '../store/object-locks.js'
-import type { BringBack } from './bring-back.js'
+import { type BringBack, MAX_CONCURRENCY } from './bring-back.js'
 import type { HeldCopy, LockedFile } from './manifest.js'
 
 type LockedContext = Pick<GatewayCore, 'db' | 'network' | 'tasks' | 'log' | 'upkeep'> & {
   readonly bringBack: BringBack
 }
 
-/** The last part of a deal: the smaller one of a day and this part of its life. */
-const DAY_SECONDS = 86_400
+/**
+ * The last part of a deal: the smaller one of three days and this part of its life. A backup may have thousands of
+ * versions whose deals end together, and a provider may take long.
+ */
+const LAST_SECONDS = 3 * 86_400
 const END = 1 / 20
 
 /** Most versions per query. */
@@ -27,20 +31,23 @@ export function keepLocked(context: LockedContext): void {
 }
 
 async function bringAllBack(context: LockedContext, signal: AbortSignal): Promise<void> {
-  const { db, network, upkeep } = context
-  if (!(await upkeep.take())) return
-  const soon = network.epoch() + Math.ceil(DAY_SECONDS / network.epochSeconds)
-  const found = pages('generation', '', (after) => db.read.manifest.locked(network.kind, soon, after, PAGE))
-  for await (const files of found)
+  if (!(await context.upkeep.take())) return
+  await pMap(lockedFiles(context, signal), (file) => bringOneBack(context, file), { concurrency: MAX_CONCURRENCY })
+}
+
+async function* lockedFiles({ db, network }: LockedContext, signal: AbortSignal): AsyncGenerator<LockedFile> {
+  const soon = network.epoch() + Math.ceil(LAST_SECONDS / network.epochSeconds)
+  const first = { ends: 0, generation: '' }
+  for await (const files of pages('place', first, (after) => db.read.manifest.locked(network.kind, soon, after, PAGE)))
     for (const file of files) {
-      signal.throwIfAborted()
-      await bringOneBack(context, file)
+      if (signal.aborted) return
+      yield file
     }
 }
 
 async function bringOneBack(
   { db, network, bringBack, log }: LockedContext,
-  { generation, bucketName, bucket: id, key }: LockedFile,
+  { place: { generation }, bucketName, bucket: id, key }: LockedFile,
 ): Promise<void> {
   if (!(await isLocked(db.read, generation))) return
   if ((await db.read.manifest.copiesOf(generation)).some((copy) => !endsSoon(network, copy))) return
@@ -60,6 +67,6 @@ export function endsSoon(
   network: Pick<Network, 'epoch' | 'epochSeconds'>,
   { startEpoch, endEpoch }: Pick<HeldCopy, 'startEpoch' | 'endEpoch'>,
 ): boolean {
-  const last = Math.min(DAY_SECONDS / network.epochSeconds, (endEpoch - startEpoch) * END)
+  const last = Math.min(LAST_SECONDS / network.epochSeconds, (endEpoch - startEpoch) * END)
   return network.epoch() >= endEpoch - last
 }

@@ -18,9 +18,16 @@ export interface HeldCopy {
   readonly file: PackedFile
 }
 
-/** A file of a deal that has the only body of a locked version. */
-export interface LockedFile {
+/** A place in the order of `Manifest.locked`. */
+interface LockedPlace {
+  /** Epoch at which the last deal of the version ends. */
+  readonly ends: number
   readonly generation: string
+}
+
+/** A file of the last deal that has the only body of a locked version. */
+export interface LockedFile {
+  readonly place: LockedPlace
   readonly key: Buffer
   readonly bucket: number
   readonly bucketName: string
@@ -56,15 +63,19 @@ export class Manifest {
       FROM deal_files AS f WHERE f.deal = ?1 AND f.key > ?3 ORDER BY f.key LIMIT ?4
     `,
       locked: `
-      SELECT DISTINCT f.generation, f.key, b.id AS bucket, b.name AS "bucketName"
+      SELECT d.ends, f.generation, f.key, b.id AS bucket, b.name AS "bucketName"
       FROM deals AS d JOIN deal_files AS f ON f.deal = d.id
       JOIN object_locks AS l ON l.generation = f.generation JOIN buckets AS b ON b.id = d.bucket
-      WHERE d.ends <= ?2 AND d.network = ?1 AND f.generation > ?3 AND (
+      WHERE d.network = ?1 AND d.ends BETWEEN ?3 AND ?2 AND (d.ends > ?3 OR f.generation > ?4) AND NOT EXISTS (
+        SELECT 1 FROM deal_files AS g JOIN deals AS e ON e.id = g.deal
+        WHERE g.generation = f.generation AND e.network = d.network
+          AND (e.ends > d.ends OR e.ends = d.ends AND e.id > d.id)
+      ) AND (
         EXISTS (
           SELECT 1 FROM objects AS o
           WHERE o.bucket = d.bucket AND o.key = f.key AND o.generation = f.generation AND o.body_at = 2
         ) OR EXISTS (SELECT 1 FROM versions AS v WHERE v.generation = f.generation AND v.body_at = 2)
-      ) ORDER BY f.generation LIMIT ?4
+      ) ORDER BY d.ends, f.generation LIMIT ?5
     `,
       removeOne: 'DELETE FROM deal_files WHERE deal = ? AND key = ?',
     })
@@ -104,12 +115,17 @@ export class Manifest {
   }
 
   /**
-   * The versions of this network that have a lock, no body here, and a deal that ends by this epoch: in the order of
-   * their generations, beyond `after`. The lock may be over.
+   * The versions of this network that have a lock, no body here, and deals that all end by this epoch: in the order of
+   * their last ends, beyond `after`. The lock may be over.
    */
-  async locked(network: Network['kind'], epoch: number, after: string, limit: number): Promise<LockedFile[]> {
-    const rows = await this.#sql.locked.all<LockedFile>(network, epoch, after, limit)
-    return rows.map((row) => ({ ...row, key: Buffer.from(row.key) }))
+  async locked(network: Network['kind'], epoch: number, after: LockedPlace, limit: number): Promise<LockedFile[]> {
+    const asked = [network, epoch, after.ends, after.generation, limit] as const
+    const rows = await this.#sql.locked.all<Omit<LockedFile, 'place'> & LockedPlace>(...asked)
+    return rows.map(({ ends, generation, key, ...file }) => ({
+      ...file,
+      place: { ends, generation },
+      key: Buffer.from(key),
+    }))
   }
 
   remove(deal: number, limit: number): Promise<number> {
