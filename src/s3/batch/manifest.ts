@@ -14,17 +14,33 @@ export const FIELDS: readonly string[] = ['Bucket', 'Key', 'VersionId', 'Ignore'
 /** Largest manifest.json, bytes: one of 10,000 files is 2 MB. */
 const MAX_INVENTORY = 16 * 1024 * 1024
 
+/** Most bytes of all files of a manifest, decompressed: gzip makes a thousand of one, and rows are recorded. */
+const MAX_MANIFEST_BYTES = 4 * 1024 ** 3
+
 /** The rows of a manifest, in their order. Throws S3Error InvalidManifest. */
-export async function* rowsOfManifest(source: ManifestSource, etag: string, ask: Ask): AsyncGenerator<Row> {
+export async function* rowsOfManifest(
+  source: ManifestSource,
+  etag: string,
+  ask: Ask,
+  maxBytes = MAX_MANIFEST_BYTES,
+): AsyncGenerator<Row> {
+  let left = maxBytes
+  const bounded = async function* (bytes: AsyncIterable<Buffer>) {
+    for await (const piece of bytes) {
+      left -= piece.length
+      if (left < 0) throw invalid(`it has more than ${maxBytes} bytes, decompressed`)
+      yield piece
+    }
+  }
   if (source.format === 'S3BatchOperations_CSV_20180820') {
     const reply = await ask(readOf(source, etag))
-    yield* rowsOf(contentOf(reply), source.fields, source.key)
+    yield* rowsOf(bounded(contentOf(reply)), source.fields, source.key)
     return
   }
   const reply = await ask(readOf(source, etag))
   if (Number(reply.headers['content-length'] ?? 0) > MAX_INVENTORY) throw invalid('manifest.json is larger than 16 MiB')
   const { bucket, fields, files } = inventoryOf(await textOf(reply))
-  for (const { key, md5 } of files) yield* rowsOf(fileOf(await ask(get(bucket, key)), key, md5), fields, key)
+  for (const { key, md5 } of files) yield* rowsOf(bounded(fileOf(await ask(get(bucket, key)), key, md5)), fields, key)
 }
 
 /** The entity tag of a manifest, as it is now. Throws S3Error, such as NoSuchKey. */

@@ -1,3 +1,4 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../plugins/upstream/spend-ledger.js'
 import { type Found, rowsOfFilter } from './filter.js'
 import { etagOf, rowsOfManifest } from './manifest.js'
@@ -7,6 +8,9 @@ import type { Ask } from './task.js'
 
 /** Chunks after which the place in the listing is recorded. */
 export const CHECKPOINT = 10
+
+/** Most rows of a job, so that it does not fill the state: about 1 GB. */
+const MAX_ROWS = 10_000_000
 
 /** Interval at which the place is recorded also while a filter accepts no object, ms. */
 const SAVE_MS = 5000
@@ -21,14 +25,14 @@ interface Listed {
  * Records the rows of a job, in chunks. Goes on where an earlier run has ended: behind an object of a listing, or a row
  * of the manifest, whose ETag does not change.
  * @param turn awaited before each chunk, and whenever the place is recorded; throws to end the run
- * @throws S3Error InvalidManifest, and those of the requests
+ * @throws S3Error InvalidManifest, InvalidRequest for too many rows, and those of the requests
  */
 export async function prepareRows(
   run: BatchRun,
   order: BatchOrder,
   ask: Ask,
   turn: (rows: number) => Promise<void>,
-  saveMs = SAVE_MS,
+  { saveMs = SAVE_MS, maxRows = MAX_ROWS } = {},
 ): Promise<BatchRecord> {
   let record = await run.get()
   let { chunks, rows } = record.listing
@@ -48,6 +52,7 @@ export async function prepareRows(
   for await (const listed of await listingOf(run, order, record, ask)) {
     at = listed.at
     if (listed.row) {
+      if (rows + pending.length >= maxRows) throw tooManyRows(maxRows)
       pending.push(listed.row)
       bytes += listed.size
       if (pending.length === CHUNK_ROWS) await flush()
@@ -59,6 +64,10 @@ export async function prepareRows(
   }
   if (pending.length > 0) await flush()
   return save(true)
+}
+
+function tooManyRows(maxRows: number): S3Error {
+  return new S3Error('InvalidRequest', { message: `A job has at most ${maxRows} objects: order several jobs.` })
 }
 
 async function listingOf(

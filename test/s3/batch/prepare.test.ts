@@ -1,6 +1,8 @@
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { OwnRequest } from '../../../src/api/child-request.js'
-import type { BatchOrder, FilterSource } from '../../../src/s3/batch/order.js'
+import { rowsOfManifest } from '../../../src/s3/batch/manifest.js'
+import type { BatchOrder, FilterSource, ManifestSource } from '../../../src/s3/batch/order.js'
 import { prepareRows } from '../../../src/s3/batch/prepare.js'
 import { type BatchRecord, type BatchRun, NEW_RECORD } from '../../../src/s3/batch/records.js'
 
@@ -43,7 +45,7 @@ t.test('a filter that accepts little can be stopped, and goes on where it has en
     async () => {
       if (++turns === 10) throw new Error('paused')
     },
-    0,
+    { saveMs: 0 },
   )
   await t.rejects(stopped, { message: 'paused' })
   t.same(state.rows, [[['things', 'k05']]])
@@ -51,4 +53,30 @@ t.test('a filter that accepts little can be stopped, and goes on where it has en
   t.same(after, [undefined, 'k09'], 'behind the last place on record')
   t.same(state.rows, [[['things', 'k05']], [['things', 'k15']]])
   t.match(state.record, { prepared: true, listing: { chunks: 2, rows: 2 } })
+})
+
+t.test('a job has a bound of rows, and a manifest one of decompressed bytes', async (t) => {
+  const etag = 'e'
+  const manifest: ManifestSource = {
+    ...{ format: 'S3BatchOperations_CSV_20180820', fields: ['Bucket', 'Key'], bucket: 'b', key: 'm.csv', etag },
+  }
+  const order = { manifest } as unknown as BatchOrder
+  const csv = async () => ({ status: 200, headers: {}, body: 'things,a\nthings,b\n' })
+  const prepared = (maxRows: number) => prepareRows(recorded().run, order, csv, async () => {}, { maxRows })
+  await t.rejects(prepared(1), { code: 'InvalidRequest' })
+  await t.resolves(prepared(2))
+
+  const files = Array.from({ length: 3 }, () => ({ key: 'f.csv.gz' }))
+  const inventory = { fileFormat: 'CSV', fileSchema: 'Bucket, Key', destinationBucket: 'b', files }
+  const file = gzipSync('\n'.repeat(100_000))
+  const ask = async ({ key }: OwnRequest) => ({
+    ...{ status: 200, headers: {} },
+    body: key === 'f.csv.gz' ? file : JSON.stringify(inventory),
+  })
+  const source = { ...manifest, format: 'S3InventoryReport_CSV_20161130' } as const
+  const rows = async (most: number) => {
+    for await (const row of rowsOfManifest(source, etag, ask, most)) t.fail(`${row}`)
+  }
+  await t.resolves(rows(300_000))
+  await t.rejects(rows(299_999), { code: 'InvalidManifest', message: /299999 bytes, decompressed/ })
 })
