@@ -25,8 +25,8 @@ export interface Found {
 }
 
 /**
- * The objects that a filter looks at, by listings of its prefixes. Objects below a prefix that an earlier one covers are
- * listed once.
+ * The objects that a filter looks at, by listings of its prefixes. Objects below a prefix that an earlier one covers
+ * are listed once.
  * @param from where an earlier listing has ended
  */
 export async function* rowsOfFilter(filter: FilterSource, ask: Ask, from?: Found['at']): AsyncGenerator<Found> {

@@ -6,7 +6,7 @@ import { DAY_MS, MINUTE_MS } from '../../common/time.js'
 import { toS3Error } from '../../http/error-reply.js'
 import { Retry } from '../../plugins/jobs/live-job.js'
 import type { BatchOrder } from './order.js'
-import { prepareRows, withEstimate } from './prepare.js'
+import { CHECKPOINT, prepareRows, withEstimate } from './prepare.js'
 import {
   type BatchPhase,
   type BatchRecord,
@@ -332,7 +332,8 @@ class Batch {
 
   async #end(record: BatchRecord): Promise<BatchResult> {
     this.#show(undefined, record)
-    await this.#deps.records.clear(this.#run.id, record.listing.chunks)
+    // Chunks may have been written behind the last checkpoint.
+    await this.#deps.records.clear(this.#run.id, record.listing.chunks + (record.prepared ? 0 : CHECKPOINT))
     await this.#change((present) => ({ ...present, cleared: true }))
     const { price } = record.estimated
     return {

@@ -3,6 +3,7 @@ import type { RunningJob } from '../../../src/api/context.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import type { BatchOrder, Row } from '../../../src/s3/batch/order.js'
+import { CHECKPOINT } from '../../../src/s3/batch/prepare.js'
 import { type BatchRecord, NEW_RECORD } from '../../../src/s3/batch/records.js'
 import { type BatchDeps, batchJobs, Live, MOST_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
 import { Pace, Turns } from '../../../src/s3/batch/turns.js'
@@ -11,7 +12,7 @@ interface Scene {
   readonly owner?: string
   readonly live?: Live
   readonly order?: object
-  readonly clear?: () => Promise<void>
+  readonly clear?: (id: string, chunks: number) => Promise<void>
   readonly rows?: readonly Row[]
   readonly perform?: () => Promise<object>
 }
@@ -88,4 +89,13 @@ t.test('a cancel that another server has taken ends a job that spends before its
   const rows: Row[] = ['a', 'b', 'c'].map((key) => ['things', key])
   await t.rejects(run([{}, {}, { asked: 'cancel' }], { rows, perform }), { message: 'Cancelled' })
   t.equal(asked, 1)
+})
+
+t.test('a job that ends while its rows are listed leaves none behind its last checkpoint', async (t) => {
+  let cleared = 0
+  const clear = async (_: string, chunks: number) => {
+    cleared = chunks
+  }
+  await t.rejects(run([{ asked: 'cancel', prepared: false }], { clear }), { message: 'Cancelled' })
+  t.equal(cleared, CHECKPOINT)
 })
