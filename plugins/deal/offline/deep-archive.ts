@@ -9,7 +9,7 @@ import { OFFLINE_DEAL, type OfflineDealInput } from '../jobs/inputs.js'
 import { requireHealth } from '../known-providers.js'
 import type { DealRecord } from '../records/deal-records.js'
 import type { DeepMark } from '../records/deep-marks.js'
-import { isUnderWay } from '../records/held-deals.js'
+import { isCurrent, isUnderWay } from '../records/held-deals.js'
 import { readOfflineTerms } from '../terms/offline-terms.js'
 import { askTask, gatewayDealOf, type TaskDeal } from './offline-client.js'
 import type { TaskRecord } from './task-records.js'
@@ -84,7 +84,7 @@ export class DeepArchive {
     const mark = found.object?.stamp === object.stamp ? found : await this.#adopt(found, object)
     const task = await this.#taskOf(mark)
     if (!task) {
-      if (await this.#isCurrent(object))
+      if (await isCurrent(this.#deps, object))
         seen.waiting.set(bucket, (seen.waiting.get(bucket) ?? 0) + (object.storedSize ?? object.size))
       return
     }
@@ -95,11 +95,6 @@ export class DeepArchive {
   async #adopt(found: DeepMark, { bucket, key, stamp, size, lastModified }: StoredObject): Promise<DeepMark> {
     const since = Math.max(found.since, Date.parse(lastModified))
     return this.#deps.marks.adopt(found, { bucket, key, since, object: { stamp, size } })
-  }
-
-  /** False for an object that no offline deal would hold: it has the current objects of the bucket. */
-  async #isCurrent({ bucket, key, stamp, versionId }: StoredObject): Promise<boolean> {
-    return versionId === undefined || (await this.#deps.host.own.store.find(bucket, key))?.stamp === stamp
   }
 
   /** The offline deal that was requested after the object was there, and includes it. */

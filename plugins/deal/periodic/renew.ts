@@ -4,9 +4,11 @@ import { configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'
 import { type DealRecord, holds, idOf, isDoubted } from '../records/deal-records.js'
+import { isCurrent } from '../records/held-deals.js'
 import { payingAccount } from '../subject.js'
 import { readTerms } from '../terms/terms.js'
 import { LOCK_DAYS, lockBeyond, noteRenewal } from './lock-renewals.js'
+import { restoreForGood } from './verify.js'
 
 const DAY_MS = 86_400_000
 
@@ -14,7 +16,8 @@ const DAY_MS = 86_400_000
  * Renews the last deal that holds an object when it ends within `RenewBeforeDays` of the bucket; and, whatever the
  * bucket says, the last deal of a version whose bytes are in deals alone and which is locked beyond its end. Not before
  * half of its life is over: otherwise a deal shorter than those days would be renewed at once, again and again. A deal
- * is renewed once, however often it is examined. A renewal that was refused or lost is retried on another day.
+ * is renewed once, however often it is examined. A renewal that was refused or lost is retried on another day. A
+ * locked version that only an offline deal has, and no other one would have, is restored permanently at once.
  */
 export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   const { host } = deps
@@ -31,6 +34,11 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   const lock = object?.cold ? lockBeyond(object, expires) : undefined
   if (!object || !(await isLast(deps, record, object))) return noteRenewal(deps, record, undefined)
   if (!byBucket && lock === undefined) return noteRenewal(deps, record, undefined)
+  if (record.taskUuid !== undefined && !(await mayBeHeldOffline(deps, object))) {
+    if (lock === undefined) return
+    await noteRenewal(deps, record, { until: lock, error: new S3Error('InvalidObjectState', { message: NOT_CURRENT }) })
+    return restoreForGood(deps, object, record)
+  }
   if (lock === undefined) return void (await renewLast(deps, record, object))
   try {
     const job = await renewLast(deps, record, object, lock)
@@ -112,6 +120,14 @@ async function renewLast(
   await deals.setRenewedBy(deal.dealCid, job.id)
   host.log.info({ bucket, key, deal: deal.dealCid, job: job.id }, 'renewing a deal that ends soon')
   return job
+}
+
+const NOT_CURRENT =
+  'An offline deal has the current objects of its bucket alone: no other follows that of this version.'
+
+/** False for a version that is not current, unless an offline deal that was ordered before may hold it. */
+async function mayBeHeldOffline(deps: DealDeps, object: StoredObject): Promise<boolean> {
+  return (await isCurrent(deps, object)) || (await deps.marks.get(object))?.jobId !== undefined
 }
 
 /** The next offline deal of the bucket holds the object, too. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type JobKind, type RunningJob, S3Error } from 'dealgate'
+import { type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import { askToVerify } from '../archive/copy-calls.js'
 import type { DealDeps } from '../deps.js'
 import { type DealRecord, endBegins, idOf, isVerified } from '../records/deal-records.js'
@@ -105,13 +105,23 @@ export async function rescue(
   )
   if (lasting.some(isVerified)) return
   const object = await host.own.store.findStamp(bucket, key, stamp)
-  const restore = object?.archive?.restore
-  if (!object?.cold || (restore && 'ongoing' in restore)) return
+  if (!object || !needsRestore(object)) return
   for (const deal of lasting) if (await mayYetBeVerified(deal)) return
+  await restoreForGood(deps, object, record)
+}
+
+function needsRestore({ cold, archive }: StoredObject): boolean {
+  return cold === true && !(archive?.restore && 'ongoing' in archive.restore)
+}
+
+/** Restores an object permanently, unless it has a local copy or that is on its way. */
+export async function restoreForGood({ host }: DealDeps, object: StoredObject, { deal }: DealRecord): Promise<void> {
+  if (!needsRestore(object)) return
+  const { bucket, key, stamp } = object
   const order = { days: 0, tier: 'Standard', description: '' } as const
   await host.own.archive.restore(bucket, key, order, undefined, { stamp })
   host.log.warn(
-    { bucket, key, deal: record.deal.dealCid },
+    { bucket, key, deal: deal.dealCid },
     'restoring an object permanently: no deal holds its only copy for long',
   )
 }

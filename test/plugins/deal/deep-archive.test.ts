@@ -2,7 +2,10 @@ import {
   CopyObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  PutBucketVersioningCommand,
   PutObjectCommand,
+  type PutObjectCommandInput,
+  PutObjectLockConfigurationCommand,
   RestoreObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3'
@@ -21,28 +24,38 @@ import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEm
 t.jobs = 3
 
 const DEEP = 'deep'
+const DAY = 86_400_000
 const verified = { eviction: 'verified' } as const
 const BODY = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 const offlineTerms = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 518_400 }
+
+interface Ahead {
+  /** By so much the plugin's clock goes ahead, ms. */
+  ahead: number
+}
 
 /** A proxy before the embedded services, whose clock the test moves. */
 class Deep {
   readonly proxy: DealProxy
   readonly s3: S3Client
+  readonly clock: Ahead
   readonly #gateway: Embedded
 
-  private constructor(proxy: DealProxy, s3: S3Client, gateway: Embedded) {
+  private constructor(proxy: DealProxy, s3: S3Client, gateway: Embedded, clock: Ahead) {
     this.proxy = proxy
     this.s3 = s3
+    this.clock = clock
     this.#gateway = gateway
   }
 
   static async start(t: Test): Promise<Deep> {
     const gateway = await startEmbedded(t, 'full', { platform: true })
     const intervals = { statusIntervalSeconds: 1, evictionIntervalSeconds: 1 }
-    const proxy = await startDealProxy(t, gateway, { deal: { ...intervals, ...verified, rescueBeforeDays: 0 } })
+    const clock: Ahead = { ahead: 0 }
+    const now = () => Date.now() + clock.ahead
+    const proxy = await startDealProxy(t, gateway, { now, deal: { ...intervals, ...verified, rescueBeforeDays: 0 } })
     await signedRequest(proxy.endpoint, owner, { method: 'PUT', path: `/${DEEP}` })
-    return new Deep(proxy, s3Client(t, proxy.endpoint), gateway)
+    return new Deep(proxy, s3Client(t, proxy.endpoint), gateway, clock)
   }
 
   async configure(configuration: object): Promise<void> {
@@ -51,16 +64,20 @@ class Deep {
     if (status !== 200) throw new Error(body)
   }
 
-  put(key: string, StorageClass: 'DEEP_ARCHIVE' | 'STANDARD' = 'DEEP_ARCHIVE') {
-    return this.s3.send(new PutObjectCommand({ Bucket: DEEP, Key: key, Body: BODY + key, StorageClass }))
+  put(
+    key: string,
+    StorageClass: 'DEEP_ARCHIVE' | 'STANDARD' = 'DEEP_ARCHIVE',
+    more: Partial<PutObjectCommandInput> = {},
+  ) {
+    return this.s3.send(new PutObjectCommand({ Bucket: DEEP, Key: key, Body: BODY + key, StorageClass, ...more }))
   }
 
-  head(key: string) {
-    return this.s3.send(new HeadObjectCommand({ Bucket: DEEP, Key: key }))
+  head(key: string, VersionId?: string) {
+    return this.s3.send(new HeadObjectCommand({ Bucket: DEEP, Key: key, VersionId }))
   }
 
-  async read(key: string): Promise<string | undefined> {
-    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: DEEP, Key: key }))
+  async read(key: string, VersionId?: string): Promise<string | undefined> {
+    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: DEEP, Key: key, VersionId }))
     return Body?.transformToString()
   }
 
@@ -94,6 +111,19 @@ class Deep {
       if (!found) await this.#gateway.advance(40)
       return found
     })
+  }
+
+  /** Goes on to the last days of the only deal of a key. An epoch is a day; the plugin's clock goes on by two months. */
+  async untilDaysLeft(days: number, key: string): Promise<void> {
+    const { state, now } = this.proxy.host
+    this.clock.ahead += 60 * DAY
+    const since = now()
+    const end = await until('its end is known as of now', async () => {
+      const [record] = await new DealRecords(state).of(DEEP, key)
+      return record?.live && record.live.asked >= since && record.live.expires
+    })
+    await this.#gateway.advance(Math.floor((end - now()) / DAY) - days)
+    this.clock.ahead += DAY
   }
 
   jobs(): Promise<Job[]> {
@@ -173,6 +203,36 @@ for (const [why, poor, fault] of [
     const second = await deep.order('second')
     t.match((await deep.untilCold('a')).Metadata, { 'task-uuid': second })
   })
+
+together('a locked version that no offline deal will have again is reported, and comes back at once', async (t) => {
+  const deep = await Deep.start(t)
+  const { s3, proxy } = deep
+  await s3.send(new PutBucketVersioningCommand({ Bucket: DEEP, VersioningConfiguration: { Status: 'Enabled' } }))
+  const ObjectLockConfiguration = { ObjectLockEnabled: 'Enabled' } as const
+  await s3.send(new PutObjectLockConfigurationCommand({ Bucket: DEEP, ObjectLockConfiguration }))
+  await deep.configure({ OfflineTerms: offlineTerms })
+  const held = { ObjectLockLegalHoldStatus: 'ON', ChecksumAlgorithm: 'SHA256' } as const
+  const { VersionId } = await deep.put('a', 'DEEP_ARCHIVE', held)
+  await deep.order('only')
+  await deep.untilCold('a')
+  const history = async () => {
+    const target = `/${DEEP}/a?x-deal-history=&versionId=${VersionId}&format=json`
+    return JSON.parse((await signedCall(proxy.endpoint, owner, 'GET', target)).body).History
+  }
+  await deep.put('a', 'STANDARD', { Body: 'over it', ChecksumAlgorithm: 'SHA256' })
+  await deep.untilDaysLeft(20, 'a')
+  const failed = await until('it is in the history', async () =>
+    (await history()).find(({ Event }: { Event: string }) => Event === 'RenewalFailed'),
+  )
+  t.match(failed, { Code: 'InvalidObjectState' })
+  await until('it is here for good', async () => {
+    const { StorageClass, Restore } = await deep.head('a', VersionId)
+    return StorageClass === 'GLACIER_IR' && !Restore
+  })
+  t.equal(await deep.read('a', VersionId), `${BODY}a`)
+  t.same(await deep.marked(), [], 'it waits for no deal')
+  t.equal((await deep.jobs()).length, 1)
+})
 
 const terms = { ...stated, verifiedDeal: false, fastRetrieval: true }
 
