@@ -48,6 +48,7 @@ const dealBodies: Readonly<Record<string, object>> = {
   QuoteObjectDeal: terms,
   QuoteBucketDeal: terms,
   SetBucketDealConfiguration: { MaxSpendPerDay: '1', ReadThrough: true },
+  CreateBucketInventory: { Id: 'all' },
 }
 
 /** The answer to a request of the foreign account for an operation on the bucket of another. Undefined for success. */
@@ -90,7 +91,7 @@ for (const mode of modes)
     t.teardown(() => services.stop())
     const hop = await SecondAccount.start(t, { url: services.gateway.url, ...(await services.gateway.credentials()) })
     const identities = [owner, { ...foreigner, account: hop.account }]
-    const { endpoint, proxy } = await startDealProxy(t, hop, { data, identities })
+    const { endpoint, proxy } = await startDealProxy(t, hop, { data, identities, proxy: { websiteDomains: [] } })
     const clientFor = ({ accessKeyId: accessKey, secretAccessKey: secretKey }: typeof owner) =>
       clientOf(t, { endpoint, region: 'us-east-1', accessKey, secretKey } as Parameters<typeof clientOf>[1])
     const own = clientFor(owner)

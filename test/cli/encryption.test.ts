@@ -67,7 +67,7 @@ t.test('doctor names the keys to keep, and objects whose keys are missing', asyn
   await s3.putObject({ Bucket: 'secret', Key: 'plain', Body: 'plain' })
   const { data } = server
   const file = join(data, 'encryption.keys')
-  const doctor = () => runCli(['doctor', '--data', data, '--port', '0'])
+  const doctor = () => runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])
   t.match((await doctor()).stdout, /^ok +encryption keys: 1 in .*encryption\.keys\. Keep a copy in a safe place/m)
   await server.stop()
   const right = await doctor()

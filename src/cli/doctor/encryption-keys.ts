@@ -3,7 +3,7 @@ import type { Gateway, GatewayObject, ListEntry } from '../../api/gateway.js'
 import { readIfExists } from '../../common/files/private-file.js'
 import { createLogger, printable } from '../../common/log.js'
 import { openHeader } from '../../objects/encryption/age-header.js'
-import { Failure } from '../command.js'
+import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { keyFileOf, readKeys } from '../encryption/key-commands.js'
 import { obtainGateway, poolOf } from '../serve/gateway.js'
@@ -27,7 +27,7 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
   const identities = exists ? (await readKeys(file)).identities : []
   if (exists && process.platform !== 'win32' && ((await stat(file)).mode & 0o077) !== 0)
     throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
-  const { opened, lost } = await sample(config, identities)
+  const { opened, lost, unseen } = await sample(config, identities)
   if (lost.length > 0) {
     const shown = lost.map(printable).join(', ')
     throw new Failure(
@@ -35,11 +35,12 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
         'Restore the file of keys from its copy, or add its keys with: dealgate encryption add FILE. If all copies are lost, so are these objects.',
     )
   }
-  if (!exists) return undefined
+  const warnings = unseen === undefined ? [] : [`the encrypted objects could not be looked at: ${unseen}`]
+  if (!exists) return warnings.length === 0 ? undefined : { text: `there is no ${file}`, warnings }
   const looked = opened === 0 ? '' : `; they open the ${opened} encrypted objects that were looked at`
   return {
     text: `${identities.length} in ${file}${looked}. Keep a copy in a safe place, apart from backups: without it, the encrypted objects are lost`,
-    warnings: [],
+    warnings,
   }
 }
 
@@ -48,6 +49,8 @@ interface Sample {
   readonly opened: number
   /** `bucket/key` of those that none opens. */
   readonly lost: readonly string[]
+  /** Why some were not looked at. */
+  readonly unseen?: string
 }
 
 /** A gateway in a running dealgate is not looked at. */
@@ -61,8 +64,8 @@ async function sample(config: Config, identities: readonly string[]): Promise<Sa
   const pool = poolOf(config, gateway, log)
   try {
     return await sampleOf(pool.for(gateway.account), identities, config.encryptionCommand !== undefined)
-  } catch {
-    return nothing
+  } catch (error) {
+    return { ...nothing, unseen: describeError(error) }
   } finally {
     await pool.close()
     await gateway.stop()
