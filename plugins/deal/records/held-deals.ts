@@ -24,7 +24,7 @@ export async function dealOf(deps: DealDeps, object: StoredObject): Promise<{ re
   return jobId !== undefined && (await isUnderWay(deps, jobId)) ? { jobId } : undefined
 }
 
-/** True for an object that the next offline deal of its bucket may hold: offline deals have the current objects alone. */
+/** True for an object that the next offline deal of its bucket may hold: such deals have current objects alone. */
 export async function isCurrent({ host }: Pick<DealDeps, 'host'>, object: StoredObject): Promise<boolean> {
   const { bucket, key, stamp, versionId } = object
   return versionId === undefined || (await host.own.store.find(bucket, key))?.stamp === stamp

@@ -113,7 +113,7 @@ class Deep {
     })
   }
 
-  /** Goes on to the last days of the only deal of a key. An epoch is a day; the plugin's clock goes on by two months. */
+  /** Goes on to the last days of the only deal of a key. An epoch is a day; the plugin's clock moves by two months. */
   async untilDaysLeft(days: number, key: string): Promise<void> {
     const { state, now } = this.proxy.host
     this.clock.ahead += 60 * DAY
