@@ -1,3 +1,4 @@
+import type { Context } from '../../api/context.js'
 import type { ServerKey } from '../../api/encryption.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import {
@@ -194,4 +195,27 @@ function destinationElements({ accountId, bucket, format, prefix, encryption }: 
 
 function encryptionElement({ algorithm, keyId = OWN_KEY }: ServerKey): string {
   return algorithm === 'AES256' ? '<SSE-S3></SSE-S3>' : `<SSE-KMS>${element('KeyId', keyId)}</SSE-KMS>`
+}
+
+/** What all keys of an inventory begin with, and end this part of it with `/`. */
+export function baseOf(
+  bucket: string,
+  { id, destination: { prefix } }: Pick<InventoryConfiguration, 'id' | 'destination'>,
+): string {
+  return `${prefix === undefined ? '' : `${prefix}/`}${bucket}/${id}/`
+}
+
+/**
+ * Throws AccessDenied or NoSuchBucket unless the caller may write such a key now, by rights, policies and ACLs, as for
+ * PutObject; and InvalidRequest if the server lacks the key to encrypt it with.
+ */
+export async function requireDestination(
+  context: Context,
+  { bucket, encryption }: InventoryDestination,
+  key: string,
+): Promise<void> {
+  await context.authorizer.decide({ action: 's3:PutObject', bucket, key })
+  context.checks.requireKey(bucket, key, 'write')
+  await context.checks.requireOwner(bucket, { action: 's3:PutObject', key })
+  await context.store.storedAs({ bucket, key, encryption }, undefined)
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Column } from './columns.js'
-import type { InventoryConfiguration } from './configuration.js'
-import { baseOf } from './destination.js'
+import { baseOf, type InventoryConfiguration } from './configuration.js'
 import { FORMATS } from './files.js'
 
 /** A file of an inventory as its manifest states it. */

@@ -8,8 +8,13 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { decodeToken, encodeToken } from '../bucket/list-objects.js'
 import { fieldNames } from './columns.js'
-import { configurationElements, type InventoryConfiguration, readConfiguration } from './configuration.js'
-import { baseOf, requireDestination } from './destination.js'
+import {
+  baseOf,
+  configurationElements,
+  type InventoryConfiguration,
+  readConfiguration,
+  requireDestination,
+} from './configuration.js'
 
 /** Both are those of S3. */
 const MAX_CONFIGURATIONS = 1000
