@@ -38,7 +38,7 @@ import {
   putObjectRetention,
 } from './versions/object-lock.js'
 import { bucketVersioning } from './versions/versioning.js'
-import { bucketWebsite } from './website/operations.js'
+import { bucketWebsite } from './website/configuration.js'
 
 /** Core S3, as a plugin. */
 export const s3Plugin: Plugin = {

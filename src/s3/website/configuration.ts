@@ -9,6 +9,8 @@ import {
   requiredText,
   type XmlNode,
 } from '../../common/xml.js'
+import { xml } from '../../http/reply.js'
+import { bucketSetting } from '../bucket/bucket-setting.js'
 
 declare module '../../api/settings.js' {
   interface SettingTypes {
@@ -48,7 +50,7 @@ const MAX_RULES = 50
  * Reads a `<WebsiteConfiguration>`.
  * @throws S3Error MalformedXML, InvalidArgument, InvalidRequest
  */
-export async function readWebsite(bytes: Buffer): Promise<WebsiteConfiguration> {
+async function readWebsite(bytes: Buffer): Promise<WebsiteConfiguration> {
   const root = await parseXml(bytes, 'WebsiteConfiguration')
   requireChildren(root, 'WebsiteConfiguration', {
     once: ['IndexDocument', 'ErrorDocument', 'RedirectAllRequestsTo', 'RoutingRules'],
@@ -144,7 +146,7 @@ function invalid(message: string, value: string): S3Error {
   return new S3Error('InvalidArgument', { message, fields: { ArgumentValue: value.slice(0, 200) } })
 }
 
-export function websiteDocument({ redirectAll, index, error, rules = [] }: WebsiteConfiguration): string {
+function websiteDocument({ redirectAll, index, error, rules = [] }: WebsiteConfiguration): string {
   const all = redirectAll && element('HostName', redirectAll.host) + element('Protocol', redirectAll.protocol)
   const list = rules.map(ruleElement).join('')
   return document(
@@ -172,3 +174,30 @@ function ruleElement({ prefix, status, ...redirect }: RoutingRule): string {
     '</Redirect></RoutingRule>',
   ].join('')
 }
+
+export const bucketWebsite = bucketSetting({
+  name: 'BucketWebsite',
+  subresource: 'website',
+  action: 'BucketWebsite',
+  get: {
+    async run({ bucket }, { settings }) {
+      const website = await settings.confirmed(bucket, 'website')
+      return website ? xml(websiteDocument(website)) : 'NoSuchWebsiteConfiguration'
+    },
+  },
+  put: {
+    partly: 'NotImplemented without a port for websites (website.md).',
+    async run(bytes, { bucket }, context) {
+      if (!context.server.websites)
+        throw new S3Error('NotImplemented', {
+          message: 'Buckets are not served as websites here: that needs a port of its own (--website-port).',
+        })
+      await context.settings.set(bucket, 'website', await readWebsite(bytes))
+      return undefined
+    },
+  },
+  remove: {
+    action: 'DeleteBucketWebsite',
+    run: (bucket, { settings }) => settings.delete(bucket, 'website'),
+  },
+})
