@@ -82,7 +82,7 @@ export class KeyvObjectRecords implements ObjectRecords {
     } catch (error) {
       const { bucket, key, stamp, versionId } = record
       if (isHeld(lock) || isNull(versionId)) throw error
-      // The version stays, whoever has written since. Nothing but a later change of it has its stamp.
+      // The version stays after writes of other processes. Nothing but a later change of it has its stamp.
       const { fence } = lock
       await this.#table.setFenced(stateKey(bucket, key, stamp), { ...record, fence }, fence)
     }

@@ -543,7 +543,7 @@ t.test('what a run throws that has lost its job says nothing of it', async (t) =
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',
     async run(job) {
-      if (++runs === 2) return 'by whoever has it'
+      if (++runs === 2) return 'by the holder'
       t.equal(job.owned(), true)
       // The lease has run out.
       Date.now = () => now() + 60_000
@@ -553,5 +553,5 @@ t.test('what a run throws that has lost its job says nothing of it', async (t) =
   const { jobs } = await open(t, temporaryFolder(t), [kind], { shared: true })
   const { id } = await jobs.create(asked({ input: 'lost' }))
   await until('it ran', () => runs > 0)
-  t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'by whoever has it' })
+  t.match(await jobs.wait(id, 60_000), { status: 'Complete', result: 'by the holder' })
 })
