@@ -3,6 +3,9 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
+  type InventoryConfiguration,
+  type InventoryOptionalField,
+  PutBucketInventoryConfigurationCommand,
   PutObjectCommand,
   type PutObjectCommandInput,
   RestoreObjectCommand,
@@ -14,12 +17,15 @@ import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Archive } from '../../../src/api/state.js'
+import { rowsOf } from '../../s3/inventory/scene.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
+import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
-import { type DealProxy, type Embedded, s3Client, startDealProxy, startEmbedded } from './proxy.js'
+import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEmbedded } from './proxy.js'
 
 export const BUCKET = 'photos'
+const REPORTS = 'reports'
 
 /**
  * Terms that the provider t01000 of the embedded network takes, for as long as it takes any: epochs are milliseconds
@@ -142,6 +148,30 @@ export class ArchiveProxy {
   async copy(key: string): Promise<LocalCopy | undefined> {
     for await (const copy of new LocalCopies(this.host.state).all()) if (copy.key === key) return copy
     return undefined
+  }
+
+  /** Makes the bucket and the configuration that `inventory` goes by. */
+  async configureInventory(versions: 'All' | 'Current', fields: readonly string[]): Promise<void> {
+    await this.s3.send(new CreateBucketCommand({ Bucket: REPORTS }))
+    const InventoryConfiguration: InventoryConfiguration = {
+      Destination: { S3BucketDestination: { Bucket: `arn:aws:s3:::${REPORTS}`, Format: 'CSV' } },
+      ...{ IsEnabled: false, Id: 'deals', IncludedObjectVersions: versions, Schedule: { Frequency: 'Daily' } },
+      OptionalFields: fields as InventoryOptionalField[],
+    }
+    await this.s3.send(
+      new PutBucketInventoryConfigurationCommand({
+        Bucket: BUCKET,
+        Id: 'deals',
+        InventoryConfiguration,
+      }),
+    )
+  }
+
+  /** Rows of an inventory of now, by the names of their columns. */
+  async inventory(): Promise<Record<string, string>[]> {
+    const asked = { body: { Id: 'deals' }, headers: { prefer: 'wait=300' } }
+    const answer = await signedCall(this.endpoint, owner, 'POST', `/${BUCKET}?x-inventory=&format=json`, asked)
+    return rowsOf(this.s3, JSON.parse(answer.body).Manifest, REPORTS)
   }
 
   control(body: Record<string, string>): Promise<void> {

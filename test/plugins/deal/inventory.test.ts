@@ -1,11 +1,6 @@
-import type { InventoryOptionalField } from '@aws-sdk/client-s3'
-import { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { rowsOf } from '../../s3/inventory/scene.js'
-import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
-import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
-import { owner } from './proxy.js'
+import { ArchiveProxy, terms } from './archive-proxy.js'
 
 const FIELDS = [
   ...['StorageClass', 'x-Cid', 'x-PieceCid', 'x-DealState', 'x-DealCount', 'x-Providers', 'x-DealEndEpoch'],
@@ -14,31 +9,10 @@ const FIELDS = [
 
 t.test('an inventory says which deals hold an object, until when, and where its bytes are', async (t) => {
   const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
-  const s3 = new S3({
-    endpoint: proxy.endpoint,
-    region: 'us-east-1',
-    forcePathStyle: true,
-    credentials: { accessKeyId: owner.accessKeyId, secretAccessKey: owner.secretAccessKey },
-  })
-  t.teardown(() => s3.destroy())
   await proxy.put('plain', { StorageClass: 'STANDARD' })
   await proxy.put('archived')
-  await s3.createBucket({ Bucket: 'reports' })
-  await s3.putBucketInventoryConfiguration({
-    Bucket: BUCKET,
-    Id: 'deals',
-    InventoryConfiguration: {
-      Destination: { S3BucketDestination: { Bucket: 'arn:aws:s3:::reports', Format: 'CSV' } },
-      ...{ IsEnabled: false, Id: 'deals', IncludedObjectVersions: 'Current', Schedule: { Frequency: 'Daily' } },
-      OptionalFields: FIELDS as InventoryOptionalField[],
-    },
-  })
-  const rows = async () => {
-    const asked = { body: { Id: 'deals' }, headers: { prefer: 'wait=300' } }
-    const answer = await signedCall(proxy.endpoint, owner, 'POST', `/${BUCKET}?x-inventory=&format=json`, asked)
-    const found = await rowsOf(s3, JSON.parse(answer.body).Manifest, 'reports')
-    return Object.fromEntries(found.map((row) => [row.Key, row]))
-  }
+  await proxy.configureInventory('Current', FIELDS)
+  const rows = async () => Object.fromEntries((await proxy.inventory()).map((row) => [row.Key, row]))
   await proxy.untilCold('archived')
   const { plain, archived } = await until('the deal is active', async () => {
     const found = await rows()

@@ -350,6 +350,16 @@ together('the deal of a version under COMPLIANCE is renewed until the lock ends,
   await it.untilAsked(second)
   t.equal((await it.deals('a', id)).length, 2, 'it is not renewed beyond the lock')
   await it.untilCold('a', id)
+  await proxy.configureInventory('All', [
+    ...['StorageClass', 'ObjectLockMode', 'ObjectLockRetainUntilDate', 'x-BytesAt', 'x-DealCount', 'x-DealEnd'],
+  ])
+  const proof = (await proxy.inventory()).find(({ VersionId }) => VersionId === id)
+  t.match(proof, {
+    ...{ Key: 'a', IsLatest: 'false', StorageClass: 'GLACIER', 'x-BytesAt': 'provider', 'x-DealCount': '1' },
+    ...{ ObjectLockMode: 'Compliance', ObjectLockRetainUntilDate: new Date(end).toISOString() },
+  })
+  const { 'x-DealEnd': lasts = '' } = proof ?? {}
+  t.ok(Date.parse(lasts) > end, `the inventory proves that a deal holds it beyond its lock: until ${lasts}`)
   t.equal(await it.restored('a', id), 'the first bytes', 'behind a delete marker')
   await it.expire('a', id)
   await proxy.pass(LIFE * 0.17)

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import type { InventoryConfiguration, S3 } from '@aws-sdk/client-s3'
+import { GetObjectCommand, type InventoryConfiguration, type S3, type S3Client } from '@aws-sdk/client-s3'
 import { parse } from 'csv-parse/sync'
 import { md5 } from '../../support/content/content.js'
 import { signedCall } from '../../support/sign/signed-request.js'
@@ -68,13 +68,13 @@ export async function states(endpoint: string) {
   return JSON.parse(body).Inventories
 }
 
-export async function bytesOf(s3: S3, Key: string, bucket = REPORTS): Promise<Buffer> {
-  const { Body } = await s3.getObject({ Bucket: bucket, Key })
+export async function bytesOf(s3: S3Client, Key: string, bucket = REPORTS): Promise<Buffer> {
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key }))
   return Buffer.from((await Body?.transformToByteArray()) ?? [])
 }
 
 /** Checks the digests of a manifest and of its files, and returns the manifest with its files. */
-export async function read(s3: S3, manifestKey: string, bucket = REPORTS) {
+export async function read(s3: S3Client, manifestKey: string, bucket = REPORTS) {
   const text = await bytesOf(s3, manifestKey, bucket)
   const checksum = (await bytesOf(s3, manifestKey.replace(/json$/, 'checksum'), bucket)).toString()
   if (checksum.trim() !== md5(text)) throw new Error(`the checksum of ${manifestKey} is ${checksum}`)
@@ -89,7 +89,7 @@ export async function read(s3: S3, manifestKey: string, bucket = REPORTS) {
 }
 
 /** The rows of a CSV inventory, by the names of their columns, with decoded keys. */
-export async function rowsOf(s3: S3, manifestKey: string, bucket = REPORTS): Promise<Record<string, string>[]> {
+export async function rowsOf(s3: S3Client, manifestKey: string, bucket = REPORTS): Promise<Record<string, string>[]> {
   const { manifest, files } = await read(s3, manifestKey, bucket)
   const names: string[] = manifest.fileSchema.split(', ')
   const lines = files.flatMap((file): string[][] => parse(gunzipSync(file)))
