@@ -180,6 +180,27 @@ export async function mustBeClass(
   throw new S3Error('InvalidStorageClass', { message: `${word} is not a storage class of this bucket.` })
 }
 
+/**
+ * What a copy of an object onto itself, into a class, would cost: on the terms of which class, or why it is free.
+ * @throws S3Error InvalidStorageClass, ObjectNotInActiveTierError
+ */
+export async function costOfMove(
+  deps: DealDeps,
+  context: Context,
+  object: StoredObject,
+  word: string,
+): Promise<{ readonly storageClass: ArchiveClass; readonly free?: string }> {
+  const storageClass = await mustBeClass(deps, context, object.bucket, word)
+  if (object.cold) throw new S3Error('ObjectNotInActiveTierError')
+  if (storageClass === 'DEEP_ARCHIVE') {
+    await requireOfflineTerms(context, object.bucket)
+    return { storageClass, free: 'The next offline deal of the bucket pays for the object.' }
+  }
+  // A copy in a versioned bucket is another object.
+  const held = object.versionId === undefined && (await dealOf(deps, object)) !== undefined
+  return { storageClass, ...(held && { free: 'A deal holds the object: its copy into the class makes no other.' }) }
+}
+
 async function mustHaveTerms(
   deps: DealDeps,
   context: Context,

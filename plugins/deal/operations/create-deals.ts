@@ -79,6 +79,9 @@ export function quoteObjectDeal(deps: DealDeps) {
     access: 'owner',
     on: { method: 'POST', resource: 'object', subresource: 'x-deal-quote' },
     query: ofVersion,
+    body: quoteRequest.extend({
+      StorageClass: z.string().optional().describe('Quotes a copy of the object onto itself, into this class.'),
+    }),
     answer: ({ request: { bucket, key, signal }, query, body }, context) =>
       quoteDeal(deps, context, { bucket, key, ref: refOf(query) }, body, signal),
   })

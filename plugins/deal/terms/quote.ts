@@ -8,6 +8,7 @@ import {
   type StoredObject,
 } from 'dealgate'
 import { z } from 'zod'
+import { costOfMove } from '../archive/admit.js'
 import type { DealSubject } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { askOf, knownProviders, whyUnfit } from '../known-providers.js'
@@ -55,19 +56,27 @@ export const dealQuote = z.object({
 
 type DealQuote = z.output<typeof dealQuote>
 
+/** Terms that need not be complete, and the class that an object is to be copied into. */
+interface QuoteRequest extends StatedTerms {
+  readonly StorageClass?: string | undefined
+}
+
 /**
  * Computes what a deal would cost. Spends and promises nothing. Throws DealTermsInvalid for terms that are stated
- * wrongly; they need not be complete.
+ * wrongly; for a copy into a class also DealTermsRequired, InvalidStorageClass, ObjectNotInActiveTierError.
  */
 export async function quoteDeal(
   deps: DealDeps,
   context: Context,
   subject: QuotedSubject,
-  request: StatedTerms,
+  { StorageClass: word, ...request }: QuoteRequest,
   signal: AbortSignal,
 ): Promise<DealQuote> {
   const { bytes, objects, cold, coldBytes, object } = await measure(context, subject, signal)
-  const together = await deps.statedFor(context, subject.bucket, { request, object })
+  const move = object && word !== undefined ? await costOfMove(deps, context, object, word) : undefined
+  const asked = { request, object, storageClass: move?.storageClass }
+  if (move && move.free === undefined) await deps.termsFor(context, subject.bucket, asked)
+  const together = await deps.statedFor(context, subject.bucket, asked)
   const { stated } = together
   const violations = violationsOf(stated)
   if (violations.length > 0) throw termsInvalid(violations)
@@ -79,18 +88,19 @@ export async function quoteDeal(
   const price = money.price ?? chosen?.price
   const total = price === undefined || money.duration === undefined ? undefined : price * BigInt(money.duration)
   const tightest = await deps.spending.tightest(subject.bucket, await deps.capsFor(context, subject.bucket))
+  const size = { Bytes: bytes, Objects: objects, ...(cold > 0 && { RetrievalBytes: coldBytes }), PieceSize: pieceSize }
+  const caps = tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }
+  if (move?.free !== undefined)
+    return { ...size, Total: '0', Currency: 'fil', ...caps, Candidates: [], Warnings: [move.free] }
   const perGib = money.price === undefined ? chosen?.ask : divideUp(money.price * GIB, BigInt(pieceSize))
   return {
-    Bytes: bytes,
-    Objects: objects,
-    ...(cold > 0 && { RetrievalBytes: coldBytes }),
-    PieceSize: pieceSize,
+    ...size,
     ...(money.duration !== undefined && { DurationEpochs: money.duration }),
     ...(price !== undefined && { Price: formatAmount(price) }),
     ...(perGib !== undefined && { PricePerGibEpoch: formatAmount(perGib) }),
     ...(total !== undefined && { Total: formatAmount(total) }),
     Currency: 'fil',
-    ...(tightest && { DailyCap: formatAmount(tightest.cap), LeftToday: formatAmount(tightest.left) }),
+    ...caps,
     Candidates: offers.map(({ document }) => document),
     Warnings: await warningsFor(deps, context, {
       ...{ subject, stamp: object?.stamp, money, together, pieceSize, cold, providers, total },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { OwnRequest } from '../../api/child-request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
+import { isHotClass } from '../../plugins/storage-class.js'
 import { taggingDocument } from '../tags.js'
 import { verifyContent } from './checksum-task.js'
 import { makeDeal, quoteDeal, renewalTerms, renewDeal } from './deal-tasks.js'
@@ -44,7 +45,10 @@ export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | '
     case 'Archive':
       return {
         ...kind,
-        ...{ spends: true, estimate: (row, ask) => quoteDeal(row, {}, ask) },
+        ...(!isHotClass(operation.storageClass) && {
+          spends: true,
+          estimate: (row, ask) => quoteDeal(row, { StorageClass: operation.storageClass }, ask),
+        }),
         run: (task, ask) => archiveObject(task, operation.storageClass, ask),
       }
     case 'Encrypt':

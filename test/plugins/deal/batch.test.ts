@@ -1,6 +1,7 @@
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
 import { batch, done, reaches } from '../../s3/batch/scene.js'
+import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
 import { owner } from './proxy.js'
@@ -44,10 +45,17 @@ t.test('deals for many objects stop at the cap of the day and go on the next one
   t.match(renewed, { Status: 'Complete', NumberOfTasksSucceeded: 1 })
   t.match(await proxy.head('a'), { Metadata: { 'deal-count': '2' } })
   await proxy.put('new', { StorageClass: 'STANDARD' })
-  const archived = await done(at, {
+  const duration = terms.duration / 2
+  const configuration = { Terms: [{ StorageClass: 'GLACIER', DurationEpochs: duration }] }
+  await signedCall(proxy.endpoint, owner, 'POST', `/${BUCKET}?x-deal-config=`, { body: configuration })
+  const prefixed = (Prefixes: string[]) => ({
     ...{ Operation: 'Archive', Archive: { StorageClass: 'GLACIER' } },
-    Filter: { Bucket: BUCKET, Prefixes: ['new'] },
+    Filter: { Bucket: BUCKET, Prefixes },
   })
-  t.match(archived, { Status: 'Complete', NumberOfTasksSucceeded: 1 })
-  await proxy.ended('new')
+  const estimated = await done(at, { ...prefixed(['a', 'new']), DryRun: true })
+  t.match(estimated, { TotalNumberOfTasks: 2, NotEstimated: 0, Price: '77.76' }, 'on the terms of the class')
+  const archived = await done(at, prefixed(['a', 'new']))
+  t.match(archived, { Status: 'Complete', NumberOfTasksSucceeded: 2 })
+  t.match(await proxy.ended('new'), { status: 'Complete', input: { terms: { duration } } })
+  t.match(await proxy.head('a'), { Metadata: { 'deal-count': '2' } }, 'a deal holds it already')
 })
