@@ -40,16 +40,18 @@ export class BatchJobs {
     this.#live = live
   }
 
-  /** Creates a job, once per token. Throws IdempotencyParameterMismatch. */
+  /**
+   * Creates a job, once per token. Throws IdempotencyParameterMismatch.
+   * @param body what a request with the same token states again: times of the order may depend on the clock
+   */
   async create(
     request: S3Request,
     context: Context,
-    order: Omit<BatchOrder, 'client'>,
-    token: string | undefined,
+    { order, token, body = order }: { order: Omit<BatchOrder, 'client'>; token: string | undefined; body?: object },
   ): Promise<string> {
     const { identity } = context.caller ?? refuseUnsigned()
     const { remoteAddress, secure, host } = request
-    const requestHash = hashOf('batch', order)
+    const requestHash = hashOf('batch', body)
     const asked = { accessKeyId: identity.accessKeyId, requestHash }
     const known = token === undefined ? undefined : await context.jobs.find({ ...asked, token })
     if (known) return known.id

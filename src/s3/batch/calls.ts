@@ -110,7 +110,7 @@ export function batchCalls(jobs: () => BatchJobs, now: () => number): readonly A
       jobId: ({ JobId }) => JobId,
       async answer({ request, body }, context) {
         const token = readClientToken(request, context.caller?.proof)
-        const id = await jobs().create(request, context, readOrder(body, now()), token)
+        const id = await jobs().create(request, context, { order: readOrder(body, now()), token, body })
         return documentOf(await jobs().get(id, context))
       },
     }),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -136,4 +137,14 @@ t.test('jobs pause, go on, end and wait for those of a higher priority', async (
   t.equal((await batch(at, 'POST', '', slow, once)).json.JobId, first.json.JobId)
   t.equal((await batch(at, 'POST', '', { ...slow, Priority: 3 }, once)).json.Code, 'IdempotencyParameterMismatch')
   t.equal((await batch(at, 'GET')).json.Jobs.length, 2)
+
+  // What it asks for is the same, though the times that it means are others by then.
+  const Filter = { Bucket: 'things', OlderThanDays: 2, NewerThanDays: 5, DealEndsWithinDays: 3 }
+  const old = { Operation: 'Delete', DryRun: true, Filter }
+  const token = { 'x-amz-client-token': 'two' }
+  const { JobId } = (await batch(at, 'POST', '', old, token)).json
+  await sleep(2)
+  t.equal((await batch(at, 'POST', '', old, token)).json.JobId, JobId)
+  const other = { ...old, Filter: { ...Filter, OlderThanDays: 3 } }
+  t.equal((await batch(at, 'POST', '', other, token)).json.Code, 'IdempotencyParameterMismatch')
 })

@@ -52,8 +52,7 @@ export function controlOperations(jobs: () => BatchJobs): readonly AnyOperation[
   return [
     define({ name: 'CreateJob', method: 'POST', path: '' }, async (request, context) => {
       const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
-      const { order, token } = readCreateJob(await parseXml(bytes, 'CreateJobRequest'))
-      const id = await jobs().create(request, context, order, token)
+      const id = await jobs().create(request, context, readCreateJob(await parseXml(bytes, 'CreateJobRequest')))
       return answer('CreateJobResult', element('JobId', id))
     }),
     define({ name: 'DescribeJob', method: 'GET', path: '/{JobId}' }, async (request, context) =>
