@@ -98,6 +98,8 @@ export interface RequestBody {
   readonly received: number
   /** The algorithm of the checksum that the client declared in a header or trailer. */
   readonly declaredChecksum: ChecksumAlgorithm | undefined
+  /** The MD5 that the client declared; `stream` compares it. */
+  readonly declaredMd5: Buffer | undefined
   /** True if the body is certainly empty: neither Content-Length nor Transfer-Encoding, or length 0. */
   readonly empty: boolean
   /**

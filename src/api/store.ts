@@ -89,6 +89,8 @@ export interface ObjectPage {
 export interface Source {
   /** Bytes; undefined when not known in advance. */
   readonly length: number | undefined
+  /** MD5 of the bytes, if it is known in advance; `stream` fails when they have another one. */
+  readonly declaredMd5?: Buffer | undefined
   /** Resolves once the sink has received all bytes and they are verified. */
   stream(sink: ByteSink, options?: BodyOptions): Promise<BodyFacts>
 }

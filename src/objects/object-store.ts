@@ -65,11 +65,13 @@ export class ObjectStore extends ObjectChanges implements Store {
     const options = { md5, checksum: request.wantChecksum }
     const { contentType, headers, metadata } = request.attributes
     let arrived: BodyFacts | undefined
+    let declaredMd5: Buffer | undefined
     const attributes = {
       ...{ contentType, headers, metadata, writeId: request.writeId, encrypted, lock: request.lock },
       // Read when the headers are sent: after a small body.
       get etag() {
-        return ownEtag ?? (encrypted && arrived?.md5?.toString('hex'))
+        // With it, a gateway that takes ETags need not compute the MD5: 1.4 s of CPU per GiB.
+        return ownEtag ?? (declaredMd5 ?? arrived?.md5)?.toString('hex')
       },
       record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, arrived) }),
     }
@@ -79,6 +81,7 @@ export class ObjectStore extends ObjectChanges implements Store {
         throw new S3Error('InvalidArgument', {
           message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
         })
+      declaredMd5 = source.declaredMd5
       const upload = gateway.upload(bucket, key, length, attributes)
       try {
         let { facts, rest } = await streamHoldingBack(

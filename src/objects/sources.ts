@@ -33,6 +33,7 @@ export async function spooled<T>(
     const { size } = spool
     const known: Source = {
       length: size,
+      declaredMd5: facts.md5,
       async stream(sink) {
         await spool.read(sink)
         return facts

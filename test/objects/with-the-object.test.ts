@@ -330,6 +330,24 @@ t.test('tags that were removed do not come back if the record is not stored', as
   t.notMatch(await tags(), '<Value>')
 })
 
+t.test('a declared MD5 is sent along, so that the gateway need not compute it', async (t) => {
+  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
+  t.teardown(() => services.stop())
+  const account = await services.gateway.credentials()
+  const between = await Between.start(t, { url: services.gateway.url, ...account })
+  const { send } = await start(t, 'full', { gateway: { url: between.url, account } })
+  const sent = (key: string) => between.requests.find(({ path }) => path.endsWith(`/upload/box/${key}`))?.headers
+  for (const [key, body] of Object.entries({ small: Buffer.from('small'), large: Buffer.alloc(600_000, 'large') })) {
+    const headers = contentMd5(body)
+    const etag = `"${Buffer.from(headers['content-md5'], 'base64').toString('hex')}"`
+    t.match(await send('PUT', `/box/${key}`, { body, headers }), { status: 200, headers: { etag } }, key)
+    t.equal(`"${Object.entries(sent(key) ?? {}).find(([name]) => name.endsWith('-etag'))?.[1]}"`, etag, key)
+    const wrong = { body: Buffer.from(body).fill('x', 0, 1), headers }
+    t.equal((await send('PUT', `/box/${key}`, wrong)).status, 400, `${key}: of other bytes`)
+    t.match((await send('HEAD', `/box/${key}`)).headers, { etag }, `${key}: unchanged`)
+  }
+})
+
 t.test(
   'a decision by tags asks the gateway only where they matter, and holds for the object that is read',
   async (t) => {

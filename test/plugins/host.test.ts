@@ -317,6 +317,7 @@ t.test(
     const body = (pieces: number) => ({
       length: 1,
       declaredChecksum: undefined,
+      declaredMd5: undefined,
       empty: false,
       async stream(sink: (chunk: Buffer) => unknown) {
         for (let i = 0; i < pieces; i++) {

@@ -129,6 +129,10 @@ class StreamedBody implements RequestBody {
     return this.#declared.checksum?.algorithm ?? this.#declared.trailer
   }
 
+  get declaredMd5(): Buffer | undefined {
+    return this.#declared.md5
+  }
+
   get empty(): boolean {
     return this.length === 0
   }

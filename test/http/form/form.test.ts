@@ -36,6 +36,7 @@ function bodyOf(pieces: readonly Buffer[], failure?: Error): RequestBody & { tak
   const body = {
     length: undefined,
     declaredChecksum: undefined,
+    declaredMd5: undefined,
     received: 0,
     empty: false,
     taken: 0,
