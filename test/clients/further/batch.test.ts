@@ -5,10 +5,13 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
 import { findBuilt, run } from '../../support/programs/run.js'
 import { startDealgate } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
+import { signedRequest } from '../../support/sign/signed-request.js'
 
 // S3 Control puts an account id before the host of the endpoint. With the server as their proxy, clients need no DNS.
 
-const server = await startDealgate(t)
+const DOMAIN = 's3.example.test'
+const server = await startDealgate(t, { args: ['--domain', DOMAIN] })
 const env = {
   AWS_ACCESS_KEY_ID: server.accessKey,
   AWS_SECRET_ACCESS_KEY: server.secretKey,
@@ -24,7 +27,8 @@ const env = {
 await t.test('boto3 takes the steps of the scenario of AWS', async (t) => {
   const python = resolve('.ci/clients/bin/python3')
   if (!(await findBuilt(t, 'boto3 (.ci/run)', python))) return
-  await run(python, [resolve('test/clients/further/boto3_batch.py'), server.endpoint], { env })
+  const endpoints = [server.endpoint, `http://s3-control.${DOMAIN}`]
+  await run(python, [resolve('test/clients/further/boto3_batch.py'), ...endpoints], { env })
   t.pass('everything is as it should be')
 })
 
@@ -48,3 +52,21 @@ await t.test('aws s3control creates a job and describes it', async (t) => {
   t.match(Job, { Status: 'Complete', ProgressSummary: { TotalNumberOfTasks: 1, NumberOfTasksSucceeded: 1 } })
   t.equal((await batch(server, 'GET', `?status=Complete`)).json.Jobs[0].JobId, JobId)
 })
+
+await t.test(
+  'the labels before a domain are an account where the request carries one, and a bucket elsewhere',
+  async (t) => {
+    const keys = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
+    const account = { 'x-amz-account-id': '111122223333' }
+    const ask = (host: string, headers: Record<string, string> = {}) =>
+      signedRequest(server.endpoint, keys, { method: 'GET', path: '/v20180820/jobs', host, headers })
+    for (const place of ['', 's3-control.', 's3-control.us-east-1.']) {
+      const host = `111122223333.${place}${DOMAIN}`
+      t.match(await ask(host, account), { status: 200, body: /<ListJobsResult / }, host)
+      t.match(await ask(host), { status: 404, code: 'NoSuchBucket' })
+    }
+    t.match(await ask(DOMAIN), { status: 404, code: 'NoSuchBucket' }, 'the key jobs of a bucket')
+    const { status, code } = await send(server, { method: 'GET', target: '/v20180820/jobs', unsignedHeaders: account })
+    t.same({ status, code }, { status: 403, code: 'AccessDenied' }, 'the signature has to cover it')
+  },
+)

@@ -7,10 +7,10 @@ import time
 import boto3
 from botocore.exceptions import ClientError
 
-ENDPOINT = sys.argv[1]
+ENDPOINT, CONTROL_ENDPOINT = sys.argv[1:]
 ACCOUNT = "111122223333"
 s3 = boto3.client("s3", endpoint_url=ENDPOINT)
-control = boto3.client("s3control", endpoint_url=ENDPOINT)
+control = boto3.client("s3control", endpoint_url=CONTROL_ENDPOINT)
 
 
 def code_of(call, **kwargs):
