@@ -143,6 +143,9 @@ function guardBody(body: RequestBody, deadline: PausableDeadline): RequestBody {
     get declaredChecksum() {
       return body.declaredChecksum
     },
+    get declaredMd5() {
+      return body.declaredMd5
+    },
     get empty() {
       return body.empty
     },
