@@ -11,7 +11,9 @@ import { Load } from './load/load.js'
 import { compareWithRecorded, lower, type Ratios, ratiosToBare, record } from './report/gate.js'
 import { markdownOf } from './report/markdown.js'
 import { type Results, resultsOf } from './report/results.js'
+import { pin } from './servers/program.js'
 import { BARE, DIRECT, PROXY, startBench } from './servers/start.js'
+import type { Subject } from './servers/subject.js'
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     'size-mib': { type: 'string' },
     json: { type: 'string' },
     installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
+    pin: { type: 'boolean', default: false },
     'node-options': { type: 'string', default: '' },
   },
 })
@@ -51,6 +54,7 @@ async function run(): Promise<Results> {
       installed: values.installed,
     })
     try {
+      if (values.pin) await separate(load, bench.subjects)
       const cases: CaseResult[] = []
       const failures: string[] = []
       const parts = values.quick ? ['small'] : values.only.split(',')
@@ -74,6 +78,13 @@ async function run(): Promise<Results> {
     load.stop()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** The servers that are measured have CPU 0 for themselves; the load, and what is behind the servers, CPU 1. */
+async function separate(load: Load, subjects: readonly Subject[]): Promise<void> {
+  const all = subjects.flatMap(({ processes }) => processes)
+  for (const { name, program } of all) await pin(program.pid, name === 'gateway' ? 1 : 0)
+  await pin(load.pid, 1)
 }
 
 async function measured(): Promise<Ratios> {

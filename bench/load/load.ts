@@ -11,6 +11,10 @@ export class Load {
     this.#child = fork(fileURLToPath(new URL('./process.js', import.meta.url)))
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   /** Resolves when all requests were answered as expected; rejects at the first that was not. */
   async run(job: Job): Promise<Outcome> {
     this.#child.send(job)

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort, Program } from './program.js'
 
-/** nginx as a reverse proxy with kept connections to `upstream`, one worker, no files for bodies. */
+/** nginx as a reverse proxy with kept connections to `upstream`, one worker, large buffers, no files for bodies. */
 export async function startNginx(folder: string, upstream: number): Promise<{ program: Program; port: number }> {
   const port = await freePort()
   const home = join(folder, 'nginx')
@@ -39,6 +39,9 @@ http {
       proxy_set_header Host $http_host;
       proxy_request_buffering off;
       proxy_max_temp_file_size 0;
+      proxy_buffer_size 16k;
+      proxy_buffers 8 512k;
+      proxy_busy_buffers_size 1m;
     }
   }
 }

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Probed } from '../usage/probe.js'
 import { cpuSeconds } from '../usage/usage.js'
 
@@ -77,6 +78,11 @@ export class Program {
     this.#child.kill('SIGTERM')
     await ended
   }
+}
+
+/** Keeps all threads of a process on one CPU, which Linux alone can. */
+export async function pin(pid: number, cpu: number): Promise<void> {
+  await promisify(execFile)('taskset', ['--all-tasks', '--cpu-list', '--pid', String(cpu), String(pid)])
 }
 
 /** A port that was free a moment ago, for programs that cannot choose one themselves. */
