@@ -172,6 +172,8 @@ const GRANTED: { readonly [Name in keyof Gateway]?: readonly string[] | 'any' } 
   bucketExists: 'any',
   deleteBucket: ['s3:deletebucket'],
   versioning: 'any',
+  bucketQuota: 'any',
+  setBucketQuota: ['quota:setbucketquota'],
   setVersioning: ['s3:putbucketversioning'],
   setLockRule: ['s3:putbucketobjectlockconfiguration'],
   // The rules for everybody, which operations compare with what a client asks for.

@@ -208,6 +208,8 @@ export interface GatewayFeatures {
   readonly storeIds: boolean
   /** The gateway tells how many multipart uploads an account may have under way. */
   readonly uploadQuotas: boolean
+  /** The gateway bounds what a bucket may have. */
+  readonly bucketQuotas: boolean
   /** The gateway keeps a text with each object, stored in the same moment, and shows it with the object. */
   readonly objectRecords: boolean
   /** Buckets can be versioned. */
@@ -229,6 +231,12 @@ export interface WriteOrder {
   ensure(): void
   /** Whose write it is: gets the lines about it. */
   readonly logger?: Logging | undefined
+}
+
+/** What a bucket may have, null for no bound, and what it has, with all versions and delete markers. */
+export interface BucketStanding {
+  readonly quota: { readonly bytes: number | null; readonly objects: number | null }
+  readonly usage: { readonly bytes: number; readonly objects: number }
 }
 
 /** Access to the objects of a bucket that the gateway grants to every caller, with or without a log-in. */
@@ -287,6 +295,10 @@ export interface Gateway extends GatewayVersions<GatewayObject> {
   refusesKey(key: string): Promise<string | undefined>
   /** How many multipart uploads the account may have under way; undefined for no bound. Throws S3Error. */
   uploadQuota(): Promise<number | undefined>
+  /** Throws NotImplemented without GatewayFeatures.bucketQuotas, and AccessDenied unless for its owner. */
+  bucketQuota(bucket: string): Promise<BucketStanding>
+  /** Changes the bounds that are present; null ends one. Throws as `bucketQuota` does. */
+  setBucketQuota(bucket: string, change: Partial<BucketStanding['quota']>): Promise<BucketStanding>
   /** @param length bytes, exact. Nothing is sent before the first `write` or `commit`. */
   upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
   /**

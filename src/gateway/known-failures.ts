@@ -22,7 +22,7 @@ const EARLIER_PROCESS = 'A gateway process of an earlier dealgate still uses its
 const RETAIN_IN_PAST = 'The retain until date must be in the future!'
 const ENCRYPTED =
   'The object gateway has encrypted this object with a key that another client holds, so that it cannot be read here.'
-const BUCKET_QUOTA = 'The quota that the object gateway sets for this bucket is used up.'
+const BUCKET_QUOTA = 'The quota of the bucket is used up: remove objects from it, or raise the quota.'
 const DAMAGED = 'The object gateway finds this object damaged on its drives.'
 const BROKE_DOWN = 'The object gateway failed by itself: see its own log.'
 const STARTING = 'The object gateway is starting. Try again.'
@@ -98,7 +98,7 @@ export const texts: readonly TextRow[] = [
   [/^At least one of the pre-?conditions you specified did not hold\b/i, 'PreconditionFailed'],
   [/^Your metadata headers exceed\b/i, 'MetadataTooLarge'],
   [/^The quota of the account is\b/i, 'QuotaExceeded'],
-  [/^Bucket quota exceeded\b/i, 'QuotaExceeded', BUCKET_QUOTA],
+  [/^(The quota of the bucket is|Bucket quota exceeded)\b/i, 'QuotaExceeded', BUCKET_QUOTA],
   [
     /^(Your proposed upload exceeds|Data size larger than|Object size larger than|size of the object greater than)\b/i,
     'EntityTooLarge',

@@ -43,6 +43,8 @@ export const gatewayMethods: { readonly [Name in keyof Gateway]: Method } = {
   versioning: { on: 'bucket', needs: 'some' },
   setVersioning: { on: 'bucket', needs: 'write' },
   setLockRule: { on: 'bucket', needs: 'write' },
+  bucketQuota: { on: 'bucket', needs: 'some' },
+  setBucketQuota: { on: 'bucket', needs: 'write' },
   listVersions: { on: 'bucket', needs: 'look' },
   setLock: { on: 'key', needs: 'write' },
 

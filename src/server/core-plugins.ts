@@ -10,6 +10,7 @@ import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
 import { batchPlugin } from '../s3/batch/plugin.js'
+import { quotaPlugin } from '../s3/bucket/quota.js'
 import { encryptionPlugin } from '../s3/bucket/rewrap.js'
 import { usagePlugin } from '../s3/bucket/usage.js'
 import { s3Plugin } from '../s3/index.js'
@@ -42,6 +43,7 @@ function noGateway(): never {
 export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   usagePlugin,
+  quotaPlugin,
   encryptionPlugin(),
   inventories(defaultInventories),
   batchPlugin({ perform: noGateway, rate: 1 }),
@@ -120,6 +122,7 @@ function createCorePlugins({
   return [
     s3Plugin,
     usagePlugin,
+    quotaPlugin,
     encryptionPlugin(),
     inventories({
       intervalMs: options.inventoryIntervalMs ?? defaultInventories.intervalMs,

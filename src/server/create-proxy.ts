@@ -44,6 +44,7 @@ import {
   holdingMetrics,
   jobMetrics,
   newCaches,
+  standingMetrics,
   stateMetrics,
 } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-server.js'
@@ -179,6 +180,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
   cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())
+  standingMetrics(metrics, options.metricsBuckets ?? [], pool.for(options.gateway.account))
   pluginGauges(metrics, plugins.plugins, log)
 
   return Object.assign(createHandle({ ...parts, passthrough }), {

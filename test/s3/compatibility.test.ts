@@ -80,6 +80,8 @@ const NOT_IN_SDK = [
   'PreflightObject',
   'ShareObject',
   'ListBucketUsage',
+  'GetBucketQuota',
+  'SetBucketQuota',
   'RewrapBucket',
   'CreateBucketInventory',
   'ListBucketInventories',

@@ -118,7 +118,7 @@ const RELEASED = {
     'c9189d44d85d6a93',
     'd9f1caeed3f9f4d0',
   ],
-  gateway: ['6be67e7f0606021f', 'bcdb623736b74d77', '651233cc5a0cac72'],
+  gateway: ['6be67e7f0606021f', 'bcdb623736b74d77', '651233cc5a0cac72', 'f76cfb68295f14d6'],
   payment: [
     ...['6f12cff83fb44328', '278093a87ee42282', '98c3d5d0811e41b7', 'fca85e90b2099131', 'aef53206dcd176d2'],
     ...['9380e39ff90165cc', '765c2217aae3a22e', '83f9967043dcc74b', '06226233f3ade9f4', '073b5f873e1b2fa5'],

@@ -29,6 +29,7 @@ import { type GatewayUse, wrapGateway } from '../wrap-gateway.js'
 import { type ExactPaths, PATHS_CHANGED } from './exact-paths.js'
 import type { AccountSource } from './log-in.js'
 import { hiddenAccess, listPolicies, setPolicy } from './policies.js'
+import { gatewayQuotas } from './quotas.js'
 import type { Session } from './session.js'
 
 /**
@@ -49,7 +50,6 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     stat: (bucket, key, ref, onMarker) => able((can) => stat(client, can, bucket, key, ref, onMarker)),
     download: (bucket, key, range, ref) => able((can) => download(client, can, bucket, key, range, ref)),
     refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
-    uploadQuota: () => uploadQuota(client),
     upload: (bucket, key, length, attributes) => upload(client, bucket, key, length, attributes),
     remove: (bucket, key, order, version) => able((can) => remove(client, can, bucket, key, order, version)),
     keepRecord: (bucket, key, record) => keepRecord(client.session, bucket, key, record),
@@ -60,6 +60,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
       presignedGet(client.session, { bucket, key, expirySeconds, host }),
     call: (call) => restCall(client, call),
     ...gatewayVersions(client),
+    ...gatewayQuotas(client),
     async ready() {
       await client.features.ask(client.session)
       // MinIO with several drives accepts log-ins and describes itself before it can read its drives.
@@ -222,15 +223,6 @@ export class Views<View extends {}> {
     this.#byKeys.set(id, known)
     return known
   }
-}
-
-/** See Gateway.uploadQuota. */
-async function uploadQuota({ session, features }: GatewayClient): Promise<number | undefined> {
-  if (!(await features.get(session)).uploadQuotas) return undefined
-  const { uploads } = await session.call({ method: 'web.UploadQuota', params: {}, repeatable: true })
-  if (uploads === null) return undefined
-  if (typeof uploads !== 'number') throw nonsense('answered web.UploadQuota without a number')
-  return uploads
 }
 
 /** See Gateway.keepRecord. */

@@ -1,3 +1,4 @@
+import type { BucketStanding, Gateway } from '../../api/gateway.js'
 import type { State } from '../../api/state.js'
 import { CacheUse, type Count, type Distribution, type Metrics, type Sample } from '../../common/metrics.js'
 import type { Quota } from '../../common/quota.js'
@@ -156,6 +157,31 @@ export function jobMetrics(metrics: Metrics, overview: () => Promise<JobsOvervie
     aggregator: 'max',
     read: async () => (await read()).oldest.map(({ kind, ageMs }) => ({ labels: { kind }, value: ageMs / 1000 })),
   })
+}
+
+const STANDINGS: readonly (readonly [name: string, help: string, read: (of: BucketStanding) => number | null])[] = [
+  ['stored_bytes', 'Bytes of a bucket of --metrics-buckets, all versions.', ({ usage }) => usage.bytes],
+  ['stored_objects', 'Versions and delete markers in that bucket.', ({ usage }) => usage.objects],
+  ['quota_bytes', 'Bytes that the bucket may have, if it has a quota.', ({ quota }) => quota.bytes],
+  ['quota_objects', 'Objects that the bucket may have, if it has a quota.', ({ quota }) => quota.objects],
+]
+
+/** What the named buckets have and may have. One of which the gateway does not tell it has no series. */
+export function standingMetrics(
+  metrics: Metrics,
+  buckets: readonly string[],
+  gateway: Pick<Gateway, 'bucketQuota'>,
+): void {
+  if (buckets.length === 0) return
+  const standings = remembered(() => Promise.allSettled(buckets.map((bucket) => gateway.bucketQuota(bucket))))
+  for (const [name, help, shown] of STANDINGS) {
+    const read = async (): Promise<Sample[]> =>
+      (await standings()).flatMap((result, n) => {
+        const value = result.status === 'fulfilled' ? shown(result.value) : null
+        return value === null ? [] : [{ labels: { bucket: buckets[n] ?? '' }, value }]
+      })
+    metrics.gauge({ name: `dealgate_bucket_${name}`, help, aggregator: 'max', read })
+  }
 }
 
 /** Returns what takes the time of each call to the store of records, seconds. */

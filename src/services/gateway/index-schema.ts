@@ -1,7 +1,7 @@
 import { FailureTable, failureSchema } from '../failure-table.js'
 import { type Connection, type Schema, Settings } from '../store/database.js'
 import { RunTable } from '../store/runs.js'
-import { Accounts, accountSchema, Quotas } from './accounts/accounts.js'
+import { Accounts, accountSchema } from './accounts/accounts.js'
 import { Deals } from './deals/deals.js'
 import { Manifest } from './deals/manifest.js'
 import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
@@ -14,7 +14,8 @@ import { LateOrderTable } from './store/late-orders.js'
 import { ObjectLocks } from './store/object-locks.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
-import { adaptObjects, objectSchema, sharingSchema } from './store/schema.js'
+import { Quotas } from './store/quotas.js'
+import { adaptObjects, bucketQuotaSchema, objectSchema, sharingSchema } from './store/schema.js'
 import { versionSchema } from './store/version-schema.js'
 import { Versions } from './store/versions.js'
 
@@ -26,7 +27,12 @@ export const indexSchema = {
   owner: 'the gateway',
   name: 'gateway',
   /** A released step never changes: test/services/services.test.ts has their hashes. */
-  steps: [accountSchema + objectSchema + dealSchema + offlineSchema, sharingSchema + failureSchema, versionSchema],
+  steps: [
+    accountSchema + objectSchema + dealSchema + offlineSchema,
+    sharingSchema + failureSchema,
+    versionSchema,
+    bucketQuotaSchema,
+  ],
   adapt: (db) => {
     adaptObjects(db)
     adaptDeals(db)

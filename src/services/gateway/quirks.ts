@@ -50,7 +50,8 @@ export const quirks = {
     'uploads and removals take no fence and happen in the order in which they are carried out; a complete body is stored although its sender has gone (Upload, RemoveObject)',
   'forgotten-stores':
     'nothing is remembered about the state stores of clients: there is no web.StateEpoch (web-router.go)',
-  'untold-quotas': 'nothing tells the quota of uploads: there is no web.UploadQuota (web-router.go)',
+  'untold-quotas':
+    'nothing tells or sets quotas: there is no web.UploadQuota, web.BucketQuota or web.SetBucketQuota (web-router.go)',
   'no-object-records':
     'nothing of a client is kept with an object: there is no web.SetObjectRecord (web-router.go, Upload)',
   'no-versions':
@@ -128,6 +129,7 @@ export type Feature =
   | 'write-fences'
   | 'state-epoch'
   | 'upload-quota'
+  | 'bucket-quota'
   | 'object-records'
   | 'versions'
   | 'locks'
@@ -161,6 +163,7 @@ const ofOneVersion: Record<Exclude<Feature, 'versions' | 'locks'>, readonly Quir
   'write-fences': ['unordered-writes', 'recursive-remove', 'folder-prefixes', 'erasure-folders', 'random-etags'],
   'state-epoch': ['forgotten-stores'],
   'upload-quota': ['untold-quotas'],
+  'bucket-quota': ['untold-quotas'],
   'object-records': ['no-object-records'],
 }
 

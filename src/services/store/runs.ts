@@ -34,9 +34,10 @@ const alive = {
 /** Interval of looks at the own run, ms. */
 const LOOK_MS = 1000
 
-const PREFIX = 'run_v'
+/** Begins like that of a program that knows versions of objects, and no quotas of buckets. */
+const PREFIX = 'run_vq'
 
-/** Of programs that know no versions of objects, too. */
+/** Of earlier programs, too. */
 const ALL = 'run\\_%'
 
 const prune = {
@@ -67,7 +68,7 @@ export class RunTable {
     return (await this.#sql.alive.get(run, own)) !== undefined
   }
 
-  /** True while a program works with the database that knows no versions of objects. */
+  /** True while a program works with the database that knows no versions of objects, or no quotas of buckets. */
   async isEarlierAlive(): Promise<boolean> {
     return (await this.#sql.earlier.get()) !== undefined
   }

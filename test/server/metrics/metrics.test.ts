@@ -85,7 +85,7 @@ t.test('a server whose metrics are apart does not serve them', async (t) => {
   t.notOk(proxy.operations.some(({ operation }) => operation.name === 'GetMetrics'))
 })
 t.test('what the server holds, its state store, and named buckets', async (t) => {
-  const { s3, endpoint } = await startInProcess(t, 'full', { metricsBuckets: ['named'], plugins: [gauged()] })
+  const { s3, endpoint } = await startInProcess(t, 'full', { metricsBuckets: ['named', 'absent'], plugins: [gauged()] })
   const owner = { endpoint, ...keys }
   for (const bucket of ['named', 'unnamed'])
     t.equal((await send(owner, { method: 'PUT', target: `/${bucket}` })).status, 200)
@@ -94,17 +94,24 @@ t.test('what the server holds, its state store, and named buckets', async (t) =>
   await s3.send(new GetObjectCommand({ Bucket: 'named', Key: 'a' }))
   const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket: 'named', Key: 'b' }))
   await s3.send(new UploadPartCommand({ Bucket: 'named', Key: 'b', UploadId, PartNumber: 1, Body: 'x'.repeat(700) }))
+  t.equal(
+    (await send(owner, { method: 'POST', target: '/named?x-quota=', body: Buffer.from('{"Bytes":99}') })).status,
+    200,
+  )
   const text = String((await send(owner, { method: 'GET', target: '/-/metrics' })).body)
   for (const line of [
+    'dealgate_bucket_stored_bytes{bucket="named"} 3',
+    'dealgate_bucket_stored_objects{bucket="named"} 1',
+    'dealgate_bucket_quota_bytes{bucket="named"} 99',
     'dealgate_bucket_requests_total{bucket="named",operation="PutObject",status="200"} 1',
-    'dealgate_bucket_request_bytes_total{bucket="named"} 703',
+    'dealgate_bucket_request_bytes_total{bucket="named"} 715',
     'dealgate_bodies_in_flight 0',
     'dealgate_staging_bytes 700',
     'dealgate_spool_bytes 0',
     'dealgate_gauged_things{state="Red"} 2',
   ])
     t.ok(text.split('\n').includes(line), line)
-  t.notMatch(text, /unnamed|broken/)
+  t.notMatch(text, /unnamed|absent|broken|quota_objects\{/)
   t.match(text, /^dealgate_state_call_duration_seconds_count [1-9]/m)
   t.match(text, /^dealgate_gateway_connections\{use="shared",state="free"\} [1-9]/m)
   t.match(text, /^dealgate_disk_free_bytes [1-9]/m)

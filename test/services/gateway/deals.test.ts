@@ -212,7 +212,7 @@ t.test('as public gateways are', async (t) => {
     ],
   })
   const features = ['paged-listing', 'object-head', 'exact-remove', 'any-key', 'fixed-creation-date', 'write-fences']
-  const others = ['state-epoch', 'upload-quota', 'object-records', 'versions', 'locks']
+  const others = ['state-epoch', 'upload-quota', 'bucket-quota', 'object-records', 'versions', 'locks']
   t.same((await client.gateway.call('ServerInfo')).GatewayFeatures, [...features, ...others])
   for (const path of ['dealprogress/x', 'dealstatus/x', 'providers']) t.equal((await client.send(path)).status, 404)
   for (const path of ['evict/bucket/a', 'network/control']) t.equal((await client.send(path, '{}')).status, 404)

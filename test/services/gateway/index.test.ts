@@ -199,6 +199,32 @@ t.test('quotas hold for writes from several connections', async (t) => {
   t.same(await indexes[0]?.db.read.quotas.usage(OWNER), { objects: 5, bytes: 20 })
 })
 
+t.test('the quota of a bucket holds for writes from several connections, whatever the account may store', async (t) => {
+  const { indexes, bucket } = await connections(t, 3)
+  const [first] = indexes as [Index]
+  const other = await first.db.transaction(async ({ buckets, quotas }) => {
+    await quotas.set(OWNER, { bytes: 100, objects: null, uploads: null })
+    await quotas.setIn(bucket, { bytes: 22, objects: null })
+    await buckets.add('other', rfc3339(clock.now()), OWNER)
+    return (await buckets.find('other')) as BucketRow
+  })
+  const putAll = (into: BucketRow, name: string) =>
+    Promise.allSettled(Array.from({ length: 24 }, (_, n) => indexes[n % 3]?.changes.put(into, draft(`${name}-${n}`))))
+  const [inBucket, inOther] = await Promise.all([putAll(bucket, 'a'), putAll(other, 'b')])
+  const done = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
+    outcomes.filter(({ status }) => status === 'fulfilled').length
+  t.equal(done(inBucket), 5, 'bodies of four bytes')
+  t.equal(done(inOther), 20, 'what is left of the account')
+  const present = (await first.db.read.buckets.find('bucket')) as BucketRow
+  const { read } = first.db
+  t.same(await read.quotas.usageIn(present), { objects: 5, bytes: 20 })
+  t.same(await read.quotas.usage(OWNER), { objects: 25, bytes: 100 })
+  for (const { reason } of [...inBucket, ...inOther].filter((one) => one.status === 'rejected'))
+    t.equal(code(reason), 'QuotaExceeded')
+  await first.db.transaction(({ buckets }) => buckets.fold(bucket.id))
+  t.same(await read.quotas.usageIn(present), { objects: 5, bytes: 20 })
+})
+
 t.test('a bucket that is removed while objects are written to it has none', async (t) => {
   const { indexes, bucket } = await connections(t, 2)
   const [writer, remover] = indexes as [Index, Index]

@@ -24,7 +24,7 @@ async function fill(client: Client, ...keys: string[]): Promise<void> {
 /** Features that most quirks leave alone. */
 const OTHERS = [
   ...['deal-tokens', 'deal-status', 'deal-providers', 'deal-eviction', 'deal-verification', 'deal-list'],
-  ...['fixed-creation-date', 'write-fences', 'state-epoch', 'upload-quota', 'object-records'],
+  ...['fixed-creation-date', 'write-fences', 'state-epoch', 'upload-quota', 'bucket-quota', 'object-records'],
 ]
 
 /** The same without an order of writes. */

@@ -9,16 +9,17 @@ import type { Database } from '../../store/database.js'
 import { openStore } from '../../store/open.js'
 import { GatewayError } from '../errors.js'
 import { type GatewayTables, indexSchema } from '../index-schema.js'
+import { type AccountQuota, NO_QUOTA, type Usage } from '../store/quotas.js'
 import { INDEX_FILE } from '../store/schema.js'
-import { type Account, type AccountQuota, type AccountUsage, type ListedAccount, NO_QUOTA } from './accounts.js'
+import type { Account, ListedAccount } from './accounts.js'
 import { checkChosenPair, type KeyPair, newPair, newSecret } from './key-pair.js'
 
-export type { AccountQuota, ListedAccount } from './accounts.js'
+export type { AccountQuota, ListedAccount }
 
 /** What an account may store, and what it stores. */
 export interface AccountStanding {
   readonly quota: AccountQuota
-  readonly usage: AccountUsage
+  readonly usage: Usage
 }
 
 /**

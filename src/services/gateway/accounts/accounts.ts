@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Connection, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
-import { isText, usageIn } from '../store/buckets.js'
+import { isText } from '../store/buckets.js'
 import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
 
 /**
@@ -166,83 +166,6 @@ function toAccount(row: StoredAccount | undefined): Account | undefined {
   if (row === undefined) return undefined
   const { id, accessKey, secretKey, canonicalId, name, iam, created } = row
   return { id, accessKey, secretKey, canonicalId, name, isIamUser: iam === 1, created }
-}
-
-/** What an account may store in all of its buckets; null for no bound. */
-export interface AccountQuota {
-  readonly bytes: number | null
-  readonly objects: number | null
-  /** Multipart uploads under way, which the clients of the gateway count. */
-  readonly uploads: number | null
-}
-
-export const NO_QUOTA: AccountQuota = Object.freeze({ bytes: null, objects: null, uploads: null })
-
-/** Objects in deals alone have no bytes here; removed ones have bytes while a pending deal reads them. */
-export interface AccountUsage {
-  readonly bytes: number
-  readonly objects: number
-}
-
-const QUOTA = 'SELECT bytes, objects, uploads FROM quotas WHERE account = ?'
-const quotaLock = { sqlite: QUOTA, postgres: `${QUOTA} FOR UPDATE` }
-
-/**
- * The table of quotas. Other processes may change it at any time, so every call reads it. Call `set`, and what must
- * hold with a write, inside a transaction.
- */
-export class Quotas {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: QUOTA,
-      lock: quotaLock[connection.engine],
-      set: `
-        INSERT INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?) ON CONFLICT (account)
-        DO UPDATE SET bytes = excluded.bytes, objects = excluded.objects, uploads = excluded.uploads
-      `,
-      remove: 'DELETE FROM quotas WHERE account = ?',
-      usage: `
-        SELECT objects, bytes + (SELECT coalesce(sum(bytes), 0) FROM retained WHERE account = ?1) AS bytes
-        FROM (${usageIn(connection)}) AS stored
-      `,
-    })
-  }
-
-  of(account: number): Promise<AccountQuota | undefined> {
-    return this.#sql.find.get<AccountQuota>(account)
-  }
-
-  /** Like `of`, for a transaction with locks: until its end, no other stores anything for this account. */
-  lock(account: number): Promise<AccountQuota | undefined> {
-    return this.#sql.lock.get<AccountQuota>(account)
-  }
-
-  async usage(account: number): Promise<AccountUsage> {
-    return (await this.#sql.usage.get<AccountUsage>(account)) as AccountUsage
-  }
-
-  async set(account: number, { bytes, objects, uploads }: AccountQuota): Promise<void> {
-    if (bytes === null && objects === null && uploads === null) await this.#sql.remove.run(account)
-    else await this.#sql.set.run(account, bytes, objects, uploads)
-  }
-
-  /**
-   * Throws GatewayError QuotaExceeded if the account would store more than it may, unless it stores less than before.
-   */
-  async mustHaveRoom(account: number, quota: AccountQuota, more: AccountUsage): Promise<void> {
-    const { bytes, objects } = await this.usage(account)
-    check('bytes', quota.bytes, bytes, more.bytes)
-    check('objects', quota.objects, objects, more.objects)
-  }
-}
-
-function check(what: string, most: number | null, present: number, more: number): void {
-  if (most === null || more <= 0 || present + more <= most) return
-  throw new GatewayError('QuotaExceeded', {
-    value: `The quota of the account is ${most} ${what}. It has ${present}, and this would add ${more}: remove objects, or ask for a larger quota.`,
-  })
 }
 
 /**

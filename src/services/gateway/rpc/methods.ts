@@ -11,6 +11,7 @@ import { mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import { listObjects } from './list-objects.js'
 import { defineMethod, defineSignedMethod, optionalText, type RpcMethod, text, texts } from './method.js'
 import { deleteBucket, listBuckets, makeBucket, removeObject } from './objects.js'
+import { quotaMethods } from './quotas.js'
 import { createUrlToken, login, serverInfo, setAuth, storageInfo } from './server.js'
 import { versionMethods } from './versions.js'
 
@@ -139,17 +140,6 @@ const stateEpoch = defineSignedMethod({
   },
 })
 
-/**
- * Returns how many multipart uploads the account may have under way; null for no bound. Multipart uploads exist in
- * front of the gateway alone: its clients count them, and enforce the bound.
- */
-const uploadQuota = defineSignedMethod({
-  name: 'web.UploadQuota',
-  feature: 'upload-quota',
-  params: z.object({}),
-  run: async (_, { context, account: { id } }) => ({ uploads: (await context.db.read.quotas.of(id))?.uploads ?? null }),
-})
-
 const POLICIES: readonly string[] = ['readonly', 'writeonly', 'readwrite'] satisfies Policy[]
 
 const listAllBucketPolicies = defineSignedMethod({
@@ -201,7 +191,7 @@ const all: readonly RpcMethod[] = [
   storageInfo,
   serverInfo,
   stateEpoch,
-  uploadQuota,
+  ...quotaMethods,
   ...versionMethods,
 ]
 

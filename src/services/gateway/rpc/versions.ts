@@ -103,21 +103,25 @@ const setObjectLock = defineSignedMethod({
   },
 })
 
-/** Throws GatewayError InvalidBucketState while a program would pass by versions and locks. */
+/** Throws GatewayError InvalidBucketState while a program would pass by versions, locks or quotas. */
 export async function mustKnowVersions({ runs }: Pick<GatewayTables, 'runs'>): Promise<void> {
   if (await runs.isEarlierAlive()) throw new GatewayError('InvalidBucketState', { value: EARLIER })
 }
 
-/** Changes the versions of a bucket alone: what goes on there has ended, or begins after it. */
-async function changeBucket(
+/**
+ * Changes a bucket alone: what goes on there has ended, or begins after it.
+ * @param find finds the bucket, and refuses an account that may not change it
+ */
+export async function changeBucket(
   { context, account }: SignedCall,
   bucketName: string,
   change: (tables: GatewayTables, bucket: BucketRow) => Promise<void>,
+  find = mustOwnBucket,
 ): Promise<void> {
-  const found = await mustOwnBucket(context, account, bucketName)
+  const found = await find(context, account, bucketName)
   const work = async (tables: GatewayTables) => {
     await tables.buckets.lock(bucketName, true)
-    const bucket = await mustOwnBucket(context, account, bucketName, tables)
+    const bucket = await find(context, account, bucketName, tables)
     // Another one, whose lock this is not.
     if (bucket.id !== found.id) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
     await mustKnowVersions(tables)

@@ -17,6 +17,9 @@ export interface BucketRow {
   readonly versioning: 'Enabled' | 'Suspended' | null
   /** The retention of new objects in JSON; null: the bucket has no object lock. */
   readonly lockRule: string | null
+  /** Most bytes and objects that it may have; null: no bound. */
+  readonly quotaBytes: number | null
+  readonly quotaObjects: number | null
 }
 
 /** A bucket as a transaction with locks has found it. */
@@ -25,7 +28,10 @@ export interface LockedBucket extends BucketRow {
   readonly held: number
 }
 
-const BUCKET = 'id, name, created, changed, owner, versioning, lock_rule AS "lockRule"'
+const BUCKET = `
+  id, name, created, changed, owner, versioning, lock_rule AS "lockRule",
+  quota_bytes AS "quotaBytes", quota_objects AS "quotaObjects"
+`
 
 const FIND = `SELECT ${BUCKET} FROM buckets WHERE name = ?`
 
@@ -77,6 +83,19 @@ const usage = {
 /** SELECT of the numbers of objects and bytes in the buckets of an owner: the first parameter. */
 export function usageIn({ engine }: Connection): string {
   return usage[engine]
+}
+
+const content = {
+  sqlite: 'SELECT objects, bytes FROM buckets WHERE id = ?1',
+  postgres: `
+    SELECT b.objects + coalesce(sum(c.objects), 0) AS objects, b.bytes + coalesce(sum(c.bytes), 0) AS bytes
+    FROM buckets AS b LEFT JOIN bucket_changes AS c ON c.bucket = b.id WHERE b.id = ?1 GROUP BY b.id
+  `,
+}
+
+/** SELECT of the numbers of objects and bytes in a bucket: the first parameter. */
+export function contentOf({ engine }: Connection): string {
+  return content[engine]
 }
 
 /** For a SQLite database that has the rows of one in PostgreSQL. */

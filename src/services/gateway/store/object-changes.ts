@@ -1,7 +1,6 @@
 import { type Clock, rfc3339 } from '../../clock.js'
 import { type Bodies, mustBeNew, type StoredBody } from '../../store/bodies.js'
 import { type Database, type TransactionOptions, together } from '../../store/database.js'
-import type { AccountQuota, Quotas } from '../accounts/accounts.js'
 import { GatewayError } from '../errors.js'
 import { Admission } from './admission.js'
 import { type BucketRow, type Buckets, bucketLock, type LockedBucket } from './buckets.js'
@@ -12,6 +11,7 @@ import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
 import { type AskedLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
 import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
+import { type AccountQuota, type Quotas, quotaOf } from './quotas.js'
 import { above, justAfter } from './scan.js'
 import {
   makeWay,
@@ -133,7 +133,7 @@ export class ObjectChanges {
     await this.#admission.admit(this.#db.read, bucket, key, order, 'upload', present)
   }
 
-  /** Throws GatewayError QuotaExceeded when the owner of the bucket has no room for such an object now. */
+  /** Throws GatewayError QuotaExceeded when the bucket or its owner has no room for such an object now. */
   async mustHaveRoom(bucket: BucketRow, key: Buffer, size: number): Promise<void> {
     const { read } = this.#db
     await this.#mustHaveRoom(read, bucket, key, size, await read.quotas.of(bucket.owner))
@@ -144,15 +144,17 @@ export class ObjectChanges {
     bucket: BucketRow,
     key: Buffer,
     size: number,
-    quota: AccountQuota | undefined,
+    ofOwner: AccountQuota | undefined,
   ): Promise<void> {
     const { quotas, holds } = tables
-    if (quota === undefined) return
+    if (ofOwner === undefined && quotaOf(bucket) === undefined) return
     const present = await replaced(tables, bucket, key)
     // A pending deal keeps the present body, which counts on.
     const isFreed = present && !(await holds.covers(bucket.id, present.generation))
     const bytes = size - (isFreed ? bytesHere(present) : 0)
-    await quotas.mustHaveRoom(bucket.owner, quota, { bytes, objects: present ? 0 : 1 })
+    const more = { bytes, objects: present ? 0 : 1 }
+    if (ofOwner !== undefined) await quotas.mustHaveRoom(bucket.owner, ofOwner, more)
+    await quotas.mustHaveRoomIn(bucket, more)
   }
 
   /**
@@ -250,6 +252,7 @@ export class ObjectChanges {
       this.#admission.present(tables, bucket, draft.key),
       quotas.lock(bucket.owner),
     ])
+    await quotas.lockIn(held)
     const isVersioned = held.versioning !== null
     if (draft.abandoned()) throw new GatewayError('IncompleteBody')
     const order = await draft.order(tables)

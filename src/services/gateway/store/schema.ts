@@ -145,6 +145,12 @@ export const sharingSchema = `
   ALTER TABLE offline_tasks ADD COLUMN progress TEXT;
 `
 
+/** Most bytes and objects that a bucket may have, with all versions; NULL: no bound. */
+export const bucketQuotaSchema = `
+  ALTER TABLE buckets ADD COLUMN quota_bytes INTEGER;
+  ALTER TABLE buckets ADD COLUMN quota_objects INTEGER;
+`
+
 /**
  * Adapts earlier schemas: `body_at` was the flag `inline`, rows had no fences, and everything belonged to one account.
  */
