@@ -4,8 +4,9 @@ import http, { type IncomingMessage } from 'node:http'
 import { loadavg } from 'node:os'
 import { createInterface } from 'node:readline'
 import { Pool } from 'undici'
-import { ConnectionPool } from '../../src/gateway/calls/rest-client.js'
+import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
 import { NodeResponse, type RestResponse } from '../../src/gateway/transport/response.js'
+import { ask } from '../../src/gateway/transport/wire.js'
 import { inTurn } from './large.js'
 import { median } from './measure.js'
 
@@ -70,7 +71,7 @@ export async function transport(rounds: number, size: number): Promise<void> {
 
 function ours(url: URL): Way {
   const pool = new ConnectionPool(url)
-  const get = async (path: string) => count(await pool.request('GET', path, {}, false, TIMEOUT_MS))
+  const get = async (path: string) => count(await ask(pool, { method: 'GET', path, headers: {} }, TIMEOUT_MS))
   return { name: 'transport/', get, close: () => pool.close(), large: [], small: [] }
 }
 

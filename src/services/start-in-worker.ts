@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { type MessagePort, Worker } from 'node:worker_threads'
 import { type ServicesLog, silentLog } from './log.js'
 import type { Services, ServicesOptions } from './services.js'
 import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
@@ -50,7 +50,11 @@ class ServicesThread {
     this.#log = log
     const { gateway, platform, payment } = await this.#started(options, onFailure)
     return {
-      gateway: { ...gateway, credentials: () => this.#ask('credentials') },
+      gateway: {
+        ...gateway,
+        credentials: () => this.#ask('credentials'),
+        attach: (port) => this.#post({ type: 'attach', port }, [port]),
+      },
       platform: platform && { ...platform, makeFirstUser: () => this.#ask('first user') },
       payment,
       stop: () => this.#stop(),
@@ -115,8 +119,8 @@ class ServicesThread {
     this.#asked.delete(message.id)
   }
 
-  #post(message: ToWorker): void {
-    this.#worker.postMessage(message)
+  #post(message: ToWorker, ports: readonly MessagePort[] = []): void {
+    this.#worker.postMessage(message, ports)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { FamilySnapshot } from '../common/metrics.js'
 import type { KeyPair } from './gateway/accounts/key-pair.js'
 import type { ServicesLog } from './log.js'
@@ -14,12 +15,13 @@ export interface Answers {
 export type ToWorker =
   | { readonly type: 'start'; readonly options: Omit<ServicesOptions, 'log'> }
   | { readonly type: 'ask'; readonly what: keyof Answers; readonly id: number }
+  | { readonly type: 'attach'; readonly port: MessagePort }
   | { readonly type: 'stop' }
 
 export type FromWorker =
   | {
       readonly type: 'started'
-      readonly gateway: Omit<Services['gateway'], 'credentials'>
+      readonly gateway: Omit<Services['gateway'], 'credentials' | 'attach'>
       readonly platform: Omit<NonNullable<Services['platform']>, 'makeFirstUser'> | undefined
       readonly payment: Services['payment']
     }

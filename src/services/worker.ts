@@ -40,7 +40,8 @@ function serve({ gateway, platform, payment, stop, metrics }: Services): void {
         (value) => post({ type: 'answer', id, value }),
         (error) => post({ type: 'refusal', id, message: (error as Error).message }),
       )
-    } else if (message.type === 'stop') {
+    } else if (message.type === 'attach') gateway.attach(message.port)
+    else if (message.type === 'stop') {
       await stop()
       port.close()
     }

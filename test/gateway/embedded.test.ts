@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import { createLogger } from '../../src/common/log.js'
+import { portTo } from '../../src/common/port-messages.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { openAccountBook } from '../../src/services/gateway/accounts/account-book.js'
 import { legacy, type QuirkName, quirkNames, startServices } from '../../src/services/index.js'
@@ -27,7 +28,8 @@ async function start(
 ): Promise<Gateway> {
   const data = await mkdtemp(join(tmpdir(), 'dealgate-client-'))
   const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks, brand } })
-  const pool = createGatewayPool({ url: services.gateway.url, brand, log: createLogger({ level: 'silent' }) })
+  const port = quirks.length === 0 ? portTo(services.gateway) : undefined
+  const pool = createGatewayPool({ url: services.gateway.url, port, brand, log: createLogger({ level: 'silent' }) })
   t.teardown(async () => {
     await pool.close()
     await services.stop()

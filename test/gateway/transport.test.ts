@@ -4,9 +4,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ConnectionPool, type WireRequest } from '../../src/gateway/calls/rest-client.js'
 import { WholePut } from '../../src/gateway/objects/upload.js'
+import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
 import { NodeResponse, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
+import { ask, type WireRequest } from '../../src/gateway/transport/wire.js'
 import { listen } from '../support/server/listen.js'
 
 interface Server {
@@ -41,7 +42,8 @@ async function serve(t: Test, answer: (socket: Socket, n: number) => void): Prom
   return {
     pool,
     requests,
-    get: (method = 'GET', fresh = false, timeoutMs = 5000) => pool.request(method, '/x', {}, fresh, timeoutMs),
+    get: (method = 'GET', fresh = false, timeoutMs = 5000) =>
+      ask(pool, { method, path: '/x', headers: {}, ...(fresh && { maxIdleMs: 0 }) }, timeoutMs),
   }
 }
 
@@ -204,8 +206,8 @@ t.test('bytes without a request are never an answer', async (t) => {
 t.test('nothing but a request goes out', async (t) => {
   const { pool, requests } = await serve(t, (socket) => socket.write(HELLO))
   for (const path of ['/a b', '/a\r\nX: y', '/ü', 'a'])
-    await t.rejects(pool.request('GET', path, {}, false, 1000), TypeError)
-  await t.rejects(pool.request('GET', '/', { a: 'b\r\nc: d' }, false, 1000), TypeError)
+    await t.rejects(ask(pool, { method: 'GET', path, headers: {} }, 1000), TypeError)
+  await t.rejects(ask(pool, { method: 'GET', path: '/', headers: { a: 'b\r\nc: d' } }, 1000), TypeError)
   t.equal(requests.length, 0)
 })
 

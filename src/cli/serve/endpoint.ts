@@ -7,6 +7,7 @@ import type { CleanupStack } from '../../common/cleanup-stack.js'
 import type { ClosedBecause, ConnectionBounds } from '../../common/connection-bound.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
+import { portTo } from '../../common/port-messages.js'
 import type { AccountKeys } from '../../gateway/account/log-in.js'
 import { pluginActionsOf } from '../../plugins/running-plugins.js'
 import { parseSealingKey } from '../../plugins/sealer.js'
@@ -170,6 +171,7 @@ function proxyOptions(
       ...gatewayClientOf(config),
       url: own.gateway,
       publicUrl: url,
+      port: gateway.inProcess && portTo(gateway.inProcess),
       account: gateway.account,
       keys: gateway.keys,
     },

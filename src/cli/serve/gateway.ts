@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { MessagePort } from 'node:worker_threads'
 import type { KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { Logger } from '../../common/log.js'
@@ -42,6 +43,8 @@ export interface GatewayInUse {
   /** By which this process reaches them, where that differs from those URLs, which are for others. */
   readonly own?: Addresses
   readonly embedded: boolean
+  /** Answers what comes over a port. Absent unless it runs in this process, and as itself. */
+  readonly inProcess?: { attach(port: MessagePort): void }
   readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
   /** Of the embedded services. */
   readonly metrics?: () => Promise<readonly FamilySnapshot[]>
@@ -145,6 +148,8 @@ export async function startEmbedded(
       payment: services.payment?.ownUrl ?? config.paymentUrl,
     },
     embedded: true,
+    // With quirks it stands for others, which are reached over HTTP.
+    ...(options.gateway.quirks.length === 0 && { inProcess: gateway }),
     made,
     account,
     metrics: () => services.metrics(),

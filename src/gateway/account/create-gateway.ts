@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import { Pool } from 'undici'
 import type { Gateway, KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
@@ -10,6 +11,7 @@ import { Rpc } from '../calls/rpc.js'
 import type { GatewayClient, MarkerLookup } from '../client.js'
 import { GATEWAY_TIMEOUT_MS, type GatewayTls, type GatewayWatch, unwatched } from '../gateway-call.js'
 import { SnapshotCache } from '../listing/snapshot-cache.js'
+import { PortWire } from '../transport/port-wire.js'
 import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway, guardGateway, Views } from './account-gateway.js'
 import { anonymousGateway } from './anonymous-gateway.js'
@@ -30,6 +32,8 @@ export interface GatewayPoolOptions {
   readonly log: Logger
   /** For an https: address. */
   readonly tls?: GatewayTls | undefined
+  /** Leads to the gateway where that is in this process: what is small goes over it, and not over HTTP. */
+  readonly port?: MessagePort | undefined
   /** Longest wait for the head of an answer, ms. Default 30 000. */
   readonly timeoutMs?: number
   /** Longest pause without a byte of a body while one is wanted, ms. Default 60 000. */
@@ -97,12 +101,19 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const url = checkedUrl(options.url)
   const names = brandNames(options.brand)
   const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { ...tls, timeout: timeoutMs } })
-  const rest = new RestClient({ url, tls, timeoutMs, idleMs, watch })
+  const rest = new RestClient({
+    url,
+    wire: options.port && new PortWire(options.port, url),
+    tls,
+    timeoutMs,
+    idleMs,
+    watch,
+  })
   const slowPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
   const basePath = url.pathname.replace(/\/+$/, '')
-  const { connections } = rest
+  const { wire } = rest
   const rpc = new Rpc({
-    connections,
+    wire,
     maxCalls: RPC_CONNECTIONS,
     pool,
     slowPool,

@@ -17,7 +17,7 @@ import {
 } from '../errors.js'
 import { USER_AGENT } from '../gateway-call.js'
 import { type RestResponse, readAll } from '../transport/response.js'
-import { type ConnectionPool, FRESH_MS } from './rest-client.js'
+import { ask, FRESH_MS, type Wire } from '../transport/wire.js'
 
 /** Largest reply that is buffered, bytes: a page of 1000 entries with keys of 1024 bytes, escaped, fits. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024
@@ -26,9 +26,9 @@ const MAX_REPLY_BYTES = 16 * 1024 * 1024
 const MAX_ERROR_BYTES = 16 * 1024
 
 export interface RpcSenderOptions {
-  /** For whole replies over plain HTTP. Undefined over TLS. */
-  readonly connections: ConnectionPool | undefined
-  /** Calls at a time on `connections`, without those with `late`. */
+  /** For whole replies. Undefined over TLS. */
+  readonly wire: Wire | undefined
+  /** Calls at a time on `wire`, without those with `late`. */
   readonly maxCalls: number
   readonly pool: Pool
   /** For calls with `late`: they occupy their connections for a long time and must not delay other calls. */
@@ -84,20 +84,20 @@ export class RpcSender {
   }
 
   async #wholeReply(call: RpcCall, spelled: string): Promise<Buffer | undefined> {
-    const { connections, timeoutMs } = this.#options
-    if (!connections) {
+    const { wire, timeoutMs } = this.#options
+    if (!wire) {
       const body = await this.open(call, spelled)
       return readAtMost(body, MAX_REPLY_BYTES).catch((error: unknown) => {
         throw unavailable(error)
       })
     }
-    const work = () => this.#overWire(connections, call, spelled)
+    const work = () => this.#overWire(wire, call, spelled)
     return call.late ? work() : this.#slots.run(call.method, call.timeoutMs ?? timeoutMs, work)
   }
 
-  async #overWire(connections: ConnectionPool, call: RpcCall, spelled: string): Promise<Buffer | undefined> {
+  async #overWire(wire: Wire, call: RpcCall, spelled: string): Promise<Buffer | undefined> {
     const { idleMs, timeoutMs } = this.#options
-    const response = await post(connections, this.#request(call, spelled), {
+    const response = await post(wire, this.#request(call, spelled), {
       what: call.method,
       repeatable: call.repeatable ?? false,
       timeoutMs: call.timeoutMs ?? timeoutMs,
@@ -224,33 +224,22 @@ interface PostOptions {
   readonly timeoutMs: number
 }
 
-/** Sends a POST over plain HTTP and resolves when the head of the answer has arrived. Throws S3Error. */
-async function post(connections: ConnectionPool, request: Post, options: PostOptions): Promise<RestResponse> {
-  const { repeatable } = options
+/** Sends a POST and resolves when the head of the answer has arrived. Throws S3Error. */
+async function post(
+  wire: Wire,
+  { path, headers, body }: Post,
+  { what, repeatable, timeoutMs }: PostOptions,
+): Promise<RestResponse> {
+  const request = { method: 'POST', path, headers, body: Buffer.from(body) }
   try {
-    return await send(connections, request, options, repeatable ? undefined : FRESH_MS)
+    return await ask(wire, { ...request, maxIdleMs: repeatable ? undefined : FRESH_MS }, timeoutMs, what)
   } catch (error) {
     if (!(repeatable && isLostConnection(error))) throw unavailable(error)
   }
   try {
-    return await send(connections, request, options, 0)
+    return await ask(wire, { ...request, maxIdleMs: 0 }, timeoutMs, what)
   } catch (error) {
     throw unavailable(error)
-  }
-}
-
-async function send(
-  connections: ConnectionPool,
-  { path, headers, body }: Post,
-  { what, timeoutMs }: PostOptions,
-  maxIdleMs: number | undefined,
-): Promise<RestResponse> {
-  const sent = connections.send({ method: 'POST', path, headers, body: Buffer.from(body), maxIdleMs })
-  const timer = setTimeout(() => sent.giveUp(timedOut(what)), timeoutMs)
-  try {
-    return await sent.answered
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -9,7 +9,7 @@ import { type GatewayClient, lookupClient } from '../client.js'
 import { isLostConnection, isNotConnected, type Subject, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { refusal } from '../keys.js'
 import { factsFromHeaders, uploadHeaders } from '../object-facts.js'
-import type { Exchange } from '../transport/connection.js'
+import type { Sent } from '../transport/wire.js'
 import { confirm, locate, resultOf } from './confirm-upload.js'
 import { aborted, answeredInTime, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
 import { stat } from './read.js'
@@ -148,13 +148,13 @@ export abstract class GatewayUpload implements Upload {
    */
   protected sendWhole(headers: OutgoingHttpHeaders, body: Buffer, reuse: 'any' | 'recent' | 'none'): PutOnWire {
     const { rest } = this.client
-    const { connections } = rest
-    if (!connections) {
+    const { wire } = rest
+    if (!wire) {
       const put = this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately))
       put.end(body)
       return put
     }
-    this.put = new WholePut(rest.putWhole(connections, this.#path, headers, body, reuse), rest.idleMs)
+    this.put = new WholePut(rest.putWhole(wire, this.#path, headers, body, reuse), rest.idleMs)
     return this.put
   }
 
@@ -323,10 +323,10 @@ export class SmallUpload extends GatewayUpload {
 
 /** A PUT that was sent in one piece. */
 export class WholePut implements PutOnWire {
-  readonly #sent: Exchange
+  readonly #sent: Sent
   readonly #answer: Promise<SmallAnswer>
 
-  constructor(sent: Exchange, idleMs: number) {
+  constructor(sent: Sent, idleMs: number) {
     this.#sent = sent
     this.#answer = sent.answered.then(async (response) => {
       const early = sent.answeredEarly

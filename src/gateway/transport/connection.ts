@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { nonsense } from '../errors.js'
 import { type Framing, framingOf, parseHead, type ResponseHead } from './framing.js'
 import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
+import type { Sent } from './wire.js'
 
 /**
  * Time for which a connection is kept when the gateway does not state one, ms. A connection that the gateway closes
@@ -150,15 +151,9 @@ export class Connection {
 }
 
 /** One request on a connection, and its answer. */
-export class Exchange implements RestResponse {
-  /**
-   * Resolves once the head of the answer has arrived. Rejects with the error of the connection, or S3Error when the
-   * answer is not HTTP.
-   */
+export class Exchange implements Sent {
   readonly answered: Promise<RestResponse>
-  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
   readonly reused: boolean
-  /** True if the head of the answer came while the system had not taken the whole request. */
   answeredEarly = false
   readonly #method: string
   readonly #connection: Connection
@@ -189,12 +184,10 @@ export class Exchange implements RestResponse {
     })
   }
 
-  /** Bytes that the system has not taken yet. */
   get unsentBytes(): number {
     return this.#connection.unsentBytes
   }
 
-  /** Closes the connection, unless the answer has arrived. */
   giveUp(error?: Error): void {
     this.#connection.giveUp(this, error)
   }

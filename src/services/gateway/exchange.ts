@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
 import { isDiskFull } from '../../common/disk-reserve.js'
-import { type HttpExchange, readBody } from '../http/body.js'
+import { type HttpExchange, readBody, type ServiceRequest } from '../http/body.js'
 import { type HeaderList, HttpError, ReceiveError } from '../http/errors.js'
 import { reply } from '../http/reply.js'
 import { stream } from '../http/send.js'
@@ -183,7 +182,7 @@ type AskedOrder = WriteOrder | { readonly lateFor: string } | undefined
  */
 export function readWriteOrder(
   { names, features }: Pick<GatewayContext, 'names' | 'features'>,
-  { headers }: IncomingMessage,
+  { headers }: ServiceRequest,
 ): AskedOrder {
   const fence = headers[`${names.header}fence`]
   if (!features.has('write-fences') || fence === undefined) return undefined
@@ -206,7 +205,7 @@ export function isFence(number: number): boolean {
 }
 
 /** True when the client has closed its side of the connection and will not learn the outcome of its request. */
-export function hasGone({ socket }: IncomingMessage): boolean {
+export function hasGone({ socket }: Pick<ServiceRequest, 'socket'>): boolean {
   return socket.destroyed || socket.readableEnded
 }
 

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
+import type { MessagePort } from 'node:worker_threads'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { PeriodicTask } from '../../common/time.js'
+import type { PortClients } from '../http/port.js'
 import { type Listening, listen, localUrlOf } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
@@ -27,6 +29,8 @@ export interface RunningGateway extends Omit<Listening, 'close'> {
   readonly quirks: readonly QuirkName[]
   /** True when this start generated the key pair of the first account. */
   readonly madeKeys: boolean
+  /** Answers what comes over the port, of a client in this process. */
+  attach(port: MessagePort): void
   /** The current key pair of the first account, also after web.SetAuth. */
   credentials(): Promise<KeyPair>
   stop(): Promise<void>
@@ -59,8 +63,9 @@ export async function startGateway(
     context = await assemble(folder, options, db, run, bodies, network, log, platform)
     await context.desk.recover()
     await context.offlineDesk?.recover()
-    const listening = await listen(createGatewayServer(context), options.host, options.port)
-    return running(context, options, db, listening, metrics)
+    const { http, ports } = createGatewayServer(context)
+    const listening = await listen(http, options.host, options.port)
+    return running(context, options, db, listening, ports, metrics)
   } catch (error) {
     await context?.tasks.stop()
     await bodies?.close()
@@ -75,6 +80,7 @@ function running(
   options: GatewayOptions,
   db: Database<GatewayTables>,
   { url, port, ownUrl, close }: Listening,
+  ports: PortClients,
   metrics: StoreMetrics | undefined,
 ): RunningGateway {
   const sweeping = keepSweeping(context, options.bodies !== undefined || db.shared, metrics)
@@ -86,6 +92,7 @@ function running(
     url,
     port,
     ownUrl,
+    attach: (to) => ports.attach(to),
     quirks: options.quirks ?? [],
     madeKeys: context.madeKeys,
     credentials: async () => {
@@ -93,7 +100,7 @@ function running(
       return { accessKey, secretKey }
     },
     stop: async () => {
-      await close(context.limits.stopMs)
+      await Promise.all([close(context.limits.stopMs), ports.close(context.limits.stopMs)])
       await context.tasks.stop()
       sweeping.stopTimer()
       await context.bodies.close()

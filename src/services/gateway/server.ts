@@ -1,8 +1,9 @@
 import type { Server } from 'node:http'
 import { ReceiveError } from '../http/errors.js'
+import { PortClients } from '../http/port.js'
 import { reply } from '../http/reply.js'
 import { bearerOf, RouteTable } from '../http/routes.js'
-import { createHttpServer } from '../http/server.js'
+import { createHttpServer, type HttpServerOptions, serving } from '../http/server.js'
 import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
 import { errorTable, GatewayError } from './errors.js'
@@ -36,9 +37,15 @@ import { webrpc } from './rpc/webrpc.js'
 /** Room for 8 KiB of metadata and a percent-encoded key of 1024 bytes besides the other headers. Bytes. */
 const MAX_HEADER_BYTES = 64 * 1024
 
-export function createGatewayServer(context: GatewayContext): Server {
+/** What answers clients over HTTP, and those in this process. */
+export interface GatewayServer {
+  readonly http: Server
+  readonly ports: PortClients
+}
+
+export function createGatewayServer(context: GatewayContext): GatewayServer {
   const table = new RouteTable(endpointsOf(context))
-  return createHttpServer({
+  const options: HttpServerOptions = {
     maxHeaderBytes: MAX_HEADER_BYTES,
     maxConnections: context.limits.maxConnections,
     log: context.log,
@@ -56,7 +63,12 @@ export function createGatewayServer(context: GatewayContext): Server {
       type: 'text/plain; charset=utf-8',
       text: error instanceof ReceiveError ? errorTable[error.kind].rpc({}) : error.message,
     }),
-  })
+  }
+  const serve = serving(options)
+  return {
+    http: createHttpServer(options),
+    ports: new PortClients((request, response) => void serve(request, response, false)),
+  }
 }
 
 /**

@@ -1,7 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { isDeeper, isRecord, parseJson } from '../../common/json.js'
-import { HttpError, ReceiveError } from './errors.js'
+import { type HeaderList, HttpError, ReceiveError } from './errors.js'
+import { PortRequest } from './port.js'
 import type { Target } from './routes.js'
+
+/** A request over HTTP, or from a client in this process. */
+export type ServiceRequest = IncomingMessage | PortRequest
+
+/** What both kinds of answers have of one of node:http. */
+export interface ServiceResponse extends Writable {
+  readonly headersSent: boolean
+  writeHead(status: number, headers: HeaderList): unknown
+  flushHeaders(): void
+  /** Null without a connection of its own. */
+  readonly socket: Socket | null
+  writeContinue(): void
+}
 
 /** Destination of a request body. */
 export interface BodySink {
@@ -16,11 +32,12 @@ export interface BodySink {
  * throws.
  */
 export function receive(
-  request: IncomingMessage,
+  request: ServiceRequest,
   length: number | undefined,
   sink: BodySink,
   idleMs: number,
 ): Promise<void> {
+  if (request instanceof PortRequest) return take(request.whole, length, sink)
   return new Promise((resolve, reject) => {
     let received = 0
     // The end of a body may come while the sink still takes its last chunk, or refuses it.
@@ -73,13 +90,19 @@ export function receive(
   })
 }
 
+/** As `receive`, for a body that has arrived. */
+async function take(body: Buffer, length: number | undefined, sink: BodySink): Promise<void> {
+  if (body.length > 0 && !sink.write(body)) await sink.ready()
+  if (length !== undefined && body.length !== length) throw new ReceiveError('IncompleteBody')
+}
+
 /** Tracks whether the client was asked to send its body, if it waits for that (RFC 9110, 10.1.1). */
 export class BodyGate {
-  readonly #response: ServerResponse
+  readonly #response: ServiceResponse
   #waiting: boolean
 
   /** @param waiting true when the client sent `Expect: 100-continue` */
-  constructor(response: ServerResponse, waiting: boolean) {
+  constructor(response: ServiceResponse, waiting: boolean) {
     this.#response = response
     this.#waiting = waiting
   }
@@ -98,8 +121,8 @@ export class BodyGate {
 
 /** One request and its response. */
 export interface HttpExchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ServiceRequest
+  readonly response: ServiceResponse
   readonly target: Target
   readonly body: BodyGate
 }

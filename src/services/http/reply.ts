@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { HttpExchange } from './body.js'
 import type { HeaderList } from './errors.js'
+import { PortRequest } from './port.js'
 
 /**
  * The rest of a refused body is read for at most this long, ms, and up to this many bytes: a client that is still
@@ -31,7 +32,10 @@ export function reply(
   const length: HeaderList = status === 304 ? [] : ['Content-Length', body.length]
   const all = [...headers, ...length]
   const givenUp = request.readableDidRead && !request.complete
-  if (!gate.waiting && !givenUp && (request.complete || unread(request) <= SMALL_BODY)) {
+  if (
+    request instanceof PortRequest ||
+    (!gate.waiting && !givenUp && (request.complete || unread(request) <= SMALL_BODY))
+  ) {
     response.writeHead(status, all)
     response.end(bodiless ? undefined : body)
     return

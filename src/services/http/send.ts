@@ -1,7 +1,6 @@
 import { read } from 'node:fs'
-import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import type { HttpExchange } from './body.js'
+import type { HttpExchange, ServiceResponse } from './body.js'
 import type { HeaderList } from './errors.js'
 
 /** First and last byte position. */
@@ -73,7 +72,7 @@ const QUEUE = 512 * 1024
  */
 export async function stream(
   chunks: AsyncIterable<Uint8Array | string>,
-  response: ServerResponse,
+  response: ServiceResponse,
   idleMs: number,
   failed: (error: unknown) => void = () => {},
 ): Promise<void> {
@@ -96,7 +95,7 @@ export async function stream(
 }
 
 /** Also resolves when the client has disconnected. */
-function drained(response: ServerResponse): Promise<void> {
+function drained(response: ServiceResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done)
@@ -121,7 +120,7 @@ async function sendFile(
   fd: number,
   first: number,
   last: number,
-  response: ServerResponse,
+  response: ServiceResponse,
   idleMs: number,
   failed: (error: unknown) => void = () => {},
 ): Promise<void> {
@@ -162,7 +161,7 @@ function readAt(fd: number, buffer: Buffer, length: number, position: number): P
 }
 
 /** Resolves when the socket has taken the whole chunk; rejects when the client has disconnected. */
-function write(response: ServerResponse, chunk: Buffer): Promise<void> {
+function write(response: ServiceResponse, chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     if (response.destroyed) return reject(new Error('The client has disconnected.'))
     const gone = (): void => reject(new Error('The client has disconnected.'))

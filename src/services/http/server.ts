@@ -9,12 +9,12 @@ import { ConnectionBound } from '../../common/connection-bound.js'
 import { Overdue, withinDeadline } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
 import { DatabaseUnavailableError } from '../store/database.js'
-import { BodyGate, type HttpExchange } from './body.js'
+import { BodyGate, type HttpExchange, type ServiceRequest, type ServiceResponse } from './body.js'
 import { type HeaderList, HttpError, ReceiveError } from './errors.js'
 import { reply } from './reply.js'
 import { parseTarget } from './routes.js'
 
-interface HttpServerOptions {
+export interface HttpServerOptions {
   readonly maxHeaderBytes: number
   /** Most open connections. */
   readonly maxConnections: number
@@ -29,8 +29,29 @@ interface HttpServerOptions {
   readonly describe: (error: HttpError) => { readonly type: string; readonly text: string }
 }
 
+/**
+ * What answers each request of a service.
+ * @returns never rejects; `waiting`: the client sent `Expect: 100-continue`
+ */
+export function serving({ handle, fail, describe, ready, log }: Omit<HttpServerOptions, 'maxHeaderBytes'>) {
+  return async (request: ServiceRequest, response: ServiceResponse, waiting: boolean): Promise<void> => {
+    // A client that disconnects must not stop the server.
+    response.on('error', () => {})
+    const body = new BodyGate(response, waiting)
+    const exchange: HttpExchange = { request, response, body, target: parseTarget(request.url ?? '/') }
+    try {
+      // The parser accepts the coding.
+      if (hasUnknownCoding(request.headers)) answer(exchange, unknownCoding(), describe)
+      else if (ready && isHealthCall(exchange)) await answerHealth(exchange, ready, log)
+      else await handle(exchange)
+    } catch (error) {
+      fail(exchange, error)
+    }
+  }
+}
+
 /** Creates the HTTP server of a service; it does not listen yet. */
-export function createHttpServer({ handle, fail, describe, ready, ...options }: HttpServerOptions): Server {
+export function createHttpServer(options: HttpServerOptions): Server {
   const server = createServer({
     maxHeaderSize: options.maxHeaderBytes,
     headersTimeout: 60_000,
@@ -39,28 +60,18 @@ export function createHttpServer({ handle, fail, describe, ready, ...options }: 
     keepAliveTimeout: 75_000,
   })
   const latest = new WeakMap<Duplex, ServerResponse>()
-  const serve = (waiting: boolean) => async (request: IncomingMessage, response: ServerResponse) => {
+  const serve = serving(options)
+  const serveHttp = (waiting: boolean) => (request: IncomingMessage, response: ServerResponse) => {
     latest.set(request.socket, response)
-    // A client that disconnects must not stop the server.
-    response.on('error', () => {})
-    const body = new BodyGate(response, waiting)
-    const exchange: HttpExchange = { request, response, body, target: parseTarget(request.url ?? '/') }
-    try {
-      // The parser accepts the coding.
-      if (hasUnknownCoding(request.headers)) answer(exchange, unknownCoding(), describe)
-      else if (ready && isHealthCall(exchange)) await answerHealth(exchange, ready, options.log)
-      else await handle(exchange)
-    } catch (error) {
-      fail(exchange, error)
-    }
+    return serve(request, response, waiting)
   }
-  server.on('request', serve(false))
-  server.on('checkContinue', serve(true))
+  server.on('request', serveHttp(false))
+  server.on('checkContinue', serveHttp(true))
   // Of one that does not listen, `listen` tells.
   server.on('error', (err) => {
     if (server.listening) options.log.warn({ err }, 'A connection could not be accepted.')
   })
-  server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket), describe))
+  server.on('clientError', (error, socket) => answerBrokenRequest(error, socket, latest.get(socket), options.describe))
   // The connections of the proxy, and of a reverse proxy on this machine, are those of many clients.
   const bounds = { total: options.maxConnections, isShared: isLoopback }
   new ConnectionBound(server, bounds, (because) =>
@@ -271,7 +282,7 @@ export interface ClientAddress {
  * X-Forwarded-For. From other peers that header is ignored, because a client could send another address with each
  * request.
  */
-export function clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): ClientAddress {
+export function clientOf({ socket, headers }: Pick<ServiceRequest, 'socket' | 'headers'>): ClientAddress {
   const peer = plainAddress(socket.remoteAddress ?? '')
   if (!isLoopback(peer)) return { network: networkOf(peer), local: false }
   const forwarded = headers['x-forwarded-for']

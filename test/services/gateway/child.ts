@@ -22,6 +22,14 @@ export async function inProcess(
     child.once('exit', () => reject(new Error('The process ended.')))
   })
   const { url, credentials } = JSON.parse(line)
-  const gateway = { url, ownUrl: url, port: 0, quirks: [], madeKeys: false, credentials: async () => credentials }
+  const gateway = {
+    url,
+    ownUrl: url,
+    port: 0,
+    quirks: [],
+    madeKeys: false,
+    credentials: async () => credentials,
+    attach() {},
+  }
   return { child, client: await connectTo({ gateway }) }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { S3 } from '@aws-sdk/client-s3'
+import { portTo } from '../../../src/common/port-messages.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'
@@ -47,7 +48,7 @@ export async function startInProcess(t: Test, mode: Mode, options: Partial<Proxy
   const { log, lines } = keptLog()
   const open = (more: Partial<ProxyOptions>) =>
     createProxy({
-      gateway: { url: gateway.url, account },
+      gateway: { url: gateway.url, ...(mode === 'full' && { port: portTo(services.gateway) }), account },
       identities: [IDENTITY],
       data,
       ...(!options.log && { log, accessLog: false }),

@@ -1,7 +1,6 @@
 import { createHash, type Hash, hash, randomBytes } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
-import { receive } from '../../http/body.js'
+import { receive, type ServiceRequest } from '../../http/body.js'
 import type { HeaderList } from '../../http/errors.js'
 import { reply } from '../../http/reply.js'
 import { bodyRefusalOf, callerOf, isAllowed } from '../access.js'
@@ -76,7 +75,7 @@ function answer(exchange: GatewayExchange, { row, isVersioned, lock }: StoredDra
   reply(exchange, 200, attributes)
 }
 
-function declaredLength(request: IncomingMessage, most: number): number {
+function declaredLength(request: ServiceRequest, most: number): number {
   const text = request.headers['content-length']
   if (text === undefined || request.headers['transfer-encoding'] !== undefined) throw new GatewayError('NoLength')
   const length = Number(text)

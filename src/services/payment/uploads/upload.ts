@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
 import { CID } from 'multiformats/cid'
 import type { Document, documents } from '../../../common/service-documents.js'
-import { paced, receive } from '../../http/body.js'
+import { paced, receive, type ServiceResponse } from '../../http/body.js'
 import { ReceiveError } from '../../http/errors.js'
 import { MultipartForm } from '../../http/form.js'
 import { clientOf } from '../../http/server.js'
@@ -98,7 +97,7 @@ export function uploadForm<T>(
 }
 
 /** Aborts when the client leaves before its answer: the blocks of a CAR take seconds after its last byte. */
-function signalOf(response: ServerResponse): AbortSignal {
+function signalOf(response: ServiceResponse): AbortSignal {
   const gone = new AbortController()
   response.once('close', () => {
     if (!response.writableFinished) gone.abort()

@@ -1,0 +1,85 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+
+/**
+ * What passes between a client of the gateway and services of its own process, in place of HTTP: over a message port, a
+ * small request and its answer cost a quarter of what they cost over a connection of the loopback interface. Both sides
+ * name a request by its id.
+ */
+
+/** Text has one character per byte: for few bytes it costs less than a buffer, which has memory of its own. */
+export type PortBody = string | Uint8Array
+
+/** Up to this size a body is sent as text, bytes. */
+const TEXT_BYTES = 32 * 1024
+
+/** Bytes of an answer that are sent before its reader has taken those before them. */
+export const PORT_WINDOW_BYTES = 1024 * 1024
+
+type Id = number
+
+/** A request with its whole body; names of headers are in lower case. */
+export type PortRequestMessage = readonly [
+  id: Id,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body?: PortBody,
+]
+
+/** A request; the bytes of an answer that its reader has taken; or that the client has gone. */
+export type FromClient = PortRequestMessage | readonly [id: Id, taken: number] | readonly [id: Id]
+
+/** Names of headers and their values in turn, as for `writeHead`. */
+export type PortHeaders = readonly (string | number)[]
+
+/**
+ * The head of an answer, with its body if that is whole; a part of a body; its end: true, or false where it was cut
+ * short.
+ */
+export type FromServer =
+  | readonly [id: Id, status: number, headers: PortHeaders, body?: PortBody]
+  | readonly [id: Id, part: Uint8Array | boolean]
+
+/** A port for a client of a server in this process. */
+export function portTo(server: { attach(port: MessagePort): void }): MessagePort {
+  const { port1, port2 } = new MessageChannel()
+  server.attach(port2)
+  return port1
+}
+
+/** Sends the messages of one turn of the event loop together, which costs less by a third with 16 requests at once. */
+export class PortOutbox<M> {
+  readonly #port: MessagePort
+  #messages: M[] = []
+  #memory: ArrayBuffer[] = []
+
+  constructor(port: MessagePort) {
+    this.#port = port
+  }
+
+  /** @param memory moves to the other side, and can no longer be used here */
+  post(message: M, memory?: ArrayBuffer): void {
+    if (this.#messages.push(message) === 1) setImmediate(() => this.flush())
+    if (memory) this.#memory.push(memory)
+  }
+
+  flush(): void {
+    const [messages, memory] = [this.#messages, this.#memory]
+    if (messages.length === 0) return
+    this.#messages = []
+    this.#memory = []
+    this.#port.postMessage(messages, memory)
+  }
+}
+
+/** A body that is sent whole, and the memory to be moved with it. The bytes themselves stay as they are. */
+export function packed(body: Buffer): { readonly body: PortBody; readonly memory?: ArrayBuffer } {
+  if (body.length <= TEXT_BYTES) return { body: body.toString('latin1') }
+  const copy = new Uint8Array(body)
+  return { body: copy, memory: copy.buffer }
+}
+
+export function unpacked(body: PortBody): Buffer {
+  if (typeof body === 'string') return Buffer.from(body, 'latin1')
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+}

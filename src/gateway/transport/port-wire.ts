@@ -1,0 +1,248 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { MessagePort } from 'node:worker_threads'
+import { freeBuffer } from '../../common/free-buffer.js'
+import { type FromClient, type FromServer, PortOutbox, packed, unpacked } from '../../common/port-messages.js'
+import { type BodyReceiver, lost, type RestResponse } from './response.js'
+import { forEachHeader, type Sent, type Wire, type WireRequest } from './wire.js'
+
+/** Carries requests to the gateway of this process over a message port, and nothing that a connection could lose. */
+export class PortWire implements Wire {
+  readonly #port: MessagePort
+  readonly #outbox: PortOutbox<FromClient>
+  readonly #host: string
+  readonly #running = new Map<number, PortExchange>()
+  #last = 0
+  #closed = false
+
+  /** @param url of the gateway, as others reach it */
+  constructor(port: MessagePort, { host }: URL) {
+    this.#port = port
+    this.#outbox = new PortOutbox(port)
+    this.#host = host
+    port.on('message', (messages: readonly FromServer[]) => {
+      for (const message of messages) this.#running.get(message[0])?.take(message)
+    })
+    port.on('close', () => this.#end())
+    port.unref()
+  }
+
+  get usage() {
+    return { busy: this.#running.size, free: 0 }
+  }
+
+  send({ method, path, headers, body }: WireRequest): Sent {
+    const fields: Record<string, string> = {}
+    if (headers.host === undefined) fields.host = this.#host
+    // As a parser of HTTP gives them.
+    forEachHeader(path, headers, (name, value) => {
+      fields[name.toLowerCase()] = withoutBlanks(value)
+    })
+    if (body !== undefined) fields['content-length'] = String(body.length)
+    const id = ++this.#last
+    const exchange = new PortExchange(
+      method,
+      (...rest) => this.#post([id, ...rest]),
+      () => this.#over(id),
+    )
+    if (this.#closed) {
+      exchange.lost()
+      return exchange
+    }
+    // An idle port must not keep the process alive.
+    if (this.#running.size === 0) this.#port.ref()
+    this.#running.set(id, exchange)
+    const { body: bytes, memory } = body === undefined ? {} : packed(body)
+    this.#outbox.post(bytes === undefined ? [id, method, path, fields] : [id, method, path, fields, bytes], memory)
+    return exchange
+  }
+
+  close(): void {
+    this.#end()
+    this.#outbox.flush()
+    this.#port.close()
+  }
+
+  #post(message: readonly [id: number, taken: number] | readonly [id: number]): void {
+    this.#outbox.post(message)
+  }
+
+  #over(id: number): void {
+    if (this.#running.delete(id) && this.#running.size === 0) this.#port.unref()
+  }
+
+  #end(): void {
+    this.#closed = true
+    for (const exchange of [...this.#running.values()]) exchange.lost()
+  }
+}
+
+/** One request, and its answer. */
+class PortExchange implements Sent {
+  readonly answered: Promise<RestResponse>
+  readonly reused = false
+  readonly answeredEarly = false
+  readonly unsentBytes = 0
+  status = 0
+  headers: IncomingHttpHeaders = {}
+  readonly #method: string
+  readonly #post: (...message: readonly [taken: number] | readonly []) => void
+  readonly #over: () => void
+  #resolve!: (response: RestResponse) => void
+  #reject!: (error: unknown) => void
+  /** Parts of the body that wait for their receiver. */
+  #parts: Buffer[] = []
+  /** Bytes of the body that have not arrived; NaN where the answer does not say how many it has. */
+  #left = Number.NaN
+  #receiver: BodyReceiver | undefined
+  #ahead = 0
+  #lent = 0
+  #lending = false
+  /** The whole answer has arrived. */
+  #complete = false
+  #told = false
+  #failure: unknown
+
+  /**
+   * @param post tells the gateway how many bytes of the body were taken, or that the answer is not wanted
+   * @param over called when nothing more is expected
+   */
+  constructor(method: string, post: (...message: readonly [taken: number] | readonly []) => void, over: () => void) {
+    this.#method = method
+    this.#post = post
+    this.#over = over
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  take(message: FromServer): void {
+    const [, what, headers, body] = message
+    if (typeof what === 'number') {
+      this.status = what
+      this.headers = fieldsOf(headers as readonly (string | number)[])
+      const length = this.headers['content-length']
+      if (this.#method !== 'HEAD' && length !== undefined) this.#left = Number(length)
+      if (body !== undefined) {
+        this.#arrived(unpacked(body))
+        this.#ended()
+      }
+      this.#resolve(this)
+    } else if (typeof what === 'boolean') {
+      if (what) this.#ended()
+      else this.lost()
+    } else this.#arrived(unpacked(what))
+    this.#flow()
+  }
+
+  giveUp(error?: Error): void {
+    if (this.#complete || this.#failure !== undefined) return
+    this.#post()
+    this.lost(error)
+  }
+
+  /** No answer can come any more. */
+  lost(error: unknown = lost()): void {
+    if (this.#complete || this.#failure !== undefined) return
+    this.#failure = error
+    this.#parts = []
+    this.#over()
+    if (this.status === 0) this.#reject(error)
+    else this.#receiver?.failed(error)
+  }
+
+  whole(): Buffer | undefined {
+    if (!this.#complete || this.#receiver || this.#failure !== undefined || this.#parts.length > 1) return undefined
+    return this.#parts.pop() ?? Buffer.alloc(0)
+  }
+
+  read(receiver: BodyReceiver, ahead: number): void {
+    if (this.#failure !== undefined) {
+      receiver.failed(this.#failure)
+      return
+    }
+    this.#receiver = receiver
+    this.#ahead = Math.max(1, ahead)
+    this.#flow()
+  }
+
+  drain(): void {
+    this.destroy()
+  }
+
+  destroy(): void {
+    this.giveUp()
+    this.#parts = []
+    if (this.#failure !== undefined) return
+    this.#failure = lost()
+    if (!this.#told) this.#receiver?.failed(this.#failure)
+  }
+
+  #arrived(part: Buffer): void {
+    if (this.#failure !== undefined || part.length === 0) return
+    this.#left -= part.length
+    this.#parts.push(part)
+  }
+
+  /** A body of another length than was announced never looks complete. */
+  #ended(): void {
+    if (this.#left !== 0 && !Number.isNaN(this.#left)) this.lost()
+    else {
+      this.#complete = true
+      this.#over()
+    }
+  }
+
+  #flow(): void {
+    const receiver = this.#receiver
+    if (!receiver || this.#lending) return
+    this.#lending = true
+    try {
+      while (this.#lent < this.#ahead && this.#failure === undefined) {
+        const part = this.#parts.shift()
+        if (!part) break
+        this.#lend(receiver, part)
+      }
+    } finally {
+      this.#lending = false
+    }
+    if (!this.#complete || this.#told || this.#parts.length > 0 || this.#failure !== undefined) return
+    this.#told = true
+    receiver.end()
+  }
+
+  #lend(receiver: BodyReceiver, part: Buffer): void {
+    const { length } = part
+    this.#lent++
+    try {
+      receiver.data(part, () => {
+        this.#lent--
+        freeBuffer(part)
+        if (!this.#complete && this.#failure === undefined) this.#post(length)
+        this.#flow()
+      })
+    } catch (error) {
+      this.#post()
+      this.lost(error)
+    }
+  }
+}
+
+/** The headers as node:http gives them: names in lower case, values as text. */
+function fieldsOf(list: readonly (string | number)[]): IncomingHttpHeaders {
+  const fields: IncomingHttpHeaders = {}
+  for (let at = 0; at < list.length; at += 2)
+    fields[String(list[at]).toLowerCase()] = withoutBlanks(String(list[at + 1]))
+  return fields
+}
+
+/** `trim` would cut more than white space: the last byte of a character in UTF-8 can be one of Unicode's spaces. */
+function withoutBlanks(value: string): string {
+  return isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))
+    ? value.replace(/^[\t ]+|[\t ]+$/g, '')
+    : value
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09
+}

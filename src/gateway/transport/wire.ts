@@ -1,0 +1,95 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import { timedOut } from '../errors.js'
+import type { RestResponse } from './response.js'
+
+/**
+ * Age up to which a kept connection is very likely still open, ms. Servers keep idle connections for at least five
+ * seconds (Node's default).
+ */
+export const FRESH_MS = 2000
+
+export interface WireRequest {
+  readonly method: string
+  /** Percent-encoded, with the query. */
+  readonly path: string
+  readonly headers: OutgoingHttpHeaders
+  readonly body?: Buffer | undefined
+  /**
+   * Longest time for which a kept connection may have been idle, ms; 0 for a new connection, absent for as long as it
+   * is kept. A gateway may close an idle connection at any time: FRESH_MS for requests that must not be sent twice.
+   */
+  readonly maxIdleMs?: number | undefined
+}
+
+/** A request that was sent, and its answer. */
+export interface Sent extends RestResponse {
+  /** Resolves once the head of the answer has arrived. Rejects when it is lost, or S3Error when it cannot be read. */
+  readonly answered: Promise<RestResponse>
+  /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
+  readonly reused: boolean
+  /** True if the head of the answer came while the system had not taken the whole request. */
+  readonly answeredEarly: boolean
+  /** Bytes that the system has not taken yet. */
+  readonly unsentBytes: number
+  /** Lets the gateway know that its answer is no longer wanted, unless it has arrived. */
+  giveUp(error?: Error): void
+}
+
+/**
+ * What carries requests whose bodies are in memory, and their answers: connections over plain HTTP, or a port to
+ * services in this process.
+ */
+export interface Wire {
+  /**
+   * Sends a request within this call.
+   * @throws TypeError for a path or header that HTTP cannot carry; nothing was sent then
+   */
+  send(request: WireRequest): Sent
+  /** Connections at work, and kept ones. */
+  readonly usage: { readonly busy: number; readonly free: number }
+  close(): void
+}
+
+/**
+ * Resolves when the head of the answer has arrived.
+ * @param what names the answer in errors
+ * @param timeoutMs longest wait for the head
+ * @throws Error of the connection, or S3Error for an answer that is not HTTP
+ */
+export async function ask(
+  wire: Wire,
+  request: WireRequest,
+  timeoutMs: number,
+  what = 'the first byte',
+): Promise<RestResponse> {
+  const sent = wire.send(request)
+  const timer = setTimeout(() => sent.giveUp(timedOut(what)), timeoutMs)
+  try {
+    return await sent.answered
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Calls `add` with each header to send.
+ * @throws TypeError for what HTTP cannot carry: callers encode it, and this is the last defence against the splitting
+ * of requests
+ */
+export function forEachHeader(
+  path: string,
+  headers: OutgoingHttpHeaders,
+  add: (name: string, value: string) => void,
+): void {
+  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError('The path of the request is invalid.')
+  for (const name in headers) {
+    const value = String(headers[name])
+    if (!NAME.test(name) || !VALUE.test(value)) throw new TypeError('A header of the request is invalid.')
+    add(name, value)
+  }
+}
+
+/** A token, as node:http demands. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** One character per byte, none of which ends the line. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { PORT_WINDOW_BYTES, portTo } from '../../src/common/port-messages.js'
+import { PortWire } from '../../src/gateway/transport/port-wire.js'
+import { type BodyReceiver, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
+import { ask, type WireRequest } from '../../src/gateway/transport/wire.js'
+import { PortClients, type PortRequest, type PortResponse } from '../../src/services/http/port.js'
+
+const MIB = 1024 * 1024
+const URL_OF_GATEWAY = new URL('http://gateway.example:9100')
+
+type Handler = (request: PortRequest, response: PortResponse) => void
+
+function serve(t: Test, handler: Handler) {
+  const clients = new PortClients((request, response) => {
+    response.on('error', () => {})
+    handler(request, response)
+  })
+  const connect = () => {
+    const wire = new PortWire(portTo(clients), URL_OF_GATEWAY)
+    t.teardown(() => wire.close())
+    return wire
+  }
+  t.teardown(() => clients.close(0))
+  return { clients, connect, wire: connect() }
+}
+
+function get(wire: PortWire, more: Partial<WireRequest> = {}, timeoutMs = 60_000): Promise<RestResponse> {
+  return ask(wire, { method: 'GET', path: '/x', headers: {}, ...more }, timeoutMs)
+}
+
+/** A receiver that takes nothing, and what it was told. */
+function holding() {
+  const told: string[] = []
+  const lent: { readonly chunk: Buffer; readonly done: () => void }[] = []
+  const receiver: BodyReceiver = {
+    data: (chunk, done) => lent.push({ chunk, done }),
+    end: () => told.push('end'),
+    failed: (error) => told.push((error as NodeJS.ErrnoException).code ?? String(error)),
+  }
+  return { receiver, told, lent }
+}
+
+/** Writes chunks until the answer is destroyed; counts the bytes that were written. */
+function endless(response: PortResponse, chunk = Buffer.alloc(64 * 1024, 7)) {
+  const state = { written: 0 }
+  const more = (): void => {
+    if (response.destroyed) return
+    state.written += chunk.length
+    response.write(chunk, (error) => {
+      if (!error) more()
+    })
+  }
+  more()
+  return state
+}
+
+async function settled(turns = 20): Promise<void> {
+  for (let n = 0; n < turns; n++) await turn()
+}
+
+t.test('requests and answers are those of HTTP', async (t) => {
+  const seen: PortRequest[] = []
+  const { wire } = serve(t, (request, response) => {
+    seen.push(request)
+    response.writeHead(200, [
+      'Content-Type',
+      ' text/x ',
+      'X-Text',
+      'gr\xfc\xdf',
+      'Content-Length',
+      request.whole.length,
+    ])
+    response.end(request.method === 'HEAD' ? undefined : request.whole)
+  })
+  for (const size of [0, 1, 32 * 1024, 32 * 1024 + 1, 3 * MIB]) {
+    const body = randomBytes(size)
+    const sent = Buffer.from(body)
+    const answer = await get(wire, { method: 'PUT', path: '/a?b=%20', headers: { 'X-Own': '\t\xfc ' }, body: sent })
+    t.equal(answer.status, 200)
+    t.strictSame(answer.headers, { 'content-type': 'text/x', 'x-text': 'gr\xfc\xdf', 'content-length': `${size}` })
+    t.ok(sent.equals(body), 'the body is still that of the caller')
+    t.ok((await readAll(answer, 8 * MIB, 1000))?.equals(body), `${size} bytes`)
+  }
+  t.match(seen[1], {
+    method: 'PUT',
+    url: '/a?b=%20',
+    headers: { host: 'gateway.example:9100', 'x-own': '\xfc', 'content-length': '1' },
+    socket: { remoteAddress: '127.0.0.1' },
+  })
+  const head = await get(wire, { method: 'HEAD', body: Buffer.alloc(5) })
+  t.equal(head.headers['content-length'], '5')
+  t.equal(head.whole()?.length, 0)
+  t.throws(() => wire.send({ method: 'GET', path: '/a b', headers: {} }), TypeError)
+  t.throws(() => wire.send({ method: 'GET', path: '/', headers: { a: 'b\r\nc: d' } }), TypeError)
+  t.match(wire.usage, { busy: 0 })
+})
+
+t.test('a slow reader holds the writer back', async (t) => {
+  let state = { written: 0 }
+  const { wire } = serve(t, (_, response) => {
+    response.writeHead(200, [])
+    state = endless(response)
+  })
+  const answer = await get(wire)
+  const { receiver, lent, told } = holding()
+  answer.read(receiver, 2)
+  await settled()
+  t.equal(lent.length, 2, 'no more is lent than was asked for')
+  const most = PORT_WINDOW_BYTES + 2 * 64 * 1024
+  t.ok(state.written <= most, `${state.written} bytes were written`)
+  for (let n = 0; n < 200; n++) {
+    while (lent.length === 0) await turn()
+    lent.shift()?.done()
+  }
+  await settled()
+  const taken = 200 * 64 * 1024
+  t.ok(state.written >= taken && state.written <= taken + most, `${state.written - taken} bytes more than were taken`)
+  answer.destroy()
+  t.strictSame(told, ['ECONNRESET'])
+})
+
+t.test('a client that leaves ends the work for it', async (t) => {
+  const gone: boolean[] = []
+  const { wire } = serve(t, (request, response) => {
+    response.once('close', () => gone.push(request.socket.destroyed))
+    if (request.url === '/silent') return
+    response.writeHead(200, [])
+    endless(response)
+  })
+  const { receiver, told } = holding()
+  const answer = await get(wire)
+  answer.read(receiver, 1)
+  answer.destroy()
+  await settled()
+  t.strictSame(gone, [true], 'in the middle of an answer')
+  t.strictSame(told, ['ECONNRESET'])
+  await t.rejects(get(wire, { path: '/silent' }, 1), { code: 'ETIMEDOUT' })
+  await settled()
+  t.strictSame(gone, [true, true], 'before an answer, by its time limit')
+  const failing = holding()
+  const data = () => {
+    throw Object.assign(new Error('the reader is broken'), { code: 'BROKEN' })
+  }
+  ;(await get(wire)).read({ ...failing.receiver, data }, 1)
+  await settled()
+  t.strictSame(failing.told, ['BROKEN'])
+  t.strictSame(gone, [true, true, true], 'by its own failure')
+  t.match(wire.usage, { busy: 0 })
+})
+
+t.test('a short body never looks complete', async (t) => {
+  const { wire } = serve(t, (request, response) => {
+    response.writeHead(200, ['Content-Length', 3])
+    if (request.url === '/whole') return response.end(Buffer.from('ab'))
+    response.write(Buffer.from('ab'))
+    if (request.url === '/ended') response.end()
+    else response.destroy(new Error('the disk is broken'))
+  })
+  for (const path of ['/whole', '/ended', '/failed']) {
+    await t.rejects(
+      get(wire, { path }).then((answer) => readAll(answer, MIB, 1000)),
+      { code: 'ECONNRESET' },
+      path,
+    )
+  }
+})
+
+t.test('running requests end before a stop', async (t) => {
+  let response: PortResponse | undefined
+  const { wire, clients } = serve(t, (_, asked) => {
+    response = asked
+  })
+  const running = get(wire)
+  while (!response) await turn()
+  const closed = clients.close(60_000)
+  await settled()
+  response.writeHead(200, [])
+  response.end(Buffer.from('late'))
+  t.equal((await running).whole()?.toString(), 'late')
+  await closed
+  await t.rejects(get(wire), { code: 'ECONNRESET' }, 'and nothing is sent after it')
+})
+
+t.test('a stop has an end', async (t) => {
+  const begun: PortResponse[] = []
+  const { wire, clients } = serve(t, (_, response) => begun.push(response))
+  const lost = t.rejects(get(wire), { code: 'ECONNRESET' })
+  while (begun.length === 0) await turn()
+  await clients.close(1)
+  await lost
+})
+
+t.test('clients and servers of one process share nothing', async (t) => {
+  const answering = (name: string) =>
+    serve(t, ({ url }, response) => {
+      response.writeHead(200, [])
+      setImmediate(() => response.end(Buffer.from(`${name} ${url}`)))
+    })
+  const one = answering('one')
+  const other = answering('other')
+  const wires = { 'one a': one.wire, 'one b': one.connect(), 'other c': other.wire }
+  const asked = Object.entries(wires).map(async ([name, wire]) => {
+    const path = `/${name.at(-1)}`
+    const answer = await get(wire, { path })
+    t.equal(answer.whole()?.toString(), name.replace(' ', ' /'))
+  })
+  await Promise.all(asked)
+  one.wire.close()
+  await t.rejects(get(one.wire), { code: 'ECONNRESET' })
+  t.equal((await get(wires['one b'], { path: '/b' })).whole()?.toString(), 'one /b')
+})
