@@ -94,7 +94,9 @@ function quirkTable(): string {
 function errorTable(): string {
   return table(
     ['code', 'status', 'text'],
-    Object.entries(codes).map(([code, { status, message }]) => [`\`${code}\``, String(status), message]),
+    Object.entries(codes)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([code, { status, message }]) => [`\`${code}\``, String(status), message]),
   )
 }
 
