@@ -31,7 +31,6 @@ export interface AuthorizedRequest {
 
 interface DocumentsAnswer {
   readonly decision: Decision
-  /** True if the policies of the identity alone allow it. */
   readonly identityAllows: () => boolean
   /** The outcome by those statements alone that hold whatever a later request is like. */
   readonly lastingOutcome: () => Decision['outcome']

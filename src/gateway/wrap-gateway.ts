@@ -51,7 +51,6 @@ export const gatewayMethods: { readonly [Name in keyof Gateway]: Method } = {
   call: { on: 'call', needs: 'nothing' },
 }
 
-/** One use of a method. */
 export interface GatewayUse {
   readonly method: keyof Gateway
   /** Absent for a use that concerns no bucket. */

@@ -93,7 +93,6 @@ async function found(
   }
 }
 
-/** The event of a removal that has added a delete marker. */
 export function markerEvent(name: ObjectEventName): ObjectEventName {
   if (name === 'ObjectRemoved:Delete') return 'ObjectRemoved:DeleteMarkerCreated'
   return name === 'LifecycleExpiration:Delete' ? 'LifecycleExpiration:DeleteMarkerCreated' : name

@@ -6,7 +6,6 @@ import { S3Error } from '../common/errors/s3-error.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,31}:[A-Za-z0-9]{1,100}$/
 
-/** Returns the names of the actions of an operation of this plugin. */
 export function actionNames(action: RowAction, plugin: string): readonly ActionName[] {
   if (action === 'none') return []
   if (typeof action === 'string') return [action]

@@ -54,7 +54,6 @@ function storageClassesOf(plugins: readonly Plugin[]): StorageClasses {
   return new Map<string, StorageClass>(offered.map((one) => [one.name, one]))
 }
 
-/** Merges the output metadata of all plugins. */
 function outputMetadataOf(plugins: readonly Plugin[]): OutputMetadata {
   const names = plugins.flatMap((plugin) => plugin.outputMetadata ?? [])
   const exact = new Set(names.filter((name) => !name.endsWith('*')))

@@ -21,7 +21,6 @@ export async function keysFor(data: string, { accessKey, secretKey }: Pair) {
   return JSON.parse(stdout) as { accessKeyId: string; secretAccessKey: string }
 }
 
-/** Whether the gateway accepts the key pair. */
 export async function logsIn(url: string, { accessKey, secretKey }: Pair): Promise<boolean> {
   const answer = await new Client(url, 'gateway')
     .call('Login', { username: accessKey, password: secretKey })

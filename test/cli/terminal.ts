@@ -49,7 +49,6 @@ export function atTerminal(
   }
 }
 
-/** Waits until the terminal shows the text. */
 export async function untilShown(terminal: AtTerminal, text: string | RegExp): Promise<void> {
   const found = () => (typeof text === 'string' ? terminal.shown.includes(text) : text.test(terminal.shown))
   await until(`the terminal shows ${text}`, found)

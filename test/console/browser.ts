@@ -98,7 +98,6 @@ export class Tab {
     await (await this.#find(ROLES[role], name)).evaluate((element) => (element as { click(): void }).click())
   }
 
-  /** Replaces the text of the input with this label. */
   async fill(label: string, text: string): Promise<void> {
     await (await this.#find('input, textarea', label)).focus()
     await this.page.keyboard.down('Control')
@@ -109,7 +108,6 @@ export class Tab {
     else await this.page.keyboard.sendCharacter(text)
   }
 
-  /** Chooses a value of the list with this label. */
   async choose(label: string, value: string): Promise<void> {
     await (await this.#find('select', label)).evaluate((select, value) => {
       Object.assign(select, { value })
@@ -123,7 +121,6 @@ export class Tab {
     await this.untilTrue(shown, `${text} is not shown`)
   }
 
-  /** Waits for an expression in the page, and returns its value. */
   async untilTrue(expression: string, failure = expression): Promise<ElementHandle<never>> {
     const found = this.page.waitForFunction(expression, { polling: POLLING_MS })
     return found.catch(async (error) => {

@@ -101,7 +101,6 @@ interface List {
   /** By which a page is asked for. */
   readonly operation: string
   readonly hash: string
-  /** Rows of a page. */
   readonly rows: number
   /** Pages that are turned. */
   readonly pages: number

@@ -13,7 +13,6 @@ const FOLDER = 'deploy/systemd'
 const PROGRAM = '/usr/local/bin/dealgate'
 const units = readdirSync(FOLDER)
 const textOf = (unit: string) => readFileSync(join(FOLDER, unit), 'utf8')
-/** All values of a setting. */
 const settings = (unit: string, name: string) =>
   [...textOf(unit).matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value ?? '')
 

@@ -4,7 +4,6 @@ import type { Endpoint } from '../suites/sign.js'
 import { type Answer, type Sending, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
-/** The bucket of all writes. */
 export const BUCKET = 'shared'
 const WRITERS = 6
 /** Repeats of a name in a body: some are larger than what goes out together with its headers. */

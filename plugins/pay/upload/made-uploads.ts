@@ -73,7 +73,6 @@ export class MadeUploads {
     return made && 'bucket' in made ? made : undefined
   }
 
-  /** Whether the upload of this number belongs to another job. */
   async isOfAnother(uploadId: number, jobId: string): Promise<boolean> {
     const owner = await this.#byNumber.get(String(uploadId))
     return owner !== undefined && owner !== jobId

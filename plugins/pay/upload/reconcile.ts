@@ -62,7 +62,6 @@ export async function findUpload(deps: PayDeps, job: UploadingJob): Promise<Foun
 
 type Sought = Pick<UploadAttempt, 'name' | 'size' | 'sent'> & { readonly days: number; readonly jobId: string }
 
-/** The newest uploads of the wallet with this name. */
 function uploadsNamed(deps: PayDeps, signal: AbortSignal, wallet: Wallet, name: string): Promise<ServiceAnswer> {
   const query = { file_name: name, wallet_address: wallet.address, order_by: 'upload_at', is_ascend: 'n' }
   const page = { page_size: SEARCHED, page_number: 1 }

@@ -140,7 +140,6 @@ interface TaskPost {
 
 type FormFile = Extract<ServiceCall['body'], { readonly kind: 'multipart' }>['file'] & {}
 
-/** The CSV of a task as a part of a form. */
 export function csvPart({ options }: Pick<TaskDeps, 'options'>, csv: string | undefined, name = 'deals.csv') {
   if (csv === undefined) return undefined
   const [field = 'file'] = namesOf('File', options.names)

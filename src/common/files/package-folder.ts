@@ -14,7 +14,6 @@ export function packageFolder(): string {
 
 let known: string | undefined
 
-/** The version of this package. */
 export function version(): string {
   known ??= JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')).version as string
   return known

@@ -49,7 +49,6 @@ export class FeatureCache {
     return this.#cached.get(() => this.#query(session))
   }
 
-  /** Queries the gateway and renews the cache. */
   ask(session: Session): Promise<GatewayFeatures> {
     return this.#cached.renew(() => this.#query(session))
   }

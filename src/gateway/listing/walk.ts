@@ -13,7 +13,6 @@ const MAX_PATH_BYTES = 4096
 /** Most prefixes in one query for markers. */
 const MARKER_BATCH = 200
 
-/** The source of a walk. */
 export interface WalkSource {
   level(prefix: string, bound: Bound): Promise<Level>
   /** Tells for each prefix whether a folder object of that name was stored that the gateway's listing does not show. */

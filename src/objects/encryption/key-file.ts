@@ -21,7 +21,6 @@ export function isKeyId(text: string): boolean {
   return KEY_ID.test(text)
 }
 
-/** The keys of one name. */
 export interface NamedKey {
   /** `AGE-SECRET-KEY-...`: the last is the newest. */
   readonly identities: readonly string[]

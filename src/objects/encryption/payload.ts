@@ -23,7 +23,6 @@ export const NONCE_BYTES = 16
 
 const CIPHER = 'chacha20-poly1305'
 
-/** The length of the payload that `size` bytes become. */
 export function payloadLength(size: number): number {
   return NONCE_BYTES + size + TAG_BYTES * Math.max(1, Math.ceil(size / CHUNK_BYTES))
 }

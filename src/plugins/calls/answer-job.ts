@@ -66,7 +66,6 @@ export async function answerJob(
 
 interface Created {
   readonly job: Job
-  /** Headers of the order. */
   readonly ordered?: ReplyHeaders | undefined
 }
 
@@ -132,7 +131,6 @@ function failedBefore(): S3Error {
   })
 }
 
-/** Rebuilds the error that a job failed with. */
 function failureOf({ id, failure }: Job): S3Error {
   const headers = { 'x-dealgate-job-id': id }
   if (!failure) {

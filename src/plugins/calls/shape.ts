@@ -265,7 +265,6 @@ export function plainNames(schema: z.ZodType): readonly string[] | undefined {
   return new Set(names.map(normalized)).size === names.length ? names : undefined
 }
 
-/** Whether the member of a schema is a list as such. */
 export function isPlainList(schema: z.ZodType, member: string): boolean {
   const { type, shape } = definitionOf(schema)
   const found = type === 'object' ? shape?.[member] : undefined

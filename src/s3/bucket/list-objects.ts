@@ -172,7 +172,6 @@ const PART_ELEMENTS = 50
 
 type ListedPrefix = Extract<StoreEntry, { readonly kind: 'prefix' }>
 
-/** An object in a listing. */
 export type ListedObject = Omit<Extract<StoreEntry, { readonly kind: 'object' }>, 'kind'>
 
 function entryElements(entries: readonly StoreEntry[], list: ListRequest, report: EntryReport): string[] {

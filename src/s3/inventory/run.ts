@@ -18,7 +18,6 @@ import { FIRST, type Marker, openRows, type ReadRows } from './rows.js'
 export const CREATE_INVENTORY = 'inventory:CreateBucketInventory'
 
 export interface InventoryBounds {
-  /** Rows of a file. */
   readonly fileRows: number
   /** Objects that one run lists per second; 0 for no bound. */
   readonly rate: number

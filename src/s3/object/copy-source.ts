@@ -45,7 +45,6 @@ export async function readCopySource(
   return { bucket, key, ref }
 }
 
-/** What a copy asks for, to read its source. */
 export function readingOf({ bucket, key, ref }: CopySource): RequestedAction {
   return askedOf('s3:GetObject', { bucket, key, versionId: ref?.id })
 }

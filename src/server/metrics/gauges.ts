@@ -39,7 +39,6 @@ export function cacheMetrics(metrics: Metrics, { settings, signingKeys, tokens }
 
 const NO_HEADERS = Object.freeze({})
 
-/** Counts the calls to the gateway. */
 export function gatewayMetrics(metrics: Metrics): GatewayWatch {
   const calls = metrics.counter({
     name: 'dealgate_gateway_calls_total',

@@ -22,7 +22,6 @@ import { Versions } from './store/versions.js'
 /** The tables of the gateway, over one connection. */
 export type GatewayTables = ReturnType<typeof indexSchema.tables>
 
-/** The index of the gateway. */
 export const indexSchema = {
   owner: 'the gateway',
   name: 'gateway',

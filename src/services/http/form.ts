@@ -12,7 +12,6 @@ interface FormBounds extends Required<Omit<MultipartBounds, 'maxFiles'>> {
 
 /** A file in a form, while it arrives. */
 interface FilePart {
-  /** Name of the field. */
   readonly field: string
   /** Name of the file without folders, '' without one. */
   readonly name: string

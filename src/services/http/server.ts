@@ -19,7 +19,6 @@ export interface HttpServerOptions {
   /** Most open connections. */
   readonly maxConnections: number
   readonly log: ServicesLog
-  /** Answers a request. */
   readonly handle: (exchange: HttpExchange) => Promise<void> | void
   /** Answers a request whose handling threw. */
   readonly fail: (exchange: HttpExchange, error: unknown) => void

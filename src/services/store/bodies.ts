@@ -78,7 +78,6 @@ export interface OpenBody {
   close(): Promise<void>
 }
 
-/** A body of which all bytes are in memory. */
 export function bodyInMemory(bytes: Buffer): OpenBody {
   return {
     stream: async (first, last) =>

@@ -13,7 +13,6 @@ export const COINS = 1_000_000n
 export interface Payer {
   readonly keys: Keys
   get(path: string): Promise<Record<string, never>>
-  /** Uploads, and gives the answer. */
   upload(name: string, content: string | Uint8Array<ArrayBuffer>, type?: string): Promise<Answer>
   /** Orders the payment for an upload, and gives the answer. */
   order(wCid: string, amount: bigint): Promise<Answer>

@@ -29,7 +29,6 @@ export async function sha256OfFile(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Writes files by path relative to `folder`. */
 export async function writeTree(folder: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
   for (const [path, data] of Object.entries(files)) {
     const file = join(folder, path)

@@ -55,7 +55,6 @@ export function firstIdAt(time: bigint): string {
   return (NEWEST - time).toString(16).padStart(16, '0')
 }
 
-/** True for a text that may be the id of a version. */
 export function isVersionId(text: string): boolean {
   return text === NULL_VERSION || /^[0-9a-f]{32}$/.test(text)
 }
