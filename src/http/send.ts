@@ -77,6 +77,8 @@ function withIds(id: string, headers: ReplyHeaders): WireHeaders {
   // A stored page gets an origin of its own and runs no script, so that it cannot act for a reader who is signed in to
   // something at this host: https://www.w3.org/TR/CSP3/#directive-sandbox
   if (!PDF.test(String(all['content-type']))) all['content-security-policy'] ??= 'sandbox'
+  // A website, which has an origin of its own.
+  if (all['content-security-policy'] === '') delete all['content-security-policy']
   return all
 }
 

@@ -77,6 +77,9 @@ t.test('doctor speaks of a running server, and reports without secrets', async (
   t.match(local.stdout, `ok     server: ${server.endpoint} is ready; its clock is `)
   t.match(local.stdout, `ok     requests: ListBuckets with ${server.accessKey} is answered\n`)
   t.match(local.stdout, 'ok     gateway: embedded in the running dealgate, without quirks\n')
+  t.notMatch(local.stdout, 'websites')
+  const taken = ['--data', join(temporaryFolder(t), 'fresh'), '--port', '0', '--website-port', url.port]
+  t.match((await doctor(...taken)).stdout, /^WRONG {2}websites: .*--website-port/m)
 
   const elsewhere = join(temporaryFolder(t), 'none')
   const away = await doctor('--endpoint-url', server.endpoint, '--data', elsewhere, ...keys)

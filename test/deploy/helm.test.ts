@@ -108,6 +108,10 @@ t.test('the chart renders what Kubernetes takes', { skip }, async (t) => {
   const none = kinds(rendered('--set', 'console.port=0'))
   t.match(JSON.stringify(none), '{"name":"DEALGATE_CONSOLE_PORT","value":"off"}')
   t.notMatch(JSON.stringify(none), '"name":"console"')
+  t.notMatch(JSON.stringify(none), '"name":"websites"')
+  const websites = JSON.stringify(kinds(rendered('--set', 'config.websitePort=9080')))
+  t.match(websites, '{"name":"websites","containerPort":9080}')
+  t.match(websites, '{"name":"websites","port":9080,"targetPort":"websites"}')
   t.match(pod?.containers[0], {
     livenessProbe: { httpGet: { path: '/-/live' } },
     readinessProbe: { httpGet: { path: '/-/ready' } },

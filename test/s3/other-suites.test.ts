@@ -35,6 +35,8 @@ t.test('answers', async (t) => {
     t.same(await codeOf('PUT', '/box/k', { 'x-amz-checksum-blake3': 'AAAA' }, 'x'), [400, 'InvalidRequest'])
     const payment = '<RequestPaymentConfiguration><Payer>Requester</Payer></RequestPaymentConfiguration>'
     t.same(await codeOf('PUT', '/box?requestPayment=', {}, payment), [501, 'NotImplemented'])
+    const listed = await ask('GET', '/box', { 'x-amz-request-payer': 'requester' })
+    t.same([listed.status, listed.headers['x-amz-request-charged']], [200, undefined], 'the owner pays')
   })
 
   t.test('a write names ETags that it does not replace', async (t) => {

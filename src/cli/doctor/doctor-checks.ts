@@ -54,6 +54,7 @@ export const checks: readonly Check[] = [
   { name: 'plugins', run: checkPlugins },
   { name: 'certificates', run: checkCertificates },
   { name: 'endpoint', run: checkEndpoint },
+  { name: 'websites', run: checkWebsites },
   { name: 'server', elsewhere: true, run: checkServer },
   { name: 'requests', elsewhere: true, run: checkRequests },
   { name: 'databases', run: checkDatabases },
@@ -194,10 +195,21 @@ async function checkCertificates(config: Config): Promise<string | undefined> {
 
 async function checkEndpoint(config: Config): Promise<string> {
   if (await isRunning(config)) return `${ownEndpoint(config)} is served by a running dealgate`
-  await listenOnce(config.host, config.port).catch((error) => {
-    throw listenFailure(error, config, { host: '--host', port: '--port' })
+  return mustBeFree(config.host, config.port, '--port')
+}
+
+async function checkWebsites(config: Config): Promise<string | undefined> {
+  const { host, websitePort: port, websiteDomain } = config
+  if (port === 'off') return undefined
+  const found = (await isRunning(config)) ? `${host}:${port}` : await mustBeFree(host, port, '--website-port')
+  return `${found}; each bucket is a host below ${websiteDomain.join(', ')}`
+}
+
+async function mustBeFree(host: string, port: number, option: string): Promise<string> {
+  await listenOnce(host, port).catch((error) => {
+    throw listenFailure(error, { host, port }, { host: '--host', port: option })
   })
-  return `${config.host}:${config.port} is free`
+  return `${host}:${port} is free`
 }
 
 async function checkGateway(config: Config): Promise<string | Finding> {

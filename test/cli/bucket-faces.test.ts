@@ -1,0 +1,101 @@
+import { readdirSync } from 'node:fs'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import t from 'tap'
+import { emptyDatabase } from '../services/engine.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { lastingPort } from '../support/server/ports.js'
+import { type Answer, send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
+
+// Access logs and websites of several workers, with their records in PostgreSQL for DEALGATE_ENGINE=postgres.
+
+const REQUESTS = 40
+const port = await lastingPort()
+const [database, state] = [await emptyDatabase(), await emptyDatabase()]
+const data = temporaryFolder(t)
+const server = await startDealgate(t, {
+  data,
+  args: [
+    ...['--workers', '2', '--website-port', String(port), '--bucket-log-interval-seconds', '1'],
+    ...(database === undefined || state === undefined ? [] : ['--database', database, '--state', state]),
+  ],
+})
+
+async function ask(method: string, target: string, body?: string): Promise<Answer> {
+  return send(server, { method, target, ...(body !== undefined && { body: Buffer.from(body) }) })
+}
+
+async function put(target: string, body?: string): Promise<void> {
+  const { status, body: answer } = await ask('PUT', target, body)
+  if (status >= 300) throw new Error(`${target}: ${status} ${answer}`)
+}
+
+/** Over a connection of its own, which any worker may accept. */
+function visit(path: string): Promise<{ status: number; text: string; policy: unknown }> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, agent: false, headers: { host: `pages.localhost:${port}` } }
+    get(options, async (answer) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of answer) chunks.push(chunk)
+      const policy = answer.headers['content-security-policy']
+      resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString(), policy })
+    }).on('error', reject)
+  })
+}
+
+/** The operations of the lines that have arrived in the bucket. */
+async function logged(): Promise<string[]> {
+  const listed = await ask('GET', '/logs?list-type=2')
+  const keys = [...String(listed.body).matchAll(/<Key>([^<]*)</g)].map(([, key]) => key)
+  const texts = await Promise.all(keys.map(async (key) => String((await ask('GET', `/logs/${key}`)).body)))
+  return texts.flatMap((text) =>
+    text.split('\n').flatMap((line) => /\b(?:REST|WEBSITE)\.[A-Z_.]+/.exec(line)?.[0] ?? []),
+  )
+}
+
+for (const bucket of ['pages', 'logs']) await put(`/${bucket}`)
+await put('/pages/index.html', '<h1>Hello</h1>')
+const statement = { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::pages/*' }
+await put('/pages?policy', JSON.stringify({ Version: '2012-10-17', Statement: statement }))
+await put(
+  '/pages?website',
+  '<WebsiteConfiguration><IndexDocument><Suffix>index.html</Suffix></IndexDocument></WebsiteConfiguration>',
+)
+await put(
+  '/pages?logging',
+  '<BucketLoggingStatus><LoggingEnabled><TargetBucket>logs</TargetBucket><TargetPrefix>a/</TargetPrefix></LoggingEnabled></BucketLoggingStatus>',
+)
+
+t.test('each worker serves websites and logs what it has served', async (t) => {
+  const visits = await Promise.all(Array.from({ length: REQUESTS }, () => visit('/')))
+  for (const seen of visits) t.match(seen, { status: 200, text: '<h1>Hello</h1>' })
+  t.equal(visits.find(({ policy }) => policy !== undefined)?.policy, undefined, 'pages may run scripts')
+  const reads = await Promise.all(Array.from({ length: REQUESTS }, () => ask('GET', '/pages/index.html')))
+  t.notOk(reads.some(({ status }) => status !== 200))
+  const counts = async () => {
+    const operations = await logged()
+    const count = (name: string) => operations.filter((operation) => operation === name).length
+    return { visits: count('WEBSITE.GET.OBJECT'), reads: count('REST.GET.OBJECT') }
+  }
+  await until('all lines have arrived', async () => {
+    const { visits, reads } = await counts()
+    return visits >= REQUESTS && reads >= REQUESTS
+  })
+  t.same(await counts(), { visits: REQUESTS, reads: REQUESTS }, 'once each')
+  t.equal(readdirSync(join(data, 'access-logs')).length, 2, 'a folder for each')
+})
+
+t.test('the lines of a server that was killed arrive after its next start', async (t) => {
+  await Promise.all(Array.from({ length: REQUESTS }, () => ask('DELETE', '/pages/absent')))
+  await until('the lines are in files', async () => {
+    const folders = readdirSync(join(data, 'access-logs'))
+    const waiting = folders.flatMap((name) => readdirSync(join(data, 'access-logs', name)))
+    return waiting.length > 0 || (await logged()).includes('REST.DELETE.OBJECT')
+  })
+  await server.kill9()
+  await server.start()
+  const removals = async () => (await logged()).filter((operation) => operation === 'REST.DELETE.OBJECT').length
+  t.ok(await until('lines have arrived', removals))
+})
