@@ -1,5 +1,5 @@
 import type { Session } from './identity.js'
-import type { Method, Reply } from './request.js'
+import type { Method, OwnTerms, Reply } from './request.js'
 
 /** Whose request it is. */
 export interface RequestOwner {
@@ -20,6 +20,7 @@ export interface OwnRequest {
   /** Lower-case names; values in the form of the wire, see RequestHead.headers. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
+  readonly own?: OwnTerms
 }
 
 /**

@@ -7,6 +7,18 @@ export type Resource = 'service' | 'bucket' | 'object'
 export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE' | 'OPTIONS'
 
 /** Request line and headers of a request, parsed but not authenticated. */
+/** What only the server can state, of a request that it makes itself. */
+export interface OwnTerms {
+  /** See PutRequest.writeId: the same whenever a copy is tried again. */
+  readonly writeId?: string
+  /** A version is removed only while another one is the current one of its key. */
+  readonly noncurrent?: true
+  /** An object is removed only if it was stored before, ms since 1970. */
+  readonly storedBefore?: number
+  /** Tags are replaced only while they are these. */
+  readonly tags?: readonly { readonly key: string; readonly value: string }[]
+}
+
 export interface RequestHead {
   /** Sent back as x-amz-request-id and logged. */
   readonly id: string
@@ -40,6 +52,7 @@ export interface RequestHead {
   readonly bucket: string | undefined
   /** Decoded, valid UTF-8, never normalised. Present only if `resource` is `object`. */
   readonly key: string | undefined
+  readonly own?: OwnTerms
 }
 
 /** A request with verified signature, if it has one, and known operation. Read-only. */

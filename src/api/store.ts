@@ -245,6 +245,7 @@ export interface Store {
     tags: readonly Tag[] | undefined,
     cause: Cause,
     ref?: VersionRef,
+    precondition?: Precondition,
   ): Promise<StoredObject>
   /**
    * Replaces the object's ACL and keeps its bytes, if the object still has this stamp; undefined removes the ACL.

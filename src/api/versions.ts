@@ -45,6 +45,8 @@ export interface VersionRemoval {
   readonly bypass: boolean
   /** The gateway removes the version only if this holds; one that is gone is no error. */
   readonly only?: RemovalCondition
+  /** The version is removed only while another one is the current one of its key. */
+  readonly noncurrent?: true | undefined
 }
 
 export type RemovalCondition =

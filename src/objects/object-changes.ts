@@ -3,7 +3,15 @@ import type { CustomerKey, EncryptionOrder, ServerKey, UploadEncryption } from '
 import type { HeldLock, LockOptions } from '../api/locks.js'
 import type { ByteSink } from '../api/request.js'
 import type { Archive, ObjectRecord, PartRecord, UploadRecord } from '../api/state.js'
-import type { Cause, MetadataReplacement, PutRequest, PutResult, Source, StoredObject } from '../api/store.js'
+import type {
+  Cause,
+  MetadataReplacement,
+  Precondition,
+  PutRequest,
+  PutResult,
+  Source,
+  StoredObject,
+} from '../api/store.js'
 import type { VersionRef } from '../api/versions.js'
 import { openPart } from './encryption/opened-download.js'
 import { sealedLength, sealedPart } from './encryption/sealed-source.js'
@@ -18,11 +26,13 @@ export class ObjectChanges extends ObjectReader {
     tags: readonly Tag[] | undefined,
     cause: Cause,
     ref?: VersionRef,
+    precondition?: Precondition,
   ): Promise<StoredObject> {
     const { requireOwner, state, hooks } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
       const object = present(await this.findToWrite(bucket, key, ref), key)
+      precondition?.(object)
       if (tags ?? object.tags ?? object.recordAtGateway) await this.#keep(object, { tags }, lock)
       const { size, etag, versionId } = object
       const version = versionId === undefined ? {} : { versionId }

@@ -111,7 +111,7 @@ export class ObjectStore extends ObjectChanges implements Store {
                   upload.abort()
                   // It was encrypted anew for this attempt, perhaps for other recipients.
                   const { encrypted, size, storedSize = size, stamp, lastModified, versionId } = found
-                  sent = { facts, length: storedSize, etag: request.etag ?? (ownEtag && found.etag), encrypted }
+                  sent = { facts, length: storedSize, etag: request.etag ?? found.etag, encrypted }
                   return { stamp, lastModified, ...(versionId !== undefined && { versionId }) }
                 }
                 if (!encrypted && length > 0) await deps.encryption.requirePlainAllowed(bucket)
@@ -227,7 +227,8 @@ export class ObjectStore extends ObjectChanges implements Store {
     const { objects } = this.deps.state
     const stamp = marker ? MARKER_STAMP : result.stamp
     // A repeated write is answered with the version that it has made, which may have changed since.
-    const former = isOfUpload(request, versionId) ? await objects.ofStamp(bucket, key, stamp) : undefined
+    const isRepeatable = request.writeId !== undefined && versionId !== undefined
+    const former = isRepeatable ? await objects.ofStamp(bucket, key, stamp) : undefined
     const kept = former?.uploadId === request.uploadId ? former : undefined
     if (!gatewayTellsAll && !kept) {
       // Another proxy may have written meanwhile, and this record must not replace its record.
@@ -294,10 +295,6 @@ interface Sent {
 async function isOfNull(objects: ObjectRecords, bucket: string, key: string): Promise<boolean> {
   const { versionId = 'null' } = (await objects.get(bucket, key)) ?? {}
   return versionId === 'null'
-}
-
-function isOfUpload({ uploadId }: PutRequest, versionId: string | undefined): boolean {
-  return uploadId !== undefined && versionId !== undefined
 }
 
 function checksumOf({ checksum }: PutRequest, facts: BodyFacts | undefined): ObjectChecksum | undefined {

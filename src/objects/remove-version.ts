@@ -32,6 +32,8 @@ export function removeVersion(
   const run = async (lock: HeldLock): Promise<RemovalResult> => {
     const object = await found(store, bucket, key, version)
     precondition?.(object)
+    if (version.noncurrent && object && (await store.findToWrite(bucket, key))?.stamp === object.stamp)
+      throw new S3Error('PreconditionFailed', { message: 'The version is the current one of its key.' })
     if (object?.uploadId !== undefined) await settleUpload(state.uploads, object.uploadId, object)
     const send = (order: WriteOrder) => gateway.remove(bucket, key, order, version)
     const result = await serializedWrite(lock, undefined, async () => object, send, logger).catch((error) => {

@@ -1,5 +1,8 @@
 import { askedOf } from '../access/required-actions.js'
 import type { Tag } from '../api/access.js'
+import type { S3Request } from '../api/request.js'
+import type { Precondition } from '../api/store.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import { requireDocument } from '../http/read-request.js'
 import { empty, noContent, xml } from '../http/reply.js'
 import { defineOperation } from '../plugins/define-plugin.js'
@@ -38,7 +41,7 @@ export const putObjectTagging = defineOperation({
     const versionId = request.query.get('versionId')
     await context.authorizer.decide(askedOf('s3:PutObjectTagging', { bucket, key, versionId }, { requested: tags }))
     const cause = causeOf('ObjectTagging:Put', request, context)
-    return empty(versionHeaders(await context.store.setTags(bucket, key, tags, cause, ref)))
+    return empty(versionHeaders(await context.store.setTags(bucket, key, tags, cause, ref, whileTagged(request))))
   },
 })
 
@@ -51,9 +54,24 @@ export const deleteObjectTagging = defineOperation({
   async run(request, context) {
     const ref = await refOf(request.query, context)
     const cause = causeOf('ObjectTagging:Delete', request, context)
-    return noContent(versionHeaders(await context.store.setTags(request.bucket, request.key, undefined, cause, ref)))
+    const { bucket, key } = request
+    const object = await context.store.setTags(bucket, key, undefined, cause, ref, whileTagged(request))
+    return noContent(versionHeaders(object))
   },
 })
+
+/** See OwnTerms.tags. */
+function whileTagged({ own }: Pick<S3Request, 'own'>): Precondition | undefined {
+  const before = own?.tags
+  return (
+    before &&
+    ((object) => {
+      const tags = new Map(object?.tags?.map(({ key, value }) => [key, value]))
+      if (tags.size !== before.length || before.some(({ key, value }) => tags.get(key) !== value))
+        throw new S3Error('PreconditionFailed', { message: 'The object has other tags by now.' })
+    })
+  )
+}
 
 export const bucketTagging = bucketSetting({
   name: 'BucketTagging',

@@ -64,16 +64,16 @@ async function identityOf({ accessKeyId, session }: RequestOwner, credentials: C
 
 type BufferedCaller = Caller & { readonly payload: { readonly kind: 'buffered'; readonly bytes: Buffer } }
 
-function callerOf(identity: Identity, { headers = {}, body = '' }: OwnRequest): BufferedCaller {
+function callerOf(identity: Identity, { headers = {}, body = '', own }: OwnRequest): BufferedCaller {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   // All that the server states itself counts as signed.
-  const proof = { headers: Object.keys(headers), signature: randomUUID() }
+  const proof = { headers: Object.keys(headers), signature: own?.writeId ?? randomUUID() }
   return { identity, presigned: false, payload: { kind: 'buffered', bytes }, proof }
 }
 
 function headOf(
   owner: RequestOwner,
-  { method, bucket, key, query = {}, headers = {}, body = '' }: OwnRequest,
+  { method, bucket, key, query = {}, headers = {}, body = '', own }: OwnRequest,
 ): RequestHead {
   const path = `/${bucket}${key === undefined ? '' : `/${encodeURIComponent(key)}`}`
   const rawQuery = Object.entries(query)
@@ -93,6 +93,7 @@ function headOf(
       signedHosts: [host],
     },
     ...{ remoteAddress, secrets: [], resource: key === undefined ? 'bucket' : 'object', bucket, key },
+    ...(own && { own }),
   }
 }
 

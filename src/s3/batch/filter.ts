@@ -120,16 +120,6 @@ async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: 
   )
 }
 
-/** True for a version that is the current one of its key at this moment. */
-export async function isCurrent(ask: Ask, [bucket, key, versionId]: Row): Promise<boolean> {
-  const query = { versions: '', prefix: key, 'encoding-type': 'url', 'max-keys': '1' }
-  const root = await nodeOf(await ask({ method: 'GET', bucket, query }))
-  // The newest version of the key is the first of all that begin with it.
-  return (root.children.get('Version') ?? [])
-    .map((node) => entryOf(node, true))
-    .some((entry) => entry.key === key && entry.latest && entry.versionId === versionId)
-}
-
 /** The tags of an object. Throws S3Error. */
 export async function tagsOf(ask: Ask, bucket: string, key: string, query: Readonly<Record<string, string>>) {
   const root = await nodeOf(await ask({ method: 'GET', bucket, key, query: { tagging: '', ...query } }))

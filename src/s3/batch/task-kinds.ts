@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { OwnRequest } from '../../api/child-request.js'
+import type { OwnTerms } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { document, element } from '../../common/xml.js'
 import { isHotClass } from '../../plugins/storage-class.js'
 import { taggingDocument } from '../tags.js'
 import { verifyContent } from './checksum-task.js'
 import { makeDeal, quoteDeal, renewalTerms, renewDeal } from './deal-tasks.js'
-import { isCurrent, tagsOf } from './filter.js'
-import type { BatchOperation, BatchOrder, Row } from './order.js'
+import { tagsOf } from './filter.js'
+import type { BatchOperation, BatchOrder, FilterSource, Row, TagPair } from './order.js'
 import { endOf, textOf } from './replies.js'
 import { type Ask, type Done, type Estimate, on, requireCurrent, type Task, withJson } from './task.js'
 
@@ -27,18 +28,16 @@ const CONCURRENCY = 8
 /** Deals take seconds each, and reading an object as long as it has bytes. */
 const SLOW_CONCURRENCY = 4
 
+/** Attempts to change tags that clients change meanwhile. */
+const TAG_TRIES = 5
+
 export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | 'filter'>): TaskKind {
   const kind = { estimate: sizeOf, spends: false, concurrency: CONCURRENCY } as const
   switch (operation.name) {
     case 'Delete':
       return {
         ...kind,
-        run: async (task, ask) => {
-          // The removal of newer versions since the listing may have made it the current one.
-          if (filter?.versions === 'Noncurrent' && (await isCurrent(ask, task.row)))
-            throw new S3Error('PreconditionFailed', { message: 'The version is the current one of its key by now.' })
-          return deleteObject(task, operation, ask)
-        },
+        run: (task, ask) => deleteObject(task, operation, filter, ask),
       }
     case 'Copy':
       return { ...kind, run: (task, ask) => copyObject(task, operation, ask) }
@@ -115,13 +114,19 @@ async function sizeOf(row: Row, ask: Ask): Promise<Estimate> {
 
 /**
  * Deletes once: after an attempt whose outcome is open, another delete marker could follow the first, and an object
- * that a client has put since stays.
+ * that a client has put since stays. Clients may have replaced the object since it was listed, or have removed the
+ * versions that were newer.
  */
 async function deleteObject(
   { row, triedSince }: Task,
   { bypassGovernance }: BatchOperation & { name: 'Delete' },
+  filter: FilterSource | undefined,
   ask: Ask,
 ): Promise<Done> {
+  const own: OwnTerms = {
+    ...(filter?.versions === 'Noncurrent' && { noncurrent: true }),
+    ...(filter?.createdBefore !== undefined && { storedBefore: filter.createdBefore }),
+  }
   const headers: Record<string, string> = bypassGovernance ? { 'x-amz-bypass-governance-retention': 'true' } : {}
   if (triedSince !== undefined && row[2] === undefined) {
     const present = await found(row, ask)
@@ -135,8 +140,9 @@ async function deleteObject(
         message: 'The object was put in the second of the first attempt, before or after it: it is left as it is.',
       })
     headers['if-match'] = String(present.etag)
+    headers['x-amz-if-match-last-modified-time'] = String(present['last-modified'])
   }
-  return simply(ask, { ...on(row), method: 'DELETE', headers })
+  return simply(ask, { ...on(row), method: 'DELETE', headers, own })
 }
 
 /** The headers of an object; undefined where there is none. */
@@ -151,20 +157,31 @@ async function found(row: Row, ask: Ask) {
   }
 }
 
-/** Copies once: a version of the same content that is younger than the first attempt is the copy that it made. */
+/**
+ * Copies once: the write of an attempt is known by its id. After an attempt whose outcome is open, an object that a
+ * client has put since stays, unless it is the source, too.
+ */
 async function copyObject(
-  { row, triedSince }: Task,
+  { row, token, triedSince }: Task,
   { targetBucket, targetPrefix, headers }: BatchOperation & { name: 'Copy' },
   ask: Ask,
 ): Promise<Done> {
   const target: Row = [targetBucket, `${targetPrefix}${row[1]}`]
-  if (triedSince !== undefined) {
-    const made = await found(target, ask)
-    // S3 tells whole seconds.
-    const young = made && Date.parse(String(made['last-modified'])) >= triedSince - 1000
-    if (young && made.etag === (await found(row, ask))?.etag) return { status: 200 }
+  const copy = { ...copyOf(row, target, headers), own: { writeId: token } }
+  const isItself = row[2] === undefined && row[0] === target[0] && row[1] === target[1]
+  if (triedSince === undefined || isItself) return simply(ask, copy)
+  const present = await found(target, ask)
+  const old = present && Date.parse(String(present['last-modified'])) < triedSince - 1000
+  const condition: Record<string, string> = old ? { 'if-match': String(present.etag) } : { 'if-none-match': '*' }
+  try {
+    return await simply(ask, { ...copy, headers: { ...copy.headers, ...condition } })
+  } catch (error) {
+    if (!(error instanceof S3Error) || error.code !== 'PreconditionFailed') throw error
+    throw new S3Error('OperationAborted', {
+      message:
+        'Another write to the target came at or after the first attempt, which may have copied: it is left as it is.',
+    })
   }
-  return simply(ask, copyOf(row, target, headers))
 }
 
 function copyOf([bucket, key, versionId]: Row, [toBucket, toKey]: Row, headers: Readonly<Record<string, string>>) {
@@ -182,10 +199,10 @@ function ontoItself(row: Row, headers: Readonly<Record<string, string>>): OwnReq
   return copyOf(row, row, headers)
 }
 
-async function archiveObject({ row, triedSince }: Task, storageClass: string, ask: Ask): Promise<Done> {
+async function archiveObject({ row, token, triedSince }: Task, storageClass: string, ask: Ask): Promise<Done> {
   const before = triedSince === undefined ? undefined : await found(row, ask)
   if (before?.['x-amz-storage-class'] === storageClass) return { status: 200 }
-  return simply(ask, ontoItself(row, { 'x-amz-storage-class': storageClass }))
+  return simply(ask, { ...ontoItself(row, { 'x-amz-storage-class': storageClass }), own: { writeId: token } })
 }
 
 /** Leaves objects alone that are encrypted already. */
@@ -213,19 +230,37 @@ function putXml(
 }
 
 async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, ask: Ask): Promise<Done> {
-  const before = replace ? [] : await tagsOf(ask, row[0], row[1], on(row).query)
-  const kept = before.filter(({ key }) => !tags.some((tag) => tag.key === key))
-  return simply(ask, putXml(row, 'tagging', taggingDocument([...kept, ...tags])))
+  if (replace) return simply(ask, putXml(row, 'tagging', taggingDocument(tags)))
+  return whileTagsChange(row, ask, (before, own) => {
+    const kept = before.filter(({ key }) => !tags.some((tag) => tag.key === key))
+    return simply(ask, { ...putXml(row, 'tagging', taggingDocument([...kept, ...tags])), own })
+  })
 }
 
 async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, ask: Ask): Promise<Done> {
-  if (keys) {
-    const before = await tagsOf(ask, row[0], row[1], on(row).query)
+  const all = { ...on(row, { tagging: '' }), method: 'DELETE' } as const
+  if (!keys) return simply(ask, all)
+  return whileTagsChange(row, ask, async (before, own) => {
     const kept = before.filter(({ key }) => !keys.includes(key))
     if (kept.length === before.length) return { status: 200 }
-    if (kept.length > 0) return simply(ask, putXml(row, 'tagging', taggingDocument(kept)))
+    return simply(ask, { ...(kept.length > 0 ? putXml(row, 'tagging', taggingDocument(kept)) : all), own })
+  })
+}
+
+/** Repeats a change of tags that clients change meanwhile, a few times. */
+async function whileTagsChange(
+  row: Row,
+  ask: Ask,
+  change: (before: readonly TagPair[], own: OwnTerms) => Promise<Done>,
+): Promise<Done> {
+  for (let tries = 1; ; tries++) {
+    const before = await tagsOf(ask, row[0], row[1], on(row).query)
+    try {
+      return await change(before, { tags: before })
+    } catch (error) {
+      if (!(error instanceof S3Error) || error.code !== 'PreconditionFailed' || tries === TAG_TRIES) throw error
+    }
   }
-  return simply(ask, { ...on(row, { tagging: '' }), method: 'DELETE' })
 }
 
 /** A task succeeds when the restore is accepted. */

@@ -114,7 +114,8 @@ async function prepare(
     if (bucket !== request.bucket) await context.checks.requireOwner(bucket, { action: reading.action, key })
   }
   const precondition = writePrecondition(request.headers)
-  if (precondition) precondition(await context.store.findToWrite(request.bucket, request.key))
+  const current = precondition && (await context.store.findToWrite(request.bucket, request.key))
+  if (current === undefined || request.own?.writeId !== current.writeId) precondition?.(current)
   const { bucket, key, headers } = request
   const { metadata } = attributes
   const authorized = await context.checks.authorize(
@@ -180,6 +181,7 @@ async function copy(
       checksum: asked === undefined && source.checksum?.type === 'FULL_OBJECT' ? source.checksum : undefined,
       wantChecksum: asked ?? (source.checksum?.type === 'COMPOSITE' ? source.checksum.algorithm : undefined),
       event: causeOf('ObjectCreated:Copy', request, context),
+      ...(request.own?.writeId !== undefined && { writeId: request.own.writeId }),
       precondition: ontoItself ? unlessChanged(request, source) : writePrecondition(request.headers),
       maxBytes: context.limits.maxPutBytes,
     })

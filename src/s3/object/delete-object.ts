@@ -13,14 +13,15 @@ export const deleteObject = defineOperation({
   on: { method: 'DELETE', resource: 'object', params: ['versionId'], headers: [IF_MATCH_SIZE, IF_MATCH_TIME] },
   async run(request, context) {
     const ref = await refOf(request.query, context)
-    const { headers } = request
+    const { headers, own = {} } = request
     const precondition = removalPrecondition({
       etag: headers['if-match'],
       size: headerText(headers, IF_MATCH_SIZE),
       lastModified: headerText(headers, IF_MATCH_TIME),
+      storedBefore: own.storedBefore,
     })
     const cause = causeOf('ObjectRemoved:Delete', request, context)
-    const version = ref && { ...ref, bypass: bypassesRetention(headers) }
+    const version = ref && { ...ref, bypass: bypassesRetention(headers), noncurrent: own.noncurrent }
     const removal = await context.store.remove(request.bucket, request.key, cause, precondition, version)
     return noContent({
       ...versionHeaders(removal),

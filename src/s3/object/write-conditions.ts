@@ -37,6 +37,8 @@ interface RemovalConditions {
   readonly size: string | undefined
   /** A date of HTTP or ISO 8601, of whole seconds. */
   readonly lastModified: string | undefined
+  /** ms since 1970 */
+  readonly storedBefore?: number | undefined
 }
 
 /**
@@ -49,11 +51,11 @@ export function removalPrecondition(
   conditions: RemovalConditions,
   names = { size: IF_MATCH_SIZE, lastModified: IF_MATCH_TIME },
 ): Precondition | undefined {
-  const { etag } = conditions
+  const { etag, storedBefore } = conditions
   const size = conditions.size === undefined ? undefined : readSize(names.size, conditions.size)
   const seconds =
     conditions.lastModified === undefined ? undefined : readSeconds(names.lastModified, conditions.lastModified)
-  if (etag === undefined && size === undefined && seconds === undefined) return undefined
+  if ((etag ?? size ?? seconds ?? storedBefore) === undefined) return undefined
   return (current) => {
     if (!current) {
       if (etag !== undefined) throw new S3Error('NoSuchKey')
@@ -63,6 +65,7 @@ export function removalPrecondition(
     if (size !== undefined && current.size !== size) throw failed(names.size)
     if (seconds !== undefined && Math.floor(Date.parse(current.lastModified) / 1000) !== seconds)
       throw failed(names.lastModified)
+    if (storedBefore !== undefined && !(Date.parse(current.lastModified) < storedBefore)) throw failed('stored before')
   }
 }
 

@@ -2,9 +2,12 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pMap from 'p-map'
 import t from 'tap'
+import { Between } from '../../support/gateway/between.js'
+import { startGateway } from '../../support/gateway/embedded.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
+import { until } from '../../support/waiting.js'
 import { batch, reaches, reportOf } from './scene.js'
 
 /** Deaths: `npm run stress` has ten, while 100,000 objects are deleted. */
@@ -52,3 +55,57 @@ t.test(`a job over ${ROWS} objects does each task once, though its server dies $
     markers += (await again.listObjectVersions({ Bucket: 'things', Prefix })).DeleteMarkers?.length ?? 0
   t.equal(markers, ROWS, 'no object was deleted twice')
 })
+
+for (const mode of ['full', 'legacy'] as const)
+  for (const arrives of [true, false])
+    t.test(`${mode}: copies that ${arrives ? 'are' : 'are not'} made when the server dies are made once`, async (t) => {
+      const between = await Between.start(t, await startGateway(t, mode))
+      const server = await startDealgate(t, { gateway: between })
+      const s3 = () => sdkFor(t, server)
+      const Bucket = 'things'
+      await s3().createBucket({ Bucket })
+      const versioned = mode === 'full'
+      if (versioned) await s3().putBucketVersioning({ Bucket, VersioningConfiguration: { Status: 'Enabled' } })
+      for (const Key of ['a/1', 'b/1', 'b/2']) await s3().putObject({ Bucket, Key, Body: 'x', Metadata: { is: 'old' } })
+      // As the copies are, but for their metadata.
+      await s3().putObject({ Bucket, Key: 'copy/b/1', Body: 'x' })
+      // Of an object that is put in the second of an attempt, nothing tells which was first.
+      await sleep(2000)
+      const began = Date.now() - 1000
+
+      const copies = new Promise<void>((resolve) => {
+        let left = 3
+        between.fate = ({ method }) => {
+          if (method !== 'PUT') return 'pass'
+          if (--left === 0) setImmediate(resolve)
+          return arrives ? 'silence-after' : new Promise(() => {})
+        }
+      })
+      const order = async (TargetPrefix: string, Prefixes: string[]) => {
+        const Copy = { TargetBucket: Bucket, TargetPrefix, Metadata: { is: 'new' } }
+        const { json } = await batch(server, 'POST', '', { Operation: 'Copy', Copy, Filter: { Bucket, Prefixes } })
+        return json.JobId as string
+      }
+      const jobs = [await order('', ['a/']), await order('copy/', ['b/'])]
+      await copies
+      const young = async () => {
+        const { Contents = [] } = await s3().listObjectsV2({ Bucket })
+        return Contents.filter(({ LastModified = 0 }) => Number(LastModified) >= began).length
+      }
+      if (arrives) await until('the gateway has them', async () => (await young()) === 3)
+      await server.kill9()
+      between.fate = () => 'pass'
+      await server.start()
+      for (const id of jobs) {
+        const { Status, Failures } = await reaches(server, id)
+        t.same({ Status, Failures }, { Status: 'Complete', Failures: [] })
+      }
+      for (const Key of ['a/1', 'copy/b/1', 'copy/b/2'])
+        t.match(await s3().headObject({ Bucket, Key }), { Metadata: { is: 'new' } })
+      if (!versioned) return
+      const { Versions = [] } = await s3().listObjectVersions({ Bucket })
+      t.same(
+        Versions.map(({ Key }) => Key),
+        ['a/1', 'a/1', 'b/1', 'b/2', 'copy/b/1', 'copy/b/1', 'copy/b/2'],
+      )
+    })

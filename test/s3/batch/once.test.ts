@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { OwnRequest } from '../../../src/api/child-request.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
-import type { BatchOperation, FilterSource } from '../../../src/s3/batch/order.js'
+import type { BatchOperation } from '../../../src/s3/batch/order.js'
 import type { BatchRun, Chunk } from '../../../src/s3/batch/records.js'
 import { taskKind } from '../../../src/s3/batch/task-kinds.js'
 import { workChunk } from '../../../src/s3/batch/work.js'
+import { startInProcess } from '../../support/server/in-process.js'
+import { batch, done, endpointOf, reaches } from './scene.js'
 
 const BEGUN = Date.parse('2030-01-01T00:00:10.500Z')
 
@@ -42,7 +45,13 @@ async function work(
     },
     0,
   )
-  return { requests: asked.map(({ method }) => method), headers: asked.at(-1)?.headers, result: chunk.results?.[0] }
+  const writes = asked.flatMap(({ method, own }) => (method === 'PUT' ? [own?.writeId] : []))
+  return {
+    requests: asked.map(({ method }) => method),
+    writes,
+    headers: asked.at(-1)?.headers,
+    result: chunk.results?.[0],
+  }
 }
 
 const inDoubt = ({ method }: OwnRequest, times: number) => {
@@ -53,7 +62,10 @@ t.test('a task that was done, though the answer was lost, is not done again', as
   t.match(await work({ name: 'Delete' }, undefined, inDoubt), { requests: ['DELETE', 'HEAD'], result: { ok: true } })
   const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
   const copied = await work(copy, 'Tue, 01 Jan 2030 00:00:11 GMT', inDoubt)
-  t.match(copied, { requests: ['PUT', 'HEAD', 'HEAD'], result: { ok: true } })
+  t.match(copied, { requests: ['PUT', 'HEAD', 'PUT'], headers: { 'if-none-match': '*' }, result: { ok: true } })
+  t.equal(new Set(copied.writes).size, 1, 'the gateway knows the write that it has')
+  const itself = await work({ ...copy, targetBucket: 'things' }, undefined, inDoubt)
+  t.match(itself, { requests: ['PUT', 'PUT'], headers: { 'if-none-match': undefined } })
 })
 
 t.test('what a client has put since the first attempt to delete stays', async (t) => {
@@ -65,22 +77,57 @@ t.test('what a client has put since the first attempt to delete stays', async (t
   t.match(old, { requests: ['HEAD', 'DELETE'], headers: { 'if-match': '"e"' }, result: { ok: true } })
 })
 
-t.test('a version that has become current since the listing of noncurrent ones stays', async (t) => {
-  const filter = { versions: 'Noncurrent' } as FilterSource
-  const { run } = taskKind({ operation: { name: 'Delete' }, filter })
-  const removed: (string | undefined)[] = []
-  const task = (versionId: string) =>
-    run(
-      { row: ['things', 'a b', versionId], token: 't' },
-      async ({ method, query }) => {
-        if (method === 'DELETE') removed.push(query?.versionId)
-        const body = `<ListVersionsResult><Version><Key>a+b</Key><VersionId>v1</VersionId><IsLatest>true</IsLatest>
-          </Version></ListVersionsResult>`
-        return { status: 200, headers: {}, body }
-      },
-      new AbortController().signal,
-    )
-  await t.rejects(task('v1'), { code: 'PreconditionFailed' })
-  await t.resolves(task('v0'))
-  t.same(removed, ['v0'])
+t.test('the target of a copy that a client has put since the first attempt stays, and the task fails', async (t) => {
+  const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
+  const modified = (second: number) => new Date(Date.parse('2030-01-01') + second * 1000).toUTCString()
+  const refused = await work(
+    copy,
+    modified(11),
+    ({ method }) => {
+      if (method === 'PUT') throw new S3Error('PreconditionFailed')
+    },
+    BEGUN,
+  )
+  t.match(refused, { requests: ['HEAD', 'PUT'], result: { ok: false, code: 'OperationAborted' } })
+  t.match(await work(copy, modified(1), () => {}, BEGUN), { headers: { 'if-match': '"e"' }, result: { ok: true } })
+})
+
+t.test('tags that a client changes meanwhile are not lost', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3 } = server
+  const Bucket = 'things'
+  await s3.createBucket({ Bucket })
+  await s3.putObject({ Bucket, Key: 'a', Body: 'x', Tagging: 'a=1' })
+  const manifest = await s3.putObject({ Bucket, Key: 'm', Body: 'things,a\n'.repeat(100) })
+  const Manifest = { Format: 'S3BatchOperations_CSV_20180820', Bucket, Key: 'm', ETag: manifest.ETag }
+  // Eight tasks of a job change the tags of the one object at the same time, and so do both jobs.
+  const orders = ['b', 'c'].map((Key) => ({ Operation: 'Tag', Tag: { Tags: [{ Key, Value: '1' }] }, Manifest }))
+  await Promise.all(orders.map((order) => done(endpointOf(server), order)))
+  const { TagSet = [] } = await s3.getObjectTagging({ Bucket, Key: 'a' })
+  t.same(TagSet.map(({ Key }) => Key).sort(), ['a', 'b', 'c'])
+})
+
+t.test('what has become another one since the listing stays', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3 } = server
+  const Bucket = 'things'
+  await s3.createBucket({ Bucket })
+  await s3.putBucketVersioning({ Bucket, VersioningConfiguration: { Status: 'Enabled' } })
+  for (const Body of ['1', '2']) await s3.putObject({ Bucket, Key: 'a', Body })
+  await s3.putObject({ Bucket, Key: 'b', Body: '1' })
+  const old = { Operation: 'Delete', ConfirmationRequired: true, Filter: { Bucket, Versions: 'Noncurrent' } }
+  const CreatedBefore = new Date().toISOString()
+  const aged = { ...old, Filter: { Bucket, Prefixes: ['b'], CreatedBefore } }
+  const at = endpointOf(server)
+  await sleep(1000)
+  const jobs = [await done(at, old, ['Suspended']), await done(at, aged, ['Suspended'])]
+  const { Versions = [] } = await s3.listObjectVersions({ Bucket, Prefix: 'a' })
+  await s3.deleteObject({ Bucket, Key: 'a', VersionId: Versions[0]?.VersionId })
+  await s3.putObject({ Bucket, Key: 'b', Body: '2' })
+  for (const { JobId } of jobs) {
+    await batch(at, 'POST', `/${JobId}/run`)
+    t.match(await reaches(at, JobId), { TotalNumberOfTasks: 1, Failures: [{ ErrorCode: 'PreconditionFailed' }] })
+  }
+  t.equal((await s3.getObject({ Bucket, Key: 'a' })).VersionId, Versions[1]?.VersionId)
+  t.equal(await (await s3.getObject({ Bucket, Key: 'b' })).Body?.transformToString(), '2')
 })
