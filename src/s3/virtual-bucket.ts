@@ -53,38 +53,9 @@ function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
   const over = (context: Context, request: S3Request): Context => {
     const gateway: Context['gateway'] = { ...context.gateway, bucketExists: async () => true }
     const list: Context['store']['list'] = (_, query) => listResources(readables(rows()), query, request, context)
-    const {
-      caller,
-      checks,
-      authorizer,
-      state,
-      settings,
-      creationTimes,
-      server,
-      limits,
-      log,
-      plugins,
-      archive,
-      jobs,
-      own,
-    } = context
-    const { as, authenticateForm } = context
-    const same = {
-      caller,
-      checks,
-      authorizer,
-      state,
-      settings,
-      creationTimes,
-      server,
-      limits,
-      log,
-      plugins,
-      archive,
-      jobs,
-      own,
-    }
-    return { ...same, as, authenticateForm, gateway, store: { ...context.store, list } }
+    const changed = { gateway, store: { ...context.store, list } }
+    // A member of a context is made when it is asked for.
+    return new Proxy(context, { get: (target, name) => Reflect.get(name in changed ? changed : target, name) })
   }
   const onService = (path: string, suffix: string, operation: Operation<'bucket'>): Operation<'service'> => ({
     name: `${operation.name}OfService${suffix}`,
