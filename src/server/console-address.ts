@@ -1,8 +1,8 @@
-import type { ReplyHeaders, RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { empty } from '../../http/reply.js'
-import { defineOperation } from '../../plugins/define-plugin.js'
-import type { Selected } from '../../plugins/table.js'
+import type { ReplyHeaders, RequestHead } from '../api/request.js'
+import { S3Error } from '../common/errors/s3-error.js'
+import { empty } from '../http/reply.js'
+import { defineOperation } from '../plugins/define-plugin.js'
+import type { Selected } from '../plugins/table.js'
 
 /** Where browsers find the console of a server. */
 export interface ConsoleAddress {

@@ -4,11 +4,11 @@ import type { Socket } from 'node:net'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { packageFolder, version } from '../../common/files/package-folder.js'
-import type { Logger } from '../../common/log.js'
-import { type Serving, serve } from '../serve.js'
-import type { TlsSource } from '../tls.js'
+import { packageFolder, version } from '../common/files/package-folder.js'
+import type { Logger } from '../common/log.js'
 import { nameOf, originAt } from './console-address.js'
+import { type Serving, serve } from './serve.js'
+import type { TlsSource } from './tls.js'
 
 /** The S3 endpoint, as the pages of the console need to know it. */
 export interface ConsoleTarget {
