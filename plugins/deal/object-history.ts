@@ -60,7 +60,7 @@ export const eventDocument = z.object({
 type EventDocument = z.output<typeof eventDocument>
 
 /** An event before it is shown. */
-interface Told extends Omit<EventDocument, 'Time' | 'JobStatus' | 'Phase' | 'EarlierVersion'> {
+interface ReportedEvent extends Omit<EventDocument, 'Time' | 'JobStatus' | 'Phase' | 'EarlierVersion'> {
   /** ms since 1970. */
   readonly time: number
   readonly stamp?: string | undefined
@@ -85,19 +85,19 @@ export async function historyOf(
     (object !== undefined && one.stamp === object.stamp) || (!ref && one.account === account)
   const deals = (await deps.deals.of(bucket, key)).filter(maySee)
   const kept = (await deps.events.of(subject)).filter(maySee)
-  const toldOf = (event: ObjectEvent) => keptEvent(event, mayKnow(context, event.by))
-  const told = [
+  const reportedOf = (event: ObjectEvent) => keptEvent(event, mayKnow(context, event.by))
+  const reported = [
     ...(object ? [stored(object)] : []),
     ...(object ? await awaited(deps, object) : []),
-    ...kept.map(toldOf),
+    ...kept.map(reportedOf),
     ...deals.flatMap((deal) => eventsOfDeal(deal, deals, deps)),
   ]
-  const jobs = await jobsOf(deps, told, object)
+  const jobs = await jobsOf(deps, reported, object)
   for (const job of jobs.values()) {
-    if (!told.some(({ JobId }) => JobId === job.id))
-      told.push(...eventsOfJob(job, object, mayKnow(context, job.accessKeyId)))
+    if (!reported.some(({ JobId }) => JobId === job.id))
+      reported.push(...eventsOfJob(job, object, mayKnow(context, job.accessKeyId)))
   }
-  return documents(told, jobs, object?.stamp)
+  return documents(reported, jobs, object?.stamp)
 }
 
 /** The events of one deal, oldest first. */
@@ -112,7 +112,7 @@ function mayKnow({ caller }: Context, by: string): boolean {
   return (!rights && !policies && !session?.policy) || by === accessKeyId
 }
 
-function stored({ lastModified, archive, stamp }: StoredObject): Told {
+function stored({ lastModified, archive, stamp }: StoredObject): ReportedEvent {
   const storageClass = archive?.storageClass
   return {
     ...{ Event: 'Stored', time: Date.parse(lastModified), stamp },
@@ -121,13 +121,13 @@ function stored({ lastModified, archive, stamp }: StoredObject): Told {
 }
 
 /** An object of the class DEEP_ARCHIVE that no offline deal holds yet. */
-async function awaited({ marks }: DealDeps, object: StoredObject): Promise<Told[]> {
+async function awaited({ marks }: DealDeps, object: StoredObject): Promise<ReportedEvent[]> {
   const mark = object.archive?.storageClass === 'DEEP_ARCHIVE' ? await marks.get(object) : undefined
   if (!mark) return []
   return [{ Event: 'OfflineDealAwaited', time: mark.since, stamp: object.stamp, JobId: mark.jobId }]
 }
 
-function keptEvent(event: ObjectEvent, whole: boolean): Told {
+function keptEvent(event: ObjectEvent, whole: boolean): ReportedEvent {
   const { time, stamp, jobId, dealCid, code, message, until } = event
   return {
     ...{ Event: event.event, time, stamp, JobId: jobId, DealCid: dealCid, Code: code },
@@ -136,12 +136,12 @@ function keptEvent(event: ObjectEvent, whole: boolean): Told {
   }
 }
 
-function eventsOfDeal(record: DealRecord, all: readonly DealRecord[], { host, options }: DealDeps): Told[] {
+function eventsOfDeal(record: DealRecord, all: readonly DealRecord[], { host, options }: DealDeps): ReportedEvent[] {
   const { deal, stamp, jobId, cause, made, live, verified, doubted, retired, taskUuid } = record
   const now = host.now()
   const common = { stamp, DealCid: deal.dealCid }
   const renewed = all.find((other) => other.renewedBy === jobId)
-  const told: Told[] = [
+  const reported: ReportedEvent[] = [
     {
       ...{ ...common, Event: 'DealMade', time: made, JobId: jobId, Cause: cause },
       ...{ DataCid: deal.dataCid, PieceCid: live?.pieceCid, MinerId: deal.minerId, Price: deal.price },
@@ -151,50 +151,54 @@ function eventsOfDeal(record: DealRecord, all: readonly DealRecord[], { host, op
     },
   ]
   for (const { state, since, message } of statesOf(record))
-    told.push({ ...common, Event: 'DealState', time: since, State: state, Message: message })
-  if (verified !== undefined) told.push({ ...common, Event: 'DealVerified', time: verified })
-  if (doubted !== undefined) told.push({ ...common, Event: 'DealDoubted', time: doubted })
-  if (retired !== undefined) told.push({ ...common, Event: 'DealRetired', time: retired })
+    reported.push({ ...common, Event: 'DealState', time: since, State: state, Message: message })
+  if (verified !== undefined) reported.push({ ...common, Event: 'DealVerified', time: verified })
+  if (doubted !== undefined) reported.push({ ...common, Event: 'DealDoubted', time: doubted })
+  if (retired !== undefined) reported.push({ ...common, Event: 'DealRetired', time: retired })
   const ending = endBegins(record, options.rescueBeforeDays)
   const until = live?.expires
-  if (isFinal(live?.state) || until === undefined) return told
+  if (isFinal(live?.state) || until === undefined) return reported
   if (ending !== undefined && ending <= now)
-    told.push({ ...common, Event: 'DealEnding', time: ending, Until: wholeSeconds(until) })
-  if (until <= now) told.push({ ...common, Event: 'DealEnded', time: until })
-  return told
+    reported.push({ ...common, Event: 'DealEnding', time: ending, Until: wholeSeconds(until) })
+  if (until <= now) reported.push({ ...common, Event: 'DealEnded', time: until })
+  return reported
 }
 
 /** The jobs that the events name, and that of the object's class, as far as they are on record. */
 async function jobsOf(
   { jobs }: DealDeps,
-  told: readonly Told[],
+  reported: readonly ReportedEvent[],
   object: StoredObject | undefined,
 ): Promise<ReadonlyMap<string, Job>> {
-  const ids = new Set(told.flatMap(({ JobId }) => JobId ?? []))
+  const ids = new Set(reported.flatMap(({ JobId }) => JobId ?? []))
   if (object?.archive?.jobId !== undefined) ids.add(object.archive.jobId)
   const found = await Promise.all([...ids].map((id) => jobs.get(id)))
   return new Map(found.flatMap((job) => (job ? [[job.id, job]] : [])))
 }
 
 /** The job of the object's class, which has not run yet, or ran before the server kept events. */
-function eventsOfJob({ id, created, updated, failure }: Job, object: StoredObject | undefined, whole: boolean): Told[] {
+function eventsOfJob(
+  { id, created, updated, failure }: Job,
+  object: StoredObject | undefined,
+  whole: boolean,
+): ReportedEvent[] {
   const common = { stamp: object?.stamp, JobId: id }
   // The job of a write is created before its body is read.
   const begun = Math.max(created, Date.parse(object?.lastModified ?? '') || 0)
-  const told: Told[] = [{ ...common, Event: 'DealRequested', time: begun }]
+  const reported: ReportedEvent[] = [{ ...common, Event: 'DealRequested', time: begun }]
   if (failure)
-    told.push({
+    reported.push({
       ...common,
       Event: 'DealFailed',
       time: updated,
       Code: failure.code,
       ...(whole && { Message: failure.message }),
     })
-  return told
+  return reported
 }
 
-function documents(told: readonly Told[], jobs: ReadonlyMap<string, Job>, present: string | undefined) {
-  const sorted = told.toSorted((one, other) => one.time - other.time)
+function documents(reported: readonly ReportedEvent[], jobs: ReadonlyMap<string, Job>, present: string | undefined) {
+  const sorted = reported.toSorted((one, other) => one.time - other.time)
   const lasts = new Map(sorted.map(({ JobId }, at) => [JobId, at]))
   return sorted.map(({ time, stamp, ...event }, at): EventDocument => {
     const { JobId } = event

@@ -26,11 +26,11 @@ const UNOPENED: Readonly<Record<Unopened, string>> = {
 /** Most looks at an object that changes each time. */
 const LOOKS = 10
 
-type ObjectStore = Pick<Store, 'findToWrite' | 'openStored' | 'partChecksums' | 'put'>
+type RewrapStore = Pick<Store, 'findToWrite' | 'openStored' | 'partChecksums' | 'put'>
 
 /** See Store.rewrap. What changes of an object meanwhile, with or without its bytes, stays as it has become. */
 export async function rewrapObject(
-  store: ObjectStore,
+  store: RewrapStore,
   encryption: Encryption,
   bucket: string,
   key: string,
@@ -44,7 +44,7 @@ export async function rewrapObject(
 }
 
 async function attempt(
-  store: ObjectStore,
+  store: RewrapStore,
   encryption: Encryption,
   bucket: string,
   key: string,

@@ -50,7 +50,7 @@ const payEvent = z.object({
 type PayEvent = z.output<typeof payEvent>
 
 /** An event before it is shown; `time` in ms since 1970. */
-type Told = Omit<PayEvent, 'Time' | 'EarlierVersion'> & { readonly time: number }
+type ReportedEvent = Omit<PayEvent, 'Time' | 'EarlierVersion'> & { readonly time: number }
 
 /** Newest uploads of an object whose history is read. */
 const UPLOADS = 20
@@ -93,7 +93,7 @@ export function listObjectPayHistory(deps: PayDeps) {
 
 interface UploadEvents {
   readonly stamp: string
-  readonly events: readonly Told[]
+  readonly events: readonly ReportedEvent[]
 }
 
 /**
@@ -120,7 +120,7 @@ function mayKnow({ caller }: Context, { accessKeyId }: Job): boolean {
   return (!rights && !policies && !session?.policy) || accessKeyId === identity?.accessKeyId
 }
 
-function ofJob(job: Job<UploadInput>, made: readonly MadeUpload[], whole: boolean): Told[] {
+function ofJob(job: Job<UploadInput>, made: readonly MadeUpload[], whole: boolean): ReportedEvent[] {
   const { id, status, created, updated, failure, input, progress } = job
   const known = { JobId: id, JobStatus: status, ...(progress.phase && { Phase: progress.phase }) }
   const requested = { Event: 'UploadRequested', time: created, DurationDays: input.days } as const
@@ -140,7 +140,7 @@ async function ofUpload(
   live: ShownUpload | undefined,
 ): Promise<UploadEvents> {
   const SourceFileUploadId = made.uploadId
-  const uploaded: Told = {
+  const uploaded: ReportedEvent = {
     ...{ Event: 'Uploaded', time: made.made, JobId: made.jobId, SourceFileUploadId, PayloadCid: made.cid },
     State: live?.Status ?? 'Unseen',
   }
@@ -173,12 +173,12 @@ async function ofDeal(
   context: Context,
   request: ClientRequest,
   deal: OfflineDeal,
-): Promise<readonly Told[]> {
+): Promise<readonly ReportedEvent[]> {
   const path = apiPath('storage', 'deal', 'log', String(deal.Id))
   const answer = await sendAsWallet(deps, context, request, {}, () => ({ method: 'GET', path }))
   const common = { MinerId: deal.MinerFid, ...(deal.DealCid !== '' && { DealCid: deal.DealCid }) }
   const states = service.dataOf(answer, dealLog.read).Entries.map(
-    ({ OnChainStatus, OnChainMessage, CreateAt }): Told => ({
+    ({ OnChainStatus, OnChainMessage, CreateAt }): ReportedEvent => ({
       ...{ ...common, Event: 'UploadDealState', time: CreateAt * 1000, State: OnChainStatus },
       ...(OnChainMessage !== '' && { Message: OnChainMessage }),
     }),
@@ -186,9 +186,9 @@ async function ofDeal(
   return [{ ...common, Event: 'UploadDealMade', time: deal.CreateAt * 1000 }, ...states]
 }
 
-function shown(told: readonly UploadEvents[], present: string | undefined): PayEvent[] {
+function shown(reported: readonly UploadEvents[], present: string | undefined): PayEvent[] {
   return (
-    told
+    reported
       .flatMap(({ stamp, events }) => events.map((event) => ({ ...event, earlier: stamp !== present })))
       // Services tell whole seconds: what has the same one is in the order in which it can happen.
       .sort((one, other) => second(one) - second(other) || EVENTS.indexOf(one.Event) - EVENTS.indexOf(other.Event))
@@ -200,7 +200,7 @@ function shown(told: readonly UploadEvents[], present: string | undefined): PayE
   )
 }
 
-function second({ time }: Told): number {
+function second({ time }: ReportedEvent): number {
   return Math.floor(time / 1000)
 }
 

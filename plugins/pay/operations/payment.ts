@@ -80,7 +80,7 @@ export function getWallet(deps: PayDeps) {
       LeftToday: amount.optional().describe('Decimal, as text: fil of it that are left.'),
     }),
     async answer({ request, query }, context) {
-      const told = await spending(deps, context)
+      const spent = await spending(deps, context)
       let own: string | undefined
       const callOf = ({ address }: Wallet) => {
         own = address
@@ -91,7 +91,7 @@ export function getWallet(deps: PayDeps) {
       const found = await sendAsWallet(deps, context, request, naming, callOf, { missing })
         .then((answer) => service.dataOf(answer, walletFacts.read))
         .catch((error) => {
-          if (error instanceof S3Error && [...UNKNOWN_CALL, ...(told ? NO_WALLET : [])].includes(error.code))
+          if (error instanceof S3Error && [...UNKNOWN_CALL, ...(spent ? NO_WALLET : [])].includes(error.code))
             return undefined
           throw error
         })
@@ -99,7 +99,7 @@ export function getWallet(deps: PayDeps) {
       return {
         ...(WalletAddress !== undefined && { WalletAddress }),
         ...(found && { Wallet: wallet as Omit<typeof found, 'WalletAddress'> }),
-        ...told,
+        ...spent,
       }
     },
   })

@@ -295,9 +295,9 @@ export class Encryption {
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<Buffer | undefined> {
-    const lately = this.#known.get(textOf(place))
-    if (!lately || versionOf(lately.object) !== versionOf(version)) return undefined
-    const { object, opened } = lately
+    const cached = this.#known.get(textOf(place))
+    if (!cached || versionOf(cached.object) !== versionOf(version)) return undefined
+    const { object, opened } = cached
     if ('payload' in opened) return customer ? undefined : opened.payload
     return customer && this.#keyOf(place.bucket, object, opened.head, customer, logger)
   }

@@ -43,11 +43,11 @@ export async function verifyContent(row: Row, asked: string | undefined, ask: As
   if (recorded && own && own.value !== recorded.value)
     throw mismatch(`The ${own.algorithm} of its bytes is ${own.value}, and ${recorded.value} is recorded.`)
   const plain = { algorithm: 'MD5', value: Buffer.from(hash, 'hex').toString('base64') }
-  const told = found.find(({ algorithm }) => algorithm === asked) ?? own ?? plain
+  const shown = found.find(({ algorithm }) => algorithm === asked) ?? own ?? plain
   const message = JSON.stringify({
-    checksum_base64: told.value,
+    checksum_base64: shown.value,
     etag,
-    checksumAlgorithm: told.algorithm,
+    checksumAlgorithm: shown.algorithm,
     checksumType: 'FULL_OBJECT',
     size,
   })

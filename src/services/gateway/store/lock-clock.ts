@@ -13,7 +13,7 @@ export class LockClock {
   readonly #log: ServicesLog
   /** By the monotonic clock. The first jump counts an hour after the start, when the time was set. */
   #jumped = performance.now()
-  #told = false
+  #reported = false
 
   constructor(db: Database<{ readonly locks: ObjectLocks }>, log: ServicesLog) {
     this.#db = db
@@ -24,7 +24,7 @@ export class LockClock {
     const times = await this.#db.read.locks.times()
     const { now, seen } = times
     if (seen === null) return
-    this.#tell(times, seen)
+    this.#report(times, seen)
     const jumps = now >= seen + JUMP_MS
     if (jumps && performance.now() < this.#jumped + HOUR_MS) return
     if (jumps) this.#jumped = performance.now()
@@ -32,16 +32,16 @@ export class LockClock {
   }
 
   /** Once, until the clocks agree again. */
-  #tell({ now, database }: LockTimes, seen: number): void {
+  #report({ now, database }: LockTimes, seen: number): void {
     const own = Date.now()
     const differ = seen > now + JUMP_MS || (database !== null && Math.abs(own - database) > JUMP_MS)
-    if (differ && !this.#told) {
+    if (differ && !this.#reported) {
       const [clock, latest] = [own, seen].map((ms) => new Date(ms).toISOString())
       this.#log.error(
         { clock, latest, ...(database !== null && { database: new Date(database).toISOString() }) },
         'Clocks differ by more than a day, or one has been ahead: locks begin at the latest time seen, and end by the earlier clock. Set the clocks.',
       )
     }
-    this.#told = differ
+    this.#reported = differ
   }
 }
