@@ -11,8 +11,11 @@ import { BatchRecords } from './records.js'
 import { type BatchDeps, batchJobs, Live } from './run.js'
 import { Pace, Turns } from './turns.js'
 
-/** Jobs of a process that work at the same time. */
-const MOST_WORKING = 2
+/** Tasks of a process that work at the same time: those of two jobs. */
+const MOST_WORKING = 16
+
+/** Tasks that may take long besides, while others wait: those of sixteen jobs that read whole objects. */
+const MOST_LONG = 64
 
 interface BatchPluginDeps {
   readonly perform: Perform
@@ -40,7 +43,12 @@ export function batchPlugin({ perform, rate }: BatchPluginDeps): Plugin {
     jobs: [batchJobs(() => running().deps)],
     async start(host) {
       const records = new BatchRecords(host.state)
-      const own = { jobs: host.own.jobs, now: host.now, turns: new Turns(MOST_WORKING), pace: new Pace(rate) }
+      const own = {
+        jobs: host.own.jobs,
+        now: host.now,
+        turns: new Turns({ most: MOST_WORKING, mostLong: MOST_LONG }),
+        pace: new Pace(rate),
+      }
       started = { deps: { records, perform, live, ...own }, jobs: new BatchJobs(records, live) }
       host.schedule({
         name: 'sweep',

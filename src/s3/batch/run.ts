@@ -18,7 +18,7 @@ import {
 import { writeReport } from './report.js'
 import type { Ask } from './task.js'
 import { type TaskKind, taskKind } from './task-kinds.js'
-import { Pace, type Turn, type Turns } from './turns.js'
+import { Pace, type Turns } from './turns.js'
 import { UNAVAILABLE, workChunk } from './work.js'
 
 export const BATCH_JOB = 'batch:CreateBatchJob'
@@ -134,6 +134,9 @@ class Batch {
   readonly #order: BatchOrder
   readonly #kind: TaskKind
   readonly #ask: Ask
+  /** Tasks that have a turn. */
+  #working = 0
+  #shown: BatchRecord | undefined
 
   constructor(deps: BatchDeps, job: RunningJob<BatchOrder>, run: BatchRun) {
     const { accessKeyId, session } = job.job
@@ -175,12 +178,7 @@ class Batch {
     // The report of a job that has failed may still have to be written.
     if (tooManyFailed(record)) throw tooManyFailures(record)
     for (let number = record.done; number < record.listing.chunks; number++) {
-      const turn = await this.#turn(record)
-      try {
-        record = await this.#chunk(number, turn)
-      } finally {
-        turn.leave()
-      }
+      record = await this.#chunk(number)
       if (tooManyFailed(record)) throw tooManyFailures(record)
     }
     return this.#end(await this.#report('Completing'))
@@ -235,7 +233,7 @@ class Batch {
     return new Retry(Math.min(GATEWAY_FIRST_MS * 2 ** times, GATEWAY_LAST_MS), phase, { cause })
   }
 
-  async #chunk(number: number, turn: Turn): Promise<BatchRecord> {
+  async #chunk(number: number): Promise<BatchRecord> {
     const { now } = this.#deps
     const began = performance.now()
     let looked = began
@@ -244,11 +242,11 @@ class Batch {
       {
         ...{ run: this.#run, kind: this.#kind, ask: this.#ask, signal: this.#job.signal, now },
         check: async () => {
-          await turn.renew()
           if (!this.#kind.spends && performance.now() - looked < OTHERS_MS) return this.#check()
           looked = performance.now()
           await this.#look()
         },
+        enter: () => this.#turn(known),
         show: (chunk) => this.#show('Active', withResults(known, chunk)),
       },
       number,
@@ -289,16 +287,23 @@ class Batch {
     return record
   }
 
-  #turn(record: BatchRecord): Promise<Turn> {
-    const { turns, live } = this.#deps
+  async #turn(record: BatchRecord): Promise<() => void> {
     const { id, accessKeyId } = this.#job.job
-    const begun = record.succeeded + record.failed > 0
-    return turns.enter({
+    const show = (phase: BatchPhase) => {
+      if (this.#working === 0) this.#show(phase, this.#shown ?? record)
+    }
+    const leave = await this.#deps.turns.enter({
       owner: accessKeyId,
-      priority: () => live.get(id)?.priority ?? this.#order.priority,
+      priority: () => this.#deps.live.get(id)?.priority ?? this.#order.priority,
       signal: this.#job.signal,
-      onWait: () => this.#show(begun ? 'Paused' : 'Ready', record),
+      onWait: () => show(record.done > 0 ? 'Paused' : 'Ready'),
     })
+    show('Active')
+    this.#working++
+    return () => {
+      this.#working--
+      leave()
+    }
   }
 
   /** Writes the report, if one is ordered and a task was tried. Throws Retry, S3Error. */
@@ -365,7 +370,9 @@ class Batch {
     if (asked !== undefined) throw new Stopped(asked)
   }
 
-  #show(phase: BatchPhase | undefined, { listing, succeeded, failed, bytes }: BatchRecord): void {
+  #show(phase: BatchPhase | undefined, record: BatchRecord): void {
+    this.#shown = record
+    const { listing, succeeded, failed, bytes } = record
     this.#job.report({
       ...(phase !== undefined && { phase }),
       tasks: { total: listing.rows, succeeded, failed },

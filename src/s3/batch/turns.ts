@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TokenBuckets } from '../../common/client-rate.js'
 
-/** Time for which a turn is not taken from a job while others wait, ms. */
+/** A task that has had its turn for so long does not keep others from theirs, ms. */
 const TURN_MS = 5000
 
 /** Who asks for a turn. */
@@ -16,76 +16,45 @@ export interface Player {
 }
 
 interface Waiting extends Pick<Player, 'owner' | 'priority'> {
-  readonly begin: () => void
+  readonly begin: (leave: () => void) => void
 }
 
-/** A job may work, until `leave`. */
-export interface Turn {
-  /** To be awaited before each piece of work: waits for another turn if others have waited for this one for a while. */
-  renew(): Promise<void>
-  leave(): void
+interface Bounds {
+  /** Tasks that work at the same time. */
+  readonly most: number
+  /** Tasks that work besides, because they take long while others wait. */
+  readonly mostLong: number
+  readonly turnMs?: number
 }
 
-/** Lets some jobs of a process work at a time. */
+/** Lets some tasks of the jobs of a process work at a time. */
 export class Turns {
-  #free: number
+  readonly #bounds: Required<Bounds>
   readonly #waiting: Waiting[] = []
+  /** Tasks that have a turn, by the time since when, ms; the first is the oldest. */
+  readonly #having = new Map<object, number>()
+  #long = 0
   /** By owner that has had a turn: the number of its last one. */
   readonly #last = new Map<string, number>()
   #count = 0
-  readonly #now: () => number
+  #timer: NodeJS.Timeout | undefined
 
-  /**
-   * @param most jobs that work at the same time
-   * @param now ms, of a clock that is not set
-   */
-  constructor(most: number, now = () => performance.now()) {
-    this.#free = most
-    this.#now = now
+  constructor(bounds: Bounds) {
+    this.#bounds = { turnMs: TURN_MS, ...bounds }
   }
 
-  /** Waits for a turn. */
-  async enter(player: Player): Promise<Turn> {
-    await this.#take(player)
-    let since = this.#now()
-    let entering: Promise<void> | undefined
-    let has = true
-    const leave = () => {
-      if (has) this.#leave()
-      has = false
-    }
-    const again = async () => {
-      leave()
-      await this.#take(player)
-      has = true
-      since = this.#now()
-    }
-    return {
-      leave,
-      renew: async () => {
-        if (!entering && this.#waiting.length > 0 && this.#now() - since >= TURN_MS)
-          entering = again().finally(() => {
-            entering = undefined
-          })
-        await entering
-      },
-    }
-  }
-
-  async #take({ owner, priority, signal, onWait }: Player): Promise<void> {
-    if (this.#free > 0) {
-      // Those that wait have begun as soon as a turn was free.
-      this.#begin(owner)
-      return
-    }
+  /** Waits for a turn. Resolves to what ends it. */
+  async enter({ owner, priority, signal, onWait }: Player): Promise<() => void> {
+    // Those that wait have begun as soon as a turn was free.
+    if (this.#having.size < this.#bounds.most) return this.#begin(owner)
     onWait()
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       signal.throwIfAborted()
       const waiting: Waiting = {
         ...{ owner, priority },
-        begin: () => {
+        begin: (leave) => {
           signal.removeEventListener('abort', giveUp)
-          resolve()
+          resolve(leave)
         },
       }
       const giveUp = () => {
@@ -96,24 +65,43 @@ export class Turns {
       }
       signal.addEventListener('abort', giveUp)
       this.#waiting.push(waiting)
+      this.#serve()
     })
   }
 
-  #begin(owner: string): void {
-    this.#free--
+  #begin(owner: string): () => void {
+    const turn = {}
+    this.#having.set(turn, performance.now())
     this.#last.set(owner, ++this.#count)
+    let ended = false
+    return () => {
+      if (ended) return
+      ended = true
+      if (!this.#having.delete(turn)) this.#long--
+      this.#serve()
+    }
   }
 
-  #leave(): void {
-    this.#free++
-    const next = this.#waiting.reduce<Waiting | undefined>(
-      (best, one) => (best && !this.#isBefore(one, best) ? best : one),
-      undefined,
-    )
-    if (!next) return
-    this.#waiting.splice(this.#waiting.indexOf(next), 1)
-    this.#begin(next.owner)
-    next.begin()
+  /** Gives the turns that are free, or that others have had for long, to those that wait. */
+  #serve(): void {
+    clearTimeout(this.#timer)
+    while (this.#waiting.length > 0) {
+      const { most, mostLong, turnMs } = this.#bounds
+      if (this.#having.size >= most) {
+        const [oldest, since] = this.#having.entries().next().value ?? []
+        if (oldest === undefined || since === undefined || this.#long >= mostLong) return
+        const left = since + turnMs - performance.now()
+        if (left > 0) {
+          this.#timer = setTimeout(() => this.#serve(), left).unref()
+          return
+        }
+        this.#having.delete(oldest)
+        this.#long++
+      }
+      const next = this.#waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best))
+      this.#waiting.splice(this.#waiting.indexOf(next), 1)
+      next.begin(this.#begin(next.owner))
+    }
   }
 
   #isBefore(one: Waiting, other: Waiting): boolean {

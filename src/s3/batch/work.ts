@@ -12,6 +12,8 @@ export interface Working {
   readonly kind: TaskKind
   readonly ask: Ask
   readonly signal: AbortSignal
+  /** Waits until another task may begin, and resolves to what is to be called at its end. */
+  readonly enter: () => Promise<() => void>
   /** Awaited before each task. Throws once the job is to pause or to end. */
   readonly check: () => Promise<void>
   /** ms since 1970 */
@@ -72,7 +74,9 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
       if (stop || waiting.length > 0) return
       const token = `batch-${run.id}-${number}-${at}-${refused[at] ?? 0}`
       const task: Task = { row, token, ...(chunk.begun !== undefined && { triedSince: chunk.begun }) }
+      let leave = () => {}
       try {
+        leave = await working.enter()
         await working.check()
         if (stop || waiting.length > 0) return
         const { result, postponed } = await attempt(working, task)
@@ -83,6 +87,8 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
       } catch (thrown) {
         stop ??= { thrown }
         return
+      } finally {
+        leave()
       }
       show(present())
       if (saving === undefined && performance.now() - saved > SAVE_MS) {

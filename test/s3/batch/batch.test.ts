@@ -1,6 +1,8 @@
 import t from 'tap'
+import { Between } from '../../support/gateway/between.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { ask } from '../../support/server/many-deaths.js'
+import { until } from '../../support/waiting.js'
 import { batch, done, endpointOf, keysOf, reaches, reportOf } from './scene.js'
 
 t.test('objects of a manifest and of a filter are deleted, tagged and copied, with reports', async (t) => {
@@ -131,4 +133,39 @@ t.test('noncurrent versions are deleted, and the current one stays', async (t) =
   t.match(job, { Status: 'Complete', NumberOfTasksSucceeded: 2, NumberOfTasksFailed: 0 })
   const { Versions } = await s3.listObjectVersions({ Bucket })
   t.match(Versions, [{ Key: 'a b', IsLatest: true }])
+})
+
+t.test('jobs whose tasks take long keep no other one from its end', async (t) => {
+  const server = await startInProcess(t, 'full')
+  const { s3 } = server
+  const between = await Between.start(t, server.gateway)
+  await server.restart({ gateway: { url: between.url, account: server.gateway.account } })
+  const at = endpointOf(server)
+  const Bucket = 'things'
+  await s3.createBucket({ Bucket })
+  for (const Key of ['slow/1', 'slow/2', 'slow/3', 'slow/4', 'b']) await s3.putObject({ Bucket, Key, Body: 'x' })
+  const slow = { Operation: 'Checksum', Priority: 9, Filter: { Bucket, Prefixes: ['slow/'] } }
+  let open = () => {}
+  const opened = new Promise<'pass'>((resolve) => {
+    open = () => resolve('pass')
+  })
+  let held = 0
+  between.fate = ({ method, path }) => {
+    if (method !== 'GET' || !path.includes('slow')) return 'pass'
+    held++
+    return opened
+  }
+  // They have all turns that there are.
+  const jobs: string[] = []
+  for (const Description of ['1', '2', '3', '4'])
+    jobs.push((await batch(at, 'POST', '', { ...slow, Description })).json.JobId)
+  await until('no turn is left', async () => held === 16)
+  const fast = await done(at, { Operation: 'Checksum', Filter: { Bucket, Prefixes: ['b'] } })
+  t.match(fast, { Status: 'Complete', NumberOfTasksSucceeded: 1 })
+  for (const id of jobs) {
+    const { json } = await batch(at, 'GET', `/${id}`)
+    t.match(json, { Status: 'Active', NumberOfTasksSucceeded: 0 })
+  }
+  open()
+  for (const id of jobs) t.match(await reaches(at, id), { Status: 'Complete', NumberOfTasksSucceeded: 4 })
 })

@@ -32,6 +32,7 @@ async function work(
       run: run as unknown as BatchRun,
       kind: taskKind({ operation }),
       signal: new AbortController().signal,
+      enter: async () => () => {},
       check: async () => {},
       now: () => BEGUN,
       show: () => {},

@@ -45,7 +45,7 @@ function run(records: readonly Partial<BatchRecord>[], scene: Scene = {}) {
   // The only members that these runs have use for.
   const deps = {
     ...{ live, records: { run: async () => run, clear }, now: () => 1, jobs, perform },
-    ...{ turns: new Turns(1), pace: new Pace(100) },
+    ...{ turns: new Turns({ most: 1, mostLong: 0 }), pace: new Pace(100) },
   } as unknown as BatchDeps
   const job = {
     ...{ job: { id: 'j', accessKeyId: owner } },
