@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { csvLine, encodeKey } from './csv.js'
 import type { ReportOrder, Row, TaskResult } from './order.js'
 import type { BatchRecord, BatchRun } from './records.js'
 import { endOf } from './replies.js'
 import type { Ask } from './task.js'
+import { UNAVAILABLE } from './work.js'
 
 /** Bytes of a file of results, beyond which the next one begins: it is in memory as a whole. */
 const FILE_BYTES = 8 * 1024 * 1024
@@ -97,4 +99,14 @@ function statusOf({ ok }: TaskResult): TaskStatus {
 function lineOf([bucket, key, versionId = '']: Row, result: TaskResult): string {
   const { status, code = '', message = '' } = result
   return csvLine([bucket, encodeKey(key), versionId, statusOf(result), String(status), code, message])
+}
+
+/** Throws what ends the job, whose report could not be written. */
+export function reportFailed(thrown: unknown): never {
+  if (!(thrown instanceof S3Error) || UNAVAILABLE.includes(thrown.code)) throw thrown
+  const { code, message } = thrown
+  throw new S3Error('ReportNotWritten', {
+    status: 409,
+    message: `The report could not be written: ${code}: ${message}`,
+  })
 }

@@ -15,7 +15,7 @@ import {
   TakenOver,
   withResults,
 } from './records.js'
-import { writeReport } from './report.js'
+import { reportFailed, writeReport } from './report.js'
 import type { Ask } from './task.js'
 import { type TaskKind, taskKind } from './task-kinds.js'
 import { Pace, type Turns } from './turns.js'
@@ -317,8 +317,7 @@ class Batch {
       this.#show(phase, record)
       if (report) {
         const { now } = this.#deps
-        const writing = writeReport(this.#run, report, record, { ask: this.#ask, now: now() })
-        const key = await writing.catch(reportFailed)
+        const key = await writeReport(this.#run, report, record, { ask: this.#ask, now: now() }).catch(reportFailed)
         record = await this.#change((present) => ({ ...present, report: { bucket: report.bucket, key } }))
       }
     }
@@ -389,14 +388,5 @@ function tooManyFailures({ succeeded, failed }: BatchRecord): S3Error {
   return new S3Error('TooManyFailedTasks', {
     status: 409,
     message: `Of ${succeeded + failed} tasks, ${failed} have failed: more than half of them. The others were not tried.`,
-  })
-}
-
-function reportFailed(thrown: unknown): never {
-  if (!(thrown instanceof S3Error) || UNAVAILABLE.includes(thrown.code)) throw thrown
-  const { code, message } = thrown
-  throw new S3Error('ReportNotWritten', {
-    status: 409,
-    message: `The report could not be written: ${code}: ${message}`,
   })
 }
