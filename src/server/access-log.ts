@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
@@ -61,6 +62,12 @@ export interface RequestFacts {
   remote: string
   /** In place of the one that a line in S3's format has by method and query. */
   operation?: string
+}
+
+/** 16 hex digits like those of S3. Uses a UUID, for which Node caches random bytes: randomBytes(8) costs 7 µs. */
+export function requestId(): string {
+  const uuid = randomUUID()
+  return (uuid.slice(0, 8) + uuid.slice(-8)).toUpperCase()
 }
 
 export function describeRequest(facts: RequestFacts): AccessEntry {

@@ -18,6 +18,7 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly plugins: PluginSet
   readonly own: Context
   readonly ownerOf: LifecycleOptions['ownerOf']
+  readonly acted: LifecycleOptions['acted']
   readonly jobs: OwnJobs
   readonly hooks: Hooks
   readonly options: Pick<
@@ -31,7 +32,7 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
  * @throws PluginError if a plugin fails to start
  */
 export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
-  const { state, settings, plugins, own, ownerOf, jobs, hooks, options } = deps
+  const { state, settings, plugins, own, ownerOf, acted, jobs, hooks, options } = deps
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? defaultPeriods.uploadExpiryMs, log))
@@ -46,6 +47,7 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
     state,
     settings,
     ownerOf,
+    acted,
     storageClasses: own.plugins.storageClasses,
     hooks,
     log,

@@ -8,16 +8,28 @@ import type { Reply, RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import type { State } from '../api/state.js'
 import { canonicalId } from '../auth/credentials.js'
-import type { Logger } from '../common/log.js'
+import { type Logger, redact } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
 import { HOUR_MS } from '../common/time.js'
 import { copySourcePath } from '../http/addressing.js'
+import type { LifecycleAction } from '../s3/lifecycle/pass.js'
 import { type DeliveryOptions, LogDelivery } from '../s3/logging/delivery.js'
 import { LogSpool } from '../s3/logging/spool.js'
-import type { AccessEntry, RequestFacts } from './access-log.js'
+import { type AccessEntry, type RequestFacts, requestId } from './access-log.js'
 import { defaultBucketLogBytes, defaultPeriods } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
-import { type LineFacts, s3AccessLine } from './s3-access-line.js'
+import { type Arrived, type LineFacts, s3AccessLine } from './s3-access-line.js'
+
+/** A request that has ended, of a client or of the server itself. */
+type Ended = Omit<
+  RequestFacts,
+  'id' | 'outgoing' | 'selected' | 'failure' | 'sent' | 'received' | 'remote' | 'incoming'
+> & {
+  readonly incoming: Arrived & Pick<IncomingMessage, 'method'>
+}
+
+/** As at S3, for what the server does by the rules of a bucket. */
+const SERVICE_REQUESTER = 'AmazonS3'
 
 interface BucketLogsDeps extends Pick<DeliveryOptions, 'ownerOf' | 'region' | 'log'> {
   readonly options: Pick<ProxyOptions, 'data' | 'bucketLogIntervalMs' | 'bucketLogBytes'>
@@ -93,7 +105,7 @@ interface BucketLogsParts {
 export class BucketLogs {
   readonly #parts: BucketLogsParts
   /** When the bodies of requests to such buckets were complete, by `performance.now()`. */
-  readonly #arrived = new WeakMap<IncomingMessage, number>()
+  readonly #arrived = new WeakMap<object, number>()
 
   constructor(parts: BucketLogsParts) {
     this.#parts = parts
@@ -113,7 +125,7 @@ export class BucketLogs {
     incoming.once('end', () => this.#arrived.set(incoming, performance.now()))
   }
 
-  ended(entry: AccessEntry, facts: RequestFacts): void {
+  ended(entry: AccessEntry, facts: Ended): void {
     const { bucket, key = facts.context?.form?.key } = facts.head ?? {}
     if (bucket !== undefined && !this.#parts.settings.lacks(bucket, 'logging'))
       this.#logInto(bucket, key, entry, facts, facts.operation)
@@ -124,32 +136,47 @@ export class BucketLogs {
     }
   }
 
-  /** Never rejects. */
-  #logInto(bucket: string, key: string | undefined, entry: AccessEntry, facts: RequestFacts, operation?: string): void {
-    const { settings, spool, log } = this.#parts
-    const { incoming, reply } = facts
-    const now = Date.now()
-    const day = new Date(now - entry.ms).toISOString().slice(0, 10)
-    settings.get(bucket, 'logging').then(
-      (logging) => {
-        if (!logging) return
-        const add = (one: AccessEntry, more: LineFacts) => {
-          const line = s3AccessLine({ ...one, bucket }, incoming, now, { owner: logging.owner, ...more })
-          spool.add({ bucket, logging }, day, line)
-        }
-        const common = { requester: requesterOf(facts.caller ?? facts.context?.form?.caller) }
-        add({ ...entry, ...(key !== undefined && { key }) }, { ...common, operation, ...this.#factsOf(facts) })
-        for (const { key, versionId, status, error } of reply.removals ?? [])
-          add(
-            { ...entry, key, status, bytesOut: 0, bytesIn: 0, ...(error !== undefined && { error }) },
-            { ...common, versionId, operation: 'BATCH.DELETE.OBJECT', size: 0 },
-          )
-      },
-      (err) => log.error({ err, bucket, requestId: entry.requestId }, 'a request is missing in the access log'),
+  /** Logs what a lifecycle rule has done. */
+  acted({ bucket, key, operation, versionId, size }: LifecycleAction): void {
+    if (this.#parts.settings.lacks(bucket, 'logging')) return
+    const none = { method: '', status: 0, bytesIn: 0, bytesOut: 0, ms: 0, remote: '', cut: false }
+    const entry = { ...none, requestId: requestId(), operation, bucket, key: redact(key) }
+    this.#withLogging(bucket, entry, (add) =>
+      add(entry, undefined, { requester: SERVICE_REQUESTER, operation, versionId, size }),
     )
   }
 
-  #factsOf({ incoming, reply, length, started, answered, context }: RequestFacts): LineFacts {
+  #logInto(bucket: string, key: string | undefined, entry: AccessEntry, facts: Ended, operation?: string): void {
+    const { incoming, reply } = facts
+    this.#withLogging(bucket, entry, (add) => {
+      const common = { requester: requesterOf(facts.caller ?? facts.context?.form?.caller) }
+      add({ ...entry, ...(key !== undefined && { key }) }, incoming, { ...common, operation, ...this.#factsOf(facts) })
+      for (const { key, versionId, status, error } of reply.removals ?? [])
+        add({ ...entry, key, status, bytesOut: 0, bytesIn: 0, ...(error !== undefined && { error }) }, incoming, {
+          ...common,
+          ...{ versionId, operation: 'BATCH.DELETE.OBJECT', size: 0 },
+        })
+    })
+  }
+
+  /** Never rejects. */
+  #withLogging(bucket: string, { ms, requestId }: AccessEntry, lines: (add: AddLine) => void): void {
+    const { settings, spool, log } = this.#parts
+    const now = Date.now()
+    const day = new Date(now - ms).toISOString().slice(0, 10)
+    settings.get(bucket, 'logging').then(
+      (logging) => {
+        if (!logging) return
+        lines((one, incoming, more) => {
+          const line = s3AccessLine({ ...one, bucket }, incoming, now, { owner: logging.owner, ...more })
+          spool.add({ bucket, logging }, day, line)
+        })
+      },
+      (err) => log.error({ err, bucket, requestId }, 'a request is missing in the access log'),
+    )
+  }
+
+  #factsOf({ incoming, reply, length, started, answered, context }: Ended): LineFacts {
     const versionId = reply.headers['x-amz-version-id']
     return {
       size: sizeOf(incoming, reply, length),
@@ -160,6 +187,8 @@ export class BucketLogs {
   }
 }
 
+type AddLine = (entry: AccessEntry, incoming: Arrived | undefined, facts: LineFacts) => void
+
 const NO_REPLY: Reply = Object.freeze({ status: 200, headers: Object.freeze({}) })
 
 /** Canonical id of the account, or the ARN of a key pair or session with less than all rights of it. */
@@ -169,7 +198,7 @@ function requesterOf(caller: Caller | undefined): string {
 }
 
 /** Bytes of the whole object that a request reads or writes; undefined for any other. */
-function sizeOf({ method }: IncomingMessage, { status, headers }: Reply, length: number | undefined) {
+function sizeOf({ method }: Ended['incoming'], { status, headers }: Reply, length: number | undefined) {
   if (method === 'PUT') return length ?? 0
   if (status >= 300 || (method !== 'GET' && method !== 'HEAD')) return 0
   const whole = /\/(\d+)$/.exec(String(headers['content-range'] ?? ''))?.[1] ?? headers['content-length']

@@ -128,7 +128,6 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const simulate = simulator({ contexts, table })
   const audit = auditOf(options.audit, changes, log)
   const { credentials } = opened.sts
-  const perform = performer({ credentials, contexts, table, limits, addressing: live.addressing, audit })
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
   const ownerOf = async (owned: Owned | undefined) => {
@@ -139,6 +138,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     return { store, requireOwner: checks.requireOwner, isVersioned }
   }
   const bucketLogs = await openBucketLogs({ options, state, settings, ownerOf, region, metrics, log })
+  const perform = performer({ credentials, contexts, table, limits, addressing: live.addressing, audit, bucketLogs })
   const parts: Omit<HandleDeps, 'passthrough'> = {
     authenticate,
     table,
@@ -166,6 +166,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
       plugins,
       own: contexts.ownContext,
       ownerOf,
+      acted: (action) => bucketLogs?.acted(action),
       jobs,
       hooks,
       options,

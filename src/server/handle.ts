@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { authorize, isAnonymous, isPassedOn } from '../access/authorize.js'
 import type { Context } from '../api/context.js'
@@ -26,7 +25,7 @@ import { errorFormatOf } from '../plugins/calls/format.js'
 import { type OperationTable, refuseVersion2, type Selected } from '../plugins/table.js'
 import type { GatewayLinks } from '../s3/share.js'
 import { taggingOfHeader } from '../s3/tags.js'
-import { describeRequest } from './access-log.js'
+import { describeRequest, requestId } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { BucketLogs } from './bucket-logs.js'
 import type { ConsoleAccess } from './console-address.js'
@@ -197,12 +196,6 @@ function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['for
 
 function withHeaders(reply: Reply, headers: ReplyHeaders): Reply {
   return { ...reply, headers: { ...headers, ...reply.headers } }
-}
-
-/** 16 hex digits like those of S3. Uses a UUID, for which Node caches random bytes: randomBytes(8) costs 7 µs. */
-export function requestId(): string {
-  const uuid = randomUUID()
-  return (uuid.slice(0, 8) + uuid.slice(-8)).toUpperCase()
 }
 
 /** Reads the body for signatures that cover an undeclared hash: see readWhole. */

@@ -13,7 +13,9 @@ import { errorReply, toS3Error } from '../http/error-reply.js'
 import { refuseLongKey } from '../http/read-request.js'
 import type { OperationTable } from '../plugins/table.js'
 import { taggingOfHeader } from '../s3/tags.js'
+import { requestId } from './access-log.js'
 import type { Audit } from './audit.js'
+import type { BucketLogs } from './bucket-logs.js'
 import type { Contexts } from './context.js'
 
 interface PerformDeps {
@@ -23,10 +25,19 @@ interface PerformDeps {
   readonly limits: Limits
   readonly addressing: Pick<Addressing, 'basePaths'>
   readonly audit: Audit
+  readonly bucketLogs: Pick<BucketLogs, 'ended'> | undefined
 }
 
 /** Carries out requests of key pairs that work for them in the background, by the steps of `createHandle`. */
-export function performer({ credentials, contexts, table, limits, addressing, audit }: PerformDeps): Perform {
+export function performer({
+  credentials,
+  contexts,
+  table,
+  limits,
+  addressing,
+  audit,
+  bucketLogs,
+}: PerformDeps): Perform {
   return async (owner, asked, signal) => {
     // The names may come from a document that a client has written.
     refuseNoBucketName(asked.bucket)
@@ -36,7 +47,20 @@ export function performer({ credentials, contexts, table, limits, addressing, au
     const head = headOf(owner, asked)
     const selected = table.select(head)
     const context = contexts.for(caller, selected.operation, head)
-    const record = (reply: Reply, failure?: S3Error) => audit({ id: head.id, head, selected, caller, reply, failure })
+    const started = performance.now()
+    const record = async (reply: Reply, failure?: S3Error) => {
+      await audit({ id: head.id, head, selected, caller, reply, failure })
+      const answered = performance.now()
+      const { id, method, bucket, key, headers, target: url, remoteAddress: remote } = head
+      const { status } = reply
+      const entry = {
+        ...{ requestId: id, operation: selected.operation.name, method, bucket, key, status, remote, cut: false },
+        ...{ bytesIn: 0, bytesOut: 0, ms: answered - started, ...(failure && { error: failure.code }) },
+      }
+      const length = caller.payload.bytes.length
+      const incoming = { method, url, headers }
+      bucketLogs?.ended(entry, { incoming, head, caller, context, reply, started, answered, length })
+    }
     try {
       await authorize(selected, head, context, taggingOfHeader)
       const { plugin, params } = selected
@@ -82,7 +106,7 @@ function headOf(
   const { remoteAddress, secure, host } = owner.client
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)) }
   return {
-    id: ownRequestId(),
+    id: requestId(),
     ...{ method, target: `${path}?${rawQuery}`, rawPath: path, path, rawQuery, query: new Query(rawQuery) },
     ...{
       headers: all,
@@ -95,10 +119,4 @@ function headOf(
     ...{ remoteAddress, secrets: [], resource: key === undefined ? 'bucket' : 'object', bucket, key },
     ...(own && { own }),
   }
-}
-
-/** In the form of the ids of requests. */
-function ownRequestId(): string {
-  const uuid = randomUUID()
-  return (uuid.slice(0, 8) + uuid.slice(-8)).toUpperCase()
 }

@@ -18,22 +18,28 @@ export interface LineFacts {
   readonly aclRequired?: boolean | undefined
 }
 
+/** A request as it has arrived, or one of the server itself, which has come over no connection. */
+export type Arrived = Pick<IncomingMessage, 'url' | 'headers'> &
+  Partial<Pick<IncomingMessage, 'httpVersion' | 'socket'>>
+
 /**
  * A line in the format of S3's server access logs, with `-` for what this server does not know:
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
+ * @param incoming undefined for what no request has asked for
  * @param now ms since 1970, the end of the request
  */
 export function s3AccessLine(
   entry: AccessEntry,
-  incoming: IncomingMessage,
+  incoming: Arrived | undefined,
   now: number,
   facts: LineFacts = {},
 ): string {
-  const { headers } = incoming
-  const target = redact(incoming.url ?? '/')
-  const { operation = operationOf(entry, incoming), size = sizeOf(entry), turnAroundMs = entry.ms } = facts
-  const [signature, authentication] = signatureOf(incoming)
-  const [cipher, tlsVersion] = tlsOf(incoming)
+  const { headers, url = '/', httpVersion, socket } = incoming ?? { headers: {} }
+  const target = redact(url)
+  const { operation = operationOf(entry, url, headers), size = sizeOf(entry), turnAroundMs = entry.ms } = facts
+  const [signature, authentication] = signatureOf(url, headers)
+  const [cipher, tlsVersion] = tlsOf(socket)
+  const ofRequest = (value: number) => (incoming ? String(Math.round(value)) : '-')
   return [
     word(facts.owner),
     word(entry.bucket),
@@ -43,13 +49,13 @@ export function s3AccessLine(
     entry.requestId,
     operation,
     entry.key === undefined ? '-' : keyOf(entry.key),
-    quoted(`${entry.method} ${target} HTTP/${incoming.httpVersion}`),
-    String(entry.status),
+    quoted(httpVersion === undefined ? '' : `${entry.method} ${target} HTTP/${httpVersion}`),
+    ofRequest(entry.status),
     word(entry.error),
     count(entry.bytesOut),
     count(size),
-    String(Math.round(entry.ms)),
-    String(Math.round(turnAroundMs)),
+    ofRequest(entry.ms),
+    ofRequest(turnAroundMs),
     quoted(redact(headers.referer ?? '')),
     quoted(headers['user-agent'] ?? ''),
     word(facts.versionId ?? versionOf(target)),
@@ -113,7 +119,7 @@ const SUB_RESOURCES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-function operationOf({ method, bucket, key }: AccessEntry, { url = '', headers }: IncomingMessage): string {
+function operationOf({ method, bucket, key }: AccessEntry, url: string, headers: Arrived['headers']): string {
   if (method === 'OPTIONS') return 'REST.OPTIONS.PREFLIGHT'
   const names = (url.split('?')[1] ?? '').split('&').map((part) => part.split('=')[0] ?? '')
   const isOfObject = bucket !== undefined && key !== undefined
@@ -130,8 +136,7 @@ function sizeOf({ method, key, bytesIn, bytesOut }: AccessEntry): number {
   return method === 'PUT' ? bytesIn : method === 'GET' ? bytesOut : 0
 }
 
-function signatureOf({ headers, url = '' }: IncomingMessage): [version: string, type: string] {
-  const { authorization = '' } = headers
+function signatureOf(url: string, { authorization = '' }: Arrived['headers']): [version: string, type: string] {
   if (authorization.startsWith('AWS4-')) return ['SigV4', 'AuthHeader']
   if (authorization.startsWith('AWS ')) return ['SigV2', 'AuthHeader']
   if (/[?&]x-amz-signature=/i.test(url)) return ['SigV4', 'QueryString']
@@ -139,8 +144,8 @@ function signatureOf({ headers, url = '' }: IncomingMessage): [version: string, 
   return ['-', '-']
 }
 
-function tlsOf({ socket }: IncomingMessage): [cipher: string, version: string] {
-  if (!('encrypted' in socket)) return ['-', '-']
+function tlsOf(socket: Arrived['socket']): [cipher: string, version: string] {
+  if (!socket || !('encrypted' in socket)) return ['-', '-']
   const secured = socket as TLSSocket
   return [word(secured.getCipher()?.standardName), word(secured.getProtocol() ?? undefined)]
 }

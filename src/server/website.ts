@@ -17,8 +17,8 @@ import { REDIRECT } from '../s3/object/attributes.js'
 import { taggingOfHeader } from '../s3/tags.js'
 import type { WebsiteConfiguration } from '../s3/website/configuration.js'
 import { bucketOfHost, type Redirect, redirectByRule, redirectOfAll, type Visited } from '../s3/website/routing.js'
-import { describeRequest } from './access-log.js'
-import { type HandleDeps, requestId } from './handle.js'
+import { describeRequest, requestId } from './access-log.js'
+import type { HandleDeps } from './handle.js'
 import { admitClient } from './traffic/traffic.js'
 
 interface WebsiteDeps extends HandleDeps {

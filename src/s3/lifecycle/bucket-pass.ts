@@ -119,10 +119,13 @@ async function expire(
   tally: Tally,
 ): Promise<void> {
   const cause = { name: 'LifecycleExpiration:Delete', origin: ownOrigin() } as const
-  await deps.store.remove(bucket, listed.key, cause, (current) => {
+  const { key, size } = listed
+  const { deleteMarker, versionId } = await deps.store.remove(bucket, key, cause, (current) => {
     if (!current || !isSame(current, listed) || !isDue(candidate(current))) throw new Spared()
   })
   tally.expired++
+  const operation = deleteMarker ? 'S3.CREATE.DELETEMARKER' : 'S3.EXPIRE.OBJECT'
+  deps.acted?.({ bucket, key, operation, versionId, ...(!deleteMarker && { size }) })
 }
 
 /** Compares whole seconds, because some gateways return more precise times in listings than elsewhere. */
@@ -153,7 +156,9 @@ async function abortUploads(
   for (const upload of given) {
     if (await deps.ended()) return
     try {
-      if (await abort(deps, upload.uploadId)) tally.aborted++
+      if (!(await abort(deps, upload.uploadId))) continue
+      tally.aborted++
+      deps.acted?.({ bucket, key: upload.key, operation: 'S3.DELETE.UPLOAD' })
     } catch (err) {
       tally.failed++
       deps.log.warn({ err, bucket, uploadId: upload.uploadId }, 'could not abort an upload by a lifecycle rule')

@@ -7,6 +7,25 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 
+/** By the names that operations of the service have in access logs: `S3.EXPIRE.OBJECT`. */
+export interface LifecycleAction {
+  readonly bucket: string
+  readonly key: string
+  readonly operation: `S3.${string}`
+  readonly versionId?: string | undefined
+  /** Of the object, bytes. */
+  readonly size?: number
+}
+
+/** Those of transitions: https://docs.aws.amazon.com/AmazonS3/latest/userguide/lifecycle-and-other-bucket-config.html */
+const TRANSITIONS: Readonly<Record<string, LifecycleAction['operation']>> = {
+  STANDARD_IA: 'S3.TRANSITION_SIA.OBJECT',
+  ONEZONE_IA: 'S3.TRANSITION_ZIA.OBJECT',
+  INTELLIGENT_TIERING: 'S3.TRANSITION_INT.OBJECT',
+  GLACIER_IR: 'S3.TRANSITION_GIR.OBJECT',
+  DEEP_ARCHIVE: 'S3.TRANSITION_GDA.OBJECT',
+}
+
 export interface PassDeps {
   /** The store, with the rights of the account that owns the bucket. */
   readonly store: Store
@@ -23,6 +42,8 @@ export interface PassDeps {
    * page, not for each object.
    */
   readonly isMeant: () => Promise<boolean>
+  /** Takes what a rule has done, for the access log of the bucket. */
+  readonly acted?: ((action: LifecycleAction) => void) | undefined
   /** Asks the gateway whether the bucket is or was versioned. */
   readonly isVersioned: () => Promise<boolean>
 }
@@ -111,13 +132,14 @@ export class Spared extends S3Error {
 
 /** Moves an object, as it is now, into a class. Resolves false if there was nothing to do. */
 export async function moveTo(
-  { storageClasses, hooks, now }: PassDeps,
+  { storageClasses, hooks, now, acted }: PassDeps,
   { bucket, key, size, etag, stamp, versionId }: StoredObject,
   storageClass: string,
 ): Promise<boolean> {
   const version = versionId !== undefined && { stamp }
   const moved = await storageClasses.get(storageClass)?.transition({ bucket, key, size, etag, ...version })
   if (!moved) return false
+  acted?.({ bucket, key, size, versionId, operation: TRANSITIONS[storageClass] ?? 'S3.TRANSITION.OBJECT' })
   const name = 'LifecycleTransition'
   const event = { name, bucket, key, size, etag, time: now(), origin: ownOrigin(), storageClass } as const
   await hooks.objectMoved({ ...event, ...(versionId !== undefined && { versionId }) })

@@ -118,7 +118,7 @@ function keyOf(entry: Listed): string {
 
 /** Removes the version if, under the lock of its key, it is still the listed one and still due, and is not locked. */
 async function remove(
-  { store, now }: PassDeps,
+  { store, now, acted }: PassDeps,
   bucket: string,
   configuration: LifecycleConfiguration,
   { key, entry, version, only }: Removal,
@@ -138,6 +138,8 @@ async function remove(
   try {
     await store.remove(bucket, key, cause, precondition, { id: entry.versionId, bypass: false, only })
     tally.removed++
+    const size = entry.kind === 'version' ? entry.object.size : 0
+    acted?.({ bucket, key, operation: 'S3.EXPIRE.OBJECT', versionId: entry.versionId, size })
   } catch (error) {
     if (!(error instanceof S3Error)) throw error
     if (error.code === 'PreconditionFailed') throw new Spared()
