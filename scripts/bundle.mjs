@@ -82,6 +82,7 @@ async function bundle(draft) {
     comments: { legal: true, annotation: false, jsdoc: false },
   })
   await build.close()
+  for (const { fileName, code } of output) writeFileSync(join(draft, fileName), oneByteText(code))
   // `npm install --global .` links to it, and sets its mode only then.
   chmodSync(join(draft, 'cli.js'), 0o755)
   writeFileSync(join(draft, 'LICENSES.txt'), licences(output))
@@ -91,6 +92,15 @@ async function bundle(draft) {
   await bundleVendor(rolldown, draft)
   rmSync(app, { recursive: true, force: true })
   renameSync(draft, app)
+}
+
+/**
+ * Escapes what is not Latin-1: V8 keeps the text of a script in two bytes for each character if one of them needs two,
+ * which is 4 MiB for the server. A character behind a backslash stays, as the backslash would escape its escape.
+ */
+function oneByteText(code) {
+  const units = (text) => text.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return code.replace(/(?<!\\)[\u{100}-\u{10ffff}]/gu, (character) => units(character).join(''))
 }
 
 /** A package that is absent ends the build: as a warning it would become an import that fails when the program runs. */

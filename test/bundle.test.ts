@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, symlinkSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -15,4 +15,12 @@ t.test('npm start says that it builds, when it does', async (t) => {
   t.match(first.stderr, /^Building dealgate from its sources.*\n$/)
   t.match(first.stdout, /^Usage: dealgate serve/)
   t.same((await start()).stderr, '', 'nothing is built again')
+})
+
+t.test('scripts of the bundle need one byte of memory for each character', (t) => {
+  const app = resolve('dist/app')
+  const scripts = readdirSync(app).filter((name) => name.endsWith('.js'))
+  const wide = scripts.filter((name) => /[\u{100}-\u{10ffff}]/u.test(readFileSync(join(app, name), 'utf8')))
+  t.same(wide, [])
+  t.end()
 })
