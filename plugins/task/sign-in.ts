@@ -124,7 +124,7 @@ interface TokenDeps {
 /** The JWTs by which identities act on the platform. They are in memory only. */
 export class Tokens {
   readonly #deps: TokenDeps
-  readonly #kept = new LRUCache<string, CachedToken>({ max: MAX_TOKENS })
+  readonly #kept = new LRUCache<string, CachedToken>({ maxSize: MAX_TOKENS, sizeCalculation: () => 1 })
   readonly #underWay = new Map<string, Promise<string | undefined>>()
 
   constructor(deps: TokenDeps) {

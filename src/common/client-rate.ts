@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { upTo } from './lru.js'
 import { clientInNetwork, Quota, type QuotaBounds } from './quota.js'
 
 export interface ClientRateBounds {
@@ -71,7 +72,7 @@ export class TokenBuckets {
   /** Takes effect at once when it is replaced. */
   rate: Rate
   readonly #clock: () => number
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_CLIENTS })
+  readonly #buckets = new LRUCache<string, Bucket>(upTo(MAX_CLIENTS))
 
   /** @param clock monotonic, ms */
   constructor(rate: Rate, clock: () => number = () => performance.now()) {

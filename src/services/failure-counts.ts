@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
+import { upTo } from '../common/lru.js'
 import { MINUTE_MS } from '../common/time.js'
 
 /** Delay after the first failure that counts, doubled by every further one up to the maximum, ms. */
@@ -29,7 +30,7 @@ export function waitAfter(count: number, free: number): number {
 export class FailureCounts {
   readonly #now: () => number
   /** In the order of the last failure: looking at one does not touch it. */
-  readonly #failures = new LRUCache<string, Failures>({ max: MAX_REMEMBERED })
+  readonly #failures = new LRUCache<string, Failures>(upTo(MAX_REMEMBERED))
 
   /** @param now ms of a monotonic clock */
   constructor(now: () => number) {

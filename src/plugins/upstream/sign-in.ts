@@ -6,6 +6,7 @@ import type { PluginHost } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
 import type { Records } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { upTo } from '../../common/lru.js'
 
 /** The service refuses the token of a request, or wants one. */
 export class TokenRefused extends Error {
@@ -202,7 +203,7 @@ interface Failures {
  * does not use the server, whose address the service may trust, to guess passwords.
  */
 export class Attempts {
-  readonly #failures = new LRUCache<string, Failures>({ max: MAX_COUNTED })
+  readonly #failures = new LRUCache<string, Failures>(upTo(MAX_COUNTED))
   readonly #now: () => number
 
   constructor(now: () => number) {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { GatewayAccount } from '../../api/identity.js'
+import { upTo } from '../../common/lru.js'
 import type { CacheUse } from '../../common/metrics.js'
 
 /** Age from which an answer is renewed while it still counts, ms. */
@@ -35,7 +36,7 @@ interface StandingOptions {
 export class Standing {
   readonly #options: StandingOptions
   /** By the hash of the token. */
-  readonly #entries = new LRUCache<string, Entry>({ max: MAX_KNOWN })
+  readonly #entries = new LRUCache<string, Entry>(upTo(MAX_KNOWN))
 
   constructor(options: StandingOptions) {
     this.#options = options

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Signals } from '../../api/state.js'
 import { parseJson } from '../../common/json.js'
+import { upTo } from '../../common/lru.js'
 import { type ClientBounds, type Counted, Due } from './gate.js'
 
 interface Pending {
@@ -37,7 +38,7 @@ export class SharedCounts {
     this.#clock = clock
     this.#due = new Due(COLLECTED_MS, (clients) => this.#tell(clients))
     this.#pending = new LRUCache({
-      max: MAX_CLIENTS,
+      ...upTo(MAX_CLIENTS),
       dispose: (_, client, reason) => reason === 'evict' && this.#due.delete(client),
     })
     this.#stop = signals.on('traffic', (text) => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
+import { upTo } from '../../common/lru.js'
 import { DayTokens } from '../day-tokens.js'
 import { type Failures, OwnFailures } from '../failure-table.js'
 import { HttpError } from '../http/errors.js'
@@ -41,7 +42,7 @@ export class SignInAttempts {
   readonly #failures: Failures
   readonly #slots = pLimit(MAX_CONCURRENCY)
   /** Pairs that have signed in. */
-  readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN })
+  readonly #known = new LRUCache<string, true>(upTo(MAX_KNOWN))
 
   constructor(log: ServicesLog, failures: Failures = new OwnFailures(() => performance.now())) {
     this.#log = log
