@@ -70,8 +70,8 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'HTTP calls go through gateway/, the client of services, the webhook client or the Kubo client',
-    from: /^(?!src\/gateway\/|src\/common\/service-client\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
-    never: /^npm:undici$/,
+    from: /^(?!src\/gateway\/|src\/common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
+    never: /^(npm:undici|src\/common\/lazy-dispatcher\.ts)$/,
   },
   {
     rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',

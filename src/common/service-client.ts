@@ -1,7 +1,8 @@
-import { Agent, type Dispatcher, FormData, request } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import { readBounded } from './bounded-text.js'
 import { S3Error } from './errors/s3-error.js'
 import { parseJson } from './json.js'
+import { LazyDispatcher } from './lazy-dispatcher.js'
 
 type Fields = Iterable<readonly [name: string, value: string]>
 
@@ -98,24 +99,28 @@ export interface ServiceClientOptions {
  */
 export class ServiceClient {
   readonly #base: URL
-  readonly #agent: Agent
+  readonly #agent: LazyDispatcher<Agent>
   readonly #options: ServiceClientOptions
 
   constructor(options: ServiceClientOptions) {
     this.#base = new URL(options.url)
     this.#options = options
-    this.#agent = new Agent({ connections: CONNECTIONS, connect: { timeout: CONNECT_MS }, pipelining: 1 })
+    this.#agent = new LazyDispatcher(
+      ({ Agent }) => new Agent({ connections: CONNECTIONS, connect: { timeout: CONNECT_MS }, pipelining: 1 }),
+    )
   }
 
   /** Throws S3Error UpstreamUnavailable if nothing was sent, AnswerLost if that is not certain. */
   async send(call: ServiceCall): Promise<ServiceAnswer> {
     const url = this.urlOf(call.path, call.query)
     const limit = AbortSignal.timeout(call.timeoutMs ?? this.#options.timeoutMs ?? CALL_MS)
-    const { type, body } = encoded(call.body)
+    const { type, body } = await encoded(call.body)
     try {
-      const answer = await request(url, {
+      const agent = await this.#agent.open()
+      const answer = await agent.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
         method: call.method,
-        dispatcher: this.#agent,
         signal: call.signal ? AbortSignal.any([call.signal, limit]) : limit,
         // The signal ends a call that is late.
         headersTimeout: 0,
@@ -174,7 +179,7 @@ interface Encoded {
   readonly body?: Dispatcher.RequestOptions['body']
 }
 
-function encoded(body: ServiceBody | undefined): Encoded {
+async function encoded(body: ServiceBody | undefined): Promise<Encoded> {
   switch (body?.kind) {
     case undefined:
       return {}
@@ -185,6 +190,7 @@ function encoded(body: ServiceBody | undefined): Encoded {
       return { type: 'application/x-www-form-urlencoded', body: new URLSearchParams(fields).toString() }
     }
     case 'multipart': {
+      const { FormData } = await import('undici')
       const form = new FormData()
       for (const [name, value] of body.fields) form.append(name, value)
       const { file } = body

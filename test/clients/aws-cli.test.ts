@@ -1,8 +1,12 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type ChecksumAlgorithm, createChecksum } from '../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+import {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  createChecksum,
+  prepareChecksum,
+} from '../../src/common/checksums/checksums.js'
 import {
   bytes,
   hashesOf,
@@ -27,7 +31,7 @@ import { startDealgate } from '../support/server/dealgate.js'
  * sdk-v3.
  */
 
-await prepareXxHash()
+for (const algorithm of checksumAlgorithms) await prepareChecksum(algorithm)
 const versions = await awsVersions(t, 'each')
 const last = versions.at(-1)
 if (last !== undefined) {

@@ -8,13 +8,12 @@ import {
   type S3,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { createChecksum } from '../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+import { checksumAlgorithms, createChecksum, prepareChecksum } from '../../src/common/checksums/checksums.js'
 import { bytes, MiB } from '../support/content/content.js'
 import { sdkFor } from '../support/programs/sdk.js'
 import { inEachMode } from '../support/server/dealgate.js'
 
-await prepareXxHash()
+for (const algorithm of checksumAlgorithms) await prepareChecksum(algorithm)
 
 const Bucket = 'sums'
 const ALL = Object.values(ObjectAttributes)

@@ -9,8 +9,8 @@ import {
   combineChecksums,
   createChecksum,
   isCombinable,
+  prepareChecksum,
 } from '../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { CleanupStack } from '../../src/common/cleanup-stack.js'
 import { LineFile } from '../../src/common/files/line-file.js'
 import { redact } from '../../src/common/log.js'
@@ -59,7 +59,7 @@ t.test('times of listings have milliseconds, and nothing that a gateway adds', a
   t.throws(() => xmlTime('2026-01-02T03:04:05.<a>Z'), RangeError)
 })
 
-await prepareXxHash()
+for (const algorithm of checksumAlgorithms) await prepareChecksum(algorithm)
 
 function checksumOf(algorithm: ChecksumAlgorithm, ...pieces: Uint8Array[]): string {
   const checksum = createChecksum(algorithm)

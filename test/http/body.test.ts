@@ -5,15 +5,14 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { PayloadMode } from '../../src/api/identity.js'
 import type { BodyFacts, BodyOptions } from '../../src/api/request.js'
-import { type checksumAlgorithms, createChecksum } from '../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+import { checksumAlgorithms, createChecksum, prepareChecksum } from '../../src/common/checksums/checksums.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { openBody } from '../../src/http/body/open-body.js'
 import { defaultLimits } from '../../src/server/limits.js'
 import { frame, signing } from '../support/sign/chunks.js'
 import { requestHead } from '../support/sign/request-head.js'
 
-await prepareXxHash()
+for (const algorithm of checksumAlgorithms) await prepareChecksum(algorithm)
 
 type Headers = Record<string, string>
 

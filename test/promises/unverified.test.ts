@@ -5,8 +5,8 @@ import {
   checksumAlgorithms,
   checksumHeader,
   createChecksum,
+  prepareChecksum,
 } from '../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
 import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'
@@ -22,7 +22,7 @@ import {
   UNSIGNED_PAYLOAD,
 } from '../support/sign/send.js'
 
-await prepareXxHash()
+for (const algorithm of checksumAlgorithms) await prepareChecksum(algorithm)
 
 /** docs/design.md, promises 1 and 2: nothing unverified is ever stored, and a failed PUT leaves the old object. */
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { crc32c } from '@node-rs/crc32'
 import { CrcCombiner } from './crc-combine.js'
 import { CRC64NVME_POLYNOMIAL, Crc64Nvme } from './crc64nvme.js'
 import { isXxHashPrepared, prepareXxHash, XxHash } from './xxhash.js'
@@ -54,12 +53,20 @@ export interface Checksum {
   digest(): string
 }
 
+/** CRC32C in native code, which takes 3 MiB, once `prepareChecksum` has loaded it. */
+const native: Partial<Pick<typeof import('@node-rs/crc32'), 'crc32c'>> = {}
+
 /**
- * Must be awaited before `createChecksum`, unless it returns undefined. Few clients use XXHASH, whose WebAssembly takes
- * 15 ms to compile.
+ * Must be awaited before `createChecksum`, unless it returns undefined. Few clients use CRC32C, and fewer XXHASH, whose
+ * WebAssembly takes 15 ms to compile.
  */
 export function prepareChecksum(algorithm: ChecksumAlgorithm | undefined): Promise<void> | undefined {
+  if (algorithm === 'CRC32C') return native.crc32c ? undefined : loadCrc32c()
   return algorithm?.startsWith('XXHASH') && !isXxHashPrepared() ? prepareXxHash() : undefined
+}
+
+async function loadCrc32c(): Promise<void> {
+  native.crc32c = (await import('@node-rs/crc32')).crc32c
 }
 
 /** @throws Error if `prepareChecksum` had to be awaited */
@@ -68,7 +75,8 @@ export function createChecksum(algorithm: ChecksumAlgorithm): Checksum {
     case 'CRC32':
       return new Crc32(crc32)
     case 'CRC32C':
-      return new Crc32(crc32c)
+      if (native.crc32c === undefined) throw new Error('prepareChecksum() has not been awaited.')
+      return new Crc32(native.crc32c)
     case 'CRC64NVME': {
       const crc = new Crc64Nvme()
       return { update: (bytes) => crc.update(bytes), digest: () => crc.digest().toString('base64') }

@@ -1,4 +1,4 @@
-import { createXXHash3, createXXHash64, createXXHash128, type IHasher } from 'hash-wasm'
+import type { IHasher } from 'hash-wasm'
 
 /**
  * One WebAssembly instance per kind. It keeps nothing between two calls: every hash holds its own state (at most 580
@@ -10,6 +10,7 @@ type XxHashName = 'XXHASH64' | 'XXHASH3' | 'XXHASH128'
 
 /** Makes the instances, whose creation is asynchronous. */
 export async function prepareXxHash(): Promise<void> {
+  const { createXXHash3, createXXHash64, createXXHash128 } = await import('hash-wasm')
   const [xxHash64, xxHash3, xxHash128] = await Promise.all([createXXHash64(), createXXHash3(), createXXHash128()])
   engines.set('XXHASH64', xxHash64).set('XXHASH3', xxHash3).set('XXHASH128', xxHash128)
 }

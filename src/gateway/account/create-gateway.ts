@@ -1,7 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
 import type { Gateway, KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
+import { LazyDispatcher } from '../../common/lazy-dispatcher.js'
 import type { Logger } from '../../common/log.js'
 import { type Brand, brandNames } from '../brand.js'
 import { InDoubtWrites } from '../calls/in-doubt.js'
@@ -100,7 +101,8 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now, tls, watch = unwatched } = options
   const url = checkedUrl(options.url)
   const names = brandNames(options.brand)
-  const pool = new Pool(url.origin, { connections: RPC_CONNECTIONS, connect: { ...tls, timeout: timeoutMs } })
+  const connect = { ...tls, timeout: timeoutMs }
+  const pool = new LazyDispatcher(({ Pool }) => new Pool(url.origin, { connections: RPC_CONNECTIONS, connect }))
   const rest = new RestClient({
     url,
     wire: options.port && new PortWire(options.port, url),
@@ -109,7 +111,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     idleMs,
     watch,
   })
-  const slowPool = new Pool(url.origin, { connect: { ...tls, timeout: timeoutMs } })
+  const slowPool = new LazyDispatcher(({ Pool }) => new Pool(url.origin, { connect }))
   const basePath = url.pathname.replace(/\/+$/, '')
   const { wire } = rest
   const rpc = new Rpc({
@@ -191,8 +193,9 @@ interface View {
   readonly calls: AccountCalls
 }
 
-function usageOf({ stats }: Pool) {
-  return { busy: stats.running, free: stats.free, waiting: stats.queued }
+function usageOf({ opened }: LazyDispatcher<Pool>) {
+  const { running = 0, free = 0, queued = 0 } = opened?.stats ?? {}
+  return { busy: running, free, waiting: queued }
 }
 
 function checkedUrl(url: string | URL): URL {

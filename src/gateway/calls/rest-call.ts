@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Client } from 'undici'
 import type { GatewayAnswer, GatewayCall } from '../../api/gateway-call.js'
 import { readAtMost } from '../../common/bounded-text.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
@@ -134,6 +133,7 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
   const { address, tls, watch } = to
   const { name, method, path, token, headers, body, timeoutMs = to.timeoutMs, signal } = request
+  const { Client } = await import('undici')
   const connection = new Client(address.origin, {
     connect: { ...tls, timeout: to.timeoutMs },
     headersTimeout: timeoutMs,

@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
 import { readAtMost } from '../../common/bounded-text.js'
+import type { LazyDispatcher } from '../../common/lazy-dispatcher.js'
 import type { BrandNames } from '../brand.js'
 import {
   isLostConnection,
@@ -30,9 +31,9 @@ export interface RpcSenderOptions {
   readonly wire: Wire | undefined
   /** Calls at a time on `wire`, without those with `late`. */
   readonly maxCalls: number
-  readonly pool: Pool
+  readonly pool: LazyDispatcher<Pool>
   /** For calls with `late`: they occupy their connections for a long time and must not delay other calls. */
-  readonly slowPool: Pool
+  readonly slowPool: LazyDispatcher<Pool>
   /** Path of the gateway's address, '' or `/something`. */
   readonly basePath: string
   readonly names: BrandNames
@@ -125,12 +126,12 @@ export class RpcSender {
       bodyTimeout: idleMs,
     }
     try {
-      return await pool.request(request)
+      return await (await pool.open()).request(request)
     } catch (error) {
       if (!(call.repeatable && isLostConnection(error))) throw unavailable(error)
     }
     try {
-      return await pool.request(request)
+      return await (await pool.open()).request(request)
     } catch (error) {
       throw unavailable(error)
     }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
+import { LazyDispatcher } from '../../common/lazy-dispatcher.js'
 import type { Webhook } from './webhooks.js'
 
 export interface Sendable {
@@ -22,13 +23,13 @@ const MAX_ANSWER_BYTES = 16 * 1024
 /** Sends messages to webhooks. Only this class knows their addresses. */
 export class WebhookClient {
   #targets: ReadonlyMap<string, Target>
-  readonly #agent: Agent
+  readonly #agent: LazyDispatcher<Agent>
   readonly #timeoutMs: number
 
   constructor(webhooks: ReadonlyMap<string, Webhook>, timeoutMs = TIMEOUT_MS) {
     this.#targets = targetsOf(webhooks)
     this.#timeoutMs = timeoutMs
-    this.#agent = new Agent({ connect: { timeout: timeoutMs } })
+    this.#agent = new LazyDispatcher(({ Agent }) => new Agent({ connect: { timeout: timeoutMs } }))
   }
 
   /** Uses these webhooks from now on. Attempts in progress continue. */
@@ -52,12 +53,14 @@ export class WebhookClient {
     signal?.addEventListener('abort', stop, { once: true })
     if (signal?.aborted) stop()
     try {
-      const answer = await request(target.url, {
+      const agent = await this.#agent.open()
+      const answer = await agent.request({
+        origin: target.url.origin,
+        path: target.url.pathname + target.url.search,
         method: 'POST',
         headers: { ...target.headers, ...headersOf(target, id, body) },
         body,
         signal: attempt.signal,
-        dispatcher: this.#agent,
       })
       await answer.body.dump({ limit: MAX_ANSWER_BYTES }).catch(() => {})
       return answer.statusCode >= 200 && answer.statusCode < 300 ? undefined : `it answered ${answer.statusCode}`
@@ -71,7 +74,7 @@ export class WebhookClient {
 
   /** Closes idle connections. No message may be in transit. */
   close(): Promise<void> {
-    return this.#agent.close()
+    return this.#agent.destroy()
   }
 }
 

@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { checksumAlgorithms, checksumHeader, createChecksum } from '../../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../../src/common/checksums/xxhash.js'
+import {
+  checksumAlgorithms,
+  checksumHeader,
+  createChecksum,
+  prepareChecksum,
+} from '../../../src/common/checksums/checksums.js'
 import { bytes, MiB } from '../../support/content/content.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { type Sending, send, targetOf } from '../../support/sign/send.js'
 
-await prepareXxHash()
+for (const algorithm of checksumAlgorithms) await prepareChecksum(algorithm)
 
 const B = 'checksum-algorithms'
 /** Values of other implementations: OpenSSL, and the xxHash library as its README and its command line print them. */
