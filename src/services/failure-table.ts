@@ -1,5 +1,5 @@
 import { FailureCounts, FORGET_MS, waitAfter } from './failure-counts.js'
-import { type Connection, type Database, statements } from './store/database.js'
+import { type Database, tableOf } from './store/database.js'
 
 /** What an attempt fails for: each counts by itself, and makes others wait after some failures. */
 export interface Place {
@@ -96,40 +96,34 @@ interface FailureRow {
 }
 
 /** The table of failures. Call its methods inside a transaction. */
-export class FailureTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT failures, until_ms AS until FROM failures WHERE name = ? AND last_ms >= ?',
-      put: `INSERT INTO failures (name, failures, last_ms, until_ms) VALUES (?, ?, ?, ?)
-        ON CONFLICT (name) DO UPDATE SET failures = excluded.failures, last_ms = excluded.last_ms,
-          until_ms = excluded.until_ms`,
-      takeBack: 'UPDATE failures SET failures = failures - 1, until_ms = 0 WHERE name = ?',
-      forget: 'DELETE FROM failures WHERE name = ?',
-      prune: 'DELETE FROM failures WHERE last_ms < ? OR failures <= 0',
-    })
-  }
-
+export class FailureTable extends tableOf({
+  find: 'SELECT failures, until_ms AS until FROM failures WHERE name = ? AND last_ms >= ?',
+  put: `INSERT INTO failures (name, failures, last_ms, until_ms) VALUES (?, ?, ?, ?)
+    ON CONFLICT (name) DO UPDATE SET failures = excluded.failures, last_ms = excluded.last_ms,
+      until_ms = excluded.until_ms`,
+  takeBack: 'UPDATE failures SET failures = failures - 1, until_ms = 0 WHERE name = ?',
+  forget: 'DELETE FROM failures WHERE name = ?',
+  prune: 'DELETE FROM failures WHERE last_ms < ? OR failures <= 0',
+}) {
   find(key: string, now: number): Promise<FailureRow | undefined> {
-    return this.#sql.find.get<FailureRow>(key, Math.floor(now - FORGET_MS))
+    return this.sql.find.get<FailureRow>(key, Math.floor(now - FORGET_MS))
   }
 
   /** Counts a failure. Returns their number by now. */
   async count({ key, free }: Place, now: number): Promise<number> {
     const count = ((await this.find(key, now))?.failures ?? 0) + 1
     // Few are left at any time: each first failure removes those that are forgotten.
-    if (count === 1) await this.#sql.prune.run(Math.floor(now - FORGET_MS))
-    await this.#sql.put.run(key, count, Math.floor(now), Math.floor(now + waitAfter(count, free)))
+    if (count === 1) await this.sql.prune.run(Math.floor(now - FORGET_MS))
+    await this.sql.put.run(key, count, Math.floor(now), Math.floor(now + waitAfter(count, free)))
     return count
   }
 
   async takeBack(key: string): Promise<void> {
-    await this.#sql.takeBack.run(key)
+    await this.sql.takeBack.run(key)
   }
 
   async forget(key: string): Promise<void> {
-    await this.#sql.forget.run(key)
+    await this.sql.forget.run(key)
   }
 }
 

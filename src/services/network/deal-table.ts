@@ -1,5 +1,5 @@
 import { Columns } from '../columns.js'
-import { type Connection, type EarlyDatabase, type Row, statements } from '../store/database.js'
+import { type EarlyDatabase, type Row, tableOf } from '../store/database.js'
 import type { DealRecord } from './deal-record.js'
 import { parseFil } from './fil.js'
 import type { DealTerms, DealTotals } from './network.js'
@@ -37,45 +37,37 @@ const ADDED = [
 ]
 
 /** The table of deals of a network. Call writing methods inside a transaction. */
-export class DealTable {
-  readonly #sql
-
-  /** @param connection has `dealSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      byReference: 'SELECT * FROM deals WHERE reference = ?',
-      byCid: 'SELECT * FROM deals WHERE deal_cid = ?',
-      add: DEAL.insert('deals', ADDED),
-      ended:
-        'SELECT reference, custody FROM deals WHERE custody IS NOT NULL AND end_epoch <= ? ORDER BY end_epoch LIMIT ?',
-      drop: 'UPDATE deals SET custody = NULL WHERE reference = ?',
-      custodies: 'SELECT custody FROM deals WHERE custody IS NOT NULL AND custody > ? ORDER BY custody LIMIT ?',
-      totals: `
-      SELECT miner_id AS "minerId", verified_deal AS verified, custody IS NOT NULL AS held, price, count(*) AS deals,
-        sum(piece_size) AS "pieceBytes"
-      FROM deals WHERE waiting = 0 GROUP BY 1, 2, 3, 4
-    `,
-      waitingFor:
-        'SELECT * FROM deals WHERE waiting = 1 AND miner_id = ? AND piece_cid = ? AND start_epoch > ? ORDER BY time_stamp LIMIT ?',
-      receive: `
-      UPDATE deals SET waiting = 0, custody = ?, accept_epoch = ?, seal_epoch = ?, active_epoch = ?
-      WHERE deal_cid = ? AND waiting = 1
-    `,
-    })
-  }
-
+export class DealTable extends tableOf({
+  byReference: 'SELECT * FROM deals WHERE reference = ?',
+  byCid: 'SELECT * FROM deals WHERE deal_cid = ?',
+  add: DEAL.insert('deals', ADDED),
+  ended: 'SELECT reference, custody FROM deals WHERE custody IS NOT NULL AND end_epoch <= ? ORDER BY end_epoch LIMIT ?',
+  drop: 'UPDATE deals SET custody = NULL WHERE reference = ?',
+  custodies: 'SELECT custody FROM deals WHERE custody IS NOT NULL AND custody > ? ORDER BY custody LIMIT ?',
+  totals: `
+  SELECT miner_id AS "minerId", verified_deal AS verified, custody IS NOT NULL AS held, price, count(*) AS deals,
+    sum(piece_size) AS "pieceBytes"
+  FROM deals WHERE waiting = 0 GROUP BY 1, 2, 3, 4
+`,
+  waitingFor:
+    'SELECT * FROM deals WHERE waiting = 1 AND miner_id = ? AND piece_cid = ? AND start_epoch > ? ORDER BY time_stamp LIMIT ?',
+  receive: `
+  UPDATE deals SET waiting = 0, custody = ?, accept_epoch = ?, seal_epoch = ?, active_epoch = ?
+  WHERE deal_cid = ? AND waiting = 1
+`,
+}) {
   async find(reference: string): Promise<DealRecord | undefined> {
-    return record(await this.#sql.byReference.get(reference))
+    return record(await this.sql.byReference.get(reference))
   }
 
   async findByCid(dealCid: string): Promise<DealRecord | undefined> {
-    return record(await this.#sql.byCid.get(dealCid))
+    return record(await this.sql.byCid.get(dealCid))
   }
 
   /** Adds a deal, unless there is one of this reference, and returns the one that is there now. */
   async addOnce(deal: DealRecord): Promise<DealRecord> {
     const found = await this.find(deal.reference)
-    if (found === undefined) await this.#sql.add.run(...DEAL.values({ ...deal, ...deal.terms }, ADDED))
+    if (found === undefined) await this.sql.add.run(...DEAL.values({ ...deal, ...deal.terms }, ADDED))
     return found ?? deal
   }
 
@@ -84,19 +76,19 @@ export class DealTable {
    * custodies.
    */
   async takeEnded(epoch: number, limit: number): Promise<string[]> {
-    const ended = await this.#sql.ended.all<{ reference: string; custody: string }>(epoch, limit)
-    for (const { reference } of ended) await this.#sql.drop.run(reference)
+    const ended = await this.sql.ended.all<{ reference: string; custody: string }>(epoch, limit)
+    for (const { reference } of ended) await this.sql.drop.run(reference)
     return ended.map(({ custody }) => custody)
   }
 
   /** Custodies of deals above one of them, in their order. */
   custodies(after: string, limit: number): Promise<{ readonly custody: string }[]> {
-    return this.#sql.custodies.all(after, limit)
+    return this.sql.custodies.all(after, limit)
   }
 
   /** The deals that wait for this piece and have not failed by this epoch, the earliest first. */
   async waitingFor(minerId: string, pieceCid: string, epoch: number, limit: number): Promise<DealRecord[]> {
-    const rows = await this.#sql.waitingFor.all(minerId, pieceCid, epoch, limit)
+    const rows = await this.sql.waitingFor.all(minerId, pieceCid, epoch, limit)
     return rows.map((row) => record(row) as DealRecord)
   }
 
@@ -106,12 +98,12 @@ export class DealTable {
     custody: string,
     { acceptEpoch, sealEpoch, activeEpoch }: Pick<DealRecord, 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'>,
   ): Promise<boolean> {
-    return (await this.#sql.receive.run(custody, acceptEpoch, sealEpoch, activeEpoch, dealCid)) > 0
+    return (await this.sql.receive.run(custody, acceptEpoch, sealEpoch, activeEpoch, dealCid)) > 0
   }
 
   async totals(): Promise<DealTotals[]> {
     const sums = new Map<string, DealTotals>()
-    for (const { minerId, verified, held, price, deals, pieceBytes } of await this.#sql.totals.all<TotalsRow>()) {
+    for (const { minerId, verified, held, price, deals, pieceBytes } of await this.sql.totals.all<TotalsRow>()) {
       const key = `${minerId} ${verified} ${held}`
       const sum = sums.get(key)
       sums.set(key, {

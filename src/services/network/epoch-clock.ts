@@ -1,5 +1,5 @@
 import { DAY_SECONDS } from '../../common/time.js'
-import { type Connection, type Database, statements } from '../store/database.js'
+import { type Database, tableOf } from '../store/database.js'
 
 const DEFAULT_EPOCH_SECONDS = 30
 
@@ -40,31 +40,24 @@ interface Anchor {
 }
 
 /** The table of the anchor. Call writing methods inside a transaction. */
-export class EpochTable {
-  readonly #sql
-
-  /** @param connection has `epochSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT epoch, time_ms AS "timeMs", epoch_ms AS "epochMs", virtual FROM epoch_anchor',
-      save: `INSERT INTO epoch_anchor (id, epoch, time_ms, epoch_ms, virtual) VALUES (1, ?, ?, ?, ?)
-        ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, time_ms = excluded.time_ms,
-          epoch_ms = excluded.epoch_ms, virtual = excluded.virtual`,
-      advance: 'UPDATE epoch_anchor SET epoch = epoch + ?',
-    })
-  }
-
+export class EpochTable extends tableOf({
+  find: 'SELECT epoch, time_ms AS "timeMs", epoch_ms AS "epochMs", virtual FROM epoch_anchor',
+  save: `INSERT INTO epoch_anchor (id, epoch, time_ms, epoch_ms, virtual) VALUES (1, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, time_ms = excluded.time_ms,
+      epoch_ms = excluded.epoch_ms, virtual = excluded.virtual`,
+  advance: 'UPDATE epoch_anchor SET epoch = epoch + ?',
+}) {
   async find(): Promise<Anchor | undefined> {
-    const row = await this.#sql.find.get<Omit<Anchor, 'virtual'> & { readonly virtual: number }>()
+    const row = await this.sql.find.get<Omit<Anchor, 'virtual'> & { readonly virtual: number }>()
     return row && { ...row, virtual: row.virtual === 1 }
   }
 
   async save({ epoch, timeMs, epochMs, virtual }: Anchor): Promise<void> {
-    await this.#sql.save.run(epoch, timeMs, epochMs, virtual ? 1 : 0)
+    await this.sql.save.run(epoch, timeMs, epochMs, virtual ? 1 : 0)
   }
 
   async advance(epochs: number): Promise<void> {
-    await this.#sql.advance.run(epochs)
+    await this.sql.advance.run(epochs)
   }
 }
 

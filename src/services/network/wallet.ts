@@ -4,7 +4,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
 import { keepPrivateFile, makePrivateFolder, readIfExists } from '../../common/files/private-file.js'
-import { type Connection, type Database, statements } from '../store/database.js'
+import { type Database, tableOf } from '../store/database.js'
 import { addressOfKey, addressText } from './fil.js'
 
 const stored = z.object({ type: z.literal('secp256k1'), secretKey: z.string().regex(/^[0-9a-f]{64}$/) })
@@ -94,25 +94,18 @@ export const walletSchema = `
   ) STRICT;
 `
 
-export class WalletTable {
-  readonly #sql
-
-  /** @param connection has `walletSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT secret_key AS "secretKey" FROM wallet_keys WHERE name = ?',
-      add: 'INSERT INTO wallet_keys (name, secret_key) VALUES (?, ?)',
-    })
-  }
-
+export class WalletTable extends tableOf({
+  find: 'SELECT secret_key AS "secretKey" FROM wallet_keys WHERE name = ?',
+  add: 'INSERT INTO wallet_keys (name, secret_key) VALUES (?, ?)',
+}) {
   async find(name: string): Promise<Uint8Array | undefined> {
-    return (await this.#sql.find.get<{ secretKey: Uint8Array }>(name))?.secretKey
+    return (await this.sql.find.get<{ secretKey: Uint8Array }>(name))?.secretKey
   }
 
   /** Adds a key unless there is one, and returns the one that is there. Call it inside a transaction. */
   async keep(name: string, secretKey: Uint8Array): Promise<Uint8Array> {
     const found = await this.find(name)
-    if (found === undefined) await this.#sql.add.run(name, secretKey)
+    if (found === undefined) await this.sql.add.run(name, secretKey)
     return found ?? secretKey
   }
 }

@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { Columns } from '../columns.js'
-import { type Connection, statements } from '../store/database.js'
+import { tableOf } from '../store/database.js'
 
 export const ISSUED = 'issued'
 
@@ -19,30 +19,23 @@ export class InsufficientFunds extends Error {
 }
 
 /** Accounts and transfers between them. Call writing methods inside a transaction. */
-export class Ledger {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    // Balances exceed the integers of a double: they are read as texts.
-    this.#sql = statements(connection, {
-      find: 'SELECT hash FROM transfers WHERE reference = ?',
-      add: 'INSERT INTO transfers (reference, hash, created) VALUES (?, ?, ?) RETURNING id',
-      addEntry: 'INSERT INTO entries (transfer, account, amount) VALUES (?, ?, ?)',
-      open: 'INSERT INTO accounts (name, balance) VALUES (?, 0) ON CONFLICT DO NOTHING',
-      change: 'UPDATE accounts SET balance = balance + ? WHERE name = ?',
-      balance: 'SELECT CAST(balance AS TEXT) AS balance FROM accounts WHERE name = ?',
-      sums: `SELECT CAST(coalesce(sum(balance), 0) AS TEXT) AS balances,
-        (SELECT CAST(coalesce(sum(amount), 0) AS TEXT) FROM entries) AS entries FROM accounts`,
-    })
-  }
-
+export class Ledger extends tableOf({
+  find: 'SELECT hash FROM transfers WHERE reference = ?',
+  add: 'INSERT INTO transfers (reference, hash, created) VALUES (?, ?, ?) RETURNING id',
+  addEntry: 'INSERT INTO entries (transfer, account, amount) VALUES (?, ?, ?)',
+  open: 'INSERT INTO accounts (name, balance) VALUES (?, 0) ON CONFLICT DO NOTHING',
+  change: 'UPDATE accounts SET balance = balance + ? WHERE name = ?',
+  balance: 'SELECT CAST(balance AS TEXT) AS balance FROM accounts WHERE name = ?',
+  sums: `SELECT CAST(coalesce(sum(balance), 0) AS TEXT) AS balances,
+    (SELECT CAST(coalesce(sum(amount), 0) AS TEXT) FROM entries) AS entries FROM accounts`,
+}) {
   /** Millionths of a stable coin; 0 for an account that never had any. */
   async balance(account: string): Promise<bigint> {
-    return BigInt((await this.#sql.balance.get<{ balance: string }>(account))?.balance ?? 0)
+    return BigInt((await this.sql.balance.get<{ balance: string }>(account))?.balance ?? 0)
   }
 
   async find(reference: string): Promise<string | undefined> {
-    return (await this.#sql.find.get<{ hash: string }>(reference))?.hash
+    return (await this.sql.find.get<{ hash: string }>(reference))?.hash
   }
 
   /**
@@ -66,18 +59,18 @@ export class Ledger {
       }
     }
     const hash = `0x${Buffer.from(keccak_256(Buffer.from(`${service} ${reference}`))).toString('hex')}`
-    const transfer = (await this.#sql.add.get<{ id: number }>(reference, hash, now))?.id ?? null
+    const transfer = (await this.sql.add.get<{ id: number }>(reference, hash, now))?.id ?? null
     for (const [account, amount] of entries) {
       if (amount === 0n) continue
-      await this.#sql.open.run(account)
-      await this.#sql.change.run(amount, account)
-      await this.#sql.addEntry.run(transfer, account, amount)
+      await this.sql.open.run(account)
+      await this.sql.change.run(amount, account)
+      await this.sql.addEntry.run(transfer, account, amount)
     }
     return hash
   }
 
   async sums(): Promise<{ readonly balances: bigint; readonly entries: bigint }> {
-    const { balances = 0, entries = 0 } = (await this.#sql.sums.get<{ balances: string; entries: string }>()) ?? {}
+    const { balances = 0, entries = 0 } = (await this.sql.sums.get<{ balances: string; entries: string }>()) ?? {}
     return { balances: BigInt(balances), entries: BigInt(entries) }
   }
 }
@@ -87,35 +80,29 @@ const LOCK = new Columns<Lock>({ amount: 'amount', unlocked: 'amount', refunded:
 const ADDED = ['wCid', 'wallet', 'amount', 'hash', 'paidAt', 'deadline', 'deadlineEpoch'] as const
 
 /** The table of payments. Call writing methods inside a transaction. */
-export class LockTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT * FROM locks WHERE w_cid = ?',
-      any: 'SELECT 1 FROM locks LIMIT 1',
-      amounts: 'SELECT amount, unlocked, refunded, is_open AS open FROM locks WHERE wallet = ?',
-      add: LOCK.insert('locks', ADDED),
-      setUnlocked: 'UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?',
-      close: 'UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?',
-      restore: "UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = '0', is_open = 1 WHERE w_cid = ?",
-      remove: 'DELETE FROM locks WHERE w_cid = ?',
-    })
-  }
-
+export class LockTable extends tableOf({
+  find: 'SELECT * FROM locks WHERE w_cid = ?',
+  any: 'SELECT 1 FROM locks LIMIT 1',
+  amounts: 'SELECT amount, unlocked, refunded, is_open AS open FROM locks WHERE wallet = ?',
+  add: LOCK.insert('locks', ADDED),
+  setUnlocked: 'UPDATE locks SET unlocked = ?, unlocked_at = ? WHERE w_cid = ?',
+  close: 'UPDATE locks SET refunded = ?, is_open = 0 WHERE w_cid = ?',
+  restore: "UPDATE locks SET unlocked = ?, unlocked_at = ?, refunded = '0', is_open = 1 WHERE w_cid = ?",
+  remove: 'DELETE FROM locks WHERE w_cid = ?',
+}) {
   async find(wCid: string): Promise<Lock | undefined> {
-    const row = await this.#sql.find.get(wCid)
+    const row = await this.sql.find.get(wCid)
     return row && LOCK.read(row)
   }
 
   async any(): Promise<boolean> {
-    return (await this.#sql.any.get()) !== undefined
+    return (await this.sql.any.get()) !== undefined
   }
 
   /** What became of all that a wallet locked. */
   async sumsOf(wallet: string): Promise<LockSums> {
     const sums = { locked: 0n, unlocked: 0n, refunded: 0n }
-    for (const { amount, unlocked, refunded, open } of await this.#sql.amounts.all<LockAmounts>(wallet)) {
+    for (const { amount, unlocked, refunded, open } of await this.sql.amounts.all<LockAmounts>(wallet)) {
       sums.unlocked += BigInt(unlocked)
       sums.refunded += BigInt(refunded)
       if (open === 1) sums.locked += BigInt(amount) - BigInt(unlocked)
@@ -124,25 +111,25 @@ export class LockTable {
   }
 
   async add(order: PaymentOrder, hash: string): Promise<void> {
-    await this.#sql.add.run(...LOCK.values({ ...order, hash }, ADDED))
+    await this.sql.add.run(...LOCK.values({ ...order, hash }, ADDED))
   }
 
   async unlock(wCid: string, amount: bigint, now: number): Promise<void> {
     const before = (await this.find(wCid))?.unlocked ?? 0n
-    await this.#sql.setUnlocked.run(String(before + amount), now, wCid)
+    await this.sql.setUnlocked.run(String(before + amount), now, wCid)
   }
 
   async close(wCid: string, refunded: bigint): Promise<void> {
-    await this.#sql.close.run(String(refunded), wCid)
+    await this.sql.close.run(String(refunded), wCid)
   }
 
   /** Opens a lock again, of which this much is unlocked. */
   async restore(wCid: string, unlocked: bigint, unlockedAt: number): Promise<void> {
-    await this.#sql.restore.run(String(unlocked), unlockedAt, wCid)
+    await this.sql.restore.run(String(unlocked), unlockedAt, wCid)
   }
 
   async remove(wCid: string): Promise<void> {
-    await this.#sql.remove.run(wCid)
+    await this.sql.remove.run(wCid)
   }
 }
 

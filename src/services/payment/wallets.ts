@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { DAY_SECONDS } from '../../common/time.js'
 import { DayTokens } from '../day-tokens.js'
-import { type Connection, statements } from '../store/database.js'
+import { tableOf } from '../store/database.js'
 
 export interface KnownWallet {
   /** Never given to another wallet. */
@@ -11,30 +11,24 @@ export interface KnownWallet {
 }
 
 /** The table of wallets. Call writing methods inside a transaction. */
-export class Wallets {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      byId: 'SELECT id, address FROM wallets WHERE id = ?',
-      byAddress: 'SELECT id, address FROM wallets WHERE address = ?',
-      countNew: 'SELECT count(*) AS count FROM wallets WHERE created > ?',
-      signedIn: 'UPDATE wallets SET signed_in = ? WHERE address = ?',
-      before: 'SELECT id, address FROM wallets WHERE id > ? AND signed_in < ? ORDER BY id LIMIT ?',
-      forgetEmpty: `DELETE FROM wallets WHERE id = ? AND NOT EXISTS (SELECT 1 FROM uploads WHERE wallet = address)
-        AND NOT EXISTS (SELECT 1 FROM locks WHERE wallet = address)
-        AND NOT EXISTS (SELECT 1 FROM accounts WHERE name = 'wallet ' || address)`,
-      add: 'INSERT INTO wallets (address, created) VALUES (?, ?)',
-    })
-  }
-
+export class Wallets extends tableOf({
+  byId: 'SELECT id, address FROM wallets WHERE id = ?',
+  byAddress: 'SELECT id, address FROM wallets WHERE address = ?',
+  countNew: 'SELECT count(*) AS count FROM wallets WHERE created > ?',
+  signedIn: 'UPDATE wallets SET signed_in = ? WHERE address = ?',
+  before: 'SELECT id, address FROM wallets WHERE id > ? AND signed_in < ? ORDER BY id LIMIT ?',
+  forgetEmpty: `DELETE FROM wallets WHERE id = ? AND NOT EXISTS (SELECT 1 FROM uploads WHERE wallet = address)
+    AND NOT EXISTS (SELECT 1 FROM locks WHERE wallet = address)
+    AND NOT EXISTS (SELECT 1 FROM accounts WHERE name = 'wallet ' || address)`,
+  add: 'INSERT INTO wallets (address, created) VALUES (?, ?)',
+}) {
   get(id: number): Promise<KnownWallet | undefined> {
-    return this.#sql.byId.get<KnownWallet>(id)
+    return this.sql.byId.get<KnownWallet>(id)
   }
 
   /** @param address in lower case */
   find(address: string): Promise<KnownWallet | undefined> {
-    return this.#sql.byAddress.get<KnownWallet>(address)
+    return this.sql.byAddress.get<KnownWallet>(address)
   }
 
   /**
@@ -45,45 +39,39 @@ export class Wallets {
    */
   async signIn(address: string, now: number, mostNew: number): Promise<KnownWallet | undefined> {
     if ((await this.find(address)) === undefined) {
-      const { count = 0 } = (await this.#sql.countNew.get<{ count: number }>(now - DAY_SECONDS)) ?? {}
+      const { count = 0 } = (await this.sql.countNew.get<{ count: number }>(now - DAY_SECONDS)) ?? {}
       if (count >= mostNew) return undefined
-      await this.#sql.add.run(address, now)
+      await this.sql.add.run(address, now)
     }
-    await this.#sql.signedIn.run(now, address)
+    await this.sql.signedIn.run(now, address)
     return this.find(address)
   }
 
   /** Wallets that last signed in before this time, after one of them by number; whether they have anything or not. */
   before(signedIn: number, after: number, most: number): Promise<KnownWallet[]> {
-    return this.#sql.before.all<KnownWallet>(after, signedIn, most)
+    return this.sql.before.all<KnownWallet>(after, signedIn, most)
   }
 
   /** Forgets the wallet if it has no uploads, payments or coins. Its number is not given again. */
   async forgetEmpty(id: number): Promise<void> {
-    await this.#sql.forgetEmpty.run(id)
+    await this.sql.forgetEmpty.run(id)
   }
 }
 
 /** The nonces that were used. Call writing methods inside a transaction. */
-export class UsedNonces {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      use: 'INSERT INTO used_nonces (nonce, expires) VALUES (?, ?) ON CONFLICT DO NOTHING',
-      count: 'SELECT count(*) AS count FROM used_nonces',
-      forget: 'DELETE FROM used_nonces WHERE expires < ?',
-    })
-  }
-
+export class UsedNonces extends tableOf({
+  use: 'INSERT INTO used_nonces (nonce, expires) VALUES (?, ?) ON CONFLICT DO NOTHING',
+  count: 'SELECT count(*) AS count FROM used_nonces',
+  forget: 'DELETE FROM used_nonces WHERE expires < ?',
+}) {
   /** Forgets those that have expired. */
   async forget(now: number): Promise<void> {
-    await this.#sql.forget.run(now)
+    await this.sql.forget.run(now)
   }
 
   /** How many are kept. */
   async count(): Promise<number> {
-    return (await this.#sql.count.get<{ count: number }>())?.count ?? 0
+    return (await this.sql.count.get<{ count: number }>())?.count ?? 0
   }
 
   /**
@@ -91,7 +79,7 @@ export class UsedNonces {
    * @returns false when it was used before
    */
   async use(nonce: string): Promise<boolean> {
-    return (await this.#sql.use.run(nonce, bytesOf(nonce)?.readUIntBE(0, EXPIRY) ?? 0)) === 1
+    return (await this.sql.use.run(nonce, bytesOf(nonce)?.readUIntBE(0, EXPIRY) ?? 0)) === 1
   }
 }
 

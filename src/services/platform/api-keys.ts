@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../http/errors.js'
-import { type Connection, statements } from '../store/database.js'
+import { tableOf } from '../store/database.js'
 
 /** Most keys of one user. */
 const MAX_KEYS = 1000
@@ -21,35 +21,29 @@ export interface ListedApiKey {
 }
 
 /** The table of API keys. Call writing methods inside a transaction. */
-export class ApiKeys {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      byKey: 'SELECT "user", secret_hash AS hash FROM api_keys WHERE apikey = ?',
-      count: 'SELECT count(*) AS count FROM api_keys WHERE "user" = ?',
-      add: 'INSERT INTO api_keys (apikey, "user", key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)',
-      ofUser: 'SELECT apikey, key_name AS name, created FROM api_keys WHERE "user" = ? ORDER BY created, apikey',
-      remove: 'DELETE FROM api_keys WHERE apikey = ? AND "user" = ?',
-    })
-  }
-
+export class ApiKeys extends tableOf({
+  byKey: 'SELECT "user", secret_hash AS hash FROM api_keys WHERE apikey = ?',
+  count: 'SELECT count(*) AS count FROM api_keys WHERE "user" = ?',
+  add: 'INSERT INTO api_keys (apikey, "user", key_name, secret_hash, created) VALUES (?, ?, ?, ?, ?)',
+  ofUser: 'SELECT apikey, key_name AS name, created FROM api_keys WHERE "user" = ? ORDER BY created, apikey',
+  remove: 'DELETE FROM api_keys WHERE apikey = ? AND "user" = ?',
+}) {
   ofUser(user: number): Promise<readonly ListedApiKey[]> {
-    return this.#sql.ofUser.all<ListedApiKey>(user)
+    return this.sql.ofUser.all<ListedApiKey>(user)
   }
 
   /** Removes a key of the user, whose JWTs are not valid any more. Returns false when the user has no such key. */
   async remove(apikey: string, user: number): Promise<boolean> {
-    return (await this.#sql.remove.run(apikey, user)) > 0
+    return (await this.sql.remove.run(apikey, user)) > 0
   }
 
   /** Id of the user; undefined when there is no such key. */
   async userOf(apikey: string): Promise<number | undefined> {
-    return (await this.#sql.byKey.get<{ user: number }>(apikey))?.user
+    return (await this.sql.byKey.get<{ user: number }>(apikey))?.user
   }
 
   async isSecretOf(apikey: string, secret: string): Promise<boolean> {
-    const known = (await this.#sql.byKey.get<{ hash: Uint8Array }>(apikey))?.hash
+    const known = (await this.sql.byKey.get<{ hash: Uint8Array }>(apikey))?.hash
     return known !== undefined && timingSafeEqual(known, hashOf(secret))
   }
 
@@ -58,9 +52,9 @@ export class ApiKeys {
    * @param created Unix seconds
    */
   async add({ apikey, secret }: NewApiKey, user: number, name: string, created: number): Promise<void> {
-    const { count = 0 } = (await this.#sql.count.get<{ count: number }>(user)) ?? {}
+    const { count = 0 } = (await this.sql.count.get<{ count: number }>(user)) ?? {}
     if (count >= MAX_KEYS) throw new HttpError(409, `A user has at most ${MAX_KEYS} API keys.`)
-    await this.#sql.add.run(apikey, user, name, hashOf(secret), created)
+    await this.sql.add.run(apikey, user, name, hashOf(secret), created)
   }
 }
 

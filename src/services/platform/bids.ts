@@ -3,7 +3,7 @@ import { Columns } from '../columns.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Provider } from '../network/network.js'
 import { withUnit } from '../network/provider-record.js'
-import { type Connection, statements } from '../store/database.js'
+import { tableOf } from '../store/database.js'
 import type { Task } from './tasks/task.js'
 import { sortable } from './units.js'
 
@@ -45,44 +45,38 @@ const PUT = [
 ]
 
 /** The table of bids, at most one per task and provider. Call writing methods inside a transaction. */
-export class BidTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: `
-      ${BID.insert('bids', PUT)}
-      ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
-        min_piece_size = excluded.min_piece_size, contact_info = excluded.contact_info, proposal = excluded.proposal,
-        expire_days = excluded.expire_days, created = excluded.created, created_epoch = excluded.created_epoch
-    `,
-      ofTask: 'SELECT * FROM bids WHERE task = ? ORDER BY id',
-      since: 'SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created_epoch > ?',
-      win: "UPDATE bids SET status = 'Won', won = ? WHERE id = ?",
-      lose: "UPDATE bids SET status = 'Lost' WHERE task = ? AND status = 'New'",
-    })
-  }
-
+export class BidTable extends tableOf({
+  add: `
+  ${BID.insert('bids', PUT)}
+  ON CONFLICT (task, miner_id) DO UPDATE SET price = excluded.price, score = excluded.score,
+    min_piece_size = excluded.min_piece_size, contact_info = excluded.contact_info, proposal = excluded.proposal,
+    expire_days = excluded.expire_days, created = excluded.created, created_epoch = excluded.created_epoch
+`,
+  ofTask: 'SELECT * FROM bids WHERE task = ? ORDER BY id',
+  since: 'SELECT count(*) AS count FROM bids WHERE miner_id = ? AND created_epoch > ?',
+  win: "UPDATE bids SET status = 'Won', won = ? WHERE id = ?",
+  lose: "UPDATE bids SET status = 'Lost' WHERE task = ? AND status = 'New'",
+}) {
   async put(task: number, offer: Offer, time: BidTime): Promise<void> {
-    await this.#sql.add.run(...BID.values({ task, ...offer, ...time }, PUT))
+    await this.sql.add.run(...BID.values({ task, ...offer, ...time }, PUT))
   }
 
   async ofTask(task: number): Promise<Bid[]> {
-    return (await this.#sql.ofTask.all(task)).map((row) => BID.read(row))
+    return (await this.sql.ofTask.all(task)).map((row) => BID.read(row))
   }
 
   /** Number of bids of a provider after that epoch. */
   async countSince(minerId: string, epoch: number): Promise<number> {
-    return (await this.#sql.since.get<{ count: number }>(minerId, epoch))?.count ?? 0
+    return (await this.sql.since.get<{ count: number }>(minerId, epoch))?.count ?? 0
   }
 
   async win({ id, task }: Bid, now: number): Promise<void> {
-    await this.#sql.win.run(now, id)
+    await this.sql.win.run(now, id)
     await this.close(task)
   }
 
   async close(task: number): Promise<void> {
-    await this.#sql.lose.run(task)
+    await this.sql.lose.run(task)
   }
 }
 

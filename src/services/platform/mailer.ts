@@ -1,6 +1,6 @@
 import { PeriodicTask } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
-import { type Connection, type Lease, statements } from '../store/database.js'
+import { type Lease, tableOf } from '../store/database.js'
 import { type Deliver, type Mail, ServerDownError, type StoredMail } from './mail-delivery.js'
 
 const BATCH = 100
@@ -127,33 +127,27 @@ export class Mailer {
 }
 
 /** The mails to send. Call writing methods inside a transaction. */
-export class MailTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO mails (recipient, subject, text, created) VALUES (?, ?, ?, ?)',
-      pending:
-        "SELECT id, recipient, subject, text, created, attempts FROM mails WHERE state = 'pending' AND id > ? AND attempts <= ? ORDER BY id LIMIT ?",
-      settle: 'UPDATE mails SET state = ? WHERE id = ?',
-      failed: 'UPDATE mails SET attempts = attempts + 1 WHERE id = ?',
-    })
-  }
-
+export class MailTable extends tableOf({
+  add: 'INSERT INTO mails (recipient, subject, text, created) VALUES (?, ?, ?, ?)',
+  pending:
+    "SELECT id, recipient, subject, text, created, attempts FROM mails WHERE state = 'pending' AND id > ? AND attempts <= ? ORDER BY id LIMIT ?",
+  settle: 'UPDATE mails SET state = ? WHERE id = ?',
+  failed: 'UPDATE mails SET attempts = attempts + 1 WHERE id = ?',
+}) {
   async add({ recipient, subject, text }: Mail, now: number): Promise<void> {
-    await this.#sql.add.run(recipient, subject, text, now)
+    await this.sql.add.run(recipient, subject, text, now)
   }
 
   /** @param attempts most failed attempts of a mail */
   pendingAfter(id: number, attempts: number, most: number): Promise<StoredMail[]> {
-    return this.#sql.pending.all<StoredMail>(id, attempts, most)
+    return this.sql.pending.all<StoredMail>(id, attempts, most)
   }
 
   async settle(id: number, state: 'sent' | 'given-up'): Promise<void> {
-    await this.#sql.settle.run(state, id)
+    await this.sql.settle.run(state, id)
   }
 
   async addFailure(id: number): Promise<void> {
-    await this.#sql.failed.run(id)
+    await this.sql.failed.run(id)
   }
 }

@@ -1,5 +1,5 @@
 import { Columns } from '../columns.js'
-import { type Connection, statements } from '../store/database.js'
+import { tableOf } from '../store/database.js'
 
 export interface MinerSettings {
   /** 1: by itself; 0: only when its owner does. */
@@ -32,23 +32,17 @@ const MINER = new Columns<MinerRow>({})
 const COLUMNS = ['minerId', 'bidMode', 'expectedSealingTime', 'startEpoch', 'autoBidTaskPerDay', 'updated'] as const
 
 /** The platform's own knowledge of storage providers. Call writing methods inside a transaction. */
-export class Miners {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      get: 'SELECT * FROM miners WHERE miner_id = ?',
-      set: `
-      ${MINER.insert('miners', COLUMNS)}
-      ON CONFLICT (miner_id) DO UPDATE SET bid_mode = excluded.bid_mode,
-        expected_sealing_time = excluded.expected_sealing_time, start_epoch = excluded.start_epoch,
-        auto_bid_task_per_day = excluded.auto_bid_task_per_day, updated = excluded.updated
-    `,
-    })
-  }
-
+export class Miners extends tableOf({
+  get: 'SELECT * FROM miners WHERE miner_id = ?',
+  set: `
+  ${MINER.insert('miners', COLUMNS)}
+  ON CONFLICT (miner_id) DO UPDATE SET bid_mode = excluded.bid_mode,
+    expected_sealing_time = excluded.expected_sealing_time, start_epoch = excluded.start_epoch,
+    auto_bid_task_per_day = excluded.auto_bid_task_per_day, updated = excluded.updated
+`,
+}) {
   async settings(minerId: string): Promise<MinerSettings> {
-    const row = await this.#sql.get.get(minerId)
+    const row = await this.sql.get.get(minerId)
     return row === undefined ? USUAL : MINER.read(row)
   }
 
@@ -59,7 +53,7 @@ export class Miners {
 
   /** @param updated Unix seconds */
   async set(minerId: string, settings: Omit<MinerSettings, 'updated'>, updated: number): Promise<void> {
-    await this.#sql.set.run(...MINER.values({ ...settings, minerId, updated }, COLUMNS))
+    await this.sql.set.run(...MINER.values({ ...settings, minerId, updated }, COLUMNS))
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Connection, type Database, statements } from '../store/database.js'
+import { type Database, tableOf } from '../store/database.js'
 import { hashPassword, newPassword } from './password.js'
 
 /** A user of the platform: a client, and a provider when storage providers of the network are theirs. */
@@ -48,35 +48,29 @@ export const FIRST_USER = 1
 const COLUMNS = 'id, email, password, registered, password_changes AS "passwordChanges" FROM users'
 
 /** The table of users. Call writing methods inside a transaction. */
-export class Users {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      byId: `SELECT ${COLUMNS} WHERE id = ?`,
-      byEmail: `SELECT ${COLUMNS} WHERE email = ?`,
-      // Not by the counter of the table, which PostgreSQL raises also for what is rolled back: the first is 1.
-      add: 'INSERT INTO users (id, email, password, registered) SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM users',
-      setPassword: 'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
-    })
-  }
-
+export class Users extends tableOf({
+  byId: `SELECT ${COLUMNS} WHERE id = ?`,
+  byEmail: `SELECT ${COLUMNS} WHERE email = ?`,
+  // Not by the counter of the table, which PostgreSQL raises also for what is rolled back: the first is 1.
+  add: 'INSERT INTO users (id, email, password, registered) SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM users',
+  setPassword: 'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
+}) {
   /**
    * Changes the password; tokens of earlier sign-ins are not valid any more.
    * @param password argon2id hash
    */
   async setPassword(id: number, password: string): Promise<void> {
-    await this.#sql.setPassword.run(password, id)
+    await this.sql.setPassword.run(password, id)
   }
 
   async get(id: number): Promise<User | undefined> {
-    const known = await this.#sql.byId.get<KnownUser>(id)
+    const known = await this.sql.byId.get<KnownUser>(id)
     return known && withoutPassword(known)
   }
 
   /** @param email in any case */
   find(email: string): Promise<KnownUser | undefined> {
-    return this.#sql.byEmail.get<KnownUser>(email.toLowerCase())
+    return this.sql.byEmail.get<KnownUser>(email.toLowerCase())
   }
 
   /**
@@ -86,7 +80,7 @@ export class Users {
    * @param registered Unix seconds
    */
   async add(email: string, password: string, registered: number): Promise<void> {
-    await this.#sql.add.run(email.trim().toLowerCase(), password, registered)
+    await this.sql.add.run(email.trim().toLowerCase(), password, registered)
   }
 }
 

@@ -142,6 +142,24 @@ export function statements<N extends string>(
   return Object.fromEntries(names.map((name) => [name, connection.prepare(sql[name])])) as Record<N, Statement>
 }
 
+/** A table with the statements by which its methods reach it. */
+export abstract class Table<N extends string> {
+  protected readonly sql: Record<N, Statement>
+
+  constructor(connection: Connection, sql: Readonly<Record<N, string>>) {
+    this.sql = statements(connection, sql)
+  }
+}
+
+/** The base of a table whose statements are the same for every engine. The connection must have its schema. */
+export function tableOf<N extends string>(sql: Readonly<Record<N, string>>): new (connection: Connection) => Table<N> {
+  return class extends Table<N> {
+    constructor(connection: Connection) {
+      super(connection, sql)
+    }
+  }
+}
+
 /** The texts of a JSON array, the first parameter, as rows: for `IN`. */
 export function listed({ engine }: Pick<Connection, 'engine'>): string {
   return engine === 'sqlite' ? '(SELECT value FROM json_each(?1))' : '(SELECT json_array_elements_text(?1::json))'

@@ -1,4 +1,4 @@
-import { type Connection, statements } from '../../store/database.js'
+import { type Connection, statements, tableOf } from '../../store/database.js'
 
 export interface BucketRow {
   /** Unique; never reused, not even for a bucket of the same name. */
@@ -216,27 +216,21 @@ interface PolicyEntry {
   readonly policy: Policy
 }
 
-export class Policies {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      of: 'SELECT prefix, policy FROM policies WHERE bucket = ? ORDER BY prefix',
-      put: 'INSERT INTO policies (bucket, prefix, policy) VALUES (?, ?, ?) ON CONFLICT (bucket, prefix) DO UPDATE SET policy = excluded.policy',
-      remove: 'DELETE FROM policies WHERE bucket = ? AND prefix = ?',
-    })
-  }
-
+export class Policies extends tableOf({
+  of: 'SELECT prefix, policy FROM policies WHERE bucket = ? ORDER BY prefix',
+  put: 'INSERT INTO policies (bucket, prefix, policy) VALUES (?, ?, ?) ON CONFLICT (bucket, prefix) DO UPDATE SET policy = excluded.policy',
+  remove: 'DELETE FROM policies WHERE bucket = ? AND prefix = ?',
+}) {
   async of(bucket: number): Promise<PolicyEntry[]> {
-    const rows = await this.#sql.of.all<{ prefix: Uint8Array; policy: Policy }>(bucket)
+    const rows = await this.sql.of.all<{ prefix: Uint8Array; policy: Policy }>(bucket)
     return rows.map((row) => ({ prefix: Buffer.from(row.prefix).toString(), policy: row.policy }))
   }
 
   async put(bucket: number, { prefix, policy }: PolicyEntry): Promise<void> {
-    await this.#sql.put.run(bucket, Buffer.from(prefix), policy)
+    await this.sql.put.run(bucket, Buffer.from(prefix), policy)
   }
 
   async remove(bucket: number, prefix: string): Promise<void> {
-    await this.#sql.remove.run(bucket, Buffer.from(prefix))
+    await this.sql.remove.run(bucket, Buffer.from(prefix))
   }
 }

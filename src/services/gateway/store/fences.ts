@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.js'
-import { type Connection, statements } from '../../store/database.js'
+import { tableOf } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { type BucketRow, isText } from './buckets.js'
 
@@ -39,52 +39,46 @@ const MAX_REMOVED = 100_000
 const LOOK_EVERY = 1000
 
 /** The fences of keys whose last write was a removal. Call writing methods inside a transaction. */
-export class RemovedKeys {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT fence, write_id AS "writeId", answer FROM removed WHERE bucket = ? AND key = ?',
-      remember: `
-        INSERT INTO removed (bucket, key, fence, write_id, answer) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bucket, key)
-        DO UPDATE SET fence = excluded.fence, write_id = excluded.write_id, answer = excluded.answer
-      `,
-      forget: 'DELETE FROM removed WHERE bucket = ? AND key = ?',
-      count: `SELECT count(*) AS count FROM removed WHERE ${OF_OWNER}`,
-      nth: `SELECT fence FROM removed WHERE ${OF_OWNER} ORDER BY fence LIMIT 1 OFFSET ?`,
-      prune: `DELETE FROM removed WHERE ${OF_OWNER} AND fence <= ?`,
-      floor: 'SELECT fence FROM fence_floor WHERE id = ?',
-      setFloor: `
-        INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = excluded.fence
-        WHERE excluded.fence > fence_floor.fence
-      `,
-    })
-  }
-
+export class RemovedKeys extends tableOf({
+  find: 'SELECT fence, write_id AS "writeId", answer FROM removed WHERE bucket = ? AND key = ?',
+  remember: `
+    INSERT INTO removed (bucket, key, fence, write_id, answer) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bucket, key)
+    DO UPDATE SET fence = excluded.fence, write_id = excluded.write_id, answer = excluded.answer
+  `,
+  forget: 'DELETE FROM removed WHERE bucket = ? AND key = ?',
+  count: `SELECT count(*) AS count FROM removed WHERE ${OF_OWNER}`,
+  nth: `SELECT fence FROM removed WHERE ${OF_OWNER} ORDER BY fence LIMIT 1 OFFSET ?`,
+  prune: `DELETE FROM removed WHERE ${OF_OWNER} AND fence <= ?`,
+  floor: 'SELECT fence FROM fence_floor WHERE id = ?',
+  setFloor: `
+    INSERT INTO fence_floor (id, fence) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET fence = excluded.fence
+    WHERE excluded.fence > fence_floor.fence
+  `,
+}) {
   find(bucket: number, key: Buffer): Promise<Removal | undefined> {
-    return this.#sql.find.get<Removal>(bucket, key)
+    return this.sql.find.get<Removal>(bucket, key)
   }
 
   async remember(bucket: number, key: Buffer, { fence, writeId, answer }: Removal): Promise<void> {
-    await this.#sql.remember.run(bucket, key, fence, writeId, answer)
+    await this.sql.remember.run(bucket, key, fence, writeId, answer)
   }
 
   async forget(bucket: number, key: Buffer): Promise<void> {
-    await this.#sql.forget.run(bucket, key)
+    await this.sql.forget.run(bucket, key)
   }
 
   /** No fence that has been forgotten in the buckets of this account is higher. */
   async floorOf(owner: number): Promise<number> {
-    return (await this.#sql.floor.get<{ fence: number }>(owner))?.fence ?? 0
+    return (await this.sql.floor.get<{ fence: number }>(owner))?.fence ?? 0
   }
 
   /** Forgets the lowest fences of an account, approximately down to `most`. */
   async forgetOldest(owner: number, most: number): Promise<void> {
-    const { count = 0 } = (await this.#sql.count.get<{ count: number }>(owner)) ?? {}
+    const { count = 0 } = (await this.sql.count.get<{ count: number }>(owner)) ?? {}
     if (count <= most) return
-    const { fence = 0 } = (await this.#sql.nth.get<{ fence: number }>(owner, count - most - 1)) ?? {}
-    await this.#sql.setFloor.run(owner, fence)
-    await this.#sql.prune.run(owner, fence)
+    const { fence = 0 } = (await this.sql.nth.get<{ fence: number }>(owner, count - most - 1)) ?? {}
+    await this.sql.setFloor.run(owner, fence)
+    await this.sql.prune.run(owner, fence)
   }
 }
 
@@ -157,28 +151,22 @@ const REPLACED = Number.MAX_SAFE_INTEGER
  * The ids of the state stores that the clients of each account have used, in the column `epoch`, each with its highest
  * mark. Call `keep` inside a transaction.
  */
-export class StoreIds {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      mark: 'SELECT mark FROM state_epochs WHERE account = ? AND epoch = ?',
-      // `folder:`: a store in a data folder, which clients with other stores neither share nor replace.
-      other:
-        "SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? AND epoch NOT LIKE 'folder:%' LIMIT 1",
-      add: `
-        INSERT INTO state_epochs (account, epoch, mark) VALUES (?1, ?2, ?3)
-        ON CONFLICT (account, epoch) DO UPDATE SET mark = excluded.mark WHERE excluded.mark > state_epochs.mark
-      `,
-    })
-  }
-
+export class StoreIds extends tableOf({
+  mark: 'SELECT mark FROM state_epochs WHERE account = ? AND epoch = ?',
+  // `folder:`: a store in a data folder, which clients with other stores neither share nor replace.
+  other:
+    "SELECT 1 FROM state_epochs WHERE account = ? AND epoch <> ? AND mark < ? AND epoch NOT LIKE 'folder:%' LIMIT 1",
+  add: `
+    INSERT INTO state_epochs (account, epoch, mark) VALUES (?1, ?2, ?3)
+    ON CONFLICT (account, epoch) DO UPDATE SET mark = excluded.mark WHERE excluded.mark > state_epochs.mark
+  `,
+}) {
   /** What is known of this id. The mark is the highest one that was kept with it; -1: none. */
   async find(
     account: number,
     storeId: string,
   ): Promise<{ readonly known: boolean; readonly replaced: boolean; readonly mark: number }> {
-    const row = isText(storeId) ? await this.#sql.mark.get<{ mark: number }>(account, storeId) : undefined
+    const row = isText(storeId) ? await this.sql.mark.get<{ mark: number }>(account, storeId) : undefined
     const { mark = -1 } = row ?? {}
     const replaced = mark === REPLACED
     return { known: mark >= 0 && !replaced, replaced, mark }
@@ -187,12 +175,12 @@ export class StoreIds {
   /** True when an id other than this one is known, and has not been replaced. */
   async hasOther(account: number, storeId: string): Promise<boolean> {
     const id = isText(storeId) ? storeId : ''
-    return (await this.#sql.other.get(account, id, REPLACED)) !== undefined
+    return (await this.sql.other.get(account, id, REPLACED)) !== undefined
   }
 
   /** @param over ids that this one replaces */
   async keep(account: number, storeId: string, over: readonly string[], mark: number): Promise<void> {
-    for (const former of over) await this.#sql.add.run(account, former, REPLACED)
-    await this.#sql.add.run(account, storeId, mark)
+    for (const former of over) await this.sql.add.run(account, former, REPLACED)
+    await this.sql.add.run(account, storeId, mark)
   }
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { isText } from './buckets.js'
 import type { WriteOrder } from './fences.js'
@@ -31,36 +31,30 @@ interface OrderRow {
 }
 
 /** The orders of uploads that arrive at another process. Call its methods inside a transaction. */
-export class LateOrderTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      put: `
-        INSERT INTO late_orders (account, write_id, bucket, key, fence, expected, since) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (account, write_id) DO UPDATE SET bucket = excluded.bucket, key = excluded.key,
-          fence = excluded.fence, expected = excluded.expected, since = excluded.since
-      `,
-      take: 'DELETE FROM late_orders WHERE account = ? AND write_id = ? RETURNING bucket, key, fence, expected',
-      bound: `
-        DELETE FROM late_orders WHERE account = ?1 AND since < (
-          SELECT since FROM late_orders WHERE account = ?1 ORDER BY since DESC LIMIT 1 OFFSET ?2
-        )
-      `,
-      removeOld: 'DELETE FROM late_orders WHERE since < ?',
-    })
-  }
-
+export class LateOrderTable extends tableOf({
+  put: `
+    INSERT INTO late_orders (account, write_id, bucket, key, fence, expected, since) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (account, write_id) DO UPDATE SET bucket = excluded.bucket, key = excluded.key,
+      fence = excluded.fence, expected = excluded.expected, since = excluded.since
+  `,
+  take: 'DELETE FROM late_orders WHERE account = ? AND write_id = ? RETURNING bucket, key, fence, expected',
+  bound: `
+    DELETE FROM late_orders WHERE account = ?1 AND since < (
+      SELECT since FROM late_orders WHERE account = ?1 ORDER BY since DESC LIMIT 1 OFFSET ?2
+    )
+  `,
+  removeOld: 'DELETE FROM late_orders WHERE since < ?',
+}) {
   /** Keeps an order, and approximately `MAX_EARLY` of the caller, as long as no upload takes them. */
   async put(caller: number, bucket: number, key: Buffer, order: WriteOrder, now: number): Promise<void> {
     const { fence, writeId, expected } = order
     const condition = expected === undefined ? null : (expected ?? '')
-    await this.#sql.put.run(caller, writeId, bucket, key, fence, condition, now)
-    await this.#sql.bound.run(caller, MAX_EARLY)
+    await this.sql.put.run(caller, writeId, bucket, key, fence, condition, now)
+    await this.sql.bound.run(caller, MAX_EARLY)
   }
 
   async take(caller: number, writeId: string): Promise<OrderedUpload | undefined> {
-    const row = await this.#sql.take.get<OrderRow>(caller, writeId)
+    const row = await this.sql.take.get<OrderRow>(caller, writeId)
     if (row === undefined) return undefined
     const { bucket, key, fence, expected } = row
     const order = { fence, writeId, ...(expected !== null && { expected: expected === '' ? null : expected }) }
@@ -69,7 +63,7 @@ export class LateOrderTable {
 
   /** Removes the orders that came before this time, ms since 1970. */
   async removeOld(before: number): Promise<void> {
-    await this.#sql.removeOld.run(before)
+    await this.sql.removeOld.run(before)
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { nanosecondsOf } from '../../clock.js'
-import { type Connection, statements } from '../../store/database.js'
+import { tableOf } from '../../store/database.js'
 import type { LastWrite } from './fences.js'
 import type { LockRow } from './object-locks.js'
 import {
@@ -96,89 +96,83 @@ interface FoundVersion extends FoundRow {
 type MarkerWrite = LastWrite & Pick<VersionRow, 'generation' | 'modified' | 'id'> & { readonly isNull: boolean }
 
 /** The table of versions that are not current. Call writing methods inside a transaction with the lock of the key. */
-export class Versions {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      archive: `
-        INSERT INTO versions (bucket, key, id, is_null, since, ${COPIED})
-        SELECT bucket, key, coalesce(version, ?3), CASE WHEN version IS NULL THEN 1 ELSE 0 END, ?4, ${COPIED}
-        FROM objects WHERE bucket = ?1 AND key = ?2
-      `,
-      leave: 'DELETE FROM objects WHERE bucket = ? AND key = ?',
-      promote: `
-        INSERT INTO objects (bucket, key, version, ${COPIED}) SELECT bucket, key, ${VERSION}, ${COPIED}
-        FROM versions WHERE bucket = ?1 AND key = ?2 AND id = ?3
-      `,
-      addMarker: `
-        INSERT INTO versions (bucket, key, id, is_null, since, modified, generation, fence, write_id,
-          marker, size, etag, content_type, body_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, 1, 0, '', '', 1)
-      `,
-      page: PAGE,
-      lockedPage: PAGE_WITH_LOCKS,
-      newestId: `
-        SELECT coalesce(
-          (SELECT '' FROM objects WHERE bucket = ?1 AND key = ?2),
-          (SELECT id FROM versions WHERE bucket = ?1 AND key = ?2 ORDER BY id LIMIT 1)
-        ) AS id
-      `,
-      newest: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? ORDER BY id LIMIT 1`,
-      byId: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND id = ? AND is_null = 0`,
-      nullOf: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND is_null = 1`,
-      ofGeneration: `SELECT ${VERSION_ROW} FROM versions WHERE generation = ?3 AND bucket = ?1 AND key = ?2 AND marker = 0`,
-      byWrite: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND write_id = ? LIMIT 1`,
-      remove: 'DELETE FROM versions WHERE bucket = ? AND key = ? AND id = ?',
-      newer: `
-        SELECT count(*) AS count FROM (
-          SELECT 1 FROM versions WHERE bucket = ? AND key = ? AND id < ? AND marker = 0 LIMIT ?
-        ) AS v
-      `,
-      older: 'SELECT 1 AS one FROM versions WHERE bucket = ? AND key = ? AND id > ? LIMIT 1',
-      move: 'UPDATE versions SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ? AND id = ?',
-      raise: 'UPDATE versions SET fence = ? WHERE bucket = ? AND key = ? AND id = ?',
-    })
-  }
-
+export class Versions extends tableOf({
+  archive: `
+    INSERT INTO versions (bucket, key, id, is_null, since, ${COPIED})
+    SELECT bucket, key, coalesce(version, ?3), CASE WHEN version IS NULL THEN 1 ELSE 0 END, ?4, ${COPIED}
+    FROM objects WHERE bucket = ?1 AND key = ?2
+  `,
+  leave: 'DELETE FROM objects WHERE bucket = ? AND key = ?',
+  promote: `
+    INSERT INTO objects (bucket, key, version, ${COPIED}) SELECT bucket, key, ${VERSION}, ${COPIED}
+    FROM versions WHERE bucket = ?1 AND key = ?2 AND id = ?3
+  `,
+  addMarker: `
+    INSERT INTO versions (bucket, key, id, is_null, since, modified, generation, fence, write_id,
+      marker, size, etag, content_type, body_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, 1, 0, '', '', 1)
+  `,
+  page: PAGE,
+  lockedPage: PAGE_WITH_LOCKS,
+  newestId: `
+    SELECT coalesce(
+      (SELECT '' FROM objects WHERE bucket = ?1 AND key = ?2),
+      (SELECT id FROM versions WHERE bucket = ?1 AND key = ?2 ORDER BY id LIMIT 1)
+    ) AS id
+  `,
+  newest: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? ORDER BY id LIMIT 1`,
+  byId: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND id = ? AND is_null = 0`,
+  nullOf: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND is_null = 1`,
+  ofGeneration: `SELECT ${VERSION_ROW} FROM versions WHERE generation = ?3 AND bucket = ?1 AND key = ?2 AND marker = 0`,
+  byWrite: `SELECT ${VERSION_ROW} FROM versions WHERE bucket = ? AND key = ? AND write_id = ? LIMIT 1`,
+  remove: 'DELETE FROM versions WHERE bucket = ? AND key = ? AND id = ?',
+  newer: `
+    SELECT count(*) AS count FROM (
+      SELECT 1 FROM versions WHERE bucket = ? AND key = ? AND id < ? AND marker = 0 LIMIT ?
+    ) AS v
+  `,
+  older: 'SELECT 1 AS one FROM versions WHERE bucket = ? AND key = ? AND id > ? LIMIT 1',
+  move: 'UPDATE versions SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ? AND id = ?',
+  raise: 'UPDATE versions SET fence = ? WHERE bucket = ? AND key = ? AND id = ?',
+}) {
   /**
    * Makes the current object of the key a version of this table.
    * @param id for the version without one
    * @param since RFC 3339
    */
   async archive(bucket: number, key: Buffer, id: string, since: string): Promise<void> {
-    await this.#sql.archive.run(bucket, key, id, since)
-    await this.#sql.leave.run(bucket, key)
+    await this.sql.archive.run(bucket, key, id, since)
+    await this.sql.leave.run(bucket, key)
   }
 
   /** Makes a version the current object of its key, which must have none. */
   async promote(bucket: number, { key, id }: VersionRow): Promise<void> {
-    await this.#sql.promote.run(bucket, key, id)
-    await this.#sql.remove.run(bucket, key, id)
+    await this.sql.promote.run(bucket, key, id)
+    await this.sql.remove.run(bucket, key, id)
   }
 
   async addMarker(bucket: number, key: Buffer, marker: MarkerWrite): Promise<void> {
     const { id, isNull, modified, generation, fence, writeId } = marker
-    await this.#sql.addMarker.run(bucket, key, id, isNull ? 1 : 0, modified, generation, fence, writeId)
+    await this.sql.addMarker.run(bucket, key, id, isNull ? 1 : 0, modified, generation, fence, writeId)
   }
 
   /** Removes the row alone. */
   async remove(bucket: number, { key, id }: VersionRow): Promise<void> {
-    await this.#sql.remove.run(bucket, key, id)
+    await this.sql.remove.run(bucket, key, id)
   }
 
   /** As Objects.move. */
   async move(bucket: number, { key, id }: VersionRow, [at, name, mark]: BodyColumns): Promise<void> {
-    await this.#sql.move.run(at, name, mark, bucket, key, id)
+    await this.sql.move.run(at, name, mark, bucket, key, id)
   }
 
   /** Records that a later write has changed the version. */
   async raise(bucket: number, { key, id }: VersionRow, fence: number): Promise<void> {
-    await this.#sql.raise.run(fence, bucket, key, id)
+    await this.sql.raise.run(fence, bucket, key, id)
   }
 
   newest(bucket: number, key: Buffer): Promise<VersionRow | undefined> {
-    return this.#one(key, this.#sql.newest.get<FoundVersion>(bucket, key))
+    return this.#one(key, this.sql.newest.get<FoundVersion>(bucket, key))
   }
 
   /**
@@ -192,39 +186,39 @@ export class Versions {
     limit: number,
     withLocks = false,
   ): Promise<ListedVersion[]> {
-    const { page, lockedPage } = this.#sql
+    const { page, lockedPage } = this.sql
     return (await (withLocks ? lockedPage : page).arrays<ListedRow>(bucket, key, id, to, limit)).map(listed)
   }
 
   /** As in a listing: '' for the current object. */
   async newestId(bucket: number, key: Buffer): Promise<string | undefined> {
-    return (await this.#sql.newestId.get<{ id: string | null }>(bucket, key))?.id ?? undefined
+    return (await this.sql.newestId.get<{ id: string | null }>(bucket, key))?.id ?? undefined
   }
 
   /** The number of objects, at most `most`, that are newer than this row and not current. */
   async countNewer(bucket: number, { key, id }: VersionRow, most: number): Promise<number> {
-    return Number((await this.#sql.newer.get<{ count: number }>(bucket, key, id, most))?.count)
+    return Number((await this.sql.newer.get<{ count: number }>(bucket, key, id, most))?.count)
   }
 
   /** Whether the key has a version or marker that is older than this row. */
   async hasOlder(bucket: number, { key, id }: VersionRow): Promise<boolean> {
-    return (await this.#sql.older.get(bucket, key, id)) !== undefined
+    return (await this.sql.older.get(bucket, key, id)) !== undefined
   }
 
   /** @param id as clients know it */
   find(bucket: number, key: Buffer, id: string): Promise<VersionRow | undefined> {
-    const { nullOf, byId } = this.#sql
+    const { nullOf, byId } = this.sql
     const row = id === NULL_VERSION ? nullOf.get<FoundVersion>(bucket, key) : byId.get<FoundVersion>(bucket, key, id)
     return this.#one(key, row)
   }
 
   /** No marker. */
   ofGeneration(bucket: number, key: Buffer, generation: string): Promise<VersionRow | undefined> {
-    return this.#one(key, this.#sql.ofGeneration.get<FoundVersion>(bucket, key, generation))
+    return this.#one(key, this.sql.ofGeneration.get<FoundVersion>(bucket, key, generation))
   }
 
   byWriteId(bucket: number, key: Buffer, writeId: string): Promise<VersionRow | undefined> {
-    return this.#one(key, this.#sql.byWrite.get<FoundVersion>(bucket, key, writeId))
+    return this.#one(key, this.sql.byWrite.get<FoundVersion>(bucket, key, writeId))
   }
 
   async #one(key: Buffer, found: Promise<FoundVersion | undefined>): Promise<VersionRow | undefined> {

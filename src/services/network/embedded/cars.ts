@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { syncFolder } from '../../../common/files/private-file.js'
 import { DAY_MS } from '../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
-import { type Connection, type Database, DatabaseUnavailableError, pages, statements } from '../../store/database.js'
+import { type Database, DatabaseUnavailableError, pages, tableOf } from '../../store/database.js'
 import type { DealTable } from '../deal-table.js'
 import { NetworkError } from '../network.js'
 import { Staging } from '../staging.js'
@@ -23,59 +23,52 @@ export const looseCarSchema = `
 `
 
 /** The table of loose CARs. Call writing methods inside a transaction. */
-export class LooseCarTable {
-  readonly #sql
-
-  /** @param connection has `looseCarSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      after: 'SELECT custody FROM loose_cars WHERE custody > ? ORDER BY custody LIMIT ?',
-      add: 'INSERT INTO loose_cars (custody, due_ms) VALUES (?, ?)',
-      settle: 'DELETE FROM loose_cars WHERE custody = ? AND due_ms > 0',
-      begin: 'UPDATE loose_cars SET due_ms = 0 WHERE custody = ?',
-      beginDue: 'UPDATE loose_cars SET due_ms = 0 WHERE due_ms <= ? RETURNING custody',
-      forget: 'DELETE FROM loose_cars WHERE custody = ?',
-      // Without a condition, SQLite would write even where there are no rows: a start on a full disk must not.
-      any: 'SELECT 1 FROM loose_cars WHERE due_ms >= 0 LIMIT 1',
-      clear: 'DELETE FROM loose_cars WHERE due_ms >= 0',
-    })
-  }
-
+export class LooseCarTable extends tableOf({
+  after: 'SELECT custody FROM loose_cars WHERE custody > ? ORDER BY custody LIMIT ?',
+  add: 'INSERT INTO loose_cars (custody, due_ms) VALUES (?, ?)',
+  settle: 'DELETE FROM loose_cars WHERE custody = ? AND due_ms > 0',
+  begin: 'UPDATE loose_cars SET due_ms = 0 WHERE custody = ?',
+  beginDue: 'UPDATE loose_cars SET due_ms = 0 WHERE due_ms <= ? RETURNING custody',
+  forget: 'DELETE FROM loose_cars WHERE custody = ?',
+  // Without a condition, SQLite would write even where there are no rows: a start on a full disk must not.
+  any: 'SELECT 1 FROM loose_cars WHERE due_ms >= 0 LIMIT 1',
+  clear: 'DELETE FROM loose_cars WHERE due_ms >= 0',
+}) {
   /** Custodies above one of them, in their order. */
   custodies(after: string, limit: number): Promise<{ readonly custody: string }[]> {
-    return this.#sql.after.all(after, limit)
+    return this.sql.after.all(after, limit)
   }
 
   /** @param due ms since 1970 */
   async add(custody: string, due: number): Promise<void> {
-    await this.#sql.add.run(custody, due)
+    await this.sql.add.run(custody, due)
   }
 
   /**
    * Call it in the transaction that records the deal of the CAR. Throws NetworkError when its removal has begun.
    */
   async settle(custody: string): Promise<void> {
-    if ((await this.#sql.settle.run(custody)) > 0) return
+    if ((await this.sql.settle.run(custody)) > 0) return
     throw new NetworkError('Unavailable', 'Making the deal took too long. Try again.')
   }
 
   /** Returns false when a deal names the CAR, or it is removed already. */
   async beginRemoval(custody: string): Promise<boolean> {
-    return (await this.#sql.begin.run(custody)) > 0
+    return (await this.sql.begin.run(custody)) > 0
   }
 
   /** The custodies of all CARs to remove now. */
   async beginDue(nowMs: number): Promise<string[]> {
-    return (await this.#sql.beginDue.all<{ custody: string }>(nowMs)).map(({ custody }) => custody)
+    return (await this.sql.beginDue.all<{ custody: string }>(nowMs)).map(({ custody }) => custody)
   }
 
   async forget(custody: string): Promise<void> {
-    await this.#sql.forget.run(custody)
+    await this.sql.forget.run(custody)
   }
 
   async clear(): Promise<void> {
     // SQLite writes even if there is nothing to delete, which takes room on a full disk.
-    if ((await this.#sql.any.get()) !== undefined) await this.#sql.clear.run()
+    if ((await this.sql.any.get()) !== undefined) await this.sql.clear.run()
   }
 }
 

@@ -1,5 +1,5 @@
 import { open, unlink } from 'node:fs/promises'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import type { EpochClock } from '../epoch-clock.js'
 import type { Expiry } from '../expiry.js'
 import { NetworkError } from '../network.js'
@@ -73,29 +73,22 @@ export const faultSchema = `
 `
 
 /** The table of faults that are on. Call writing methods inside a transaction. */
-export class FaultTable {
-  readonly #sql
-
-  /** @param connection has `faultSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      all: 'SELECT miner_id AS "minerId", fault FROM faults ORDER BY miner_id, fault',
-      of: 'SELECT fault FROM faults WHERE miner_id = ?',
-      add: 'INSERT INTO faults (miner_id, fault) VALUES (?, ?) ON CONFLICT (miner_id, fault) DO NOTHING',
-      remove: 'DELETE FROM faults WHERE miner_id = ? AND fault = ?',
-    })
-  }
-
+export class FaultTable extends tableOf({
+  all: 'SELECT miner_id AS "minerId", fault FROM faults ORDER BY miner_id, fault',
+  of: 'SELECT fault FROM faults WHERE miner_id = ?',
+  add: 'INSERT INTO faults (miner_id, fault) VALUES (?, ?) ON CONFLICT (miner_id, fault) DO NOTHING',
+  remove: 'DELETE FROM faults WHERE miner_id = ? AND fault = ?',
+}) {
   all(): Promise<ProviderFault[]> {
-    return this.#sql.all.all<ProviderFault>()
+    return this.sql.all.all<ProviderFault>()
   }
 
   async of(minerId: string): Promise<ReadonlySet<Fault>> {
-    return new Set((await this.#sql.of.all<ProviderFault>(minerId)).map(({ fault }) => fault))
+    return new Set((await this.sql.of.all<ProviderFault>(minerId)).map(({ fault }) => fault))
   }
 
   async set(minerId: string, fault: Fault, on: boolean): Promise<void> {
-    await (on ? this.#sql.add : this.#sql.remove).run(minerId, fault)
+    await (on ? this.sql.add : this.sql.remove).run(minerId, fault)
   }
 }
 

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../../common/time.js'
 import { Clock } from '../../clock.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import { checkTerms, type DealRecord, type DealSchedule, reasonToReject } from '../deal-record.js'
 import type { DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
@@ -30,25 +30,19 @@ export const givenUpTimeSchema = `
 const REMEMBERED_MS = 30 * DAY_MS
 
 /** Call its methods inside the transaction that looks for the deal. */
-export class GivenUpTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO given_up (reference, since) VALUES (?, ?) ON CONFLICT (reference) DO NOTHING',
-      forget: 'DELETE FROM given_up WHERE since > 0 AND since < ?',
-      find: 'SELECT 1 FROM given_up WHERE reference = ?',
-    })
-  }
-
+export class GivenUpTable extends tableOf({
+  add: 'INSERT INTO given_up (reference, since) VALUES (?, ?) ON CONFLICT (reference) DO NOTHING',
+  forget: 'DELETE FROM given_up WHERE since > 0 AND since < ?',
+  find: 'SELECT 1 FROM given_up WHERE reference = ?',
+}) {
   /** Forgets old ones. @param now ms since 1970 */
   async add(reference: string, now: number): Promise<void> {
-    await this.#sql.forget.run(now - REMEMBERED_MS)
-    await this.#sql.add.run(reference, now)
+    await this.sql.forget.run(now - REMEMBERED_MS)
+    await this.sql.add.run(reference, now)
   }
 
   async has(reference: string): Promise<boolean> {
-    return (await this.#sql.find.get(reference)) !== undefined
+    return (await this.sql.find.get(reference)) !== undefined
   }
 }
 

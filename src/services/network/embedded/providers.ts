@@ -1,5 +1,5 @@
 import { Columns } from '../../columns.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import { addressOfMiner, parseFil } from '../fil.js'
 import { NetworkError, type ProviderChange } from '../network.js'
 import type { ProviderTerms } from './catalogue.js'
@@ -37,26 +37,19 @@ const ADDED = [
 ]
 
 /** The table of providers. Call writing methods inside a transaction. */
-export class ProviderTable {
-  readonly #sql
-
-  /** @param connection has `providerSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      all: 'SELECT * FROM providers ORDER BY miner_id',
-      add: `${TERMS.insert('providers', ADDED)} ON CONFLICT (miner_id) DO NOTHING`,
-      change: `
-        UPDATE providers
-        SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available),
-          price = coalesce(?, price), verified_price = coalesce(?, verified_price),
-          min_piece_size = coalesce(?, min_piece_size), max_piece_size = coalesce(?, max_piece_size)
-        WHERE miner_id = ? RETURNING *
-      `,
-    })
-  }
-
+export class ProviderTable extends tableOf({
+  all: 'SELECT * FROM providers ORDER BY miner_id',
+  add: `${TERMS.insert('providers', ADDED)} ON CONFLICT (miner_id) DO NOTHING`,
+  change: `
+    UPDATE providers
+    SET location = coalesce(?, location), offline_deal_available = coalesce(?, offline_deal_available),
+      price = coalesce(?, price), verified_price = coalesce(?, verified_price),
+      min_piece_size = coalesce(?, min_piece_size), max_piece_size = coalesce(?, max_piece_size)
+    WHERE miner_id = ? RETURNING *
+  `,
+}) {
   async all(): Promise<ProviderTerms[]> {
-    return (await this.#sql.all.all()).map((row) => TERMS.read(row))
+    return (await this.sql.all.all()).map((row) => TERMS.read(row))
   }
 
   /** @param minerId of a client, perhaps a text that no database takes */
@@ -65,7 +58,7 @@ export class ProviderTable {
   }
 
   async addMissing(providers: readonly ProviderTerms[]): Promise<void> {
-    for (const provider of providers) await this.#sql.add.run(...TERMS.values(provider, ADDED))
+    for (const provider of providers) await this.sql.add.run(...TERMS.values(provider, ADDED))
   }
 
   /** Throws NetworkError NoSuchProvider, and TermsRefused for wrong terms, which takes the change back. */
@@ -77,7 +70,7 @@ export class ProviderTable {
     const offline = offlineDealAvailable === undefined ? null : Number(offlineDealAvailable)
     const sizes = [minPieceSize ?? null, maxPieceSize ?? null]
     const texts = [price ?? null, verifiedPrice ?? null]
-    const row = await this.#sql.change.get(location ?? null, offline, ...texts, ...sizes, minerId)
+    const row = await this.sql.change.get(location ?? null, offline, ...texts, ...sizes, minerId)
     if (row !== undefined) checkChanged(TERMS.read(row))
   }
 }

@@ -1,4 +1,4 @@
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import { NetworkError, type Provider } from '../network.js'
 import { asUnavailable } from './kubo-errors.js'
 import type { KuboNode, NodeIdentity } from './kubo-node.js'
@@ -15,24 +15,17 @@ const MIN_PIECE = 128
 const MAX_PIECE = 2 ** 36
 
 /** The peer id of the node when it was last reached. */
-export class NodeTable {
-  readonly #sql
-
-  /** @param connection has `providerSchema` */
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT peer_id AS "peerId" FROM kubo_node',
-      save: 'INSERT INTO kubo_node (id, peer_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET peer_id = excluded.peer_id',
-    })
-  }
-
+export class NodeTable extends tableOf({
+  find: 'SELECT peer_id AS "peerId" FROM kubo_node',
+  save: 'INSERT INTO kubo_node (id, peer_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET peer_id = excluded.peer_id',
+}) {
   async peerId(): Promise<string | undefined> {
-    return (await this.#sql.find.get<{ peerId: string }>())?.peerId
+    return (await this.sql.find.get<{ peerId: string }>())?.peerId
   }
 
   /** Call it inside a transaction. */
   async save(peerId: string): Promise<void> {
-    await this.#sql.save.run(peerId)
+    await this.sql.save.run(peerId)
   }
 }
 

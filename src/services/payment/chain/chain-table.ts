@@ -1,4 +1,4 @@
-import { type Connection, statements } from '../../store/database.js'
+import { tableOf } from '../../store/database.js'
 import type { LogPlace } from './abi.js'
 
 /** Most blocks whose hashes are remembered besides those of blocks with logs. */
@@ -42,45 +42,38 @@ const LOG = `block, position, block_hash AS "blockHash", hash, kind, w_cid AS "w
   former_status AS "formerStatus" FROM chain_logs`
 
 /** What is known of the chain. Call writing methods inside a transaction. */
-export class ChainTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      state: `SELECT chain_id AS "chainId", contract, token, token_name AS "tokenName", decimals, first_block AS "firstBlock",
-        last_block AS "lastBlock" FROM chain`,
-      begin: 'INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)',
-      setFirst: 'UPDATE chain SET first_block = ?, last_block = ?',
-      setCoin: 'UPDATE chain SET decimals = ?, token_name = coalesce(?, token_name)',
-      setLast: 'UPDATE chain SET last_block = ?',
-      known: `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
-      count:
-        'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs) AS known',
-      block:
-        'SELECT number, hash FROM chain_blocks WHERE number = ?1 UNION SELECT block, block_hash FROM chain_logs WHERE block = ?1',
-      refused: "SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'",
-      note: 'INSERT INTO chain_blocks (number, hash) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET hash = excluded.hash',
-      prune: `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MAX_BLOCKS})`,
-      forgetBlocks: 'DELETE FROM chain_blocks WHERE number > ?',
-      addLog:
-        'INSERT INTO chain_logs (block, position, block_hash, hash, kind, w_cid, amount, time, outcome, former_status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      above: `SELECT ${LOG} WHERE block > ? ORDER BY block DESC, position DESC`,
-      removeAbove: 'DELETE FROM chain_logs WHERE block > ?',
-      ofUpload: `SELECT ${LOG} WHERE w_cid = ? ORDER BY block, position`,
-    })
-  }
-
+export class ChainTable extends tableOf({
+  state: `SELECT chain_id AS "chainId", contract, token, token_name AS "tokenName", decimals, first_block AS "firstBlock",
+    last_block AS "lastBlock" FROM chain`,
+  begin: 'INSERT INTO chain (id, chain_id, contract, token) VALUES (1, ?, ?, ?)',
+  setFirst: 'UPDATE chain SET first_block = ?, last_block = ?',
+  setCoin: 'UPDATE chain SET decimals = ?, token_name = coalesce(?, token_name)',
+  setLast: 'UPDATE chain SET last_block = ?',
+  known: `SELECT number, hash FROM chain_blocks UNION SELECT block, block_hash FROM chain_logs ORDER BY 1 LIMIT 1 OFFSET ?`,
+  count: 'SELECT count(*) AS count FROM (SELECT number FROM chain_blocks UNION SELECT block FROM chain_logs) AS known',
+  block:
+    'SELECT number, hash FROM chain_blocks WHERE number = ?1 UNION SELECT block, block_hash FROM chain_logs WHERE block = ?1',
+  refused: "SELECT count(*) AS count FROM chain_logs WHERE w_cid = ? AND outcome <> 'counted'",
+  note: 'INSERT INTO chain_blocks (number, hash) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET hash = excluded.hash',
+  prune: `DELETE FROM chain_blocks WHERE number <= (SELECT number FROM chain_blocks ORDER BY number DESC LIMIT 1 OFFSET ${MAX_BLOCKS})`,
+  forgetBlocks: 'DELETE FROM chain_blocks WHERE number > ?',
+  addLog:
+    'INSERT INTO chain_logs (block, position, block_hash, hash, kind, w_cid, amount, time, outcome, former_status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  above: `SELECT ${LOG} WHERE block > ? ORDER BY block DESC, position DESC`,
+  removeAbove: 'DELETE FROM chain_logs WHERE block > ?',
+  ofUpload: `SELECT ${LOG} WHERE w_cid = ? ORDER BY block, position`,
+}) {
   /** Undefined while the folder follows no chain. */
   state(): Promise<ChainState | undefined> {
-    return this.#sql.state.get<ChainState>()
+    return this.sql.state.get<ChainState>()
   }
 
   async begin({ chainId, contract, token }: ChainIdentity): Promise<void> {
-    await this.#sql.begin.run(chainId, contract, token)
+    await this.sql.begin.run(chainId, contract, token)
   }
 
   async setFirstBlock(number: number): Promise<void> {
-    await this.#sql.setFirst.run(number, number - 1)
+    await this.sql.setFirst.run(number, number - 1)
   }
 
   async setCoin({
@@ -90,51 +83,51 @@ export class ChainTable {
     readonly decimals: number
     readonly symbol: string | undefined
   }): Promise<void> {
-    await this.#sql.setCoin.run(decimals, symbol ?? null)
+    await this.sql.setCoin.run(decimals, symbol ?? null)
   }
 
   async countKnown(): Promise<number> {
-    return (await this.#sql.count.get<{ count: number }>())?.count ?? 0
+    return (await this.sql.count.get<{ count: number }>())?.count ?? 0
   }
 
   /** A block whose hash is known, by its place in their order, from 0. */
   knownAt(place: number): Promise<KnownBlock | undefined> {
-    return this.#sql.known.get<KnownBlock>(place)
+    return this.sql.known.get<KnownBlock>(place)
   }
 
   block(number: number): Promise<KnownBlock | undefined> {
-    return this.#sql.block.get<KnownBlock>(number)
+    return this.sql.block.get<KnownBlock>(number)
   }
 
   async countRefused(wCid: string): Promise<number> {
-    return (await this.#sql.refused.get<{ count: number }>(wCid))?.count ?? 0
+    return (await this.sql.refused.get<{ count: number }>(wCid))?.count ?? 0
   }
 
   async setLastBlock({ number, hash }: KnownBlock): Promise<void> {
-    await this.#sql.setLast.run(number)
-    await this.#sql.note.run(number, hash)
-    await this.#sql.prune.run()
+    await this.sql.setLast.run(number)
+    await this.sql.note.run(number, hash)
+    await this.sql.prune.run()
   }
 
   async goBackTo(number: number): Promise<void> {
-    await this.#sql.setLast.run(number)
-    await this.#sql.forgetBlocks.run(number)
-    await this.#sql.removeAbove.run(number)
+    await this.sql.setLast.run(number)
+    await this.sql.forgetBlocks.run(number)
+    await this.sql.removeAbove.run(number)
   }
 
   async addLog(log: ChainLog): Promise<void> {
     const { block, position, blockHash, hash, kind, wCid, amount, time, outcome, formerStatus } = log
     const values = [block, position, blockHash, hash, kind, wCid, String(amount), time, outcome, formerStatus]
-    await this.#sql.addLog.run(...values)
+    await this.sql.addLog.run(...values)
   }
 
   /** Logs above a block, the last one first. */
   async logsAbove(number: number): Promise<ChainLog[]> {
-    return (await this.#sql.above.all<StoredLog>(number)).map(logOf)
+    return (await this.sql.above.all<StoredLog>(number)).map(logOf)
   }
 
   async logsOf(wCid: string): Promise<ChainLog[]> {
-    return (await this.#sql.ofUpload.all<StoredLog>(wCid)).map(logOf)
+    return (await this.sql.ofUpload.all<StoredLog>(wCid)).map(logOf)
   }
 }
 

@@ -1,5 +1,5 @@
 import { DAY_SECONDS } from '../../../common/time.js'
-import { type Connection, statements } from '../../store/database.js'
+import { tableOf } from '../../store/database.js'
 import { inUnits, MAX_ISSUED, PRICE_DECIMALS } from '../embedded-payments.js'
 import type { Lock, LockTable } from '../ledger.js'
 import { LOCK_DAYS } from '../prices.js'
@@ -53,23 +53,17 @@ const MAX_EVENTS = 2 ** 32
 const MAX_DEADLINE = 2n ** 40n
 
 /** The uploads that payments are for. Call writing methods inside a transaction. */
-export class PaidUploads {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: `SELECT uploads.id, wallet, price, uploads.status, is_free AS "isFree", car, cars.status AS "carStatus"
-        FROM uploads LEFT JOIN cars ON cars.id = uploads.car WHERE w_cid = ?`,
-      setStatus: 'UPDATE uploads SET status = ?, car = ? WHERE id = ?',
-    })
-  }
-
+export class PaidUploads extends tableOf({
+  find: `SELECT uploads.id, wallet, price, uploads.status, is_free AS "isFree", car, cars.status AS "carStatus"
+    FROM uploads LEFT JOIN cars ON cars.id = uploads.car WHERE w_cid = ?`,
+  setStatus: 'UPDATE uploads SET status = ?, car = ? WHERE id = ?',
+}) {
   find(wCid: string): Promise<PaidUpload | undefined> {
-    return this.#sql.find.get<PaidUpload>(wCid)
+    return this.sql.find.get<PaidUpload>(wCid)
   }
 
   async setStatus({ id }: PaidUpload, status: string, car: number | null): Promise<void> {
-    await this.#sql.setStatus.run(status, car, id)
+    await this.sql.setStatus.run(status, car, id)
   }
 }
 

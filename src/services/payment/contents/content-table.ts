@@ -1,7 +1,7 @@
 import { CID } from 'multiformats/cid'
 import { create } from 'multiformats/hashes/digest'
 import type { PackedContent } from '../../network/pack/pack.js'
-import { type Connection, statements } from '../../store/database.js'
+import { tableOf } from '../../store/database.js'
 
 /** Where the bytes of a content are: in the folder, with a storage provider alone, or nowhere. */
 export type ContentLocation = 'here' | 'provider' | 'gone'
@@ -34,23 +34,17 @@ export const CONTENT_COLUMNS =
 const SHA_256 = 0x12
 
 /** The table of contents. Call writing methods inside a transaction. */
-export class ContentTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE cid = ?`,
-      ofBlock: `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
-        ORDER BY place = 'here' DESC, contents.id LIMIT 1`,
-      total: "SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'",
-      add: `INSERT INTO contents (cid, kind, size, car_size, file) VALUES (?, ?, ?, ?, ?)
-        ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size, file = excluded.file`,
-      addBlock: 'INSERT INTO blocks (digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING',
-    })
-  }
-
+export class ContentTable extends tableOf({
+  find: `SELECT ${CONTENT_COLUMNS} FROM contents WHERE cid = ?`,
+  ofBlock: `SELECT ${CONTENT_COLUMNS} FROM blocks JOIN contents ON contents.id = blocks.content WHERE digest = ?
+    ORDER BY place = 'here' DESC, contents.id LIMIT 1`,
+  total: "SELECT coalesce(sum(car_size), 0) AS total FROM contents WHERE place = 'here'",
+  add: `INSERT INTO contents (cid, kind, size, car_size, file) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (cid) DO UPDATE SET place = 'here', car_size = excluded.car_size, file = excluded.file`,
+  addBlock: 'INSERT INTO blocks (digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING',
+}) {
   find(cid: string): Promise<Content | undefined> {
-    return this.#sql.find.get<Content>(cid)
+    return this.sql.find.get<Content>(cid)
   }
 
   /** True while the CAR of the content is in the folder. */
@@ -63,14 +57,14 @@ export class ContentTable {
    * @param digest SHA-256
    */
   async ofBlock(digest: Uint8Array): Promise<Content | undefined> {
-    const found = await this.#sql.ofBlock.get<Content>(digest)
+    const found = await this.sql.ofBlock.get<Content>(digest)
     // A former version named each block for one content alone: the root of another may be missing.
     const content = found ?? (await this.find(CID.createV0(create(SHA_256, digest)).toString()))
     return content?.place === 'gone' ? undefined : content
   }
 
   async totalBytes(): Promise<number> {
-    return (await this.#sql.total.get<{ total: number }>())?.total ?? 0
+    return (await this.sql.total.get<{ total: number }>())?.total ?? 0
   }
 
   /**
@@ -81,9 +75,9 @@ export class ContentTable {
     { cid, kind, size, carSize, file }: PackedContent & Pick<Content, 'kind' | 'file'>,
     digests: readonly Uint8Array[],
   ): Promise<Content> {
-    await this.#sql.add.run(cid, kind, size, carSize, file)
+    await this.sql.add.run(cid, kind, size, carSize, file)
     const content = (await this.find(cid)) as Content
-    for (const digest of digests) await this.#sql.addBlock.run(digest, content.id)
+    for (const digest of digests) await this.sql.addBlock.run(digest, content.id)
     return content
   }
 }

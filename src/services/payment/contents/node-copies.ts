@@ -3,7 +3,7 @@ import type { ServicesLog } from '../../log.js'
 import type { KuboNode } from '../../network/kubo/kubo-node.js'
 import { type Pins, pinSchema } from '../../network/kubo/pins.js'
 import { NetworkError } from '../../network/network.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import type { ContentStore, StagedContent } from './content-store.js'
 import { CONTENT_COLUMNS } from './content-table.js'
 
@@ -110,25 +110,19 @@ interface MissingContent {
 export const UNNEEDED = "NOT EXISTS (SELECT 1 FROM contents WHERE cid = root AND place <> 'gone')"
 
 /** Which contents a Kubo node has. Call writing methods inside a transaction. */
-export class CopyTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      mark: 'UPDATE contents SET node = ? WHERE cid = ?',
-      missing: `SELECT ${CONTENT_COLUMNS} FROM contents
-        WHERE id > ? AND place = 'here' AND node IS DISTINCT FROM ? ORDER BY id LIMIT 1`,
-    })
-  }
-
+export class CopyTable extends tableOf({
+  mark: 'UPDATE contents SET node = ? WHERE cid = ?',
+  missing: `SELECT ${CONTENT_COLUMNS} FROM contents
+    WHERE id > ? AND place = 'here' AND node IS DISTINCT FROM ? ORDER BY id LIMIT 1`,
+}) {
   /** The node has the content from now on. */
   async mark(cid: string, peerId: string): Promise<void> {
-    await this.#sql.mark.run(peerId, cid)
+    await this.sql.mark.run(peerId, cid)
   }
 
   /** The next content behind `after` that is here, and not on the node. */
   missing(peerId: string, after: number): Promise<MissingContent | undefined> {
-    return this.#sql.missing.get<MissingContent>(after, peerId)
+    return this.sql.missing.get<MissingContent>(after, peerId)
   }
 }
 

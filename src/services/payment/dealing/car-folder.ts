@@ -7,7 +7,7 @@ import { makePrivateFolder, syncFolder } from '../../../common/files/private-fil
 import type { ServicesLog } from '../../log.js'
 import type { DealFile, Pack, PackedFile } from '../../network/network.js'
 import { isYoung, Staging } from '../../network/staging.js'
-import { type Connection, statements } from '../../store/database.js'
+import { tableOf } from '../../store/database.js'
 
 interface StoredCar {
   readonly payloadCid: string
@@ -99,39 +99,33 @@ export interface PackedCar extends StoredCar {
 const COLUMNS = 'id, payload_cid AS "payloadCid", size, md5, task, status, duration, tried FROM cars'
 
 /** The table of CARs. Call writing methods inside a transaction. */
-export class CarTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: `SELECT ${COLUMNS} WHERE id = ?`,
-      ofTask: `SELECT ${COLUMNS} WHERE task = ?`,
-      open: `SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`,
-      anyOpen: "SELECT 1 FROM cars WHERE status <> 'Completed' LIMIT 1",
-      add: `INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch)
-        VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?) RETURNING id`,
-      postAgain: "UPDATE cars SET task = ?, tried = tried || ?, status = 'Packed' WHERE id = ?",
-      setStatus: 'UPDATE cars SET status = ? WHERE id = ?',
-    })
-  }
-
+export class CarTable extends tableOf({
+  find: `SELECT ${COLUMNS} WHERE id = ?`,
+  ofTask: `SELECT ${COLUMNS} WHERE task = ?`,
+  open: `SELECT ${COLUMNS} WHERE status <> 'Completed' ORDER BY id`,
+  anyOpen: "SELECT 1 FROM cars WHERE status <> 'Completed' LIMIT 1",
+  add: `INSERT INTO cars (payload_cid, size, md5, task, status, duration, created, created_epoch)
+    VALUES (?, ?, ?, ?, 'Packed', ?, ?, ?) RETURNING id`,
+  postAgain: "UPDATE cars SET task = ?, tried = tried || ?, status = 'Packed' WHERE id = ?",
+  setStatus: 'UPDATE cars SET status = ? WHERE id = ?',
+}) {
   async find(id: number): Promise<PackedCar | undefined> {
-    const row = await this.#sql.find.get<StoredRow>(id)
+    const row = await this.sql.find.get<StoredRow>(id)
     return row && carOf(row)
   }
 
   /** @param task UUID */
   async ofTask(task: string): Promise<PackedCar | undefined> {
-    const row = await this.#sql.ofTask.get<StoredRow>(task)
+    const row = await this.sql.ofTask.get<StoredRow>(task)
     return row && carOf(row)
   }
 
   async open(): Promise<PackedCar[]> {
-    return (await this.#sql.open.all<StoredRow>()).map(carOf)
+    return (await this.sql.open.all<StoredRow>()).map(carOf)
   }
 
   async anyOpen(): Promise<boolean> {
-    return (await this.#sql.anyOpen.get()) !== undefined
+    return (await this.sql.anyOpen.get()) !== undefined
   }
 
   /**
@@ -140,18 +134,18 @@ export class CarTable {
    */
   async add(car: Omit<PackedCar, 'id' | 'status' | 'tried'>, now: number, epoch: number): Promise<number> {
     const { payloadCid, size, md5, task, duration } = car
-    const row = await this.#sql.add.get<{ id: number }>(payloadCid, size, md5, task, duration, now, epoch)
+    const row = await this.sql.add.get<{ id: number }>(payloadCid, size, md5, task, duration, now, epoch)
     if (row === undefined) throw new Error('The CAR has no number.')
     return row.id
   }
 
   /** A provider failed with the CAR: another task is to be posted for it. */
   async postAgain(id: number, task: string, failed: string): Promise<void> {
-    await this.#sql.postAgain.run(task, `${failed} `, id)
+    await this.sql.postAgain.run(task, `${failed} `, id)
   }
 
   async setStatus(id: number, status: PackedCar['status']): Promise<void> {
-    await this.#sql.setStatus.run(status, id)
+    await this.sql.setStatus.run(status, id)
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Columns } from '../../columns.js'
 import { parseFil } from '../../network/fil.js'
 import type { DealState, DealStatus } from '../../network/network.js'
-import { type Connection, type Row, statements } from '../../store/database.js'
+import { type Row, tableOf } from '../../store/database.js'
 
 export interface OfflineDeal {
   readonly id: number
@@ -48,37 +48,30 @@ const ADDED = [
 ]
 
 /** The table of offline deals, and the log of their states. Call writing methods inside a transaction. */
-export class DealTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT * FROM offline_deals WHERE id = ?',
-      ofCar: 'SELECT * FROM offline_deals WHERE car = ? ORDER BY id',
-      byDealId: 'SELECT * FROM offline_deals WHERE car = ? AND deal_id = ?',
-      logOf:
-        'SELECT id, deal, on_chain_status AS "onChainStatus", message, created FROM deal_logs WHERE deal = ? ORDER BY id',
-      byCid: 'SELECT * FROM offline_deals WHERE deal_cid = ?',
-      add: `${DEAL.insert('offline_deals', ADDED)} ON CONFLICT DO NOTHING`,
-      update: `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
-        status = CASE status WHEN 'Success' THEN status ELSE ? END WHERE deal_cid = ?`,
-      log: 'INSERT INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
-      succeed:
-        "UPDATE offline_deals SET status = 'Success', unlock_hash = ?, unlocked_at = ?, updated = ? WHERE id = ?",
-    })
-  }
-
+export class DealTable extends tableOf({
+  find: 'SELECT * FROM offline_deals WHERE id = ?',
+  ofCar: 'SELECT * FROM offline_deals WHERE car = ? ORDER BY id',
+  byDealId: 'SELECT * FROM offline_deals WHERE car = ? AND deal_id = ?',
+  logOf:
+    'SELECT id, deal, on_chain_status AS "onChainStatus", message, created FROM deal_logs WHERE deal = ? ORDER BY id',
+  byCid: 'SELECT * FROM offline_deals WHERE deal_cid = ?',
+  add: `${DEAL.insert('offline_deals', ADDED)} ON CONFLICT DO NOTHING`,
+  update: `UPDATE offline_deals SET on_chain_status = ?, note = ?, updated = ?,
+    status = CASE status WHEN 'Success' THEN status ELSE ? END WHERE deal_cid = ?`,
+  log: 'INSERT INTO deal_logs (deal, on_chain_status, message, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+  succeed: "UPDATE offline_deals SET status = 'Success', unlock_hash = ?, unlocked_at = ?, updated = ? WHERE id = ?",
+}) {
   async find(id: number): Promise<OfflineDeal | undefined> {
-    return dealOf(await this.#sql.find.get(id))
+    return dealOf(await this.sql.find.get(id))
   }
 
   async ofCar(car: number): Promise<OfflineDeal[]> {
-    return (await this.#sql.ofCar.all(car)).map((row) => DEAL.read(row))
+    return (await this.sql.ofCar.all(car)).map((row) => DEAL.read(row))
   }
 
   /** The deal of the CAR that has this number in the network. */
   async withDealId(car: number, dealId: number): Promise<OfflineDeal | undefined> {
-    return dealOf(await this.#sql.byDealId.get(car, dealId))
+    return dealOf(await this.sql.byDealId.get(car, dealId))
   }
 
   /**
@@ -99,11 +92,11 @@ export class DealTable {
       created: now,
       updated: now,
     }
-    await this.#sql.add.run(...DEAL.values(added, ADDED))
-    await this.#sql.update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
-    const noted = DEAL.read((await this.#sql.byCid.get(dealCid)) as Row)
+    await this.sql.add.run(...DEAL.values(added, ADDED))
+    await this.sql.update.run(state, message === '' ? null : message, now, statusOf(state), dealCid)
+    const noted = DEAL.read((await this.sql.byCid.get(dealCid)) as Row)
     const waits = state === 'StorageDealCheckForAcceptance' ? 'Provider state: StorageDealWaitingForData' : message
-    await this.#sql.log.run(noted.id, state, waits, now)
+    await this.sql.log.run(noted.id, state, waits, now)
     return noted
   }
 
@@ -112,11 +105,11 @@ export class DealTable {
    * @param hash of the last transfer
    */
   async succeed(id: number, hash: string, now: number): Promise<void> {
-    await this.#sql.succeed.run(hash, now, now, id)
+    await this.sql.succeed.run(hash, now, now, id)
   }
 
   logOf(deal: number): Promise<LoggedState[]> {
-    return this.#sql.logOf.all<LoggedState>(deal)
+    return this.sql.logOf.all<LoggedState>(deal)
   }
 }
 

@@ -1,5 +1,5 @@
 import { Columns } from '../../columns.js'
-import { type Connection, type Statement, statements, type Value } from '../../store/database.js'
+import { type Connection, type Statement, statements, tableOf, type Value } from '../../store/database.js'
 import type { ContentLocation } from '../contents/content-table.js'
 import type { Page } from '../page.js'
 
@@ -212,25 +212,19 @@ const MINT = new Columns<Mint>({})
 const MINTED = ['upload', 'txHash', 'mintAddress', 'tokenId', 'created', 'updated'] as const
 
 /** The table of NFTs. Call writing methods inside a transaction. */
-export class MintTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT * FROM mints WHERE upload = ?',
-      add: MINT.insert('mints', MINTED),
-    })
-  }
-
+export class MintTable extends tableOf({
+  find: 'SELECT * FROM mints WHERE upload = ?',
+  add: MINT.insert('mints', MINTED),
+}) {
   /** @param upload its number */
   async find(upload: number): Promise<Mint | undefined> {
-    const row = await this.#sql.find.get(upload)
+    const row = await this.sql.find.get(upload)
     return row && MINT.read(row)
   }
 
   /** Throws when the upload has one. */
   async add(mint: Omit<Mint, 'id' | 'updated'>): Promise<Mint> {
-    await this.#sql.add.run(...MINT.values({ ...mint, updated: mint.created }, MINTED))
+    await this.sql.add.run(...MINT.values({ ...mint, updated: mint.created }, MINTED))
     return (await this.find(mint.upload)) as Mint
   }
 }

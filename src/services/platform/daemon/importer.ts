@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServicesLog } from '../../log.js'
 import { formatFil, parseFil, priceOfPiece } from '../../network/fil.js'
 import { type MadeDeal, type Network, NetworkError, type OfflineDeals, type PackedCar } from '../../network/network.js'
-import { type Connection, type Lease, statements } from '../../store/database.js'
+import { type Lease, tableOf } from '../../store/database.js'
 import {
   DEAL_ACTIVE,
   type DealTable,
@@ -194,32 +194,26 @@ interface DueRow extends Omit<DealToImport, 'isVerified' | 'fastRetrieval' | 'bi
 const DUE =
   "due IS NOT NULL AND stored IS NOT NULL AND deals.status IN ('ReadyForImport', 'FileImporting', 'FileImported')"
 
-export class ImportTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      isDue: `SELECT 1 FROM deals WHERE ${DUE} AND due <= ? LIMIT 1`,
-      next: `
-      SELECT deals.id, deals.status, tasks.miner_id AS "minerId", tasks.uuid, CASE tasks.type WHEN 'verified' THEN 1 ELSE 0 END AS "isVerified",
-        tasks.fast_retrieval AS "fastRetrieval", tasks.duration, deals.deal_cid AS "dealCid", deals.payload_cid AS "payloadCid",
-        deals.piece_cid AS "pieceCid", deals.stored,
-        (SELECT price FROM bids WHERE bids.task = tasks.id AND bids.miner_id = tasks.miner_id AND bids.status = 'Won') AS price
-      FROM deals JOIN tasks ON tasks.id = deals.task
-      WHERE deals.id = (SELECT id FROM deals WHERE ${DUE} AND due <= ? ORDER BY due, id LIMIT 1)
-    `,
-      postpone: 'UPDATE deals SET due = ? WHERE id = ? AND due IS NOT NULL',
-      isTaken: 'SELECT 1 FROM deals WHERE deal_cid = ? LIMIT 1',
-    })
-  }
-
+export class ImportTable extends tableOf({
+  isDue: `SELECT 1 FROM deals WHERE ${DUE} AND due <= ? LIMIT 1`,
+  next: `
+  SELECT deals.id, deals.status, tasks.miner_id AS "minerId", tasks.uuid, CASE tasks.type WHEN 'verified' THEN 1 ELSE 0 END AS "isVerified",
+    tasks.fast_retrieval AS "fastRetrieval", tasks.duration, deals.deal_cid AS "dealCid", deals.payload_cid AS "payloadCid",
+    deals.piece_cid AS "pieceCid", deals.stored,
+    (SELECT price FROM bids WHERE bids.task = tasks.id AND bids.miner_id = tasks.miner_id AND bids.status = 'Won') AS price
+  FROM deals JOIN tasks ON tasks.id = deals.task
+  WHERE deals.id = (SELECT id FROM deals WHERE ${DUE} AND due <= ? ORDER BY due, id LIMIT 1)
+`,
+  postpone: 'UPDATE deals SET due = ? WHERE id = ? AND due IS NOT NULL',
+  isTaken: 'SELECT 1 FROM deals WHERE deal_cid = ? LIMIT 1',
+}) {
   async anyDue(epoch: number): Promise<boolean> {
-    return (await this.#sql.isDue.get(epoch)) !== undefined
+    return (await this.sql.isDue.get(epoch)) !== undefined
   }
 
   /** The deal that is due for the longest time. */
   async next(epoch: number): Promise<DealToImport | undefined> {
-    const row = await this.#sql.next.get<DueRow>(epoch)
+    const row = await this.sql.next.get<DueRow>(epoch)
     if (row === undefined) return undefined
     const { price, isVerified, fastRetrieval, ...rest } = row
     return {
@@ -231,12 +225,12 @@ export class ImportTable {
   }
 
   async isTaken(dealCid: string): Promise<boolean> {
-    return (await this.#sql.isTaken.get(dealCid)) !== undefined
+    return (await this.sql.isTaken.get(dealCid)) !== undefined
   }
 
   /** Call it inside a transaction. */
   async postpone(id: number, due: number): Promise<void> {
-    await this.#sql.postpone.run(due, id)
+    await this.sql.postpone.run(due, id)
   }
 }
 
