@@ -9,7 +9,7 @@ import { lastingPort } from '../support/server/ports.js'
 import { type Answer, send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
-// Access logs and websites of several workers, with their records in PostgreSQL for DEALGATE_ENGINE=postgres.
+// Access logs, websites and quotas of buckets with several workers, with their records in PostgreSQL for DEALGATE_ENGINE=postgres.
 
 const REQUESTS = 40
 const port = await lastingPort()
@@ -85,6 +85,25 @@ t.test('each worker serves websites and logs what it has served', async (t) => {
   })
   t.same(await counts(), { visits: REQUESTS, reads: REQUESTS }, 'once each')
   t.equal(readdirSync(join(data, 'access-logs')).length, 2, 'a folder for each')
+})
+
+t.test('the quota of a bucket holds for writes to all workers', async (t) => {
+  await put('/bounded')
+  t.equal((await ask('POST', '/bounded?x-quota=', '{"Bytes":500}')).status, 200)
+  const writes = await Promise.all(
+    Array.from({ length: REQUESTS }, (_, n) => ask('PUT', `/bounded/${n % 30}`, 'x'.repeat(100))),
+  )
+  const statuses = writes.map(({ status }) => status)
+  t.same([...new Set(statuses)].sort(), [200, 403])
+  const listed = String((await ask('GET', '/bounded')).body)
+  t.equal(listed.split('<Key>').length - 1, 5)
+  t.match(
+    String((await ask('GET', '/bounded?x-quota=')).body),
+    '<Stored><Bytes>500</Bytes><Objects>5</Objects></Stored>',
+  )
+  await server.kill9()
+  await server.start()
+  t.match(String((await ask('GET', '/bounded?x-quota=')).body), '<Quota><Bytes>500</Bytes></Quota><Stored><Bytes>500<')
 })
 
 t.test('the lines of a server that was killed arrive after its next start', async (t) => {

@@ -49,7 +49,12 @@ t.test('ACLs of objects and buckets open what they grant, and nothing once they 
     ['foreigner', 'PUT', '/box/shut', setAcl('public-read'), DENIED],
   ])
   const byEmail = { query: { acl: '' }, headers: { 'x-amz-grant-read': 'emailAddress="a@example.com"' } }
-  t.equal(await status('owner', 'PUT', '/box/shut', byEmail), '405 MethodNotAllowed')
+  const grantee =
+    '<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="AmazonCustomerByEmail"><EmailAddress>a@example.com</EmailAddress></Grantee>'
+  const document = `<AccessControlPolicy><AccessControlList><Grant>${grantee}<Permission>READ</Permission></Grant></AccessControlList></AccessControlPolicy>`
+  for (const path of ['/box', '/box/shut'])
+    for (const wanted of [byEmail, { query: { acl: '' }, body: document }])
+      t.equal(await status('owner', 'PUT', path, wanted), '405 MethodNotAllowed', path)
   const form = new FormData()
   for (const [name, value] of Object.entries({ key: 'posted', acl: 'public-read', file: 'x' })) form.append(name, value)
   t.equal((await fetch(`${endpoint}/box`, { method: 'POST', body: form })).status, 204)
