@@ -71,11 +71,12 @@ export function Settings({ params: { bucket } }) {
     <//>`
 }
 
-/** Counts the objects of a bucket and their bytes, a page of the call after the other. */
+/** Counts the objects of a bucket and their bytes, a page of the call after the other, and shows its quota, if any. */
 function BucketSize({ bucket }) {
   const [counted, setCounted] = useState()
   const action = async (_, signal) => {
     const sums = new Map([['', [0, 0]]])
+    const { Quota = {} } = await sendJson(session.value, { bucket, query: { 'x-quota': '' }, signal }).catch(() => ({}))
     let token
     do {
       const query = { 'x-usage': '', 'continuation-token': token }
@@ -85,7 +86,7 @@ function BucketSize({ bucket }) {
         sums.set(StorageClass, [objects + Objects, bytes + Bytes])
       }
       token = page.NextContinuationToken
-      setCounted({ sums: [...sums], done: token === undefined })
+      setCounted({ sums: [...sums], Quota, done: token === undefined })
     } while (token !== undefined)
   }
   const words = ([name, [objects, bytes]]) => [
@@ -93,7 +94,7 @@ function BucketSize({ bucket }) {
     `${formatCount(objects, 'object')}, ${formatBytes(bytes)}`,
   ]
   return html`<h2>Size</h2>
-    ${counted && html`<div role="status"><${Facts} facts=${counted.sums.map(words)} /></div>`}
+    ${counted && html`<div role="status"><${Facts} facts=${counted.sums.map(words).concat(Object.entries(counted.Quota).map(([name, most]) => [`Quota of ${name}`, most]))} /></div>`}
     <${Form} action=${action} submit="Count objects and bytes" />`
 }
 
