@@ -4,7 +4,7 @@ import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecords, Uploads } from '../api/state.js'
 import type { Cause, Precondition, Store, StoredObject } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
-import { S3Error } from '../common/errors/s3-error.js'
+import { S3Error, unless } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { WriteRefused } from '../gateway/errors.js'
 import { writeIdOf } from '../state/uploads/uploads.js'
@@ -80,19 +80,13 @@ async function restoreRecord(objects: ObjectRecords, current: StoredObject | und
 }
 
 /** Undefined for a delete marker, and for a version that is gone. */
-async function found(
+function found(
   store: Pick<Store, 'findToWrite'>,
   bucket: string,
   key: string,
   { id }: VersionRemoval,
 ): Promise<StoredObject | undefined> {
-  try {
-    return await store.findToWrite(bucket, key, { id })
-  } catch (error) {
-    if (error instanceof S3Error && (error.code === 'NoSuchVersion' || error.code === 'MethodNotAllowed'))
-      return undefined
-    throw error
-  }
+  return unless(['NoSuchVersion', 'MethodNotAllowed'], store.findToWrite(bucket, key, { id }), undefined)
 }
 
 export function markerEvent(name: ObjectEventName): ObjectEventName {

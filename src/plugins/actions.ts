@@ -2,7 +2,7 @@ import type { ActionResource, Authorization, Authorize } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { ActionName, RowAction } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
-import { S3Error } from '../common/errors/s3-error.js'
+import { unless } from '../common/errors/s3-error.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,31}:[A-Za-z0-9]{1,100}$/
 
@@ -63,12 +63,10 @@ function authorizationOf(caller: Caller): Authorization {
 }
 
 /** Rejects if the rules cannot be read: the write fails, rather than being stored as one without the right. */
-async function holds(requireAction: RequireAction, action: string, place: ActionResource): Promise<boolean> {
-  try {
-    await requireAction(action, place)
-    return true
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
+function holds(requireAction: RequireAction, action: string, place: ActionResource): Promise<boolean> {
+  return unless(
+    'AccessDenied',
+    requireAction(action, place).then(() => true),
+    false,
+  )
 }

@@ -1,5 +1,5 @@
 import type { Gateway } from '../api/gateway.js'
-import { S3Error } from '../common/errors/s3-error.js'
+import { unless } from '../common/errors/s3-error.js'
 import { parseJson } from '../common/json.js'
 
 /** Calls that only read. Unknown calls may write. */
@@ -49,17 +49,8 @@ export async function forgetFormer(
 ): Promise<void> {
   if (method !== 'web.MakeBucket' || bucket === undefined) return
   const asked = Date.now()
-  if (!(await exists(gateway, bucket))) await forget(bucket, asked)
-}
-
-/** A bucket of another account exists, too; the gateway says so to the client. */
-async function exists(gateway: Pick<Gateway, 'bucketExists'>, bucket: string): Promise<boolean> {
-  try {
-    return await gateway.bucketExists(bucket)
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return true
-    throw error
-  }
+  // A bucket of another account exists, too; the gateway says so to the client.
+  if (!(await unless('AccessDenied', gateway.bucketExists(bucket), true))) await forget(bucket, asked)
 }
 
 /** Gateways in Go match member names case-insensitively: https://pkg.go.dev/encoding/json#Unmarshal */

@@ -4,7 +4,7 @@ import type { Gateway, PolicyEntry } from '../api/gateway.js'
 import type { Caller, Identity } from '../api/identity.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
+import { S3Error, unless } from '../common/errors/s3-error.js'
 import { Query } from '../common/query.js'
 import { allows, type PublicAction } from '../gateway/account/policies.js'
 import { actionNames } from '../plugins/actions.js'
@@ -109,14 +109,12 @@ function headOf({ on }: AnyOperation, { from, bucket, key }: Omit<Simulated, 'id
   }
 }
 
-async function owns(checks: Checks, bucket: string): Promise<boolean> {
-  try {
-    await checks.requireOwner(bucket)
-    return true
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
+function owns(checks: Checks, bucket: string): Promise<boolean> {
+  return unless(
+    'AccessDenied',
+    checks.requireOwner(bucket).then(() => true),
+    false,
+  )
 }
 
 const BY_RULES: Readonly<Record<string, PublicAction>> = {

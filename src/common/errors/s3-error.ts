@@ -91,6 +91,16 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** What `asked` resolves to; `instead` where it rejects with an S3Error of one of these codes. */
+export async function unless<T, U>(codes: S3Code | readonly S3Code[], asked: Promise<T>, instead: U): Promise<T | U> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof S3Error && [codes].flat().some((code) => code === error.code)) return instead
+    throw error
+  }
+}
+
 /** Seconds until a client may retry. */
 const RETRY_AFTER = 5
 

@@ -8,7 +8,7 @@ import type {
   Upload,
   UploadAttributes,
 } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error, unless } from '../../common/errors/s3-error.js'
 import { isRecord } from '../../common/json.js'
 import { withinDeadline } from '../../common/time.js'
 import { encodePath } from '../brand.js'
@@ -187,13 +187,11 @@ async function changeBucket(
 }
 
 async function bucketExists(client: GatewayClient, bucket: string): Promise<boolean> {
-  try {
-    await requireBucket(client, bucket)
-    return true
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'NoSuchBucket') return false
-    throw error
-  }
+  return unless(
+    'NoSuchBucket',
+    requireBucket(client, bucket).then(() => true),
+    false,
+  )
 }
 
 /** Most key pairs with a view. A view that is in use stays with its user. */

@@ -1,6 +1,6 @@
 import type { GatewayFeatures, KnownStores } from '../../api/gateway.js'
 import { CachedAnswer } from '../../common/cached-answer.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { unless } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
 import { nonsense } from '../errors.js'
@@ -60,13 +60,9 @@ export class FeatureCache {
 }
 
 /** Resolves undefined when the gateway does not know the method. */
-async function serverInfo(session: Session): Promise<RpcResult | undefined> {
-  try {
-    return await session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'NotImplemented') return undefined
-    throw error
-  }
+function serverInfo(session: Session): Promise<RpcResult | undefined> {
+  const info = session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
+  return unless('NotImplemented', info, undefined)
 }
 
 function readFeatures(list: unknown): GatewayFeatures {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { HiddenAccess, PolicyEntry, PublicPolicy } from '../../api/gateway.js'
 import { compareUtf8 } from '../../common/byte-order.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { unless } from '../../common/errors/s3-error.js'
 import { isRecord } from '../../common/json.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
@@ -129,12 +129,10 @@ function reads(anonymous: GatewayClient, bucket: string, key: string): Promise<b
 }
 
 /** False when the gateway refuses a caller without a log-in. Throws S3Error when the answer is inconclusive. */
-async function isPermitted(ask: () => Promise<void>): Promise<boolean> {
-  try {
-    await ask()
-    return true
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
+function isPermitted(ask: () => Promise<void>): Promise<boolean> {
+  return unless(
+    'AccessDenied',
+    ask().then(() => true),
+    false,
+  )
 }

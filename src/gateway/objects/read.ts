@@ -1,6 +1,6 @@
 import type { ByteRange, Download, GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import type { VersionRef } from '../../api/versions.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error, unless } from '../../common/errors/s3-error.js'
 import { encodeSegment } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
@@ -170,13 +170,8 @@ function whole(client: GatewayClient): { skip: number; surplus: number; idleMs: 
 }
 
 /** Resolves undefined when the object was removed after it was listed. */
-async function open(client: GatewayClient, bucket: string, key: string): Promise<RestResponse | undefined> {
-  try {
-    return await requestWhole(client, bucket, key)
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'NoSuchKey') return undefined
-    throw error
-  }
+function open(client: GatewayClient, bucket: string, key: string): Promise<RestResponse | undefined> {
+  return unless('NoSuchKey', requestWhole(client, bucket, key), undefined)
 }
 
 /** Names the first difference between a full download and the listed object; undefined when they agree. */
@@ -256,13 +251,8 @@ export async function stat(
 }
 
 /** True when a download finds an object that the listing of a part of the root did not show. */
-async function isDownloaded(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
-  try {
-    return await isReadable(client, bucket, key)
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
+function isDownloaded(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
+  return unless('AccessDenied', isReadable(client, bucket, key), false)
 }
 
 /**
@@ -302,14 +292,9 @@ async function head(
  * to learn whether a caller without an account may read an object. Throws AccessDenied.
  */
 export async function isReadable(client: GatewayClient, bucket: string, key: string): Promise<boolean> {
-  try {
-    const response = await requestWhole(client, bucket, key)
-    response.drain()
-    return true
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'NoSuchKey') return false
-    throw error
-  }
+  const response = await open(client, bucket, key)
+  response?.drain()
+  return response !== undefined
 }
 
 /**

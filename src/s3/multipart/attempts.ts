@@ -1,7 +1,7 @@
 import type { Context } from '../../api/context.js'
 import type { CompletionAttempt, UploadRecord } from '../../api/state.js'
 import type { Attempt } from '../../api/store.js'
-import { S3Error, slowDown } from '../../common/errors/s3-error.js'
+import { S3Error, slowDown, unless } from '../../common/errors/s3-error.js'
 import { attemptsOf, writeIdOf } from '../../state/uploads/uploads.js'
 
 // The attempts to complete an upload, each with what must be known when its outcome is not: docs/consistency.md.
@@ -83,10 +83,5 @@ export async function tookEffect(
 
 /** False also for a caller who may not know. */
 async function keepsVersions({ gateway }: Context, bucket: string): Promise<boolean> {
-  try {
-    return (await gateway.versioning(bucket)).status === 'Enabled'
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
+  return (await unless('AccessDenied', gateway.versioning(bucket), undefined))?.status === 'Enabled'
 }

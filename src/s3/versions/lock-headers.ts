@@ -4,7 +4,7 @@ import type { RequestedAction } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders, RequestBody, S3Request } from '../../api/request.js'
 import type { LockMode, ObjectLock } from '../../api/versions.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error, unless } from '../../common/errors/s3-error.js'
 import { headerText } from '../object/attributes.js'
 import { requireLocks } from './version.js'
 
@@ -105,12 +105,14 @@ async function mayKnow(
   bucket: string,
   { authorizer, caller }: Pick<Context, 'authorizer' | 'caller'>,
 ): Promise<boolean> {
-  try {
-    await authorizer.decide(asked)
-  } catch (error) {
-    if (error instanceof S3Error && error.code === 'AccessDenied') return false
-    throw error
-  }
+  if (
+    !(await unless(
+      'AccessDenied',
+      authorizer.decide(asked).then(() => true),
+      false,
+    ))
+  )
+    return false
   const isOwn = caller !== undefined && !(await authorizer.opened(bucket))
   return isOwn || authorizer.granted(asked.action, bucket, asked.key, asked.more?.versionId)
 }

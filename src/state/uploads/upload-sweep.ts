@@ -1,6 +1,6 @@
 import type { Locks } from '../../api/locks.js'
 import type { CompletedUpload, PartRecord, UploadBound, UploadRecord, Uploads } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { unless } from '../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../common/log.js'
 import { DAY_MS, HOUR_MS } from '../../common/time.js'
 import type { Table } from '../records/table.js'
@@ -116,9 +116,7 @@ export async function endUploads(
 ): Promise<void> {
   for (const { uploadId, initiated } of await uploads.list(bucket)) {
     if (initiated > before) continue
-    await uploads.abort(uploadId, logger).catch((error) => {
-      if (!(error instanceof S3Error && error.code === 'NoSuchUpload')) throw error
-    })
+    await unless('NoSuchUpload', uploads.abort(uploadId, logger), undefined)
   }
 }
 
