@@ -44,13 +44,22 @@ const LOOKS = 3
 
 /** Reads the objects of one gateway account: the gateway's objects joined with the records. */
 export class ObjectReader {
-  declare protected readonly deps: StoreDeps
-  declare protected readonly logger: Logging
+  // Plugins have this object: what inspects or logs it finds no connections and no keys.
+  readonly #deps: StoreDeps
+  readonly #logger: Logging
 
   /** @param logger who gets the lines about what is done */
   constructor(deps: StoreDeps, logger: Logging = deps) {
-    // Plugins have this object: what inspects or logs it finds no connections and no keys.
-    Object.defineProperties(this, { deps: { value: deps }, logger: { value: logger } })
+    this.#deps = deps
+    this.#logger = logger
+  }
+
+  protected get deps(): StoreDeps {
+    return this.#deps
+  }
+
+  protected get logger(): Logging {
+    return this.#logger
   }
 
   find(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {

@@ -49,13 +49,14 @@ export function createGatewayServer(context: GatewayContext): GatewayServer {
     maxHeaderBytes: MAX_HEADER_BYTES,
     maxConnections: context.limits.maxConnections,
     log: context.log,
-    async handle(exchange) {
-      const anonymous: GatewayExchange = { ...exchange, context, identity: 'anonymous' }
-      if (context.quirks.has('strict-keys') && hasBadComponents(exchange.target.path)) {
+    async handle({ request, response, target, body }) {
+      // Member by member, since this runs for each request: members behind a spread make a slow object.
+      const anonymous: GatewayExchange = { request, response, target, body, context, identity: 'anonymous' }
+      if (context.quirks.has('strict-keys') && hasBadComponents(target.path)) {
         return replyXmlError(anonymous, new GatewayError('BadComponents'))
       }
       const identity = isKeyPairPath(anonymous) ? 'anonymous' : await identify(anonymous)
-      if (identity !== undefined) await route(table, { ...anonymous, identity })
+      if (identity !== undefined) await route(table, { request, response, target, body, context, identity })
     },
     fail: (exchange, error) => replyRestError({ ...exchange, context, identity: 'anonymous' }, error),
     ready: () => context.db.read.accounts.first(),

@@ -31,12 +31,14 @@ export class RouteTable<R extends Pattern> {
    */
   find(method: string, path: string): Match<R> | { readonly allowed: readonly string[] } {
     const segments = path.split('/')
-    const matches = this.#routes.flatMap(({ route, pattern }) => {
+    const allowed = new Set<string>()
+    for (const { route, pattern } of this.#routes) {
       const values = match(pattern, segments)
-      return values === undefined ? [] : [{ route, path: values }]
-    })
-    const found = matches.find(({ route }) => route.method === method)
-    return found ?? { allowed: [...new Set(matches.map(({ route }) => route.method))] }
+      if (values === undefined) continue
+      if (route.method === method) return { route, path: values }
+      allowed.add(route.method)
+    }
+    return { allowed: [...allowed] }
   }
 
   /** As `find`, with HEAD for GET. Throws HttpError: 404 for an unknown path, 405 for another method. */

@@ -27,22 +27,20 @@ export function objectHeaders({ names, quirks }: GatewayContext, row: ObjectRow,
     values['content-disposition'] = `attachment; filename="${lastElement(row.key)}"`
     values['cache-control'] = 'no-store'
   }
-  for (const name of OVERRIDES) {
+  // Most requests have no query.
+  for (const name of query.size === 0 ? [] : OVERRIDES) {
     const value = query.get(`response-${name}`)
     if (value !== null) values[name] = headerText(`response-${name}`, value)
   }
-  const list: HeaderList = [
-    ...['ETag', `"${row.etag}"`],
-    ...['Last-Modified', new Date(wholeSeconds(row.modified) * 1000).toUTCString()],
-    ...['Accept-Ranges', 'bytes'],
-    ...['X-Content-Type-Options', 'nosniff'],
-  ]
+  const modified = new Date(wholeSeconds(row.modified) * 1000).toUTCString()
+  const list: HeaderList = ['ETag', `"${row.etag}"`, 'Last-Modified', modified]
+  list.push('Accept-Ranges', 'bytes', 'X-Content-Type-Options', 'nosniff')
   if (!quirks.has('no-upload-etag')) {
     list.push(`${names.header}generation`, row.generation, `${names.header}last-modified`, row.modified)
   }
   if (row.writeId !== null) list.push(`${names.header}write-id`, row.writeId)
   if (row.bodyAt === 'network') list.push(`${names.header}storage-state`, 'cold')
-  for (const [name, value] of Object.entries(values)) list.push(name, value)
+  for (const name in values) list.push(name, values[name] as string)
   return list
 }
 
