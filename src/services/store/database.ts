@@ -12,6 +12,11 @@ export type Row = Readonly<Record<string, Value>>
 export interface Statement {
   /** The first row. */
   get<R = Row>(...values: readonly Value[]): Promise<R | undefined>
+  /**
+   * The first row, as `get` returns it, for rows that are read with each request: the engine answers from memory while
+   * it knows that the database has not changed. Absent where it cannot know.
+   */
+  recent?<R = Row>(value: string | number): Promise<R | undefined>
   all<R = Row>(...values: readonly Value[]): Promise<R[]>
   /** Like `all`, with each row as an array of its columns: half the time where there are many rows. */
   arrays<R extends readonly Value[]>(...values: readonly Value[]): Promise<R[]>
@@ -158,6 +163,11 @@ export function tableOf<N extends string>(sql: Readonly<Record<N, string>>): new
       super(connection, sql)
     }
   }
+}
+
+/** The first row, from memory where the engine keeps it. */
+export function recent<R>(statement: Statement, value: string | number): Promise<R | undefined> {
+  return statement.recent ? statement.recent<R>(value) : statement.get<R>(value)
 }
 
 /** The texts of a JSON array, the first parameter, as rows: for `IN`. */

@@ -14,6 +14,7 @@ import {
   type Statement,
   type Value,
 } from './database.js'
+import { Changes, KeptRows } from './kept-rows.js'
 import { soleLease } from './lease.js'
 
 /** Longest wait for a transaction of another process, ms. */
@@ -178,6 +179,7 @@ export class SqliteDatabase<T> implements Database<T> {
   readonly shared = false
   readonly #writer: DatabaseSyncInstance
   readonly #reader: DatabaseSyncInstance
+  readonly #changes: Changes
   readonly #file: string
   readonly #schema: Pick<Schema<T>, 'tables'>
   readonly #tables: T
@@ -195,7 +197,8 @@ export class SqliteDatabase<T> implements Database<T> {
     this.#file = file
     this.#reader = openReader(file)
     this.#schema = schema
-    this.read = schema.tables(connectionOf(this.#reader))
+    this.#changes = new Changes(this.#reader.prepare('PRAGMA data_version'))
+    this.read = schema.tables(connectionOf(this.#reader, undefined, this.#changes))
     const mustBeOpen = () => {
       if (!this.#inTransaction) throw new Error('The transaction of this statement has ended.')
     }
@@ -274,6 +277,7 @@ export class SqliteDatabase<T> implements Database<T> {
       if (this.#writer.isTransaction) this.#writer.exec('ROLLBACK')
       for (const job of batch) job.outcome = { error }
     } finally {
+      this.#changes.mayHaveChanged()
       this.#inTransaction = false
       turn.cancel()
     }
@@ -342,14 +346,16 @@ function endOfTurn(): { readonly ended: Promise<never>; cancel(): void } {
   return { ended, cancel: () => clearImmediate(timer) }
 }
 
-function connectionOf(db: DatabaseSyncInstance, mayRun?: () => void): Connection {
-  return { engine: 'sqlite', prepare: (sql) => statement(db, sql, mayRun) }
+function connectionOf(db: DatabaseSyncInstance, mayRun?: () => void, changes?: Changes): Connection {
+  return { engine: 'sqlite', prepare: (sql) => statement(db, sql, mayRun, changes) }
 }
 
-function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void): Statement {
+function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void, changes?: Changes): Statement {
   const prepared = db.prepare(sql)
   let inArrays: typeof prepared | undefined
+  const kept = changes && new KeptRows(changes, (value) => prepared.get(value) as object | undefined)
   return {
+    ...(kept && { recent: async <R>(value: string | number) => kept.get(value) as R | undefined }),
     async get<R>(...values: readonly Value[]) {
       mayRun?.()
       return prepared.get(...values) as R | undefined

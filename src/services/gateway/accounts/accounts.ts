@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Connection, statements } from '../../store/database.js'
+import { type Connection, recent, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { isText } from '../store/buckets.js'
 import { checkPair, isSamePair, type KeyPair } from './key-pair.js'
@@ -53,8 +53,8 @@ const nextId = {
 type StoredAccount = Omit<Account, 'isIamUser'> & { readonly iam: number }
 
 /**
- * The table of accounts. Other processes may change it at any time, so every call reads it. Call writing methods inside
- * a transaction.
+ * The table of accounts. Other processes may change it at any time, so every call looks for changes. Call writing
+ * methods inside a transaction.
  */
 export class Accounts {
   readonly #sql
@@ -83,7 +83,7 @@ export class Accounts {
   }
 
   async get(id: number): Promise<Account | undefined> {
-    return toAccount(await this.#sql.byId.get<StoredAccount>(id))
+    return toAccount(await recent<StoredAccount>(this.#sql.byId, id))
   }
 
   async ofUser(user: string): Promise<Account | undefined> {

@@ -1,4 +1,4 @@
-import { type Connection, statements, tableOf } from '../../store/database.js'
+import { type Connection, recent, statements, tableOf } from '../../store/database.js'
 
 export interface BucketRow {
   /** Unique; never reused, not even for a bucket of the same name. */
@@ -135,7 +135,7 @@ export class Buckets {
   }
 
   async find(name: string): Promise<BucketRow | undefined> {
-    return isText(name) ? this.#sql.find.get<BucketRow>(name) : undefined
+    return isText(name) ? recent<BucketRow>(this.#sql.find, name) : undefined
   }
 
   /**

@@ -239,20 +239,8 @@ export class Objects {
     const at = places.indexOf(bodyAt)
     const name = row.bodyName === generation ? null : row.bodyName
     const stored = [name, row.bodyMark, row.version]
-    const added = this.#sql.put.run(
-      bucket,
-      key,
-      size,
-      modified,
-      generation,
-      etag,
-      contentType,
-      headers,
-      at,
-      fence,
-      writeId,
-      ...stored,
-    )
+    const own = [bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId]
+    const added = this.#sql.put.run(...own, ...stored)
     await Promise.all([
       added,
       body === undefined ? undefined : this.#sql.putBody.run(generation, body),
