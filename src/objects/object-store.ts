@@ -227,8 +227,7 @@ export class ObjectStore extends ObjectChanges implements Store {
     const { objects } = this.deps.state
     const stamp = marker ? MARKER_STAMP : result.stamp
     // A repeated write is answered with the version that it has made, which may have changed since.
-    const isRepeatable = request.writeId !== undefined && versionId !== undefined
-    const former = isRepeatable ? await objects.ofStamp(bucket, key, stamp) : undefined
+    const former = request.writeId === undefined ? undefined : await objects.ofStamp(bucket, key, stamp)
     const kept = former?.uploadId === request.uploadId ? former : undefined
     if (!gatewayTellsAll && !kept) {
       // Another proxy may have written meanwhile, and this record must not replace its record.
@@ -275,8 +274,8 @@ export class ObjectStore extends ObjectChanges implements Store {
       request.authorized && !request.sealed ? { ...event, authorized: request.authorized } : event,
     )
     const answer = { etag, lastModified: result.lastModified, size, checksum, ...(encrypted && { encrypted }) }
-    if (versionId === undefined) return answer
-    return { ...answer, versionId, ...(kept?.archive && { archive: kept.archive }) }
+    if (versionId === undefined && !kept?.archive) return answer
+    return { ...answer, ...(versionId !== undefined && { versionId }), ...(kept?.archive && { archive: kept.archive }) }
   }
 }
 

@@ -6,6 +6,7 @@ import { Between } from '../../support/gateway/between.js'
 import { startGateway } from '../../support/gateway/embedded.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
+import { ask } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
 import { batch, reaches, reportOf } from './scene.js'
@@ -109,3 +110,32 @@ for (const mode of ['full', 'legacy'] as const)
         ['a/1', 'a/1', 'b/1', 'b/2', 'copy/b/1', 'copy/b/1', 'copy/b/2'],
       )
     })
+
+t.test('a copy into a class pays for one deal, though the server dies before its task is recorded', async (t) => {
+  const server = await startDealgate(t)
+  const Bucket = 'things'
+  await sdkFor(t, server).createBucket({ Bucket })
+  const Terms = [{ MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518_400 }]
+  t.equal((await ask(server, 'POST', `/${Bucket}?x-deal-config=`, { json: { Terms } })).status, 200)
+  for (const Key of ['a', 'b']) await sdkFor(t, server).putObject({ Bucket, Key, Body: Key.repeat(150_000) })
+  const Copy = { TargetBucket: Bucket, TargetPrefix: 'copy/', StorageClass: 'GLACIER' }
+  // The second task waits for a second, and the outcome of the first is recorded with it.
+  const order = { Operation: 'Copy', Copy, Filter: { Bucket, Prefixes: ['a', 'b'] }, RequestsPerSecond: 1 }
+  const { json } = await batch(server, 'POST', '', order)
+  const jobsOf = async (key: string) => {
+    const { Jobs } = (await ask(server, 'GET', '/-/jobs/v1?plugin=deal')).json
+    return Jobs.filter(({ Resource }: { readonly Resource: string }) => Resource === `/${Bucket}/copy/${key}`)
+  }
+  await until('the first copy is made', async () => {
+    const { json } = await ask(server, 'GET', `/${Bucket}/copy/a?x-deal=`).catch(() => ({ json: {} }))
+    return json.DealEntry !== undefined
+  })
+  await server.kill9()
+  await server.start()
+  t.match(await reaches(server, json.JobId), { Status: 'Complete', NumberOfTasksSucceeded: 2 })
+  for (const key of ['a', 'b']) {
+    const jobs = await jobsOf(key)
+    t.match(jobs, [{ Operation: 'deal:CreateObjectDeal' }], `${key}: ${JSON.stringify(jobs)}`)
+    t.equal(jobs.length, 1)
+  }
+})
