@@ -245,6 +245,8 @@ export class SqliteDatabase<T> implements Database<T> {
       this.#reserve?.hold(true)
       this.#reserve?.stop()
       this.#reader.close()
+      // SQLite itself does so when the statements are garbage collected, which may be never.
+      this.#truncateLog()
       this.#writer.close()
     })
     return this.#closed
