@@ -1,5 +1,5 @@
 import { canonicalId } from '../auth/credentials.js'
-import { Failure } from './command.js'
+import { Failure, print } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { giveSecret, keysActingAs, requireUnused, shownAccount, withinAccounts } from './keys/accounts.js'
 import { credentialsPath } from './keys/credentials-file.js'
@@ -23,10 +23,10 @@ export async function addAccount(config: Config, own: AccountFlags): Promise<Cha
   const account = await withinAccounts(config, { create: true }, (book) => book.add(name, pair))
   const { accessKey, secretKey } = account
   const id = canonicalId({ account })
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ accessKey, secretKey, canonicalId: id, name })}\n`
-      : `access key    ${accessKey}
+  print(
+    config,
+    { accessKey, secretKey, canonicalId: id, name },
+    `access key    ${accessKey}
 secret key    ${secretKey}
 canonical id  ${id}
 
@@ -55,10 +55,10 @@ export async function removeAccount(config: Config, accessKey: string): Promise<
   const file = credentialsPath(config)
   const keys = await keysActingAs(file, accessKey)
   await withinAccounts(config, { create: false }, (book) => book.remove(accessKey))
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ accessKey, keys })}\n`
-      : `Removed the account ${accessKey}.\n${keys.length === 0 ? '' : `These key pairs of ${file} act as it and no longer work: ${keys.join(', ')}.\n`}`,
+  print(
+    config,
+    { accessKey, keys },
+    `Removed the account ${accessKey}.\n${keys.length === 0 ? '' : `These key pairs of ${file} act as it and no longer work: ${keys.join(', ')}.\n`}`,
   )
   return { resource: accessKey }
 }
@@ -72,10 +72,10 @@ export async function rotateAccount(config: Config, accessKey: string): Promise<
   const { secretKey } = after
   const stored = await giveSecret(credentialsPath(config), { accessKey, secretKey }).catch((error: Error) => error)
   const failed = stored instanceof Error
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ accessKey, secretKey, keys: failed ? [] : stored })}\n`
-      : `access key  ${accessKey}
+  print(
+    config,
+    { accessKey, secretKey, keys: failed ? [] : stored },
+    `access key  ${accessKey}
 secret key  ${secretKey}
 
 The former secret is not valid any more. The new one is not shown again.
@@ -98,16 +98,16 @@ export async function accountQuota(config: Config, accessKey: string, own: Quota
   }
   const { quota, usage } = await withinAccounts(config, { create: false }, (book) => book.quota(accessKey, change))
   const text = (bound: number | null) => (bound === null ? 'none' : String(bound))
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ accessKey, quota, usage })}\n`
-      : columns([
-          ['', 'STORED', 'QUOTA'],
-          ['bytes', String(usage.bytes), text(quota.bytes)],
-          ['objects', String(usage.objects), text(quota.objects)],
-          // Servers count them, each in its state.
-          ['uploads', '-', text(quota.uploads)],
-        ]),
+  print(
+    config,
+    { accessKey, quota, usage },
+    columns([
+      ['', 'STORED', 'QUOTA'],
+      ['bytes', String(usage.bytes), text(quota.bytes)],
+      ['objects', String(usage.objects), text(quota.objects)],
+      // Servers count them, each in its state.
+      ['uploads', '-', text(quota.uploads)],
+    ]),
   )
   return { resource: accessKey }
 }

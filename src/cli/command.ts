@@ -137,6 +137,11 @@ export class Failure extends Error {
   override readonly name = 'Failure'
 }
 
+/** Prints the text of a command, or with --print json the document, as a line. */
+export function print({ print: format }: Pick<Config, 'print'>, document: unknown, text: string): void {
+  process.stdout.write(format === 'json' ? `${JSON.stringify(document)}\n` : text)
+}
+
 export function exitCodeOf(error: unknown): number {
   return error instanceof ConfigError ? EXIT_BAD_OPTIONS : EXIT_FAILURE
 }

@@ -11,7 +11,7 @@ import { type ServiceAnswer, ServiceClient } from '../common/service-client.js'
 import { parseDocument, type XmlNode } from '../common/xml.js'
 import { createGatewayPool } from '../gateway/account/create-gateway.js'
 import { awsFiles, refuseForeignProfile, writeAwsProfile } from './aws-profile.js'
-import { describeError, Failure } from './command.js'
+import { describeError, Failure, print } from './command.js'
 import { type Config, ConfigError, variable } from './config/config.js'
 import { SecretReader } from './keys/key-commands.js'
 import { endpointOf, serviceOf } from './running.js'
@@ -46,10 +46,10 @@ export async function login(config: Config, own: LoginFlags): Promise<void> {
   const session = aws && (await assume(endpoint, token))
   const file = keep(profile, { email, ...places, region: config.region, token, ...account })
   if (aws && session) writeAwsProfile(aws, { name: profile, endpoint, region: config.region, ...session })
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ profile, email, accessKey: account.accessKey, file, ...(session && { expiration: session.expiration }) })}\n`
-      : `Signed in as ${email}.
+  print(
+    config,
+    { profile, email, accessKey: account.accessKey, file, ...(session && { expiration: session.expiration }) },
+    `Signed in as ${email}.
 
   account  ${account.accessKey} at ${gateway}
   kept in  ${file}

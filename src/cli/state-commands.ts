@@ -2,7 +2,7 @@ import { createLogger } from '../common/log.js'
 import { BodyError } from '../services/store/bodies.js'
 import { parseS3Url } from '../services/store/s3-place.js'
 import { acceptLoss } from '../state/open-backend.js'
-import { Failure } from './command.js'
+import { Failure, print } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { columns, SecretReader } from './keys/key-commands.js'
 import { bytesText, ProgressLine } from './progress.js'
@@ -55,13 +55,13 @@ async function copyTables(config: Config, from: string, to: string): Promise<voi
       progress.show(() => `${step} ${service}, ${table}: ${rows} rows`),
     )
     progress.clear()
-    process.stdout.write(
-      config.print === 'json'
-        ? `${JSON.stringify(copied)}\n`
-        : columns([
-            ['SERVICE', 'TABLE', 'ROWS', 'SHA-256'],
-            ...copied.map(({ service, table, rows, hash }) => [service, table, String(rows), hash.slice(0, 16)]),
-          ]),
+    print(
+      config,
+      copied,
+      columns([
+        ['SERVICE', 'TABLE', 'ROWS', 'SHA-256'],
+        ...copied.map(({ service, table, rows, hash }) => [service, table, String(rows), hash.slice(0, 16)]),
+      ]),
     )
   } finally {
     progress.clear()
@@ -85,13 +85,13 @@ async function moveBodies(config: Config, from: string, to: string): Promise<voi
       progress.show(() => `${bodies} bodies, ${bytesText(bytes)}`),
     )
     progress.clear()
-    process.stdout.write(
-      config.print === 'json'
-        ? `${JSON.stringify({ bodies, bytes, damaged })}\n`
-        : columns([
-            ['BODIES', 'BYTES', 'DAMAGED'],
-            [String(bodies), String(bytes), String(damaged.length)],
-          ]),
+    print(
+      config,
+      { bodies, bytes, damaged },
+      columns([
+        ['BODIES', 'BYTES', 'DAMAGED'],
+        [String(bodies), String(bytes), String(damaged.length)],
+      ]),
     )
     if (damaged.length === 0) return
     const named = damaged.map(({ bucket, key, name, reason }) => `${bucket ?? ''}/${key ?? name}: ${reason}`)

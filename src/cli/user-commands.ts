@@ -1,6 +1,6 @@
 import { newPassword } from '../services/platform/password.js'
 import { hasUsers, openUserBook, type UserBook } from '../services/platform/user-book.js'
-import { Failure } from './command.js'
+import { Failure, print } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { columns, SecretReader } from './keys/key-commands.js'
 import type { Changed } from './running.js'
@@ -26,10 +26,10 @@ export async function addUser(config: Config, email: string, own: AccountFlags):
   const { password, made } = await obtainPassword(own)
   const user = await within(config, (book) => book.add(email, password))
   const shown = made ? { password } : {}
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ email: user.email, ...shown })}\n`
-      : `e-mail    ${user.email}
+  print(
+    config,
+    { email: user.email, ...shown },
+    `e-mail    ${user.email}
 ${made ? `password  ${password}\n` : ''}
 A task platform that runs with this data folder knows the user already.${made ? ' The password is not shown again.' : ''}
 The user gets an account at the gateway with the first: dealgate login --email ${user.email}
@@ -50,10 +50,10 @@ export async function changePassword(
     keys: (await book.apiKeys(email)).length,
   }))
   const shown = made ? { password } : {}
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ email: user.email, ...shown, apiKeys: keys })}\n`
-      : `e-mail    ${user.email}
+  print(
+    config,
+    { email: user.email, ...shown, apiKeys: keys },
+    `e-mail    ${user.email}
 ${made ? `password  ${password}\n` : ''}
 Tokens of earlier sign-ins are not valid any more.${made ? ' The password is not shown again.' : ''}
 ${PAIR_STAYS}${keys === 0 ? '' : `API keys of the user stay valid: ${keys}. To revoke them: dealgate account api-keys ${user.email} --revoke all\n`}`,

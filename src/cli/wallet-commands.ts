@@ -5,7 +5,7 @@ import { checksummed, parseAddress, signText } from '../services/payment/address
 import { formatAmount, parseAmount } from '../services/payment/embedded-payments.js'
 import { hasWallets, openWalletBook, type WalletBook } from '../services/payment/store.js'
 import { DatabaseUnavailableError } from '../services/store/database.js'
-import { Failure } from './command.js'
+import { Failure, print } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { callEndpoint, type Endpoint } from './endpoint-call.js'
 import { SecretReader } from './keys/key-commands.js'
@@ -169,10 +169,6 @@ async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>):
 function printBalance(config: Config, address: string, balance: bigint): void {
   const shown = { address: checksummed(address), balance: formatAmount(balance) }
   print(config, shown, `address  ${shown.address}\nbalance  ${shown.balance}\n`)
-}
-
-function print(config: Config, document: object, text: string): void {
-  process.stdout.write(config.print === 'json' ? `${JSON.stringify(document)}\n` : text)
 }
 
 /**

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import pMap from 'p-map'
 import { beginRestore, endRestore, VERSION_FILE } from '../../common/files/data-version.js'
 import { makeFolders, makePrivateFolder, syncFolder } from '../../common/files/private-file.js'
-import { Failure } from '../command.js'
+import { Failure, print } from '../command.js'
 import type { Config } from '../config/config.js'
 import { ProgressLine, partText } from '../progress.js'
 import { CONTENT, closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes, StoredFiles } from './copies.js'
@@ -35,16 +35,16 @@ export async function restore(config: Config, path: string, own: RestoreFlags): 
     progress.clear()
   }
   const { taken, files, bytes, notIncluded } = listed.manifest
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ backup, taken, files, bytes, notIncluded, ...(own.check ? {} : { data: config.data }) })}\n`
-      : [
-          `backup     ${backup}, taken at ${taken}`,
-          `files      ${files}, each with the bytes that were written to it`,
-          ...(own.check ? [] : [`data       ${config.data}`]),
-          ...notIncluded.map((what) => `not in it  ${what}`),
-          '',
-        ].join('\n'),
+  print(
+    config,
+    { backup, taken, files, bytes, notIncluded, ...(own.check ? {} : { data: config.data }) },
+    [
+      `backup     ${backup}, taken at ${taken}`,
+      `files      ${files}, each with the bytes that were written to it`,
+      ...(own.check ? [] : [`data       ${config.data}`]),
+      ...notIncluded.map((what) => `not in it  ${what}`),
+      '',
+    ].join('\n'),
   )
 }
 

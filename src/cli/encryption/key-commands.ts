@@ -13,7 +13,7 @@ import {
   OWN_KEY,
   parseKeys,
 } from '../../objects/encryption/key-file.js'
-import { Failure } from '../command.js'
+import { Failure, print } from '../command.js'
 import type { Config } from '../config/config.js'
 import { reserve } from '../keys/credentials-file.js'
 import type { Changed } from '../running.js'
@@ -58,12 +58,10 @@ export async function listKeys(config: Config): Promise<void> {
     ...own.map((recipient) => ({ recipient, use: encrypt.has(recipient) ? 'encrypts and decrypts' : 'decrypts' })),
     ...others.map((recipient) => ({ recipient, use: 'encrypts' })),
   ].map((row) => ({ ...row, ...(named.has(row.recipient) && { name: named.get(row.recipient) }) }))
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ file, keys: rows })}\n`
-      : rows
-          .map(({ recipient, use, name }) => `${recipient}  ${use}${name === undefined ? '' : `  ${name}`}\n`)
-          .join(''),
+  print(
+    config,
+    { file, keys: rows },
+    rows.map(({ recipient, use, name }) => `${recipient}  ${use}${name === undefined ? '' : `  ${name}`}\n`).join(''),
   )
 }
 
@@ -91,10 +89,10 @@ export async function rotateKeys(config: Config, { name }: { readonly name?: str
       writePrivateFile(file, `${withEnd(text)}${await linesOf(await newIdentity(), name)}`)
     return recipientOf((await readKeys(file)).identities.at(-1) ?? '')
   })
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ file, recipient })}\n`
-      : `${recipient}\n\nKept in ${file}: a dealgate that runs with it uses the key within a second. Objects that are stored\nalready need the keys before it. Keep a copy of the file: without it, the objects are lost.\n`,
+  print(
+    config,
+    { file, recipient },
+    `${recipient}\n\nKept in ${file}: a dealgate that runs with it uses the key within a second. Objects that are stored\nalready need the keys before it. Keep a copy of the file: without it, the objects are lost.\n`,
   )
   return { resource: recipient }
 }
@@ -116,10 +114,10 @@ export async function addKeys(config: Config, from: string): Promise<Changed> {
     return unknown
   })
   const added = await Promise.all(more.map(recipientOf))
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ file, added })}\n`
-      : `Added ${added.length} of ${identities.length} keys to ${file}.${recipients.length > 0 ? ' Recipients are left out: --encryption-recipient names them.' : ''}\n`,
+  print(
+    config,
+    { file, added },
+    `Added ${added.length} of ${identities.length} keys to ${file}.${recipients.length > 0 ? ' Recipients are left out: --encryption-recipient names them.' : ''}\n`,
   )
   return { resource: added.join(' ') }
 }
@@ -133,20 +131,20 @@ export async function exportKeys(config: Config): Promise<Changed> {
 }
 
 /** `dealgate encryption identity <key>` */
-export async function printIdentity({ print }: Config, given: string): Promise<void> {
+export async function printIdentity(config: Config, given: string): Promise<void> {
   const text = (given === '-' ? (await buffer(process.stdin)).toString() : given).trim()
   const key = Buffer.from(text, 'base64')
   if (key.length !== CUSTOMER_KEY_BYTES || key.toString('base64') !== text)
     throw new Failure(`The key is not ${CUSTOMER_KEY_BYTES} bytes in base64.`)
   const identity = identityOf({ key })
-  process.stdout.write(print === 'json' ? `${JSON.stringify({ identity })}\n` : `${identity}\n`)
+  print(config, { identity }, `${identity}\n`)
 }
 
 /** `dealgate encryption recipients` */
 export async function listRecipients(config: Config): Promise<void> {
   const { newest, recipients } = await readKeys(keyFileOf(config))
   const all = new Set([...(newest ? [await recipientOf(newest)] : []), ...recipients, ...config.encryptionRecipient])
-  process.stdout.write(config.print === 'json' ? `${JSON.stringify([...all])}\n` : `${[...all].join('\n')}\n`)
+  print(config, [...all], `${[...all].join('\n')}\n`)
 }
 
 function withEnd(text: string): string {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { printable } from '../../common/log.js'
-import { Failure } from '../command.js'
+import { Failure, print } from '../command.js'
 import type { Config } from '../config/config.js'
 import { callEndpoint, type Endpoint } from '../endpoint-call.js'
 import { endpointOf, signerOf } from '../running.js'
@@ -46,7 +46,7 @@ export async function rewrapObjects(config: Config, bucket: string, flags: Flags
     body: prefix === undefined ? {} : { Prefix: prefix },
   })
   const result = Result.parse('Rewrapped' in answer ? answer : await outcome(endpoint, Job.parse(answer).JobId))
-  process.stdout.write(config.print === 'json' ? `${JSON.stringify(result)}\n` : textOf(result))
+  print(config, result, textOf(result))
 }
 
 async function outcome(endpoint: Endpoint, id: string): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Identity, Right } from '../../api/identity.js'
 import { identitySchema, placeOf } from '../../auth/identity-schema.js'
-import { Failure } from '../command.js'
+import { Failure, print } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
 import type { Changed } from '../running.js'
 import { changeCredentials, credentialsPath, readCredentials } from './credentials-file.js'
@@ -28,10 +28,10 @@ export async function addKey(config: Config, own: KeyFlags): Promise<Changed> {
     return [...identities, identity]
   })
   const { accessKeyId, secretAccessKey } = identity
-  process.stdout.write(
-    config.print === 'json'
-      ? `${JSON.stringify({ ...shown(identity), secretAccessKey, file })}\n`
-      : `access key  ${accessKeyId}
+  print(
+    config,
+    { ...shown(identity), secretAccessKey, file },
+    `access key  ${accessKeyId}
 secret key  ${secretAccessKey}
 rights      ${formatRights(identity)}
 account     ${identity.account?.accessKey ?? 'that of dealgate'}
@@ -65,9 +65,7 @@ export async function removeKey(config: Config, accessKeyId: string): Promise<Ch
     if (left.length === identities.length) throw new Failure(`${file} has no access key id ${accessKeyId}.`)
     return left
   })
-  process.stdout.write(
-    config.print === 'json' ? `${JSON.stringify({ accessKeyId, file })}\n` : `Removed ${accessKeyId} from ${file}.\n`,
-  )
+  print(config, { accessKeyId, file }, `Removed ${accessKeyId} from ${file}.\n`)
   return { resource: accessKeyId }
 }
 
