@@ -156,11 +156,18 @@ export abstract class Table<N extends string> {
   }
 }
 
-/** The base of a table whose statements are the same for every engine. The connection must have its schema. */
-export function tableOf<N extends string>(sql: Readonly<Record<N, string>>): new (connection: Connection) => Table<N> {
+/**
+ * The base of a table with these statements; a function makes those that differ between engines. The connection must
+ * have the schema of the table.
+ */
+export function tableOf<N extends string>(
+  sql: Readonly<Record<N, string>> | ((connection: Connection) => Readonly<Record<N, string>>),
+): new (
+  connection: Connection,
+) => Table<N> {
   return class extends Table<N> {
     constructor(connection: Connection) {
-      super(connection, sql)
+      super(connection, typeof sql === 'function' ? sql(connection) : sql)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { PeriodicTask } from '../../../common/time.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
-import { type Connection, type Row, statements } from '../../store/database.js'
+import { type Row, tableOf } from '../../store/database.js'
 import { isOver } from '../../store/runs.js'
 import { GatewayError } from '../errors.js'
 import { isText } from '../store/buckets.js'
@@ -60,50 +60,43 @@ const COLUMNS =
   'id, reference, network, bucket, bucket_name AS "bucketName", key, token, terms, files, bytes, record, dropped, account, run, progress FROM deals'
 
 /** The table of deals. Call writing methods inside a transaction. */
-export class Deals {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
-      count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ? AND dropped = 0',
-      complete: 'UPDATE deals SET record = ?, ends = ?, progress = NULL WHERE id = ?',
-      setProgress: 'UPDATE deals SET progress = ? WHERE id = ? AND record IS NULL',
-      drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ? AND (record IS NULL OR task IS NOT NULL)',
-      remove: 'DELETE FROM deals WHERE id = ?',
-      find: `SELECT ${COLUMNS} WHERE id = ?`,
-      findByReference: `SELECT ${COLUMNS} WHERE reference = ?`,
-      findByToken: `SELECT ${COLUMNS} WHERE account = ? AND token = ?`,
-      ofAccount:
-        "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
-      pending: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`,
-      left: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL AND ${isOver(connection, 'run')} ORDER BY id`,
-      history: `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
-      ended: 'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
-      since: `SELECT asked, task, ${COLUMNS} WHERE account = ? AND asked >= ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?`,
-      over: 'UPDATE deals SET ends = NULL WHERE id = ?',
-    })
-  }
-
+export class Deals extends tableOf((connection) => ({
+  add: 'INSERT INTO deals (reference, network, bucket, bucket_name, key, token, terms, asked, account, task, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+  count: 'UPDATE deals SET files = files + ?, bytes = bytes + ? WHERE id = ? AND dropped = 0',
+  complete: 'UPDATE deals SET record = ?, ends = ?, progress = NULL WHERE id = ?',
+  setProgress: 'UPDATE deals SET progress = ? WHERE id = ? AND record IS NULL',
+  drop: 'UPDATE deals SET dropped = 1, token = NULL WHERE id = ? AND (record IS NULL OR task IS NOT NULL)',
+  remove: 'DELETE FROM deals WHERE id = ?',
+  find: `SELECT ${COLUMNS} WHERE id = ?`,
+  findByReference: `SELECT ${COLUMNS} WHERE reference = ?`,
+  findByToken: `SELECT ${COLUMNS} WHERE account = ? AND token = ?`,
+  ofAccount: "SELECT 1 FROM deals WHERE record IS NOT NULL AND json_extract(record, '$.dealCid') = ? AND account = ?",
+  pending: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL ORDER BY id`,
+  left: `SELECT ${COLUMNS} WHERE record IS NULL AND task IS NULL AND ${isOver(connection, 'run')} ORDER BY id`,
+  history: `SELECT ${COLUMNS} WHERE bucket = ? AND key = ? AND id > ? AND record IS NOT NULL ORDER BY id LIMIT ?`,
+  ended: 'SELECT id, bucket FROM deals WHERE ends <= ? AND network = ? AND id > ? ORDER BY id LIMIT ?',
+  since: `SELECT asked, task, ${COLUMNS} WHERE account = ? AND asked >= ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?`,
+  over: 'UPDATE deals SET ends = NULL WHERE id = ?',
+})) {
   /** Adds a pending deal and returns its id. Throws when the account has a deal with this token. */
   async add(ask: DealAsk, { reference, network, bucket, asked, task, run }: NewDeal): Promise<number> {
     const { bucketName, key, terms, token, account } = ask
     const text = JSON.stringify(terms)
     const values = [reference, network, bucket, bucketName, key, token ?? null, text, asked, account, task, run]
-    return ((await this.#sql.add.get<{ id: number }>(...values)) as { id: number }).id
+    return ((await this.sql.add.get<{ id: number }>(...values)) as { id: number }).id
   }
 
   /** Adds files. Throws when another process has given up the deal. */
   async count(id: number, files: number, bytes: number): Promise<void> {
-    if ((await this.#sql.count.run(files, bytes, id)) === 0) throw new GatewayError('DealFailed', { value: GIVEN_UP })
+    if ((await this.sql.count.run(files, bytes, id)) === 0) throw new GatewayError('DealFailed', { value: GIVEN_UP })
   }
 
   async setProgress(id: number, progress: string): Promise<void> {
-    await this.#sql.setProgress.run(progress, id)
+    await this.sql.setProgress.run(progress, id)
   }
 
   async complete(id: number, record: MadeDeal): Promise<void> {
-    await this.#sql.complete.run(JSON.stringify(record), record.endEpoch, id)
+    await this.sql.complete.run(JSON.stringify(record), record.endEpoch, id)
   }
 
   /**
@@ -111,46 +104,46 @@ export class Deals {
    * there is none.
    */
   async drop(id: number): Promise<boolean> {
-    return (await this.#sql.drop.run(id)) > 0
+    return (await this.sql.drop.run(id)) > 0
   }
 
   async remove(id: number): Promise<void> {
-    await this.#sql.remove.run(id)
+    await this.sql.remove.run(id)
   }
 
   async mustFind(id: number): Promise<DealRow> {
-    const row = await this.#sql.find.get(id)
+    const row = await this.sql.find.get(id)
     if (row === undefined) throw new Error(`The deal ${id} is gone.`)
     return toRow(row)
   }
 
   async findByReference(reference: string): Promise<DealRow | undefined> {
-    const row = await this.#sql.findByReference.get(reference)
+    const row = await this.sql.findByReference.get(reference)
     return row === undefined ? undefined : toRow(row)
   }
 
   async findByToken(account: number, token: string): Promise<DealRow | undefined> {
-    const row = isText(token) ? await this.#sql.findByToken.get(account, token) : undefined
+    const row = isText(token) ? await this.sql.findByToken.get(account, token) : undefined
     return row === undefined ? undefined : toRow(row)
   }
 
   async isOf(account: number, dealCid: string): Promise<boolean> {
-    return isText(dealCid) && (await this.#sql.ofAccount.get(dealCid, account)) !== undefined
+    return isText(dealCid) && (await this.sql.ofAccount.get(dealCid, account)) !== undefined
   }
 
   /** Online deals without a record. */
   async pending(): Promise<DealRow[]> {
-    return (await this.#sql.pending.all()).map(toRow)
+    return (await this.sql.pending.all()).map(toRow)
   }
 
   /** Those of them whose process does not run any more, as others see it. */
   async left(run: string): Promise<DealRow[]> {
-    return (await this.#sql.left.all(run)).map(toRow)
+    return (await this.sql.left.all(run)).map(toRow)
   }
 
   /** Made deals of exactly this key, or of the whole bucket when it is empty: oldest first, starting behind `after`. */
   async history(bucket: number, key: Buffer, after: number, limit: number): Promise<CompleteDeal[]> {
-    return (await this.#sql.history.all(bucket, key, after, limit)).map(toRow) as CompleteDeal[]
+    return (await this.sql.history.all(bucket, key, after, limit)).map(toRow) as CompleteDeal[]
   }
 
   /**
@@ -158,16 +151,16 @@ export class Deals {
    * @param asked RFC 3339, nanoseconds
    */
   async since(account: number, asked: string, after: number, limit: number): Promise<ListedRow[]> {
-    return (await this.#sql.since.all(account, asked, after, limit)).map(toRow) as ListedRow[]
+    return (await this.sql.since.all(account, asked, after, limit)).map(toRow) as ListedRow[]
   }
 
   /** Deals of this network that have ended by this epoch and may still have files, starting behind `after`. */
   ended(network: Network['kind'], epoch: number, after: number, limit: number): Promise<EndedDeal[]> {
-    return this.#sql.ended.all<EndedDeal>(epoch, network, after, limit)
+    return this.sql.ended.all<EndedDeal>(epoch, network, after, limit)
   }
 
   async over(id: number): Promise<void> {
-    await this.#sql.over.run(id)
+    await this.sql.over.run(id)
   }
 }
 

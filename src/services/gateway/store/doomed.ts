@@ -1,38 +1,32 @@
 import type { Bodies, StoredBody } from '../../store/bodies.js'
-import { type Connection, type Database, listed, statements } from '../../store/database.js'
+import { type Database, listed, tableOf } from '../../store/database.js'
 
 const BATCH = 500
 
 /** The table of bodies without a row that other processes may still read. Call writing methods inside a transaction. */
-export class DoomedBodies {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO doomed (name, size, mark, since) VALUES (?, ?, ?, ?)',
-      among: `SELECT name FROM doomed WHERE name IN ${listed(connection)}`,
-      page: 'SELECT name, size, mark FROM doomed WHERE since <= ? ORDER BY since LIMIT ?',
-      remove: 'DELETE FROM doomed WHERE name = ?',
-    })
-  }
-
+export class DoomedBodies extends tableOf((connection) => ({
+  add: 'INSERT INTO doomed (name, size, mark, since) VALUES (?, ?, ?, ?)',
+  among: `SELECT name FROM doomed WHERE name IN ${listed(connection)}`,
+  page: 'SELECT name, size, mark FROM doomed WHERE since <= ? ORDER BY since LIMIT ?',
+  remove: 'DELETE FROM doomed WHERE name = ?',
+})) {
   /** @param now ms since 1970 */
   async add({ name, size, mark }: StoredBody, now: number): Promise<void> {
-    await this.#sql.add.run(name, size, mark, now)
+    await this.sql.add.run(name, size, mark, now)
   }
 
   /** The first bodies that have had no row since this time, ms since 1970. */
   page(until: number, limit: number): Promise<StoredBody[]> {
-    return this.#sql.page.all<StoredBody>(until, limit)
+    return this.sql.page.all<StoredBody>(until, limit)
   }
 
   async remove(name: string): Promise<void> {
-    await this.#sql.remove.run(name)
+    await this.sql.remove.run(name)
   }
 
   /** Those of these names that it has. */
   async among(names: readonly string[]): Promise<string[]> {
-    return (await this.#sql.among.all<{ name: string }>(JSON.stringify(names))).map(({ name }) => name)
+    return (await this.sql.among.all<{ name: string }>(JSON.stringify(names))).map(({ name }) => name)
   }
 }
 

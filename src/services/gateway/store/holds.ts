@@ -1,6 +1,6 @@
 import type { ServicesLog } from '../../log.js'
 import type { Bodies, StoredBody } from '../../store/bodies.js'
-import { type Connection, type Database, listed, statements } from '../../store/database.js'
+import { type Database, listed, tableOf } from '../../store/database.js'
 import { isOver, type Run } from '../../store/runs.js'
 import { GIVEN_UP } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
@@ -32,90 +32,78 @@ const unlessPending = {
 }
 
 /** The table of holds. Call writing methods inside a transaction. */
-export class HoldTable {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO holds (hold, deal, bucket, run) VALUES (?, ?, ?, ?)',
-      narrow: 'DELETE FROM holds WHERE hold = ? AND deal = 0 RETURNING bucket, run',
-      remove: 'DELETE FROM holds WHERE hold = ?',
-      covers: `SELECT 1 AS found WHERE ${covered('?2')}`,
-      removeOver: `DELETE FROM holds WHERE ${isOver(connection, 'run')}${unlessPending[connection.engine]} RETURNING bucket`,
-    })
-  }
-
+export class HoldTable extends tableOf((connection) => ({
+  add: 'INSERT INTO holds (hold, deal, bucket, run) VALUES (?, ?, ?, ?)',
+  narrow: 'DELETE FROM holds WHERE hold = ? AND deal = 0 RETURNING bucket, run',
+  remove: 'DELETE FROM holds WHERE hold = ?',
+  covers: `SELECT 1 AS found WHERE ${covered('?2')}`,
+  removeOver: `DELETE FROM holds WHERE ${isOver(connection, 'run')}${unlessPending[connection.engine]} RETURNING bucket`,
+})) {
   /** Adds a hold of the files of a deal (0: of all bodies of the bucket). */
   async add(hold: string, bucket: number, deal: number, run: string): Promise<void> {
-    await this.#sql.add.run(hold, deal, bucket, run)
+    await this.sql.add.run(hold, deal, bucket, run)
   }
 
   /** From now on, the hold covers the files of these deals alone. Throws when it has been removed. */
   async narrow(hold: string, deals: readonly number[]): Promise<void> {
-    const row = await this.#sql.narrow.get<{ bucket: number; run: string }>(hold)
+    const row = await this.sql.narrow.get<{ bucket: number; run: string }>(hold)
     if (row === undefined) throw new GatewayError('DealFailed', { value: GIVEN_UP })
-    for (const deal of deals) await this.#sql.add.run(hold, deal, row.bucket, row.run)
+    for (const deal of deals) await this.sql.add.run(hold, deal, row.bucket, row.run)
   }
 
   async remove(hold: string): Promise<void> {
-    await this.#sql.remove.run(hold)
+    await this.sql.remove.run(hold)
   }
 
   async covers(bucket: number, generation: string): Promise<boolean> {
-    return (await this.#sql.covers.get(bucket, generation)) !== undefined
+    return (await this.sql.covers.get(bucket, generation)) !== undefined
   }
 
   /** Removes the holds of processes that have ended, unless their deals are pending, and returns their buckets. */
   async removeOver(run: string): Promise<number[]> {
-    return (await this.#sql.removeOver.all<{ bucket: number }>(run)).map(({ bucket }) => bucket)
+    return (await this.sql.removeOver.all<{ bucket: number }>(run)).map(({ bucket }) => bucket)
   }
 }
 
 type RetainedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
 
 /** The table of bodies without an object that a pending deal still reads. Call writing methods inside a transaction. */
-export class RetainedBodies {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name, body_mark) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5, ?6)',
-      find: `SELECT ${BODY} AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0`,
-      among: `SELECT ${BODY} AS name FROM retained WHERE generation IN ${listed(connection)} AND body_at = 0`,
-      unheld:
-        'SELECT DISTINCT bucket FROM retained AS r WHERE NOT EXISTS (SELECT 1 FROM holds AS h WHERE h.bucket = r.bucket)',
-      takeUnheld: `
-        DELETE FROM retained WHERE generation IN (
-          SELECT r.generation FROM retained AS r WHERE r.bucket = ?1 AND NOT ${covered('r.generation')} LIMIT ?2
-        )
-        RETURNING generation, body_at AS "bodyAt", coalesce(body_name, generation) AS "bodyName", bytes AS size,
-          body_mark AS "bodyMark"
-      `,
-    })
-  }
-
+export class RetainedBodies extends tableOf((connection) => ({
+  add: 'INSERT INTO retained (generation, bucket, body_at, account, bytes, body_name, body_mark) VALUES (?1, ?2, ?3, (SELECT owner FROM buckets WHERE id = ?2), ?4, ?5, ?6)',
+  find: `SELECT ${BODY} AS name, bytes AS size, body_mark AS mark FROM retained WHERE generation = ? AND body_at = 0`,
+  among: `SELECT ${BODY} AS name FROM retained WHERE generation IN ${listed(connection)} AND body_at = 0`,
+  unheld:
+    'SELECT DISTINCT bucket FROM retained AS r WHERE NOT EXISTS (SELECT 1 FROM holds AS h WHERE h.bucket = r.bucket)',
+  takeUnheld: `
+    DELETE FROM retained WHERE generation IN (
+      SELECT r.generation FROM retained AS r WHERE r.bucket = ?1 AND NOT ${covered('r.generation')} LIMIT ?2
+    )
+    RETURNING generation, body_at AS "bodyAt", coalesce(body_name, generation) AS "bodyName", bytes AS size,
+      body_mark AS "bodyMark"
+  `,
+})) {
   async add(bucket: number, { generation, bodyAt, size, bodyName, bodyMark }: Freed): Promise<void> {
-    await this.#sql.add.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size, bodyName, bodyMark)
+    await this.sql.add.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size, bodyName, bodyMark)
   }
 
   /** The body of an overwritten or removed object that is kept, unless it is in the index. */
   find(generation: string): Promise<StoredBody | undefined> {
-    return this.#sql.find.get<StoredBody>(generation)
+    return this.sql.find.get<StoredBody>(generation)
   }
 
   /** Buckets in which nothing is retained for a hold that goes on. */
   async unheldBuckets(): Promise<number[]> {
-    return (await this.#sql.unheld.all<{ bucket: number }>()).map(({ bucket }) => bucket)
+    return (await this.sql.unheld.all<{ bucket: number }>()).map(({ bucket }) => bucket)
   }
 
   /** Removes and returns at most `limit` rows of a bucket that no hold covers. */
   takeUnheld(bucket: number, limit: number): Promise<RetainedRow[]> {
-    return this.#sql.takeUnheld.all<RetainedRow>(bucket, limit)
+    return this.sql.takeUnheld.all<RetainedRow>(bucket, limit)
   }
 
   /** Names of the bodies that it has of these generations. */
   async bodiesOf(generations: readonly string[]): Promise<string[]> {
-    return (await this.#sql.among.all<{ name: string }>(JSON.stringify(generations))).map(({ name }) => name)
+    return (await this.sql.among.all<{ name: string }>(JSON.stringify(generations))).map(({ name }) => name)
   }
 }
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServicesLog } from '../../log.js'
 import type { Bodies, NewBody, OpenBody, StoredBody, WithRow } from '../../store/bodies.js'
-import { type Connection, type Database, statements } from '../../store/database.js'
+import { type Database, tableOf } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
 import { withLease } from '../../store/lease.js'
 import { S3Bodies } from '../../store/s3-bodies.js'
@@ -109,38 +109,32 @@ const place = {
 }
 
 /** The table with the only row about the folder of the store. Call writing methods inside a transaction. */
-export class BodyFolder {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      find: 'SELECT name, run, orphans_from AS "orphansFrom" FROM body_folder',
-      add: 'INSERT INTO body_folder (name) VALUES (?)',
-      claim: 'UPDATE body_folder SET run = ? WHERE run = ?',
-      setOrphans: 'UPDATE body_folder SET orphans_from = ?',
-      place: place[connection.engine],
-    })
-  }
-
+export class BodyFolder extends tableOf((connection) => ({
+  find: 'SELECT name, run, orphans_from AS "orphansFrom" FROM body_folder',
+  add: 'INSERT INTO body_folder (name) VALUES (?)',
+  claim: 'UPDATE body_folder SET run = ? WHERE run = ?',
+  setOrphans: 'UPDATE body_folder SET orphans_from = ?',
+  place: place[connection.engine],
+})) {
   /** What a copy of a shared database has otherwise; undefined where it does not say. */
   async place(): Promise<string | undefined> {
-    return (await this.#sql.place.get<{ place: string }>())?.place
+    return (await this.sql.place.get<{ place: string }>())?.place
   }
 
   find(): Promise<FolderRow | undefined> {
-    return this.#sql.find.get<FolderRow>()
+    return this.sql.find.get<FolderRow>()
   }
 
   async add(name: string): Promise<void> {
-    await this.#sql.add.run(name)
+    await this.sql.add.run(name)
   }
 
   async claim(run: string, was: string): Promise<boolean> {
-    return (await this.#sql.claim.run(run, was)) > 0
+    return (await this.sql.claim.run(run, was)) > 0
   }
 
   async setOrphans(from: number): Promise<void> {
-    await this.#sql.setOrphans.run(from)
+    await this.sql.setOrphans.run(from)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { PackedCar } from '../../../network/network.js'
-import { type Connection, type Row, statements } from '../../../store/database.js'
+import { type Row, tableOf } from '../../../store/database.js'
 import { isOver } from '../../../store/runs.js'
 import { GatewayError } from '../../errors.js'
 import { isText } from '../../store/buckets.js'
@@ -77,37 +77,31 @@ const BYTES = `
   WHERE task.account = ? AND task.state <> 'ended'`
 
 /** The tables of offline tasks and their CARs. Call writing methods inside a transaction. */
-export class OfflineTasks {
-  readonly #sql
-
-  constructor(connection: Connection) {
-    this.#sql = statements(connection, {
-      add: 'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
-      find: `SELECT ${TASK} WHERE id = ?`,
-      byToken: `SELECT ${TASK} WHERE account = ? AND token = ?`,
-      byUuid: `SELECT ${TASK} WHERE account = ? AND uuid = ?`,
-      open: `SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`,
-      take: `UPDATE offline_tasks SET run = ?1 WHERE id = ?2 AND state = ?3 AND (run = ?1 OR ${isOver(connection, 'run')})`,
-      leave: 'UPDATE offline_tasks SET run = NULL WHERE id = ? AND run = ?',
-      setProgress: "UPDATE offline_tasks SET progress = ? WHERE id = ? AND state = 'packing'",
-      packed: "UPDATE offline_tasks SET state = 'packed', progress = NULL WHERE id = ?",
-      posted: "UPDATE offline_tasks SET state = 'posted', file_name = ?, message = ? WHERE id = ?",
-      setStatus: 'UPDATE offline_tasks SET task_status = ? WHERE id = ?',
-      end: "UPDATE offline_tasks SET state = 'ended' WHERE id = ?",
-      remove: 'DELETE FROM offline_tasks WHERE id = ?',
-      addCar:
-        'INSERT INTO offline_cars (deal, task, secret, md5, data_cid, piece_cid, piece_size, car_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-      cars: `SELECT ${CAR} WHERE task = ? ORDER BY deal`,
-      bySecret: `SELECT ${CAR} WHERE secret = ? AND present = 1`,
-      setCar: 'UPDATE offline_cars SET platform_deal = ?, status = ?, note = ?, miner_id = ? WHERE deal = ?',
-      gone: 'UPDATE offline_cars SET present = 0 WHERE deal = ?',
-      removeCars: 'DELETE FROM offline_cars WHERE task = ?',
-      deals: 'SELECT id FROM deals WHERE task = ? ORDER BY id',
-      bytes: BYTES,
-      content: 'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(files), 0) AS files FROM deals WHERE task = ?',
-    })
-  }
-
+export class OfflineTasks extends tableOf((connection) => ({
+  add: 'INSERT INTO offline_tasks (uuid, account, bucket, bucket_name, prefix, token, form, asked, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id',
+  find: `SELECT ${TASK} WHERE id = ?`,
+  byToken: `SELECT ${TASK} WHERE account = ? AND token = ?`,
+  byUuid: `SELECT ${TASK} WHERE account = ? AND uuid = ?`,
+  open: `SELECT ${TASK} WHERE state <> 'ended' AND id > ? ORDER BY id LIMIT ?`,
+  take: `UPDATE offline_tasks SET run = ?1 WHERE id = ?2 AND state = ?3 AND (run = ?1 OR ${isOver(connection, 'run')})`,
+  leave: 'UPDATE offline_tasks SET run = NULL WHERE id = ? AND run = ?',
+  setProgress: "UPDATE offline_tasks SET progress = ? WHERE id = ? AND state = 'packing'",
+  packed: "UPDATE offline_tasks SET state = 'packed', progress = NULL WHERE id = ?",
+  posted: "UPDATE offline_tasks SET state = 'posted', file_name = ?, message = ? WHERE id = ?",
+  setStatus: 'UPDATE offline_tasks SET task_status = ? WHERE id = ?',
+  end: "UPDATE offline_tasks SET state = 'ended' WHERE id = ?",
+  remove: 'DELETE FROM offline_tasks WHERE id = ?',
+  addCar:
+    'INSERT INTO offline_cars (deal, task, secret, md5, data_cid, piece_cid, piece_size, car_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  cars: `SELECT ${CAR} WHERE task = ? ORDER BY deal`,
+  bySecret: `SELECT ${CAR} WHERE secret = ? AND present = 1`,
+  setCar: 'UPDATE offline_cars SET platform_deal = ?, status = ?, note = ?, miner_id = ? WHERE deal = ?',
+  gone: 'UPDATE offline_cars SET present = 0 WHERE deal = ?',
+  removeCars: 'DELETE FROM offline_cars WHERE task = ?',
+  deals: 'SELECT id FROM deals WHERE task = ? ORDER BY id',
+  bytes: BYTES,
+  content: 'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(files), 0) AS files FROM deals WHERE task = ?',
+})) {
   /**
    * Adds a task that is being packed and returns its id. Throws when the account has a task with this token.
    * @param asked RFC 3339, nanoseconds
@@ -115,7 +109,7 @@ export class OfflineTasks {
   async add(ask: OfflineAsk, uuid: string, bucket: number, asked: string, run: string): Promise<number> {
     const { account, bucketName, prefix, form, token } = ask
     const values = [uuid, account, bucket, bucketName, prefix, token ?? null, JSON.stringify(form), asked, run]
-    return ((await this.#sql.add.get<{ id: number }>(...values)) as { id: number }).id
+    return ((await this.sql.add.get<{ id: number }>(...values)) as { id: number }).id
   }
 
   async mustFind(id: number): Promise<OfflineTask> {
@@ -125,7 +119,7 @@ export class OfflineTasks {
   }
 
   async find(id: number): Promise<OfflineTask | undefined> {
-    return toTask(await this.#sql.find.get(id))
+    return toTask(await this.sql.find.get(id))
   }
 
   /** Throws GatewayError when another process has given up the task, or does so. */
@@ -137,85 +131,85 @@ export class OfflineTasks {
 
   /** Makes it the work of this run. Resolves with false when another process does it, or has brought it further. */
   async take({ id, state }: Pick<OfflineTask, 'id' | 'state'>, run: string): Promise<boolean> {
-    return (await this.#sql.take.run(run, id, state)) > 0
+    return (await this.sql.take.run(run, id, state)) > 0
   }
 
   /** Leaves it to the process that takes it next. */
   async leave(id: number, run: string): Promise<void> {
-    await this.#sql.leave.run(id, run)
+    await this.sql.leave.run(id, run)
   }
 
   async setProgress(id: number, progress: string): Promise<void> {
-    await this.#sql.setProgress.run(progress, id)
+    await this.sql.setProgress.run(progress, id)
   }
 
   async findByToken(account: number, token: string): Promise<OfflineTask | undefined> {
-    return isText(token) ? toTask(await this.#sql.byToken.get(account, token)) : undefined
+    return isText(token) ? toTask(await this.sql.byToken.get(account, token)) : undefined
   }
 
   async findByUuid(account: number, uuid: string): Promise<OfflineTask | undefined> {
-    return isText(uuid) ? toTask(await this.#sql.byUuid.get(account, uuid)) : undefined
+    return isText(uuid) ? toTask(await this.sql.byUuid.get(account, uuid)) : undefined
   }
 
   /** Tasks whose CARs may still be needed, starting behind `after`. */
   async open(after: number, limit: number): Promise<OfflineTask[]> {
-    return (await this.#sql.open.all(after, limit)).map((row) => toTask(row) as OfflineTask)
+    return (await this.sql.open.all(after, limit)).map((row) => toTask(row) as OfflineTask)
   }
 
   async packed(id: number): Promise<void> {
-    await this.#sql.packed.run(id)
+    await this.sql.packed.run(id)
   }
 
   async posted(id: number, fileName: string, message: string): Promise<void> {
-    await this.#sql.posted.run(fileName, message, id)
+    await this.sql.posted.run(fileName, message, id)
   }
 
   async setStatus(id: number, status: string): Promise<void> {
-    await this.#sql.setStatus.run(status, id)
+    await this.sql.setStatus.run(status, id)
   }
 
   async end(id: number): Promise<void> {
-    await this.#sql.end.run(id)
+    await this.sql.end.run(id)
   }
 
   async remove(id: number): Promise<void> {
-    await this.#sql.removeCars.run(id)
-    await this.#sql.remove.run(id)
+    await this.sql.removeCars.run(id)
+    await this.sql.remove.run(id)
   }
 
   async addCar(deal: number, task: number, secret: string, md5: string, car: PackedCar): Promise<void> {
-    await this.#sql.addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
+    await this.sql.addCar.run(deal, task, secret, md5, car.dataCid, car.pieceCid, car.pieceSize, car.carSize)
   }
 
   async cars(task: number): Promise<OfflineCar[]> {
-    return (await this.#sql.cars.all(task)).map(toCar)
+    return (await this.sql.cars.all(task)).map(toCar)
   }
 
   /** The CAR whose URL has this secret, while its file is there. */
   async carOf(secret: string): Promise<OfflineCar | undefined> {
-    const row = isText(secret) ? await this.#sql.bySecret.get(secret) : undefined
+    const row = isText(secret) ? await this.sql.bySecret.get(secret) : undefined
     return row && toCar(row)
   }
 
   async setCar(deal: number, { platformDeal, status, note, minerId }: CarStatus): Promise<void> {
-    await this.#sql.setCar.run(platformDeal, status, note, minerId, deal)
+    await this.sql.setCar.run(platformDeal, status, note, minerId, deal)
   }
 
   async gone(deal: number): Promise<void> {
-    await this.#sql.gone.run(deal)
+    await this.sql.gone.run(deal)
   }
 
   async deals(task: number): Promise<number[]> {
-    return (await this.#sql.deals.all<{ id: number }>(task)).map(({ id }) => id)
+    return (await this.sql.deals.all<{ id: number }>(task)).map(({ id }) => id)
   }
 
   async contentOf(task: number): Promise<Content> {
-    return (await this.#sql.content.get<Content>(task)) as Content
+    return (await this.sql.content.get<Content>(task)) as Content
   }
 
   /** Bytes on the disk that the CARs of an account take, or will when they are packed. */
   async bytesOf(account: number): Promise<number> {
-    return (await this.#sql.bytes.get<{ bytes: number }>(account))?.bytes ?? 0
+    return (await this.sql.bytes.get<{ bytes: number }>(account))?.bytes ?? 0
   }
 }
 
