@@ -331,6 +331,8 @@ const FIRST_SCHEMAS = {
   ALTER TABLE objects DROP COLUMN version;
   ALTER TABLE buckets DROP COLUMN versioning;
   ALTER TABLE buckets DROP COLUMN lock_rule;
+  ALTER TABLE buckets DROP COLUMN quota_bytes;
+  ALTER TABLE buckets DROP COLUMN quota_objects;
   DROP INDEX buckets_of_owner;
   ALTER TABLE buckets DROP COLUMN owner;
   DROP TABLE accounts;
