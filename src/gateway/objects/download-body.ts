@@ -83,9 +83,9 @@ export class DownloadBody extends SpanBody implements Download {
   readonly object: GatewayObject
 
   /** See SpanBody. */
-  constructor(response: RestResponse | undefined, { object, ...plan }: BodyPlan & { readonly object: GatewayObject }) {
+  constructor(response: RestResponse | undefined, plan: BodyPlan & { readonly object: GatewayObject }) {
     super(response, plan)
-    this.object = object
+    this.object = plan.object
   }
 }
 
