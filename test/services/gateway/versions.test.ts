@@ -403,7 +403,7 @@ function namedIn(folder: string): Set<string> {
   }
 }
 
-t.test('a process of an earlier program keeps versioning away', { skip: !onPostgres }, async (t) => {
+t.test('a process of an earlier program keeps versioning and quotas away', { skip: !onPostgres }, async (t) => {
   const folder = temporaryFolder(t)
   const running = await start(folder)
   t.teardown(() => running.stop())
@@ -420,4 +420,11 @@ t.test('a process of an earlier program keeps versioning away', { skip: !onPostg
   t.match(await client.failure('MakeBucket', { bucketName: 'locked', lock: true }), isRefused)
   await database.query("DELETE FROM dealgate_gateway.lease WHERE name = 'run_01'")
   await client.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+  // Of a program that knows versions, and no quotas of buckets.
+  await database.query(
+    "INSERT INTO dealgate_gateway.lease (name, token, holder, expires) VALUES ('run_v01', 1, 'x', now() + interval '1 hour')",
+  )
+  t.match(await client.failure('SetBucketQuota', { bucketName, bytes: 1 }), isRefused)
+  await database.query("DELETE FROM dealgate_gateway.lease WHERE name = 'run_v01'")
+  t.match(await client.call('SetBucketQuota', { bucketName, bytes: 1 }), { quota: { bytes: 1 } })
 })
