@@ -13,7 +13,7 @@ const MANY = 16
 const SLOW = { bytesPerSecond: 4 * MIB, seconds: 10 }
 const PARTS = 10_000
 /** V8 collects what the start has left when it has been idle for some seconds. */
-const IDLE_SECONDS = 40
+export const IDLE_SECONDS = 40
 
 /** A proxy without embedded services, the gateway beside it. */
 interface Proxy {
@@ -128,16 +128,16 @@ function proxyOf(server: DealgateServer, size: number): Proxy {
 }
 
 /** proc(5): 5 sets the highest resident set to the present one. */
-async function forgetPeak({ program }: DealgateServer): Promise<void> {
+export async function forgetPeak({ program }: DealgateServer): Promise<void> {
   await writeFile(`/proc/${program.pid}/clear_refs`, '5')
 }
 
-async function memoryOf({ program }: DealgateServer): Promise<{ now: number; peak: number }> {
+export async function memoryOf({ program }: DealgateServer): Promise<{ now: number; peak: number }> {
   const status = await readFile(`/proc/${program.pid}/status`, 'utf8')
   const field = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) * 1024
   return { now: field('VmRSS'), peak: field('VmHWM') }
 }
 
-function mib(bytes: number): number {
+export function mib(bytes: number): number {
   return Math.round(bytes / MIB)
 }

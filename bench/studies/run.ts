@@ -9,10 +9,12 @@
  */
 import { parseArgs } from 'node:util'
 import { authorizer } from './authorizer.js'
+import { cold } from './cold.js'
 import { deals } from './deals.js'
 import { encryption } from './encryption.js'
 import { engines } from './engines.js'
 import { large } from './large.js'
+import { memory } from './memory.js'
 import { rss } from './rss.js'
 import { small } from './small.js'
 import { startTarget } from './target.js'
@@ -27,6 +29,7 @@ const { values } = parseArgs({
     'rss-mib': { type: 'string', default: '5120' },
     only: { type: 'string', default: 'large,small,rss' },
     'deals-mib': { type: 'string', default: '5120' },
+    minutes: { type: 'string', default: '0' },
     quirks: { type: 'string', default: 'none' },
     'node-options': { type: 'string', default: '' },
   },
@@ -46,8 +49,10 @@ if (['large', 'small', 'authorizer', 'encryption'].some((part) => parts.includes
     await target.stop()
   }
 }
+if (parts.includes('cold')) await cold(Number(values.rounds))
 if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
 if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
+if (parts.includes('memory')) await memory(values.quirks, Number(values.minutes))
 if (parts.includes('workers')) await workers(values.quirks, Number(values.rounds))
 if (parts.includes('engines')) await engines(Number(values.rounds))
 if (parts.includes('versions')) await versions(Number(values.rounds))
