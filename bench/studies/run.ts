@@ -7,9 +7,12 @@
  *     [--quirks legacy]
  *     [--node-options '--cpu-prof']
  */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { authorizer } from './authorizer.js'
 import { cold } from './cold.js'
+import { curves } from './curves.js'
 import { deals } from './deals.js'
 import { encryption } from './encryption.js'
 import { engines } from './engines.js'
@@ -29,6 +32,9 @@ const { values } = parseArgs({
     'rss-mib': { type: 'string', default: '5120' },
     only: { type: 'string', default: 'large,small,rss' },
     'deals-mib': { type: 'string', default: '5120' },
+    keys: { type: 'string', default: '1000000' },
+    out: { type: 'string', default: 'docs/pictures' },
+    installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
     minutes: { type: 'string', default: '0' },
     quirks: { type: 'string', default: 'none' },
     'node-options': { type: 'string', default: '' },
@@ -52,6 +58,14 @@ if (['large', 'small', 'authorizer', 'encryption'].some((part) => parts.includes
 if (parts.includes('cold')) await cold(Number(values.rounds))
 if (parts.includes('deals')) await deals(Number(values['deals-mib']) * MiB)
 if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * MiB)
+if (parts.includes('curves'))
+  await curves({
+    quirks: values.quirks,
+    out: values.out,
+    installed: values.installed,
+    maxKeys: Number(values.keys),
+    maxBytes: Number(values['size-mib']) * MiB,
+  })
 if (parts.includes('memory')) await memory(values.quirks, Number(values.minutes))
 if (parts.includes('workers')) await workers(values.quirks, Number(values.rounds))
 if (parts.includes('engines')) await engines(Number(values.rounds))

@@ -1,0 +1,151 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { measure } from '../cases/measure.js'
+import type { Job } from '../load/job.js'
+import { Load } from '../load/load.js'
+import { type Chart, type Curve, drawCurves } from '../report/curves.js'
+import { EMBEDDED, PROXY, startBench } from '../servers/start.js'
+import type { Operation, Subject } from '../servers/subject.js'
+
+const MIB = 1024 * 1024
+const CONNECTIONS = [1, 4, 16, 64, 256]
+const COUNT = 2000
+/** Those above SMALL are transfers over one connection. */
+const SIZES = [1, 1024, 32 * 1024, MIB, 16 * MIB, 256 * MIB, 1024 * MIB]
+/** Bytes of a point, at most COUNT requests. */
+const BYTES = 64 * MIB
+const SMALL = 32 * 1024
+const KEYS = [1000, 10_000, 100_000, 1_000_000]
+const READ = 1000
+
+export interface CurvesOptions {
+  readonly quirks: string
+  /** Where the charts are written. */
+  readonly out: string
+  readonly installed: string
+  readonly maxKeys: number
+  readonly maxBytes: number
+}
+
+/**
+ * CPU of an operation at dealgate with its embedded gateway, and at the servers of others that are installed, over
+ * connections, bytes of a body, and keys of a bucket: charts for docs/scaling.md.
+ */
+export async function curves({ quirks, out, installed, maxKeys, maxBytes }: CurvesOptions): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
+  const load = new Load()
+  const bench = await startBench({
+    folder,
+    quirks,
+    minio: undefined,
+    nodeOptions: [],
+    peers: true,
+    install: false,
+    installed,
+  })
+  try {
+    const subjects = bench.stores.filter(({ name }) => name !== PROXY)
+    const point = async (subject: Subject, job: Job, operations: number) => {
+      await subject.prepare?.()
+      const { cpu } = await measure(load, subject, job, operations)
+      return (Object.values(cpu)[0] ?? 0) / operations
+    }
+    const small = (subject: Subject, operation: Operation, many: Partial<Many> = {}) => {
+      const { connections = 16, count = COUNT, size = 1024, from = 0, keys = READ, place = 'curves' } = many
+      const paths = Array.from({ length: keys }, (_, i) =>
+        operation === 'LIST' ? 'bench' : `bench/${place}/${from + i}`,
+      )
+      const { host, port } = subject
+      const shots = paths.map((path) => subject.shot(operation, path, size))
+      const expected = operation === 'LIST' ? { status: 200 } : subject.expected(operation)
+      const sends = operation === 'PUT'
+      return point(subject, { requests: { host, port, connections, shots, count, size, sends, expected } }, count)
+    }
+    const chart = async (name: string, words: Omit<Chart, 'curves'>, xs: readonly number[], of: Measured) => {
+      const found: Curve[] = []
+      for (const subject of subjects)
+        for (const operation of ['GET', 'PUT'] as const) {
+          const points: [number, number][] = []
+          for (const x of xs) {
+            // A server of others that fails is left out from there on.
+            const seconds = await of(subject, operation, x).catch((error: Error) => {
+              if (!subject.foreign) throw error
+              console.log(`${subject.name}, ${operation}, ${x}: ${error.message.split('\n')[0]}`)
+            })
+            if (seconds === undefined) break
+            points.push([x, Math.max(seconds * 1e6, 1)])
+            console.log(`${name} ${subject.name} ${operation} ${x}: ${(seconds * 1e6).toFixed(0)} µs`)
+          }
+          if (points.length > 0)
+            found.push({ name: `${subject.name === EMBEDDED ? 'dealgate' : subject.name}, ${operation}`, points })
+        }
+      await writeFile(join(out, `cost-over-${name}.svg`), drawCurves({ ...words, curves: found }))
+    }
+    const y = 'µs of CPU of each'
+    // Everything is compiled, and the keys exist.
+    for (const subject of subjects)
+      for (const operation of ['PUT', 'GET'] as const)
+        await small(subject, operation, { count: 3 * COUNT }).catch(() => {})
+    await chart(
+      'connections',
+      { title: 'Objects of 1 KiB, over connections', x: 'connections', y },
+      CONNECTIONS,
+      (subject, operation, connections) => small(subject, operation, { connections }),
+    )
+    await chart(
+      'bytes',
+      { title: 'One body, over its bytes', x: 'bytes', y },
+      SIZES.filter((size) => size <= maxBytes),
+      async (subject, operation, size) => {
+        const place = `bytes-${size}`
+        if (size > SMALL) {
+          const path = `bench/${place}`
+          const times = Math.max(1, Math.round(BYTES / size))
+          const transfer = async (put: boolean) => {
+            const { host, port } = subject
+            const head = subject.large(put ? 'PUT' : 'GET', path, size, { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' })
+            const job = { transfer: { host, port, head, path, size, sends: put } }
+            let seconds = 0
+            for (let i = 0; i < times; i++) seconds += await point(subject, job, times)
+            return seconds
+          }
+          if (operation === 'GET') await transfer(true)
+          return transfer(operation === 'PUT')
+        }
+        const many = { size, place, keys: 4, count: Math.max(16, Math.min(COUNT, Math.round(BYTES / size))) }
+        if (operation === 'GET') await small(subject, 'PUT', { ...many, count: 4, connections: 1 })
+        return small(subject, operation, many)
+      },
+    )
+    const filled = new Map<string, number>()
+    await chart(
+      'keys',
+      { title: 'Objects of 1 KiB, over the keys of their bucket', x: 'keys', y },
+      KEYS.filter((keys) => keys <= maxKeys),
+      async (subject, operation, keys) => {
+        const from = filled.get(subject.name) ?? 0
+        if (from < keys) await small(subject, 'PUT', { from, keys: keys - from, count: keys - from, place: 'keys' })
+        filled.set(subject.name, Math.max(from, keys))
+        return small(subject, operation, { from: keys - READ, place: 'keys' })
+      },
+    )
+  } finally {
+    await bench.stop()
+    load.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Seconds of CPU of an operation. */
+type Measured = (subject: Subject, operation: 'GET' | 'PUT', x: number) => Promise<number>
+
+interface Many {
+  readonly connections: number
+  readonly count: number
+  readonly size: number
+  /** The first of the keys, and their number. */
+  readonly from: number
+  readonly keys: number
+  readonly place: string
+}
