@@ -30,7 +30,7 @@ export class LazyDispatcher<D extends Dispatcher> {
   /** Closes all connections. Calls in progress fail. */
   async destroy(): Promise<void> {
     const opening = this.#opening
-    if (opening) return (await opening).destroy()
+    if (opening) return (await opening.catch(() => undefined))?.destroy()
     this.#opening = Promise.reject(new Error('The connections are closed.'))
     this.#opening.catch(() => {})
   }
