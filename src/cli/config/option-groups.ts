@@ -130,7 +130,6 @@ export const logFileOptions = {
     help: 'Format of the access log: JSON, or that of the server access logs of S3, for which --access-log-file is needed.',
   }),
   auditLog: option('Logs', path, {
-    main: true,
     help: 'File that one line of JSON is appended to for each change of access or settings and each job, with who made it; on the disk before the answer. Commands that change keys, accounts and wallets add theirs.',
   }),
 } as const
@@ -285,7 +284,6 @@ export const encryptionOptions = {
 /** The engines under the embedded services. */
 export const engineOptions = {
   bodies: option('Gateway', s3Place, {
-    main: true,
     help: 'Bucket of an S3 store for the bytes of new objects of the embedded gateway, above 32 KiB: `s3://bucket/prefix?endpoint=https://host&region=us-east-1`. Credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the file of aws-cli. Without it, files in the data folder.',
   }),
   bodiesCredentialsFile: option('Gateway', path, {

@@ -109,7 +109,6 @@ export const options = Object.freeze({
     help: "Reverse proxy, or block of addresses of several, whose X-Forwarded-For and X-Forwarded-Proto name the client's address and protocol. --trust-forwarded-host then believes these alone.",
   }),
   region: option('Endpoint', regionName, {
-    main: true,
     default: 'us-east-1',
     help: 'Region that requests are signed for.',
   }),
@@ -168,7 +167,6 @@ export const options = Object.freeze({
   }),
   gatewayHost: option('Gateway', host, { default: '127.0.0.1', help: 'Address of the embedded gateway.' }),
   gatewayPort: option('Gateway', port, {
-    main: true,
     default: 9100,
     help: 'Port of the embedded gateway; 0 selects a free port.',
   }),
@@ -236,7 +234,6 @@ export const options = Object.freeze({
     help: 'Allow clients of the embedded gateway to advance the time of the embedded storage network and to make its providers fail, for tests and demonstrations.',
   }),
   kuboApi: option('Network', url('http', 'https'), {
-    main: true,
     secret: true,
     help: 'RPC address of a Kubo node (`http://127.0.0.1:5001`) that imports and pins the CARs of deals, and the uploads of the embedded storage payment API. The URL may contain user and password. Without it, deals are made in the embedded storage network.',
   }),
