@@ -4,6 +4,7 @@ import type { AnyOperation } from '../../api/operation.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import type { InventoryConfiguration } from './configuration.js'
+import { confirmed } from './operations.js'
 import type { InventoryRecords } from './records.js'
 import { CREATE_INVENTORY } from './run.js'
 import { nextDue } from './scheduler.js'
@@ -97,10 +98,6 @@ async function stateOf(
 
 function timeText(time: number): string {
   return new Date(time).toISOString()
-}
-
-async function confirmed({ settings }: Context, bucket: string): Promise<readonly InventoryConfiguration[]> {
-  return (await settings.confirmed(bucket, 'inventory')) ?? []
 }
 
 interface StateDeps {

@@ -3,7 +3,7 @@ import type { Presence } from '../../api/archive.js'
 import type { InventoryField, InventoryFields, InventoryValues } from '../../api/inventory.js'
 import type { StoredObject } from '../../api/store.js'
 import type { ObjectLock } from '../../api/versions.js'
-import { uriOf } from '../access/acl-syntax.js'
+import { privateAcl, uriOf } from '../access/acl-syntax.js'
 
 /** `time`: ms since 1970. */
 export type ColumnType = InventoryField['type'] | 'boolean'
@@ -82,7 +82,7 @@ const OF_S3: readonly Column[] = [
     return encrypted.bucketKey ? 'ENABLED' : 'DISABLED'
   }),
   ofObject('ChecksumAlgorithm', 'text', ({ checksum }) => checksum?.algorithm),
-  ofObject('ObjectAccessControlList', 'text', (_, { acl, owner }) => aclText(acl ?? privateTo(owner))),
+  ofObject('ObjectAccessControlList', 'text', (_, { acl, owner }) => aclText(acl ?? privateAcl(owner))),
   ofObject('ObjectOwner', 'text', (_, { acl, owner }) => acl?.owner ?? owner),
   ofObject('LifecycleExpirationDate', 'time', (_, { expires }) => expires),
 ]
@@ -123,10 +123,6 @@ function isMultipartUploaded({ uploadId, etag }: StoredObject): boolean {
 function modeOf(lock: ObjectLock | undefined): Value {
   if (lock?.mode === undefined) return null
   return lock.mode === 'COMPLIANCE' ? 'Compliance' : 'Governance'
-}
-
-function privateTo(owner: string): Acl {
-  return { owner, grants: [{ grantee: { id: owner }, permission: 'FULL_CONTROL' }] }
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/objectacl.html */

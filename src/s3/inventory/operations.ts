@@ -94,7 +94,8 @@ const listConfigurations = defineOperation({
 
 export const inventoryConfigurations: readonly AnyOperation[] = [...configurations, listConfigurations]
 
-async function confirmed({ settings }: Context, bucket: string): Promise<readonly InventoryConfiguration[]> {
+/** The configurations of a bucket as no other process has changed them. */
+export async function confirmed({ settings }: Context, bucket: string): Promise<readonly InventoryConfiguration[]> {
   return (await settings.confirmed(bucket, 'inventory')) ?? []
 }
 
