@@ -9,7 +9,8 @@ import { lastingPort } from '../support/server/ports.js'
 import { type Answer, send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
-// Access logs, websites and quotas of buckets with several workers, with their records in PostgreSQL for DEALGATE_ENGINE=postgres.
+// Access logs, websites and quotas of buckets with several workers. With DEALGATE_ENGINE=postgres, their records are in
+// PostgreSQL.
 
 const REQUESTS = 40
 const port = await lastingPort()
