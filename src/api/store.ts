@@ -286,6 +286,8 @@ export interface Store {
   ): Promise<{ readonly encrypted: boolean; readonly storedSize?: number }>
   /** What a new object is encrypted with unless its write says otherwise; undefined for nothing. */
   encryptionFor(bucket: string): Promise<ServerKey | undefined>
+  /** Whether a copy of an object onto itself would be encrypted as the object is: by its order, else by the default. */
+  keepsEncryption(object: Pick<StoredObject, 'bucket' | 'encrypted'>, asked?: EncryptionOrder): Promise<boolean>
   /** For an upload that begins: undefined if its object is not to be encrypted. Throws S3Error. */
   encryptionOfUpload(
     upload: Pick<UploadRecord, 'bucket' | 'key' | 'uploadId'>,

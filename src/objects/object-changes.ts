@@ -103,6 +103,16 @@ export class ObjectChanges extends ObjectReader {
     return this.deps.encryption.defaultOf(bucket)
   }
 
+  async keepsEncryption(
+    { bucket, encrypted }: Pick<StoredObject, 'bucket' | 'encrypted'>,
+    asked?: EncryptionOrder,
+  ): Promise<boolean> {
+    const order = asked ?? (await this.encryptionFor(bucket))
+    if (!order) return encrypted?.algorithm !== 'SSE-C'
+    if (order.algorithm === 'SSE-C' || order.algorithm !== encrypted?.algorithm) return false
+    return order.keyId === undefined || order.keyId === encrypted.keyId
+  }
+
   encryptionOfUpload(
     { uploadId, ...place }: Pick<UploadRecord, 'bucket' | 'key' | 'uploadId'>,
     asked: EncryptionOrder | undefined,

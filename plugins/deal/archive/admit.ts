@@ -196,8 +196,9 @@ export async function costOfMove(
     await requireOfflineTerms(context, object.bucket)
     return { storageClass, free: 'The next offline deal of the bucket pays for the object.' }
   }
-  // A copy in a versioned bucket is another object.
-  const held = object.versionId === undefined && (await dealOf(deps, object)) !== undefined
+  // A copy in a versioned bucket is another object, and so is one that is encrypted otherwise.
+  const inPlace = object.versionId === undefined && (await context.store.keepsEncryption(object))
+  const held = inPlace && (await dealOf(deps, object)) !== undefined
   return { storageClass, ...(held && { free: 'A deal holds the object: its copy into the class makes no other.' }) }
 }
 

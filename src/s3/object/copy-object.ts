@@ -251,16 +251,13 @@ function copiedAttributes(
  * versioned bucket, every copy makes a version.
  */
 async function staysInPlace(request: S3Request<'object'>, context: Context, source: StoredObject): Promise<boolean> {
-  const { bucket, headers } = request
+  const { headers } = request
   const wanted = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const { checksum } = source
   const sameChecksum = wanted === undefined || (checksum?.algorithm === wanted && checksum.type === 'FULL_OBJECT')
   if (source.versionId !== undefined || askedClass(headers) === undefined || !sameChecksum) return false
   // The default applies to copies, too: an archive must not get bytes that are to be encrypted, or with another key.
-  const order = askedEncryption(request, context) ?? (await context.store.encryptionFor(bucket))
-  if (!order) return source.encrypted?.algorithm !== 'SSE-C'
-  if (order.algorithm === 'SSE-C' || order.algorithm !== source.encrypted?.algorithm) return false
-  return order.keyId === undefined || order.keyId === source.encrypted.keyId
+  return context.store.keepsEncryption(source, askedEncryption(request, context))
 }
 
 /** Throws SourceChanged if the object has been replaced since it was read. */

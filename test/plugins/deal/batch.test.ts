@@ -1,5 +1,6 @@
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
+import { document, element } from '../../../src/common/xml.js'
 import { batch, done, reaches } from '../../s3/batch/scene.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
@@ -58,4 +59,11 @@ t.test('deals for many objects stop at the cap of the day and go on the next one
   t.match(archived, { Status: 'Complete', NumberOfTasksSucceeded: 2 })
   t.match(await proxy.ended('new'), { status: 'Complete', input: { terms: { duration } } })
   t.match(await proxy.head('a'), { Metadata: { 'deal-count': '2' } }, 'a deal holds it already')
+
+  const byDefault = document('ApplyServerSideEncryptionByDefault', element('SSEAlgorithm', 'AES256'))
+  const encryption = document('ServerSideEncryptionConfiguration', `<Rule>${byDefault}</Rule>`)
+  const set = await signedCall(proxy.endpoint, owner, 'PUT', `/${BUCKET}?encryption=`, { body: encryption })
+  t.equal(set.status, 200)
+  const encrypted = await done(at, { ...prefixed(['a']), DryRun: true })
+  t.match(encrypted, { NotEstimated: 0, Price: '77.76' }, 'the copy would be encrypted, and get a deal of its own')
 })
