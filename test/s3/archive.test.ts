@@ -151,9 +151,9 @@ function archivePlugin() {
   return { plugin, seen }
 }
 
-async function started(t: Test) {
+async function started(t: Test, mode: 'full' | 'legacy' = 'full') {
   const { plugin, seen } = archivePlugin()
-  const { endpoint, s3 } = await startInProcess(t, 'full', { identities: [owner], plugins: [plugin] })
+  const { endpoint, s3 } = await startInProcess(t, mode, { identities: [owner], plugins: [plugin] })
   await s3.createBucket({ Bucket: 'box' })
   const at = (Key: string) => ({ Bucket: 'box', Key })
   const put = (key: string, more: Partial<PutObjectCommandInput> = {}) =>
@@ -167,6 +167,20 @@ async function started(t: Test) {
   }
   return { s3, endpoint, seen, at, put, head, annotate }
 }
+
+for (const mode of ['full', 'legacy'] as const)
+  t.test(`${mode}: a copy in place goes by the conditions of its client`, async (t) => {
+    const { endpoint, put, head, seen } = await started(t, mode)
+    await put('a', { StorageClass: 'STANDARD' })
+    const named = { 'x-amz-copy-source': '/box/a', 'x-amz-storage-class': 'GLACIER' }
+    const copy = (headers: Record<string, string>) =>
+      signedRequest(endpoint, owner, { method: 'PUT', path: '/box/a', headers: { ...named, ...headers } })
+    t.equal((await copy({ 'if-match': '"0"' })).status, 412)
+    t.equal((await copy({ 'if-none-match': '*' })).status, 412)
+    t.same([(await head('a')).StorageClass, seen.admitted], [undefined, []])
+    t.equal((await copy({ 'if-match': (await head('a')).ETag ?? '' })).status, 200)
+    t.equal((await head('a')).StorageClass, 'GLACIER_IR')
+  })
 
 t.test('writes into an archive class', async (t) => {
   const { s3, endpoint, seen, at, put, head } = await started(t)

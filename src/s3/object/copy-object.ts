@@ -115,7 +115,8 @@ async function prepare(
   }
   const precondition = writePrecondition(request.headers)
   const current = precondition && (await context.store.findToWrite(request.bucket, request.key))
-  if (current === undefined || request.own?.writeId !== current.writeId) precondition?.(current)
+  const writeId = request.own?.writeId
+  if (writeId === undefined || writeId !== current?.writeId) precondition?.(current)
   const { bucket, key, headers } = request
   const { metadata } = attributes
   const authorized = await context.checks.authorize(
