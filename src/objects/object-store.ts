@@ -226,8 +226,11 @@ export class ObjectStore extends ObjectChanges implements Store {
       !request.authorized
     const { objects } = this.deps.state
     const stamp = marker ? MARKER_STAMP : result.stamp
-    // A repeated write is answered with the version that it has made, which may have changed since.
-    const former = request.writeId === undefined ? undefined : await objects.ofStamp(bucket, key, stamp)
+    // A repeated write is answered with the object that it has made, which may have changed since. Other objects have
+    // the same stamp where it is a time and a size, or that of a marker.
+    const { anyKey, pagedListing } = await this.deps.gateway.features()
+    const isRepeatable = request.writeId !== undefined && (versionId !== undefined || (anyKey && pagedListing))
+    const former = isRepeatable ? await objects.ofStamp(bucket, key, stamp) : undefined
     const kept = former?.uploadId === request.uploadId ? former : undefined
     if (!gatewayTellsAll && !kept) {
       // Another proxy may have written meanwhile, and this record must not replace its record.

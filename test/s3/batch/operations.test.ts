@@ -45,6 +45,22 @@ t.test('locks, ACLs, encryption and checksums', async (t) => {
   t.same(await keysOf(s3, Bucket), [])
 })
 
+t.test('a copy onto a folder that exists has what it copies, where all folders look alike', async (t) => {
+  const server = await startInProcess(t, 'legacy')
+  const { s3 } = server
+  for (const Bucket of ['from', 'onto']) {
+    await s3.createBucket({ Bucket })
+    await s3.putObject({ Bucket, Key: 'folder/', Metadata: { of: Bucket } })
+  }
+  const copied = await done(endpointOf(server), {
+    Operation: 'Copy',
+    Copy: { TargetBucket: 'onto' },
+    Filter: { Bucket: 'from' },
+  })
+  t.match(copied, { Status: 'Complete', NumberOfTasksSucceeded: 1 })
+  t.same((await s3.headObject({ Bucket: 'onto', Key: 'folder/' })).Metadata, { of: 'from' })
+})
+
 t.test('an inventory is a manifest', async (t) => {
   const server = await startInProcess(t, 'full')
   const at = endpointOf(server)
