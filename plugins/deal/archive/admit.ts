@@ -231,8 +231,6 @@ async function admitDeep(
 ): Promise<AdmittedWrite> {
   const { bucket, key, kept } = write
   context.checks.requireKey(bucket, key, 'read')
-  if (payingAccount(context.caller) !== '')
-    throw refused('The server makes offline deals in the buckets of its own gateway account only.')
   await requireOfflineTerms(context, bucket)
   await mark(deps, write)
   const { failed: _, ...others } = kept?.archive ?? {}
@@ -256,7 +254,12 @@ export function mark(
 }
 
 /** Throws InvalidStorageClass. */
-export async function requireOfflineTerms(context: Pick<Context, 'settings'>, bucket: string): Promise<void> {
+export async function requireOfflineTerms(
+  context: Pick<Context, 'caller' | 'settings'>,
+  bucket: string,
+): Promise<void> {
+  if (payingAccount(context.caller) !== '')
+    throw refused('The server makes offline deals in the buckets of its own gateway account only.')
   const terms = (await configurationOf(context, bucket))?.OfflineTerms
   if (!terms)
     throw refused(

@@ -298,6 +298,15 @@ t.test('terms of an identity that acts as another account count for what that ac
   }
   t.match(await deal(owner), owners, 'the server pays what its operator states')
   t.match(await deal(other), strangers, 'the other account pays what its identity states')
+
+  const OfflineTerms = { MinerId: 't01000', MaxPrice: '0.000001', DurationEpochs: 518_400 }
+  await signedCall(endpoint, owner, 'POST', '/photos?x-deal-config=', { body: { OfflineTerms } })
+  const quote = (keys: Keys) =>
+    signedCall(endpoint, keys, 'POST', '/photos/a?x-deal-quote=&format=json', {
+      body: { StorageClass: 'DEEP_ARCHIVE' },
+    })
+  t.match(await quote(owner), { status: 200, body: /next offline deal/ })
+  t.match(await quote(other), { status: 400, body: /own gateway account/ }, 'as the copy is refused')
 })
 
 t.test('terms, caps and renewals of a bucket are for those who may have deals made', async (t) => {
