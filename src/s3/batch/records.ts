@@ -61,9 +61,11 @@ export interface BatchRecord {
 export interface Chunk {
   readonly epoch: number
   readonly rows: readonly Row[]
-  /** When the first of them may have been tried, ms since 1970. */
+  /** While a run works on it: since when it may have tried rows that `tried` does not name, ms since 1970. */
   readonly begun?: number
-  /** By row; null for those without a result. */
+  /** Since when a row without a result may have been tried, ms since 1970. */
+  readonly tried?: Readonly<Record<number, number>>
+  /** By row; null for those without a result. Absent for a chunk that no run has worked on. */
   readonly results?: readonly (TaskResult | null)[]
   /** How often a row was refused because the cap of the day was reached. */
   readonly refused?: Readonly<Record<number, number>>

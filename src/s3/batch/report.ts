@@ -83,8 +83,8 @@ export async function writeReport(
 
 async function* resultsOf(run: BatchRun, { listing }: BatchRecord): AsyncGenerator<[Row, TaskResult]> {
   for (let number = 0; number < listing.chunks; number++) {
-    const { rows, results = [], begun } = await run.chunk(number)
-    if (begun === undefined) return
+    const { rows, results } = await run.chunk(number)
+    if (!results) return
     for (const [at, row] of rows.entries()) {
       const result = results[at]
       if (result) yield [row, result]

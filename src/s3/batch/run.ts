@@ -325,7 +325,7 @@ class Batch {
   }
 
   async #hasBegun({ listing, done }: BatchRecord): Promise<boolean> {
-    return done < listing.chunks && (await this.#run.chunk(done)).begun !== undefined
+    return done < listing.chunks && (await this.#run.chunk(done)).results !== undefined
   }
 
   async #withUnfinished(record: BatchRecord): Promise<BatchRecord> {

@@ -45,7 +45,12 @@ const SAVE_MS = 5000
 
 interface Attempted {
   readonly result?: TaskResult
-  readonly postponed?: { readonly why: Postponed; readonly failure: S3Error }
+  readonly postponed?: {
+    readonly why: Postponed
+    readonly failure: S3Error
+    /** The task may be done, though no answer says so. */
+    readonly isOpen: boolean
+  }
 }
 
 /**
@@ -59,27 +64,37 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
   const results = rows.map((_, at) => chunk.results?.[at] ?? null)
   const refused: Record<number, number> = { ...chunk.refused }
   const delayed: Record<number, number> = { ...chunk.delayed }
-  const begun = chunk.begun ?? now()
-  const present = () => ({ rows, begun, results: [...results], refused: { ...refused }, delayed: { ...delayed } })
-  if (chunk.begun === undefined) await run.put(number, { rows, begun })
+  const todo = rows.flatMap((row, at) => (results[at] ? [] : [{ row, at }]))
+  const tried = new Map<number, number>()
+  for (const { at } of todo) {
+    const since = chunk.tried?.[at] ?? chunk.begun
+    if (since !== undefined) tried.set(at, since)
+  }
+  const present = () => ({
+    ...{ rows, results: [...results], tried: Object.fromEntries(tried) },
+    ...{ refused: { ...refused }, delayed: { ...delayed } },
+  })
+  const save = () => run.put(number, { ...present(), begun: now() })
+  await save()
   let saved = performance.now()
   let saving: Promise<void> | undefined
   let stop: { readonly thrown: unknown } | undefined
   const waiting: { readonly at: number; readonly why: Postponed; readonly failure: S3Error }[] = []
   let answered = 0
-  const todo = rows.flatMap((row, at) => (results[at] ? [] : [{ row, at }]))
   await pMap(
     todo,
     async ({ row, at }) => {
       if (stop || waiting.length > 0) return
       const token = `batch-${run.id}-${number}-${at}-${refused[at] ?? 0}`
-      const task: Task = { row, token, ...(chunk.begun !== undefined && { triedSince: chunk.begun }) }
       let leave = () => {}
       try {
         leave = await working.enter()
         await working.check()
         if (stop || waiting.length > 0) return
-        const { result, postponed } = await attempt(working, task)
+        const [triedSince, began] = [tried.get(at), now()]
+        tried.set(at, triedSince ?? began)
+        const { result, postponed } = await attempt(working, { row, token, triedSince }, began)
+        if (!postponed?.isOpen) tried.delete(at)
         if (postponed) waiting.push({ at, ...postponed })
         if (!result) return
         answered++
@@ -93,7 +108,7 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
       show(present())
       if (saving === undefined && performance.now() - saved > SAVE_MS) {
         saved = performance.now()
-        saving = run.put(number, present()).finally(() => {
+        saving = save().finally(() => {
           saving = undefined
         })
         await saving
@@ -117,9 +132,8 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
 }
 
 /** Throws for what ends the job: its key pair is gone, another server runs it, or it was stopped. */
-async function attempt({ kind, ask, signal, now }: Working, first: Task): Promise<Attempted> {
+async function attempt({ kind, ask, signal }: Working, first: Task, began: number): Promise<Attempted> {
   let task = first
-  const triedSince = first.triedSince ?? now()
   for (let tries = 0; ; tries++) {
     try {
       const { status, message } = await kind.run(task, ask, signal)
@@ -128,14 +142,15 @@ async function attempt({ kind, ask, signal, now }: Working, first: Task): Promis
       signal.throwIfAborted()
       const failure = toS3Error(thrown)
       if (failure.code === 'InvalidAccessKeyId') throw failure
-      if (failure.code === 'SpendCapReached') return { postponed: { why: 'budget', failure } }
+      if (failure.code === 'SpendCapReached')
+        return { postponed: { why: 'budget', failure, isOpen: task.triedSince !== undefined } }
       const pause = PAUSES[tries]
       const mayPass = failure.status >= 500 && failure.status !== 501
       if (!mayPass) return { result: failureOf(failure) }
       // The answer does not tell that nothing was done.
-      task = { ...first, triedSince }
+      task = { ...first, triedSince: first.triedSince ?? began }
       if (pause !== undefined) await sleep(pause, undefined, { signal })
-      else if (UNAVAILABLE.includes(failure.code)) return { postponed: { why: 'gateway', failure } }
+      else if (UNAVAILABLE.includes(failure.code)) return { postponed: { why: 'gateway', failure, isOpen: true } }
       else return { result: failureOf(failure) }
     }
   }

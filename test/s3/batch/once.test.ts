@@ -11,12 +11,22 @@ import { batch, done, endpointOf, reaches } from './scene.js'
 
 const BEGUN = Date.parse('2030-01-01T00:00:10.500Z')
 
-/** Works on one row of a bucket whose object is of the given time, and tells the requests. */
+interface Before {
+  /** When the server died that worked on the row. */
+  readonly begun?: number
+  /** The job is paused before its task. */
+  readonly paused?: boolean
+}
+
+/**
+ * Works on one row of a bucket whose object is of the given time, until it has a result, and tells the requests.
+ * @param answer throws what a request is answered with
+ */
 async function work(
   operation: BatchOperation,
   modified: string | undefined,
   answer: (request: OwnRequest, times: number) => void,
-  begun?: number,
+  { begun, paused }: Before = {},
 ) {
   let chunk: Chunk = { epoch: 1, rows: [['things', 'a']], ...(begun !== undefined && { begun }) }
   const run = {
@@ -26,26 +36,32 @@ async function work(
     },
   }
   const asked: OwnRequest[] = []
-  await workChunk(
-    {
-      // The only members that the work on a chunk has use for.
-      run: run as unknown as BatchRun,
-      kind: taskKind({ operation }),
-      signal: new AbortController().signal,
-      enter: async () => () => {},
-      check: async () => {},
-      now: () => BEGUN,
-      show: () => {},
-      ask: async (request) => {
-        asked.push(request)
-        answer(request, asked.filter(({ method }) => method === request.method).length)
-        if (request.method !== 'HEAD') return { status: 204, headers: {} }
-        if (modified === undefined) throw new S3Error('NoSuchKey')
-        return { status: 200, headers: { etag: '"e"', 'last-modified': modified } }
+  let [checks, result] = [0, undefined as Awaited<ReturnType<typeof workChunk>> | undefined]
+  const once = () =>
+    workChunk(
+      {
+        // The only members that the work on a chunk has use for.
+        run: run as unknown as BatchRun,
+        kind: taskKind({ operation }),
+        signal: new AbortController().signal,
+        enter: async () => () => {},
+        check: async () => {
+          if (paused && checks++ === 0) throw new Error('Paused')
+        },
+        now: () => BEGUN,
+        show: () => {},
+        ask: async (request) => {
+          asked.push(request)
+          answer(request, asked.filter(({ method }) => method === request.method).length)
+          if (request.method !== 'HEAD') return { status: 204, headers: {} }
+          if (modified === undefined) throw new S3Error('NoSuchKey')
+          return { status: 200, headers: { etag: '"e"', 'last-modified': modified } }
+        },
       },
-    },
-    0,
-  )
+      0,
+    )
+  if (paused) await once().catch(() => {})
+  while (typeof result !== 'object') result = await once()
   const writes = asked.flatMap(({ method, own }) => (method === 'PUT' ? [own?.writeId] : []))
   return {
     requests: asked.map(({ method }) => method),
@@ -69,9 +85,22 @@ t.test('a task that was done, though the answer was lost, is not done again', as
   t.match(itself, { requests: ['PUT', 'PUT'], headers: { 'if-none-match': undefined } })
 })
 
+t.test('a task that was never tried is done as it would have been at first, whatever has come before', async (t) => {
+  const young = 'Tue, 01 Jan 2030 00:00:11 GMT'
+  const isFirst = { requests: ['DELETE'], result: { ok: true, message: undefined } }
+  t.match(await work({ name: 'Delete' }, young, () => {}, { paused: true }), isFirst)
+  const afterDeath = await work({ name: 'Delete' }, young, () => {}, { paused: true, begun: BEGUN })
+  t.match(afterDeath, { requests: ['HEAD'], result: { message: /put since/ } }, 'but the server had died before')
+  const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
+  const refused = await work(copy, young, (_, times) => {
+    if (times === 1) throw new S3Error('SpendCapReached')
+  })
+  t.match(refused, { requests: ['PUT', 'PUT'], headers: { 'if-none-match': undefined }, result: { ok: true } })
+})
+
 t.test('what a client has put since the first attempt to delete stays', async (t) => {
   const at = (second: number) => new Date(Date.parse('2030-01-01') + second * 1000).toUTCString()
-  const resumed = (modified: string) => work({ name: 'Delete' }, modified, () => {}, BEGUN)
+  const resumed = (modified: string) => work({ name: 'Delete' }, modified, () => {}, { begun: BEGUN })
   t.match(await resumed(at(11)), { requests: ['HEAD'], result: { ok: true, message: /put since/ } })
   t.match(await resumed(at(10)), { requests: ['HEAD'], result: { ok: false, code: 'OperationAborted' } })
   const old = await resumed(at(9))
@@ -87,10 +116,13 @@ t.test('the target of a copy that a client has put since the first attempt stays
     ({ method }) => {
       if (method === 'PUT') throw new S3Error('PreconditionFailed')
     },
-    BEGUN,
+    { begun: BEGUN },
   )
   t.match(refused, { requests: ['HEAD', 'PUT'], result: { ok: false, code: 'OperationAborted' } })
-  t.match(await work(copy, modified(1), () => {}, BEGUN), { headers: { 'if-match': '"e"' }, result: { ok: true } })
+  t.match(await work(copy, modified(1), () => {}, { begun: BEGUN }), {
+    headers: { 'if-match': '"e"' },
+    result: { ok: true },
+  })
 })
 
 t.test('tags that a client changes meanwhile are not lost', async (t) => {
