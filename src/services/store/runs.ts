@@ -34,8 +34,10 @@ const alive = {
 /** Interval of looks at the own run, ms. */
 const LOOK_MS = 1000
 
-/** Begins like that of a program that knows versions of objects, and no quotas of buckets. */
-const PREFIX = 'run_vq'
+/** What the runs of programs begin with that know versions of objects; quotas of buckets as well. */
+const KNOWING = { versions: 'run_v', quotas: 'run_vq' } as const
+
+export type Known = keyof typeof KNOWING
 
 /** Of earlier programs, too. */
 const ALL = 'run\\_%'
@@ -45,11 +47,14 @@ const prune = {
   postgres: `DELETE FROM lease WHERE name LIKE '${ALL}' AND expires < now() - interval '1 day'`,
 }
 
-/** One that did not end by itself counts for a day: after a time without the database, its lease begins again. */
+/**
+ * Of a program whose runs begin otherwise. One that did not end by itself counts for a day: after a time without the
+ * database, its lease begins again.
+ */
 const earlier = {
-  sqlite: 'SELECT 1 WHERE 0 = 1',
+  sqlite: 'SELECT 1 WHERE ?1 IS NULL',
   postgres: `
-    SELECT 1 FROM lease WHERE name LIKE '${ALL}' AND name NOT LIKE '${PREFIX.replace('_', '\\_')}%'
+    SELECT 1 FROM lease WHERE name LIKE '${ALL}' AND NOT starts_with(name, ?1)
       AND expires > '-infinity' AND expires > clock_timestamp() - interval '1 day'
   `,
 }
@@ -68,9 +73,9 @@ export class RunTable {
     return (await this.#sql.alive.get(run, own)) !== undefined
   }
 
-  /** True while a program works with the database that knows no versions of objects, or no quotas of buckets. */
-  async isEarlierAlive(): Promise<boolean> {
-    return (await this.#sql.earlier.get()) !== undefined
+  /** True while a program works with the database that does not know them. */
+  async isEarlierAlive(known: Known): Promise<boolean> {
+    return (await this.#sql.earlier.get(KNOWING[known])) !== undefined
   }
 
   /** Forgets runs that have ended long ago. */
@@ -84,7 +89,7 @@ export class RunTable {
  * over.
  */
 export class Run {
-  readonly name = `${PREFIX}${randomBytes(8).toString('hex')}`
+  readonly name = `${KNOWING.quotas}${randomBytes(8).toString('hex')}`
   readonly #lease: Lease<unknown>
   readonly #renewal: NodeJS.Timeout | undefined
 

@@ -418,12 +418,10 @@ t.test('a process of an earlier program keeps versioning and quotas away', { ski
   const isRefused = { message: /earlier dealgate/, data: { code: 'InvalidBucketState' } }
   t.match(await client.failure('SetBucketVersioning', { bucketName, status: 'Enabled' }), isRefused)
   t.match(await client.failure('MakeBucket', { bucketName: 'locked', lock: true }), isRefused)
-  await database.query("DELETE FROM dealgate_gateway.lease WHERE name = 'run_01'")
-  await client.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
   // Of a program that knows versions, and no quotas of buckets.
-  await database.query(
-    "INSERT INTO dealgate_gateway.lease (name, token, holder, expires) VALUES ('run_v01', 1, 'x', now() + interval '1 hour')",
-  )
+  await database.query("UPDATE dealgate_gateway.lease SET name = 'run_v01' WHERE name = 'run_01'")
+  await client.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+  await client.call('MakeBucket', { bucketName: 'locked', lock: true })
   t.match(await client.failure('SetBucketQuota', { bucketName, bytes: 1 }), isRefused)
   await database.query("DELETE FROM dealgate_gateway.lease WHERE name = 'run_v01'")
   t.match(await client.call('SetBucketQuota', { bucketName, bytes: 1 }), { quota: { bytes: 1 } })

@@ -10,7 +10,7 @@ import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { checkBucketName, mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import type { RemovalCondition } from '../store/version-changes.js'
 import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
-import { mustKnowVersions } from './versions.js'
+import { mustKnow } from './versions.js'
 
 export const listBuckets = defineSignedMethod({
   name: 'web.ListBuckets',
@@ -42,7 +42,7 @@ export const makeBucket = defineSignedMethod({
       if ((await accounts.get(account.id)) === undefined) throw new GatewayError('Authentication')
       await buckets.add(bucketName, rfc3339(context.clock.now()), account.id)
       if (!lock) return
-      await mustKnowVersions(tables)
+      await mustKnow(tables, 'versions')
       const { id } = mustBeBucket(context, bucketName, await buckets.find(bucketName))
       await buckets.setVersioning(id, 'Enabled')
       await buckets.setLockRule(id, '{}')

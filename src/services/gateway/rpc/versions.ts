@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Known } from '../../store/runs.js'
 import { GatewayError } from '../errors.js'
 import type { GatewayTables } from '../index-schema.js'
 import { isTime } from '../rest/version-headers.js'
@@ -103,20 +104,21 @@ const setObjectLock = defineSignedMethod({
   },
 })
 
-/** Throws GatewayError InvalidBucketState while a program would pass by versions, locks or quotas. */
-export async function mustKnowVersions({ runs }: Pick<GatewayTables, 'runs'>): Promise<void> {
-  if (await runs.isEarlierAlive()) throw new GatewayError('InvalidBucketState', { value: EARLIER })
+/** Throws GatewayError InvalidBucketState while a program would pass by versions and locks, or quotas. */
+export async function mustKnow({ runs }: Pick<GatewayTables, 'runs'>, known: Known): Promise<void> {
+  if (await runs.isEarlierAlive(known)) throw new GatewayError('InvalidBucketState', { value: EARLIER })
 }
 
 /**
  * Changes a bucket alone: what goes on there has ended, or begins after it.
  * @param find finds the bucket, and refuses an account that may not change it
+ * @param known what other programs would pass by
  */
 export async function changeBucket(
   { context, account }: SignedCall,
   bucketName: string,
   change: (tables: GatewayTables, bucket: BucketRow) => Promise<void>,
-  find = mustOwnBucket,
+  { find = mustOwnBucket, known = 'versions' }: { readonly find?: typeof mustOwnBucket; readonly known?: Known } = {},
 ): Promise<void> {
   const found = await find(context, account, bucketName)
   const work = async (tables: GatewayTables) => {
@@ -124,7 +126,7 @@ export async function changeBucket(
     const bucket = await find(context, account, bucketName, tables)
     // Another one, whose lock this is not.
     if (bucket.id !== found.id) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
-    await mustKnowVersions(tables)
+    await mustKnow(tables, known)
     await change(tables, bucket)
   }
   await context.db.transaction(work, { locks: [bucketLock(found)] })
