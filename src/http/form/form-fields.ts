@@ -26,8 +26,7 @@ export class FormFields {
 
   /** Throws S3Error MaxPostPreDataLengthExceededError, MalformedPOSTRequest, InvalidArgument. */
   add(name: string, value: string): void {
-    this.#bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
-    if (this.#bytes > MAX_FIELD_BYTES) throw new S3Error('MaxPostPreDataLengthExceededError')
+    this.#grow(Buffer.byteLength(name) + Buffer.byteLength(value))
     refuseReplaced(name, name)
     refuseReplaced(value, name)
     const lower = name.toLowerCase()
@@ -40,15 +39,22 @@ export class FormFields {
     this.#values.set(lower, value)
   }
 
-  /** Replaces `${filename}` with the name of the file. */
+  /** Replaces `${filename}` with the name of the file. Throws S3Error MaxPostPreDataLengthExceededError. */
   substitute(filename: string): void {
+    const more = Buffer.byteLength(filename) - FILENAME.length
     for (const [name, value] of this.#values) {
-      if (name !== 'policy' && value.includes(FILENAME))
-        this.#values.set(
-          name,
-          value.replaceAll(FILENAME, () => filename),
-        )
+      if (name === 'policy' || !value.includes(FILENAME)) continue
+      this.#grow(more * (value.split(FILENAME).length - 1))
+      this.#values.set(
+        name,
+        value.replaceAll(FILENAME, () => filename),
+      )
     }
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes > MAX_FIELD_BYTES) throw new S3Error('MaxPostPreDataLengthExceededError')
   }
 
   /**

@@ -164,6 +164,16 @@ t.test('forms that are refused', async (t) => {
   t.match(asText, { file: Buffer.from('as text'), filename: '' })
 })
 
+t.test('the name of the file does not make fields longer than they may be', async (t) => {
+  const fields = new FormFields()
+  fields.add('policy', FILENAME)
+  fields.add('Cache-Control', FILENAME.repeat(200))
+  t.doesNotThrow(() => fields.substitute('x'.repeat(50)))
+  const grown = new FormFields()
+  grown.add('Cache-Control', FILENAME.repeat(200))
+  t.throws(() => grown.substitute('x'.repeat(200)), { code: 'MaxPostPreDataLengthExceededError' })
+})
+
 t.test('fields', async (t) => {
   const fields = new FormFields()
   fields.add('Key', `up/${FILENAME}`)
