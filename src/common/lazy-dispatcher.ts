@@ -1,6 +1,19 @@
 import type { Dispatcher } from 'undici'
 
 /**
+ * undici. Where it cannot be loaded, as after the files of a running program were replaced, the error is that of a
+ * connection that was not made: nothing was sent.
+ */
+export async function loadUndici(): Promise<typeof import('undici')> {
+  try {
+    return await import('undici')
+  } catch (cause) {
+    const error = new Error('The HTTP client cannot be loaded: restart the program.', { cause })
+    throw Object.assign(error, { syscall: 'connect', code: 'ECONNREFUSED' })
+  }
+}
+
+/**
  * Connections that undici keeps. It is loaded with the first call that needs them: it takes 11 MiB of each thread, and
  * 90 ms of its start.
  */
@@ -20,10 +33,16 @@ export class LazyDispatcher<D extends Dispatcher> {
 
   /** Rejects after `destroy`. */
   open(): Promise<D> {
-    this.#opening ??= import('undici').then((undici) => {
-      this.#opened = this.#make(undici)
-      return this.#opened
-    })
+    this.#opening ??= loadUndici().then(
+      (undici) => {
+        this.#opened = this.#make(undici)
+        return this.#opened
+      },
+      (error: unknown) => {
+        this.#opening = undefined
+        throw error
+      },
+    )
     return this.#opening
   }
 

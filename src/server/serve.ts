@@ -107,7 +107,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     } else if (headBytes(req) > MAX_HEAD_BYTES) {
       void answer(req, res, new S3Error('RequestHeaderSectionTooLarge'))
     } else {
-      handler(req, res, () => void answerByExpress(req, res))
+      handler(req, res, () => void answerByExpress(req, res).catch(() => res.destroy()))
     }
   }
 

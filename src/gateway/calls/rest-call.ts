@@ -3,6 +3,7 @@ import type { GatewayAnswer, GatewayCall } from '../../api/gateway-call.js'
 import { readAtMost } from '../../common/bounded-text.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
 import { isRecord, parseJson } from '../../common/json.js'
+import { loadUndici } from '../../common/lazy-dispatcher.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import type { GatewayClient } from '../client.js'
 import {
@@ -133,7 +134,7 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
   const { address, tls, watch } = to
   const { name, method, path, token, headers, body, timeoutMs = to.timeoutMs, signal } = request
-  const { Client } = await import('undici')
+  const { Client } = await loadUndici()
   const connection = new Client(address.origin, {
     connect: { ...tls, timeout: to.timeoutMs },
     headersTimeout: timeoutMs,
