@@ -13,7 +13,7 @@ const URL_OF_GATEWAY = new URL('http://gateway.example:9100')
 type Handler = (request: PortRequest, response: PortResponse) => void
 
 function serve(t: Test, handler: Handler) {
-  const clients = new PortClients((request, response) => {
+  const clients = new PortClients(64 * 1024, (request, response) => {
     response.on('error', () => {})
     handler(request, response)
   })
@@ -95,6 +95,36 @@ t.test('requests and answers are those of HTTP', async (t) => {
   t.throws(() => wire.send({ method: 'GET', path: '/a b', headers: {} }), TypeError)
   t.throws(() => wire.send({ method: 'GET', path: '/', headers: { a: 'b\r\nc: d' } }), TypeError)
   t.match(wire.usage, { busy: 0 })
+})
+
+t.test('headers are bounded as over HTTP, and trimmed in one pass', async (t) => {
+  const seen: PortRequest[] = []
+  const { wire } = serve(t, (request, response) => {
+    seen.push(request)
+    response.writeHead(200, [])
+    response.end()
+  })
+  const blanks = ` a${' '.repeat(60_000)}b`
+  t.equal((await get(wire, { headers: { long: blanks } })).status, 200)
+  t.equal(seen[0]?.headers.long, blanks.trim())
+  t.equal((await get(wire, { headers: { long: 'x'.repeat(64 * 1024) } })).status, 431)
+  t.equal(seen.length, 1)
+  t.match(wire.usage, { busy: 0 })
+})
+
+t.test('a request that was not sent when its client closes is not sent later', async (t) => {
+  const seen: PortRequest[] = []
+  const { wire } = serve(t, (request) => seen.push(request))
+  const lost = t.rejects(get(wire, { method: 'PUT', body: Buffer.from('x') }), { code: 'ECONNRESET' })
+  wire.close()
+  await lost
+  await settled()
+  t.equal(seen.length, 0)
+})
+
+t.test('an answer that ends without a head is lost', async (t) => {
+  const { wire } = serve(t, (_, response) => response.end())
+  await t.rejects(get(wire), { code: 'ECONNRESET' })
 })
 
 t.test('a slow reader holds the writer back', async (t) => {

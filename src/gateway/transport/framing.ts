@@ -187,7 +187,7 @@ function endOfLine(text: string, from: number): number {
 }
 
 /** `trim` would cut more than white space: the last byte of a character in UTF-8 can be one of Unicode's spaces. */
-function fieldValue(text: string, from: number, to: number): string {
+export function fieldValue(text: string, from = 0, to = text.length): string {
   let first = from
   let end = to
   while (first < end && isBlank(text.charCodeAt(first))) first++

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { MessagePort } from 'node:worker_threads'
 import { freeBuffer } from '../../common/free-buffer.js'
 import { type FromClient, type FromServer, PortOutbox, packed, unpacked } from '../../common/port-messages.js'
+import { fieldValue } from './framing.js'
 import { type BodyReceiver, lost, type RestResponse } from './response.js'
 import { forEachHeader, type Sent, type Wire, type WireRequest } from './wire.js'
 
@@ -35,7 +36,7 @@ export class PortWire implements Wire {
     if (headers.host === undefined) fields.host = this.#host
     // As a parser of HTTP gives them.
     forEachHeader(path, headers, (name, value) => {
-      fields[name.toLowerCase()] = withoutBlanks(value)
+      fields[name.toLowerCase()] = fieldValue(value)
     })
     if (body !== undefined) fields['content-length'] = String(body.length)
     const id = ++this.#last
@@ -57,8 +58,8 @@ export class PortWire implements Wire {
   }
 
   close(): void {
+    // What was not sent yet must not be: its senders learn that it is lost.
     this.#end()
-    this.#outbox.flush()
     this.#port.close()
   }
 
@@ -129,7 +130,7 @@ class PortExchange implements Sent {
       }
       this.#resolve(this)
     } else if (typeof what === 'boolean') {
-      if (what) this.#ended()
+      if (what && this.status !== 0) this.#ended()
       else this.lost()
     } else this.#arrived(unpacked(what))
     this.#flow()
@@ -231,18 +232,6 @@ class PortExchange implements Sent {
 /** The headers as node:http gives them: names in lower case, values as text. */
 function fieldsOf(list: readonly (string | number)[]): IncomingHttpHeaders {
   const fields: IncomingHttpHeaders = {}
-  for (let at = 0; at < list.length; at += 2)
-    fields[String(list[at]).toLowerCase()] = withoutBlanks(String(list[at + 1]))
+  for (let at = 0; at < list.length; at += 2) fields[String(list[at]).toLowerCase()] = fieldValue(String(list[at + 1]))
   return fields
-}
-
-/** `trim` would cut more than white space: the last byte of a character in UTF-8 can be one of Unicode's spaces. */
-function withoutBlanks(value: string): string {
-  return isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))
-    ? value.replace(/^[\t ]+|[\t ]+$/g, '')
-    : value
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09
 }

@@ -68,7 +68,7 @@ export function createGatewayServer(context: GatewayContext): GatewayServer {
   const serve = serving(options)
   return {
     http: createHttpServer(options),
-    ports: new PortClients((request, response) => void serve(request, response, false)),
+    ports: new PortClients(MAX_HEADER_BYTES, (request, response) => void serve(request, response, false)),
   }
 }
 

@@ -128,12 +128,15 @@ export class PortResponse extends Writable {
 
 /** The clients in this process. */
 export class PortClients {
+  readonly #maxHeaderBytes: number
   readonly #serve: (request: PortRequest, response: PortResponse) => void
   readonly #ports = new Set<MessagePort>()
   #running = 0
   #idle: (() => void) | undefined
 
-  constructor(serve: (request: PortRequest, response: PortResponse) => void) {
+  /** @param maxHeaderBytes of a request; as for HTTP, the answer to a longer one is 431 */
+  constructor(maxHeaderBytes: number, serve: (request: PortRequest, response: PortResponse) => void) {
+    this.#maxHeaderBytes = maxHeaderBytes
     this.#serve = serve
   }
 
@@ -143,7 +146,9 @@ export class PortClients {
     const running = new Map<number, { readonly request: PortRequest; readonly response: PortResponse }>()
     const take = (message: FromClient): void => {
       const [id, what] = message
-      if (typeof what === 'string') {
+      if (typeof what === 'string' && headBytes(message as PortRequestMessage) > this.#maxHeaderBytes) {
+        outbox.post([id, 431, ['content-length', 0], ''])
+      } else if (typeof what === 'string') {
         const request = new PortRequest(message as PortRequestMessage)
         const response = new PortResponse(id, outbox, () => {
           running.delete(id)
@@ -182,6 +187,12 @@ export class PortClients {
     await turn()
     for (const port of this.#ports) port.close()
   }
+}
+
+function headBytes([, method, path, headers]: PortRequestMessage): number {
+  let bytes = method.length + path.length
+  for (const name in headers) bytes += name.length + (headers[name] ?? '').length
+  return bytes
 }
 
 /** The client has gone. */
