@@ -36,9 +36,6 @@ const SUSPENDED_MS = 30 * DAY_MS
 /** A job that waits for a client looks so often: the call that wakes it may come before it waits. */
 const LOOK_MS = MINUTE_MS
 
-/** Interval of looks at what clients have asked of other servers, ms; a task that spends money looks itself. */
-const OTHERS_MS = 5000
-
 /** After at least so many tasks, a job fails if more of them have failed than have not. */
 const JUDGED_TASKS = 1000
 
@@ -236,17 +233,16 @@ class Batch {
   async #chunk(number: number): Promise<BatchRecord> {
     const { now } = this.#deps
     const began = performance.now()
-    let looked = began
     const known = await this.#run.get()
     const worked = await workChunk(
       {
         ...{ run: this.#run, kind: this.#kind, ask: this.#ask, signal: this.#job.signal, now },
         check: async () => {
-          if (!this.#kind.spends && performance.now() - looked < OTHERS_MS) return this.#check()
-          looked = performance.now()
-          await this.#look()
+          if (this.#kind.spends) await this.#look()
+          else this.#check()
         },
-        enter: () => this.#turn(known),
+        look: () => this.#look(),
+        enter: (signal) => this.#turn(known, signal),
         show: (chunk) => this.#show('Active', withResults(known, chunk)),
       },
       number,
@@ -287,7 +283,7 @@ class Batch {
     return record
   }
 
-  async #turn(record: BatchRecord): Promise<() => void> {
+  async #turn(record: BatchRecord, signal: AbortSignal): Promise<() => void> {
     const { id, accessKeyId } = this.#job.job
     const show = (phase: BatchPhase) => {
       if (this.#working === 0) this.#show(phase, this.#shown ?? record)
@@ -295,7 +291,7 @@ class Batch {
     const leave = await this.#deps.turns.enter({
       owner: accessKeyId,
       priority: () => this.#deps.live.get(id)?.priority ?? this.#order.priority,
-      signal: this.#job.signal,
+      signal,
       onWait: () => show(record.done > 0 ? 'Paused' : 'Ready'),
     })
     show('Active')

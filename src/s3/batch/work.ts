@@ -13,9 +13,11 @@ export interface Working {
   readonly ask: Ask
   readonly signal: AbortSignal
   /** Waits until another task may begin, and resolves to what is to be called at its end. */
-  readonly enter: () => Promise<() => void>
+  readonly enter: (signal: AbortSignal) => Promise<() => void>
   /** Awaited before each task. Throws once the job is to pause or to end. */
   readonly check: () => Promise<void>
+  /** Called every five seconds, also while all tasks wait. Throws as `check`, also for what other servers were asked. */
+  readonly look: () => Promise<unknown>
   /** ms since 1970 */
   readonly now: () => number
   /** Called with what is known of a chunk that is being worked on. */
@@ -43,6 +45,9 @@ const MOST_REFUSALS = 7
 /** Interval at which results of a chunk are recorded before it is done, ms: its tasks may take minutes each. */
 const SAVE_MS = 5000
 
+/** Interval of looks at what clients have asked, ms. */
+const LOOK_MS = 5000
+
 interface Attempted {
   readonly result?: TaskResult
   readonly postponed?: {
@@ -58,7 +63,7 @@ interface Attempted {
  * results so far are recorded.
  */
 export async function workChunk(working: Working, number: number): Promise<Chunk | Postponed> {
-  const { run, kind, now, show } = working
+  const { run, kind, signal, now, show } = working
   const chunk = await run.chunk(number)
   const { rows } = chunk
   const results = rows.map((_, at) => chunk.results?.[at] ?? null)
@@ -81,6 +86,16 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
   let stop: { readonly thrown: unknown } | undefined
   const waiting: { readonly at: number; readonly why: Postponed; readonly failure: S3Error }[] = []
   let answered = 0
+  // Tasks that begin no more do not wait for their turns. Node 20 may collect what AbortSignal.any joins.
+  const over = new AbortController()
+  const end = (thrown: unknown) => {
+    stop ??= { thrown }
+    over.abort(thrown)
+  }
+  const onAbort = () => end(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) onAbort()
+  const looking = setInterval(() => working.look().catch(end), LOOK_MS)
   await pMap(
     todo,
     async ({ row, at }) => {
@@ -88,19 +103,22 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
       const token = `batch-${run.id}-${number}-${at}-${refused[at] ?? 0}`
       let leave = () => {}
       try {
-        leave = await working.enter()
+        leave = await working.enter(over.signal)
         await working.check()
         if (stop || waiting.length > 0) return
         const [triedSince, began] = [tried.get(at), now()]
         tried.set(at, triedSince ?? began)
         const { result, postponed } = await attempt(working, { row, token, triedSince }, began)
         if (!postponed?.isOpen) tried.delete(at)
-        if (postponed) waiting.push({ at, ...postponed })
+        if (postponed) {
+          waiting.push({ at, ...postponed })
+          over.abort()
+        }
         if (!result) return
         answered++
         results[at] = result
       } catch (thrown) {
-        stop ??= { thrown }
+        if (thrown !== over.signal.reason) end(thrown)
         return
       } finally {
         leave()
@@ -115,7 +133,11 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
       }
     },
     { concurrency: kind.concurrency },
-  ).finally(() => saving)
+  ).finally(() => {
+    clearInterval(looking)
+    signal.removeEventListener('abort', onAbort)
+    return saving
+  })
   for (const { at, why, failure } of waiting) {
     const counts = why === 'budget' ? refused : delayed
     counts[at] = (counts[at] ?? 0) + 1

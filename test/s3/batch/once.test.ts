@@ -48,6 +48,7 @@ async function work(
         check: async () => {
           if (paused && checks++ === 0) throw new Error('Paused')
         },
+        look: async () => {},
         now: () => BEGUN,
         show: () => {},
         ask: async (request) => {

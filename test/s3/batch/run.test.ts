@@ -15,6 +15,15 @@ interface Scene {
   readonly clear?: (id: string, chunks: number) => Promise<void>
   readonly rows?: readonly Row[]
   readonly perform?: () => Promise<object>
+  readonly turns?: Turns
+}
+
+const oneTurn = () => new Turns({ most: 1, mostLong: 0 })
+
+/** Takes a turn of another key pair, and keeps it. */
+function keepTurn(turns: Turns): void {
+  const { signal } = new AbortController()
+  void turns.enter({ owner: 'other', priority: () => 0, signal, onWait: () => {} })
 }
 
 /**
@@ -23,6 +32,7 @@ interface Scene {
  */
 function run(records: readonly Partial<BatchRecord>[], scene: Scene = {}) {
   const { owner = 'a', live = new Live(), order = {}, clear = async () => {}, rows = [], perform } = scene
+  const { turns = oneTurn() } = scene
   const listing = { chunks: Math.sign(rows.length), rows: rows.length }
   let record: BatchRecord = { ...NEW_RECORD, prepared: true, listing }
   let chunk: object = { rows }
@@ -45,7 +55,7 @@ function run(records: readonly Partial<BatchRecord>[], scene: Scene = {}) {
   // The only members that these runs have use for.
   const deps = {
     ...{ live, records: { run: async () => run, clear }, now: () => 1, jobs, perform },
-    ...{ turns: new Turns({ most: 1, mostLong: 0 }), pace: new Pace(100) },
+    ...{ turns, pace: new Pace(100) },
   } as unknown as BatchDeps
   const job = {
     ...{ job: { id: 'j', accessKeyId: owner } },
@@ -89,6 +99,20 @@ t.test('a cancel that another server has taken ends a job that spends before its
   const rows: Row[] = ['a', 'b', 'c'].map((key) => ['things', key])
   await t.rejects(run([{}, {}, { asked: 'cancel' }], { rows, perform }), { message: 'Cancelled' })
   t.equal(asked, 1)
+})
+
+t.test('a job that is stopped or put off ends while its tasks wait for turns that others keep', async (t) => {
+  const rows: Row[] = ['a', 'b', 'c'].map((key) => ['things', key])
+  const turns = oneTurn()
+  const perform = async () => {
+    // It has its turn after this task, and before the others.
+    keepTurn(turns)
+    throw new S3Error('SpendCapReached')
+  }
+  await t.rejects(run([{}], { rows, turns, perform }), { message: 'WaitingForBudget' })
+  // The turn is kept; the next look comes at once.
+  t.intercept(globalThis, 'setInterval', { value: (look: () => void) => setImmediate(look) })
+  await t.rejects(run([{}, { asked: 'cancel' }], { rows, turns }), { message: 'Cancelled' })
 })
 
 t.test('a job that ends while its rows are listed leaves none behind its last checkpoint', async (t) => {
