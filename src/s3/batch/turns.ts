@@ -22,7 +22,7 @@ interface Waiting extends Pick<Player, 'owner' | 'priority'> {
 interface Bounds {
   /** Tasks that work at the same time. */
   readonly most: number
-  /** Tasks that work besides, because they take long while others wait. */
+  /** Tasks that work besides, because they take long while others wait. An owner may have half of them, and `most`. */
   readonly mostLong: number
   readonly turnMs?: number
 }
@@ -34,6 +34,8 @@ export class Turns {
   /** Tasks that have a turn, by the time since when, ms; the first is the oldest. */
   readonly #having = new Map<object, number>()
   #long = 0
+  /** By owner: its tasks that work. */
+  readonly #working = new Map<string, number>()
   /** By owner that has had a turn: the number of its last one. */
   readonly #last = new Map<string, number>()
   #count = 0
@@ -45,8 +47,8 @@ export class Turns {
 
   /** Waits for a turn. Resolves to what ends it. */
   async enter({ owner, priority, signal, onWait }: Player): Promise<() => void> {
-    // Those that wait have begun as soon as a turn was free.
-    if (this.#having.size < this.#bounds.most) return this.#begin(owner)
+    // Those that wait have begun as soon as a turn was free for their owner.
+    if (this.#having.size < this.#bounds.most && this.#mayWork(owner)) return this.#begin(owner)
     onWait()
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
@@ -73,19 +75,31 @@ export class Turns {
     const turn = {}
     this.#having.set(turn, performance.now())
     this.#last.set(owner, ++this.#count)
+    this.#working.set(owner, (this.#working.get(owner) ?? 0) + 1)
     let ended = false
     return () => {
       if (ended) return
       ended = true
       if (!this.#having.delete(turn)) this.#long--
+      const others = (this.#working.get(owner) ?? 0) - 1
+      if (others > 0) this.#working.set(owner, others)
+      else this.#working.delete(owner)
       this.#serve()
     }
+  }
+
+  /** Tasks of one owner that all take long leave turns to others. */
+  #mayWork(owner: string): boolean {
+    const { most, mostLong } = this.#bounds
+    return (this.#working.get(owner) ?? 0) < most + mostLong / 2
   }
 
   /** Gives the turns that are free, or that others have had for long, to those that wait. */
   #serve(): void {
     clearTimeout(this.#timer)
-    while (this.#waiting.length > 0) {
+    for (;;) {
+      const waiting = this.#waiting.filter(({ owner }) => this.#mayWork(owner))
+      if (waiting.length === 0) return
       const { most, mostLong, turnMs } = this.#bounds
       if (this.#having.size >= most) {
         const [oldest, since] = this.#having.entries().next().value ?? []
@@ -98,7 +112,7 @@ export class Turns {
         this.#having.delete(oldest)
         this.#long++
       }
-      const next = this.#waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best))
+      const next = waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best))
       this.#waiting.splice(this.#waiting.indexOf(next), 1)
       next.begin(this.#begin(next.owner))
     }
