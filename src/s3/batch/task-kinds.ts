@@ -129,7 +129,10 @@ async function deleteObject(
   }
   const headers: Record<string, string> = bypassGovernance ? { 'x-amz-bypass-governance-retention': 'true' } : {}
   if (triedSince !== undefined && row[2] === undefined) {
-    const present = await found(row, ask)
+    const present = await found(row, ask, (cause) => {
+      const message = 'An earlier attempt may have deleted the object: repeating it takes a key pair that may read.'
+      throw new S3Error('AccessDenied', { message, cause })
+    })
     if (!present) return { status: 204 }
     // S3 tells whole seconds.
     const second = Math.floor(triedSince / 1000) * 1000
@@ -145,14 +148,18 @@ async function deleteObject(
   return simply(ask, { ...on(row), method: 'DELETE', headers, own })
 }
 
-/** The headers of an object; undefined where there is none. */
-async function found(row: Row, ask: Ask) {
+/**
+ * The headers of an object; undefined where there is none.
+ * @param hidden called where the key pair may not read it
+ */
+async function found(row: Row, ask: Ask, hidden?: (cause: S3Error) => undefined) {
   try {
     const reply = await ask({ ...on(row), method: 'HEAD' })
     await endOf(reply)
     return reply.headers
   } catch (error) {
     if (error instanceof S3Error && (error.code === 'NoSuchKey' || error.code === 'NoSuchVersion')) return undefined
+    if (error instanceof S3Error && error.code === 'AccessDenied' && hidden) return hidden(error)
     throw error
   }
 }
@@ -170,7 +177,8 @@ async function copyObject(
   const copy = { ...copyOf(row, target, headers), own: { writeId: token } }
   const isItself = row[2] === undefined && row[0] === target[0] && row[1] === target[1]
   if (triedSince === undefined || isItself) return simply(ask, copy)
-  const present = await found(target, ask)
+  // One that is hidden is not replaced.
+  const present = await found(target, ask, () => undefined)
   const old = present && Date.parse(String(present['last-modified'])) < triedSince - 1000
   const condition: Record<string, string> = old ? { 'if-match': String(present.etag) } : { 'if-none-match': '*' }
   try {
@@ -179,7 +187,7 @@ async function copyObject(
     if (!(error instanceof S3Error) || error.code !== 'PreconditionFailed') throw error
     throw new S3Error('OperationAborted', {
       message:
-        'Another write to the target came at or after the first attempt, which may have copied: it is left as it is.',
+        'Another write to the target came at or after the first attempt, which may have copied; or the key pair may not read it. It is left as it is.',
     })
   }
 }

@@ -9,6 +9,8 @@ import { workChunk } from '../../../src/s3/batch/work.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { batch, done, endpointOf, reaches } from './scene.js'
 
+const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
+
 const BEGUN = Date.parse('2030-01-01T00:00:10.500Z')
 
 interface Before {
@@ -78,7 +80,6 @@ const inDoubt = ({ method }: OwnRequest, times: number) => {
 
 t.test('a task that was done, though the answer was lost, is not done again', async (t) => {
   t.match(await work({ name: 'Delete' }, undefined, inDoubt), { requests: ['DELETE', 'HEAD'], result: { ok: true } })
-  const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
   const copied = await work(copy, 'Tue, 01 Jan 2030 00:00:11 GMT', inDoubt)
   t.match(copied, { requests: ['PUT', 'HEAD', 'PUT'], headers: { 'if-none-match': '*' }, result: { ok: true } })
   t.equal(new Set(copied.writes).size, 1, 'the gateway knows the write that it has')
@@ -92,11 +93,21 @@ t.test('a task that was never tried is done as it would have been at first, what
   t.match(await work({ name: 'Delete' }, young, () => {}, { paused: true }), isFirst)
   const afterDeath = await work({ name: 'Delete' }, young, () => {}, { paused: true, begun: BEGUN })
   t.match(afterDeath, { requests: ['HEAD'], result: { message: /put since/ } }, 'but the server had died before')
-  const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
   const refused = await work(copy, young, (_, times) => {
     if (times === 1) throw new S3Error('SpendCapReached')
   })
   t.match(refused, { requests: ['PUT', 'PUT'], headers: { 'if-none-match': undefined }, result: { ok: true } })
+})
+
+t.test('a task whose key pair may not read what it writes is repeated, or says why it is not', async (t) => {
+  const hidden = (request: OwnRequest, times: number) => {
+    if (request.method === 'HEAD') throw new S3Error('AccessDenied')
+    inDoubt(request, times)
+  }
+  const copied = await work(copy, undefined, hidden)
+  t.match(copied, { requests: ['PUT', 'HEAD', 'PUT'], headers: { 'if-none-match': '*' }, result: { ok: true } })
+  const deleted = await work({ name: 'Delete' }, undefined, hidden)
+  t.match(deleted, { requests: ['DELETE', 'HEAD'], result: { code: 'AccessDenied', message: /may have deleted/ } })
 })
 
 t.test('what a client has put since the first attempt to delete stays', async (t) => {
@@ -109,7 +120,6 @@ t.test('what a client has put since the first attempt to delete stays', async (t
 })
 
 t.test('the target of a copy that a client has put since the first attempt stays, and the task fails', async (t) => {
-  const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
   const modified = (second: number) => new Date(Date.parse('2030-01-01') + second * 1000).toUTCString()
   const refused = await work(
     copy,
