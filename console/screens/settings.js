@@ -94,7 +94,7 @@ function BucketSize({ bucket }) {
     `${formatCount(objects, 'object')}, ${formatBytes(bytes)}`,
   ]
   return html`<h2>Size</h2>
-    ${counted && html`<div role="status"><${Facts} facts=${counted.sums.map(words).concat(Object.entries(counted.Quota).map(([name, most]) => [`Quota of ${name}`, most]))} /></div>`}
+    ${counted && html`<div role="status"><${Facts} facts=${counted.sums.map(words).concat(Object.entries(counted.Quota).map(([name, most]) => [`Quota of ${name}`, name === 'Bytes' ? formatBytes(most) : most]))} /></div>`}
     <${Form} action=${action} submit="Count objects and bytes" />`
 }
 

@@ -6,7 +6,6 @@ export type Resource = 'service' | 'bucket' | 'object'
 
 export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE' | 'OPTIONS'
 
-/** Request line and headers of a request, parsed but not authenticated. */
 /** What only the server can state, of a request that it makes itself. */
 export interface OwnTerms {
   /** See PutRequest.writeId: the same whenever a copy is tried again. */
@@ -19,6 +18,7 @@ export interface OwnTerms {
   readonly tags?: readonly { readonly key: string; readonly value: string }[]
 }
 
+/** Request line and headers of a request, parsed but not authenticated. */
 export interface RequestHead {
   /** Sent back as x-amz-request-id and logged. */
   readonly id: string
