@@ -71,6 +71,14 @@ t.test('all versions count', async (t) => {
   await bounded(t, client, { objects: 3 })
   await client.call('RemoveObject', { bucketName, objects: ['key'] })
   t.same(await usage(), { bytes: 200, objects: 4 }, 'which is never refused')
+
+  await bounded(t, client, { bytes: 300, objects: null })
+  const order = (id: string) => ({ 'x-cloud-fence': String(Date.now() * 1000), 'x-cloud-write-id': id })
+  const last = order('last')
+  const again = () => client.put(bucketName, 'key', Buffer.alloc(100), last)
+  t.same([(await again()).status, (await again()).status], [200, 200], 'one that is repeated needs no more')
+  t.match(await client.put(bucketName, 'key', Buffer.alloc(100), order('more')), refused)
+  t.match(await usage(), { bytes: 300 })
 })
 
 t.test('the owner and the first account decide, and the quota of the account counts as well', async (t) => {

@@ -35,10 +35,11 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
   const record = readRecord(exchange, bucket)
   const lock = readLock(exchange, bucket)
   await context.rules.mayPut(context.db.read, bucket, place.key, length)
-  await context.store.mustHaveRoom(bucket, place.key, length)
+  const asked = readWriteOrder(context, request)
+  const writeId = asked && ('lateFor' in asked ? asked.lateFor : asked.writeId)
+  await context.store.mustHaveRoom(bucket, place.key, length, writeId)
   context.db.requireRoom()
 
-  const asked = readWriteOrder(context, request)
   const late =
     asked && 'lateFor' in asked
       ? context.lateOrders.open(callerOf(identity), asked.lateFor, bucket.id, place.key)

@@ -14,6 +14,7 @@ import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.j
 import { type AccountQuota, type Quotas, quotaOf } from './quotas.js'
 import { above, justAfter } from './scan.js'
 import {
+  madeBy,
   makeWay,
   mustBeSame,
   type RemovalAnswer,
@@ -133,10 +134,17 @@ export class ObjectChanges {
     await this.#admission.admit(this.#db.read, bucket, key, order, 'upload', present)
   }
 
-  /** Throws GatewayError QuotaExceeded when the bucket or its owner has no room for such an object now. */
-  async mustHaveRoom(bucket: BucketRow, key: Buffer, size: number): Promise<void> {
+  /**
+   * Throws GatewayError QuotaExceeded when the bucket or its owner has no room for such an object now, unless the write
+   * with this id has made it before.
+   */
+  async mustHaveRoom(bucket: BucketRow, key: Buffer, size: number, writeId: string | undefined): Promise<void> {
     const { read } = this.#db
-    await this.#mustHaveRoom(read, bucket, key, size, await read.quotas.of(bucket.owner))
+    try {
+      await this.#mustHaveRoom(read, bucket, key, size, await read.quotas.of(bucket.owner))
+    } catch (error) {
+      if (writeId === undefined || !(await madeBy(read, bucket.id, key, writeId))) throw error
+    }
   }
 
   async #mustHaveRoom(
