@@ -16,7 +16,7 @@ export interface Working {
   readonly enter: (signal: AbortSignal) => Promise<() => void>
   /** Awaited before each task. Throws once the job is to pause or to end. */
   readonly check: () => Promise<void>
-  /** Called every five seconds, also while all tasks wait. Throws as `check`, also for what other servers were asked. */
+  /** Called every five seconds, also while all tasks wait. Throws as `check`, or for what other servers were asked. */
   readonly look: () => Promise<unknown>
   /** ms since 1970 */
   readonly now: () => number
