@@ -35,7 +35,8 @@ const foreigner = { accessKeyId: 'foreigner', secretAccessKey: 'secret-of-the-fo
  */
 const OF_OBJECTS = ['PutObject', 'DeleteObject', 'DeleteObjects', 'CopyObject']
 const OF_LOCKS = ['PutObjectRetention', 'PutObjectLegalHold']
-const DECIDED_BY_GATEWAY = [...OF_OBJECTS, ...OF_LOCKS, 'CreateMultipartUpload', 'CompleteMultipartUpload']
+const OF_UPLOADS = ['CreateMultipartUpload', 'CompleteMultipartUpload']
+const DECIDED_BY_GATEWAY = [...OF_OBJECTS, ...OF_LOCKS, ...OF_UPLOADS, 'SetBucketQuota']
 /**
  * Operations that change nothing of a foreign bucket: a link that the gateway signs, and parts of an upload that only
  * the key pair which began it sees.
