@@ -18,8 +18,10 @@ export function openSqliteBackend(
   { log, leaseMs, worker }: { readonly log: Logger } & Pick<BackendOptions, 'leaseMs' | 'worker'>,
 ): Backend {
   const file = join(folder, 'records.sqlite')
+  const database = openDatabase(file)
+  // Not earlier: to open the file may have needed what an earlier process has kept.
   const reserve = new DiskReserve(file)
-  const rows = new SqliteRows(openDatabase(file), reserve, worker === undefined)
+  const rows = new SqliteRows(database, reserve, worker === undefined)
   if (!reserve.hold() || reserve.isTight())
     log.warn({ folder }, 'The disk is full: free space on the disk that holds this folder.')
   const table: Backend['table'] = (namespace, options) =>
