@@ -72,6 +72,11 @@ export function stampOf(features: GatewayFeatures, facts: VersionFacts): string 
   return `${facts.lastModified}/${facts.size}`
 }
 
+/** False where another object of the key can have the same stamp: a marker, or one of the same time and size. */
+export function areStampsUnique({ anyKey, pagedListing }: GatewayFeatures): boolean {
+  return anyKey && pagedListing
+}
+
 /** The headers of an upload, without those of the transport. */
 export function uploadHeaders(
   names: BrandNames,

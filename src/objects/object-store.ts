@@ -17,7 +17,7 @@ import type {
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
-import { MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
+import { areStampsUnique, MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
 import { isHeld } from '../state/locks/locks.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { keepFolders } from './folder-objects.js'
@@ -226,10 +226,9 @@ export class ObjectStore extends ObjectChanges implements Store {
       !request.authorized
     const { objects } = this.deps.state
     const stamp = marker ? MARKER_STAMP : result.stamp
-    // A repeated write is answered with the object that it has made, which may have changed since. Other objects have
-    // the same stamp where it is a time and a size, or that of a marker.
-    const { anyKey, pagedListing } = await this.deps.gateway.features()
-    const isRepeatable = request.writeId !== undefined && (versionId !== undefined || (anyKey && pagedListing))
+    // A repeated write is answered with the object that it has made, which may have changed since.
+    const isRepeatable =
+      request.writeId !== undefined && (versionId !== undefined || areStampsUnique(await this.deps.gateway.features()))
     const former = isRepeatable ? await objects.ofStamp(bucket, key, stamp) : undefined
     const kept = former?.uploadId === request.uploadId ? former : undefined
     if (!gatewayTellsAll && !kept) {
