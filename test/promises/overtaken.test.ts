@@ -95,7 +95,8 @@ for (const mode of modes)
   t.test(mode, async (t) => {
     const scene = await startScene(t, mode)
     const tests = { 'a server between holds a write back': heldBack, 'the first copy of a body is late': lateCopy }
-    const ofMode = mode === 'full' ? { 'a client that takes high numbers': highNumbers } : inDoubt
+    const fenced = { 'a client that takes high numbers': highNumbers, 'an earlier copy takes the fence': takenFence }
+    const ofMode = mode === 'full' ? fenced : inDoubt
     for (const [name, test] of Object.entries({ ...tests, 'a gateway stops and goes on': stopped, ...ofMode })) {
       await t.test(name, (t) => test(t, scene))
       scene.between.fate = () => 'pass'
@@ -196,6 +197,27 @@ async function lateCopy(t: Test, { mode, between, keys, server }: Scene): Promis
   await until('the first copy has been delivered', () => between.late.some(isUpload('k')))
   t.equal(await keys.is('k'), sha256(later))
   t.notMatch(server.log.slice(length), /"level":50/)
+}
+
+/** Each Complete of an upload has the same write id. */
+async function takenFence(t: Test, { between, keys }: Scene): Promise<void> {
+  const body = bytes('part', 600 * KiB)
+  const complete = await keys.upload('fence', body)
+  let deliver = () => {}
+  const cutAndPassOn = new Promise<void>((resolve) => (deliver = resolve))
+  const fates: (() => Fate | Promise<Fate>)[] = [
+    () => ({ cutAndPassOn }),
+    async () => {
+      deliver()
+      await until('the first copy has been delivered', () => between.late.some(isUpload('fence')))
+      return 'pass'
+    },
+  ]
+  between.fate = (request) => (isUpload('fence')(request) && fates.shift()?.()) || 'pass'
+  t.equal((await complete()).status, 503, 'the connection of the first copy is lost')
+  t.equal((await complete()).status, 503, 'the first copy has taken the fence of the second')
+  t.equal((await complete()).status, 200, 'the write is known')
+  t.equal(await keys.is('fence'), sha256(body))
 }
 
 async function stopped(t: Test, { keys, gateway }: Scene): Promise<void> {

@@ -223,11 +223,13 @@ export const errorTable = {
     'IdempotencyParameterMismatch',
     'The fence and the write id belong to another write: take a higher fence and another id. Nothing was changed.',
   ),
+  // 503, because the cause is mostly an earlier copy of the same write, whose client has given it up: it takes the order
+  // that is meant for the repeated one.
   FenceMissing: row(
     -32048,
-    400,
-    'InvalidRequest',
-    'The fence of the upload was to be told with web.FenceUpload before its last bytes.',
+    503,
+    'ServiceUnavailable',
+    'No web.FenceUpload came before the last bytes of the upload, or another upload with its write id has taken the fence. Nothing was changed. Try again.',
   ),
 
   NoSuchVersion: row(-32063, 404, 'NoSuchVersion', 'The specified version does not exist.'),

@@ -178,7 +178,7 @@ t.test('an order that is told late', async (t) => {
   t.match(await tell('k', { fence: fence(), writeId: 'third', expectedGeneration: '' }), {
     data: { code: 'OtherGeneration' },
   })
-  t.equal(await other(), 400, 'without an order it is not stored')
+  t.equal(await other(), 503, 'without an order it is not stored')
   t.equal(await text(client, 'k'), 'second')
 
   const last = await begin('k', 'fourth')
@@ -190,7 +190,7 @@ t.test('an order that is told late', async (t) => {
   t.equal(await early(), 200)
   t.equal(await tell('other', { fence: fence(), writeId: 'sixth' }), undefined)
   const elsewhere = await begin('k', 'sixth')
-  t.equal(await elsewhere(), 400, 'a report of another key')
+  t.equal(await elsewhere(), 503, 'a report of another key')
 })
 
 t.test('one write id for two different writes', async (t) => {

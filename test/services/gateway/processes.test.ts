@@ -116,12 +116,12 @@ t.test('what one process does, the others know', { skip }, async (t) => {
   const order = { fence: fence(), writeId: 'late' }
   const late = (client: Client, key: string, body: string) =>
     client.put(bucketName, key, body, { 'x-cloud-fence': 'late', 'x-cloud-write-id': 'late' })
-  t.equal((await late(first, 'late', 'none')).status, 400, 'without an order')
+  t.equal((await late(first, 'late', 'none')).status, 503, 'without an order')
   await second.call('FenceUpload', { bucketName, objectName: 'late', ...order })
-  t.equal((await late(first, 'other', 'none')).status, 400, 'that of another key')
+  t.equal((await late(first, 'other', 'none')).status, 503, 'that of another key')
   t.equal((await late(third, 'late', 'x'.repeat(50_000))).status, 200, 'the order came to another process')
   t.equal(await answer(second, 'late'), 'x'.repeat(50_000))
-  t.equal((await late(first, 'late', 'again')).status, 400, 'it counts once')
+  t.equal((await late(first, 'late', 'again')).status, 503, 'it counts once: clients repeat the write')
   await first
     .call('FenceUpload', { bucketName, objectName: 'late', fence: fence(), writeId: 'late', expectedGeneration: '' })
     .then(
