@@ -207,7 +207,7 @@ async function takenFence(t: Test, { between, keys }: Scene): Promise<void> {
   const cutAndPassOn = new Promise<void>((resolve) => (deliver = resolve))
   const fates: (() => Fate | Promise<Fate>)[] = [
     () => ({ cutAndPassOn }),
-    async () => {
+    async (): Promise<Fate> => {
       deliver()
       await until('the first copy has been delivered', () => between.late.some(isUpload('fence')))
       return 'pass'
