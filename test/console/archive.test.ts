@@ -1,16 +1,13 @@
 import t from 'tap'
-import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
-import { forward, intercept, startBrowser, Tab } from './browser.js'
+import { forward, intercept, startConsole } from './browser.js'
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
 t.test('deals for selected objects', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0', '--network-epoch-seconds', '0.02'] })
-  const tab = await Tab.open(t, browser, server)
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const scene = await startConsole(t, { args: ['--network-epoch-seconds', '0.02'] })
+  if (!scene) return
+  const { server, tab, accessible } = scene
   const listed = async (target: string) =>
     JSON.parse((await send(server, { method: 'GET', target, headers: JSON_HEADERS })).body.toString())
   const limit = (cap?: string) => {
@@ -27,14 +24,12 @@ t.test('deals for selected objects', async (t) => {
     await tab.goTo('#/buckets/photos/objects')
     await tab.click('checkbox', 'Select a<b>.txt')
     await tab.click('checkbox', 'Select folder/')
-    await tab.click('button', 'Archive…')
-    await tab.sees('Get quotes')
+    await tab.click('button', 'Archive…', 'Get quotes')
   }
   await limit('0.000000000000000001')
   await open()
   await accessible('the terms of deals')
-  await tab.click('button', 'Get quotes')
-  await tab.sees('for 3 deals')
+  await tab.click('button', 'Get quotes', 'for 3 deals')
   await tab.page.select('dialog select', 't01000')
   await tab.sees('The deals would exceed what may be spent today')
   t.equal(await tab.page.evaluate(`document.querySelector('dialog button.danger').disabled`), true)
@@ -43,8 +38,7 @@ t.test('deals for selected objects', async (t) => {
 
   await limit()
   await open()
-  await tab.click('button', 'Get quotes')
-  await tab.sees('for 3 deals')
+  await tab.click('button', 'Get quotes', 'for 3 deals')
   await tab.page.select('dialog select', 't01000')
   await tab.untilTrue(`!document.querySelector('dialog button.danger').textContent.includes('Pay 0 fil')`)
   const facts = await tab.page.evaluate(`document.querySelector('dialog .facts').innerText`)
@@ -85,9 +79,7 @@ t.test('deals for selected objects', async (t) => {
     button.click()
     button.click()
   })()`)
-  await tab.sees('No answer came')
-  await tab.sees('2 deals made')
-  await tab.sees('for 1 deal')
+  await tab.sees('No answer came', '2 deals made', 'for 1 deal')
   await accessible('a deal that failed among others')
   t.equal(tokens.length, 3, 'a double click orders each deal once')
   t.equal(new Set(tokens.map(([, token]) => token)).size, 3, 'each with a token of its own')
@@ -110,8 +102,7 @@ t.test('deals for selected objects', async (t) => {
   await tab.goTo('#/buckets/photos/objects')
   await tab.click('checkbox', 'Select other')
   await tab.click('button', 'Archive…')
-  await tab.click('button', 'Get quotes')
-  await tab.sees('for 1 deal')
+  await tab.click('button', 'Get quotes', 'for 1 deal')
   await tab.page.select('dialog select', 't01000')
   await tab.untilTrue(`!document.querySelector('dialog button.danger').textContent.includes('Pay 0 fil')`)
   await limit('0.000000000000000001')

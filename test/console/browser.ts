@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import {
   type Browser,
   type ConsoleMessage,
@@ -9,8 +10,9 @@ import {
   type Page,
 } from 'puppeteer-core'
 import type { Test } from 'tap'
+import { temporaryFolder } from '../support/content/folders.js'
 import { findClient } from '../support/programs/run.js'
-import type { Dealgate } from '../support/server/dealgate.js'
+import { type Dealgate, type StartOptions, startDealgate } from '../support/server/dealgate.js'
 
 /** Longest wait for anything in a page, ms: the machine may be busy. */
 const PATIENCE_MS = 90_000
@@ -30,6 +32,30 @@ export async function startBrowser(t: Test): Promise<Browser | undefined> {
   })
   t.teardown(() => browser.close())
   return browser
+}
+
+export interface ConsoleScene {
+  readonly browser: Browser
+  readonly server: Dealgate
+  readonly tab: Tab
+  /** Checks the screen that the tab shows, by the name given. */
+  accessible(screen: string): Promise<unknown>
+}
+
+/** A server with a console, and a tab of it; undefined, with the test skipped, without Chromium. */
+export async function startConsole(
+  t: Test,
+  { config, args = [], ...options }: StartOptions & { readonly config?: object } = {},
+): Promise<ConsoleScene | undefined> {
+  const browser = await startBrowser(t)
+  if (!browser) return undefined
+  const file = join(temporaryFolder(t), 'dealgate.json')
+  if (config) writeFileSync(file, JSON.stringify(config))
+  const all = ['--console-port', '0', ...(config ? ['--config', file] : []), ...args]
+  const server = await startDealgate(t, { ...options, args: all })
+  const tab = await Tab.open(t, browser, server)
+  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  return { browser, server, tab, accessible }
 }
 
 type ConsoleServer = Pick<Dealgate, 'console' | 'accessKey' | 'secretKey'>
@@ -84,18 +110,22 @@ export class Tab {
     await this.fill('Access key id', pair.id)
     await this.fill('Secret access key', pair.secret)
     for (const box of boxes) await this.click('checkbox', box)
-    await this.click('button', 'Sign in')
-    await this.sees('Sign out')
+    await this.click('button', 'Sign in', 'Sign out')
   }
 
-  /** Goes to a screen by its address, without a load of the page. */
-  async goTo(hash: string): Promise<void> {
+  /** Goes to a screen by its address, without a load of the page, and waits until it shows these texts. */
+  async goTo(hash: string, ...shown: readonly string[]): Promise<void> {
     await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+    await this.sees(...shown)
   }
 
-  /** Clicks what has this role and this name for screen readers, also if what loads later moves it meanwhile. */
-  async click(role: keyof typeof ROLES, name: string): Promise<void> {
+  /**
+   * Clicks what has this role and this name for screen readers, also if what loads later moves it meanwhile, and waits
+   * until the page shows these texts.
+   */
+  async click(role: keyof typeof ROLES, name: string, ...shown: readonly string[]): Promise<void> {
     await (await this.#find(ROLES[role], name)).evaluate((element) => (element as { click(): void }).click())
+    await this.sees(...shown)
   }
 
   async fill(label: string, text: string): Promise<void> {
@@ -115,10 +145,10 @@ export class Tab {
     }, value)
   }
 
-  /** Waits until the page shows a text. */
-  async sees(text: string): Promise<void> {
-    const shown = `document.body.innerText.includes(${JSON.stringify(text)})`
-    await this.untilTrue(shown, `${text} is not shown`)
+  /** Waits until the page shows each of these texts, one after the other. */
+  async sees(...texts: readonly string[]): Promise<void> {
+    for (const text of texts)
+      await this.untilTrue(`document.body.innerText.includes(${JSON.stringify(text)})`, `${text} is not shown`)
   }
 
   async untilTrue(expression: string, failure = expression): Promise<ElementHandle<never>> {

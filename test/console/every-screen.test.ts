@@ -1,9 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import type { HTTPRequest } from 'puppeteer-core'
 import t, { type Test } from 'tap'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import type { Dealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
-import { forward, startBrowser, Tab } from './browser.js'
+import { forward, startConsole, Tab } from './browser.js'
 
 /** A name that is markup, ends attributes, hides and reorders text, and has no place to break. */
 const HOSTILE = `"'><img src=x onerror="window.ran=1"><b onclick="x">\u202e\n../${'long'.repeat(60)}`
@@ -15,11 +15,10 @@ const KEY = `${HOSTILE.slice(0, 60)}/${'k'.repeat(900)}.txt`
 const TERMS = { MinerId: 't01000', Price: '0.0000005', DurationEpochs: 518_400, ConfirmPrice: true }
 
 t.test('every screen', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  const scene = await startConsole(t)
+  if (!scene) return
+  const { browser, server, tab } = scene
   const addresses = await filled(t, server)
-  const tab = await Tab.open(t, browser, server)
   await tab.page.setRequestInterception(true)
   let answer = (request: HTTPRequest): Promise<void> => request.continue()
   tab.page.on('request', (request) => {
@@ -38,8 +37,7 @@ t.test('every screen', async (t) => {
     answer = how
     await t.test(what, async (t) => {
       for (const address of addresses) {
-        await tab.goTo('#/none')
-        await tab.sees('This address belongs to no screen')
+        await tab.goTo('#/none', 'This address belongs to no screen')
         await tab.goTo(address)
         await tab.untilTrue(`document.querySelector('main h1') && !/no screen|Loading…/.test(document.body.innerText)`)
         await checked(t, tab, address)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { account } from '../cli/account-commands.js'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import type { Dealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
-import { startBrowser, Tab } from './browser.js'
+import { startConsole, Tab } from './browser.js'
 
 /** Fills in the key pair by which a change is signed. */
 async function signBy(tab: Tab, { accessKey, secretKey }: Pick<Dealgate, 'accessKey' | 'secretKey'>): Promise<void> {
@@ -19,24 +19,20 @@ async function shown(tab: Tab): Promise<Record<string, string>> {
 }
 
 t.test('keys and accounts', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0'] })
-  const tab = await Tab.open(t, browser, server)
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const scene = await startConsole(t)
+  if (!scene) return
+  const { browser, server, tab, accessible } = scene
   for (const target of ['/photos', '/photos/a/1.txt', '/photos/b/2.txt']) await send(server, { method: 'PUT', target })
   await tab.signIn()
 
-  await tab.goTo('#/keys')
-  await tab.sees('There is no key pair besides that of the owner')
+  await tab.goTo('#/keys', 'There is no key pair besides that of the owner')
   await tab.click('button', 'Add key pair')
   await tab.fill('Access key id', 'reader<b>')
   await tab.fill('Bucket of right 1', 'photos')
   await tab.fill('Prefix of right 1', 'a/')
   await accessible('a new key pair')
   await signBy(tab, { accessKey: server.accessKey, secretKey: 'another-secret' })
-  await tab.click('button', 'Add')
-  await tab.sees('SignatureDoesNotMatch')
+  await tab.click('button', 'Add', 'SignatureDoesNotMatch')
   await signBy(tab, server)
   const posted: string[] = []
   tab.page.on('request', (request) => request.method() === 'POST' && posted.push(new URL(request.url()).pathname))
@@ -49,8 +45,7 @@ t.test('keys and accounts', async (t) => {
   t.same(posted, ['/-/keys/v1/reader%3Cb%3E'], 'a double click adds it once')
   t.same([id, secret.length], ['reader<b>', 40])
   await accessible('a secret that is shown')
-  await tab.click('button', 'I have stored it')
-  await tab.sees('read photos/a/')
+  await tab.click('button', 'I have stored it', 'read photos/a/')
   const everything = `document.documentElement.outerHTML + JSON.stringify(sessionStorage) + location.href`
   for (const word of [secret, server.secretKey])
     t.notMatch(String(await tab.page.evaluate(everything)), word, 'no secret stays in the page')
@@ -58,8 +53,7 @@ t.test('keys and accounts', async (t) => {
 
   const reader = await Tab.open(t, browser, server)
   await reader.signIn({ pair: { id, secret } })
-  await reader.goTo('#/buckets/photos/objects?prefix=a/')
-  await reader.sees('1 object on this page')
+  await reader.goTo('#/buckets/photos/objects?prefix=a/', '1 object on this page')
   for (const screen of ['keys', 'accounts', 'changes']) {
     await reader.goTo(`#/${screen}`)
     await reader.untilTrue(`document.querySelector('.problem')?.innerText.startsWith('Not allowed')`, screen)
@@ -78,33 +72,26 @@ t.test('keys and accounts', async (t) => {
   await tab.fill('Bucket of right 2', 'films*')
   await tab.fill('Calls', 'deal:ListDeals pay:*')
   await signBy(tab, server)
-  await tab.click('button', 'Change')
-  await tab.sees('read films*/')
-  await tab.sees('call pay:*')
-  await reader.goTo('#/buckets/photos/objects?prefix=b/')
-  await reader.sees('1 object on this page')
+  await tab.click('button', 'Change', 'read films*/', 'call pay:*')
+  await reader.goTo('#/buckets/photos/objects?prefix=b/', '1 object on this page')
   await tab.click('button', `New secret of ${id}`)
   await signBy(tab, server)
   await tab.click('button', 'Replace the secret')
   t.not((await shown(tab)).AWS_SECRET_ACCESS_KEY, secret)
   await tab.page.keyboard.press('Escape')
-  await reader.goTo('#/buckets/photos/objects?prefix=a/')
-  await reader.sees('The session has ended')
+  await reader.goTo('#/buckets/photos/objects?prefix=a/', 'The session has ended')
   await tab.click('button', `Removal of ${id}`)
   await signBy(tab, server)
-  await tab.click('button', 'Remove')
-  await tab.sees('There is no key pair besides that of the owner')
+  await tab.click('button', 'Remove', 'There is no key pair besides that of the owner')
 
-  await tab.click('link', 'Accounts')
-  await tab.sees('(of the server)')
+  await tab.click('link', 'Accounts', '(of the server)')
   await tab.click('button', 'Add account')
   await tab.fill('Access key', 'tenant')
   await tab.fill('Name', 'Ten\u202eant')
   await signBy(tab, server)
   await tab.click('button', 'Add')
   t.equal((await shown(tab)).ACCESS_KEY, 'tenant')
-  await tab.click('button', 'I have stored it')
-  await tab.sees('TenU+202Eant')
+  await tab.click('button', 'I have stored it', 'TenU+202Eant')
   await accessible('accounts')
   await tab.click('button', 'Quota of tenant')
   await tab.fill('Bytes', '2048')
@@ -120,8 +107,7 @@ t.test('keys and accounts', async (t) => {
   await tab.click('button', 'Remove')
   await tab.untilTrue(`!document.querySelector('main table').innerText.includes('tenant')`)
 
-  await tab.click('link', 'Who changed what')
-  await tab.sees('7 changes, the newest first')
+  await tab.click('link', 'Who changed what', '7 changes, the newest first')
   for (const call of [
     'AddKey',
     'SetKeyRights',

@@ -1,11 +1,7 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
-import { temporaryFolder } from '../support/content/folders.js'
-import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { startBrowser, Tab } from './browser.js'
+import { startConsole } from './browser.js'
 
 /** Deals become active within a second, and copies are then evicted. */
 const configuration = {
@@ -22,13 +18,9 @@ const configuration = {
 }
 
 t.test('the life of an object, and what mends it', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const config = join(temporaryFolder(t), 'dealgate.json')
-  writeFileSync(config, JSON.stringify(configuration))
-  const server = await startDealgate(t, { args: ['--config', config, '--console-port', '0'] })
-  const tab = await Tab.open(t, browser, server)
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const scene = await startConsole(t, { config: configuration })
+  if (!scene) return
+  const { server, tab, accessible } = scene
   const put = (key: string, headers: Record<string, string>) =>
     send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.alloc(1000, 'a'), headers })
   await send(server, { method: 'PUT', target: '/photos' })
@@ -41,21 +33,14 @@ t.test('the life of an object, and what mends it', async (t) => {
   })
   await tab.signIn()
 
-  await tab.goTo('#/buckets/photos/object?key=failed')
-  await tab.sees('The deal failed')
-  await tab.sees('DealRejected')
-  await tab.sees('Make another deal')
+  await tab.goTo('#/buckets/photos/object?key=failed', 'The deal failed', 'DealRejected', 'Make another deal')
   await accessible('a failed deal')
-  await tab.click('button', 'Retry…')
-  await tab.sees('may cost money')
-  await tab.click('button', 'Run it again')
-  await tab.sees('The request to retry the job was accepted')
+  await tab.click('button', 'Retry…', 'may cost money')
+  await tab.click('button', 'Run it again', 'The request to retry the job was accepted')
   const failures = `document.body.innerText.split('The deal failed').length === 3`
   await tab.untilTrue(failures, 'the second failure is not shown')
 
-  await tab.goTo('#/buckets/photos/object?key=a')
-  await tab.sees('A deal was made with t01000')
-  await tab.sees('StorageDealActive')
+  await tab.goTo('#/buckets/photos/object?key=a', 'A deal was made with t01000', 'StorageDealActive')
   await tab.sees('the bytes are only in deals')
   await accessible('an object in deals alone')
   const context = tab.page.browserContext()
@@ -64,21 +49,17 @@ t.test('the life of an object, and what mends it', async (t) => {
     'clipboard-write',
     'clipboard-sanitized-write',
   ])
-  await tab.click('button', 'Copy the piece CID')
-  await tab.sees('Copied the piece CID')
+  await tab.click('button', 'Copy the piece CID', 'Copied the piece CID')
   t.match(await tab.page.evaluate('navigator.clipboard.readText()'), /^baga/)
   await tab.click('button', 'Restore…')
   await tab.fill('Days', '2')
   await accessible('the dialog of a restore')
-  await tab.click('button', 'Restore')
-  await tab.sees('The restore was requested')
-  await tab.sees('Restored until')
+  await tab.click('button', 'Restore', 'The restore was requested', 'Restored until')
   await tab.untilTrue(`!document.body.innerText.includes('Restore…')`, 'the button is still there')
   const { headers } = await send(server, { method: 'HEAD', target: '/photos/a' })
   t.match(headers['x-amz-restore'], 'expiry-date')
 
-  await tab.goTo('#/providers')
-  await tab.sees('1 of 1, 0 failed')
+  await tab.goTo('#/providers', '1 of 1, 0 failed')
   t.match(await tab.text(), /\d+ (second|minute)s?\b/, 'how long it took to be active')
   await accessible('providers')
 
@@ -97,9 +78,7 @@ t.test('the life of an object, and what mends it', async (t) => {
   })
   await tab.page.setRequestInterception(true)
   await tab.goTo('#/buckets')
-  await tab.goTo('#/buckets/photos/object?key=a')
-  await tab.sees('It has failed…')
-  await tab.sees('U+202E')
+  await tab.goTo('#/buckets/photos/object?key=a', 'It has failed…', 'U+202E')
   t.equal(await tab.page.evaluate(`document.querySelectorAll('.life img').length`), 0)
   await accessible('hostile texts')
   t.same(tab.complaints, [])

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { ulid } from 'ulid'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import type { Dealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { startBrowser, Tab } from './browser.js'
+import { startConsole, type Tab } from './browser.js'
 
 const OBJECTS = 100_000
 const DEALS = 2000
@@ -19,9 +19,9 @@ const MAX_GROWTH_BYTES = 4 * 1024 * 1024
 const TERMS = { MinerId: 't01000', Price: '0.0000005', DurationEpochs: 518_400, ConfirmPrice: true }
 
 t.test('large lists', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0'] })
+  const scene = await startConsole(t)
+  if (!scene) return
+  const { server, tab } = scene
   await send(server, { method: 'PUT', target: '/photos' })
   await send(server, { method: 'PUT', target: '/photos/first.txt', body: Buffer.from('content') })
   const headers = { 'content-type': 'application/json', accept: 'application/json' }
@@ -33,8 +33,8 @@ t.test('large lists', async (t) => {
   fillRecords(join(server.data, 'state/records.sqlite'), JobId, Deal.DealCid)
   fillObjects(join(server.data, 'services/gateway/index.db'))
   await server.start()
+  await tab.page.goto(server.console)
 
-  const tab = await Tab.open(t, browser, server)
   await tab.signIn()
   await tab.sees('1 bucket')
   await turned(t, server, tab, {
@@ -116,8 +116,7 @@ async function turned(
   const asked = () => server.log.split(`"operation":"${operation}"`).length - 1
   const rowsShown = `document.querySelectorAll('tbody tr').length`
   // This screen asks for nothing.
-  await tab.goTo('#/none')
-  await tab.sees('This address belongs to no screen')
+  await tab.goTo('#/none', 'This address belongs to no screen')
   const before = asked()
   const begun = performance.now()
   await tab.goTo(hash)

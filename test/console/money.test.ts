@@ -1,23 +1,16 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { openWalletBook } from '../../src/services/payment/store.js'
 import { NETWORK, newKeys } from '../services/payment/payment-client.js'
-import { temporaryFolder } from '../support/content/folders.js'
-import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { forward, intercept, startBrowser, Tab } from './browser.js'
+import { forward, intercept, startConsole } from './browser.js'
 
 t.test('payments and tasks', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const config = join(temporaryFolder(t), 'dealgate.json')
-  writeFileSync(config, JSON.stringify({ networkEpochSeconds: 0.5 }))
-  const server = await startDealgate(t, { args: ['--config', config, '--console-port', '0'] })
-  const tab = await Tab.open(t, browser, server)
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const scene = await startConsole(t, { config: { networkEpochSeconds: 0.5 } })
+  if (!scene) return
+  const { server, tab, accessible } = scene
   const ask = async (method: string, target: string, json?: object, more: Record<string, string> = {}) => {
     const headers = { ...(json && { 'content-type': 'application/json' }), accept: 'application/json', ...more }
     const body = json && { body: Buffer.from(JSON.stringify(json)) }
@@ -29,10 +22,7 @@ t.test('payments and tasks', async (t) => {
   await send(server, { method: 'PUT', target: '/photos/a%3Cb%3E.txt', body: Buffer.alloc(100_000, 'a') })
   await tab.signIn()
 
-  await tab.goTo('#/payments')
-  await tab.sees('Sign a wallet in')
-  await tab.sees('The key pair acts as no wallet')
-  await tab.sees('Left of it')
+  await tab.goTo('#/payments', 'Sign a wallet in', 'The key pair acts as no wallet', 'Left of it')
   const { address, sign } = newKeys()
   const { Nonce } = await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
   const pay = async (wCid: string) => {
@@ -45,18 +35,15 @@ t.test('payments and tasks', async (t) => {
   }
   const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK, Store: true }
   await ask('POST', '/-/pay/v1/wallet/session', session)
-  await tab.click('button', 'Refresh')
-  await tab.sees('This wallet has paid nothing yet')
+  await tab.click('button', 'Refresh', 'This wallet has paid nothing yet')
   await accessible('payments')
 
   await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
   await tab.click('link', 'Upload to IPFS for payment')
   await tab.fill('Days', '180')
-  await tab.click('button', 'Get a quote')
-  await tab.sees('Left of it')
+  await tab.click('button', 'Get a quote', 'Left of it')
   await accessible('a quote of an upload')
-  await tab.click('button', 'Upload…')
-  await tab.sees('What is published cannot be taken back')
+  await tab.click('button', 'Upload…', 'What is published cannot be taken back')
   await accessible('the confirmation of an upload')
   const tokens: (string | undefined)[] = []
   tab.page.on('request', (request) => {
@@ -68,8 +55,7 @@ t.test('payments and tasks', async (t) => {
     button.click()
     button.click()
   })()`)
-  await tab.sees('pay:UploadObjectToIpfs')
-  await tab.sees('Complete')
+  await tab.sees('pay:UploadObjectToIpfs', 'Complete')
   t.equal(tokens.length, 1, 'a double click costs once')
   t.match(tokens[0], /^[0-9a-f-]{36}$/)
   await send(server, {
@@ -78,26 +64,17 @@ t.test('payments and tasks', async (t) => {
     headers: { 'content-type': 'application/json' },
     body: Buffer.from('{"DurationDays":3}'),
   })
-  await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
-  await tab.sees('The upload to IPFS failed')
-  await tab.sees('Retry…')
-  await tab.sees('Upload to IPFS again')
-  await tab.sees('The wallet has not paid yet: dealgate wallet pay 1')
+  await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt', 'The upload to IPFS failed', 'Retry…')
+  await tab.sees('Upload to IPFS again', 'The wallet has not paid yet: dealgate wallet pay 1')
   await accessible('an object with payments')
   const [upload] = (await ask('GET', '/photos/a%3Cb%3E.txt?x-pay=')).Uploads
   await pay(upload.WCid)
-  await tab.click('button', 'Refresh')
-  await tab.sees('500000 smallest units of')
-  await tab.goTo('#/payments')
-  await tab.sees('Locked for uploads')
-  await tab.sees('0.5 STABLE')
+  await tab.click('button', 'Refresh', '500000 smallest units of')
+  await tab.goTo('#/payments', 'Locked for uploads', '0.5 STABLE')
   await tab.fill('File contains', 'none')
-  await tab.click('button', 'Show')
-  await tab.sees('This wallet has paid nothing yet')
-  await tab.sees('Left of it')
+  await tab.click('button', 'Show', 'This wallet has paid nothing yet', 'Left of it')
   await accessible('a wallet')
-  await tab.goTo('#/payments/uploads')
-  await tab.sees('a<b>.txt')
+  await tab.goTo('#/payments/uploads', 'a<b>.txt')
   await accessible('uploads that are paid for')
   const csv = tab.page.waitForResponse(
     (response) => response.request().method() === 'GET' && response.url().endsWith('/-/pay/v1/uploads.csv'),
@@ -109,16 +86,14 @@ t.test('payments and tasks', async (t) => {
   const File = 'file_source_url,file_size\nhttp://127.0.0.1:9/x.car,1000\n'
   const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.000001', File }
   await ask('POST', '/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
-  await tab.goTo('#/tasks')
-  await tab.sees('nightly<b>')
+  await tab.goTo('#/tasks', 'nightly<b>')
   await accessible('tasks')
   for (const [text, shown] of [
     ['none', 'posted no task'],
     ['night', 'nightly<b>'],
   ] as const) {
     await tab.fill('Name contains', text)
-    await tab.click('button', 'Show')
-    await tab.sees(shown)
+    await tab.click('button', 'Show', shown)
   }
   await tab.click('link', 'nightly<b>')
   await until('providers bid', async () => {
@@ -133,12 +108,10 @@ t.test('payments and tasks', async (t) => {
     const headers = { 'access-control-allow-origin': '*' }
     await request.respond({ status: 200, headers, body, contentType: 'application/json' })
   })
-  await tab.click('button', 'Refresh')
-  await tab.sees('a bidder without providers')
+  await tab.click('button', 'Refresh', 'a bidder without providers')
   await stop()
   await tab.click('button', 'Refresh')
-  await tab.click('button', 'Accept the bid of t01000')
-  await tab.sees('fil per GiB and epoch of each piece. The other bids lose')
+  await tab.click('button', 'Accept the bid of t01000', 'fil per GiB and epoch of each piece. The other bids lose')
   await tab.sees('Costs at most')
   await accessible('the confirmation of a bid')
   await tab.click('button', 'Accept')
@@ -146,8 +119,7 @@ t.test('payments and tasks', async (t) => {
   await tab.sees('Complete')
   await accessible('the job of an accepted bid')
   await tab.goTo('#/tasks')
-  await tab.click('link', 'nightly<b>')
-  await tab.sees('Won')
+  await tab.click('link', 'nightly<b>', 'Won')
   await tab.untilTrue(`!document.body.innerText.includes('Accept…')`)
   t.same(tab.complaints, [])
 })

@@ -1,15 +1,12 @@
 import t from 'tap'
 import { runCli } from '../support/server/cli.js'
-import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
-import { forward, intercept, startBrowser, Tab } from './browser.js'
+import { forward, intercept, startConsole } from './browser.js'
 
 t.test('deals, jobs, calls and the server', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0', '--network-epoch-seconds', '0.02'] })
-  const tab = await Tab.open(t, browser, server)
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const scene = await startConsole(t, { args: ['--network-epoch-seconds', '0.02'] })
+  if (!scene) return
+  const { server, tab, accessible } = scene
   await send(server, { method: 'PUT', target: '/photos' })
   await send(server, { method: 'PUT', target: '/photos/a%3Cb%3E.txt', body: Buffer.alloc(100_000, 'a') })
   const unavailable = await intercept(tab, /config\.json$/, (request) => request.respond({ status: 503 }))
@@ -18,20 +15,16 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await unavailable()
   await tab.signIn({ boxes: ['Stay signed in in this tab'] })
 
-  await tab.goTo('#/buckets/photos/archive')
-  await tab.sees('This address names no object')
+  await tab.goTo('#/buckets/photos/archive', 'This address names no object')
   await tab.goTo('#/buckets/photos/archive?key=another')
   await tab.fill('Days', '200')
   await tab.goTo('#/buckets/photos/archive?key=a%3Cb%3E.txt')
   await tab.untilTrue(`document.querySelector('input[name=days]').value === '180'`)
-  await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
-  await tab.sees('There is no deal for this object')
+  await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt', 'There is no deal for this object')
   await tab.click('link', 'Make a deal')
-  await tab.click('button', 'Get a quote')
-  await tab.sees('Score')
+  await tab.click('button', 'Get a quote', 'Score')
   await accessible('a quote')
-  await tab.click('button', 'Choose t01000')
-  await tab.sees('A deal cannot be undone')
+  await tab.click('button', 'Choose t01000', 'A deal cannot be undone')
   await accessible('the confirmation of a payment')
   const resumed = await intercept(tab, /\?x-deal=$/, async (request) => {
     t.equal((await forward(request)).status, 202, 'the server has carried it out')
@@ -43,8 +36,7 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.click('button', 'Cancel')
   await tab.click('button', 'Choose t01000')
   await tab.page.locator('::-p-text(Pay 0.)').click()
-  await tab.sees('deal:CreateObjectDeal')
-  await tab.sees('Complete')
+  await tab.sees('deal:CreateObjectDeal', 'Complete')
   await accessible('a job')
   let status = 200
   const polled = await intercept(tab, /\/-\/jobs\/v1\/[^/]+$/, async (request) => {
@@ -55,17 +47,13 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.page.reload()
   await tab.sees('Active')
   status = 503
-  await tab.sees('This failed')
-  await tab.sees('Active')
+  await tab.sees('This failed', 'Active')
   await polled()
   await tab.sees('Complete')
   t.notMatch(await tab.text(), 'This failed')
-  await tab.goTo('#/jobs')
-  await tab.sees('1 job')
+  await tab.goTo('#/jobs', '1 job')
   await accessible('jobs')
-  await tab.goTo('#/deals')
-  await tab.sees('1 deal')
-  await tab.sees('photos/a<b>.txt')
+  await tab.goTo('#/deals', '1 deal', 'photos/a<b>.txt')
   await accessible('deals')
   let state: string | undefined = 'StorageDealSealing'
   const held = await intercept(tab, /\/-\/deal\/v1\/deals\/bafy/, async (request) => {
@@ -83,44 +71,34 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.goTo('#/deals')
   await tab.fill('Bucket', 'none-such')
   await tab.fill('Ends within days', '200')
-  await tab.click('button', 'Show')
-  await tab.sees('There is no such deal')
+  await tab.click('button', 'Show', 'There is no such deal')
   await tab.fill('Bucket', 'photos')
   await tab.page.select('select[name=status]', 'StorageDealExpired')
-  await tab.click('button', 'Show')
-  await tab.sees('There is no such deal')
+  await tab.click('button', 'Show', 'There is no such deal')
   await tab.page.evaluate('history.back()')
   await tab.page.evaluate('history.back()')
   await tab.sees('photos/a<b>.txt')
-  await tab.click('link', 'Providers and their prices')
-  await tab.sees('t01005')
+  await tab.click('link', 'Providers and their prices', 't01005')
   await accessible('providers')
 
-  await tab.goTo('#/overview')
-  await tab.sees('The numbers')
-  await tab.sees('Deals by state')
+  await tab.goTo('#/overview', 'The numbers', 'Deals by state')
   await accessible('the overview')
-  await tab.goTo('#/server')
-  await tab.sees('GLACIER')
+  await tab.goTo('#/server', 'GLACIER')
   await accessible('the server')
 
-  await tab.goTo('#/calls')
-  await tab.sees('CreateObjectDeal')
+  await tab.goTo('#/calls', 'CreateObjectDeal')
   await accessible('calls')
   await tab.goTo('#/calls/deal_ListObjectDeals_GET')
   await tab.fill('Bucket', 'photos')
   await tab.fill('Key', 'a<b>.txt')
-  await tab.click('button', 'Send')
-  await tab.sees('success')
+  await tab.click('button', 'Send', 'success')
   await accessible('a call and its answer')
   await tab.goTo('#/calls/deal_QuoteObjectDeal_POST')
   await tab.fill('Bucket', 'photos')
   await tab.fill('Key', 'a<b>.txt')
   await tab.page.locator('input[name=DurationEpochs]').fill('518400')
-  await tab.click('button', 'Continue…')
-  await tab.sees('POST /photos/a%3Cb%3E.txt')
-  await tab.click('button', 'Send the request')
-  await tab.sees('Candidates')
+  await tab.click('button', 'Continue…', 'POST /photos/a%3Cb%3E.txt')
+  await tab.click('button', 'Send the request', 'Candidates')
 
   // A tab that comes back after the time without input, and a session that the server no longer knows.
   await tab.page.evaluate(`addEventListener('pagehide', () =>
@@ -138,14 +116,12 @@ t.test('deals, jobs, calls and the server', async (t) => {
 
   // A session that only reads.
   await tab.signIn({ boxes: ['Read only'] })
-  await tab.goTo('#/overview')
-  await tab.sees('StorageDeal')
+  await tab.goTo('#/overview', 'StorageDeal')
   await tab.goTo('#/calls/deal_CreateObjectDeal_POST')
   await tab.fill('Bucket', 'photos')
   await tab.fill('Key', 'a<b>.txt')
   await tab.click('button', 'Continue…')
-  await tab.click('button', 'Send the request')
-  await tab.sees('Not allowed')
+  await tab.click('button', 'Send the request', 'Not allowed')
   await tab.click('button', 'Cancel')
 
   // One of a key pair that may not list the plugins.
@@ -153,8 +129,7 @@ t.test('deals, jobs, calls and the server', async (t) => {
   const { accessKeyId: id, secretAccessKey: secret } = JSON.parse(added.stdout)
   await tab.click('button', 'Sign out')
   await tab.signIn({ pair: { id, secret }, boxes: ['Read only'] })
-  await tab.goTo('#/buckets/photos/objects')
-  await tab.sees('1 object on this page')
+  await tab.goTo('#/buckets/photos/objects', '1 object on this page')
 
   // Temporary credentials cannot be narrowed.
   await tab.click('button', 'Sign out')
@@ -163,7 +138,6 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.page.locator('summary').click()
   await tab.fill('Session token', 'token')
   await tab.click('checkbox', 'Read only')
-  await tab.click('button', 'Sign in')
-  await tab.sees('Temporary credentials cannot be made read only')
+  await tab.click('button', 'Sign in', 'Temporary credentials cannot be made read only')
   t.same(tab.complaints, [])
 })

@@ -1,17 +1,13 @@
 import t, { type Test } from 'tap'
-import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
-import { forward, intercept, startBrowser, Tab } from './browser.js'
+import { type ConsoleScene, forward, intercept, startConsole, type Tab } from './browser.js'
 
 t.test('who has access to a bucket, and what it costs and sends', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
   const receiver = await WebhookReceiver.start(t)
-  const args = ['--console-port', '0', '--webhook', `hook=${receiver.url}`]
-  const server = await startDealgate(t, { args })
-  const tab = await Tab.open(t, browser, server)
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
+  const scene = await startConsole(t, { args: ['--webhook', `hook=${receiver.url}`] })
+  if (!scene) return
+  const { server, tab, accessible } = scene
   const read = async (target: string) => (await send(server, { method: 'GET', target })).body.toString()
   await send(server, { method: 'PUT', target: '/photos' })
   await send(server, { method: 'PUT', target: '/photos/a.txt', body: Buffer.from('content') })
@@ -27,34 +23,27 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await tab.signIn()
 
   await tab.sees('○ Not public')
-  await tab.goTo('#/buckets/photos/settings')
-  await tab.sees('Not public')
+  await tab.goTo('#/buckets/photos/settings', 'Not public')
   await tab.click('button', 'Count objects and bytes')
   for (const shown of ['2 objects, 11 B', '1 object, 7 B', 'STANDARD_IA\n1 object, 4 B', 'Quota of Bytes\n1.2 MiB'])
     await tab.sees(shown)
   await tab.click('button', 'Add grant')
-  await tab.click('button', 'Save ACL')
-  await tab.sees('AccessControlListNotSupported')
+  await tab.click('button', 'Save ACL', 'AccessControlListNotSupported')
   const ownership =
     '<OwnershipControls><Rule><ObjectOwnership>ObjectWriter</ObjectOwnership></Rule></OwnershipControls>'
   await tab.fill('Ownership of objects', ownership)
-  await tab.click('button', 'Save Ownership of objects')
-  await tab.sees('Ownership of objects: saved')
-  await tab.click('button', 'Save ACL')
-  await tab.sees('The ACL was saved')
+  await tab.click('button', 'Save Ownership of objects', 'Ownership of objects: saved')
+  await tab.click('button', 'Save ACL', 'The ACL was saved')
   t.match(await read('/photos?acl'), /AuthenticatedUsers[\s\S]*<Permission>READ</)
   await tab.sees('opens it to everybody')
   await accessible('a bucket with an ACL')
-  await tab.goTo('#/buckets')
-  await tab.sees('◉ Public')
+  await tab.goTo('#/buckets', '◉ Public')
   await tab.goTo('#/buckets/photos/settings')
   await tab.click('button', 'Remove grant 1')
-  await tab.click('button', 'Save ACL')
-  await tab.sees('Not public')
+  await tab.click('button', 'Save ACL', 'Not public')
   t.notMatch(await read('/photos?acl'), /AuthenticatedUsers/)
   await tab.click('checkbox', 'Refuse policies that open something to everybody')
-  await tab.click('button', 'Save public access block')
-  await tab.sees('The public access block was saved')
+  await tab.click('button', 'Save public access block', 'The public access block was saved')
   t.match(await read('/photos?publicAccessBlock'), /<BlockPublicPolicy>true/)
 
   await tab.fill('Provider', 't01000')
@@ -63,8 +52,7 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   await tab.fill('Most that deals of this bucket may cost per day', '5')
   await tab.fill('Renew deals so many days before they end', '14')
   await tab.choose('Deals of objects that are not encrypted', 'encrypted-only')
-  await tab.click('button', 'Save defaults')
-  await tab.sees('The defaults for deals were saved')
+  await tab.click('button', 'Save defaults', 'The defaults for deals were saved')
   const Terms = [{ MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518400 }, ofClass]
   const expected = {
     Terms,
@@ -75,16 +63,14 @@ t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   }
   t.same(JSON.parse(await read('/photos?format=json&x-deal-config=')), expected)
   await tab.fill('Price', 'cheap')
-  await tab.click('button', 'Save defaults')
-  await tab.sees('This failed')
+  await tab.click('button', 'Save defaults', 'This failed')
 
-  await rules(t, tab, server)
+  await rules(t, scene)
 
   await tab.goTo('#/buckets/photos/object?key=a.txt')
   await tab.click('summary', 'Edit rights (ACL)')
   await tab.click('button', 'Add grant')
-  await tab.click('button', 'Save ACL')
-  await tab.sees('The ACL was saved')
+  await tab.click('button', 'Save ACL', 'The ACL was saved')
   t.match(await read('/photos/a.txt?acl'), /AuthenticatedUsers/)
   await accessible('an object with an ACL')
   await manyBuckets(t, tab)
@@ -108,14 +94,11 @@ async function manyBuckets(t: Test, tab: Tab): Promise<void> {
     const Buckets = names.slice(at, at + 3).map((Bucket, i) => ({ Bucket, ...(i < 2 && { Public: i === 0 }) }))
     return request.respond({ headers, contentType: 'application/json', body: JSON.stringify({ Buckets }) })
   })
-  await tab.goTo('#/buckets')
-  await tab.sees('250 buckets')
-  await tab.sees('Not known')
+  await tab.goTo('#/buckets', '250 buckets', 'Not known')
   await tab.click('link', 'Next page')
   await tab.untilTrue(`/bucket-1100[^]*◉ Public[^]*bucket-1101[^]*○ Not public/.test(document.body.innerText)`)
   await tab.fill('Names that begin with', 'bucket-12')
-  await tab.click('button', 'Filter')
-  await tab.sees('50 buckets')
+  await tab.click('button', 'Filter', '50 buckets')
   const pages = [
     ['bucket-1000', 100],
     ['bucket-1100', 100],
@@ -130,54 +113,45 @@ async function manyBuckets(t: Test, tab: Tab): Promise<void> {
 }
 
 /** The rules of a bucket by their forms, which keep what they do not know. */
-async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
+async function rules(t: Test, { tab, server, accessible }: ConsoleScene): Promise<void> {
   const read = async (query: string) =>
     (await send(server, { method: 'GET', target: `/photos?${query}` })).body.toString()
   const write = async (query: string, text: string, headers = {}) => {
     const put = await send(server, { method: 'PUT', target: `/photos?${query}`, headers, body: Buffer.from(text) })
     t.equal(put.status, 200)
   }
-  const accessible = async (screen: string) => t.same(await tab.accessibility(), [], `${screen} breaks no rule of axe`)
 
   await tab.click('button', 'Add notification')
   await tab.fill('Sent to', 'arn:dealgate:webhook:::none')
   await tab.fill('Keys that begin with', 'in/')
   await tab.click('checkbox', 's3:ObjectCreated:*')
   await accessible('a new notification')
-  await tab.click('button', 'Save')
-  await tab.sees('InvalidArgument')
+  await tab.click('button', 'Save', 'InvalidArgument')
   await tab.fill('Sent to', 'arn:dealgate:webhook:::hook')
-  await tab.click('button', 'Save')
-  await tab.sees('Notifications: saved')
-  await tab.sees('in/*')
+  await tab.click('button', 'Save', 'Notifications: saved', 'in/*')
   t.match(await read('notification'), /webhook:::hook<.*s3:ObjectCreated:\*.*<Name>Prefix<.Name><Value>in\/</)
   await tab.click('button', 'Remove notification 1')
-  await tab.click('button', 'Remove')
-  await tab.sees('Notifications: removed')
+  await tab.click('button', 'Remove', 'Notifications: removed')
   t.notMatch(await read('notification'), /webhook:::hook/)
 
   const rule = '<AllowedMethod>GET</AllowedMethod><AllowedOrigin>https://one.example</AllowedOrigin>'
   await tab.click('summary', 'Edit CORS rules as text')
   await tab.fill('CORS rules (there is none)', `<CORSConfiguration><CORSRule>${rule}</CORSRule></CORSConfiguration>`)
-  await tab.click('button', 'Save CORS rules')
-  await tab.sees('CORS rules: saved')
+  await tab.click('button', 'Save CORS rules', 'CORS rules: saved')
   await tab.click('button', 'Change CORS rule 1')
   await tab.fill('Origins', 'https://one.example\nhttps://two.example')
   await tab.click('checkbox', 'PUT')
   await write('cors', `<CORSConfiguration><CORSRule><ID>other</ID>${rule}</CORSRule></CORSConfiguration>`)
-  await tab.click('button', 'Save')
-  await tab.sees('Another program has changed the rules meanwhile')
+  await tab.click('button', 'Save', 'Another program has changed the rules meanwhile')
   await tab.untilTrue(`[...document.querySelectorAll('td')].some(({ textContent }) => textContent === 'other')`)
   await tab.click('button', 'Cancel')
   await tab.click('button', 'Change CORS rule 1')
   await tab.fill('Origins', 'https://one.example\nhttps://two.example')
   await tab.click('checkbox', 'PUT')
-  await tab.click('button', 'Save')
-  await tab.sees('https://one.example, https://two.example')
+  await tab.click('button', 'Save', 'https://one.example, https://two.example')
   t.match(await read('cors'), />other<.*>GET<.*>PUT<.*one.example.*two.example/)
   await tab.click('button', 'Remove CORS rule 1')
-  await tab.click('button', 'Remove')
-  await tab.sees('CORS rules: removed')
+  await tab.click('button', 'Remove', 'CORS rules: removed')
   t.match(await read('cors'), /NoSuchCORSConfiguration/)
 
   const filter = '<Filter><And><Prefix>logs/</Prefix><Tag><Key>a</Key><Value>b</Value></Tag></And></Filter>'
@@ -187,9 +161,7 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await write('lifecycle', document, smallest)
   await tab.page.reload()
   await tab.signIn()
-  await tab.goTo('#/buckets/photos/settings')
-  await tab.sees('logs/*, a=b')
-  await tab.sees('Delete objects after 30 days')
+  await tab.goTo('#/buckets/photos/settings', 'logs/*, a=b', 'Delete objects after 30 days')
   const sent: string[] = []
   const unknown = '<NoncurrentVersionExpiration><Days>1</Days></NoncurrentVersionExpiration>'
   const stop = await intercept(tab, /[?&]lifecycle=/, async (request) => {
@@ -205,10 +177,8 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.goTo('#/buckets/photos/settings')
   await tab.click('button', 'Change lifecycle rule 1')
   await tab.fill('Keys that begin with', '')
-  await tab.click('button', 'Save')
-  await tab.sees('Lifecycle rules: saved')
-  await tab.goTo('#/buckets')
-  await tab.sees('1 bucket')
+  await tab.click('button', 'Save', 'Lifecycle rules: saved')
+  await tab.goTo('#/buckets', '1 bucket')
   await stop()
   const and = '<Filter><And><Tag><Key>a</Key><Value>b</Value></Tag><Odd u="1">2</Odd></And></Filter>'
   t.match(sent[0], `<ID>x</ID>${and}<Status>Enabled</Status>${expiration}${unknown}</Rule>`, 'what no form knows stays')
@@ -220,13 +190,11 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.fill('Time of action 2', '3')
   await tab.fill('More bytes than', '1000')
   await accessible('a lifecycle rule')
-  await tab.click('button', 'Save')
-  await tab.sees('Move objects to GLACIER after 3 days')
+  await tab.click('button', 'Save', 'Move objects to GLACIER after 3 days')
   await tab.click('button', 'Add lifecycle rule')
   await tab.choose('Action 1', 'AbortIncompleteMultipartUpload')
   await tab.fill('Time of action 1', '7')
-  await tab.click('button', 'Save')
-  await tab.sees('End unfinished uploads after 7 days')
+  await tab.click('button', 'Save', 'End unfinished uploads after 7 days')
   const stored = await send(server, { method: 'GET', target: '/photos?lifecycle' })
   const last = '<ObjectSizeGreaterThan>1000</ObjectSizeGreaterThan></And></Filter><Status>Enabled</Status>'
   const actions = [
@@ -239,6 +207,5 @@ async function rules(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await write('lifecycle', stored.body.toString(), {
     'x-amz-transition-default-minimum-object-size': 'all_storage_classes_128K',
   })
-  await tab.click('button', 'Save')
-  await tab.sees('Another program has changed the rules meanwhile')
+  await tab.click('button', 'Save', 'Another program has changed the rules meanwhile')
 }

@@ -1,18 +1,16 @@
 import t from 'tap'
 import { bytesBelow } from '../plugins/task/scene.js'
-import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
-import { startBrowser, Tab } from './browser.js'
+import { startConsole } from './browser.js'
 
 t.test('a user of the task platform', async (t) => {
-  const browser = await startBrowser(t)
-  if (!browser) return
-  const server = await startDealgate(t, { args: ['--console-port', '0', '--log-level', 'debug'] })
+  const scene = await startConsole(t, { args: ['--log-level', 'debug'] })
+  if (!scene) return
+  const { server, tab } = scene
   const password = server.platformPassword
   // The first start shows the password.
   const shown = server.log.length
   const wrong = 'a-guess-that-fails'
-  const tab = await Tab.open(t, browser, server)
   await send(server, { method: 'PUT', target: '/photos' })
   const signIn = async (secret: string, boxes: readonly string[] = []) => {
     await tab.page.locator('::-p-text(I am a user of the task platform)').click()
@@ -25,13 +23,10 @@ t.test('a user of the task platform', async (t) => {
   await tab.sees('refuses this e-mail address and password')
   t.same(await tab.accessibility(), [], 'the sign-in breaks no rule of axe')
   await tab.fill('Password', password)
-  await tab.click('button', 'Sign in by e-mail')
-  await tab.sees('Sign out')
-  await tab.sees('photos')
+  await tab.click('button', 'Sign in by e-mail', 'Sign out', 'photos')
   await tab.click('button', 'Create bucket')
   await tab.fill('Name', 'by-a-user')
-  await tab.click('button', 'Create')
-  await tab.sees('The bucket by-a-user was created')
+  await tab.click('button', 'Create', 'The bucket by-a-user was created')
 
   await tab.click('button', 'Sign out')
   await signIn(password, ['Only read', 'Stay signed in here'])
@@ -40,8 +35,7 @@ t.test('a user of the task platform', async (t) => {
   await tab.sees('read only')
   await tab.click('button', 'Create bucket')
   await tab.fill('Name', 'refused')
-  await tab.click('button', 'Create')
-  await tab.sees('Not allowed')
+  await tab.click('button', 'Create', 'Not allowed')
   const kept = await tab.page.evaluate('JSON.stringify([sessionStorage, localStorage, location.href])')
   t.notMatch(kept, password)
 
