@@ -120,6 +120,7 @@ export { createProxy } from './server/create-proxy.js'
 export { defaultLimits } from './server/limits.js'
 export type { Proxy, ProxyOptions } from './server/proxy-options.js'
 export type { Services, ServicesOptions } from './services/index.js'
+export { renamedMember } from './state/records/renamed-member.js'
 
 /** Starts the embedded services in this process. Loads their code only now, because plugins import this module too. */
 export async function startServices(options: ServicesOptions): Promise<Services> {

@@ -26,8 +26,8 @@ export function copyJobs(shelf: Shelf, host: PluginHost): JobKind<CopyInput, Cop
       const { bucket, key } = job.input
       try {
         const { object, download } = await job.context.store.open(bucket, key)
-        const { stamp, size } = object
-        const copy = await shelf.put({ bucket, key, stamp }, host.now(), async (sink) => {
+        const { revision, size } = object
+        const copy = await shelf.put({ bucket, key, revision }, host.now(), async (sink) => {
           let done = 0
           await download.consume(async (chunk) => {
             await sink(chunk)
@@ -36,7 +36,7 @@ export function copyJobs(shelf: Shelf, host: PluginHost): JobKind<CopyInput, Cop
           })
         })
         // GET and HEAD report it as x-amz-meta-shelf.
-        await host.own.store.annotate(bucket, key, stamp, (archive) => ({
+        await host.own.store.annotate(bucket, key, revision, (archive) => ({
           ...archive,
           facts: { ...archive?.facts, shelf: copy.sha256 },
         }))

@@ -30,7 +30,7 @@ export function getCopy(shelf: Shelf) {
         Sha256: copy.sha256,
         CopiedAt: new Date(copy.copied).toISOString(),
         CheckedAt: new Date(copy.checked).toISOString(),
-        Current: copy.stamp === object.stamp,
+        Current: copy.revision === object.revision,
       }
     },
   })

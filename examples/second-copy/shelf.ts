@@ -8,8 +8,8 @@ import type { PluginState, Records } from 'dealgate'
 export interface Copy {
   readonly bucket: string
   readonly key: string
-  /** Stamp of the copied object; another object of the same key has another stamp. */
-  readonly stamp: string
+  /** Revision of the copied object; another object of the same key has another revision. */
+  readonly revision: string
   readonly bytes: number
   /** Hex. */
   readonly sha256: string
@@ -43,7 +43,7 @@ export class Shelf {
 
   /** Writes a copy. The copy is durable once its record is written. @param fill delivers the bytes */
   async put(
-    object: Pick<Copy, 'bucket' | 'key' | 'stamp'>,
+    object: Pick<Copy, 'bucket' | 'key' | 'revision'>,
     time: number,
     fill: (sink: (chunk: Buffer) => Promise<void>) => Promise<void>,
   ): Promise<Copy> {
@@ -87,9 +87,9 @@ export class Shelf {
     return hash.digest('hex') === sha256
   }
 
-  async setChecked({ bucket, key, stamp }: Copy, time: number): Promise<void> {
+  async setChecked({ bucket, key, revision }: Copy, time: number): Promise<void> {
     await this.#records.change(nameOf(bucket, key), (copy) =>
-      copy?.stamp === stamp ? { ...copy, checked: time } : copy,
+      copy?.revision === revision ? { ...copy, checked: time } : copy,
     )
   }
 

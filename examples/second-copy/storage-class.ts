@@ -36,7 +36,10 @@ export function shelfClass(host: PluginHost): StorageClass {
       if (!object || object.etag !== etag || object.archive?.storageClass === NAME) return false
       const job = await hold(bucket, key, '')
       const archive = { storageClass: NAME, jobId: job.id }
-      const entered = await host.own.store.annotate(bucket, key, object.stamp, (before) => ({ ...before, ...archive }))
+      const entered = await host.own.store.annotate(bucket, key, object.revision, (before) => ({
+        ...before,
+        ...archive,
+      }))
       await (entered ? host.own.jobs.release(job.id) : host.own.jobs.drop(job.id))
       return entered
     },

@@ -21,7 +21,7 @@ export interface DealSubject {
 
 interface DealOrder extends DealSubject {
   /** Of the version to make a deal of; the gateway refuses another one. Default: whichever object is there. */
-  readonly stamp?: string | undefined
+  readonly revision?: string | undefined
   readonly terms: DealTerms
   /** For gateways with `dealTokens`: a repeated request with the same token returns the deal of the first. */
   readonly token?: string
@@ -58,9 +58,9 @@ export class DealClient {
    * not reached, so that certainly no deal was made, and OutcomeUnknown for every other answer.
    */
   async makeDeal(order: DealOrder): Promise<GatewayDeal> {
-    const { bucket, key, stamp, terms, token, timeoutMs, signal } = order
+    const { bucket, key, revision, terms, token, timeoutMs, signal } = order
     const headers = {
-      ...(stamp !== undefined && (await ofVersion({ gateway: this.#gateway }, stamp))),
+      ...(revision !== undefined && (await ofVersion({ gateway: this.#gateway }, revision))),
       ...(token !== undefined && { 'client-token': token }),
     }
     const answer = await this.#gateway.call({
@@ -161,9 +161,9 @@ export class DealClient {
 /** The header by which a gateway with versions knows which of them is meant. */
 export async function ofVersion(
   { gateway }: { readonly gateway: Pick<Gateway, 'features'> },
-  stamp: string,
+  revision: string,
 ): Promise<Readonly<Record<string, string>>> {
-  return (await gateway.features()).versions ? { 'of-generation': stamp } : {}
+  return (await gateway.features()).versions ? { 'of-generation': revision } : {}
 }
 
 /** The deal in the gateway's answer. Throws as DealClient.makeDeal does. */

@@ -108,13 +108,13 @@ const OURS = ['cid', 'deal-cid', 'deal-count', 'deal-provider', 'deal-status', '
 
 /** Updates the facts of the object, if it is still the one that the deal holds. */
 export async function tellObject(deps: DealDeps, context: Context, record: DealRecord): Promise<void> {
-  const { bucket, key, stamp } = record
-  if (key === undefined || stamp === undefined) return
-  const deals = await deps.deals.ofVersion({ bucket, key, stamp })
+  const { bucket, key, revision } = record
+  if (key === undefined || revision === undefined) return
+  const deals = await deps.deals.ofVersion({ bucket, key, revision })
   const facts = factsOf(deals, deps.options.epochSeconds)
   const lost = !deals.some(holds)
   const annotate = ({ store }: Context) =>
-    store.annotate(bucket, key, stamp, (archive) => {
+    store.annotate(bucket, key, revision, (archive) => {
       const others = Object.entries(archive?.facts ?? {}).filter(([name]) => !OURS.includes(name))
       const { failed: _, ...reported } = archive ?? {}
       return { ...reported, ...(lost && { failed: true as const }), facts: { ...Object.fromEntries(others), ...facts } }

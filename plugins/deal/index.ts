@@ -54,8 +54,8 @@ export default definePlugin({
         async objectDeleted(event) {
           await deps.waits.changed(event)
           // In a bucket without versions, the keeper forgets the plan for an object that is gone.
-          const { bucket, key, stamp } = event
-          if (stamp !== undefined) await deps.copies.forget({ bucket, key, stamp })
+          const { bucket, key, revision } = event
+          if (revision !== undefined) await deps.copies.forget({ bucket, key, revision })
         },
       },
       gauges: dealGauges(deps),

@@ -24,9 +24,9 @@ export function dealInventory({ deals, options }: Pick<DealDeps, 'deals' | 'opti
 }
 
 /** A deal holds the bytes of one version, whose headers may have changed since. */
-function ofVersion(deals: readonly DealRecord[], { stamp, archive }: StoredObject): readonly DealRecord[] {
-  const stamps = [stamp, ...(archive?.earlierStamps ?? [])]
-  return deals.filter((deal) => deal.stamp !== undefined && stamps.includes(deal.stamp))
+function ofVersion(deals: readonly DealRecord[], { revision, archive }: StoredObject): readonly DealRecord[] {
+  const revisions = [revision, ...(archive?.earlierRevisions ?? [])]
+  return deals.filter((deal) => deal.revision !== undefined && revisions.includes(deal.revision))
 }
 
 function valuesOf(deals: readonly DealRecord[], epochSeconds: number | undefined): InventoryValues {

@@ -90,7 +90,7 @@ export function whyUnfit(provider: ProviderDocument, pieceSize: number): string 
  */
 export async function requireHealth({ host, copies }: Pick<DealDeps, 'host' | 'copies'>): Promise<void> {
   await host.own.gateway.ready()
-  await copies.get({ bucket: '', key: '', stamp: '' })
+  await copies.get({ bucket: '', key: '', revision: '' })
 }
 
 /**

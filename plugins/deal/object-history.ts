@@ -63,7 +63,7 @@ type EventDocument = z.output<typeof eventDocument>
 interface ReportedEvent extends Omit<EventDocument, 'Time' | 'JobStatus' | 'Phase' | 'EarlierVersion'> {
   /** ms since 1970. */
   readonly time: number
-  readonly stamp?: string | undefined
+  readonly revision?: string | undefined
 }
 
 /**
@@ -81,8 +81,8 @@ export async function historyOf(
   const { bucket, key } = subject
   const object = await context.store.find(bucket, key, ref)
   const account = payingAccount(context.caller)
-  const maySee = (one: { readonly stamp?: string | undefined; readonly account: string }) =>
-    (object !== undefined && one.stamp === object.stamp) || (!ref && one.account === account)
+  const maySee = (one: { readonly revision?: string | undefined; readonly account: string }) =>
+    (object !== undefined && one.revision === object.revision) || (!ref && one.account === account)
   const deals = (await deps.deals.of(bucket, key)).filter(maySee)
   const kept = (await deps.events.of(subject)).filter(maySee)
   const reportedOf = (event: ObjectEvent) => keptEvent(event, mayKnow(context, event.by))
@@ -97,13 +97,13 @@ export async function historyOf(
     if (!reported.some(({ JobId }) => JobId === job.id))
       reported.push(...eventsOfJob(job, object, mayKnow(context, job.accessKeyId)))
   }
-  return documents(reported, jobs, object?.stamp)
+  return documents(reported, jobs, object?.revision)
 }
 
 /** The events of one deal, oldest first. */
 export async function historyOfDeal(deps: DealDeps, deal: DealRecord): Promise<readonly EventDocument[]> {
   const others = deal.key === undefined ? [deal] : await deps.deals.of(deal.bucket, deal.key)
-  return documents(eventsOfDeal(deal, others, deps), new Map(), deal.stamp)
+  return documents(eventsOfDeal(deal, others, deps), new Map(), deal.revision)
 }
 
 /** Why something failed may state what is spent, which is not for every key pair that may read the object. */
@@ -112,10 +112,10 @@ function mayKnow({ caller }: Context, by: string): boolean {
   return (!rights && !policies && !session?.policy) || by === accessKeyId
 }
 
-function stored({ lastModified, archive, stamp }: StoredObject): ReportedEvent {
+function stored({ lastModified, archive, revision }: StoredObject): ReportedEvent {
   const storageClass = archive?.storageClass
   return {
-    ...{ Event: 'Stored', time: Date.parse(lastModified), stamp },
+    ...{ Event: 'Stored', time: Date.parse(lastModified), revision },
     ...(storageClass !== undefined && { StorageClass: storageClass }),
   }
 }
@@ -124,22 +124,22 @@ function stored({ lastModified, archive, stamp }: StoredObject): ReportedEvent {
 async function awaited({ marks }: DealDeps, object: StoredObject): Promise<ReportedEvent[]> {
   const mark = object.archive?.storageClass === 'DEEP_ARCHIVE' ? await marks.get(object) : undefined
   if (!mark) return []
-  return [{ Event: 'OfflineDealAwaited', time: mark.since, stamp: object.stamp, JobId: mark.jobId }]
+  return [{ Event: 'OfflineDealAwaited', time: mark.since, revision: object.revision, JobId: mark.jobId }]
 }
 
 function keptEvent(event: ObjectEvent, whole: boolean): ReportedEvent {
-  const { time, stamp, jobId, dealCid, code, message, until } = event
+  const { time, revision, jobId, dealCid, code, message, until } = event
   return {
-    ...{ Event: event.event, time, stamp, JobId: jobId, DealCid: dealCid, Code: code },
+    ...{ Event: event.event, time, revision, JobId: jobId, DealCid: dealCid, Code: code },
     ...(whole && { Message: message }),
     ...(typeof until === 'number' && { Until: wholeSeconds(until) }),
   }
 }
 
 function eventsOfDeal(record: DealRecord, all: readonly DealRecord[], { host, options }: DealDeps): ReportedEvent[] {
-  const { deal, stamp, jobId, cause, made, live, verified, doubted, retired, taskUuid } = record
+  const { deal, revision, jobId, cause, made, live, verified, doubted, retired, taskUuid } = record
   const now = host.now()
-  const common = { stamp, DealCid: deal.dealCid }
+  const common = { revision, DealCid: deal.dealCid }
   const renewed = all.find((other) => other.renewedBy === jobId)
   const reported: ReportedEvent[] = [
     {
@@ -182,7 +182,7 @@ function eventsOfJob(
   object: StoredObject | undefined,
   whole: boolean,
 ): ReportedEvent[] {
-  const common = { stamp: object?.stamp, JobId: id }
+  const common = { revision: object?.revision, JobId: id }
   // The job of a write is created before its body is read.
   const begun = Math.max(created, Date.parse(object?.lastModified ?? '') || 0)
   const reported: ReportedEvent[] = [{ ...common, Event: 'DealRequested', time: begun }]
@@ -200,7 +200,7 @@ function eventsOfJob(
 function documents(reported: readonly ReportedEvent[], jobs: ReadonlyMap<string, Job>, present: string | undefined) {
   const sorted = reported.toSorted((one, other) => one.time - other.time)
   const lasts = new Map(sorted.map(({ JobId }, at) => [JobId, at]))
-  return sorted.map(({ time, stamp, ...event }, at): EventDocument => {
+  return sorted.map(({ time, revision, ...event }, at): EventDocument => {
     const { JobId } = event
     const job = JobId !== undefined && lasts.get(JobId) === at ? jobs.get(JobId) : undefined
     const document = {
@@ -208,7 +208,7 @@ function documents(reported: readonly ReportedEvent[], jobs: ReadonlyMap<string,
       Time: new Date(time).toISOString(),
       JobStatus: job?.status,
       Phase: job?.progress.phase || undefined,
-      EarlierVersion: (stamp !== undefined && stamp !== present) || undefined,
+      EarlierVersion: (revision !== undefined && revision !== present) || undefined,
     }
     return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== undefined)) as EventDocument
   })

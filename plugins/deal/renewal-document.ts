@@ -14,11 +14,11 @@ type Members = Pick<(typeof dealDocument)['_zod']['output'], 'LockedUntil' | 'Le
 export function renewals(deps: DealDeps, context: Context): (record: DealRecord) => Promise<Members> {
   const seen = new Map<string, Promise<StoredObject | undefined>>()
   return (record) => {
-    const { bucket, key, stamp } = record
-    if (key === undefined || stamp === undefined || !holds(record) || record.retired !== undefined)
+    const { bucket, key, revision } = record
+    if (key === undefined || revision === undefined || !holds(record) || record.retired !== undefined)
       return Promise.resolve({})
-    const name = versionKey({ bucket, key, stamp })
-    const found = seen.get(name) ?? orNone(context.store.findStamp(bucket, key, stamp))
+    const name = versionKey({ bucket, key, revision })
+    const found = seen.get(name) ?? orNone(context.store.findRevision(bucket, key, revision))
     seen.set(name, found)
     return renewalOf(deps, context, record, found)
   }

@@ -28,15 +28,16 @@ export async function requireObject(
   {
     bucket,
     key,
-    stamp,
+    revision,
     etag,
-  }: { readonly bucket: string; readonly key: string; readonly stamp?: string; readonly etag?: string },
+  }: { readonly bucket: string; readonly key: string; readonly revision?: string; readonly etag?: string },
   ref?: VersionRef,
 ): Promise<StoredObject> {
   await refuseUnsafe(context, key)
-  const version = stamp === undefined ? undefined : await context.store.findStamp(bucket, key, stamp)
+  const version = revision === undefined ? undefined : await context.store.findRevision(bucket, key, revision)
   const object = version ?? (await context.store.head(bucket, key, ref))
-  if ((stamp !== undefined && object.stamp !== stamp) || (etag !== undefined && object.etag !== etag)) throw replaced()
+  if ((revision !== undefined && object.revision !== revision) || (etag !== undefined && object.etag !== etag))
+    throw replaced()
   return object
 }
 

@@ -80,7 +80,7 @@ async function madeOf(
   if (own) return own
   const [object, creationTime] = await Promise.all([store.find(bucket, key), creationTimes.now(bucket)])
   const uploads = await deps.made.ofObject(bucket, key, creationTime)
-  return uploads.find(({ stamp }) => stamp === object?.stamp)
+  return uploads.find(({ revision }) => revision === object?.revision)
 }
 
 async function joined(

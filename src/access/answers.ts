@@ -6,7 +6,7 @@ import type { BucketSettings } from '../api/settings.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { confirmed, decidingRecord, isUnconfirmed, recordOfVersion, validRecord } from '../objects/object-record.js'
 import { arnOf, conditionsOf } from './conditions.js'
 import { type Decision, type Documents, decide } from './decide.js'
@@ -184,7 +184,7 @@ export class Answers {
     { bucket, key, versionId, gateway }: VersionPlace,
   ): Promise<AnswerByRecord> {
     const deciding = async (object: GatewayObject) => {
-      const record = await this.#deps.state.objects.ofStamp(bucket, key, object.stamp)
+      const record = await this.#deps.state.objects.ofRevision(bucket, key, object.revision)
       return decidingRecord(bucket, object, confirmed(object, record))
     }
     const object = await gateway.stat(bucket, key, { id: versionId }).catch((error) => {
@@ -195,7 +195,7 @@ export class Answers {
     return {
       answered: await this.to(asked, documents, object && (await deciding(object))),
       holdsFor: async (seen) =>
-        seen.stamp === object?.stamp ||
+        seen.revision === object?.revision ||
         (await this.to(asked, documents, await deciding(seen))).decision.outcome === 'allow',
     }
   }
@@ -265,7 +265,7 @@ function resourceOf({ bucket, key }: RequestedAction): string {
 
 /**
  * The record of the present object: a write that needs no record leaves the one of the replaced object. A record that
- * still lacks its stamp counts, so that a restriction never lapses.
+ * still lacks its revision counts, so that a restriction never lapses.
  */
 function presentRecord(
   bucket: string,
@@ -273,7 +273,7 @@ function presentRecord(
   stored: ObjectRecord | undefined,
 ): ObjectRecord | undefined {
   // A legacy gateway does not show the marker of a folder that has content.
-  if (!object) return stored?.stamp === MARKER_STAMP ? stored : undefined
+  if (!object) return stored?.revision === MARKER_REVISION ? stored : undefined
   const known = confirmed(object, stored)
   return decidingRecord(bucket, object, known) ?? (isUnconfirmed(known, object) ? known : undefined)
 }

@@ -86,15 +86,15 @@ export class Grants {
     return this.#grants.some((one) => one.bucket === bucket && one.key === key)
   }
 
-  /** Records that a grant has let the operation look at the object of this stamp. */
-  see(stamp: string, { versionId }: Grant): void {
-    const seen = this.#seen.get(stamp) ?? new Set()
-    this.#seen.set(stamp, seen.add(versionId))
+  /** Records that a grant has let the operation look at the object of this revision. */
+  see(revision: string, { versionId }: Grant): void {
+    const seen = this.#seen.get(revision) ?? new Set()
+    this.#seen.set(revision, seen.add(versionId))
   }
 
   /** A grant for an object that the operation has looked at before. */
-  ofSeen(stamp: string, find: (versionId: string | undefined) => Grant | undefined): Grant | undefined {
-    for (const versionId of this.#seen.get(stamp) ?? []) {
+  ofSeen(revision: string, find: (versionId: string | undefined) => Grant | undefined): Grant | undefined {
+    for (const versionId of this.#seen.get(revision) ?? []) {
       const grant = find(versionId)
       if (grant) return grant
     }
@@ -198,7 +198,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
   const toLookAt = (bucket: string, key: string, ref: VersionRef | undefined) => {
     const ofVersion = (versionId: string | undefined) =>
       look === 'write' ? grants.find(bucket, key, undefined, versionId) : grants.toLookAt(bucket, key, versionId)
-    if (ref) return 'id' in ref ? ofVersion(ref.id) : grants.ofSeen(ref.stamp, ofVersion)
+    if (ref) return 'id' in ref ? ofVersion(ref.id) : grants.ofSeen(ref.revision, ofVersion)
     return ofVersion(undefined) ?? onlyVersion(ofVersion(NULL))
   }
   const listing = (bucket: string, { prefix, delimiter, limit }: ListQuery): Gateway => {
@@ -232,7 +232,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
         .stat(bucket, key, ref, onMarker)
         .catch((error) => hidden(error, grant))
       if (object && (await grant.holdsFor?.(object)) === false) throw new S3Error('AccessDenied')
-      if (object) grants.see(object.stamp, grant)
+      if (object) grants.see(object.revision, grant)
       else await requireMayList(grant)
       return object
     },
@@ -244,7 +244,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
         .catch((error) => hidden(error, grant))
       try {
         if ((await grant.holdsFor?.(download.object)) === false) throw new S3Error('AccessDenied')
-        grants.see(download.object.stamp, grant)
+        grants.see(download.object.revision, grant)
         return download
       } catch (error) {
         download.discard()
@@ -268,7 +268,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
     },
     async keepRecord(bucket, key, record) {
       const find = (versionId: string | undefined) => grants.find(bucket, key, KEEPS, versionId)
-      return either(find(undefined) ?? grants.ofSeen(record.stamp, find)).keepRecord(bucket, key, record)
+      return either(find(undefined) ?? grants.ofSeen(record.revision, find)).keepRecord(bucket, key, record)
     },
     async setLock(bucket, key, ref, change, bypass) {
       const versionId = ref && ('id' in ref ? ref.id : undefined)

@@ -79,7 +79,7 @@ export interface TransitionedObject {
   /** ETag of the object, unquoted. */
   readonly etag: string
   /** Of a version, which need not be the current one; absent for the current object. */
-  readonly stamp?: string
+  readonly revision?: string
 }
 
 export interface RestoreOrder {

@@ -32,7 +32,7 @@ export interface GatewayObject {
   readonly lastModified: string
   readonly contentType: string
   /** Changes with every overwrite. Tells whether a record in `state/` describes these bytes. */
-  readonly stamp: string
+  readonly revision: string
   /** Unquoted. Present only when this gateway's ETags can be trusted: MD5 of the body, or the value given on upload. */
   readonly etag?: string
   /** Present only when the gateway sent them; legacy gateways send them on download only. */
@@ -115,7 +115,7 @@ export interface UploadAttributes {
 /** A record to keep with an object in place of that of its upload. */
 export interface KeptRecord {
   /** Of the object. */
-  readonly stamp: string
+  readonly revision: string
   /** Visible ASCII, at most 8 KiB; '' removes the record. */
   readonly record: string
   /** Fence of the lock that the change holds: it counts as a write to the key. */
@@ -123,15 +123,15 @@ export interface KeptRecord {
 }
 
 export interface UploadResult {
-  /** `unconfirmedStamp` of the write while the gateway has acknowledged the upload but did not reveal the stamp. */
-  readonly stamp: string
+  /** `unconfirmedRevision` of the write while the gateway has acknowledged the upload without revealing the revision. */
+  readonly revision: string
   readonly lastModified: string
   /**
-   * Present with an unconfirmed stamp. Resolves to the result with the real stamp, or undefined when the object has
-   * been replaced by then. Never rejects.
+   * Present with an unconfirmed revision. Resolves to the result with the real revision, or undefined when the object
+   * has been replaced by then. Never rejects.
    */
   readonly confirmed?: Promise<UploadResult | undefined>
-  /** Why the stamp is unconfirmed. */
+  /** Why the revision is unconfirmed. */
   readonly problem?: unknown
   /** See GatewayObject.etag. */
   readonly etag?: string
@@ -223,7 +223,7 @@ export interface WriteOrder {
   /** Fence of the lock that the write holds. */
   readonly fence: number
   /**
-   * Stamp of the object to replace or remove; null when there must be none; absent for any. Only gateways with
+   * Revision of the object to replace or remove; null when there must be none; absent for any. Only gateways with
    * writeFences check it.
    */
   readonly expected?: string | null
@@ -288,7 +288,7 @@ export interface Gateway extends GatewayVersions<GatewayObject> {
   /**
    * Throws NoSuchKey, NoSuchBucket, InvalidRange (with the size of the object in fields.ActualObjectSize). Ranges are
    * exact whether or not the gateway honours Range.
-   * @param ref as of `stat`; for one by its stamp, throws NoSuchVersion
+   * @param ref as of `stat`; for one by its revision, throws NoSuchVersion
    */
   download(bucket: string, key: string, range?: ByteRange, ref?: VersionRef): Promise<Download>
   /** The reason why this gateway cannot store this key, as a message for the client. Undefined when it can. */

@@ -33,7 +33,7 @@ export interface ObjectEvent {
   /** See GatewayObject.versionId: of the delete marker, for a removal that has added one. */
   readonly versionId?: string
   /** Of the version that was removed by its id; absent for a delete marker. */
-  readonly stamp?: string
+  readonly revision?: string
   /** Milliseconds since 1970. */
   readonly time: number
   readonly origin: Origin

@@ -16,13 +16,13 @@ export interface ObjectChecksum {
 }
 
 /**
- * The facts of one object that the gateway cannot hold. Valid only while the gateway's object has the same `stamp` and
- * size.
+ * The facts of one object that the gateway cannot hold. Valid only while the gateway's object has the same `revision`
+ * and size.
  */
 export interface ObjectRecord {
   readonly bucket: string
   readonly key: string
-  readonly stamp: string
+  readonly revision: string
   /** Bytes that the gateway has. */
   readonly size: number
   readonly encrypted?: Encrypted
@@ -67,8 +67,8 @@ export interface Archive {
   readonly jobId?: string
   /** No copy is kept elsewhere, although the class asks for one. */
   readonly failed?: true
-  /** Stamps that the same content had with other headers: deals may have these bytes. Oldest first. */
-  readonly earlierStamps?: readonly string[]
+  /** Revisions that the same content had with other headers: deals may have these bytes. Oldest first. */
+  readonly earlierRevisions?: readonly string[]
 }
 
 export interface ObjectRecords {
@@ -84,11 +84,11 @@ export interface ObjectRecords {
   /** As `set`. */
   delete(bucket: string, key: string, lock: HeldLock): Promise<void>
   /** The record of one version of a key, current or not. */
-  ofStamp(bucket: string, key: string, stamp: string): Promise<ObjectRecord | undefined>
+  ofRevision(bucket: string, key: string, revision: string): Promise<ObjectRecord | undefined>
   /** In the order of `versions`; undefined where there is none. */
-  manyOfStamps(
+  manyOfRevisions(
     bucket: string,
-    versions: readonly (readonly [key: string, stamp: string])[],
+    versions: readonly (readonly [key: string, revision: string])[],
   ): Promise<(ObjectRecord | undefined)[]>
   /**
    * As `set`, for a write in a versioned bucket: the record of the version before stays, unless that was the `null`
@@ -99,7 +99,7 @@ export interface ObjectRecords {
   /** As `set`, for a change to one version: replaces its record, wherever that is, and no other. */
   setVersion(record: ObjectRecord, lock: HeldLock): Promise<void>
   /** As `delete`, for one version. Resolves true if the record of the key was that of the version. */
-  deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<boolean>
+  deleteVersion(bucket: string, key: string, revision: string, lock: HeldLock): Promise<boolean>
 }
 
 /** A multipart upload in progress. */
@@ -149,7 +149,7 @@ export interface UploadRecord {
 export interface CompletionAttempt {
   /** As in CompletedUpload. */
   readonly request: string
-  /** Stamp of the object that was in place; null: none. */
+  /** Revision of the object that was in place; null: none. */
   readonly before: string | null
   /** The gateway has shown afterwards that the attempt took effect. */
   readonly landed?: true

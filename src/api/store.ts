@@ -46,7 +46,7 @@ export interface StoredObject {
   /** True when the gateway holds no copy of the bytes: they have to be restored first. */
   readonly cold: boolean
   /** Changes with every overwrite. */
-  readonly stamp: string
+  readonly revision: string
   /** Identifies the write that created the object, where the gateway states it: see GatewayObject. */
   readonly writeId?: string
   /** The gateway keeps a part of the record, too. */
@@ -154,7 +154,7 @@ export type Rewrapped =
   | { readonly outcome: 'Skipped'; readonly why: string }
 
 export interface Attempt {
-  /** Awaited before anything is sent. `before`: stamp of the object in place; null: none. */
+  /** Awaited before anything is sent. `before`: revision of the object in place; null: none. */
   begin(before: string | null): Promise<void>
   /** The write took effect, after its client got an unknown outcome. */
   landed(made: Pick<PutResult, 'versionId'>): Promise<void>
@@ -165,8 +165,8 @@ export interface Attempt {
 /** A replacement for all metadata of an object. */
 export interface MetadataReplacement
   extends Pick<PutRequest, 'bucket' | 'key' | 'attributes' | 'tags' | 'acl' | 'archive' | 'authorized' | 'event'> {
-  /** Stamp of the object to change. */
-  readonly stamp: string
+  /** Revision of the object to change. */
+  readonly revision: string
 }
 
 export interface PutResult {
@@ -194,8 +194,8 @@ export interface Store {
   find(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined>
   /** Like find, for a caller who may write the object but need not be able to read it. */
   findToWrite(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined>
-  /** The version with this stamp, current or not; undefined when it is gone. */
-  findStamp(bucket: string, key: string, stamp: string): Promise<StoredObject | undefined>
+  /** The version with this revision, current or not; undefined when it is gone. */
+  findRevision(bucket: string, key: string, revision: string): Promise<StoredObject | undefined>
   /** The versions of a bucket, joined with their records: without headers and metadata that only the gateway has. */
   listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<StoredObject>>
   /**
@@ -248,25 +248,25 @@ export interface Store {
     precondition?: Precondition,
   ): Promise<StoredObject>
   /**
-   * Replaces the object's ACL and keeps its bytes, if the object still has this stamp; undefined removes the ACL.
-   * Resolves false when the object is gone or has another stamp. Throws AccessDenied for an account that does not own
-   * the bucket, unless it was granted as much.
+   * Replaces the object's ACL and keeps its bytes, if the object still has this revision; undefined removes the ACL.
+   * Resolves false when the object is gone or has another revision. Throws AccessDenied for an account that does not
+   * own the bucket, unless it was granted as much.
    */
-  setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean>
+  setAcl(bucket: string, key: string, revision: string, acl: ObjectAcl | undefined): Promise<boolean>
   /**
    * Replaces all metadata of an object and keeps its bytes. Resolves undefined when the object is gone or has another
-   * stamp. Throws AccessDenied for an account that does not own the bucket.
+   * revision. Throws AccessDenied for an account that does not own the bucket.
    */
   replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined>
   /**
-   * Changes the record of an object's copies elsewhere and keeps its bytes, if the object still has this stamp.
+   * Changes the record of an object's copies elsewhere and keeps its bytes, if the object still has this revision.
    * `change` gets the present record and returns the new one; undefined removes it. Resolves false when the object is
-   * gone or has another stamp. Throws AccessDenied for an account that does not own the bucket.
+   * gone or has another revision. Throws AccessDenied for an account that does not own the bucket.
    */
   annotate(
     bucket: string,
     key: string,
-    stamp: string,
+    revision: string,
     change: (archive: Archive | undefined) => Archive | undefined,
   ): Promise<boolean>
   /** The checksums of the parts of an object that was uploaded in parts with checksums. */

@@ -1,8 +1,8 @@
 /**
  * One of the versions of a key: by the id that clients know, where `null` is the version that was written without
- * versioning, or by the stamp of its bytes.
+ * versioning, or by the revision of its bytes.
  */
-export type VersionRef = { readonly id: string } | { readonly stamp: string }
+export type VersionRef = { readonly id: string } | { readonly revision: string }
 
 /** What keeps a version from being removed: a retention, of which mode and end are present, a legal hold, or both. */
 export interface ObjectLock {
@@ -94,7 +94,7 @@ export type VersionEntry<T> =
       readonly isLatest: boolean
       /** RFC 3339. */
       readonly lastModified: string
-      readonly stamp: string
+      readonly revision: string
       /** RFC 3339: when another version took its place; for the current one, when it was made. */
       readonly since: string
     }

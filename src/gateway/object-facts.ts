@@ -7,7 +7,7 @@ import type { BrandNames } from './brand.js'
 import { nonsense } from './errors.js'
 
 /** User metadata that marks an upload on gateways without ETags. Never shown to clients. */
-const REVISION_NAME = 'dealgate-rev'
+const WRITE_ID_NAME = 'dealgate-rev'
 
 /**
  * User metadata that marks an encrypted object: algorithm, length of the header, and for aws:kms the name of the key.
@@ -25,15 +25,13 @@ const ENCRYPTED_ETAG = /^(.*)-([ekc])(\d{1,5})$/
 
 const LETTERS: Readonly<Record<string, EncryptionAlgorithm>> = { e: 'AES256', k: 'aws:kms', c: 'SSE-C' }
 
-/** Stands in for the stamp of an object that the gateway has acknowledged without revealing its stamp. */
-export function unconfirmedStamp(writeId: string): string {
+/** Stands in for the revision of an object that the gateway has acknowledged without revealing its revision. */
+export function unconfirmedRevision(writeId: string): string {
   return `unconfirmed/${writeId}`
 }
 
-/**
- * Stamp of folder objects on gateways that keep them as directories. They hold no bytes, so they have only one version.
- */
-export const MARKER_STAMP = 'marker'
+/** Revision of folder objects on gateways that keep them as directories: they hold no bytes, and have one version. */
+export const MARKER_REVISION = 'marker'
 
 /** Requested where the disposition that the gateway derives from the key would break its answer. */
 export const PLAIN_DISPOSITION = 'attachment'
@@ -66,14 +64,14 @@ interface VersionFacts {
  * The generation, where every way to look at an object returns it; otherwise time and size, which all ways return
  * alike. Gateways with pagedListing list generations; without objectHead, listings are the only way to look.
  */
-export function stampOf(features: GatewayFeatures, facts: VersionFacts): string {
-  if (facts.key.endsWith('/') && facts.size === 0 && !features.anyKey) return MARKER_STAMP
+export function revisionOf(features: GatewayFeatures, facts: VersionFacts): string {
+  if (facts.key.endsWith('/') && facts.size === 0 && !features.anyKey) return MARKER_REVISION
   if (features.pagedListing && facts.generation !== undefined) return facts.generation
   return `${facts.lastModified}/${facts.size}`
 }
 
-/** False where another object of the key can have the same stamp: a marker, or one of the same time and size. */
-export function areStampsUnique({ anyKey, pagedListing }: GatewayFeatures): boolean {
+/** False where another object of the key can have the same revision: a marker, or one of the same time and size. */
+export function areRevisionsUnique({ anyKey, pagedListing }: GatewayFeatures): boolean {
   return anyKey && pagedListing
 }
 
@@ -82,7 +80,7 @@ export function uploadHeaders(
   names: BrandNames,
   features: GatewayFeatures,
   attributes: UploadAttributes,
-  revision: string | undefined,
+  writeId: string | undefined,
 ): Record<string, string> {
   const headers: Record<string, string> = {}
   if (attributes.contentType !== undefined) headers['content-type'] = headerText(attributes.contentType)
@@ -96,7 +94,7 @@ export function uploadHeaders(
   const record = features.objectRecords ? attributes.record?.() : undefined
   if (record !== undefined) headers[names.header('record')] = record
   if (attributes.lock) Object.assign(headers, lockHeaders(names, attributes.lock))
-  return Object.assign(headers, metadataHeaders(names, attributes, revision))
+  return Object.assign(headers, metadataHeaders(names, attributes, writeId))
 }
 
 function lockHeaders(names: BrandNames, { mode, until, hold }: ObjectLock): Record<string, string> {
@@ -123,18 +121,18 @@ function readLock(names: BrandNames, answer: IncomingHttpHeaders): ObjectLock | 
 function metadataHeaders(
   names: BrandNames,
   { metadata, encrypted }: Pick<UploadAttributes, 'metadata' | 'encrypted'>,
-  revision: string | undefined,
+  writeId: string | undefined,
 ): Record<string, string> {
-  if (revision === undefined && encrypted === undefined && isEmpty(metadata)) return {}
+  if (writeId === undefined && encrypted === undefined && isEmpty(metadata)) return {}
   const marks: [string, string][] = []
   if (encrypted) marks.push([names.metaPrefix + ENCRYPTED_NAME, markOf(encrypted)])
-  if (revision !== undefined) marks.push([names.metaPrefix + REVISION_NAME, revision])
+  if (writeId !== undefined) marks.push([names.metaPrefix + WRITE_ID_NAME, writeId])
   const own = Object.entries(metadata)
     // A client must not have other bytes taken for encrypted ones.
     .filter(([name]) => name !== ENCRYPTED_NAME)
     .map(([name, value]) => [names.metaPrefix + name, headerText(value)] as const)
   const all = [...own, ...marks]
-  if (revision === undefined) return Object.fromEntries(all)
+  if (writeId === undefined) return Object.fromEntries(all)
   const bytes = all.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   // The record in the state also holds the client's metadata; the mark ties that record to these bytes.
   return Object.fromEntries(bytes > MAX_METADATA_BYTES ? marks : all)
@@ -190,8 +188,8 @@ interface HeaderFacts {
   readonly contentType: string
   readonly headers: StoredHeaders
   readonly metadata: Record<string, string>
-  /** The value of REVISION_NAME, if this server uploaded the object. */
-  readonly revision: string | undefined
+  /** The value of WRITE_ID_NAME, if this server uploaded the object. */
+  readonly writeId: string | undefined
   /** The value of ENCRYPTED_NAME. */
   readonly encrypted: Encrypted | undefined
 }
@@ -206,20 +204,20 @@ export function headerFacts(names: BrandNames, answer: IncomingHttpHeaders, key:
     const value = answer[name]
     if (typeof value === 'string' && !(forced && isForced(name, value, key))) headers[name] = value
   }
-  let revision: string | undefined
+  let writeId: string | undefined
   let encrypted: Encrypted | undefined
   const metadata: [string, string][] = []
   for (const name in answer) {
     if (!name.startsWith(names.metaPrefix)) continue
     const value = answer[name]
     const shown = name.slice(names.metaPrefix.length)
-    if (shown === REVISION_NAME) revision = single(value)
+    if (shown === WRITE_ID_NAME) writeId = single(value)
     else if (shown === ENCRYPTED_NAME) encrypted = encryptedOf(single(value))
     else if (typeof value === 'string') metadata.push([shown, value])
   }
   // Object.fromEntries makes own properties; assigning `__proto__` would lose the entry.
   const shown = metadata.length === 0 ? {} : Object.fromEntries(metadata)
-  return { contentType: answer['content-type'] ?? DEFAULT_TYPE, headers, metadata: shown, revision, encrypted }
+  return { contentType: answer['content-type'] ?? DEFAULT_TYPE, headers, metadata: shown, writeId, encrypted }
 }
 
 /** The facts in the headers of a gateway with objectHead; undefined when they are not the headers of an object. */
@@ -234,13 +232,13 @@ export function factsFromHeaders(
   const lastModified = single(answer[names.header('last-modified')])
   if (generation === undefined || !isTime(lastModified)) return undefined
   const { contentType, headers, metadata, encrypted } = headerFacts(names, answer, key, false)
-  const stamp = stampOf(features, { key, generation, lastModified, size })
+  const revision = revisionOf(features, { key, generation, lastModified, size })
   const facts: { -readonly [Fact in keyof GatewayObject]: GatewayObject[Fact] } = {
     key,
     size,
     lastModified,
     contentType,
-    stamp,
+    revision,
     headers,
     metadata,
   }

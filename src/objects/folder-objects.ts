@@ -3,7 +3,7 @@ import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
 import type { Logging } from '../common/log.js'
-import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { joinRecord } from './stored-object.js'
 
 // Objects whose keys end in "/", on gateways that keep objects as files and such keys as folders.
@@ -15,7 +15,7 @@ export async function findMarker(
   key: string,
   record: ObjectRecord | undefined,
 ): Promise<StoredObject | undefined> {
-  if (record?.stamp !== MARKER_STAMP || record.key !== key) return undefined
+  if (record?.revision !== MARKER_REVISION || record.key !== key) return undefined
   const below = await through.list(bucket, { prefix: key, delimiter: '', after: '', limit: 1 })
   return below.entries.length === 0 ? undefined : joinRecord(bucket, markerObject(key), record)
 }
@@ -26,7 +26,7 @@ function markerObject(key: string): GatewayObject {
     size: 0,
     lastModified: '1970-01-01T00:00:00Z',
     contentType: 'binary/octet-stream',
-    stamp: MARKER_STAMP,
+    revision: MARKER_REVISION,
     etag: EMPTY_MD5,
     headers: {},
     metadata: {},
@@ -61,7 +61,7 @@ export async function keepFolders(
 ): Promise<void> {
   const folders = foldersAbove(removed)
   const records = await state.objects.getMany(bucket, folders)
-  const markers = folders.filter((_, i) => records[i]?.stamp === MARKER_STAMP)
+  const markers = folders.filter((_, i) => records[i]?.revision === MARKER_REVISION)
   // Storing the innermost folder also creates the folders around it.
   const innermost = markers.at(-1)
   if (innermost === undefined) return

@@ -42,11 +42,11 @@ export class ObjectChanges extends ObjectReader {
     return state.locks.withKey(bucket, key, run, this.waiting())
   }
 
-  async setAcl(bucket: string, key: string, stamp: string, acl: ObjectAcl | undefined): Promise<boolean> {
+  async setAcl(bucket: string, key: string, revision: string, acl: ObjectAcl | undefined): Promise<boolean> {
     const { requireOwner, state, lookUps } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = await this.findVersion(lookUps, bucket, key, stamp)
+      const object = await this.findVersion(lookUps, bucket, key, revision)
       if (!object) return false
       if (acl ?? object.acl ?? object.recordAtGateway) await this.#keep(object, { acl }, lock)
       return true
@@ -55,11 +55,11 @@ export class ObjectChanges extends ObjectReader {
   }
 
   async replaceMetadata(request: MetadataReplacement): Promise<PutResult | undefined> {
-    const { bucket, key, stamp, attributes, tags, acl, archive, authorized, event } = request
+    const { bucket, key, revision, attributes, tags, acl, archive, authorized, event } = request
     const { requireOwner, state, hooks, lookUps } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = await this.findVersion(lookUps, bucket, key, stamp)
+      const object = await this.findVersion(lookUps, bucket, key, revision)
       if (!object) return undefined
       const { headers, metadata, label, contentType = object.contentType } = attributes
       await this.#keep(object, { contentType, headers, metadata, label, tags, acl, archive, authorized }, lock)
@@ -74,13 +74,13 @@ export class ObjectChanges extends ObjectReader {
   async annotate(
     bucket: string,
     key: string,
-    stamp: string,
+    revision: string,
     change: (archive: Archive | undefined) => Archive | undefined,
   ): Promise<boolean> {
     const { requireOwner, state, lookUps } = this.deps
     await requireOwner(bucket)
     const run = async (lock: HeldLock) => {
-      const object = await this.findVersion(lookUps, bucket, key, stamp)
+      const object = await this.findVersion(lookUps, bucket, key, revision)
       if (!object) return false
       const archive = change(object.archive)
       if (archive ?? object.archive) await this.#keep(object, { archive }, lock)

@@ -70,12 +70,12 @@ export class ObjectReader {
     return this.#look(this.deps.lookUps, bucket, key, ref)
   }
 
-  findStamp(bucket: string, key: string, stamp: string): Promise<StoredObject | undefined> {
-    return this.findVersion(this.deps.gateway, bucket, key, stamp)
+  findRevision(bucket: string, key: string, revision: string): Promise<StoredObject | undefined> {
+    return this.findVersion(this.deps.gateway, bucket, key, revision)
   }
 
   #look(through: Gateway, bucket: string, key: string, ref: VersionRef | undefined): Promise<StoredObject | undefined> {
-    if (ref && 'stamp' in ref) return this.findVersion(through, bucket, key, ref.stamp)
+    if (ref && 'revision' in ref) return this.findVersion(through, bucket, key, ref.revision)
     return this.#find(through, bucket, key, ref)
   }
 
@@ -88,16 +88,16 @@ export class ObjectReader {
     return present(found, key)
   }
 
-  /** See Store.findStamp. */
+  /** See Store.findRevision. */
   protected async findVersion(
     through: Gateway,
     bucket: string,
     key: string,
-    stamp: string,
+    revision: string,
   ): Promise<StoredObject | undefined> {
-    if ((await through.features()).versions) return this.#find(through, bucket, key, { stamp })
+    if ((await through.features()).versions) return this.#find(through, bucket, key, { revision })
     const current = await this.#find(through, bucket, key)
-    return current?.stamp === stamp ? current : undefined
+    return current?.revision === revision ? current : undefined
   }
 
   async open(
@@ -236,10 +236,10 @@ export class ObjectReader {
 
   async listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<StoredObject>> {
     const page = await this.deps.gateway.listVersions(bucket, query)
-    const versions: [key: string, stamp: string][] = []
+    const versions: [key: string, revision: string][] = []
     for (const entry of page.entries)
-      if (entry.kind === 'version') versions.push([entry.object.key, entry.object.stamp])
-    const records = await this.deps.state.objects.manyOfStamps(bucket, versions)
+      if (entry.kind === 'version') versions.push([entry.object.key, entry.object.revision])
+    const records = await this.deps.state.objects.manyOfRevisions(bucket, versions)
     let at = 0
     const entries = page.entries.map((entry) =>
       entry.kind === 'version' ? { ...entry, object: joinRecord(bucket, entry.object, records[at++]) } : entry,
@@ -280,20 +280,20 @@ export class ObjectReader {
   ): Promise<(ObjectRecord | undefined)[]> {
     const objects: GatewayObject[] = []
     for (const entry of entries) if (entry.kind === 'object') objects.push(entry.object)
-    const others = objects.filter(({ stamp }, i) => last[i]?.stamp !== stamp)
-    const found = await this.deps.state.objects.manyOfStamps(
+    const others = objects.filter(({ revision }, i) => last[i]?.revision !== revision)
+    const found = await this.deps.state.objects.manyOfRevisions(
       bucket,
-      others.map(({ key, stamp }) => [key, stamp] as const),
+      others.map(({ key, revision }) => [key, revision] as const),
     )
     const byKey = new Map(others.map(({ key }, i) => [key, found[i]]))
     return objects.map(({ key }, i) => (byKey.has(key) ? byKey.get(key) : last[i]))
   }
 
-  /** Gives an unconfirmed record its stamp if the object comes from the write that the record describes. */
+  /** Gives an unconfirmed record its revision if the object comes from the write that the record describes. */
   #confirm<R extends ObjectRecord | undefined>(bucket: string, object: GatewayObject, record: R): R {
     const known = confirmed(object, record)
     if (record && known !== record)
-      void this.confirmLater(bucket, object.key, record.stamp, Promise.resolve({ stamp: object.stamp }))
+      void this.confirmLater(bucket, object.key, record.revision, Promise.resolve({ revision: object.revision }))
     return known
   }
 
@@ -308,15 +308,15 @@ export class ObjectReader {
   }
 
   /**
-   * Replaces the stamp of an unconfirmed record once the gateway shows the object. If this process ends before that,
+   * Replaces the revision of an unconfirmed record once the gateway shows the object. If this process ends before that,
    * the next request that looks at the object does it. Never rejects.
-   * @param stamp the stamp of the unconfirmed record; a record with another stamp is left unchanged
+   * @param revision the revision of the unconfirmed record; a record with another revision is left unchanged
    */
   protected async confirmLater(
     bucket: string,
     key: string,
-    stamp: string,
-    confirmed: Promise<Pick<UploadResult, 'stamp'> | undefined>,
+    revision: string,
+    confirmed: Promise<Pick<UploadResult, 'revision'> | undefined>,
   ): Promise<void> {
     const found = await confirmed
     if (!found) return
@@ -325,9 +325,9 @@ export class ObjectReader {
     try {
       const run = async (lock: HeldLock) => {
         const record = await objects.get(bucket, key)
-        if (record?.stamp !== stamp) return
+        if (record?.revision !== revision) return
         lock.ensure()
-        await objects.set({ ...record, stamp: found.stamp }, lock)
+        await objects.set({ ...record, revision: found.revision }, lock)
       }
       await locks.withKey(bucket, key, run, { logger })
     } catch (err) {
@@ -341,9 +341,9 @@ const REPLACED = 'The object is being overwritten repeatedly. Try again.'
 /**
  * The gateway, for further downloads of the bytes of an object: those of its version, whichever is the current one.
  */
-function ofVersion(gateway: Gateway, { versionId, stamp }: StoredObject): Pick<Gateway, 'download'> {
+function ofVersion(gateway: Gateway, { versionId, revision }: StoredObject): Pick<Gateway, 'download'> {
   if (versionId === undefined) return gateway
-  return { download: (bucket, key, range) => gateway.download(bucket, key, range, { stamp }) }
+  return { download: (bucket, key, range) => gateway.download(bucket, key, range, { revision }) }
 }
 
 function isOutside(error: unknown): error is S3Error {

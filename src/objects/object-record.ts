@@ -7,7 +7,7 @@ import type { ObjectRecord, ObjectRecords } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
 import { checksumAlgorithms } from '../common/checksums/checksums.js'
 import { WriteRefused } from '../gateway/errors.js'
-import { MARKER_STAMP, unconfirmedStamp } from '../gateway/object-facts.js'
+import { MARKER_REVISION, unconfirmedRevision } from '../gateway/object-facts.js'
 
 // Which record describes an object. A gateway with `objectRecords` keeps a part of it, too, which comes with the object
 // in the same moment; the record in the state follows.
@@ -89,12 +89,12 @@ function parse(text: string): Shared | undefined {
 
 /**
  * The record, if it describes exactly these bytes: an overwrite through the JSON-RPC interface gave the object another
- * stamp.
+ * revision.
  */
 export function validRecord(object: GatewayObject, record: ObjectRecord | undefined): ObjectRecord | undefined {
   if (!record || record.key !== object.key) return undefined
-  if (record.stamp === MARKER_STAMP && object.key.endsWith('/') && object.size === 0) return record
-  return record.stamp === object.stamp && record.size === object.size ? record : undefined
+  if (record.revision === MARKER_REVISION && object.key.endsWith('/') && object.size === 0) return record
+  return record.revision === object.revision && record.size === object.size ? record : undefined
 }
 
 /**
@@ -113,9 +113,20 @@ export function recordOf(
   const { tags, acl, label } = shared
   // A later change replaces these three. The others never change.
   if (valid) return { ...valid, tags, acl, label }
-  const { key, stamp, size, etag, contentType, headers = {}, metadata = {}, encrypted } = object
+  const { key, revision, size, etag, contentType, headers = {}, metadata = {}, encrypted } = object
   if (etag === undefined) return undefined
-  return { bucket, key, stamp, size, etag, contentType, headers, metadata, ...(encrypted && { encrypted }), ...shared }
+  return {
+    bucket,
+    key,
+    revision,
+    size,
+    etag,
+    contentType,
+    headers,
+    metadata,
+    ...(encrypted && { encrypted }),
+    ...shared,
+  }
 }
 
 /**
@@ -140,25 +151,25 @@ export function decidingRecord(
  * @param last the last record of the key, read at the same time as the object, or earlier
  */
 export async function recordOfVersion(
-  records: Pick<ObjectRecords, 'ofStamp'>,
+  records: Pick<ObjectRecords, 'ofRevision'>,
   bucket: string,
-  { key, stamp, versionId }: GatewayObject,
+  { key, revision, versionId }: GatewayObject,
   last: ObjectRecord | undefined,
 ): Promise<ObjectRecord | undefined> {
-  return versionId === undefined || last?.stamp === stamp ? last : records.ofStamp(bucket, key, stamp)
+  return versionId === undefined || last?.revision === revision ? last : records.ofRevision(bucket, key, revision)
 }
 
-/** True for a record that was stored while the gateway did not show the object: it lacks only the stamp. */
+/** True for a record that was stored while the gateway did not show the object: it lacks only the revision. */
 export function isUnconfirmed(record: ObjectRecord | undefined, { size }: Pick<GatewayObject, 'size'>): boolean {
-  return record?.size === size && record.stamp.startsWith(unconfirmedStamp(''))
+  return record?.size === size && record.revision.startsWith(unconfirmedRevision(''))
 }
 
 /**
- * The record with its stamp, once the gateway states that the object comes from the write that the record describes.
+ * The record with its revision, once the gateway states that the object comes from the write that the record describes.
  */
 export function confirmed<R extends ObjectRecord | undefined>(object: GatewayObject, record: R): R {
   if (!record || object.writeId === undefined || record.size !== object.size) return record
-  return record.stamp === unconfirmedStamp(object.writeId) ? { ...record, stamp: object.stamp } : record
+  return record.revision === unconfirmedRevision(object.writeId) ? { ...record, revision: object.revision } : record
 }
 
 /**
@@ -180,13 +191,13 @@ export async function keepAtGateway(
   record: ObjectRecord,
   lock: HeldLock,
 ): Promise<void> {
-  const { bucket, key, stamp } = record
+  const { bucket, key, revision } = record
   // Without a text, earlier tags of the state would count if the state is not written.
   const text = isPlain(record) ? '{}' : (textOf(record) ?? '')
   for (let attempt = 1; ; attempt++) {
     lock.ensure()
     try {
-      return await gateway.keepRecord(bucket, key, { stamp, record: text, fence: lock.fence })
+      return await gateway.keepRecord(bucket, key, { revision, record: text, fence: lock.fence })
     } catch (error) {
       if (!(error instanceof WriteRefused) || error.last === undefined || attempt >= ATTEMPTS) throw error
       await lock.raise(error.last)

@@ -17,7 +17,7 @@ import type {
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
-import { areStampsUnique, MARKER_STAMP, opaqueEtag } from '../gateway/object-facts.js'
+import { areRevisionsUnique, MARKER_REVISION, opaqueEtag } from '../gateway/object-facts.js'
 import { isHeld } from '../state/locks/locks.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { keepFolders } from './folder-objects.js'
@@ -110,9 +110,9 @@ export class ObjectStore extends ObjectChanges implements Store {
                 if (found) {
                   upload.abort()
                   // It was encrypted anew for this attempt, perhaps for other recipients.
-                  const { encrypted, size, storedSize = size, stamp, lastModified, versionId } = found
+                  const { encrypted, size, storedSize = size, revision, lastModified, versionId } = found
                   sent = { facts, length: storedSize, etag: request.etag ?? found.etag, encrypted }
-                  return { stamp, lastModified, ...(versionId !== undefined && { versionId }) }
+                  return { revision, lastModified, ...(versionId !== undefined && { versionId }) }
                 }
                 if (!encrypted && length > 0) await deps.encryption.requirePlainAllowed(bucket)
                 // The outcome of the write may stay unknown for minutes: the bytes are not kept that long.
@@ -120,7 +120,7 @@ export class ObjectStore extends ObjectChanges implements Store {
                 rest = undefined
                 // Not earlier: a write whose last bytes were not sent has no effect. The key was looked up before the
                 // upload, during which a gateway on one folder answers no lookup of it.
-                await attempt?.begin(before?.stamp ?? null)
+                await attempt?.begin(before?.revision ?? null)
                 try {
                   if (last) await upload.write(last)
                   return await upload.commit(order)
@@ -225,21 +225,22 @@ export class ObjectStore extends ObjectChanges implements Store {
       !request.attributes.headers['x-amz-website-redirect-location'] &&
       !request.authorized
     const { objects } = this.deps.state
-    const stamp = marker ? MARKER_STAMP : result.stamp
+    const revision = marker ? MARKER_REVISION : result.revision
     // A repeated write is answered with the object that it has made, which may have changed since.
     const isRepeatable =
-      request.writeId !== undefined && (versionId !== undefined || areStampsUnique(await this.deps.gateway.features()))
-    const former = isRepeatable ? await objects.ofStamp(bucket, key, stamp) : undefined
+      request.writeId !== undefined &&
+      (versionId !== undefined || areRevisionsUnique(await this.deps.gateway.features()))
+    const former = isRepeatable ? await objects.ofRevision(bucket, key, revision) : undefined
     const kept = former?.uploadId === request.uploadId ? former : undefined
     if (!gatewayTellsAll && !kept) {
       // Another proxy may have written meanwhile, and this record must not replace its record.
       if (versionId === undefined) lock.ensure()
       if (request.partChecksums)
-        await this.deps.partChecksums.set({ bucket, key, stamp, versionId }, request.partChecksums, lock)
+        await this.deps.partChecksums.set({ bucket, key, revision, versionId }, request.partChecksums, lock)
       const record: ObjectRecord = {
         bucket,
         key,
-        stamp,
+        revision,
         size: length,
         encrypted,
         etag,
@@ -262,7 +263,7 @@ export class ObjectStore extends ObjectChanges implements Store {
           { err: result.problem, bucket },
           'could not confirm an upload yet: the object gateway does not show the object',
         )
-        void this.confirmLater(bucket, key, stamp, result.confirmed)
+        void this.confirmLater(bucket, key, revision, result.confirmed)
       }
     }
     const { size } = facts

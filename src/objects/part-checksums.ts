@@ -2,19 +2,20 @@ import { createHash } from 'node:crypto'
 import type { HeldLock } from '../api/locks.js'
 import type { State } from '../api/state.js'
 import type { PartChecksums } from '../api/store.js'
+import { renamedMember } from '../state/records/renamed-member.js'
 
 interface PartChecksumsRecord extends PartChecksums {
   readonly bucket: string
   readonly key: string
-  /** Stamp of the object that they describe. */
-  readonly stamp: string
-  /** See GatewayObject.versionId. Those of a version with one stand under its stamp, beside those of the key. */
+  /** Revision of the object that they describe. */
+  readonly revision: string
+  /** See GatewayObject.versionId. Those of a version with one stand under its revision, beside those of the key. */
   readonly versionId?: string | undefined
   /** See ObjectRecord.fence. */
   readonly fence?: number
 }
 
-type ChecksummedObject = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'stamp' | 'versionId'>
+type ChecksummedObject = Pick<PartChecksumsRecord, 'bucket' | 'key' | 'revision' | 'versionId'>
 
 /**
  * Kept apart from the object's record, which every HEAD reads: these may take half a megabyte and are rarely requested.
@@ -29,16 +30,16 @@ export interface PartChecksumRecords {
 }
 
 export function partChecksumRecords(state: State): PartChecksumRecords {
-  const records = state.records<PartChecksumsRecord>('part-checksums')
+  const records = renamedMember(state.records<PartChecksumsRecord>('part-checksums'), 'revision', 'stamp')
 
   /** The key's lock prevents a race with a put that has written the checksums but not yet the record. */
   function removeIfStale(object: ChecksummedObject): Promise<boolean> {
-    const { bucket, key, stamp } = object
+    const { bucket, key, revision } = object
     return state.locks.withKey(bucket, key, async () => {
-      if (await state.objects.ofStamp(bucket, key, stamp)) return false
+      if (await state.objects.ofRevision(bucket, key, revision)) return false
       let stale = false
       await records.change(stateKey(object), (checksums) => {
-        stale = checksums?.stamp === stamp
+        stale = checksums?.revision === revision
         return stale ? undefined : checksums
       })
       return stale
@@ -46,24 +47,24 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
   }
 
   return {
-    async get({ bucket, key, stamp, versionId }) {
+    async get({ bucket, key, revision, versionId }) {
       const isOf = (found: PartChecksumsRecord | undefined) =>
-        found?.bucket === bucket && found.key === key && found.stamp === stamp ? found : undefined
+        found?.bucket === bucket && found.key === key && found.revision === revision ? found : undefined
       const own =
-        versionId === undefined ? undefined : isOf(await records.get(stateKey({ bucket, key, stamp, versionId })))
+        versionId === undefined ? undefined : isOf(await records.get(stateKey({ bucket, key, revision, versionId })))
       // A version that was written before its bucket was versioned has none of its own.
-      return own ?? isOf(await records.get(stateKey({ bucket, key, stamp })))
+      return own ?? isOf(await records.get(stateKey({ bucket, key, revision })))
     },
     async set(object, { algorithm, values }, { fence }) {
-      const { bucket, key, stamp, versionId } = object
-      const next = { bucket, key, stamp, versionId, algorithm, values, fence }
+      const { bucket, key, revision, versionId } = object
+      const next = { bucket, key, revision, versionId, algorithm, values, fence }
       await records.change(stateKey(object), (present) => ((present?.fence ?? 0) > fence ? present : next))
     },
     async sweep() {
       let removed = 0
       for await (const [, object] of records.entries()) {
-        const { bucket, key, stamp } = object
-        if (!(await state.objects.ofStamp(bucket, key, stamp)) && (await removeIfStale(object))) removed++
+        const { bucket, key, revision } = object
+        if (!(await state.objects.ofRevision(bucket, key, revision)) && (await removeIfStale(object))) removed++
       }
       return removed
     },
@@ -71,7 +72,7 @@ export function partChecksumRecords(state: State): PartChecksumRecords {
 }
 
 /** Hashed like the keys of object records, because some stores do not accept long keys. */
-function stateKey({ bucket, key, stamp, versionId }: ChecksummedObject): string {
-  const place = versionId === undefined ? `${bucket}\0${key}` : `\0${bucket}\0${stamp}\0${key}`
+function stateKey({ bucket, key, revision, versionId }: ChecksummedObject): string {
+  const place = versionId === undefined ? `${bucket}\0${key}` : `\0${bucket}\0${revision}\0${key}`
   return createHash('sha256').update(place).digest('base64url')
 }

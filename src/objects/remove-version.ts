@@ -21,7 +21,7 @@ interface Removal {
 
 /**
  * Removes one version of an object for good, and its record. See Store.remove. The gateway is asked for the version
- * first: its record goes by its stamp.
+ * first: its record goes by its revision.
  */
 export function removeVersion(
   { gateway, state, hooks, limits }: Pick<StoreDeps, 'gateway' | 'state' | 'hooks' | 'limits'>,
@@ -32,7 +32,7 @@ export function removeVersion(
   const run = async (lock: HeldLock): Promise<RemovalResult> => {
     const object = await found(store, bucket, key, version)
     precondition?.(object)
-    if (version.noncurrent && object && (await store.findToWrite(bucket, key))?.stamp === object.stamp)
+    if (version.noncurrent && object && (await store.findToWrite(bucket, key))?.revision === object.revision)
       throw new S3Error('PreconditionFailed', { message: 'The version is the current one of its key.' })
     if (object?.uploadId !== undefined) await settleUpload(state.uploads, object.uploadId, object)
     const send = (order: WriteOrder) => gateway.remove(bucket, key, order, version)
@@ -42,11 +42,13 @@ export function removeVersion(
         : error
     })
     lock.ensure()
-    const uncovers = object ? await state.objects.deleteVersion(bucket, key, object.stamp, lock) : result.deleteMarker
+    const uncovers = object
+      ? await state.objects.deleteVersion(bucket, key, object.revision, lock)
+      : result.deleteMarker
     if (uncovers) await restoreRecord(state.objects, await store.findToWrite(bucket, key), lock)
     const { name, origin } = cause
     const event = { name, origin, bucket, key, time: Date.now(), versionId: version.id }
-    await hooks.objectDeleted({ ...event, ...(object && { stamp: object.stamp }) })
+    await hooks.objectDeleted({ ...event, ...(object && { revision: object.revision }) })
     return result
   }
   return state.locks.withKey(bucket, key, run, { waitMs: limits.keyWaitMs, logger })
@@ -74,9 +76,9 @@ async function settleUpload(
 /** Makes the record of the version that is current now that of the key, by which access is decided. */
 async function restoreRecord(objects: ObjectRecords, current: StoredObject | undefined, lock: HeldLock): Promise<void> {
   if (!current) return
-  const { bucket, key, stamp } = current
-  const record = await objects.ofStamp(bucket, key, stamp)
-  if (record && (await objects.get(bucket, key))?.stamp !== stamp) await objects.setNewest(record, lock)
+  const { bucket, key, revision } = current
+  const record = await objects.ofRevision(bucket, key, revision)
+  if (record && (await objects.get(bucket, key))?.revision !== revision) await objects.setNewest(record, lock)
 }
 
 /** Undefined for a delete marker, and for a version that is gone. */

@@ -94,20 +94,20 @@ function skipped(why: string): Rewrapped {
 /** Stored bytes of this very object; undefined if it was replaced. */
 async function same(
   store: Pick<Store, 'openStored'>,
-  { bucket, key, stamp, writeId }: StoredObject,
+  { bucket, key, revision, writeId }: StoredObject,
   range: { readonly first: number; readonly last: number },
 ): Promise<Download | undefined> {
   const { object, download } = await store.openStored(bucket, key, range)
-  if (isSame(object, { stamp, writeId })) return download
+  if (isSame(object, { revision, writeId })) return download
   download.discard()
   return undefined
 }
 
-type Version = Pick<StoredObject, 'stamp' | 'writeId'>
+type Version = Pick<StoredObject, 'revision' | 'writeId'>
 
 /** Not every answer of a legacy gateway tells the write. */
-function isSame(one: Version | undefined, { stamp, writeId }: Version): boolean {
-  return one?.stamp === stamp && (one.writeId === undefined || writeId === undefined || one.writeId === writeId)
+function isSame(one: Version | undefined, { revision, writeId }: Version): boolean {
+  return one?.revision === revision && (one.writeId === undefined || writeId === undefined || one.writeId === writeId)
 }
 
 /** What changes without the bytes. */
@@ -121,13 +121,13 @@ interface Body {
   stream(sink: ByteSink): Promise<void>
 }
 
-/** Most earlier stamps that are kept: one for each new key during the time of a deal. */
-const MAX_STAMPS = 20
+/** Most earlier revisions that are kept: one for each new key during the time of a deal. */
+const MAX_REVISIONS = 20
 
 /** What is known of an object that deals have. What they are is that of other bytes. */
-function archiveOf({ archive, stamp }: StoredObject): Archive | undefined {
-  if (archive?.facts?.cid === undefined && archive?.earlierStamps === undefined) return undefined
-  return { earlierStamps: [...(archive.earlierStamps ?? []), stamp].slice(-MAX_STAMPS) }
+function archiveOf({ archive, revision }: StoredObject): Archive | undefined {
+  if (archive?.facts?.cid === undefined && archive?.earlierRevisions === undefined) return undefined
+  return { earlierRevisions: [...(archive.earlierRevisions ?? []), revision].slice(-MAX_REVISIONS) }
 }
 
 /** All that is known of the object stays, but for its deals: they have other bytes. */
@@ -138,7 +138,7 @@ async function putAgain(
   event: Cause,
   { length, stream }: Body,
 ): Promise<void> {
-  const { bucket, key, size, etag, stamp, writeId, contentType, headers, metadata, label } = object
+  const { bucket, key, size, etag, revision, writeId, contentType, headers, metadata, label } = object
   const { checksum, partSizes, tags, authorized } = object
   const acl = aclToKeep(object)
   const archive = archiveOf(object)
@@ -154,7 +154,7 @@ async function putAgain(
       },
     },
     precondition(current) {
-      if (!isSame(current, { stamp, writeId }) || !isDeepStrictEqual(aside(current), aside(object)))
+      if (!isSame(current, { revision, writeId }) || !isDeepStrictEqual(aside(current), aside(object)))
         throw new S3Error('PreconditionFailed')
     },
     ...(checksum && { checksum }),

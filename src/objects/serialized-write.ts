@@ -26,7 +26,7 @@ export async function serializedWrite<T>(
     const current = precondition && (await look())
     precondition?.(current)
     lock.ensure()
-    const expected = precondition && { expected: current?.stamp ?? null }
+    const expected = precondition && { expected: current?.revision ?? null }
     try {
       return await write({ fence: lock.fence, ...expected, ensure: () => lock.ensure(), logger }, current)
     } catch (error) {

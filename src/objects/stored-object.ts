@@ -26,7 +26,7 @@ export function joinRecord(bucket: string, object: GatewayObject, record: Object
     uploadId: uploadIdOf(valid),
     authorized: valid?.authorized,
     cold: object.cold === true,
-    stamp: object.stamp,
+    revision: object.revision,
     ...(object.writeId === undefined ? {} : { writeId: object.writeId }),
     ...(object.record === undefined ? {} : { recordAtGateway: true }),
     ...(valid?.acl && !validRecord(object, record) ? { aclAtGateway: true } : {}),
@@ -45,14 +45,14 @@ function uploadIdOf(valid: (ObjectRecord & { readonly archive?: { readonly uploa
 
 /**
  * The ETag of an object. Where neither record nor gateway has a trustworthy one, it is derived from bucket, key and
- * stamp; its `-` tells clients that it is not an MD5. Listings, HEAD and GET return the same ETag, so that If-Match
+ * revision; its `-` tells clients that it is not an MD5. Listings, HEAD and GET return the same ETag, so that If-Match
  * works with a listed one.
  */
 function etagOf(bucket: string, object: GatewayObject, valid: ObjectRecord | undefined): string {
   return (
     valid?.etag ??
     object.etag ??
-    `${createHash('md5').update(`${bucket}/${object.key}\n${object.stamp}`).digest('hex')}-1`
+    `${createHash('md5').update(`${bucket}/${object.key}\n${object.revision}`).digest('hex')}-1`
   )
 }
 

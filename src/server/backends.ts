@@ -8,7 +8,7 @@ import { createGatewayPool, type GatewayPool } from '../gateway/account/create-g
 import { readCreationTimes } from '../gateway/account/creation-times.js'
 import { type Brand, neutralBrand } from '../gateway/brand.js'
 import type { GatewayWatch } from '../gateway/gateway-call.js'
-import { MARKER_STAMP } from '../gateway/object-facts.js'
+import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { partsAtGateway, stagingBucket } from '../gateway/staging.js'
 import { openState } from '../state/open-state.js'
 import { createBucketSettings } from '../state/records/bucket-settings.js'
@@ -53,7 +53,7 @@ export async function openBackends(
     watch,
     async isMarker(bucket, prefixes) {
       const records = (await state?.objects.getMany(bucket, prefixes)) ?? []
-      return records.map((record) => record?.stamp === MARKER_STAMP)
+      return records.map((record) => record?.revision === MARKER_REVISION)
     },
   })
   // The pool closes first: calls that fail as it closes may still use the state.

@@ -24,7 +24,7 @@ function model(keys: readonly string[], { prefix, delimiter, after, limit }: Lis
 }
 
 function object(key: string) {
-  return { key, size: 0, lastModified: '2020-01-01T00:00:00Z', contentType: 'text/plain', stamp: '1' }
+  return { key, size: 0, lastModified: '2020-01-01T00:00:00Z', contentType: 'text/plain', revision: '1' }
 }
 
 function holding(keys: readonly string[]): Gateway {

@@ -179,7 +179,7 @@ for (const mode of modes)
   })
 
 /** Every way in which an operation could change what the server keeps of a bucket. */
-function changesOf(bucket: string, stamp: string, id: string, { settings, store, state }: Context) {
+function changesOf(bucket: string, revision: string, id: string, { settings, store, state }: Context) {
   const event = { name: 'ObjectTagging:Put', origin: { requestId: id, remoteAddress: '', accessKeyId: '' } } as const
   const records = state.records<string>('opened')
   const upload = {
@@ -187,14 +187,14 @@ function changesOf(bucket: string, stamp: string, id: string, { settings, store,
     contentType: undefined,
   }
   const attributes = { contentType: 'a/b', headers: {}, metadata: {} }
-  const described = { bucket, key: 'key', stamp, event, attributes }
+  const described = { bucket, key: 'key', revision, event, attributes }
   const ofStore: Readonly<Record<string, () => Promise<unknown>>> = {
     'settings.set': () => settings.set(bucket, 'tagging', [{ key: 'a', value: 'b' }]),
     'settings.delete': () => settings.delete(bucket, 'tagging'),
     'settings.clear': () => settings.clear(bucket),
     'store.setTags': () => store.setTags(bucket, 'key', [{ key: 'a', value: 'b' }], event),
     'store.replaceMetadata': () => store.replaceMetadata(described),
-    'store.annotate': () => store.annotate(bucket, 'key', stamp, (archive) => ({ ...archive, facts: { a: 'b' } })),
+    'store.annotate': () => store.annotate(bucket, 'key', revision, (archive) => ({ ...archive, facts: { a: 'b' } })),
   }
   const ofState: Readonly<Record<string, () => Promise<unknown>>> = {
     'records.set': () => records.set('a', 'b'),
@@ -223,8 +223,8 @@ for (const access of ['signed', 'owner'] as const)
       needs: { some: 'any' },
       on: { method: 'POST', resource: 'bucket', query: ['x-eager'] },
       async run({ bucket, id }, context) {
-        const { stamp } = await context.store.head(bucket, 'key')
-        const changes = (of: Context) => changesOf(bucket, stamp, id, of)
+        const { revision } = await context.store.head(bucket, 'key')
+        const changes = (of: Context) => changesOf(bucket, revision, id, of)
         const byName = (kind: 'ofStore' | 'ofState', of: Context) => outcomes(changes(of)[kind])
         const store = await byName('ofStore', context)
         const state = await byName('ofState', context)

@@ -67,7 +67,7 @@ async function roundTrip(t: Test, client: Gateway, key: string, body: Buffer): P
         key,
         size: body.length,
         contentType: attributes.contentType,
-        stamp: stored.stamp,
+        revision: stored.revision,
         lastModified: stored.lastModified,
       },
       `${key}: ${how}`,
@@ -81,7 +81,7 @@ async function roundTrip(t: Test, client: Gateway, key: string, body: Buffer): P
     const part = await client.download('bucket', key, { first: 3, last: body.length - 4 })
     t.ok((await read(part)).equals(body.subarray(3, -3)), `${key}: range`)
     t.equal(part.object.size, body.length)
-    t.equal(part.object.stamp, stored.stamp)
+    t.equal(part.object.revision, stored.revision)
     const suffix = await client.download('bucket', key, { suffix: 5 })
     t.ok((await read(suffix)).equals(body.subarray(-5)), `${key}: suffix`)
   }
@@ -128,8 +128,8 @@ t.test('objects go in and come out, in every mode', async (t) => {
         await t.rejects(put(client, 'a/b', Buffer.alloc(1)), { code: 'InvalidRequest', message: /cannot hold/ })
       }
       if (strict) {
-        t.ok((await put(client, 'x/', Buffer.alloc(0))).stamp)
-        t.match(await client.stat('bucket', 'x/'), { size: 0, stamp: 'marker' })
+        t.ok((await put(client, 'x/', Buffer.alloc(0))).revision)
+        t.match(await client.stat('bucket', 'x/'), { size: 0, revision: 'marker' })
         t.equal((await read(await client.download('bucket', 'x/'))).length, 0)
       }
     })

@@ -17,7 +17,7 @@ import {
 const MiB = 1024 * 1024
 const plain: UploadAttributes = { contentType: 'text/plain', headers: {}, metadata: {} }
 const LISTED = { name: 'dir/k', lastModified: '2026-01-01T00:00:00.123456789Z', size: 10, contentType: 'text/plain' }
-const STAMP = `${LISTED.lastModified}/10`
+const REVISION = `${LISTED.lastModified}/10`
 const HEADERS = { 'content-type': 'text/plain', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT' }
 
 type Transfer = { gateway: ScriptedGateway; client: Gateway }
@@ -85,7 +85,7 @@ t.test("a legacy download is checked, cut to its range, and shows only what is t
     size: 10,
     lastModified: LISTED.lastModified,
     contentType: 'text/plain',
-    stamp: STAMP,
+    revision: REVISION,
     cold: undefined,
     headers: { 'content-language': 'de' },
     metadata: { colour: 'red' },
@@ -130,14 +130,14 @@ t.test('an object that is overwritten between listing and download is looked at 
   const { client } = await start(t, legacy(always(newer), after(later)))
   const download = await client.download('b', 'dir/k')
   t.equal((await read(download)).toString(), 'new')
-  t.equal(download.object.stamp, '2026-01-01T00:00:09.5Z/3')
+  t.equal(download.object.revision, '2026-01-01T00:00:09.5Z/3')
 
   // Within one second the headers cannot tell: the listing is asked again.
   const twin = { ...LISTED, lastModified: '2026-01-01T00:00:00.999Z' }
   const atSecond = (second: number) => always(bytes('twin-bytes', { date: `Thu, 01 Jan 2026 00:00:0${second} GMT` }))
   const same = await start(t, legacy(atSecond(1), after(twin)))
   const second = await same.client.download('b', 'dir/k')
-  t.equal(second.object.stamp, '2026-01-01T00:00:00.999Z/10')
+  t.equal(second.object.revision, '2026-01-01T00:00:00.999Z/10')
   second.discard()
 
   // Nor can they when the listing took long: what counts is how young the object was when it was listed.
@@ -147,7 +147,7 @@ t.test('an object that is overwritten between listing and download is looked at 
   }
   const slow = await start(t, legacy(atSecond(2), slowly))
   const third = await slow.client.download('b', 'dir/k')
-  t.equal(third.object.stamp, '2026-01-01T00:00:00.999Z/10')
+  t.equal(third.object.revision, '2026-01-01T00:00:00.999Z/10')
   third.discard()
 
   const absent: Answer = (r) => r.writeHead(404).end('The specified key does not exist.')
@@ -246,7 +246,7 @@ t.test('a full gateway needs one call, and its ranges are its own', async (t) =>
     size: 10,
     lastModified: LISTED.lastModified,
     contentType: 'text/plain',
-    stamp: '7',
+    revision: '7',
     etag: '781e5e245d69b566979b86e28d23f2c7',
     headers: {},
     metadata: {},
@@ -257,7 +257,7 @@ t.test('a full gateway needs one call, and its ranges are its own', async (t) =>
   await t.rejects(client.download('b', 'k', { suffix: 0 }), { code: 'InvalidRange', fields: { ActualObjectSize: 10 } })
   await t.rejects(client.download('b', 'missing'), { code: 'NoSuchKey' })
   t.equal(await client.stat('b', 'missing'), undefined)
-  t.match(await client.stat('b', 'k'), { stamp: '7', size: 10 })
+  t.match(await client.stat('b', 'k'), { revision: '7', size: 10 })
   t.equal(gateway.count('web.ListObjects'), 0)
   await client.download('b', '/../a//b c/?#%+é').then((download) => download.discard())
   const { url } = gateway.transfers.at(-1)?.request ?? {}
@@ -316,7 +316,7 @@ t.test('an upload has its exact length, type, headers and metadata', async (t) =
   for (const size of [0, 5, 3 * MiB]) {
     const body = Buffer.alloc(size, 'x')
     t.strictSame(await send(client, body, 100_000, attributes), {
-      stamp: '7',
+      revision: '7',
       lastModified: LISTED.lastModified,
       etag: '781e5e245d69b566979b86e28d23f2c7',
     })
@@ -382,7 +382,7 @@ t.test('a session that has ended is renewed before the first byte of a body goes
     }
     const { client, gateway } = await start(t, { ...full(answer), sendContinue: false })
     const body = Buffer.alloc(size, 'y')
-    t.match(await send(client, body), { stamp: '7' })
+    t.match(await send(client, body), { revision: '7' })
     t.equal(gateway.count('web.Login'), 2)
     t.ok(Buffer.concat(gateway.transfers.at(-1)?.body ?? []).equals(body))
     if (size > 10) t.equal(gateway.transfers[0]?.body.length, 0)
@@ -392,7 +392,7 @@ t.test('a session that has ended is renewed before the first byte of a body goes
 t.test('a gateway that never says 100 Continue gets the body all the same', async (t) => {
   const { client, gateway } = await start(t, { ...full(store), sendContinue: false })
   const body = Buffer.alloc(MiB, 'z')
-  t.match(await send(client, body), { stamp: '7' })
+  t.match(await send(client, body), { revision: '7' })
   t.ok(Buffer.concat(gateway.transfers[0]?.body ?? []).equals(body))
 
   const expired = await start(t, {
@@ -404,7 +404,7 @@ t.test('a gateway that never says 100 Continue gets the body all the same', asyn
     sendContinue: false,
   })
   await t.rejects(send(expired.client, body), { code: 'ServiceUnavailable' }, 'what has gone out cannot be sent again')
-  t.match(await send(expired.client, body), { stamp: '7' }, 'the next one logs in')
+  t.match(await send(expired.client, body), { revision: '7' }, 'the next one logs in')
 })
 
 t.test('early refusals stop the writer', async (t) => {
@@ -470,7 +470,7 @@ t.test('a kept connection that the gateway has closed costs nothing', async (t) 
     let sent = 0
     // A connection is put back some time after the answer has been read to its end.
     await until('a kept connection was used and closed', async () => {
-      t.match(await send(client, body), { stamp: '7' })
+      t.match(await send(client, body), { revision: '7' })
       return gateway.transfers.length > ++sent
     })
     t.ok(Buffer.concat(gateway.transfers.at(-1)?.body ?? []).equals(body))
@@ -496,19 +496,19 @@ t.test('an upload to a legacy gateway is tied to what is listed by a mark of its
   )
   const { client, gateway } = await start(t, script)
   const body = Buffer.from('0123456789')
-  t.strictSame(await send(client, body), { stamp: STAMP, lastModified: LISTED.lastModified })
-  t.equal((await client.download('b', 'k')).object.stamp, STAMP)
+  t.strictSame(await send(client, body), { revision: REVISION, lastModified: LISTED.lastModified })
+  t.equal((await client.download('b', 'k')).object.revision, REVISION)
   shown = () => 'somebody-else'
-  t.match((await send(client, body)).stamp, /^superseded\//)
+  t.match((await send(client, body)).revision, /^superseded\//)
   shown = () => undefined
-  t.match((await send(client, body)).stamp, /^superseded\//)
+  t.match((await send(client, body)).revision, /^superseded\//)
   shown = (own) => own
   await send(client, body, 10, { ...plain, metadata: { long: 'x'.repeat(2000) } })
   const puts = gateway.transfers.filter(({ request }) => request.method === 'PUT')
   t.equal(puts.at(-1)?.request.headers['x-cloud-meta-long'], undefined, 'metadata beyond 2 KiB stays with us')
   t.type(puts.at(-1)?.request.headers['x-cloud-meta-dealgate-rev'], 'string')
   const folder = client.upload('b', 'dir/', 0, plain)
-  t.match(await folder.commit(anyOrder()), { stamp: 'marker' })
+  t.match(await folder.commit(anyOrder()), { revision: 'marker' })
   await t.rejects(client.upload('b', 'a//b', 0, plain).commit(anyOrder()), {
     code: 'InvalidArgument',
     message: /empty path element/,

@@ -12,7 +12,7 @@ const stored: StoredObject = {
   size: 3,
   storedSize: 20,
   etag: 'e',
-  stamp: 's',
+  revision: 's',
   lastModified: '2026-01-01T00:00:00Z',
   contentType: 'text/plain',
   headers: {},

@@ -163,7 +163,7 @@ async function started(t: Test, mode: 'full' | 'legacy' = 'full') {
   const annotate = async (key: string, archive: Archive) => {
     const store = seen.own?.store
     const object = await store?.head('box', key)
-    return store?.annotate('box', key, object?.stamp ?? '', () => archive)
+    return store?.annotate('box', key, object?.revision ?? '', () => archive)
   }
   return { s3, endpoint, seen, at, put, head, annotate }
 }

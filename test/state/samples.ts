@@ -7,7 +7,7 @@ export function objectRecord(bucket: string, key: string, more: Partial<ObjectRe
   return {
     bucket,
     key,
-    stamp: 's1',
+    revision: 's1',
     size: 5,
     etag: '5d41402abc4b2a76b9719d911017c592',
     contentType: 'text/plain',

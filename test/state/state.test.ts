@@ -83,7 +83,7 @@ async function contract(t: Test, partCount: number, open: (data: string, now?: (
     await objects.delete('f', 'k', heldLock(1_800_000_000_000_009))
     t.equal(await objects.get('f', 'k'), undefined)
 
-    // Every folder object has the same stamp: a late record would bring a removed one back.
+    // Every folder object has the same revision: a late record would bring a removed one back.
     await objects.delete('f', 'folder/', heldLock(9))
     await t.rejects(objects.set(of('folder/', 8), heldLock(8)), { message: /the lock is lost: 9/ })
     t.equal(await objects.get('f', 'folder/'), undefined)

@@ -10,10 +10,10 @@ import { postgres, redis } from './servers.js'
 
 const [bucket, key] = ['box', 'a']
 
-function recordOf(stamp: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
-  const etag = `etag-${stamp}`
-  const common = { contentType: 'text/plain', headers: {}, metadata: { of: stamp }, versionId: `id-${stamp}` }
-  return { bucket, key, stamp, size: 1, etag, ...common, ...more }
+function recordOf(revision: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
+  const etag = `etag-${revision}`
+  const common = { contentType: 'text/plain', headers: {}, metadata: { of: revision }, versionId: `id-${revision}` }
+  return { bucket, key, revision, size: 1, etag, ...common, ...more }
 }
 
 const sqlite = { name: 'SQLite', skip: false as const, start: async () => ({ url: undefined, stop: async () => {} }) }
@@ -28,31 +28,31 @@ for (const kind of [sqlite, redis, postgres]) {
     const { objects, locks } = state
     const written = async (record: ObjectRecord) =>
       locks.withKey(bucket, key, (lock) => objects.setNewest(record, lock))
-    const metadataOf = async (stamp: string) => (await objects.ofStamp(bucket, key, stamp))?.metadata.of
+    const metadataOf = async (revision: string) => (await objects.ofRevision(bucket, key, revision))?.metadata.of
 
     await locks.withKey(bucket, key, (lock) => objects.set(recordOf('null', { versionId: undefined }), lock))
     await written(recordOf('1'))
     await written(recordOf('2'))
-    for (const stamp of ['null', '1', '2']) t.equal(await metadataOf(stamp), stamp)
+    for (const revision of ['null', '1', '2']) t.equal(await metadataOf(revision), revision)
     t.equal(await metadataOf('3'), undefined)
-    const many = await objects.manyOfStamps(bucket, [
+    const many = await objects.manyOfRevisions(bucket, [
       [key, '1'],
       ['other', '1'],
       [key, '2'],
     ])
     t.same(
-      many.map((record) => record?.stamp),
+      many.map((record) => record?.revision),
       ['1', undefined, '2'],
     )
 
     t.test('a change to one version leaves the others', async (t) => {
-      const change = (stamp: string, value: string) =>
+      const change = (revision: string, value: string) =>
         locks.withKey(bucket, key, (lock) =>
-          objects.setVersion(recordOf(stamp, { tags: [{ key: 'who', value }] }), lock),
+          objects.setVersion(recordOf(revision, { tags: [{ key: 'who', value }] }), lock),
         )
       await change('1', 'one')
       await change('2', 'two')
-      const tagOf = async (stamp: string) => (await objects.ofStamp(bucket, key, stamp))?.tags?.[0]?.value
+      const tagOf = async (revision: string) => (await objects.ofRevision(bucket, key, revision))?.tags?.[0]?.value
       t.same([await tagOf('null'), await tagOf('1'), await tagOf('2')], [undefined, 'one', 'two'])
       await written(recordOf('3'))
       t.same([await tagOf('null'), await tagOf('1'), await tagOf('2')], [undefined, 'one', 'two'])
@@ -65,7 +65,7 @@ for (const kind of [sqlite, redis, postgres]) {
       )
       await written(recordOf('4'))
       await written(recordOf('5'))
-      t.equal((await objects.ofStamp(bucket, key, '3'))?.tags?.[0]?.value, 'three')
+      t.equal((await objects.ofRevision(bucket, key, '3'))?.tags?.[0]?.value, 'three')
       t.equal(await metadataOf('4'), '4')
     })
 
@@ -74,23 +74,23 @@ for (const kind of [sqlite, redis, postgres]) {
       await written(recordOf('later'))
       await objects.setNewest(recordOf('late'), lost)
       t.equal(await metadataOf('late'), 'late')
-      t.equal((await objects.get(bucket, key))?.stamp, 'later')
+      t.equal((await objects.get(bucket, key))?.revision, 'later')
       const change = recordOf('late', { tags: [{ key: 'who', value: 'later' }] })
       await locks.withKey(bucket, key, (lock) => objects.setVersion(change, lock))
       await objects.setNewest(recordOf('late'), lost)
-      t.equal((await objects.ofStamp(bucket, key, 'late'))?.tags?.[0]?.value, 'later', 'a later change stands')
+      t.equal((await objects.ofRevision(bucket, key, 'late'))?.tags?.[0]?.value, 'later', 'a later change stands')
       await t.rejects(objects.setNewest(recordOf('null', { versionId: 'null' }), lost), { code: 'ServiceUnavailable' })
       await written(recordOf('5'))
     })
 
     t.test('a removal takes the record of its version alone', async (t) => {
-      const remove = (stamp: string) =>
-        locks.withKey(bucket, key, (lock) => objects.deleteVersion(bucket, key, stamp, lock))
+      const remove = (revision: string) =>
+        locks.withKey(bucket, key, (lock) => objects.deleteVersion(bucket, key, revision, lock))
       await remove('5')
       t.equal(await metadataOf('5'), undefined)
       t.equal(await objects.get(bucket, key), undefined, 'the record of the key was that of the version')
       await remove('1')
-      for (const stamp of ['null', '2', '3', '4']) t.equal(await metadataOf(stamp), stamp)
+      for (const revision of ['null', '2', '3', '4']) t.equal(await metadataOf(revision), revision)
     })
 
     t.test('a null version takes the place of the one before', async (t) => {
@@ -104,16 +104,17 @@ for (const kind of [sqlite, redis, postgres]) {
 
     t.test('checksums of parts', async (t) => {
       const parts = partChecksumRecords(state)
-      const place = (stamp: string, versionId?: string) => ({ bucket, key, stamp, versionId })
-      const write = (stamp: string, versionId?: string) =>
+      const place = (revision: string, versionId?: string) => ({ bucket, key, revision, versionId })
+      const write = (revision: string, versionId?: string) =>
         locks.withKey(bucket, key, (lock) =>
-          parts.set(place(stamp, versionId), { algorithm: 'CRC32', values: [stamp] }, lock),
+          parts.set(place(revision, versionId), { algorithm: 'CRC32', values: [revision] }, lock),
         )
       await write('null')
       await write('4', 'id-4')
       await write('6', 'id-6')
       await write('gone', 'id-gone')
-      const valuesOf = async (stamp: string, versionId?: string) => (await parts.get(place(stamp, versionId)))?.values
+      const valuesOf = async (revision: string, versionId?: string) =>
+        (await parts.get(place(revision, versionId)))?.values
       t.same(await valuesOf('null', 'null'), ['null'], 'those of an object from before the versioning')
       t.equal(await parts.sweep(), 1)
       t.same([await valuesOf('4', 'id-4'), await valuesOf('6', 'id-6')], [['4'], ['6']])

@@ -128,9 +128,9 @@ async function storedBefore(
 async function keepHere(
   deps: DealDeps,
   context: Context,
-  { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
+  { bucket, key, revision }: Pick<StoredObject, 'bucket' | 'key' | 'revision'>,
 ): Promise<void> {
-  const object = await context.store.findToWrite(bucket, key, { stamp })
+  const object = await context.store.findToWrite(bucket, key, { revision })
   if (!object?.cold) return
   try {
     await restore(deps, object, { days: 0, tier: 'Standard', description: '' }, context)

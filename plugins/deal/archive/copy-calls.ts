@@ -27,12 +27,12 @@ interface AskedBack {
 /** Asks the gateway to restore its local copy. Throws what Gateway.call throws, except for a timeout. */
 export async function askBack(
   { gateway }: CopyDeps,
-  { bucket, key, stamp, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
+  { bucket, key, revision, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
 ): Promise<AskedBack> {
   let answer: GatewayAnswer
   const asked = performance.now()
   const headers = {
-    ...(await ofVersion({ gateway }, stamp)),
+    ...(await ofVersion({ gateway }, revision)),
     ...(dealCid !== undefined && { 'deal-cid': dealCid }),
   }
   try {
@@ -73,14 +73,14 @@ interface AskedToEvict {
  */
 export async function askToEvict(
   { gateway }: CopyDeps,
-  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
+  { bucket, key, signal, revision, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
 ): Promise<AskedToEvict> {
   try {
     const answer = await gateway.call({
       method: 'POST',
       endpoint: 'evict',
       ...{ bucket, key, signal, timeoutMs: EVICT_MS },
-      body: { Generation: stamp, ...(dealCid !== undefined && { DealCid: dealCid }) },
+      body: { Generation: revision, ...(dealCid !== undefined && { DealCid: dealCid }) },
       access: 'write',
     })
     const message = successOf(answer)
@@ -101,14 +101,14 @@ export async function askToEvict(
  */
 export async function askToVerify(
   { gateway }: CopyDeps,
-  { bucket, key, signal, stamp, dealCid }: CopyCall & { readonly dealCid: string },
+  { bucket, key, signal, revision, dealCid }: CopyCall & { readonly dealCid: string },
 ): Promise<string | undefined> {
   try {
     const answer = await gateway.call({
       method: 'POST',
       endpoint: 'verify',
       ...{ bucket, key, signal, timeoutMs: EVICT_MS },
-      body: { Generation: stamp, DealCid: dealCid },
+      body: { Generation: revision, DealCid: dealCid },
       access: 'read',
     })
     if (successOf(answer) !== undefined && comparedDeal(answer) === dealCid) return undefined

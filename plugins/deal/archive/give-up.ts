@@ -35,8 +35,8 @@ export class GiveUp {
 
   /** Handles a copy that is due, as far as that is possible now. */
   async attempt(copy: LocalCopy, evicting: boolean, signal: AbortSignal): Promise<void> {
-    const { bucket, key, stamp } = copy
-    const object = await this.#deps.host.own.store.findStamp(bucket, key, stamp)
+    const { bucket, key, revision } = copy
+    const object = await this.#deps.host.own.store.findRevision(bucket, key, revision)
     if (!object) return this.#deps.copies.replace(copy)
     // An earlier process may have died after the eviction.
     if (object.cold) return this.#gone(copy, object)
@@ -65,8 +65,8 @@ export class GiveUp {
 
   /** Nothing evicts the copy any more: the object stays readable. */
   async #keep(copy: LocalCopy): Promise<void> {
-    const { bucket, key, stamp } = copy
-    await this.#deps.host.own.store.annotate(bucket, key, stamp, (archive) =>
+    const { bucket, key, revision } = copy
+    await this.#deps.host.own.store.annotate(bucket, key, revision, (archive) =>
       archive?.restore ? { ...archive, restore: { until: null } } : archive,
     )
     await this.#deps.copies.replace(copy)
@@ -110,12 +110,12 @@ export class GiveUp {
    * another class meanwhile, or whose restore was prolonged, is restored; otherwise a restored copy has expired.
    */
   async #gone(copy: LocalCopy, object: StoredObject, dealCid?: string): Promise<void> {
-    const { bucket, key, stamp } = copy
+    const { bucket, key, revision } = copy
     const { host, copies } = this.#deps
     const now = host.now()
     let days: number | undefined
     let ended = false
-    await host.own.store.annotate(bucket, key, stamp, (archive) => {
+    await host.own.store.annotate(bucket, key, revision, (archive) => {
       const { restore, ...others } = archive ?? {}
       // A restore has started already.
       if (restore && 'ongoing' in restore) return archive
@@ -138,21 +138,28 @@ export class GiveUp {
     event: 'Evicted' | 'EvictionRefused',
     more: { readonly message?: string; readonly dealCid?: string },
   ): Promise<void> {
-    const { stamp, due } = copy
-    await this.#deps.events.add(copy, { id: `${stamp}/${due}/${event}`, event, stamp, account: '', by: '', ...more })
+    const { revision, due } = copy
+    await this.#deps.events.add(copy, {
+      id: `${revision}/${due}/${event}`,
+      event,
+      revision,
+      account: '',
+      by: '',
+      ...more,
+    })
   }
 
   /** @param days 0: permanently */
-  async #bringBack({ bucket, key, stamp }: LocalCopy, days: number): Promise<void> {
+  async #bringBack({ bucket, key, revision }: LocalCopy, days: number): Promise<void> {
     const { own, log } = this.#deps.host
-    const object = await own.store.findStamp(bucket, key, stamp)
+    const object = await own.store.findRevision(bucket, key, revision)
     if (!object?.cold) return
     await restore(this.#deps, object, { days, tier: 'Standard', description: '' }, own)
     log.info({ bucket, key, days }, 'an object is being restored: its copy was evicted but is still needed')
   }
 
-  async #isGone({ bucket, key, stamp }: LocalCopy): Promise<boolean> {
-    return (await this.#deps.host.own.store.findStamp(bucket, key, stamp))?.cold === true
+  async #isGone({ bucket, key, revision }: LocalCopy): Promise<boolean> {
+    return (await this.#deps.host.own.store.findRevision(bucket, key, revision))?.cold === true
   }
 }
 

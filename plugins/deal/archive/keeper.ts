@@ -119,12 +119,12 @@ const RETRY_AFTER = '30'
  * the server, because a reader need not have the right to write.
  */
 async function readThrough({ host }: DealDeps, object: StoredObject): Promise<ReplyHeaders> {
-  const { bucket, key, stamp } = object
+  const { bucket, key, revision } = object
   if (!(await configurationOf(host, bucket))?.ReadThrough) return {}
   const order = { days: DAYS, tier: 'Standard', description: '' } as const
   try {
     if (host.own.archive.presence(object).state === 'cold')
-      await host.own.archive.restore(bucket, key, order, undefined, { stamp })
+      await host.own.archive.restore(bucket, key, order, undefined, { revision })
   } catch (error) {
     // Another request has started the restore.
     if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Locks, PluginState, Records } from 'dealgate'
+import { type Locks, type PluginState, type Records, renamedMember } from 'dealgate'
 import { type Version, versionKey } from '../records/deal-records.js'
 
 /** What is planned for the gateway's copy of a version; at most one plan for each. Plain JSON. */
@@ -17,7 +17,7 @@ export class LocalCopies {
   readonly #locks: Locks
 
   constructor(state: Pick<PluginState, 'records' | 'locks'>) {
-    this.#records = state.records('deal-local-copies')
+    this.#records = renamedMember(state.records('deal-local-copies'), 'revision', 'stamp')
     this.#locks = state.locks
   }
 
@@ -51,7 +51,7 @@ export class LocalCopies {
     }
   }
 
-  /** Earlier releases had one plan for each key, under a name without the stamp. */
+  /** Earlier releases had one plan for each key, under a name without the revision. */
   #rename(before: string, copy: LocalCopy): Promise<void> {
     return this.#alone(copy, async (name) => {
       if (!(await this.#records.get(name))) await this.#records.set(name, copy)

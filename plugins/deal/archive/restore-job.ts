@@ -1,5 +1,6 @@
 import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import type { DealDeps } from '../deps.js'
+import type { Version } from '../records/deal-records.js'
 import { ofJob } from '../records/object-events.js'
 import { bringingBack, runPatiently } from '../records/sequence.js'
 import { bringBack, expiryOf, RESTORE, type RestoreInput, type RestoreResult } from './restore.js'
@@ -13,15 +14,16 @@ export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
         runPatiently(job, () => run(deps, job), {
           now: () => deps.host.now(),
           patience: bringingBack,
-          failed: () => giveUp(deps, job.context, job.input),
+          failed: () => giveUp(deps, job.context, versionOf(job.input)),
         }),
       ),
     /** The job is held until the object is marked as restoring. */
-    async held({ job, context, input: { bucket, key, stamp } }) {
-      const object = await context.store.findToWrite(bucket, key, { stamp })
+    async held({ job, context, input }) {
+      const { bucket, key, revision } = versionOf(input)
+      const object = await context.store.findToWrite(bucket, key, { revision })
       const restore = object?.archive?.restore
       if (!restore || !('ongoing' in restore)) return 'drop'
-      await deps.copies.set({ bucket, key, stamp, restoring: job.id })
+      await deps.copies.set({ bucket, key, revision, restoring: job.id })
       return 'release'
     },
   }
@@ -29,20 +31,24 @@ export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
 
 async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<RestoreResult> {
   const { context, input } = job
-  const { bucket, key, stamp, days } = input
+  const { bucket, key, revision } = versionOf(input)
   job.report({ phase: 'Retrieving', tasks: { total: 1, succeeded: 0, failed: 0 } })
-  const object = await bringBack(context, input, {
-    ...(input.dealCid !== undefined && { dealCid: input.dealCid }),
-    signal: job.signal,
-    report: (progress) => job.report(progress),
-  })
+  const object = await bringBack(
+    context,
+    { bucket, key, revision },
+    {
+      ...(input.dealCid !== undefined && { dealCid: input.dealCid }),
+      signal: job.signal,
+      report: (progress) => job.report(progress),
+    },
+  )
   job.report({ phase: 'Verifying' })
   await mustRead(deps, context, object)
-  const until = expiryOf(object, days, deps.host.now(), context)
-  const known = await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))
+  const until = expiryOf(object, input.days, deps.host.now(), context)
+  const known = await context.store.annotate(bucket, key, revision, (archive) => ({ ...archive, restore: { until } }))
   if (!known) throw replaced()
-  if (until === null) await deps.copies.forget({ bucket, key, stamp })
-  else await deps.copies.set({ bucket, key, stamp, due: until })
+  if (until === null) await deps.copies.forget({ bucket, key, revision })
+  else await deps.copies.set({ bucket, key, revision, due: until })
   job.report({ tasks: { total: 1, succeeded: 1, failed: 0 } })
   await deps.events.add(input, { ...ofJob(job, 'Restored'), event: 'Restored', until })
   await tellCompleted(deps, job, object, until)
@@ -56,9 +62,9 @@ async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<Resto
 async function mustRead(
   { host }: DealDeps,
   context: Context,
-  { bucket, key, size: content, storedSize: size = content, stamp, versionId }: StoredObject,
+  { bucket, key, size: content, storedSize: size = content, revision, versionId }: StoredObject,
 ): Promise<void> {
-  const ref = versionId === undefined ? undefined : { stamp }
+  const ref = versionId === undefined ? undefined : { revision }
   for (const position of new Set(size === 0 ? [] : [0, size - 1])) {
     const range = { first: position, last: position }
     const { object, download } = await context.store.openStored(bucket, key, range, ref).catch((error) => {
@@ -66,7 +72,7 @@ async function mustRead(
       if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
       return host.own.store.openStored(bucket, key, range, ref)
     })
-    if (object.stamp !== stamp) {
+    if (object.revision !== revision) {
       download.discard()
       throw replaced()
     }
@@ -78,17 +84,21 @@ function replaced(): S3Error {
   return new S3Error('PreconditionFailed', { message: 'The object was replaced while it was being restored.' })
 }
 
+function versionOf({ bucket, key, stamp: revision }: RestoreInput): Version {
+  return { bucket, key, revision }
+}
+
 /** Undoes the start of a restore. */
 export async function giveUp(
   { copies }: DealDeps,
   { store }: Pick<Context, 'store'>,
-  { bucket, key, stamp }: Pick<RestoreInput, 'bucket' | 'key' | 'stamp'>,
+  { bucket, key, revision }: Version,
 ): Promise<void> {
-  await store.annotate(bucket, key, stamp, (archive) => {
+  await store.annotate(bucket, key, revision, (archive) => {
     const { restore, ...others } = archive ?? {}
     return restore && 'ongoing' in restore ? others : archive
   })
-  await copies.forget({ bucket, key, stamp })
+  await copies.forget({ bucket, key, revision })
 }
 
 async function tellCompleted(

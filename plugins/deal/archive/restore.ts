@@ -40,15 +40,15 @@ async function renew(
   order: RestoreOrder,
   context: Context,
 ): Promise<RestoreOutcome> {
-  const { bucket, key, stamp } = object
+  const { bucket, key, revision } = object
   const until = expiryOf(object, order.days, host.now(), context)
-  if (!(await context.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, restore: { until } }))))
+  if (!(await context.store.annotate(bucket, key, revision, (archive) => ({ ...archive, restore: { until } }))))
     throw new S3Error('NoSuchKey', { fields: { Key: key } })
   // The date in the object's record decides; the plan only says when to look at it.
-  if (until !== null) await copies.set({ bucket, key, stamp, due: until })
+  if (until !== null) await copies.set({ bucket, key, revision, due: until })
   const { caller } = context
   await events.add(object, {
-    ...{ id: `${stamp}/${until}/RestoreProlonged`, event: 'RestoreProlonged', stamp, until },
+    ...{ id: `${revision}/${until}/RestoreProlonged`, event: 'RestoreProlonged', revision, until },
     ...{ account: payingAccount(caller), by: caller?.identity.accessKeyId ?? '' },
   })
   return { status: 200 }
@@ -61,10 +61,10 @@ async function begin(
   { days, tier, description }: RestoreOrder,
   context: Context,
 ): Promise<RestoreOutcome> {
-  const { bucket, key, stamp } = object
+  const { bucket, key, revision } = object
   const dealCid = /(?:^|\s)deal=(\S+)/.exec(description)?.[1]
   await refuseUnavailable(deps, object, tier, dealCid)
-  const input: RestoreInput = { bucket, key, stamp, days, tier, ...(dealCid !== undefined && { dealCid }) }
+  const input: RestoreInput = { bucket, key, stamp: revision, days, tier, ...(dealCid !== undefined && { dealCid }) }
   const accessKeyId = context.caller?.identity.accessKeyId ?? ''
   const job = await context.jobs.create({
     kind: RESTORE,
@@ -74,7 +74,7 @@ async function begin(
     held: true,
   })
   try {
-    if (!(await context.store.annotate(bucket, key, stamp, onItsWay)))
+    if (!(await context.store.annotate(bucket, key, revision, onItsWay)))
       throw new S3Error('NoSuchKey', { fields: { Key: key } })
   } catch (error) {
     // The outcome of the write is unknown: the object's record will tell.
@@ -83,7 +83,7 @@ async function begin(
     throw error
   }
   try {
-    await deps.copies.set({ bucket, key, stamp, restoring: job.id })
+    await deps.copies.set({ bucket, key, revision, restoring: job.id })
     await deps.jobs.release(job.id)
   } catch (err) {
     // The object is marked as restoring and the job is on record: it starts as soon as that can be written.
@@ -132,12 +132,12 @@ const PAUSE_MS = 1000
  */
 export async function bringBack(
   context: Pick<Context, 'gateway' | 'store' | 'log'>,
-  { bucket, key, stamp }: Version,
+  { bucket, key, revision }: Version,
   { dealCid, signal, report }: BringBackOptions,
 ): Promise<StoredObject> {
   for (let said: string | undefined; ; ) {
     signal.throwIfAborted()
-    const object = await context.store.findToWrite(bucket, key, { stamp })
+    const object = await context.store.findToWrite(bucket, key, { revision })
     if (!object) throw await gone(context, bucket, key)
     const { size } = object
     report?.({ bytes: { done: object.cold ? 0 : size, total: size } })
@@ -146,7 +146,7 @@ export async function bringBack(
       throw new S3Error('UpstreamBadResponse', {
         message: 'The object gateway reported the restore as done but holds no local copy.',
       })
-    const answer = await askBack(context, { bucket, key, stamp, dealCid, signal })
+    const answer = await askBack(context, { bucket, key, revision, dealCid, signal })
     if (answer.outcome === 'refused')
       throw new S3Error('InvalidObjectState', { message: `No deal delivered the object. ${answer.message}` })
     // A retrieval that takes longer than the timeout of the call continues: the next call joins it.
@@ -196,11 +196,11 @@ async function mayBegin(
   deps: DealDeps,
   context: Context,
   job: HeldJob,
-): Promise<Pick<StoredObject, 'stamp' | 'etag'> | undefined> {
+): Promise<Pick<ObjectDealInput, 'stamp' | 'etag'> | undefined> {
   const object = await named(deps, context, job)
   if (object) await remember(deps, context, object)
   else await deps.spending.release(job.id)
-  return object && { stamp: object.stamp, etag: object.etag }
+  return object && { stamp: object.revision, etag: object.etag }
 }
 
 /** Throws PreconditionFailed unless the object names this job. */
@@ -217,9 +217,9 @@ export async function named(
   context: Pick<Context, 'store' | 'gateway'>,
   job: HeldJob,
 ): Promise<StoredObject | undefined> {
-  const { bucket, key, stamp } = job.input
-  if (stamp === undefined) return versionNaming(deps, context, { bucket, key }, job)
-  const object = await context.store.findToWrite(bucket, key, { stamp })
+  const { bucket, key, stamp: revision } = job.input
+  if (revision === undefined) return versionNaming(deps, context, { bucket, key }, job)
+  const object = await context.store.findToWrite(bucket, key, { revision })
   return object?.archive?.jobId === job.id ? object : undefined
 }
 
@@ -227,10 +227,10 @@ export async function named(
 export async function remember(
   { host, copies }: DealDeps,
   context: Pick<Context, 'caller'>,
-  { bucket, key, stamp, archive }: Pick<StoredObject, 'bucket' | 'key' | 'stamp' | 'archive'>,
+  { bucket, key, revision, archive }: Pick<StoredObject, 'bucket' | 'key' | 'revision' | 'archive'>,
 ): Promise<void> {
   if (!isEvicted(archive?.storageClass) || context.caller?.identity.account) return
-  await copies.set({ bucket, key, stamp, due: host.now() })
+  await copies.set({ bucket, key, revision, due: host.now() })
 }
 
 /**
@@ -254,6 +254,7 @@ export const RESTORE = 'deal:RestoreObject'
 export interface RestoreInput extends Pick<RestoreOrder, 'days' | 'tier'> {
   readonly bucket: string
   readonly key: string
+  /** Revision of the object, under the name that stored jobs have. */
   readonly stamp: string
   /** CID of the deal to retrieve the bytes from. */
   readonly dealCid?: string

@@ -30,31 +30,31 @@ export class Transitions {
    * plugin or gone, and when the number or the cost of today's deals has reached its limit. Throws DealTermsRequired,
    * DealTermsInvalid, DealPriceTooHigh, ObjectNotEncrypted.
    */
-  async move(word: string, { bucket, key, size, etag, stamp }: TransitionedObject): Promise<boolean> {
+  async move(word: string, { bucket, key, size, etag, revision }: TransitionedObject): Promise<boolean> {
     const { own } = this.#deps.host
     const storageClass = await mustBeClass(this.#deps, own, bucket, word)
-    const object = await own.store.find(bucket, key, stamp === undefined ? undefined : { stamp })
+    const object = await own.store.find(bucket, key, revision === undefined ? undefined : { revision })
     if (!object || object.etag !== etag || object.size !== size || object.cold) return false
     if (object.archive?.storageClass !== undefined) return false
     if (storageClass === 'DEEP_ARCHIVE') return this.#intoDeep(object)
     const known = await dealOf(this.#deps, object)
     if (known) return this.#enter(object, { ...known, storageClass })
-    await publicWarningOf(this.#deps, own, { bucket, key, stamp: object.stamp })
+    await publicWarningOf(this.#deps, own, { bucket, key, revision: object.revision })
     return this.#mayBegin() ? this.#withNewDeal(object, storageClass) : false
   }
 
   /** The next offline deal of the bucket holds the object. */
   async #intoDeep(object: StoredObject): Promise<boolean> {
-    const { bucket, key, stamp } = object
+    const { bucket, key, revision } = object
     const { own } = this.#deps.host
     // Offline deals have the current objects alone.
-    if ((await own.store.find(bucket, key))?.stamp !== stamp) return false
+    if ((await own.store.find(bucket, key))?.revision !== revision) return false
     await requireOfflineTerms(own, bucket)
-    const warning = await publicWarningOf(this.#deps, own, { bucket, key, stamp })
+    const warning = await publicWarningOf(this.#deps, own, { bucket, key, revision })
     // The job of the offline deal, which notes it, has yet to come.
     if (warning !== undefined) this.#deps.host.log.info({ bucket, key }, warning)
     await mark(this.#deps, object)
-    return own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, storageClass: 'DEEP_ARCHIVE' }))
+    return own.store.annotate(bucket, key, revision, (archive) => ({ ...archive, storageClass: 'DEEP_ARCHIVE' }))
   }
 
   #mayBegin(): boolean {
@@ -73,10 +73,10 @@ export class Transitions {
    */
   async #withNewDeal(object: StoredObject, storageClass: ArchiveClass): Promise<boolean> {
     const { jobs, host, spending } = this.#deps
-    const { bucket, key, stamp, etag, size, storedSize = size } = object
+    const { bucket, key, revision, etag, size, storedSize = size } = object
     const agreed = await this.#deps.termsFor(host.own, bucket, { object, storageClass })
     await refuseDearPrice(this.#deps, host.own, agreed, () => ({ bytes: storedSize, objects: 1 }))
-    const input: ObjectDealInput = { bucket, key, stamp, etag, ...agreed, cause: 'lifecycle' }
+    const input: ObjectDealInput = { bucket, key, stamp: revision, etag, ...agreed, cause: 'lifecycle' }
     const resource = `/${bucket}/${key}`
     const job = await jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '', held: true })
     try {
@@ -94,9 +94,9 @@ export class Transitions {
   }
 
   async #enter(object: StoredObject, change: Pick<Archive, 'jobId' | 'storageClass'>): Promise<boolean> {
-    const { bucket, key, stamp } = object
+    const { bucket, key, revision } = object
     const { own } = this.#deps.host
-    if (!(await own.store.annotate(bucket, key, stamp, (archive) => ({ ...archive, ...change })))) return false
+    if (!(await own.store.annotate(bucket, key, revision, (archive) => ({ ...archive, ...change })))) return false
     await remember(this.#deps, own, { ...object, archive: change })
     return true
   }

@@ -19,14 +19,14 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
           return await makeDeal(deps, job, async () => {
             const { bucket, key } = job.input
             const object = await objectOf(deps, job)
-            const { stamp } = object
+            const { revision } = object
             mustName(job, object)
             await refuseDearPrice(deps, job.context, job.input, () => ({
               bytes: object.storedSize ?? object.size,
               objects: 1,
             }))
-            await publicWarningOf(deps, job.context, { bucket, key, stamp }, job)
-            return stamp
+            await publicWarningOf(deps, job.context, { bucket, key, revision }, job)
+            return revision
           })
         } catch (error) {
           throw await failureOf(deps, job, error)
@@ -41,7 +41,7 @@ export function objectDeals(deps: DealDeps): JobKind<ObjectDealInput, DealResult
 /** The job of a write that was released after a crash does not know its object, which names it. */
 async function objectOf(deps: DealDeps, { job, context, input }: RunningJob<ObjectDealInput>): Promise<StoredObject> {
   const found = input.cause === 'class' && input.stamp === undefined ? await named(deps, context, job) : undefined
-  return requireObject(context, found ?? input)
+  return requireObject(context, found ?? { ...input, revision: input.stamp })
 }
 
 export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult> {
@@ -102,7 +102,7 @@ async function tellFailure(deps: DealDeps, { job, input }: RunningJob<ObjectDeal
   const { own } = deps.host
   const object = await named(deps, own, job)
   if (!object) return
-  await own.store.annotate(bucket, key, object.stamp, (archive) => {
+  await own.store.annotate(bucket, key, object.revision, (archive) => {
     const { storageClass, jobId, ...others } = archive ?? {}
     if (jobId !== job.id) return archive
     return cause === 'lifecycle'

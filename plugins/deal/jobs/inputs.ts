@@ -29,8 +29,8 @@ export interface ObjectDealInput {
   readonly bucket: string
   readonly key: string
   /**
-   * The object, as far as it is known. If another object is there when the job starts, the job fails with
-   * PreconditionFailed.
+   * Revision of the object, under the name that stored jobs have, as far as it is known. If another object is there
+   * when the job starts, the job fails with PreconditionFailed.
    */
   readonly stamp?: string
   readonly etag?: string

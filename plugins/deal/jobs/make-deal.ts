@@ -15,7 +15,7 @@ import { type DealResult, recordDeal, reportProgress, tell, watchProgress } from
 /**
  * Makes the deal of a job, once or not at all: the attempt is recorded before the gateway is asked, and when the answer
  * is lost the job becomes `Unknown` and `reconcileDeal` finds out.
- * @param look examines the subject; resolves with the stamp of the object. An error of it ends the job
+ * @param look examines the subject; resolves with the revision of the object. An error of it ends the job
  */
 export async function makeDeal(
   deps: DealDeps,
@@ -28,10 +28,10 @@ export async function makeDeal(
   await refuseUnsettled(deps, job, client)
   let attempt: Attempt
   try {
-    const stamp = await look()
-    const token = await tokenFor(deps, job.job, stamp)
+    const revision = await look()
+    const token = await tokenFor(deps, job.job, revision)
     await reserve(deps, job, token, look)
-    attempt = await begin(deps, job, client, { stamp, token })
+    attempt = await begin(deps, job, client, { revision, token })
   } catch (error) {
     await release(deps, job)
     throw error
@@ -49,7 +49,7 @@ async function begin(
   deps: DealDeps,
   job: RunningJob<DealInput>,
   client: DealClient,
-  { stamp, token }: { readonly stamp: string | undefined; readonly token: string },
+  { revision, token }: { readonly revision: string | undefined; readonly token: string },
 ): Promise<Attempt> {
   const { input } = job
   const { dealTokens } = await job.context.gateway.features()
@@ -58,7 +58,7 @@ async function begin(
     jobId: job.job.id,
     bucket: input.bucket,
     key: keyOf(input),
-    stamp,
+    revision,
     sent: deps.host.now(),
     withToken: dealTokens,
     token,
@@ -75,12 +75,12 @@ async function begin(
  * The token for the gateway. When the job of a client token is lost, the object may have been replaced since. An
  * earlier request of the job about the same object may still be on its way: it has the token of its version.
  */
-async function tokenFor({ attempts }: DealDeps, job: Job, stamp: string | undefined): Promise<string> {
+async function tokenFor({ attempts }: DealDeps, job: Job, revision: string | undefined): Promise<string> {
   const before = await attempts.get(job.id)
-  if (before?.withToken && before.stamp === stamp) return tokenOf(before)
+  if (before?.withToken && before.revision === revision) return tokenOf(before)
   const token = serviceTokenOf(job)
-  if (job.token === undefined || stamp === undefined) return token
-  return createHash('sha256').update(`${token}/${stamp}`).digest('hex')
+  if (job.token === undefined || revision === undefined) return token
+  return createHash('sha256').update(`${token}/${revision}`).digest('hex')
 }
 
 /**
@@ -116,7 +116,7 @@ export async function send(
   const order = {
     bucket: input.bucket,
     key: keyOf(input),
-    stamp: attempt.stamp,
+    revision: attempt.revision,
     terms: input.terms,
     timeoutMs: deps.options.dealTimeoutSeconds * 1000,
     signal: job.signal,

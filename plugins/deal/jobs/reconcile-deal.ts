@@ -75,10 +75,10 @@ async function lookFor(
 }
 
 /** True if the object of the attempt was not replaced or removed. */
-async function isSame({ context }: RunningJob<DealInput>, { bucket, key, stamp }: Attempt): Promise<boolean> {
-  if (key === undefined || stamp === undefined) return true
+async function isSame({ context }: RunningJob<DealInput>, { bucket, key, revision }: Attempt): Promise<boolean> {
+  if (key === undefined || revision === undefined) return true
   try {
-    return (await context.store.findStamp(bucket, key, stamp)) !== undefined
+    return (await context.store.findRevision(bucket, key, revision)) !== undefined
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     return false

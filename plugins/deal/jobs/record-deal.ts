@@ -32,7 +32,7 @@ export async function recordDeal(
   const record: DealRecord = {
     bucket: attempt.bucket,
     key: attempt.key,
-    stamp: attempt.stamp,
+    revision: attempt.revision,
     deal,
     jobId: attempt.jobId,
     cause: input.cause,

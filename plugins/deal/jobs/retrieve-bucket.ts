@@ -121,15 +121,15 @@ async function bringBackOne(
 ): Promise<Failure | undefined> {
   const order: RestoreOrder = { days: input.days, tier: input.tier, description: '' }
   const { bucket } = input
-  const stamp = (await context.store.findToWrite(bucket, key))?.stamp
-  if (stamp === undefined) return removed(key)
+  const revision = (await context.store.findToWrite(bucket, key))?.revision
+  if (revision === undefined) return removed(key)
   try {
-    await context.archive.restore(bucket, key, order, { id: job.id, remoteAddress: '' }, { stamp })
+    await context.archive.restore(bucket, key, order, { id: job.id, remoteAddress: '' }, { revision })
   } catch (error) {
     if (!(error instanceof S3Error) || error.status >= 500) throw error
     if (error.code !== 'RestoreAlreadyInProgress') return { Key: key, Code: error.code, Message: error.message }
   }
-  return arrival(context, { bucket, key, stamp }, signal)
+  return arrival(context, { bucket, key, revision }, signal)
 }
 
 function removed(key: string): Failure {
@@ -141,11 +141,11 @@ const LAST_LOOK_MS = 30_000
 
 async function arrival(
   context: Context,
-  { bucket, key, stamp }: Version,
+  { bucket, key, revision }: Version,
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, LAST_LOOK_MS)) {
-    const object = await context.store.findStamp(bucket, key, stamp)
+    const object = await context.store.findRevision(bucket, key, revision)
     if (!object) return removed(key)
     const { state } = context.archive.presence(object)
     if (state === 'cold')

@@ -73,7 +73,7 @@ export class DeepArchive {
   async #lookAt(found: DeepMark, seen: Seen, signal: AbortSignal): Promise<void> {
     const { marks, host } = this.#deps
     const { bucket, key } = found
-    const known = found.object && (await host.own.store.findStamp(bucket, key, found.object.stamp))
+    const known = found.object && (await host.own.store.findRevision(bucket, key, found.object.revision))
     // The bytes may have got another header since.
     const object = known ?? (await host.own.store.find(bucket, key))
     if (object?.archive?.storageClass !== 'DEEP_ARCHIVE') {
@@ -81,7 +81,7 @@ export class DeepArchive {
       if (found.object || host.now() - found.since > DAY_MS) await marks.replace(found)
       return
     }
-    const mark = found.object?.stamp === object.stamp ? found : await this.#adopt(found, object)
+    const mark = found.object?.revision === object.revision ? found : await this.#adopt(found, object)
     const task = await this.#taskOf(mark)
     if (!task) {
       if (await isCurrent(this.#deps, object))
@@ -92,9 +92,9 @@ export class DeepArchive {
     await this.#followTask(mark, object, task, seen, signal)
   }
 
-  async #adopt(found: DeepMark, { bucket, key, stamp, size, lastModified }: StoredObject): Promise<DeepMark> {
+  async #adopt(found: DeepMark, { bucket, key, revision, size, lastModified }: StoredObject): Promise<DeepMark> {
     const since = Math.max(found.since, Date.parse(lastModified))
-    return this.#deps.marks.adopt(found, { bucket, key, since, object: { stamp, size } })
+    return this.#deps.marks.adopt(found, { bucket, key, since, object: { revision, size } })
   }
 
   /** The offline deal that was requested after the object was there, and includes it. */
@@ -133,9 +133,9 @@ export class DeepArchive {
     await marks.replace(mark, { ...mark, since: host.now(), jobId: undefined } as DeepMark)
   }
 
-  async #delivers({ bucket, key, stamp }: StoredObject, deal: TaskDeal, signal: AbortSignal): Promise<boolean> {
+  async #delivers({ bucket, key, revision }: StoredObject, deal: TaskDeal, signal: AbortSignal): Promise<boolean> {
     const { own, log } = this.#deps.host
-    const why = await askToVerify(own, { bucket, key, stamp, dealCid: deal.deal_cid, signal })
+    const why = await askToVerify(own, { bucket, key, revision, dealCid: deal.deal_cid, signal })
     if (why !== undefined)
       log.info({ bucket, key, deal: deal.deal_cid, why }, 'a deal of a task does not hold an object')
     return why === undefined
@@ -144,12 +144,12 @@ export class DeepArchive {
   /** The deal holds the object: records it, tells it with the object, and lets the gateway give its copy up. */
   async #hold(mark: DeepMark, object: StoredObject, record: TaskRecord, reported: TaskDeal): Promise<void> {
     const { host, deals, marks, copies, options } = this.#deps
-    const { bucket, key, stamp } = object
+    const { bucket, key, revision } = object
     const now = host.now()
     const client = new DealClient(host.own.gateway, host.log)
     const live = await askState(client, reported.deal_cid, now, options.epochSeconds, undefined)
     const held: DealRecord = {
-      ...{ id: `${reported.deal_cid}/${bucket}/${key}/${stamp}`, bucket, key, stamp, jobId: record.jobId },
+      ...{ id: `${reported.deal_cid}/${bucket}/${key}/${revision}`, bucket, key, revision, jobId: record.jobId },
       deal: gatewayDealOf(record, reported, now),
       ...{ cause: record.cause, account: '', made: now, verified: now },
       ...(record.task && { taskUuid: record.task.uuid }),
@@ -159,7 +159,7 @@ export class DeepArchive {
     await this.#deps.tasks.know(reported.deal_cid, record.jobId)
     await deals.remember(held)
     await tellObject(this.#deps, host.own, held)
-    await copies.set({ bucket, key, stamp, due: now })
+    await copies.set({ bucket, key, revision, due: now })
     await marks.replace(mark)
     host.log.info({ bucket, key, deal: reported.deal_cid }, 'an offline deal holds an object')
   }

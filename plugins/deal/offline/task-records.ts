@@ -123,7 +123,7 @@ export async function tellTask(job: RunningJob<OfflineDealInput>, { task, sent }
         try {
           const object = await context.store.find(bucket, key)
           if (!object || Date.parse(object.lastModified) > sent) return
-          await context.store.annotate(bucket, key, object.stamp, (archive) => ({
+          await context.store.annotate(bucket, key, object.revision, (archive) => ({
             ...archive,
             facts: { ...archive?.facts, 'task-uuid': task.uuid },
           }))

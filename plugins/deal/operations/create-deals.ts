@@ -49,12 +49,12 @@ export function createObjectDeal(deps: DealDeps) {
     spends: true,
     async order({ request: { bucket, key }, query, body }, context) {
       const object = await requireObject(context, { bucket, key }, refOf(query))
-      const { stamp } = object
+      const { revision } = object
       const agreed = await deps.termsFor(context, bucket, { request: body, object })
       await refuseDearPrice(deps, context, agreed, () => ({ bytes: object.storedSize ?? object.size, objects: 1 }))
-      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, key, stamp }))
+      const headers = warningHeaders(await publicWarningOf(deps, context, { bucket, key, revision }))
       const force = body.Force && { force: true as const }
-      const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'call', ...force }
+      const input: ObjectDealInput = { bucket, key, stamp: revision, ...agreed, cause: 'call', ...force }
       return { resource: `/${bucket}/${key}`, input, headers }
     },
   })

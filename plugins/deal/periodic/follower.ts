@@ -146,9 +146,9 @@ async function isOutdated({ host, schedules }: DealDeps, { bucket, generation }:
 }
 
 /** True unless the object was replaced or removed, or another deal certainly holds it. */
-async function isNeeded(deps: DealDeps, { bucket, key, stamp, deal }: DealRecord): Promise<boolean> {
-  if (key === undefined || stamp === undefined) return false
-  const object = await deps.host.own.store.findStamp(bucket, key, stamp)
+async function isNeeded(deps: DealDeps, { bucket, key, revision, deal }: DealRecord): Promise<boolean> {
+  if (key === undefined || revision === undefined) return false
+  const object = await deps.host.own.store.findRevision(bucket, key, revision)
   if (!object) return false
   const others = (await dealsHolding(deps, object)).filter((other) => other.deal.dealCid !== deal.dealCid)
   return !others.some((other) => (object.cold ? isVerified(other) : !isDoubted(other)))

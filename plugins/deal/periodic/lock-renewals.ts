@@ -38,7 +38,7 @@ interface Failure {
  */
 export async function noteRenewal(deps: DealDeps, record: DealRecord, renewal: Renewal | undefined): Promise<void> {
   const { deals, events, host } = deps
-  const { bucket, key, stamp, deal } = record
+  const { bucket, key, revision, deal } = record
   if (!renewal) {
     if (record.lock) await deals.setLock(idOf(record), undefined)
     return
@@ -48,7 +48,7 @@ export async function noteRenewal(deps: DealDeps, record: DealRecord, renewal: R
   const known = record.lock
   if (known?.until !== until || known.failed !== failure?.code)
     await deals.setLock(idOf(record), { until, ...(failure && { failed: failure.code }) })
-  if (!failure || key === undefined || stamp === undefined) return
+  if (!failure || key === undefined || revision === undefined) return
   host.log.error(
     { bucket, key, deal: deal.dealCid, job: job?.id, ...failure, lockedUntil: until },
     'the deal that has the only bytes of a locked version is not renewed yet: they come back here before it ends',
@@ -56,7 +56,7 @@ export async function noteRenewal(deps: DealDeps, record: DealRecord, renewal: R
   await events.add(
     { bucket, key },
     {
-      ...{ id: `${deal.dealCid}/${job?.id}/${job?.retries ?? 0}/${failure.code}`, event: 'RenewalFailed', stamp },
+      ...{ id: `${deal.dealCid}/${job?.id}/${job?.retries ?? 0}/${failure.code}`, event: 'RenewalFailed', revision },
       ...{ account: '', by: '', dealCid: deal.dealCid, ...failure, ...(job && { jobId: job.id }) },
     },
   )

@@ -21,8 +21,8 @@ const DAY_MS = 86_400_000
  */
 export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   const { host } = deps
-  const { bucket, key, stamp, live, made } = record
-  if (key === undefined || stamp === undefined || live?.expires === undefined || !holds(record)) return
+  const { bucket, key, revision, live, made } = record
+  if (key === undefined || revision === undefined || live?.expires === undefined || !holds(record)) return
   const left = live.expires - host.now()
   const { expires } = live
   const isDue = (days: number) => left <= Math.min(days * DAY_MS, (expires - made) / 2)
@@ -30,7 +30,7 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
   const byBucket = days !== undefined && isDue(days)
   const byLock = isDue(Math.max(days ?? 0, LOCK_DAYS)) && (await host.own.gateway.features()).locks
   if (!byBucket && !byLock) return
-  const object = await objectOf(deps, { bucket, key, stamp })
+  const object = await objectOf(deps, { bucket, key, revision })
   const lock = object?.cold ? lockBeyond(object, expires) : undefined
   if (!object || !(await isLast(deps, record, object))) return noteRenewal(deps, record, undefined)
   if (!byBucket && lock === undefined) return noteRenewal(deps, record, undefined)
@@ -55,22 +55,22 @@ export async function renew(deps: DealDeps, record: DealRecord): Promise<void> {
  */
 async function objectOf(
   { host }: DealDeps,
-  { bucket, key, stamp }: { readonly bucket: string; readonly key: string; readonly stamp: string },
+  { bucket, key, revision }: { readonly bucket: string; readonly key: string; readonly revision: string },
 ): Promise<StoredObject | undefined> {
   const { store } = host.own
-  const own = await store.findStamp(bucket, key, stamp)
+  const own = await store.findRevision(bucket, key, revision)
   if (own?.cold) return own
   const current = await store.find(bucket, key)
-  return current?.archive?.earlierStamps?.includes(stamp) ? current : own
+  return current?.archive?.earlierRevisions?.includes(revision) ? current : own
 }
 
-function stampsOf({ stamp, archive }: StoredObject): readonly string[] {
-  return [...(archive?.earlierStamps ?? []), stamp]
+function revisionsOf({ revision, archive }: StoredObject): readonly string[] {
+  return [...(archive?.earlierRevisions ?? []), revision]
 }
 
 async function dealsAbout({ deals }: DealDeps, object: StoredObject): Promise<readonly DealRecord[]> {
   const { bucket, key } = object
-  const all = await Promise.all(stampsOf(object).map((stamp) => deals.ofVersion({ bucket, key, stamp })))
+  const all = await Promise.all(revisionsOf(object).map((revision) => deals.ofVersion({ bucket, key, revision })))
   return all.flat().sort((one, other) => one.made - other.made)
 }
 
@@ -106,7 +106,7 @@ async function renewLast(
   const input: ObjectDealInput = {
     bucket,
     key,
-    stamp: object.stamp,
+    stamp: object.revision,
     ...agreed,
     cause: 'lifecycle',
     ...(generation && { generation }),
@@ -132,9 +132,9 @@ async function mayBeHeldOffline(deps: DealDeps, object: StoredObject): Promise<b
 
 /** The next offline deal of the bucket holds the object, too. */
 async function renewOffline({ host, deals, marks }: DealDeps, record: DealRecord, object: StoredObject): Promise<void> {
-  const { bucket, key, stamp, size } = object
+  const { bucket, key, revision, size } = object
   if (record.renewedBy !== undefined) return
-  await marks.set({ bucket, key, since: host.now(), object: { stamp, size } })
+  await marks.set({ bucket, key, since: host.now(), object: { revision, size } })
   await deals.setRenewedBy(idOf(record), 'offline')
 }
 

@@ -125,8 +125,8 @@ async function order(
     if (!object || !isSelected(object, job.input)) return undefined
     const storageClass = object.archive?.storageClass
     const agreed = await deps.termsFor(job.context, bucket, { object, ...(storageClass && { storageClass }) })
-    const { stamp } = object
-    const input: ObjectDealInput = { bucket, key, stamp, ...agreed, cause: 'schedule', generation }
+    const { revision } = object
+    const input: ObjectDealInput = { bucket, key, stamp: revision, ...agreed, cause: 'schedule', generation }
     const resource = `/${bucket}/${key}`
     return await deps.jobs.create({
       ...{ kind: OBJECT_DEAL, resource, input, accessKeyId: '', token, requestHash: token },

@@ -12,7 +12,7 @@ export const VERIFY = 'deal:VerifyDeal'
 interface VerifyInput {
   readonly bucket: string
   readonly key: string
-  /** Stamp of the object. */
+  /** Revision of the object, under the name that stored jobs have. */
   readonly stamp: string
   readonly dealCid: string
   /** See DealRecord. */
@@ -43,9 +43,9 @@ export function verifications(deps: DealDeps): JobKind<VerifyInput, VerifyResult
 }
 
 async function run(deps: DealDeps, job: RunningJob<VerifyInput>): Promise<VerifyResult> {
-  const { dealCid, id = dealCid } = job.input
+  const { bucket, key, stamp: revision, dealCid, id = dealCid } = job.input
   job.report({ phase: 'Verifying' })
-  const why = await askToVerify(job.context, { ...job.input, signal: job.signal })
+  const why = await askToVerify(job.context, { bucket, key, revision, dealCid, signal: job.signal })
   if (why !== undefined)
     throw new S3Error('InvalidObjectState', { message: `The deal ${dealCid} did not deliver the object. ${why}` })
   await deps.deals.setVerified(id, deps.host.now())
@@ -66,18 +66,24 @@ async function doubt(deps: DealDeps, { dealCid, id = dealCid }: VerifyInput): Pr
  */
 export async function verify(deps: DealDeps, record: DealRecord): Promise<boolean> {
   const { host, deals, jobs } = deps
-  const { bucket, key, stamp, live, verified, doubted } = record
-  if (key === undefined || stamp === undefined || verified !== undefined) return false
+  const { bucket, key, revision, live, verified, doubted } = record
+  if (key === undefined || revision === undefined || verified !== undefined) return false
   if (live?.state !== 'StorageDealActive' || (doubted !== undefined && host.now() - doubted < AGAIN_MS)) return false
   if (!(await host.own.gateway.features()).dealVerification) return false
-  const object = await host.own.store.findStamp(bucket, key, stamp)
+  const object = await host.own.store.findRevision(bucket, key, revision)
   if (!object) return false
   if (!object.cold && (await deals.ofVersion(object)).length < 2) return false
   const { dealCid } = record.deal
   const token = createHash('sha256')
     .update(`verify/${idOf(record)}/${doubted ?? ''}`)
     .digest('hex')
-  const input: VerifyInput = { bucket, key, stamp, dealCid, ...(record.id !== undefined && { id: record.id }) }
+  const input: VerifyInput = {
+    bucket,
+    key,
+    stamp: revision,
+    dealCid,
+    ...(record.id !== undefined && { id: record.id }),
+  }
   const job = await jobs.create({
     ...{ kind: VERIFY, resource: `/${bucket}/${key}`, input, accessKeyId: '', token, requestHash: token },
   })
@@ -96,15 +102,15 @@ export async function rescue(
   mayYetBeVerified: (deal: DealRecord) => Promise<boolean> = async () => false,
 ): Promise<void> {
   const { host, options } = deps
-  const { bucket, key, stamp } = record
-  if (key === undefined || stamp === undefined) return
-  const holding = await dealsHolding(deps, { bucket, key, stamp })
+  const { bucket, key, revision } = record
+  if (key === undefined || revision === undefined) return
+  const holding = await dealsHolding(deps, { bucket, key, revision })
   const now = host.now()
   const lasting = holding.filter(
     (deal) => (endBegins(deal, options.rescueBeforeDays) ?? Number.POSITIVE_INFINITY) > now,
   )
   if (lasting.some(isVerified)) return
-  const object = await host.own.store.findStamp(bucket, key, stamp)
+  const object = await host.own.store.findRevision(bucket, key, revision)
   if (!object || !needsRestore(object)) return
   for (const deal of lasting) if (await mayYetBeVerified(deal)) return
   await restoreForGood(deps, object, record)
@@ -117,9 +123,9 @@ function needsRestore({ cold, archive }: StoredObject): boolean {
 /** Restores an object permanently, unless it has a local copy or that is on its way. */
 export async function restoreForGood({ host }: DealDeps, object: StoredObject, { deal }: DealRecord): Promise<void> {
   if (!needsRestore(object)) return
-  const { bucket, key, stamp } = object
+  const { bucket, key, revision } = object
   const order = { days: 0, tier: 'Standard', description: '' } as const
-  await host.own.archive.restore(bucket, key, order, undefined, { stamp })
+  await host.own.archive.restore(bucket, key, order, undefined, { revision })
   host.log.warn(
     { bucket, key, deal: deal.dealCid },
     'restoring an object permanently: no deal holds its only copy for long',

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { Jobs, Locks, PluginState, Records } from 'dealgate'
+import { type Jobs, type Locks, type PluginState, type Records, renamedMember } from 'dealgate'
 
 /** A request of a job for its deal, recorded before it is sent. Plain JSON. */
 export interface Attempt {
   readonly jobId: string
   readonly bucket: string
   readonly key?: string
-  readonly stamp?: string
+  readonly revision?: string
   /** ms since 1970. */
   readonly sent: number
   /** True when the gateway recognises a repeated request by its token. */
@@ -34,7 +34,7 @@ export class Attempts {
   readonly #locks: Locks
 
   constructor(state: Pick<PluginState, 'records' | 'locks'>) {
-    this.#attempts = state.records('deal-attempts')
+    this.#attempts = renamedMember(state.records('deal-attempts'), 'revision', 'stamp')
     this.#underWay = state.records('deal-attempts-under-way')
     this.#locks = state.locks
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PluginState, Records } from 'dealgate'
+import { type PluginState, type Records, renamedMember } from 'dealgate'
 import type { GatewayDeal } from '../deal-client.js'
 import type { DealCause, Generation } from '../jobs/inputs.js'
 import { Sequence } from './sequence.js'
@@ -28,7 +28,7 @@ export class DealRecords {
 
   constructor(state: Pick<PluginState, 'records' | 'locks'>) {
     this.#state = state
-    this.#deals = state.records('deals')
+    this.#deals = renamedMember(state.records('deals'), 'revision', 'stamp')
     this.#subjects = state.records('deal-subjects')
     this.#open = state.records('deals-open')
     this.#order = new Sequence(state, 'deal-order')
@@ -66,7 +66,7 @@ export class DealRecords {
     const subject = await this.#subjects.get(versionKey(version))
     if (subject) return this.#read(subject)
     // Earlier releases listed them by key alone.
-    return (await this.of(version.bucket, version.key)).filter(({ stamp }) => stamp === version.stamp)
+    return (await this.of(version.bucket, version.key)).filter(({ revision }) => revision === version.revision)
   }
 
   /** As `of`, for each of many objects, in their order; reads the state twice. */
@@ -152,9 +152,9 @@ export class DealRecords {
   }
 
   async #addToSubjects(record: DealRecord): Promise<void> {
-    const { bucket, key, stamp } = record
-    if (key !== undefined && stamp !== undefined) {
-      const version = { bucket, key, stamp }
+    const { bucket, key, revision } = record
+    if (key !== undefined && revision !== undefined) {
+      const version = { bucket, key, revision }
       await this.#addTo(versionKey(version), record, (await this.ofVersion(version)).map(idOf))
     }
     await this.#addTo(subjectKey(bucket, key), record, [])
@@ -201,16 +201,16 @@ export function subjectKey(bucket: string, key: string | undefined): string {
   return hash(key === undefined ? bucket : `${bucket}\0${key}`)
 }
 
-/** A version of an object: the one whose bytes have this stamp. */
+/** A version of an object: the one whose bytes have this revision. */
 export interface Version {
   readonly bucket: string
   readonly key: string
-  readonly stamp: string
+  readonly revision: string
 }
 
 /** The same for a version. The text begins with a NUL, as that of no bucket and key does. */
-export function versionKey({ bucket, key, stamp }: Version): string {
-  return hash(`\0${bucket}\0${stamp}\0${key}`)
+export function versionKey({ bucket, key, revision }: Version): string {
+  return hash(`\0${bucket}\0${revision}\0${key}`)
 }
 
 function hash(text: string): string {
@@ -224,8 +224,8 @@ export interface DealRecord {
   readonly bucket: string
   /** Absent for a deal about the whole bucket. */
   readonly key?: string
-  /** Stamp of the object that it holds. */
-  readonly stamp?: string
+  /** Revision of the object that it holds. */
+  readonly revision?: string
   /** As the gateway reported it when it was made. */
   readonly deal: GatewayDeal
   readonly jobId: string

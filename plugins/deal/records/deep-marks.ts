@@ -1,4 +1,4 @@
-import type { PluginState, Records } from 'dealgate'
+import { type PluginState, type Records, renamedMember } from 'dealgate'
 import { subjectKey, type Version, versionKey } from './deal-records.js'
 
 /** An object of the class DEEP_ARCHIVE that no offline deal holds yet. Plain JSON, times in ms since 1970. */
@@ -7,8 +7,8 @@ export interface DeepMark {
   readonly key: string
   /** Since when it waits. Made before the object is stored, so that a crash in between forgets no object. */
   readonly since: number
-  /** Stamp and bytes of the object, once it was seen in the class. */
-  readonly object?: { readonly stamp: string; readonly size: number }
+  /** Revision and bytes of the object, once it was seen in the class. */
+  readonly object?: { readonly revision: string; readonly size: number }
   /** Job of the offline deal that may hold the object. */
   readonly jobId?: string
 }
@@ -18,7 +18,7 @@ export class DeepMarks {
   readonly #records: Records<DeepMark>
 
   constructor(state: Pick<PluginState, 'records'>) {
-    this.#records = state.records('deal-deep-marks')
+    this.#records = renamedMember(state.records('deal-deep-marks'), 'revision', 'stamp')
   }
 
   /** Durable when it resolves. Replaces an earlier mark of the version, or of the object that is yet to be seen. */
@@ -28,11 +28,11 @@ export class DeepMarks {
 
   /** The mark of a version, or else that of an object of its key that is yet to be seen. */
   async get(version: Version): Promise<DeepMark | undefined> {
-    const { bucket, key, stamp } = version
+    const { bucket, key, revision } = version
     const own = await this.#records.get(versionKey(version))
     if (own) return own
     const mark = await this.#records.get(nameOf({ bucket, key }))
-    return mark && (mark.object?.stamp ?? stamp) === stamp ? mark : undefined
+    return mark && (mark.object?.revision ?? revision) === revision ? mark : undefined
   }
 
   /** Replaces the mark that was read as `mark`, or removes it. Does nothing if the object was marked anew since. */
@@ -49,7 +49,7 @@ export class DeepMarks {
 
   async *all(): AsyncGenerator<DeepMark, void> {
     for await (const [name, mark] of this.#records.entries()) {
-      // Earlier releases had one mark for each key, under a name without the stamp.
+      // Earlier releases had one mark for each key, under a name without the revision.
       if (name !== nameOf(mark)) {
         await this.#records.change(nameOf(mark), (present) => present ?? mark)
         await this.#records.change(name, (present) => (present?.object ? undefined : present))
@@ -60,5 +60,5 @@ export class DeepMarks {
 }
 
 function nameOf({ bucket, key, object }: Pick<DeepMark, 'bucket' | 'key' | 'object'>): string {
-  return object ? versionKey({ bucket, key, stamp: object.stamp }) : subjectKey(bucket, key)
+  return object ? versionKey({ bucket, key, revision: object.revision }) : subjectKey(bucket, key)
 }

@@ -26,8 +26,8 @@ export async function dealOf(deps: DealDeps, object: StoredObject): Promise<{ re
 
 /** True for an object that the next offline deal of its bucket may hold: such deals have current objects alone. */
 export async function isCurrent({ host }: Pick<DealDeps, 'host'>, object: StoredObject): Promise<boolean> {
-  const { bucket, key, stamp, versionId } = object
-  return versionId === undefined || (await host.own.store.find(bucket, key))?.stamp === stamp
+  const { bucket, key, revision, versionId } = object
+  return versionId === undefined || (await host.own.store.find(bucket, key))?.revision === revision
 }
 
 /** True for a job that may still make its deal. */

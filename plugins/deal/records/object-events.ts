@@ -1,4 +1,4 @@
-import { type PluginHost, type Records, type RunningJob, S3Error } from 'dealgate'
+import { type PluginHost, type Records, type RunningJob, renamedMember, S3Error } from 'dealgate'
 import { payingAccount } from '../subject.js'
 import { subjectKey } from './deal-records.js'
 
@@ -21,8 +21,8 @@ export interface ObjectEvent {
   readonly event: KeptEvent
   /** ms since 1970. */
   readonly time: number
-  /** Stamp of the object; absent if it was not known. */
-  readonly stamp?: string
+  /** Revision of the object; absent if it was not known. */
+  readonly revision?: string
   /** Access key of the gateway account on whose behalf it happened; '' for the server's own. */
   readonly account: string
   /** Access key id of the identity that asked for it; '' for the server itself. */
@@ -48,7 +48,7 @@ export class ObjectEvents {
   readonly #host: Pick<PluginHost, 'log' | 'now'>
 
   constructor(host: Pick<PluginHost, 'state' | 'log' | 'now'>) {
-    this.#records = host.state.records('deal-object-events')
+    this.#records = renamedMember(host.state.records('deal-object-events'), 'revision', 'stamp')
     this.#host = host
   }
 
@@ -101,12 +101,12 @@ export class ObjectEvents {
 export function ofJob(
   { job, context, input }: RunningJob<{ readonly stamp?: string }>,
   event: KeptEvent,
-): Pick<ObjectEvent, 'id' | 'account' | 'by' | 'jobId' | 'stamp'> {
+): Pick<ObjectEvent, 'id' | 'account' | 'by' | 'jobId' | 'revision'> {
   return {
     id: `${job.id}/${job.retries ?? 0}/${event}`,
     jobId: job.id,
     account: payingAccount(context.caller),
     by: job.accessKeyId,
-    ...(input.stamp !== undefined && { stamp: input.stamp }),
+    ...(input.stamp !== undefined && { revision: input.stamp }),
   }
 }

@@ -103,7 +103,7 @@ export async function quoteDeal(
     ...caps,
     Candidates: offers.map(({ document }) => document),
     Warnings: await warningsFor(deps, context, {
-      ...{ subject, stamp: object?.stamp, money, together, pieceSize, cold, providers, total },
+      ...{ subject, revision: object?.revision, money, together, pieceSize, cold, providers, total },
     }),
   }
 }

@@ -19,7 +19,7 @@ import { type DealTerms, divideUp } from './terms.js'
 interface Quoted {
   readonly subject: DealSubject
   /** Of the object. */
-  readonly stamp: string | undefined
+  readonly revision: string | undefined
   readonly money: StatedMoney
   readonly together: StatedTogether
   readonly pieceSize: number
@@ -69,10 +69,10 @@ export async function publicWarningOf(
 async function plainWarnings(
   deps: DealDeps,
   context: Context,
-  { subject: { bucket, key }, stamp }: Quoted,
+  { subject: { bucket, key }, revision }: Quoted,
 ): Promise<string[]> {
   try {
-    const warning = await publicWarningOf(deps, context, { bucket, key, stamp })
+    const warning = await publicWarningOf(deps, context, { bucket, key, revision })
     return warning === undefined ? [] : [warning]
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'ObjectNotEncrypted') throw error

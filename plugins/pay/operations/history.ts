@@ -77,22 +77,22 @@ export function listObjectPayHistory(deps: PayDeps) {
         context.creationTimes.now(bucket),
       ])
       const made = (await deps.made.ofObject(bucket, key, creationTime)).slice(0, UPLOADS)
-      const jobs = await jobsOf(deps, context, request, object?.stamp)
+      const jobs = await jobsOf(deps, context, request, object?.revision)
       const live = await findLive(deps, context, request, made)
       const ofUploads = await pMap(made, (one) => ofUpload(deps, context, request, one, live.get(one.uploadId)), {
         concurrency: CONCURRENCY,
       })
       const ofJobs = jobs.map((job) => ({
-        stamp: job.input.stamp,
+        revision: job.input.stamp,
         events: ofJob(job, made, mayKnow(context, job)),
       }))
-      return { Bucket: bucket, Key: key, History: shown([...ofUploads, ...ofJobs], object?.stamp) }
+      return { Bucket: bucket, Key: key, History: shown([...ofUploads, ...ofJobs], object?.revision) }
     },
   })
 }
 
 interface UploadEvents {
-  readonly stamp: string
+  readonly revision: string
   readonly events: readonly ReportedEvent[]
 }
 
@@ -104,13 +104,13 @@ async function jobsOf(
   deps: PayDeps,
   { jobs, caller }: Context,
   { bucket, key }: { readonly bucket: string; readonly key: string },
-  stamp: string | undefined,
+  revision: string | undefined,
 ): Promise<readonly Job<UploadInput>[]> {
   const ids = (await deps.made.jobIdsOf(bucket, key)).slice(-UPLOADS)
   const found = await Promise.all(ids.map((id) => jobs.get(id)))
   return (found as readonly (Job<UploadInput> | undefined)[])
     .filter((job) => job !== undefined)
-    .filter(({ input, accessKeyId }) => input.stamp === stamp || accessKeyId === caller?.identity.accessKeyId)
+    .filter(({ input, accessKeyId }) => input.stamp === revision || accessKeyId === caller?.identity.accessKeyId)
 }
 
 /** Why something failed may state what is spent, which is not for every key pair that may read the object. */
@@ -144,12 +144,12 @@ async function ofUpload(
     ...{ Event: 'Uploaded', time: made.made, JobId: made.jobId, SourceFileUploadId, PayloadCid: made.cid },
     State: live?.Status ?? 'Unseen',
   }
-  if (!live) return { stamp: made.stamp, events: [uploaded] }
+  if (!live) return { revision: made.revision, events: [uploaded] }
   const paid = service.dataOf(await askPayment(deps, context, request, made.uploadId), payment.read)
   const bill = paid.PayTxHash === '' ? undefined : await billOf(deps, context, request, made, paid.PayTxHash)
   const ofDeals = await Promise.all(live.OfflineDeals.map((deal) => ofDeal(deps, context, request, deal)))
   const events = [uploaded, ...ofDeals.flat()].map((event) => ({ ...event, SourceFileUploadId }))
-  if (!bill) return { stamp: made.stamp, events }
+  if (!bill) return { revision: made.revision, events }
   const common = { SourceFileUploadId, TokenName: bill.TokenName }
   events.push({
     ...{ ...common, Event: 'PaymentLocked', time: bill.PayAt * 1000, Amount: bill.PayAmount, TxHash: bill.PayTxHash },
@@ -165,7 +165,7 @@ async function ofUpload(
   // No service tells when it gives a payment back: at its deadline, or before.
   if (live.Status === 'Refunded')
     events.push({ ...common, Event: 'PaymentRefunded', time: Math.min(bill.Deadline * 1000, deps.host.now()) })
-  return { stamp: made.stamp, events }
+  return { revision: made.revision, events }
 }
 
 async function ofDeal(
@@ -189,7 +189,7 @@ async function ofDeal(
 function shown(reported: readonly UploadEvents[], present: string | undefined): PayEvent[] {
   return (
     reported
-      .flatMap(({ stamp, events }) => events.map((event) => ({ ...event, earlier: stamp !== present })))
+      .flatMap(({ revision, events }) => events.map((event) => ({ ...event, earlier: revision !== present })))
       // Services tell whole seconds: what has the same one is in the order in which it can happen.
       .sort((one, other) => second(one) - second(other) || EVENTS.indexOf(one.Event) - EVENTS.indexOf(other.Event))
       .map(({ time, earlier, ...event }) => ({

@@ -90,7 +90,7 @@ export function uploadObjectToIpfs(deps: PayDeps) {
     spends: true,
     async order({ request, body }, context) {
       const { bucket, key } = request
-      const { stamp } = await requireObject(context, { bucket, key })
+      const { revision } = await requireObject(context, { bucket, key })
       const headers = warningHeaders(await publicWarningOf(context, { bucket, key }))
       const actor = actorOf(context, request, TOKEN)
       const naming = { named: body.WalletAddress, needsAddress: true }
@@ -98,7 +98,7 @@ export function uploadObjectToIpfs(deps: PayDeps) {
       const input: UploadInput = {
         bucket,
         key,
-        stamp,
+        stamp: revision,
         days: body.DurationDays,
         fileType: body.FileType ?? '0',
         ...(wallet !== undefined && { wallet }),
@@ -152,13 +152,13 @@ export function listObjectUploads(deps: PayDeps) {
       const end = start + Math.min(page.limit, PAGE)
       const wanted = made.slice(start, end)
       const live = await findLive(deps, context, request, wanted)
-      const items = wanted.map((one) => shown(one, object.stamp, live.get(one.uploadId)))
+      const items = wanted.map((one) => shown(one, object.revision, live.get(one.uploadId)))
       return { Bucket: bucket, Key: key, Uploads: new PageOf(items, end < made.length ? String(end) : undefined) }
     },
   })
 }
 
-function shown(made: MadeUpload, stamp: string, live: ShownUpload | undefined): z.output<typeof objectUpload> {
+function shown(made: MadeUpload, revision: string, live: ShownUpload | undefined): z.output<typeof objectUpload> {
   return {
     JobId: made.jobId,
     SourceFileUploadId: made.uploadId,
@@ -166,7 +166,7 @@ function shown(made: MadeUpload, stamp: string, live: ShownUpload | undefined): 
     IpfsUrl: made.url,
     WCid: made.wCid,
     DurationDays: made.days,
-    Current: made.stamp === stamp,
+    Current: made.revision === revision,
     Status: live?.Status ?? 'Unseen',
     ...(live && { Upload: live }),
   }

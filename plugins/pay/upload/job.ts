@@ -71,19 +71,22 @@ async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
 /** Streams the object to the service. Throws OutcomeUnknown only once the whole form was sent. */
 async function send(deps: PayDeps, job: UploadingJob, wallet: Wallet, committing: () => void): Promise<FoundUpload> {
   const { input, context, signal } = job
-  const { size: content, storedSize: size = content } = await requireObject(context, input)
+  const { size: content, storedSize: size = content } = await requireObject(context, {
+    ...input,
+    revision: input.stamp,
+  })
   const warning = await publicWarningOf(context, input)
   if (warning !== undefined) job.note(warning)
-  const { bucket, days, stamp } = input
-  await reserve(deps, context, wallet, { job: job.job, stamp, bucket, days, size, signal })
+  const { bucket, days, stamp: revision } = input
+  await reserve(deps, context, wallet, { job: job.job, revision, bucket, days, size, signal })
   const { object, download } = await context.store.openStored(input.bucket, input.key)
   let done = 0
   try {
-    if (object.stamp !== input.stamp || (object.storedSize ?? object.size) !== size) throw replaced()
+    if (object.revision !== revision || (object.storedSize ?? object.size) !== size) throw replaced()
     job.report({ phase: 'Uploading', bytes: { done, total: size } })
     return await postUpload(deps, wallet, {
       job: job.job,
-      stamp: input.stamp,
+      revision,
       days: input.days,
       fileType: input.fileType,
       name: fileNameOf(input.key),
@@ -145,12 +148,12 @@ export const uploadAliases = { Duration: 'DurationDays' } as const
  */
 export async function requireObject(
   context: Context,
-  { bucket, key, stamp }: { readonly bucket: string; readonly key: string; readonly stamp?: string },
+  { bucket, key, revision }: { readonly bucket: string; readonly key: string; readonly revision?: string },
 ): Promise<StoredObject> {
   context.checks.requireKey(bucket, key, 'read')
   const object = await context.store.head(bucket, key)
   if (object.cold) throw new S3Error('InvalidObjectState', { message: 'The object has to be restored first.' })
-  if (stamp !== undefined && object.stamp !== stamp)
+  if (revision !== undefined && object.revision !== revision)
     throw new S3Error('PreconditionFailed', { message: 'The object was replaced before it was uploaded.' })
   return object
 }
@@ -201,9 +204,9 @@ export async function uploadWritten(deps: PayDeps, event: ObjectEvent): Promise<
     await tellObject(own, own, object, { 'pay-job': 'x-amz-meta-pay-duration must be a number of days' })
     return
   }
-  const input: UploadInput = { bucket, key, stamp: object.stamp, days: terms.data.DurationDays, fileType: '0' }
+  const input: UploadInput = { bucket, key, stamp: object.revision, days: terms.data.DurationDays, fileType: '0' }
   const written = createHash('sha256')
-    .update(JSON.stringify([bucket, key, object.stamp]))
+    .update(JSON.stringify([bucket, key, object.revision]))
     .digest('hex')
   const { id } = await own.jobs.create({
     kind: UPLOAD,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PluginHost, Records } from 'dealgate'
+import { type PluginHost, type Records, renamedMember } from 'dealgate'
 
 /** An upload that was made through this server. Plain JSON. */
 export interface MadeFile {
@@ -26,7 +26,7 @@ export interface MadeUpload extends MadeFile {
   readonly bucket: string
   readonly key: string
   /** Of the object that was uploaded. */
-  readonly stamp: string
+  readonly revision: string
   /** Creation time of the bucket, where the gateway tells it. */
   readonly birth?: string
 }
@@ -59,7 +59,7 @@ export class MadeUploads {
   readonly #byNumber: Records<string>
 
   constructor({ state }: Pick<PluginHost, 'state'>) {
-    this.#made = state.records('pay-made')
+    this.#made = renamedMember(state.records('pay-made'), 'revision', 'stamp')
     this.#ofObject = state.records('pay-of-object')
     this.#byNumber = state.records('pay-by-number')
   }
@@ -109,18 +109,18 @@ export class MadeUploads {
    * @param creationTime as that of `ofObject`
    */
   async newestOf(
-    objects: readonly { readonly bucket: string; readonly key: string; readonly stamp: string }[],
+    objects: readonly { readonly bucket: string; readonly key: string; readonly revision: string }[],
     creationTime: string | undefined,
   ): Promise<(MadeUpload | undefined)[]> {
     const ofObjects = await this.#ofObject.getMany(objects.map(({ bucket, key }) => keyOf(bucket, key)))
     const ids = [...new Set(ofObjects.flatMap((one) => one?.jobIds ?? []))]
     const made = await this.#made.getMany(ids)
     const byId = new Map(ids.map((id, i) => [id, made[i]]))
-    return objects.map(({ stamp }, i) =>
+    return objects.map(({ revision }, i) =>
       (ofObjects[i]?.jobIds ?? [])
         .map((id) => byId.get(id))
         .filter((upload): upload is MadeUpload => upload !== undefined && 'bucket' in upload)
-        .findLast((upload) => upload.stamp === stamp && upload.birth === creationTime),
+        .findLast((upload) => upload.revision === revision && upload.birth === creationTime),
     )
   }
 

@@ -20,7 +20,7 @@ import { type FoundUpload, refuseUnrecorded, unrecordedSince } from './reconcile
 interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signal'> {
   readonly job: Pick<Job, 'id' | 'accessKeyId' | 'token'>
   /** Of the object; absent for a file of its own. */
-  readonly stamp?: string
+  readonly revision?: string
   readonly days: number
   readonly fileType: '0' | '1'
   /** Awaited once the attempt is on record, before the end of the form is sent. */
@@ -34,7 +34,7 @@ interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signa
 export async function postUpload(
   deps: PayDeps,
   wallet: Wallet,
-  { job, stamp, days, fileType, commit, ...file }: UploadPost,
+  { job, revision, days, fileType, commit, ...file }: UploadPost,
 ): Promise<FoundUpload> {
   const { token, address } = wallet
   const paidBy = address === undefined ? {} : { wallet: address }
@@ -43,7 +43,7 @@ export async function postUpload(
     ...file,
     path: apiPath('storage', 'ipfs', 'upload'),
     token,
-    idempotencyKey: keyFor(job, stamp),
+    idempotencyKey: keyFor(job, revision),
     fields: { duration: String(days), file_type: fileType, ...(address !== undefined && { wallet_address: address }) },
     async beforeEnd(size) {
       // A job that was interrupted before has looked for its own upload.
@@ -62,10 +62,10 @@ export async function postUpload(
 }
 
 /** When the job of a client token is lost, the object may have been replaced since. */
-function keyFor(job: UploadPost['job'], stamp: string | undefined): string {
+function keyFor(job: UploadPost['job'], revision: string | undefined): string {
   const key = serviceTokenOf(job)
-  if (job.token === undefined || stamp === undefined) return key
-  return createHash('sha256').update(`${key}/${stamp}`).digest('hex')
+  if (job.token === undefined || revision === undefined) return key
+  return createHash('sha256').update(`${key}/${revision}`).digest('hex')
 }
 
 /** Answers by which the service itself refuses an upload. */
@@ -129,7 +129,7 @@ export async function expectedCost(deps: PayDeps, size: number, days: number): P
 /** Where the ledger counts uploads of no bucket: no bucket has this name. */
 const NO_BUCKET = '-'
 
-interface UploadCost extends Pick<UploadPost, 'job' | 'stamp' | 'signal'> {
+interface UploadCost extends Pick<UploadPost, 'job' | 'revision' | 'signal'> {
   /** Of the object; absent for a file of its own. */
   readonly bucket?: string
   readonly days: number
@@ -144,7 +144,7 @@ export async function reserve(
   deps: PayDeps,
   { settings }: Pick<Context, 'settings'>,
   wallet: Wallet,
-  { job, stamp, bucket, days, size, signal }: UploadCost,
+  { job, revision, bucket, days, size, signal }: UploadCost,
 ): Promise<void> {
   const ofBucket = bucket === undefined ? undefined : (await settings.get(bucket, 'deal'))?.MaxSpendPerDay
   const caps = { all: capOf(deps.options.maxSpendPerDay), bucket: capOf(ofBucket) }
@@ -166,6 +166,6 @@ export async function reserve(
     }
     return lost
   })
-  const listedAs = keyFor(job, stamp)
+  const listedAs = keyFor(job, revision)
   await deps.ledger.reserve({ jobId: job.id, bucket: bucket ?? NO_BUCKET, amount, listedAs }, caps)
 }

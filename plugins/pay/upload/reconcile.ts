@@ -190,7 +190,7 @@ export type FoundUpload = Pick<MadeFile, 'uploadId' | 'cid' | 'wCid' | 'url' | '
  */
 export async function record(deps: PayDeps, job: RecordedJob, found: FoundUpload): Promise<UploadResult> {
   const { id, accessKeyId } = job.job
-  const { bucket, key, stamp, days, fileType } = job.input
+  const { bucket, key, stamp: revision, days, fileType } = job.input
   try {
     const creationTime = await deps.host.own.creationTimes.now(bucket)
     const made: MadeUpload = {
@@ -198,7 +198,7 @@ export async function record(deps: PayDeps, job: RecordedJob, found: FoundUpload
       jobId: id,
       bucket,
       key,
-      stamp,
+      revision,
       ...(creationTime !== undefined && { birth: creationTime }),
       name: fileNameOf(key),
       days,
@@ -258,11 +258,11 @@ export function fileNameOf(key: string): string {
 export async function tellObject(
   own: Context,
   context: Context,
-  { bucket, key, stamp }: Pick<StoredObject, 'bucket' | 'key' | 'stamp'>,
+  { bucket, key, revision }: Pick<StoredObject, 'bucket' | 'key' | 'revision'>,
   facts: Partial<Record<Name, string>>,
 ): Promise<void> {
   const annotate = ({ store }: Context) =>
-    store.annotate(bucket, key, stamp, (archive) => ({ ...archive, facts: { ...archive?.facts, ...facts } }))
+    store.annotate(bucket, key, revision, (archive) => ({ ...archive, facts: { ...archive?.facts, ...facts } }))
   try {
     await annotate(context)
   } catch (error) {
@@ -285,6 +285,7 @@ export interface UploadTerms {
 export interface UploadInput extends UploadTerms {
   readonly bucket: string
   readonly key: string
+  /** Revision of the object, under the name that stored jobs have. */
   readonly stamp: string
 }
 

@@ -136,7 +136,7 @@ interface Manifest {
 }
 
 /**
- * The stamp of an object that holds a CSV, after a check that the caller may read it. Throws S3Error AccessDenied,
+ * The revision of an object that holds a CSV, after a check that the caller may read it. Throws S3Error AccessDenied,
  * NoSuchKey, NoSuchBucket, InvalidObjectState, EntityTooLarge.
  */
 export async function checkManifest(context: Context, { bucket, key }: Manifest): Promise<string> {
@@ -150,18 +150,18 @@ export async function checkManifest(context: Context, { bucket, key }: Manifest)
       fields: { ProposedSize: object.size, MaxSizeAllowed: MAX_MANIFEST },
     })
   }
-  return object.stamp
+  return object.revision
 }
 
 /**
- * The text of the object, if it is still the one with this stamp. Throws S3Error as `checkManifest`,
+ * The text of the object, if it is still the one with this revision. Throws S3Error as `checkManifest`,
  * PreconditionFailed.
  */
 export async function readManifest(context: Context, manifest: Manifest & { readonly stamp: string }): Promise<string> {
-  const { bucket, key, stamp } = manifest
+  const { bucket, key, stamp: revision } = manifest
   await checkManifest(context, manifest)
   const { object, download } = await context.store.open(bucket, key)
-  if (object.stamp !== stamp) {
+  if (object.revision !== revision) {
     download.discard()
     throw new S3Error('PreconditionFailed', { message: 'The CSV was replaced before its task was created.' })
   }

@@ -156,7 +156,7 @@ export interface TaskInput {
   /** The CSV. Absent for a task without, and for one whose CSV is an object. */
   readonly csv?: string
   readonly fileName?: string
-  /** The CSV is this object. */
+  /** The CSV is this object: its revision under the name that stored jobs have. */
   readonly manifest?: { readonly bucket: string; readonly key: string; readonly stamp: string }
   /** The token that the request carried, sealed. */
   readonly bearer?: string

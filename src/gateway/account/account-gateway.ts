@@ -225,7 +225,7 @@ export class Views<View extends {}> {
 
 /** See Gateway.keepRecord. */
 async function keepRecord(session: Session, bucket: string, key: string, kept: KeptRecord): Promise<void> {
-  const { stamp: generation, record, fence } = kept
+  const { revision: generation, record, fence } = kept
   await session.call({
     method: 'web.SetObjectRecord',
     params: { bucketName: bucket, objectName: key, generation, fence, record },

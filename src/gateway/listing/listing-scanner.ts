@@ -1,6 +1,6 @@
 import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import { isRecord } from '../../common/json.js'
-import { DEFAULT_TYPE, isTime, readEtag, stampOf, unquoted } from '../object-facts.js'
+import { DEFAULT_TYPE, isTime, readEtag, revisionOf, unquoted } from '../object-facts.js'
 
 /** Longest entry, bytes: a key of 1024 bytes is at most 6 KiB of JSON. */
 const MAX_ENTRY_BYTES = 64 * 1024
@@ -176,7 +176,7 @@ export function toObject(features: GatewayFeatures, entry: RawEntry): GatewayObj
     size,
     lastModified,
     contentType: entry.contentType || DEFAULT_TYPE,
-    stamp: stampOf(features, { key, size, lastModified, generation }),
+    revision: revisionOf(features, { key, size, lastModified, generation }),
     // Gateways without paged listings may list a random ETag.
     ...(features.pagedListing ? readEtag(unquoted(entry.etag)) : {}),
     cold: entry.cold,

@@ -3,12 +3,12 @@ import type { Logging } from '../../common/log.js'
 import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { GatewayClient } from '../client.js'
 import { unavailable } from '../errors.js'
-import { MARKER_STAMP, unconfirmedStamp } from '../object-facts.js'
+import { MARKER_REVISION, unconfirmedRevision } from '../object-facts.js'
 import { stat, writeIdOf } from './read.js'
 
-export function resultOf({ stamp, lastModified, etag, versionId }: GatewayObject): UploadResult {
+export function resultOf({ revision, lastModified, etag, versionId }: GatewayObject): UploadResult {
   const version = versionId === undefined ? {} : { versionId }
-  return { stamp, lastModified, ...(etag === undefined ? {} : { etag }), ...version }
+  return { revision, lastModified, ...(etag === undefined ? {} : { etag }), ...version }
 }
 
 /** Attempts before the search fails because the object keeps changing. */
@@ -31,7 +31,7 @@ export async function locate(
     const listed = await stat(client, features, bucket, key)
     if (!listed) return undefined
     // A folder has no mark and is the same whichever write made it.
-    if (key.endsWith('/') && !features.anyKey) return { stamp: MARKER_STAMP, lastModified: listed.lastModified }
+    if (key.endsWith('/') && !features.anyKey) return { revision: MARKER_REVISION, lastModified: listed.lastModified }
     const found = await writeIdOf(client, bucket, listed)
     if (found === undefined) continue
     if (found !== writeId) return undefined
@@ -60,12 +60,12 @@ export async function confirm(
   const now = new Date().toISOString()
   const look = () => locate(client, features, bucket, key, writeId)
   try {
-    const superseded = key.endsWith('/') && !features.anyKey ? MARKER_STAMP : `superseded/${writeId}`
-    return (await look()) ?? { stamp: superseded, lastModified: now }
+    const superseded = key.endsWith('/') && !features.anyKey ? MARKER_REVISION : `superseded/${writeId}`
+    return (await look()) ?? { revision: superseded, lastModified: now }
   } catch (err) {
     const confirmed = client.inDoubt
       .findOutcome(Promise.reject(err), look, { logger })
       .then((found) => (found === UNRESOLVED ? undefined : found))
-    return { stamp: unconfirmedStamp(writeId), lastModified: now, confirmed, problem: err }
+    return { revision: unconfirmedRevision(writeId), lastModified: now, confirmed, problem: err }
   }
 }

@@ -147,13 +147,13 @@ async function downloadListed(
   const sinceAsked = performance.now() - asked
   if (
     isAmbiguous(response, sinceAsked) &&
-    (await stat(lookupClient(client), features, bucket, key))?.stamp !== listed.stamp
+    (await stat(lookupClient(client), features, bucket, key))?.revision !== listed.revision
   ) {
     response.destroy()
     return 'the object was overwritten within the same second'
   }
   const facts = headerFacts(client.names, response.headers, key, true)
-  const { contentType, headers, metadata, revision: writeId, encrypted } = facts
+  const { contentType, headers, metadata, writeId, encrypted } = facts
   const marks = { ...(writeId !== undefined && { writeId }), ...(encrypted && { encrypted }) }
   const object = { ...listed, contentType, headers, metadata, ...marks }
   return new DownloadBody(response, {
@@ -214,9 +214,9 @@ export async function writeIdOf(
     response.destroy()
     return undefined
   }
-  const { revision } = headerFacts(client.names, response.headers, listed.key, true)
+  const { writeId } = headerFacts(client.names, response.headers, listed.key, true)
   response.drain()
-  return revision ?? null
+  return writeId ?? null
 }
 
 /** See Gateway.stat. */
@@ -282,7 +282,7 @@ async function head(
       if (error.headers['x-amz-delete-marker'] !== undefined) onMarker?.(error)
       return undefined
     }
-    if (error.code === 'NoSuchVersion' && ref && 'stamp' in ref) return undefined
+    if (error.code === 'NoSuchVersion' && ref && 'revision' in ref) return undefined
     throw error
   }
 }

@@ -25,13 +25,13 @@ export function askForVersion(
   headers: Record<string, string>,
 ): Record<string, string> {
   if (!ref) return headers
-  const [name, value] = 'id' in ref ? ['version-id', ref.id] : ['of-generation', ref.stamp]
+  const [name, value] = 'id' in ref ? ['version-id', ref.id] : ['of-generation', ref.revision]
   return { ...headers, [names.header(name)]: value }
 }
 
 /** Whether the only version of a key, on a gateway that keeps one, is the one that is asked for. */
 export function isOf(object: GatewayObject, ref: VersionRef): boolean {
-  return 'id' in ref ? ref.id === 'null' : object.stamp === ref.stamp
+  return 'id' in ref ? ref.id === 'null' : object.revision === ref.revision
 }
 
 export function noSuchVersion(key: string, ref: VersionRef): S3Error {
@@ -98,7 +98,7 @@ export function gatewayVersions(client: GatewayClient): GatewayVersions<GatewayO
       await able('locks', 'Object lock')
       const params = {
         ...{ bucketName: bucket, objectName: key },
-        ...(ref && ('id' in ref ? { versionId: ref.id } : { generation: ref.stamp })),
+        ...(ref && ('id' in ref ? { versionId: ref.id } : { generation: ref.revision })),
         ...(retention !== undefined && { retention }),
         ...(hold !== undefined && { hold }),
         ...(bypass && { bypass }),
@@ -159,7 +159,7 @@ function readVersion(features: GatewayFeatures, entry: unknown): VersionEntry<Ga
   if (deleteMarker === true) {
     const { name: key, lastModified } = entry
     if (typeof key !== 'string' || !isTime(lastModified)) throw unreadable()
-    return { kind: 'marker', key, ...common, lastModified, stamp: generation }
+    return { kind: 'marker', key, ...common, lastModified, revision: generation }
   }
   const lock = readLock(entry.lock)
   return {

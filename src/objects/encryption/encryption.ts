@@ -260,7 +260,12 @@ export class Encryption {
   async verifyKey(
     gateway: Pick<Gateway, 'download'>,
     { bucket, key }: Place,
-    { encrypted, storedSize, stamp, writeId }: Pick<StoredObject, 'encrypted' | 'storedSize' | 'stamp' | 'writeId'>,
+    {
+      encrypted,
+      storedSize,
+      revision,
+      writeId,
+    }: Pick<StoredObject, 'encrypted' | 'storedSize' | 'revision' | 'writeId'>,
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<boolean> {
@@ -269,7 +274,7 @@ export class Encryption {
     sealedSpan({ size: storedSize ?? 0, encrypted }, undefined)
     const known = await this.#keyLately(
       { bucket, key },
-      writeId === undefined ? { stamp } : { stamp, writeId },
+      writeId === undefined ? { revision } : { revision, writeId },
       customer,
       logger,
     )
@@ -279,7 +284,7 @@ export class Encryption {
     }
     const headLength = encrypted.header + NONCE_BYTES
     const download = await gateway.download(bucket, key, { first: 0, last: headLength - 1 })
-    if (download.object.stamp !== stamp) {
+    if (download.object.revision !== revision) {
       download.discard()
       return false
     }
@@ -291,7 +296,7 @@ export class Encryption {
   /** The key of an object that was opened lately. Throws S3Error if it is not that of the client. */
   async #keyLately(
     place: Place,
-    version: Pick<GatewayObject, 'stamp' | 'writeId'>,
+    version: Pick<GatewayObject, 'revision' | 'writeId'>,
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<Buffer | undefined> {
@@ -373,9 +378,9 @@ function textOf({ bucket, key }: Place, customer?: CustomerKey): string {
   return customer ? `${traceOf(customer)}\n${bucket}\n${key}` : `${bucket}\n${key}`
 }
 
-/** Stamps of legacy gateways are times, which two writes may have in common. */
-function versionOf({ stamp, writeId = '' }: Pick<GatewayObject, 'stamp' | 'writeId'>): string {
-  return `${stamp}\n${writeId}`
+/** Revisions of legacy gateways are times, which two writes may have in common. */
+function versionOf({ revision, writeId = '' }: Pick<GatewayObject, 'revision' | 'writeId'>): string {
+  return `${revision}\n${writeId}`
 }
 
 function purposeOf(uploadId: string): string {

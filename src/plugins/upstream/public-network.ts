@@ -23,7 +23,7 @@ export interface PublicContent {
   /** Absent for all objects below `prefix`. */
   readonly key?: string | undefined
   /** Of the version of the object; absent for the current one. */
-  readonly stamp?: string | undefined
+  readonly revision?: string | undefined
   readonly prefix?: string | undefined
   /** Ends a listing. */
   readonly signal?: AbortSignal | undefined
@@ -76,11 +76,11 @@ const SHOWN = 200
 /** Objects that everyone could read. An empty one, such as a folder of a console, has nothing to read. */
 async function* plainObjects(
   store: Context['store'],
-  { bucket, key, stamp, prefix = '', signal }: PublicContent,
+  { bucket, key, revision, prefix = '', signal }: PublicContent,
 ): AsyncGenerator<StoredObject> {
   // Where the record of an object is lost, its entry in a listing does not tell that it is encrypted.
   const findPlain = async (one: string) => {
-    const object = await store.find(bucket, one, stamp === undefined ? undefined : { stamp })
+    const object = await store.find(bucket, one, revision === undefined ? undefined : { revision })
     return object?.size === 0 || object?.encrypted ? undefined : object
   }
   if (key !== undefined) {

@@ -202,7 +202,7 @@ export const putObjectAcl = defineOperation({
     await refuseBlockedAcl(context, bucket, acl)
     await context.state.requireIntact()
     const own = owner === documents.owner && isDefault(acl)
-    if (!(await context.store.setAcl(bucket, key, object.stamp, own ? undefined : acl))) {
+    if (!(await context.store.setAcl(bucket, key, object.revision, own ? undefined : acl))) {
       throw new S3Error('OperationAborted', { message: 'The object was replaced while its ACL was set. Try again.' })
     }
     return empty(versionHeaders(object))

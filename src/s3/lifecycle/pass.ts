@@ -133,10 +133,10 @@ export class Spared extends S3Error {
 /** Moves an object, as it is now, into a class. Resolves false if there was nothing to do. */
 export async function moveTo(
   { storageClasses, hooks, now, acted }: PassDeps,
-  { bucket, key, size, etag, stamp, versionId }: StoredObject,
+  { bucket, key, size, etag, revision, versionId }: StoredObject,
   storageClass: string,
 ): Promise<boolean> {
-  const version = versionId !== undefined && { stamp }
+  const version = versionId !== undefined && { revision }
   const moved = await storageClasses.get(storageClass)?.transition({ bucket, key, size, etag, ...version })
   if (!moved) return false
   acted?.({ bucket, key, size, versionId, operation: TRANSITIONS[storageClass] ?? 'S3.TRANSITION.OBJECT' })

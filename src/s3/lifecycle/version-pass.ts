@@ -126,7 +126,7 @@ async function remove(
 ): Promise<void> {
   const isStillDue = (current: StoredObject | undefined): boolean => {
     if (entry.kind === 'marker') return true
-    if (!version || !('newer' in only) || current?.stamp !== entry.object.stamp) return false
+    if (!version || !('newer' in only) || current?.revision !== entry.object.revision) return false
     const object = { size: current.size, tags: current.tags ?? [] }
     const wanted = newerToExpire(configuration, { ...version, object }, now())
     return wanted !== undefined && wanted <= only.newer
@@ -152,11 +152,11 @@ async function remove(
 async function move(
   deps: PassDeps,
   configuration: LifecycleConfiguration,
-  { object: { bucket, key, stamp }, version, storageClass }: Move,
+  { object: { bucket, key, revision }, version, storageClass }: Move,
   tally: Tally,
 ): Promise<void> {
   const current = await deps.store.find(bucket, key)
-  const present = current?.stamp === stamp ? undefined : await deps.store.findStamp(bucket, key, stamp)
+  const present = current?.revision === revision ? undefined : await deps.store.findRevision(bucket, key, revision)
   const object = present && { size: present.size, tags: present.tags ?? [] }
   if (!object || noncurrentTransitionOf(configuration, { ...version, object }, deps.now()) !== storageClass)
     throw new Spared()

@@ -71,14 +71,14 @@ export async function tookEffect(
   if (object?.writeId === writeIdOf(upload, fingerprint)) return undefined
   const landed = attempts.find((attempt) => attempt.landed)
   if (landed) return landed
-  if (attempts.every(({ before }) => before === (object?.stamp ?? null))) return undefined
+  if (attempts.every(({ before }) => before === (object?.revision ?? null))) return undefined
   // With versioning, those of both writes stay, and the gateway knows one that it has by the id of its write. Where it
   // is suspended, the later write has replaced the version without an id.
   if ((!object || object.versionId !== undefined) && (await keepsVersions(context, bucket))) return undefined
   // A gateway that does not return who wrote an object may show that of the upload, whose record is missing. Every
   // later write of this server has a record there.
   if (!object || (await context.gateway.features()).objectHead) return {}
-  return (await context.state.objects.get(bucket, key))?.stamp === object.stamp ? {} : undefined
+  return (await context.state.objects.get(bucket, key))?.revision === object.revision ? {} : undefined
 }
 
 /** False also for a caller who may not know. */

@@ -200,7 +200,7 @@ function unlessChanged(request: S3Request<'object'>, source: StoredObject): Prec
   const asked = writePrecondition(request.headers)
   return (current) => {
     asked?.(current)
-    if (current?.stamp !== source.stamp) throw new SourceChanged()
+    if (current?.revision !== source.revision) throw new SourceChanged()
   }
 }
 
@@ -272,7 +272,7 @@ async function copyInPlace(
   const { bucket, key } = request
   const event = causeOf('ObjectCreated:Copy', request, context)
   const { result, headers } = await writeAdmitted(context, admitted, request, (archive) =>
-    context.store.replaceMetadata({ bucket, key, stamp: source.stamp, ...described, archive, event }),
+    context.store.replaceMetadata({ bucket, key, revision: source.revision, ...described, archive, event }),
   )
   if (!result) throw new SourceChanged()
   return { document: copyDocument(result), headers: { ...headers, ...encryptionHeaders(result) } }

@@ -92,7 +92,7 @@ export function copiedBytes(
     length: range ? range.last - range.first + 1 : object.size,
     async stream(sink, options) {
       // In a versioned bucket, the version stays what it is when another takes its place.
-      const ref = object.versionId === undefined ? undefined : { stamp: object.stamp }
+      const ref = object.versionId === undefined ? undefined : { revision: object.revision }
       const { object: opened, download } = await context.store
         .open(object.bucket, object.key, wanted, customer, ref)
         .catch((error) => {
@@ -100,7 +100,7 @@ export function copiedBytes(
           if (ref && error instanceof S3Error && error.code === 'NoSuchVersion') throw new SourceChanged()
           throw error
         })
-      if (opened.stamp !== object.stamp) {
+      if (opened.revision !== object.revision) {
         download.discard()
         throw new SourceChanged()
       }

@@ -147,7 +147,7 @@ async function lookThenOpen(
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
     const { object, download } = await context.store.open(request.bucket, request.key, range, customer, ref)
-    if (object.stamp === seen.stamp) return { object, download, ranged: range !== undefined, part }
+    if (object.revision === seen.revision) return { object, download, ranged: range !== undefined, part }
     download.discard()
   }
   throw new S3Error('ServiceUnavailable', {

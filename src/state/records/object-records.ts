@@ -1,21 +1,27 @@
 import { hash } from 'node:crypto'
 import type { HeldLock } from '../../api/locks.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
-import type { ObjectRecord, ObjectRecords } from '../../api/state.js'
+import type { Archive, ObjectRecord, ObjectRecords } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
 import { isHeld } from '../locks/locks.js'
 import type { Table } from './table.js'
 
 /**
  * Time for which the removal of a folder object is remembered, ms: longer than any write that is delayed on its way to
- * the store. All folder objects have one stamp, so that a late record would bring a removed one back.
+ * the store. All folder objects have one revision, so that a late record would bring a removed one back.
  */
 const REMOVED_MS = 3_600_000
 
 /** Attempts with higher fences, which a clock that was set back makes necessary. */
 const ATTEMPTS = 4
 
-type RecordOrRemoval = ObjectRecord | Removed
+/** An object record as it is stored: the members have the names that they had in the first releases. */
+type StoredRecord = Omit<ObjectRecord, 'revision' | 'archive'> & {
+  readonly stamp: string
+  readonly archive?: Omit<Archive, 'earlierRevisions'> & { readonly earlierStamps?: readonly string[] }
+}
+
+type RecordOrRemoval = StoredRecord | Removed
 
 type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly removed: true }
 
@@ -24,8 +30,8 @@ type Removed = Pick<ObjectRecord, 'bucket' | 'key' | 'fence'> & { readonly remov
  * contain bytes that some refuse.
  *
  * The record of a key is that of the last write that has one. In a versioned bucket, the next write moves it to a key
- * with its stamp, which then has the record of that version. So a record of the key whose stamp is that of a version is
- * the latest of this version; any other says nothing about it.
+ * with its revision, which then has the record of that version. So a record of the key whose revision is that of a
+ * version is the latest of this version; any other says nothing about it.
  */
 export class KeyvObjectRecords implements ObjectRecords {
   readonly #table: Table<RecordOrRemoval>
@@ -47,7 +53,7 @@ export class KeyvObjectRecords implements ObjectRecords {
   }
 
   set(record: ObjectRecord, lock: HeldLock): Promise<void> {
-    return this.#write(stateKey(record.bucket, record.key), record, lock)
+    return this.#write(stateKey(record.bucket, record.key), stored(record), lock)
   }
 
   delete(bucket: string, key: string, lock: HeldLock): Promise<void> {
@@ -55,23 +61,23 @@ export class KeyvObjectRecords implements ObjectRecords {
     return this.#write(stateKey(bucket, key), trace, lock)
   }
 
-  async ofStamp(bucket: string, key: string, stamp: string): Promise<ObjectRecord | undefined> {
+  async ofRevision(bucket: string, key: string, revision: string): Promise<ObjectRecord | undefined> {
     // In this order: a write moves the record before it replaces it.
     const last = await this.get(bucket, key)
-    if (last?.stamp === stamp) return last
+    if (last?.revision === revision) return last
     if (this.#table.isEmpty) return undefined
-    return ofVersion(await this.#table.get(stateKey(bucket, key, stamp)), bucket, key, stamp)
+    return ofVersion(await this.#table.get(stateKey(bucket, key, revision)), bucket, key, revision)
   }
 
-  async manyOfStamps(
+  async manyOfRevisions(
     bucket: string,
-    versions: readonly (readonly [key: string, stamp: string])[],
+    versions: readonly (readonly [key: string, revision: string])[],
   ): Promise<(ObjectRecord | undefined)[]> {
     if (this.#table.isEmpty) return versions.map(() => undefined)
     const last = await this.#table.getMany(versions.map(([key]) => stateKey(bucket, key)))
-    const own = await this.#table.getMany(versions.map(([key, stamp]) => stateKey(bucket, key, stamp)))
+    const own = await this.#table.getMany(versions.map(([key, revision]) => stateKey(bucket, key, revision)))
     return versions.map(
-      ([key, stamp], i) => ofVersion(last[i], bucket, key, stamp) ?? ofVersion(own[i], bucket, key, stamp),
+      ([key, revision], i) => ofVersion(last[i], bucket, key, revision) ?? ofVersion(own[i], bucket, key, revision),
     )
   }
 
@@ -80,36 +86,36 @@ export class KeyvObjectRecords implements ObjectRecords {
       lock.ensure()
       await this.#setNewest(record, lock)
     } catch (error) {
-      const { bucket, key, stamp, versionId } = record
+      const { bucket, key, revision, versionId } = record
       if (isHeld(lock) || isNull(versionId)) throw error
-      // The version stays after writes of other processes. Nothing but a later change of it has its stamp.
+      // The version stays after writes of other processes. Nothing but a later change of it has its revision.
       const { fence } = lock
-      await this.#table.setFenced(stateKey(bucket, key, stamp), { ...record, fence }, fence)
+      await this.#table.setFenced(stateKey(bucket, key, revision), stored({ ...record, fence }), fence)
     }
   }
 
   async #setNewest(record: ObjectRecord, lock: HeldLock): Promise<void> {
-    const { bucket, key, stamp, versionId } = record
+    const { bucket, key, revision, versionId } = record
     const last = await this.get(bucket, key)
-    if (last && last.stamp !== stamp && !(isNull(last.versionId) && isNull(versionId))) {
+    if (last && last.revision !== revision && !(isNull(last.versionId) && isNull(versionId))) {
       const { fence = 0 } = last
       // With its own fence, below which it replaces no later change of this version.
-      await this.#table.setFenced(stateKey(bucket, key, last.stamp), { ...last, fence }, fence)
+      await this.#table.setFenced(stateKey(bucket, key, last.revision), stored({ ...last, fence }), fence)
       lock.ensure()
     }
     await this.set(record, lock)
   }
 
   async setVersion(record: ObjectRecord, lock: HeldLock): Promise<void> {
-    const { bucket, key, stamp } = record
+    const { bucket, key, revision } = record
     const last = await this.get(bucket, key)
-    await this.#write(stateKey(bucket, key, last?.stamp === stamp ? undefined : stamp), record, lock)
+    await this.#write(stateKey(bucket, key, last?.revision === revision ? undefined : revision), stored(record), lock)
   }
 
-  async deleteVersion(bucket: string, key: string, stamp: string, lock: HeldLock): Promise<boolean> {
+  async deleteVersion(bucket: string, key: string, revision: string, lock: HeldLock): Promise<boolean> {
     const last = await this.get(bucket, key)
-    await this.#write(stateKey(bucket, key, stamp), undefined, lock)
-    if (last?.stamp !== stamp) return false
+    await this.#write(stateKey(bucket, key, revision), undefined, lock)
+    if (last?.revision !== revision) return false
     await this.#write(stateKey(bucket, key), undefined, lock)
     return true
   }
@@ -131,9 +137,9 @@ export class KeyvObjectRecords implements ObjectRecords {
  * A bucket name contains no NUL, so the text is unique for each pair. That of a version begins with one, and is none of
  * a pair.
  */
-function stateKey(bucket: string, key: string, stamp?: string): string {
-  if (stamp === undefined) return hash('sha256', `${bucket}\0${key}`, 'base64url')
-  return hash('sha256', `\0${bucket}\0${stamp}\0${key}`, 'base64url')
+function stateKey(bucket: string, key: string, revision?: string): string {
+  if (revision === undefined) return hash('sha256', `${bucket}\0${key}`, 'base64url')
+  return hash('sha256', `\0${bucket}\0${revision}\0${key}`, 'base64url')
 }
 
 function isNull(versionId: string | undefined): boolean {
@@ -144,14 +150,24 @@ function ofVersion(
   kept: RecordOrRemoval | undefined,
   bucket: string,
   key: string,
-  stamp: string,
+  revision: string,
 ): ObjectRecord | undefined {
   const record = ofObject(kept, bucket, key)
-  return record?.stamp === stamp ? record : undefined
+  return record?.revision === revision ? record : undefined
 }
 
 function ofObject(kept: RecordOrRemoval | undefined, bucket: string, key: string): ObjectRecord | undefined {
-  return kept?.bucket === bucket && kept.key === key && !('removed' in kept) ? kept : undefined
+  if (kept?.bucket !== bucket || kept.key !== key || 'removed' in kept) return undefined
+  const { stamp: revision, archive, ...others } = kept
+  if (!archive) return { ...others, revision }
+  const { earlierStamps: earlierRevisions, ...facts } = archive
+  return { ...others, revision, archive: { ...facts, ...(earlierRevisions && { earlierRevisions }) } }
+}
+
+function stored<R extends ObjectRecord>({ revision: stamp, archive, ...others }: R) {
+  if (!archive) return { ...others, stamp }
+  const { earlierRevisions: earlierStamps, ...facts } = archive
+  return { ...others, stamp, archive: { ...facts, ...(earlierStamps && { earlierStamps }) } }
 }
 
 /** The settings as one request uses them: the lines about its changes have its id. */

@@ -29,8 +29,8 @@ function readOnly(state: State): State {
     objects: {
       get: (bucket, key) => objects.get(bucket, key),
       getMany: (bucket, keys) => objects.getMany(bucket, keys),
-      ofStamp: (bucket, key, stamp) => objects.ofStamp(bucket, key, stamp),
-      manyOfStamps: (bucket, versions) => objects.manyOfStamps(bucket, versions),
+      ofRevision: (bucket, key, revision) => objects.ofRevision(bucket, key, revision),
+      manyOfRevisions: (bucket, versions) => objects.manyOfRevisions(bucket, versions),
       set: refuse,
       delete: refuse,
       setNewest: refuse,

@@ -140,8 +140,8 @@ export class ArchiveProxy {
   /** Puts this in the place of what is remembered of the object's copies. */
   async annotate(key: string, change: (archive: Archive | undefined) => Archive): Promise<void> {
     const { store } = this.host.own
-    const { stamp } = await store.head(BUCKET, key)
-    if (!(await store.annotate(BUCKET, key, stamp, change))) throw new Error(`${key} has changed`)
+    const { revision } = await store.head(BUCKET, key)
+    if (!(await store.annotate(BUCKET, key, revision, change))) throw new Error(`${key} has changed`)
   }
 
   /** What is to become of the gateway's copy. */

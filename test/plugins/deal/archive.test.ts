@@ -290,8 +290,8 @@ t.test('a deal that ends can be followed by another about an object whose bytes 
   const proxy = await ArchiveProxy.start(t, { eviction: 'verified' })
   await proxy.put('a')
   const { Metadata } = await proxy.untilCold('a')
-  const { stamp, archive } = await proxy.host.own.store.head(BUCKET, 'a')
-  const input: ObjectDealInput = { bucket: BUCKET, key: 'a', stamp, terms, cause: 'lifecycle' }
+  const { revision, archive } = await proxy.host.own.store.head(BUCKET, 'a')
+  const input: ObjectDealInput = { bucket: BUCKET, key: 'a', stamp: revision, terms, cause: 'lifecycle' }
   const resource = `/${BUCKET}/a`
   const { id } = await proxy.host.own.jobs.create({ kind: OBJECT_DEAL, resource, input, accessKeyId: '' })
   t.match(await proxy.ended('a'), { id, status: 'Complete', result: { Deal: { DataCid: Metadata?.cid } } })
@@ -349,7 +349,12 @@ t.test('restores that fail, are cancelled, or outlive the server', async (t) => 
 
   const cancelled = await held()
   await onItsWay()
-  await new LocalCopies(proxy.host.state).set({ ...(failed.input as RestoreInput), restoring: cancelled.id })
+  await new LocalCopies(proxy.host.state).set({
+    bucket: BUCKET,
+    key: 'a',
+    revision: (failed.input as RestoreInput).stamp,
+    restoring: cancelled.id,
+  })
   await proxy.host.own.jobs.cancel(cancelled.id)
   await proxy.untilHead('the object says so no longer', 'a', ({ Restore }) => Restore === undefined)
 

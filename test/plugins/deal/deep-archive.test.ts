@@ -242,8 +242,14 @@ const SHORT = 1_000_000
 /** Has another deal made about the object, as a renewal would, and resolves once it is active. */
 async function another(proxy: ArchiveProxy, key: string, minerId: string): Promise<string> {
   const { jobs, store } = proxy.host.own
-  const { stamp } = await store.head(BUCKET, key)
-  const input: ObjectDealInput = { bucket: BUCKET, key, stamp, terms: { ...terms, minerId }, cause: 'lifecycle' }
+  const { revision } = await store.head(BUCKET, key)
+  const input: ObjectDealInput = {
+    bucket: BUCKET,
+    key,
+    stamp: revision,
+    terms: { ...terms, minerId },
+    cause: 'lifecycle',
+  }
   const { id } = await jobs.create({ kind: OBJECT_DEAL, resource: `/${BUCKET}/${key}`, input, accessKeyId: '' })
   const { result, failure } = (await jobs.wait(id, 60_000)) as Job<unknown, { Deal: { DealCid: string } }>
   if (!result) throw new Error(JSON.stringify(failure))

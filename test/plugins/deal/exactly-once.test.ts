@@ -235,8 +235,10 @@ together('a gateway with client tokens: no deal is made of what has replaced the
     ['lost-after', { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } }],
   ] as const) {
     deals.accidents.push(accident)
-    const { stamp } = await proxy.host.own.store.head('fakes', 'a.txt')
-    const job = await ask(proxy, 'a.txt', { input: { bucket: 'fakes', key: 'a.txt', stamp, terms, cause: 'call' } })
+    const { revision } = await proxy.host.own.store.head('fakes', 'a.txt')
+    const job = await ask(proxy, 'a.txt', {
+      input: { bucket: 'fakes', key: 'a.txt', stamp: revision, terms, cause: 'call' },
+    })
     await until('nobody knows', async () => (await jobs.get(job.id))?.status === 'Unknown')
     deals.objects.set('a.txt', Buffer.from(`replaced after ${accident}`))
     t.match(await ended(proxy, job), outcome)
@@ -259,8 +261,10 @@ together('a gateway with client tokens: nor while it finds out what became of th
   const { deals, proxy } = await start(t, true)
   const { jobs } = proxy.host.own
   deals.accidents.push('lost-before')
-  const { stamp } = await proxy.host.own.store.head('fakes', 'a.txt')
-  const job = await ask(proxy, 'a.txt', { input: { bucket: 'fakes', key: 'a.txt', stamp, terms, cause: 'call' } })
+  const { revision } = await proxy.host.own.store.head('fakes', 'a.txt')
+  const job = await ask(proxy, 'a.txt', {
+    input: { bucket: 'fakes', key: 'a.txt', stamp: revision, terms, cause: 'call' },
+  })
   await until('nobody knows', async () => (await jobs.get(job.id))?.status === 'Unknown')
   deals.objects.set('a.txt', Buffer.from('replaced'))
   deals.settling = true
@@ -326,9 +330,9 @@ together(
 
 together('a job that an earlier version has requested its deal for keeps the token of that request', async (t) => {
   const { deals, proxy } = await start(t, true)
-  const attempts = proxy.host.state.records<Attempt>('deal-attempts')
-  const stamp = async () => (await proxy.host.own.store.find('fakes', 'a.txt'))?.stamp
-  const request = async (client: string, attempt: Partial<Attempt>) => {
+  const attempts = proxy.host.state.records<object>('deal-attempts')
+  const revision = async () => (await proxy.host.own.store.find('fakes', 'a.txt'))?.revision
+  const request = async (client: string, attempt: { readonly stamp: string | undefined }) => {
     const job = await ask(proxy, 'a.txt', { token: client, held: true })
     const old = { jobId: job.id, bucket: 'fakes', key: 'a.txt', sent: Date.now(), withToken: true, before: [] }
     await attempts.set(job.id, { ...old, ...attempt })
@@ -336,7 +340,7 @@ together('a job that an earlier version has requested its deal for keeps the tok
     t.match(await ended(proxy, job), { status: 'Complete' })
     return { id: job.id, token: deals.made.at(-1)?.token }
   }
-  const same = await request('one', { stamp: await stamp() })
+  const same = await request('one', { stamp: await revision() })
   t.equal(same.token, same.id, 'the gateway recognises the request that may still arrive')
   const replaced = await request('two', { stamp: 'of another object' })
   t.not(replaced.token, replaced.id)

@@ -282,8 +282,8 @@ class Telling {
           .map((key) => ({ kind: 'object', key, lastModified: '2026-01-01T00:00:00Z' }))
         return { entries, truncated: found.length > limit }
       },
-      find: async (_bucket: string, key: string) => ({ key, stamp: 's', lastModified: '2026-01-01T00:00:00Z' }),
-      annotate: async (_bucket: string, key: string, _stamp: string, change: (archive: undefined) => object) => {
+      find: async (_bucket: string, key: string) => ({ key, revision: 's', lastModified: '2026-01-01T00:00:00Z' }),
+      annotate: async (_bucket: string, key: string, _revision: string, change: (archive: undefined) => object) => {
         this.told.set(key, change(undefined))
         return true
       },

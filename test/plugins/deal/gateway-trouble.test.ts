@@ -226,10 +226,10 @@ async function startScripted(t: Test, tokens: boolean) {
 /** An object whose class asks for a deal: its job, held. */
 async function entered({ host }: DealProxy, cause: DealCause): Promise<Job> {
   const { store, jobs } = host.own
-  const { stamp } = await store.head('fakes', 'a')
-  const input: ObjectDealInput = { bucket: 'fakes', key: 'a', stamp, terms: termsOfJob, cause }
+  const { revision } = await store.head('fakes', 'a')
+  const input: ObjectDealInput = { bucket: 'fakes', key: 'a', stamp: revision, terms: termsOfJob, cause }
   const job = await jobs.create({ kind: OBJECT_DEAL, resource: '/fakes/a', input, accessKeyId: '', held: true })
-  await store.annotate('fakes', 'a', stamp, () => ({ storageClass: 'GLACIER', jobId: job.id }))
+  await store.annotate('fakes', 'a', revision, () => ({ storageClass: 'GLACIER', jobId: job.id }))
   return job
 }
 

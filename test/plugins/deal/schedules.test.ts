@@ -338,7 +338,7 @@ together('old generations are given up, but never what may be the last copy', as
     return { a: of(deals, 'logs-a'), b: of(deals, 'logs-b'), whole: of(deals, undefined) }
   }
   const { store } = backups.proxy.host.own
-  const { stamp } = await store.head(BUCKET, 'logs-a')
+  const { revision } = await store.head(BUCKET, 'logs-a')
   const newest = (await backups.records()).filter(({ key }) => key === 'logs-a').slice(1)
   for (const { deal } of newest) await parts.deals.setDoubted(deal.dealCid, backups.now)
   t.same(
@@ -359,7 +359,7 @@ together('old generations are given up, but never what may be the last copy', as
   t.match(JSON.parse(told.body), {
     ...{ Cause: 'schedule', Schedule: 'nightly', Due: '2026-11-22T03:00:00Z', RetiredAt: '2026-11-24T03:00:00Z' },
   })
-  t.equal(old?.stamp, stamp)
+  t.equal(old?.revision, revision)
 })
 
 t.test('two servers on one state begin one backup', { skip: redis.skip, buffered: true }, async (t) => {

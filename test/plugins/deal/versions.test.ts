@@ -120,18 +120,18 @@ class Versioned {
     )
   }
 
-  /** Stamp of a version. */
-  async stamp(key: string, id: string): Promise<string> {
-    return (await this.proxy.host.own.store.head(BUCKET, key, { id })).stamp
+  /** Revision of a version. */
+  async revision(key: string, id: string): Promise<string> {
+    return (await this.proxy.host.own.store.head(BUCKET, key, { id })).revision
   }
 
   /** The time is over for which the copy of a version was restored. */
   async expire(key: string, id: string): Promise<void> {
     const { own, state, now } = this.proxy.host
-    const stamp = await this.stamp(key, id)
+    const revision = await this.revision(key, id)
     const over = now() - 1
-    await own.store.annotate(BUCKET, key, stamp, (archive) => ({ ...archive, restore: { until: over } }))
-    await new LocalCopies(state).set({ bucket: BUCKET, key, stamp, due: over })
+    await own.store.annotate(BUCKET, key, revision, (archive) => ({ ...archive, restore: { until: over } }))
+    await new LocalCopies(state).set({ bucket: BUCKET, key, revision, due: over })
     await this.untilCold(key, id)
   }
 
@@ -268,7 +268,7 @@ together('a job that was held when its server died finds the version that names 
     ...{ kind: 'deal:CreateObjectDeal', resource: `/${BUCKET}/a`, accessKeyId: '', held: true },
     input: { bucket: BUCKET, key: 'a', ...agreed },
   })
-  await store.annotate(BUCKET, 'a', await it.stamp('a', id), () => ({ storageClass: 'GLACIER', jobId: job.id }))
+  await store.annotate(BUCKET, 'a', await it.revision('a', id), () => ({ storageClass: 'GLACIER', jobId: job.id }))
   await it.put('a', 'later', { StorageClass: 'STANDARD' })
   await it.remove('a')
   await jobs.leave(job.id)
@@ -295,12 +295,12 @@ together('the deal of a version is renewed by the bucket, and gone for it when i
   t.ok(marker)
   await it.ask('POST', '?x-deal-config=', { body: { RenewBeforeDays: 30 } })
   t.match(await it.deals('a', first), [{ RenewUntil: 'Removal' }])
-  const stamp = await it.stamp('a', second)
+  const revision = await it.revision('a', second)
   await it.remove('a', second)
   await it.proxy.pass(800_000)
   await until('it is renewed', async () => (await it.deals('a', first)).length === 2)
   t.equal(await it.restored('a', first), 'the first bytes')
-  t.equal((await it.records.ofVersion({ bucket: BUCKET, key: 'a', stamp })).length, 1, 'not that of a deleted one')
+  t.equal((await it.records.ofVersion({ bucket: BUCKET, key: 'a', revision })).length, 1, 'not that of a deleted one')
 })
 
 together('without renewal, a version comes back for good before its last deal ends', async (t) => {
@@ -418,29 +418,30 @@ together('a renewal for a lock that cannot be paid is reported, and the bytes co
 t.test('records of an earlier release, which had one for each key', async (t) => {
   const proxy = await ArchiveProxy.start(t, { statusIntervalSeconds: 86_400, evictionIntervalSeconds: 86_400 })
   const { state } = proxy.host
-  const [bucket, key, stamp] = [BUCKET, 'a', 'the first']
-  const plan: LocalCopy = { bucket, key, stamp, due: 1 }
+  const [bucket, key, revision] = [BUCKET, 'a', 'the first']
+  const plan: LocalCopy = { bucket, key, revision, due: 1 }
   const copies = new LocalCopies(state)
-  await state.records('deal-local-copies').set(subjectKey(bucket, key), plan)
+  const stamp = revision
+  await state.records('deal-local-copies').set(subjectKey(bucket, key), { bucket, key, stamp, due: 1 })
   for (const _ of ['renamed', 'kept']) {
     const all: LocalCopy[] = []
     for await (const copy of copies.all()) all.push(copy)
     t.same([...new Set(all)], [plan])
   }
   t.same(await copies.get(plan), plan)
-  await copies.set({ ...plan, stamp: 'the second' })
+  await copies.set({ ...plan, revision: 'the second' })
   await copies.forget(plan)
   t.equal(await copies.get(plan), undefined)
-  t.ok(await copies.get({ bucket, key, stamp: 'the second' }))
+  t.ok(await copies.get({ bucket, key, revision: 'the second' }))
 
-  const mark: DeepMark = { bucket, key, since: 5, object: { stamp, size: 1 } }
+  const mark: DeepMark = { bucket, key, since: 5, object: { revision, size: 1 } }
   const marks = new DeepMarks(state)
-  await state.records('deal-deep-marks').set(subjectKey(bucket, key), mark)
+  await state.records('deal-deep-marks').set(subjectKey(bucket, key), { ...mark, object: { stamp, size: 1 } })
   t.same(await marks.get(plan), mark)
   for await (const found of marks.all()) t.same(found, mark)
   await marks.set({ bucket, key, since: 6 })
   t.same(await marks.get(plan), mark, 'an object that is on its way leaves it')
-  t.match(await marks.get({ ...plan, stamp: 'another' }), { since: 6 })
+  t.match(await marks.get({ ...plan, revision: 'another' }), { since: 6 })
   await marks.replace(mark)
   t.match(await marks.get(plan), { since: 6 })
 
@@ -450,8 +451,8 @@ t.test('records of an earlier release, which had one for each key', async (t) =>
   const deals = new DealRecords(state)
   const known = async () => (await deals.ofVersion(plan)).map((one) => one.deal.dealCid)
   t.same(await known(), ['bafyone'])
-  const next = { ...deal, deal: { dealCid: 'bafytwo' } } as unknown as DealRecord
+  const next = { ...deal, revision, deal: { dealCid: 'bafytwo' } } as unknown as DealRecord
   t.ok(await deals.remember(next))
   t.same(await known(), ['bafyone', 'bafytwo'])
-  t.same(await deals.ofVersion({ bucket, key, stamp: 'another' }), [])
+  t.same(await deals.ofVersion({ bucket, key, revision: 'another' }), [])
 })

@@ -11,10 +11,10 @@ t.test('x-PayState is that of the newest upload of the object as it is now', asy
   const state = await openState({ data: temporaryFolder(t), log: keptLog().log })
   t.teardown(() => state.close())
   const made = new MadeUploads({ state })
-  const remember = (jobId: string, key: string, stamp: string, more: object = {}) =>
+  const remember = (jobId: string, key: string, revision: string, more: object = {}) =>
     made.remember({
       ...{ jobId, uploadId: Number(jobId), cid: 'c', wCid: 'w', url: 'u', name: key, size: 1, days: 180 },
-      ...{ fileType: '0', accessKeyId: 'a', made: 1, bucket: 'photos', key, stamp, birth: 'then' },
+      ...{ fileType: '0', accessKeyId: 'a', made: 1, bucket: 'photos', key, revision, birth: 'then' },
       ...more,
     })
   await remember('1', 'k', 'old', { status: 'Pending' })
@@ -25,7 +25,7 @@ t.test('x-PayState is that of the newest upload of the object as it is now', asy
   await remember('6', 'earlier bucket', 'now', { status: 'Paid', birth: 'before' })
   const host = { own: { creationTimes: { now: async () => 'then' } } } as unknown as PluginHost
   const objects = ['k', 'none', 'unnamed', 'replaced', 'earlier bucket'].map((key) => ({
-    ...{ bucket: 'photos', key, stamp: 'now' },
+    ...{ bucket: 'photos', key, revision: 'now' },
   })) as unknown as StoredObject[]
   const values = await payInventory({ made }, host).read(objects)
   t.same(

@@ -30,7 +30,7 @@ function modelStore(objects: Map<string, Held>) {
   const seen = { lists: 0, most: 0, removed: [] as string[], beforeRemove: (_key: string) => {} }
   const shown = (bucket: string, key: string) => {
     const held = objects.get(key)
-    return held && ({ bucket, key, contentType: '', headers: {}, metadata: {}, stamp: '', ...held } as StoredObject)
+    return held && ({ bucket, key, contentType: '', headers: {}, metadata: {}, revision: '', ...held } as StoredObject)
   }
   const store: Pick<Store, 'list' | 'remove' | 'find'> = {
     find: async (bucket, key) => shown(bucket, key),

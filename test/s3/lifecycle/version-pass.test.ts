@@ -17,7 +17,7 @@ type Entry = Extract<VersionEntry<StoredObject>, { kind: 'version' }>
 function modelStore(count: number) {
   const all = Array.from({ length: count }, (_, i): Entry => {
     const versionId = String(i).padStart(32, '0')
-    const object = { key: 'a', size: 1, etag: 'e', lastModified: old, stamp: versionId, versionId } as StoredObject
+    const object = { key: 'a', size: 1, etag: 'e', lastModified: old, revision: versionId, versionId } as StoredObject
     return { kind: 'version', object, versionId, isLatest: i === 0, since: old }
   })
   const seen = { lists: 0, most: 0, beforeRemove: (_id: string) => {} }
@@ -94,7 +94,7 @@ t.test('what was replaced, or has lost a newer version meanwhile, stays', async 
     if (id !== three) return
     const at = all.findIndex(({ versionId }) => versionId === id)
     const entry = all[at] as Entry
-    all[at] = { ...entry, object: { ...entry.object, stamp: 'another' } }
+    all[at] = { ...entry, object: { ...entry.object, revision: 'another' } }
   }
   t.match(await pass(model, rule(1)), { spared: 2, failed: 0, complete: true })
   const rest = all.map(({ versionId }) => versionId)

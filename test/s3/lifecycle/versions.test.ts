@@ -208,9 +208,9 @@ t.test('a version moves to a storage class by the day on which it was replaced',
   await t.rejects(world.rules(moving('DEEP_ARCHIVE')), { name: 'NotImplemented', message: /DEEP_ARCHIVE/ })
   await world.rules(moving('GLACIER', { NewerNoncurrentVersions: 2 }))
   t.match(await world.pass(2), { transitioned: 1, failed: 0 }, 'the one of which two are newer')
-  const { stamp } = moved[0] as TransitionedObject
+  const { revision } = moved[0] as TransitionedObject
   t.match(moved, [{ bucket: Bucket, key: 'a', size: large.length + 7 }])
-  t.ok(stamp)
+  t.ok(revision)
   t.match(removals, [{ name: 'LifecycleTransition', versionId: old, storageClass: 'GLACIER' }])
   moved.length = 0
   t.match(await world.rules(moving('GLACIER')), { transitioned: 2 }, 'this class remembers nothing')

@@ -334,8 +334,8 @@ t.test('checksums of parts stay with their version', async (t) => {
 
 t.test('events tell the version', async (t) => {
   const events: string[] = []
-  const take = async ({ name, versionId, stamp }: ObjectEvent) => {
-    events.push([name, versionId, ...(stamp === undefined ? [] : ['with its stamp'])].join(' '))
+  const take = async ({ name, versionId, revision }: ObjectEvent) => {
+    events.push([name, versionId, ...(revision === undefined ? [] : ['with its revision'])].join(' '))
   }
   const hooks = { objectStored: take, objectDeleted: take, objectTagged: take }
   const watch = definePlugin({ name: 'watch', summary: 'Keeps the events.', create: () => ({ operations: [], hooks }) })
@@ -355,7 +355,7 @@ t.test('events tell the version', async (t) => {
     'ObjectTagging:Put null',
     `ObjectRemoved:DeleteMarkerCreated ${marker}`,
     `ObjectRemoved:Delete ${marker}`,
-    `ObjectRemoved:Delete ${one} with its stamp`,
+    `ObjectRemoved:Delete ${one} with its revision`,
   ])
 })
 
