@@ -271,7 +271,21 @@ t.test('leases in memory', async (t) => {
   await contract(t, locks)
   await limited(t, locks)
   await abandoned(t)
+  await forgotten()
 })
+
+/** Leases that run out, as those of writes in doubt do, leave nothing behind. */
+async function forgotten(): Promise<void> {
+  const leases = new MemoryLeases(() => {})
+  const lease = (name: string): Lease => ({ scope: 's', kind: 'name', name, token: randomUUID() })
+  for (let i = 0; i < 100; i++) await leases.acquire(lease(String(i)), 1)
+  await until('nothing is left', async () => {
+    const one = lease('one')
+    await leases.acquire(one, 60_000)
+    await leases.release(one)
+    return leases.size === 0
+  })
+}
 
 /** Leases of a process that died end before their time, and nothing of it stays. */
 async function abandoned(t: Test): Promise<void> {

@@ -1,4 +1,4 @@
-import { FenceClock, overlap } from './locks.js'
+import { FenceClock } from './locks.js'
 
 interface Held {
   readonly lease: Lease
@@ -12,10 +12,15 @@ interface Waiting extends Held {
   readonly since: number
 }
 
-/** The leases of one scope, and the first in line for each name and prefix. Keyed by kind and name. */
+/** By name. The two are apart because a lease of a name meets one other of its kind, and of prefixes there are few. */
+type Entries<T> = Readonly<Record<LeaseKind, Map<string, T>>>
+
+/** The leases of one scope, and the first in line for each name and prefix. */
 interface Scope {
-  readonly held: Map<string, Held>
-  readonly line: Map<string, Waiting>
+  readonly held: Entries<Held>
+  readonly line: Entries<Waiting>
+  /** Calls until those that have expired are looked for. */
+  untilClean: number
 }
 
 /** Leases in the memory of the process that serves several others. They are as lasting as that process. */
@@ -38,14 +43,15 @@ export class MemoryLeases implements LeaseStore {
     const now = performance.now()
     const since = now - waitedMs
     const scope = this.#scopeOf(lease)
-    const id = idOf(lease)
-    if (this.#conflict(scope, lease, now) || this.#ahead(scope, lease, since)) {
-      const first = scope.line.get(id)
+    const { kind, name } = lease
+    if (scope.untilClean-- === 0) clean(scope, now)
+    if (inTheWay(scope.held, lease).some(({ expires }) => expires > now) || this.#ahead(scope, lease, since)) {
+      const first = scope.line[kind].get(name)
       const stays = first && first.expires > now && first.lease.token !== lease.token && first.since <= since
-      if (!stays) scope.line.set(id, { lease, since, expires: now + WAITING_MS, owner })
+      if (!stays) scope.line[kind].set(name, { lease, since, expires: now + WAITING_MS, owner })
       return undefined
     }
-    scope.held.set(id, { lease, expires: now + ms, owner })
+    scope.held[kind].set(name, { lease, expires: now + ms, owner })
     this.#leave(scope, lease)
     return this.#clock.next()
   }
@@ -54,7 +60,7 @@ export class MemoryLeases implements LeaseStore {
     const scope = this.#scopes.get(lease.scope)
     const held = scope && heldOf(scope, lease)
     if (!held) return undefined
-    scope.held.set(idOf(lease), { ...held, expires: performance.now() + ms })
+    scope.held[lease.kind].set(lease.name, { ...held, expires: performance.now() + ms })
     return this.#clock.next()
   }
 
@@ -72,20 +78,21 @@ export class MemoryLeases implements LeaseStore {
     if (!scope) return
     this.#leave(scope, lease)
     if (heldOf(scope, lease)) {
-      scope.held.delete(idOf(lease))
+      scope.held[lease.kind].delete(lease.name)
       const next = this.#ahead(scope, lease, Number.POSITIVE_INFINITY)
       if (next) this.#wake(next)
     }
-    if (scope.held.size === 0 && scope.line.size === 0) this.#scopes.delete(lease.scope)
+    if (isEmpty(scope)) this.#scopes.delete(lease.scope)
   }
 
   /** For a process that has died: its leases end after `ms` at the latest, and it waits for none. */
   abandon(owner: number, ms: number): void {
     const expires = performance.now() + ms
     for (const { held, line } of this.#scopes.values()) {
-      for (const [id, each] of held)
-        if (each.owner === owner && each.expires > expires) held.set(id, { ...each, expires })
-      for (const [id, each] of line) if (each.owner === owner) line.delete(id)
+      for (const all of Object.values(held))
+        for (const [name, each] of all)
+          if (each.owner === owner && each.expires > expires) all.set(name, { ...each, expires })
+      for (const all of Object.values(line)) for (const [name, each] of all) if (each.owner === owner) all.delete(name)
     }
     // No one may ask for these scopes again.
     setTimeout(() => this.#clean(), ms + 1).unref()
@@ -93,62 +100,74 @@ export class MemoryLeases implements LeaseStore {
 
   #clean(): void {
     const now = performance.now()
-    for (const [name, { held, line }] of this.#scopes) {
-      for (const all of [held, line]) for (const [id, { expires }] of all) if (expires <= now) all.delete(id)
-      if (held.size === 0 && line.size === 0) this.#scopes.delete(name)
+    for (const [name, scope] of this.#scopes) {
+      clean(scope, now)
+      if (isEmpty(scope)) this.#scopes.delete(name)
     }
   }
 
   #scopeOf({ scope }: Lease): Scope {
     const known = this.#scopes.get(scope)
     if (known) return known
-    const made = { held: new Map(), line: new Map() }
+    const made = { held: noEntries<Held>(), line: noEntries<Waiting>(), untilClean: MIN_CALLS }
     this.#scopes.set(scope, made)
     return made
   }
 
-  #conflict({ held }: Scope, lease: Lease, now: number): boolean {
-    for (const [id, other] of held) {
-      if (other.expires <= now) held.delete(id)
-      else if (other.lease.name === lease.name || covers(other.lease, lease) || covers(lease, other.lease)) return true
-    }
-    return false
-  }
-
-  /** The token of another waiter that comes first. */
+  /** The token of another waiter that comes first. Those for names do not keep prefixes waiting. */
   #ahead({ line }: Scope, lease: Lease, before: number): string | undefined {
     const now = performance.now()
     let first: Waiting | undefined
-    for (const [id, waiter] of line) {
-      if (waiter.expires <= now) {
-        line.delete(id)
-        continue
-      }
-      const { kind, name, token } = waiter.lease
-      const concerns =
-        kind === lease.kind
-          ? kind === 'name'
-            ? name === lease.name
-            : overlap(name, lease.name)
-          : kind === 'prefix' && covers(waiter.lease, lease)
-      if (concerns && token !== lease.token && waiter.since <= before && waiter.since <= (first?.since ?? before))
-        first = waiter
+    for (const waiter of inTheWay(lease.kind === 'name' ? line : { ...line, name: new Map() }, lease)) {
+      const isOther = waiter.expires > now && waiter.lease.token !== lease.token
+      if (isOther && waiter.since <= before && waiter.since <= (first?.since ?? before)) first = waiter
     }
     return first?.lease.token
   }
 
-  #leave({ line }: Scope, lease: Lease): void {
-    if (line.get(idOf(lease))?.lease.token === lease.token) line.delete(idOf(lease))
+  #leave({ line }: Scope, { kind, name, token }: Lease): void {
+    if (line[kind].get(name)?.lease.token === token) line[kind].delete(name)
   }
 }
 
-function idOf({ kind, name }: Lease): string {
-  return `${kind}/${name}`
+/** Fewest calls between two looks for what has expired. */
+const MIN_CALLS = 64
+
+/** The next time is after as many calls as there are entries: so a call costs the same however many leases are held. */
+function clean(scope: Scope, now: number): void {
+  let left = 0
+  for (const all of [scope.held.name, scope.held.prefix, scope.line.name, scope.line.prefix]) {
+    for (const [name, { expires }] of all) if (expires <= now) all.delete(name)
+    left += all.size
+  }
+  scope.untilClean = Math.max(MIN_CALLS, left)
 }
 
-function heldOf({ held }: Scope, lease: Lease): Held | undefined {
-  const found = held.get(idOf(lease))
-  return found?.lease.token === lease.token && found.expires > performance.now() ? found : undefined
+function noEntries<T>(): Entries<T> {
+  return { name: new Map(), prefix: new Map() }
+}
+
+function isEmpty({ held, line }: Scope): boolean {
+  return held.name.size + held.prefix.size + line.name.size + line.prefix.size === 0
+}
+
+function heldOf({ held }: Scope, { kind, name, token }: Lease): Held | undefined {
+  const found = held[kind].get(name)
+  return found?.lease.token === token && found.expires > performance.now() ? found : undefined
+}
+
+/** The entries whose names the lease covers, or that cover its. */
+function inTheWay<T extends Held>(entries: Entries<T>, lease: Lease): T[] {
+  const found: T[] = []
+  if (lease.kind === 'name') {
+    const same = entries.name.get(lease.name)
+    if (same) found.push(same)
+  } else {
+    for (const other of entries.name.values()) if (covers(lease, other.lease)) found.push(other)
+  }
+  for (const other of entries.prefix.values())
+    if (covers(other.lease, lease) || covers(lease, other.lease)) found.push(other)
+  return found
 }
 
 function covers(one: Lease, other: Lease): boolean {

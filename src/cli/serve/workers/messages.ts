@@ -55,6 +55,9 @@ export type ToWorker =
   | { readonly kind: 'step'; readonly id: number; readonly step: ReloadStep }
   | { readonly kind: 'stop' }
 
+/** Longest time for which a message waits for another one to be sent with, ms. */
+const LATE_MS = 2
+
 /**
  * Sends the messages of one turn of the event loop together, in order: each message between processes costs a system
  * call and a wake-up on either side, which is more than a request for a lease costs otherwise.
@@ -62,6 +65,8 @@ export type ToWorker =
 export class Batch<Message> {
   readonly #send: (messages: readonly Message[]) => void
   #messages: Message[] = []
+  #atEndOfTurn = false
+  #late: NodeJS.Timeout | undefined
 
   constructor(send: (messages: readonly Message[]) => void) {
     this.#send = send
@@ -69,7 +74,22 @@ export class Batch<Message> {
 
   /** Sends the message at the end of this turn. */
   add(message: Message): void {
-    if (this.#messages.push(message) === 1) setImmediate(() => this.#flush())
+    this.#messages.push(message)
+    if (this.#atEndOfTurn) return
+    this.#atEndOfTurn = true
+    setImmediate(() => {
+      this.#atEndOfTurn = false
+      this.#flush()
+    })
+  }
+
+  /** Sends the message with the next one, or alone when there is none soon: under load it costs no message of its own. */
+  addLate(message: Message): void {
+    this.#messages.push(message)
+    this.#late ??= setTimeout(() => {
+      this.#late = undefined
+      this.#flush()
+    }, LATE_MS)
   }
 
   /** Sends the message at once, after those before it. */

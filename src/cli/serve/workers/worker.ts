@@ -118,7 +118,7 @@ function openChannel(metrics: Metrics) {
       waiting.set(id, { resolve: (value) => resolve(value as Awaited<ReturnType<Ask>> as never), reject })
       batch.add({ kind: 'question', id, name, args })
     })
-  const release = (lease: Lease) => batch.add({ kind: 'release', lease })
+  const release = (lease: Lease) => batch.addLate({ kind: 'release', lease })
   return { ask, release, send, board, stopped, takeSteps }
 }
 
