@@ -58,7 +58,7 @@ export async function startProxy(
     ...gateway.serve,
   ]
   const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
-  const data = join(folder, gateway ? 'proxy' : 'embedded')
+  const data = gateway ? join(folder, 'proxy') : embeddedData(folder)
   const options = ['--port', '0', '--console-port', 'off', '--data', data, '--access-log', 'off']
   const args = [CLI, 'serve', ...behind, ...QUIET, ...options, ...further]
   const program =
@@ -67,6 +67,11 @@ export async function startProxy(
       : new Program(process.execPath, [...args, '--workers', String(workers)])
   const started = JSON.parse(await program.firstLine()) as Endpoint
   return { ...started, program, port: portOf(started.endpoint) }
+}
+
+/** The data folder of a server with its embedded gateway. */
+export function embeddedData(folder: string): string {
+  return join(folder, 'embedded')
 }
 
 export async function makeBucket(server: Endpoint, bucket: string): Promise<void> {

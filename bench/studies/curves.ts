@@ -5,8 +5,11 @@ import { measure } from '../cases/measure.js'
 import type { Job } from '../load/job.js'
 import { Load } from '../load/load.js'
 import { type Chart, type Curve, drawCurves } from '../report/curves.js'
+import { embeddedData } from '../servers/dealgate.js'
 import { EMBEDDED, PROXY, startBench } from '../servers/start.js'
 import type { Operation, Subject } from '../servers/subject.js'
+import { dealsUnderWay } from './deals-under-way.js'
+import { seed } from './seed.js'
 
 const MIB = 1024 * 1024
 const CONNECTIONS = [1, 4, 16, 64, 256]
@@ -18,6 +21,11 @@ const BYTES = 64 * MIB
 const SMALL = 32 * 1024
 const KEYS = [1000, 10_000, 100_000, 1_000_000]
 const READ = 1000
+/** More keys are written into the index of dealgate beside it; servers of others get no more than MOST_PUT, by PUT. */
+const MOST_SENT = 10_000
+const MOST_PUT = 100_000
+/** Requests of a job: they are signed first, and held in memory. */
+const SENT = 10_000
 
 export interface CurvesOptions {
   readonly quirks: string
@@ -26,13 +34,15 @@ export interface CurvesOptions {
   readonly installed: string
   readonly maxKeys: number
   readonly maxBytes: number
+  /** Of `connections`, `bytes`, `keys` and `deals`; empty for all. */
+  readonly axes: readonly string[]
 }
 
 /**
  * CPU of an operation at dealgate with its embedded gateway, and at the servers of others that are installed, over
- * connections, bytes of a body, and keys of a bucket: charts for docs/scaling.md.
+ * connections, bytes of a body, and keys of a bucket, and over deals under way: charts for docs/scaling.md.
  */
-export async function curves({ quirks, out, installed, maxKeys, maxBytes }: CurvesOptions): Promise<void> {
+export async function curves({ quirks, out, installed, maxKeys, maxBytes, axes }: CurvesOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
   const load = new Load()
   const bench = await startBench({
@@ -62,7 +72,10 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes }: Curv
       const sends = operation === 'PUT'
       return point(subject, { requests: { host, port, connections, shots, count, size, sends, expected } }, count)
     }
+    const wanted = (axis: string) => axes.length === 0 || axes.includes(axis)
+    const draw = (name: string, found: Chart) => writeFile(join(out, `cost-over-${name}.svg`), drawCurves(found))
     const chart = async (name: string, words: Omit<Chart, 'curves'>, xs: readonly number[], of: Measured) => {
+      if (!wanted(name)) return
       const found: Curve[] = []
       for (const subject of subjects)
         for (const operation of ['GET', 'PUT'] as const) {
@@ -80,10 +93,13 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes }: Curv
           if (points.length > 0)
             found.push({ name: `${subject.name === EMBEDDED ? 'dealgate' : subject.name}, ${operation}`, points })
         }
-      await writeFile(join(out, `cost-over-${name}.svg`), drawCurves({ ...words, curves: found }))
+      await draw(name, { ...words, curves: found })
     }
     const y = 'µs of CPU of each'
-    // Everything is compiled, and the keys exist.
+    // Everything is compiled, and the keys exist. One first: rclone fails where two requests make the same folder.
+    for (const subject of subjects)
+      for (const place of ['curves', 'keys'])
+        await small(subject, 'PUT', { place, keys: 1, count: 1, connections: 1 }).catch(() => {})
     for (const subject of subjects)
       for (const operation of ['PUT', 'GET'] as const)
         await small(subject, operation, { count: 3 * COUNT }).catch(() => {})
@@ -124,12 +140,28 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes }: Curv
       { title: 'Objects of 1 KiB, over the keys of their bucket', x: 'keys', y },
       KEYS.filter((keys) => keys <= maxKeys),
       async (subject, operation, keys) => {
+        if (subject.foreign && keys > MOST_PUT) throw new Error(`not measured with ${keys} keys`)
+        const put = async (start: number, end: number) => {
+          for (let from = start; from < end; from += SENT) {
+            const count = Math.min(SENT, end - from)
+            await small(subject, 'PUT', { from, keys: count, count, place: 'keys' })
+          }
+        }
+        const last = keys - READ
         const from = filled.get(subject.name) ?? 0
-        if (from < keys) await small(subject, 'PUT', { from, keys: keys - from, count: keys - from, place: 'keys' })
         filled.set(subject.name, Math.max(from, keys))
-        return small(subject, operation, { from: keys - READ, place: 'keys' })
+        if (from < keys) {
+          const seeded = keys > MOST_SENT && !subject.foreign
+          await (seeded ? seed(embeddedData(folder), 'bench', 'keys/', from, last) : put(from, last))
+          await put(last, keys)
+        }
+        return small(subject, operation, { from: last, place: 'keys' })
       },
     )
+    if (wanted('deals')) {
+      const found = await dealsUnderWay(load, join(folder, 'deals'))
+      await draw('deals', { title: 'Over deals that are under way', x: 'deals under way', y, curves: found })
+    }
   } finally {
     await bench.stop()
     load.stop()

@@ -19,14 +19,14 @@ const LOAD: readonly (readonly [Operation, count: number])[] = [
 ]
 const KEYS = 1000
 /** Requests of a turn of the steady load, half of them PUT. */
-const TURN = 400
+const TURN = 500
 const TURN_MS = 1000
 /** Turns between two lines. */
 const SHOWN = 60
 
 /**
  * Resident set of a server with its embedded gateway, and of a proxy alone: idle, after a load of small objects, and
- * during a steady one of 400 requests a second for so many minutes.
+ * during a steady one of 500 requests a second for so many minutes.
  */
 export async function memory(quirks: string, minutes: number): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))

@@ -3,8 +3,8 @@
  * ratios: absolute figures depend on the machine.
  *
  *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
- *     [--only large|small|authorizer|encryption|rss|deals|transport|workers|engines|versions] [--deals-mib 5120]
- *     [--quirks legacy]
+ *     [--only large|small|authorizer|encryption|rss|deals|transport|workers|leases|curves|memory|engines|versions]
+ *     [--deals-mib 5120] [--quirks legacy] [--axes connections|bytes|keys|deals]
  *     [--node-options '--cpu-prof']
  */
 import { tmpdir } from 'node:os'
@@ -17,6 +17,7 @@ import { deals } from './deals.js'
 import { encryption } from './encryption.js'
 import { engines } from './engines.js'
 import { large } from './large.js'
+import { leases } from './leases.js'
 import { memory } from './memory.js'
 import { rss } from './rss.js'
 import { small } from './small.js'
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: 'large,small,rss' },
     'deals-mib': { type: 'string', default: '5120' },
     keys: { type: 'string', default: '1000000' },
+    axes: { type: 'string', default: '' },
     out: { type: 'string', default: 'docs/pictures' },
     installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
     minutes: { type: 'string', default: '0' },
@@ -65,8 +67,10 @@ if (parts.includes('curves'))
     installed: values.installed,
     maxKeys: Number(values.keys),
     maxBytes: Number(values['size-mib']) * MiB,
+    axes: values.axes.split(',').filter(Boolean),
   })
 if (parts.includes('memory')) await memory(values.quirks, Number(values.minutes))
+if (parts.includes('leases')) await leases()
 if (parts.includes('workers')) await workers(values.quirks, Number(values.rounds))
 if (parts.includes('engines')) await engines(Number(values.rounds))
 if (parts.includes('versions')) await versions(Number(values.rounds))
