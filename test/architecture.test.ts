@@ -222,7 +222,7 @@ t.same(
   `comments have at most ${MAX_COLUMNS} columns, except for URLs`,
 )
 
-t.test('plugins stand on the public interface alone', (t) => {
+t.test('plugins stand on the public interface alone', async (t) => {
   // A plugin that ships is written as a stranger's would be: what it needs of the server, the package exports and
   // docs/plugins.md documents.
   const own = (file: string) => file.split('/').slice(0, 2).join('/')
@@ -235,19 +235,17 @@ t.test('plugins stand on the public interface alone', (t) => {
     [...files].some(([file, text]) => file.startsWith('plugins/') && text.includes("from 'dealgate'")),
     'and the plugins that ship are looked at',
   )
-  t.end()
 })
 
 const product = [...files.keys()].filter((file) => !file.startsWith('test/'))
 
-t.test('rooms', (t) => {
+t.test('rooms', async (t) => {
   const rooms = readdirSync('src')
   t.ok(rooms.length <= MAX_ROOMS, `src has ${rooms.length} entries`)
   t.same(rooms.filter((name) => !name.endsWith('.ts')).sort(), [...LAYERS].sort(), 'each room has its layer')
-  t.end()
 })
 
-t.test('layers', (t) => {
+t.test('layers', async (t) => {
   const layerOf = (file: string) => LAYERS.indexOf(file.split('/')[1] ?? '')
   const upwards = (file: string, targets: readonly string[]) =>
     targets
@@ -266,19 +264,17 @@ t.test('layers', (t) => {
     .filter((file) => file.startsWith('src/api/'))
     .filter((file) => /^(export )?(async )?(function|class|const|let|enum) /m.test(files.get(file) ?? ''))
   t.same(values, [], 'api/ declares types alone')
-  t.end()
 })
 
-t.test('circles', (t) => {
+t.test('circles', async (t) => {
   const graph = new Map(product.map((file) => [file, new Set(ownImports(file))]))
   t.ok(graph.size > 400, `${graph.size} files are looked at`)
   t.same(circleIn(graph), [], 'no file imports itself through others, types included')
   const planted = { a: ['b'], b: ['c'], c: ['b'] }
   t.same(circleIn(new Map(Object.entries(planted).map(([from, to]) => [from, new Set(to)]))), ['b', 'c'])
-  t.end()
 })
 
-t.test('global fetch', (t) => {
+t.test('global fetch', async (t) => {
   const callers = product.filter((file) => usesFetch(files.get(file) ?? ''))
   t.same(callers.sort(), GLOBAL_FETCH, 'all other requests go through a client with bounds')
   for (const text of [
@@ -292,7 +288,6 @@ t.test('global fetch', (t) => {
     t.ok(usesFetch(text), text)
   for (const text of ['this.fetch(a)', "import { fetch } from './client.js'", '// fetch', "const word = 'fetch'"])
     t.notOk(usesFetch(text), text)
-  t.end()
 })
 
 /** Whether a text names `fetch` itself: not in an import, and not as a member of anything but the global object. */
@@ -309,7 +304,7 @@ function usesFetch(text: string): boolean {
   return names(ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest))
 }
 
-t.test('comments name files that exist', (t) => {
+t.test('comments name files that exist', async (t) => {
   const own = [...sources('src', 'plugins', 'test', 'bench').keys()]
   const exists = (name: string) => own.some((file) => file === name || file.endsWith(`/${name}`))
   const named = (text: string) =>
@@ -322,10 +317,9 @@ t.test('comments name files that exist', (t) => {
   )
   t.same(absent, [])
   t.same(named('/** See `list.ts`. */\n// https://a/b.ts\nconst a = "c.ts"\n * a/b.ts\n'), ['list.ts', 'a/b.ts'])
-  t.end()
 })
 
-t.test('each room says where to start', (t) => {
+t.test('each room says where to start', async (t) => {
   for (const room of LAYERS) {
     const text = existsSync(`src/${room}/README.md`) ? readFileSync(`src/${room}/README.md`, 'utf8') : ''
     t.ok(text.split('\n').length <= 16 && text.startsWith(`# ${room}\n`), `${room} has a README.md of at most 15 lines`)
@@ -343,7 +337,6 @@ t.test('each room says where to start', (t) => {
   )
   const rooms = [...design.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
   t.same(rooms, LAYERS, 'docs/design.md lists the rooms in their order')
-  t.end()
 })
 
 /** The files of ours that a file imports, for types alone too. */
@@ -374,7 +367,7 @@ function circleIn(graph: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   return []
 }
 
-t.test('test/support has one home for each concept', (t) => {
+t.test('test/support has one home for each concept', async (t) => {
   const support = sources('test/support')
   const EXPORT = /^export (?:async )?(?:function\*?|class|const) (\w+)/gm
   const names = [...support.values()].flatMap((text) => [...text.matchAll(EXPORT)].map(([, name]) => name))
@@ -396,5 +389,4 @@ t.test('test/support has one home for each concept', (t) => {
     [...support.keys()].sort(),
     'CONTRIBUTING has one line for each file',
   )
-  t.end()
 })

@@ -22,7 +22,7 @@ function problemsOf(run: () => unknown): readonly string[] {
   return []
 }
 
-t.test('defaults: complete, checked by their own kind, frozen', (t) => {
+t.test('defaults: complete, checked by their own kind, frozen', async (t) => {
   const config = readConfig({ env: {} })
   t.match(config, {
     port: 9000,
@@ -43,20 +43,18 @@ t.test('defaults: complete, checked by their own kind, frozen', (t) => {
     if (value !== undefined)
       t.match(kind.schema().safeParse(statedValue(name, value)), { success: true, data: value }, `default of ${name}`)
   }
-  t.end()
 })
 
-t.test('a flag wins over a variable, that over the file, that over the default', (t) => {
+t.test('a flag wins over a variable, that over the file, that over the default', async (t) => {
   const file = join(t.testdir({}), 'dealgate.json')
   writeFileSync(file, JSON.stringify({ port: 1, host: 'file', region: 'file', data: '/file', uploadExpiryDays: 0 }))
   const env = { DEALGATE_PORT: '2', DEALGATE_HOST: 'env', DEALGATE_REGION: 'env', DEALGATE_DATA: '' }
   const config = readConfig({ flags: { config: file, port: '3', host: 'flag' }, env })
   t.match(config, { port: 3, host: 'flag', region: 'env', data: '/file', uploadExpiryMs: 0, gatewayPort: 9100 })
   t.equal(readConfig({ env: { ...env, DEALGATE_CONFIG: file } }).data, '/file', 'the environment may name the file')
-  t.end()
 })
 
-t.test('every kind of value is read from text and from JSON', (t) => {
+t.test('every kind of value is read from text and from JSON', async (t) => {
   const file = join(t.testdir({}), 'dealgate.json')
   writeFileSync(file, JSON.stringify({ port: 0, accessLog: false, signedBasePath: ['/a', '/b/c'], logLevel: 'warn' }))
   const fromFile = readConfig({ flags: { config: file }, env: {} })
@@ -75,7 +73,6 @@ t.test('every kind of value is read from text and from JSON', (t) => {
   t.same(readConfig({ env: { DEALGATE_TRUSTED_PROXIES: blocks.join(',') } }).trustedProxies, blocks)
   t.same(readConfig({ flags: { trustedProxies: blocks }, env: {} }).trustedProxies, blocks)
   t.same(readConfig({ env: {} }).trustedProxies, [], 'none by default')
-  t.end()
 })
 
 t.test('a mistyped name is answered with the nearest one', async (t) => {
@@ -113,7 +110,7 @@ t.test('a mistyped name is answered with the nearest one', async (t) => {
   t.match(doctor.stdout, /DEALGATE_REGOIN .* Did you mean DEALGATE_REGION\?/)
 })
 
-t.test('certificates in a config file are relative to it', (t) => {
+t.test('certificates in a config file are relative to it', async (t) => {
   const folder = t.testdir({})
   const file = join(folder, 'dealgate.json')
   const gateway = {
@@ -127,10 +124,9 @@ t.test('certificates in a config file are relative to it', (t) => {
   t.same(tlsKey, [join(folder, 'tls/a.key'), '/b.key'])
   t.equal(gatewayCa, join(folder, 'ca.pem'))
   t.same(tlsCert, [resolve('c.pem'), resolve('d.pem')], 'those of flags to the working directory')
-  t.end()
 })
 
-t.test('values out of bounds', (t) => {
+t.test('values out of bounds', async (t) => {
   const bad: Record<string, unknown[]> = {
     port: ['', '-1', '65536', '80a', '0x50', null, 1.5, true],
     host: ['', 'a b', 'a/b'],
@@ -158,10 +154,9 @@ t.test('values out of bounds', (t) => {
       )
     }
   }
-  t.end()
 })
 
-t.test('options that belong together', (t) => {
+t.test('options that belong together', async (t) => {
   const pair = { gatewayAccessKey: 'abc', gatewaySecretKey: 'secretsecret' }
   const of = (flags: Record<string, string>) => problemsOf(() => readConfig({ flags, env: {} })).join('\n')
   t.match(of({ accessKey: 'abc' }), /--access-key needs --secret-key/)
@@ -203,10 +198,9 @@ t.test('options that belong together', (t) => {
   t.equal(of({ kuboApi: 'http://user:pass@kubo:5001', networkEpochSeconds: '0.5' }), '')
   t.match(of({ kuboApi: 'http://kubo:5001', networkControl: 'on' }), /--network-control is for the embedded storage/)
   t.match(of({ networkEpochSeconds: '0' }), /--network-epoch-seconds must be a number from 0.001 to 86400/)
-  t.end()
 })
 
-t.test('plugins: names and paths, with options in the file, looked for where they are named', (t) => {
+t.test('plugins: names and paths, with options in the file, looked for where they are named', async (t) => {
   const folder = t.testdir({
     'dealgate.json': JSON.stringify({ plugins: ['deal', { use: './own.js', options: { word: 'Hi' } }] }),
   })
@@ -236,14 +230,12 @@ t.test('plugins: names and paths, with options in the file, looked for where the
   t.notMatch(wrong([{ use: 'x', option: { secret: 'hush' } }]), 'hush')
   t.match(wrong([{ use: 'x', options: 'a' }]), /"options" of a plugin must be an object$/)
   for (const nonsense of [[5], [''], [null], 5, { deal: true }]) t.match(wrong(nonsense), /^plugins in .* must be /)
-  t.end()
 })
 
-t.test('a config file that cannot be used', (t) => {
+t.test('a config file that cannot be used', async (t) => {
   const folder = t.testdir({ broken: '{', list: '[]' })
   const of = (config: string) => problemsOf(() => readConfig({ flags: { config }, env: {} })).join('\n')
   t.match(of(join(folder, 'absent')), /^--config: cannot read .*absent/)
   t.match(of(join(folder, 'broken')), /^--config: cannot read .*broken/)
   t.match(of(join(folder, 'list')), /one JSON object/)
-  t.end()
 })

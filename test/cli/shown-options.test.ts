@@ -4,7 +4,7 @@ import { shownOptions } from '../../src/cli/config/shown-options.js'
 
 const defaults = readConfig({ env: {} })
 
-t.test('no value of a secret option is shown', (t) => {
+t.test('no value of a secret option is shown', async (t) => {
   const secrets = optionNames.filter((name) => (options[name] as Option).secret)
   t.ok(secrets.length > 8, String(secrets))
   for (const name of secrets) {
@@ -18,10 +18,9 @@ t.test('no value of a secret option is shown', (t) => {
       name,
     )
   }
-  t.end()
 })
 
-t.test('no part of an address but scheme and host is shown', (t) => {
+t.test('no part of an address but scheme and host is shown', async (t) => {
   for (const name of optionNames) {
     if ((options[name] as Option).secret) continue
     const address = 'wss://marker:marker@host.example:8443/marker?marker=marker#marker'
@@ -35,5 +34,4 @@ t.test('no part of an address but scheme and host is shown', (t) => {
   t.match(shown.get('--log-level'), { value: '"info"', live: true, secret: false })
   const own = shownOptions({ ...defaults, gatewayUrl: 'http://gateway.example:1234' })
   t.equal(own.find(({ name }) => name === '--gateway-url')?.value, '"http://gateway.example:1234"')
-  t.end()
 })

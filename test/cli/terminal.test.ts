@@ -105,7 +105,7 @@ t.test('backup, restore and doctor show their progress at a terminal alone', { s
   }
 })
 
-t.test('fields, errors and hostile texts in a line for people', (t) => {
+t.test('fields, errors and hostile texts in a line for people', async (t) => {
   const line = { level: 50, time: '2026-01-02T03:04:05.678Z', worker: 2 }
   const err = { type: 'Error', message: 'no room', stack: 'Error: no room\n    at write (a.js:1:2)', code: 'ENOSPC' }
   t.equal(
@@ -120,7 +120,6 @@ t.test('fields, errors and hostile texts in a line for people', (t) => {
     logText(JSON.stringify(hostile)),
     `${line.time} INFO  a\\u000d\\u000ab\\u001b na\\u000ame="\\u001b[2J\\u009b\\u202eb"\n`,
   )
-  t.end()
 })
 
 function linesOf({ shown }: AtTerminal): string[] {

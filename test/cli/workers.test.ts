@@ -244,14 +244,13 @@ t.test('workers with a shared store', { skip: redis.skip, timeout: 600_000 }, as
 /** Terms that a provider of the embedded network takes. */
 const TERMS = { MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518_400 }
 
-t.test('which process runs the services', (t) => {
+t.test('which process runs the services', async (t) => {
   const config = { workers: 2, gatewayUrl: undefined, database: 'postgres://localhost/dealgate', kuboApi: undefined }
   t.equal(servicesInWorkers(config), true)
   t.equal(servicesInWorkers({ ...config, workers: 1 }), false, 'there are no workers')
   t.equal(servicesInWorkers({ ...config, database: undefined }), false, 'SQLite bears one process')
   t.equal(servicesInWorkers({ ...config, kuboApi: 'http://127.0.0.1:5001' }), false, 'so does a Kubo node')
   t.equal(servicesInWorkers({ ...config, gatewayUrl: 'http://127.0.0.1:9100' }), false, 'they are elsewhere')
-  t.end()
 })
 
 t.test('workers run the services over PostgreSQL', { skip: postgres.skip, timeout: 900_000 }, async (t) => {

@@ -52,7 +52,7 @@ const POWERS = Array.from({ length: 255 }).reduce<number[]>(
   [1],
 )
 
-t.test('a code that is read back is the text', (t) => {
+t.test('a code that is read back is the text', async (t) => {
   for (const [version, text] of [
     [1, 'http://localhost'],
     [2, 'https://example.com/'],
@@ -62,10 +62,9 @@ t.test('a code that is read back is the text', (t) => {
     ),
   ] as const)
     readBack(t, version ?? 0, text)
-  t.end()
 })
 
-t.test('the smallest version is taken', (t) => {
+t.test('the smallest version is taken', async (t) => {
   for (const [i, capacity] of CAPACITIES.entries()) {
     const code = qrCode('x'.repeat(capacity)) ?? []
     t.same([...new Set([code, ...code].map(({ length }) => length))], [21 + 4 * i], `${capacity} bytes`)
@@ -73,17 +72,15 @@ t.test('the smallest version is taken', (t) => {
   for (const version of [1, 9, 26])
     t.equal(qrCode('x'.repeat((CAPACITIES[version - 1] ?? 0) + 1))?.length, 21 + 4 * version, 'one byte more')
   t.equal(qrCode('x'.repeat(2954)), undefined)
-  t.end()
 })
 
-t.test('the path', (t) => {
+t.test('the path', async (t) => {
   const rows = [
     [1, 1, 0],
     [0, 0, 0],
     [1, 0, 1],
   ]
   t.equal(qrPath(rows), 'M4 4h2v1h-2zM4 6h1v1h-1zM6 6h1v1h-1z', 'has a margin of four modules')
-  t.end()
 })
 
 function readBack(t: Test, version: number, text: string): void {

@@ -12,11 +12,10 @@ t.test(
     // Without its calls of other linters, which a machine may or may not have.
     const { status, stdout } = spawnSync(ACTIONLINT, ['-shellcheck=', '-pyflakes=', '-no-color'], { encoding: 'utf8' })
     t.same([status, stdout], [0, ''])
-    t.end()
   },
 )
 
-t.test('the workflows run what the repository has', (t) => {
+t.test('the workflows run what the repository has', async (t) => {
   for (const name of readdirSync('.github/workflows')) {
     const text = readFileSync(join('.github/workflows', name), 'utf8')
     for (const [, path = ''] of text.matchAll(/(?:run: |file: )(\.?[a-z]+\/[\w./-]+)/g)) t.ok(existsSync(path), path)
@@ -24,5 +23,4 @@ t.test('the workflows run what the repository has', (t) => {
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } }
   const check = readFileSync('.github/workflows/check.yml', 'utf8')
   t.match(check, `node-version: ${engines.node.replace('>=', '')}`, 'the oldest Node.js is tried')
-  t.end()
 })

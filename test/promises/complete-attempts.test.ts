@@ -30,7 +30,7 @@ async function startAttempts(...given: Parameters<typeof startWithState>) {
   }
 }
 
-t.test('an attempt of a proxy of an older release counts beside those of newer ones', (t) => {
+t.test('an attempt of a proxy of an older release counts beside those of newer ones', async (t) => {
   const [one, other] = [
     { request: 'one', before: null },
     { request: 'other', before: 's' },
@@ -39,7 +39,6 @@ t.test('an attempt of a proxy of an older release counts beside those of newer o
   t.same(attemptsOf(upload), [one, other])
   t.same(attemptsOf({ attempted: other } as unknown as UploadRecord), [other])
   t.same(attemptsOf({} as UploadRecord), [])
-  t.end()
 })
 
 t.test(

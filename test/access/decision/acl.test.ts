@@ -9,7 +9,7 @@ const canned = (name: string, kind: 'bucket' | 'object', owner = OWNER) =>
 const grants = (acl: Acl) =>
   acl.grants.map(({ grantee, permission }) => `${'id' in grantee ? grantee.id[0] : grantee.group} ${permission}`)
 
-t.test('canned ACLs', (t) => {
+t.test('canned ACLs', async (t) => {
   t.same(grants(canned('private', 'object')), ['a FULL_CONTROL'])
   t.same(grants(canned('public-read', 'bucket')), ['a FULL_CONTROL', 'AllUsers READ'])
   t.same(grants(canned('public-read-write', 'bucket')), ['a FULL_CONTROL', 'AllUsers READ', 'AllUsers WRITE'])
@@ -32,7 +32,6 @@ t.test('canned ACLs', (t) => {
       .sort(),
     ['authenticated-read', 'public-read', 'public-read-write'],
   )
-  t.end()
 })
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html, table of actions by permission. */
@@ -57,7 +56,7 @@ const NEVER = [
   'deal:CreateObjectDeal',
 ]
 
-t.test('the table of permissions', (t) => {
+t.test('the table of permissions', async (t) => {
   const actions = [...Object.values(TABLE).flatMap((rows) => Object.values(rows).flat()), ...NEVER]
   for (const kind of ['bucket', 'object'] as const) {
     for (const permission of ['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL'] as const) {
@@ -71,10 +70,9 @@ t.test('the table of permissions', (t) => {
       t.same(given.sort(), [...wanted].sort(), `${permission} of a ${kind}`)
     }
   }
-  t.end()
 })
 
-t.test('grantees', (t) => {
+t.test('grantees', async (t) => {
   const found = (grantee: Grantee, ignorePublic = false) => {
     const acl: Acl = { owner: OWNER, grants: [{ grantee, permission: 'READ' }] }
     const principals = [anonymous, account(PARTNER), user(PARTNER, 'carol'), account(STRANGER)]
@@ -87,15 +85,13 @@ t.test('grantees', (t) => {
   t.same(found({ group: 'AllUsers' }, true), [undefined, undefined, undefined, undefined])
   t.same(found({ group: 'AuthenticatedUsers' }, true), [undefined, undefined, undefined, undefined])
   t.same(found({ id: PARTNER }, true), [undefined, 'account', 'account', undefined])
-  t.end()
 })
 
-t.test('WRITE lets the owner of an object delete it', (t) => {
+t.test('WRITE lets the owner of an object delete it', async (t) => {
   const bucketAcl = canned('public-read-write', 'bucket')
   const deletes = (owner: string, one: Parameters<typeof ask>[0]) =>
     evaluateAcl(bucketAcl, canned('private', 'object', owner), ask(one, 's3:DeleteObject', 'k')).effect
   t.equal(deletes(PARTNER, account(PARTNER)), 'allow')
   t.equal(deletes(STRANGER, account(PARTNER)), 'none')
   t.equal(deletes(PARTNER, anonymous), 'none')
-  t.end()
 })

@@ -32,15 +32,14 @@ const toAll = bucketPolicy(allow('s3:GetObject', ALL))
 const mayGet = identityPolicy(allow('s3:GetObject', ALL))
 const ACLS = { ownership: 'ObjectWriter' } as const
 
-t.test('without documents, the bucket belongs to its account', (t) => {
+t.test('without documents, the bucket belongs to its account', async (t) => {
   t.equal(outcome(get(owner)), 'allow')
   t.equal(outcome(get(limited)), 'allow', 'an identity without policies has the rights of its account')
   t.equal(outcome(ask(owner, 'deal:CreateObjectDeal', 'k')), 'allow')
   for (const one of [anonymous, partner, carol]) t.equal(outcome(get(one)), 'implicit deny')
-  t.end()
 })
 
-t.test('in the same account, the identity or the bucket policy suffices', (t) => {
+t.test('in the same account, the identity or the bucket policy suffices', async (t) => {
   const byName = bucketPolicy(allow('s3:GetObject', ALL, { Principal: { AWS: arnOf(OWNER, 'alice') } }))
   const byAccount = bucketPolicy(allow('s3:GetObject', ALL, { Principal: { AWS: OWNER } }))
   t.equal(outcome(get(limited), { identityPolicies: [] }), 'implicit deny')
@@ -49,10 +48,9 @@ t.test('in the same account, the identity or the bucket policy suffices', (t) =>
   t.equal(outcome(get(limited), { identityPolicies: [], policy: toAll }), 'allow')
   t.equal(outcome(get(limited), { identityPolicies: [], policy: byAccount }), 'implicit deny', 'an account gives it on')
   t.equal(outcome(ask(limited, 's3:PutObject', 'k'), { identityPolicies: [mayGet] }), 'implicit deny')
-  t.end()
 })
 
-t.test('across accounts, both sides must allow', (t) => {
+t.test('across accounts, both sides must allow', async (t) => {
   t.equal(outcome(get(partner), { policy: toPartner }), 'allow')
   t.equal(outcome(get(stranger), { policy: toPartner }), 'implicit deny')
   t.equal(outcome(get(carol), { policy: toPartner }), 'allow', 'an identity without policies')
@@ -61,10 +59,9 @@ t.test('across accounts, both sides must allow', (t) => {
   t.equal(outcome(get(carol), { policy: toAll, identityPolicies: [] }), 'implicit deny', 'even for everybody')
   t.equal(outcome(get(carol), { identityPolicies: [mayGet] }), 'implicit deny')
   t.equal(outcome(get(anonymous), { policy: toAll }), 'allow')
-  t.end()
 })
 
-t.test('an explicit deny wins, wherever it is', (t) => {
+t.test('an explicit deny wins, wherever it is', async (t) => {
   const no = deny('s3:GetObject', ALL)
   const changes = { policy: toAll, identityPolicies: [mayGet] }
   t.equal(outcome(get(limited), changes), 'allow')
@@ -74,18 +71,16 @@ t.test('an explicit deny wins, wherever it is', (t) => {
   t.equal(outcome(get(owner), { policy: bucketPolicy(no) }), 'explicit deny', 'for the owner too')
   const opened = { ...ACLS, objectAcl: acl('public-read', 'object'), policy: bucketPolicy(no) }
   t.equal(outcome(get(anonymous), opened), 'explicit deny', 'over an ACL')
-  t.end()
 })
 
-t.test('a session policy limits', (t) => {
+t.test('a session policy limits', async (t) => {
   const other = identityPolicy(allow('s3:PutObject', ALL))
   t.equal(outcome(get(owner), { sessionPolicy: mayGet }), 'allow')
   t.equal(outcome(get(owner), { sessionPolicy: other }), 'implicit deny')
   t.equal(outcome(get(limited), { sessionPolicy: mayGet, identityPolicies: [] }), 'implicit deny', 'and gives nothing')
-  t.end()
 })
 
-t.test('the account of the owner always reaches its bucket policy', (t) => {
+t.test('the account of the owner always reaches its bucket policy', async (t) => {
   const lockedOut = { policy: bucketPolicy(deny('*', [ARN, ALL])) }
   for (const action of ['s3:GetBucketPolicy', 's3:PutBucketPolicy', 's3:DeleteBucketPolicy']) {
     t.equal(outcome(ask(owner, action), lockedOut), 'allow', action)
@@ -95,10 +90,9 @@ t.test('the account of the owner always reaches its bucket policy', (t) => {
   t.equal(outcome(ask(owner, 's3:GetBucketAcl'), lockedOut), 'explicit deny')
   const named = { ...limited, root: true }
   t.equal(outcome(ask(named, 's3:PutBucketPolicy'), lockedOut), 'allow', 'an identity that stands for its account')
-  t.end()
 })
 
-t.test('ACLs', (t) => {
+t.test('ACLs', async (t) => {
   const open = { ...ACLS, bucketAcl: acl('public-read', 'bucket'), objectAcl: acl('public-read', 'object') }
   t.equal(outcome(get(anonymous), open), 'allow')
   t.equal(outcome(ask(anonymous, 's3:ListBucket'), open), 'allow')
@@ -108,10 +102,9 @@ t.test('ACLs', (t) => {
   t.equal(outcome(get(partner), { ...open, block: { ignorePublicAcls: true } }), 'implicit deny')
   t.equal(outcome(get(carol), { ...open, identityPolicies: [] }), 'implicit deny', 'other accounts need both sides')
   t.equal(outcome(get(limited), { ...open, identityPolicies: [] }), 'allow', 'as everybody')
-  t.end()
 })
 
-t.test('an object of another account', (t) => {
+t.test('an object of another account', async (t) => {
   const theirs = { ...ACLS, objectAcl: acl('private', 'object', PARTNER) }
   t.equal(outcome(get(partner), theirs), 'allow', 'its owner reads it')
   t.equal(outcome(ask(partner, 's3:PutObjectAcl', 'k'), theirs), 'allow')
@@ -126,17 +119,15 @@ t.test('an object of another account', (t) => {
   t.equal(outcome(get(owner), given), 'allow')
   t.equal(outcome(get(owner), { ...theirs, ownership: 'BucketOwnerEnforced' }), 'allow')
   t.equal(outcome(get(partner), { ...theirs, ownership: 'BucketOwnerEnforced' }), 'implicit deny')
-  t.end()
 })
 
-t.test('RestrictPublicBuckets leaves the account of the owner', (t) => {
+t.test('RestrictPublicBuckets leaves the account of the owner', async (t) => {
   const restricted = { policy: toAll, block: { restrictPublicBuckets: true } }
   for (const one of [anonymous, partner, carol]) t.equal(outcome(get(one), restricted), 'implicit deny')
   t.equal(outcome(get(owner), restricted), 'allow')
   const both = bucketPolicy(allow('s3:GetObject', ALL), allow('s3:GetObject', ALL, { Principal: { AWS: PARTNER } }))
   t.equal(outcome(get(partner), { ...restricted, policy: both }), 'implicit deny', 'named accounts included')
   t.equal(outcome(get(partner), { ...restricted, policy: toPartner }), 'allow', 'unless the policy is not public')
-  t.end()
 })
 
 const all = (more: object = {}) => allow('s3:PutObject', '*', more)

@@ -21,7 +21,7 @@ import {
 const ALL = `${ARN}/*`
 const root = (id: string) => `arn:aws:iam::${id}:root`
 
-t.test('Principal', (t) => {
+t.test('Principal', async (t) => {
   /** Principal, then as whom it names: everybody, the partner, carol of the partner, a stranger. */
   const cases: readonly [unknown, (string | undefined)[]][] = [
     ['*', ['everyone', 'everyone', 'everyone', 'everyone']],
@@ -40,10 +40,9 @@ t.test('Principal', (t) => {
     const found = principals.map((one) => evaluatePolicy(policy, ask(one, 's3:GetObject', 'k')).to)
     t.same(found, named, JSON.stringify(Principal))
   }
-  t.end()
 })
 
-t.test('NotPrincipal', (t) => {
+t.test('NotPrincipal', async (t) => {
   const carol = arnOf(PARTNER, 'carol')
   const principals = [anonymous, account(PARTNER), user(PARTNER, 'carol'), user(PARTNER, 'dave'), account(STRANGER)]
   const effects = (Effect: 'Allow' | 'Deny', NotPrincipal: unknown) =>
@@ -59,10 +58,9 @@ t.test('NotPrincipal', (t) => {
   t.same(effects('Allow', { AWS: root(PARTNER) }), ['allow', 'none', 'none', 'none', 'allow'], 'all are left out')
   t.same(effects('Allow', { AWS: carol }), ['allow', 'allow', 'none', 'allow', 'allow'])
   t.same(effects('Allow', '*'), ['none', 'none', 'none', 'none', 'none'])
-  t.end()
 })
 
-t.test('Action and NotAction', (t) => {
+t.test('Action and NotAction', async (t) => {
   const named = (Action: unknown, action: string) => effectOf(ask(anonymous, action, 'k'), allow(Action, ALL))
   t.equal(named('s3:getobject', 's3:GetObject'), 'allow', 'ignores case')
   t.equal(named('s3:Get*', 's3:GetObjectTagging'), 'allow')
@@ -83,10 +81,9 @@ t.test('Action and NotAction', (t) => {
   t.equal(others('Deny', 's3:Put*', 'deal:CreateObjectDeal'), 'deny', 'a Deny does')
   t.equal(others('Deny', '*', 'deal:CreateObjectDeal'), 'none')
   t.equal(effectOf(ask(anonymous, 'deal:CreateObjectDeal', 'k'), deny('*', ALL)), 'deny', 'as does a Deny of *')
-  t.end()
 })
 
-t.test('Resource and NotResource', (t) => {
+t.test('Resource and NotResource', async (t) => {
   const cases: readonly [string, string | undefined, boolean][] = [
     [ALL, 'a/b', true],
     [ALL, '', true],
@@ -124,10 +121,9 @@ t.test('Resource and NotResource', (t) => {
   const allButUnknown = { ...allow('s3:GetObject', undefined), NotResource: `${ARN}/\${aws:userid}` }
   const effect = effectOf(ask(anonymous, 's3:GetObject', 'k'), allButUnknown)
   t.equal(effect, 'none', 'all but an unknown resource is not allowed')
-  t.end()
 })
 
-t.test('Version 2008-10-17 has no variables', (t) => {
+t.test('Version 2008-10-17 has no variables', async (t) => {
   const text = (version?: string) =>
     JSON.stringify({ Version: version, Statement: allow('s3:GetObject', `${ARN}/\${aws:username}`) })
   for (const version of ['2008-10-17', undefined]) {
@@ -137,14 +133,12 @@ t.test('Version 2008-10-17 has no variables', (t) => {
     t.equal(effect('carol'), 'none')
     t.equal(effect('${aws:username}'), 'allow')
   }
-  t.end()
 })
 
-t.test('a pattern of many wildcards takes bounded time', (t) => {
+t.test('a pattern of many wildcards takes bounded time', async (t) => {
   const Resource = `${ARN}/${'*a'.repeat(900)}b`
   const question = ask(anonymous, 's3:GetObject', 'a'.repeat(1024))
   const started = process.cpuUsage().user
   t.equal(effectOf(question, allow('s3:GetObject', Resource)), 'none')
   t.ok(process.cpuUsage().user - started < 5_000_000, 'an exponential one would not end')
-  t.end()
 })

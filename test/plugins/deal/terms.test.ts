@@ -21,7 +21,7 @@ function failure(run: () => unknown): S3Error {
   throw new Error('it did not throw')
 }
 
-t.test('the pieces of an offline deal are never more than what is reserved for them', (t) => {
+t.test('the pieces of an offline deal are never more than what is reserved for them', async (t) => {
   const GiB = 2 ** 30
   const object = 4.1 * GiB
   // Two of them do not fit into a CAR of 8 GiB, so that each is a piece of its own.
@@ -31,10 +31,9 @@ t.test('the pieces of an offline deal are never more than what is reserved for t
   }
   t.equal(mostPieceBytes(object, 1), 8 * GiB)
   t.equal(mostPieceBytes(3000, 2), estimatePieceSize(3000, 2))
-  t.end()
 })
 
-t.test('amounts are exact', (t) => {
+t.test('amounts are exact', async (t) => {
   for (const [text, formatted = text] of [
     ...[['0'], ['1'], ['0.000005'], ['123456789012345678901234.000000000000000001'], ['10.1']],
     ...[
@@ -48,10 +47,9 @@ t.test('amounts are exact', (t) => {
   const bad = ['', '-1', '+1', '.5', '1.', '0x1', '1e-19', '1 fil', 'NaN', '1e400', '0.0000000000000000001', '१']
   for (const text of bad) t.equal(parseAmount(text), undefined, text)
   t.same([divideUp(10n, 3n), divideUp(9n, 3n)], [4n, 3n])
-  t.end()
 })
 
-t.test('terms are read as anybody may write them, and every violation is told', (t) => {
+t.test('terms are read as anybody may write them, and every violation is told', async (t) => {
   t.same(readTerms(whole), {
     minerId: 'f01000',
     price: '0.000005',
@@ -81,10 +79,9 @@ t.test('terms are read as anybody may write them, and every violation is told', 
   t.match(failure(() => readTerms({})).fields.Violations, [/^MinerId/, /^Price/, /^DurationEpochs/])
   for (const DurationEpochs of ['0', 0, '-5', '99999999999', '', 10_512_001])
     t.equal(failure(() => readTerms({ ...whole, DurationEpochs })).code, 'DealTermsInvalid', String(DurationEpochs))
-  t.end()
 })
 
-t.test('each term comes from the first place that states it', (t) => {
+t.test('each term comes from the first place that states it', async (t) => {
   const defaults = { ...whole, MinerId: 'f0defaults' }
   const configuration = {
     Terms: [
@@ -110,7 +107,6 @@ t.test('each term comes from the first place that states it', (t) => {
   for (const text of ['miner', 'miner=a=b c', 'price=1;price=2', 'toString=1', 'miner=f01;speed=fast'])
     t.equal(failure(() => metadataTerms(text)).code, 'DealTermsInvalid', text)
   t.same(metadataTerms(' '), {})
-  t.end()
 })
 
 t.test('metadata of a caller without the right counts as a whole, and only within the terms of the owner', (t) => {

@@ -435,7 +435,7 @@ t.test('listed newest first, and removed when they are old', async (t) => {
   t.not((await third.jobs.create(again)).id, made[0]?.id)
 })
 
-t.test('ids', (t) => {
+t.test('ids', async (t) => {
   let now = 1_700_000_000_000
   const next = ulids(() => now)
   const made = Array.from({ length: 1000 }, (_, i) => {
@@ -445,7 +445,6 @@ t.test('ids', (t) => {
   t.same([...new Set(made)].sort(), made, 'sort as they were made, also when the clock is set back')
   t.equal(timeOfUlid(made[0] ?? ''), now + 5000)
   t.ok(Number.isNaN(timeOfUlid('nonsense')))
-  t.end()
 })
 
 const never = () => new Promise<never>(() => {})

@@ -25,7 +25,7 @@ function toEntries(text: string, bucket: string) {
 }
 const entriesOf = (...statements: unknown[]) => toEntries(policy(...statements), BUCKET)
 
-t.test('policies that fit', (t) => {
+t.test('policies that fit', async (t) => {
   const readonly = [{ prefix: '', policy: 'readonly' }]
   const both = [ARN, `${ARN}/*`]
   t.same(entriesOf(allow('s3:ListBucket', ARN), allow('s3:GetObject', `${ARN}/*`)), readonly)
@@ -78,10 +78,9 @@ t.test('policies that fit', (t) => {
     [{ prefix: '', policy: 'writeonly' }],
     'wildcards that stand for nothing else',
   )
-  t.end()
 })
 
-t.test('policies that no rules of the gateway say', (t) => {
+t.test('policies that no rules of the gateway say', async (t) => {
   const list = allow('s3:ListBucket', ARN)
   const get = allow('s3:GetObject', `${ARN}/*`)
   const changed = (...changes: object[]) => changes.map((more) => policy(list, { ...get, ...more }))
@@ -112,14 +111,12 @@ t.test('policies that no rules of the gateway say', (t) => {
     }
     t.equal(rules, undefined, text)
   }
-  t.end()
 })
 
-t.test('a pattern made to be slow is matched in no time', (t) => {
+t.test('a pattern made to be slow is matched in no time', async (t) => {
   const started = process.cpuUsage()
   t.throws(() => entriesOf(allow(`s3:${'*a'.repeat(4000)}`, ARN)), { code: 'MalformedPolicy' })
   t.ok(process.cpuUsage(started).user < 1_000_000)
-  t.end()
 })
 
 const prefix = fc.stringMatching(/^[ab/]{0,4}$/)
@@ -142,7 +139,7 @@ function meaning(rules: readonly PolicyEntry[]): string {
   return names.map((name) => ACTIONS.map((action) => (allows(rules, action, name) ? action[0] : '-')).join('')).join()
 }
 
-t.test('rules become a document that becomes rules that mean the same', (t) => {
+t.test('rules become a document that becomes rules that mean the same', async () => {
   fc.assert(
     fc.property(entries, (rules) => {
       const back = toEntries(fromAccess({ entries: rules, hidden: [] }, BUCKET), BUCKET)
@@ -150,10 +147,9 @@ t.test('rules become a document that becomes rules that mean the same', (t) => {
     }),
     { numRuns: 300 },
   )
-  t.end()
 })
 
-t.test('no document is given more than it asks for', (t) => {
+t.test('no document is given more than it asks for', async (t) => {
   const resource = prefix.map((one) => `${ARN}/${one}*`)
   const action = fc.constantFrom('s3:GetObject', 's3:ListBucket', 's3:ListBucketMultipartUploads', 's3:Get*', ...WRITES)
   const statement = fc
@@ -180,7 +176,6 @@ t.test('no document is given more than it asks for', (t) => {
     { numRuns: 600 },
   )
   t.ok(accepted > 20, `${accepted} documents were accepted`)
-  t.end()
 })
 
 /** What a document means by S3's rules, written down in another way. */

@@ -121,7 +121,7 @@ t.test('what no SDK sends is refused', async (t) => {
     t.same(await put(document), [400, document === '' ? 'MissingRequestBodyError' : 'MalformedXML'], document)
 })
 
-t.test('the first inventory is due at once, and the others at midnight', (t) => {
+t.test('the first inventory is due at once, and the others at midnight', async (t) => {
   const at = (text: string) => Date.parse(text)
   const daily = { frequency: 'Daily', since: at('2026-11-25T10:00:00Z') } as const
   const weekly = { ...daily, frequency: 'Weekly' } as const
@@ -135,5 +135,4 @@ t.test('the first inventory is due at once, and the others at midnight', (t) => 
   t.equal(dueSince(weekly, after('2026-11-25T10:00:00Z'), at('2026-11-29T00:00:00Z')), at('2026-11-29'))
   t.equal(new Date(nextDue('Weekly', now)).toISOString(), '2026-11-29T00:00:00.000Z')
   t.equal(new Date(nextDue('Daily', now)).toISOString(), '2026-11-27T00:00:00.000Z')
-  t.end()
 })

@@ -187,7 +187,7 @@ t.test('what is kept is what was given', async (t) => {
   }
 })
 
-t.test('a rule matches exactly the keys, sizes and tags that it names', (t) => {
+t.test('a rule matches exactly the keys, sizes and tags that it names', async () => {
   fc.assert(
     fc.property(filter, text, fc.nat(110), tags, (filter, key, size, given) => {
       const expected =
@@ -200,10 +200,9 @@ t.test('a rule matches exactly the keys, sizes and tags that it names', (t) => {
     }),
     { numRuns: 2000 },
   )
-  t.end()
 })
 
-t.test('midnight after the days are over', (t) => {
+t.test('midnight after the days are over', async (t) => {
   t.equal(dueAfter(Date.UTC(2014, 0, 15, 10, 30), 3), Date.UTC(2014, 0, 19), 'the example of the user guide')
   t.equal(dueAfter(Date.UTC(2014, 0, 15), 1), Date.UTC(2014, 0, 17), 'made at midnight')
   t.equal(dueAfter(Date.UTC(2014, 0, 15, 23, 59, 59, 999), 1), Date.UTC(2014, 0, 17))
@@ -217,10 +216,9 @@ t.test('midnight after the days are over', (t) => {
       return at % DAY_MS === 0 && at > since + days * DAY_MS && at - since - days * DAY_MS <= DAY_MS
     }),
   )
-  t.end()
 })
 
-t.test('the soonest of several rules counts', (t) => {
+t.test('the soonest of several rules counts', async (t) => {
   const made = Date.UTC(2030, 0, 1, 12)
   const rules: LifecycleRule[] = [
     { id: 'month', enabled: true, filter: { form: 'filter' }, expiration: { days: 30 } },
@@ -232,10 +230,9 @@ t.test('the soonest of several rules counts', (t) => {
   t.match(of('a/x'), { rule: { id: 'week' }, at: Date.UTC(2030, 0, 9) })
   t.match(of('x'), { rule: { id: 'month' }, at: Date.UTC(2030, 1, 1) })
   t.equal(expirationOf({ rules: rules.slice(2) }, { key: 'a', size: 1, tags: [], lastModified: made }), undefined)
-  t.end()
 })
 
-t.test('transitions: the last one that is due, of objects that are large enough', (t) => {
+t.test('transitions: the last one that is due, of objects that are large enough', async (t) => {
   const made = Date.UTC(2030, 0, 1, 12)
   const transitions = [
     { days: 30, storageClass: 'GLACIER' },
@@ -253,10 +250,9 @@ t.test('transitions: the last one that is due, of objects that are large enough'
   t.equal(of(1000, 91, 'varies_by_storage_class' as never), 'GLACIER', 'archives take small objects too')
   const sized = rules.map((each) => ({ ...each, filter: { form: 'filter' as const, greaterThan: 10 } }))
   t.equal(of(1000, 91, undefined, sized), 'DEEP', 'a rule that speaks of size means it')
-  t.end()
 })
 
-t.test('a version expires by the day on which another took its place, and by those that are newer', (t) => {
+t.test('a version expires by the day on which another took its place, and by those that are newer', async (t) => {
   const since = Date.UTC(2030, 0, 15, 10, 30)
   const version: NoncurrentVersion = {
     key: 'a/x',
@@ -290,10 +286,9 @@ t.test('a version expires by the day on which another took its place, and by tho
     t.equal(of(version, midnight, at(filter)), ofVersion, JSON.stringify(filter))
     t.equal(of(marker, midnight, at(filter)), ofMarker, `a delete marker: ${JSON.stringify(filter)}`)
   }
-  t.end()
 })
 
-t.test('a delete marker that is alone goes at once, or by its age', (t) => {
+t.test('a delete marker that is alone goes at once, or by its age', async (t) => {
   const lastModified = Date.UTC(2030, 0, 15, 10, 30)
   const of = (now: number, expiration: LifecycleRule['expiration'], more: Partial<LifecycleFilter> = {}) => {
     const one: LifecycleRule = { id: 'r', enabled: true, filter: { form: 'filter', ...more }, expiration }
@@ -311,10 +306,9 @@ t.test('a delete marker that is alone goes at once, or by its age', (t) => {
   t.equal(of(Date.UTC(2030, 0, 19), { days: 3 }, { lessThan: 9 }), false)
   t.equal(of(lastModified, { date: lastModified }), true)
   t.equal(isAboutVersions({ id: 'r', enabled: true, filter: { form: 'filter' }, transitions: [] }), false)
-  t.end()
 })
 
-t.test('no key is walked twice, and none that a rule is about is left out', (t) => {
+t.test('no key is walked twice, and none that a rule is about is left out', async () => {
   fc.assert(
     fc.property(fc.array(text, { maxLength: 6 }), text, (prefixes, key) => {
       const outermost = outermostPrefixes(prefixes.map((prefix) => ({ filter: { form: 'filter', prefix } })))
@@ -323,5 +317,4 @@ t.test('no key is walked twice, and none that a rule is about is left out', (t) 
     }),
     { numRuns: 1000 },
   )
-  t.end()
 })

@@ -89,7 +89,7 @@ const rule: fc.Arbitrary<NotificationRule> = fc
     ...rest,
   })) as fc.Arbitrary<NotificationRule>
 
-t.test('rules overlap exactly when some event of some key falls under both', (t) => {
+t.test('rules overlap exactly when some event of some key falls under both', async () => {
   fc.assert(
     fc.property(rule, rule, (one, two) => {
       // Prefixes and suffixes of three characters: were there such a key at all, there would be this one.
@@ -107,7 +107,6 @@ t.test('rules overlap exactly when some event of some key falls under both', (t)
     }),
     { numRuns: 5000 },
   )
-  t.end()
 })
 
 t.test('what is kept is what was given', async () => {
@@ -131,7 +130,7 @@ const event: ObjectEvent = {
 }
 const facts = { region: 'us-east-1', ruleId: 'rule', owner: 'owner', sequencer: '00A' }
 
-t.test('the message of an event', (t) => {
+t.test('the message of an event', async (t) => {
   t.same(JSON.parse(eventMessage(event, facts)), {
     Records: [
       {
@@ -177,10 +176,9 @@ t.test('the message of an event', (t) => {
   })
   const test = { Service: 'Amazon S3', Event: 's3:TestEvent', Time: '1970-01-01T00:00:00.000Z', Bucket: 'b' }
   t.match(JSON.parse(testMessage({ bucket: 'b', requestId: 'R', time: 0 })), test)
-  t.end()
 })
 
-t.test('sequencers only grow', (t) => {
+t.test('sequencers only grow', async (t) => {
   let now = 1_700_000_000_000
   const sequencer = new Sequencer(() => now)
   const some = [sequencer.next(), sequencer.next()]
@@ -194,10 +192,9 @@ t.test('sequencers only grow', (t) => {
   t.same([...some].sort(), some)
   t.equal(new Set(some).size, some.length)
   t.ok(some.every((each) => /^[0-9A-F]{16}$/.test(each)))
-  t.end()
 })
 
-t.test('webhooks', (t) => {
+t.test('webhooks', async (t) => {
   const url = 'https://me:secret@example.com/x?token=1'
   t.same(parseWebhook(`a=${url}`), { name: 'a', url })
   const long = `${'a'.repeat(65)}=http://x`
@@ -207,10 +204,9 @@ t.test('webhooks', (t) => {
   t.equal(webhookOfArn('arn:dealgate:webhook:::a_B-1'), 'a_B-1')
   for (const bad of ['arn:dealgate:webhook:::', 'arn:dealgate:webhook:us-east-1::a', 'a', 'arn:dealgate:webhook:::a/b'])
     t.equal(webhookOfArn(bad), undefined)
-  t.end()
 })
 
-t.test('webhooks as options', (t) => {
+t.test('webhooks as options', async (t) => {
   const problems = (flags: Record<string, unknown>) => {
     try {
       readConfig({ flags, env: {} })
@@ -228,5 +224,4 @@ t.test('webhooks as options', (t) => {
   t.throws(() => parseWebhook(unencoded), /user and password must be percent-encoded/, 'and no malformed URI')
   t.equal(parseWebhook('hook=http://u%25:p%3a@127.0.0.1/').name, 'hook')
   t.notMatch(secret, 'THE-TOKEN')
-  t.end()
 })

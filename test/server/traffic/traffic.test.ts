@@ -13,7 +13,7 @@ function trafficOf(bounds: TrafficBounds) {
 
 const refusal = (seconds: number) => ({ code: 'SlowDown', status: 503, headers: { 'retry-after': String(seconds) } })
 
-t.test('requests per second of an address, with a burst', (t) => {
+t.test('requests per second of an address, with a burst', async (t) => {
   const { traffic, time } = trafficOf({ perAddress: { requests: { perSecond: 0.5, burst: 3 } } })
   for (let i = 0; i < 3; i++) traffic.admit('192.0.2.1').leave(0)
   t.throws(() => traffic.admit('192.0.2.1'), refusal(2))
@@ -26,18 +26,16 @@ t.test('requests per second of an address, with a burst', (t) => {
   time.ms += 3_600_000
   for (let i = 0; i < 3; i++) traffic.admit('192.0.2.1').leave(0)
   t.throws(() => traffic.admit('192.0.2.1'), refusal(2), 'a pause gives no more than the burst')
-  t.end()
 })
 
-t.test('an IPv6 network is one address', (t) => {
+t.test('an IPv6 network is one address', async (t) => {
   const { traffic } = trafficOf({ perAddress: { requests: { perSecond: 1, burst: 1 } } })
   traffic.admit('2001:db8::1').leave(0)
   t.throws(() => traffic.admit('2001:db8::2'), refusal(1))
   traffic.admit('2001:db8:0:1::1').leave(0)
-  t.end()
 })
 
-t.test('a client over its own bound takes nothing from the others', (t) => {
+t.test('a client over its own bound takes nothing from the others', async (t) => {
   const { traffic } = trafficOf({
     total: { requests: { perSecond: 1, burst: 3 } },
     perAddress: { requests: { perSecond: 1, burst: 1 } },
@@ -47,10 +45,9 @@ t.test('a client over its own bound takes nothing from the others', (t) => {
   traffic.admit('192.0.2.2').leave(0)
   traffic.admit('192.0.2.3').leave(0)
   t.throws(() => traffic.admit('192.0.2.4'), refusal(1), 'the fourth of all')
-  t.end()
 })
 
-t.test('requests in progress, also when the bounds change', (t) => {
+t.test('requests in progress, also when the bounds change', async (t) => {
   const { traffic } = trafficOf({ perKey: { concurrency: 2 } })
   const begin = (key: string) => {
     const visit = traffic.admit('192.0.2.1')
@@ -72,10 +69,9 @@ t.test('requests in progress, also when the bounds change', (t) => {
   traffic.bounds = {}
   t.equal(traffic.isBound, false)
   begin('one')
-  t.end()
 })
 
-t.test('a slow upload keeps only its own caller out', (t) => {
+t.test('a slow upload keeps only its own caller out', async (t) => {
   const { traffic, time } = trafficOf({
     total: { bytes: { perSecond: 1000, burst: 1000 } },
     perAddress: { bytes: { perSecond: 100, burst: 100 } },
@@ -104,15 +100,13 @@ t.test('a slow upload keeps only its own caller out', (t) => {
   upload.leave(arrived)
   time.ms += 23_000
   begin('two', 0).leave(0)
-  t.end()
 })
 
-t.test('at most 10,000 clients are remembered', (t) => {
+t.test('at most 10,000 clients are remembered', async (t) => {
   const buckets = new TokenBuckets({ perSecond: 1, burst: 1 }, () => 0)
   for (let i = 0; i <= 10_000; i++) buckets.take(`client ${i}`, 1)
   t.equal(buckets.wait('client 0', 1), 0, 'the first one is forgotten')
   t.equal(buckets.wait('client 1', 1), 1)
-  t.end()
 })
 
 t.test('processes on one state count together', async (t) => {

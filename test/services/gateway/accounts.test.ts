@@ -118,7 +118,7 @@ t.test('waits double, end, and are bounded', async (t) => {
   t.equal(seen, before + 1, 'forgotten after a while')
 })
 
-t.test('who a client is', (t) => {
+t.test('who a client is', async (t) => {
   const of = (remoteAddress: string, forwarded?: string) =>
     clientOf({
       socket: { remoteAddress } as never,
@@ -134,7 +134,6 @@ t.test('who a client is', (t) => {
   t.equal(of('2001:db8::9').network, '2001:db8:0:0::/64')
   t.equal(of('2001:db8::8').network, of('2001:db8::9').network)
   t.equal(of('127.0.0.1', 'x'.repeat(1000)).network, 'forwarded unknown')
-  t.end()
 })
 
 const FORBIDDEN = 'Do not have enough permissions to access this resource'

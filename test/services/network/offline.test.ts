@@ -137,7 +137,7 @@ t.test('only a whole CAR with one root is one', async (t) => {
   await t.rejects(network.offline.inspect(car.file), refused)
 })
 
-t.test('addresses are Filecoin’s', (t) => {
+t.test('addresses are Filecoin’s', async (t) => {
   // The published vector of go-address.
   const publicKey = Buffer.from(
     '049402fac37e64' +
@@ -151,10 +151,9 @@ t.test('addresses are Filecoin’s', (t) => {
   for (const wrong of ['', 't0', 't001', 'f01000', 't1000', 't0-1', 't09223372036854775808', 't01000 '])
     t.throws(() => addressOfMiner(wrong), RangeError, JSON.stringify(wrong))
   for (const wrong of [[], [0], [1, 2, 3], [3, ...publicKey]]) t.throws(() => addressText(Uint8Array.from(wrong)))
-  t.end()
 })
 
-t.test('amounts', (t) => {
+t.test('amounts', async (t) => {
   t.equal(parseFil('0'), 0n)
   t.equal(parseFil('0.000005'), 5_000_000_000_000n)
   t.equal(parseFil('12.000000000000000001'), 12_000_000_000_000_000_001n)
@@ -171,10 +170,9 @@ t.test('amounts', (t) => {
   t.same([...tokenBytes(256n)], [0, 1, 0])
   t.throws(() => tokenBytes(-1n), RangeError)
   for (const wrong of [[0], [1, 5], [0, 0, 5]]) t.throws(() => tokenAmount(Uint8Array.from(wrong)), RangeError)
-  t.end()
 })
 
-t.test('the wallet is made once and kept privately', (t) => {
+t.test('the wallet is made once and kept privately', async (t) => {
   const file = join(temporaryFolder(t), 'wallet.json')
   const wallet = Wallet.open(file)
   t.match(wallet.address, /^t1[a-z2-7]{39}$/)
@@ -200,10 +198,9 @@ t.test('the wallet is made once and kept privately', (t) => {
     }
   }
   t.throws(() => Wallet.open(join(file, 'below-a-file')), { code: 'ENOTDIR' })
-  t.end()
 })
 
-t.test('a proposal is the block that Filecoin would have', (t) => {
+t.test('a proposal is the block that Filecoin would have', async (t) => {
   const wallet = Wallet.open(join(temporaryFolder(t), 'wallet.json'))
   const terms = {
     pieceCid: 'baga6ea4seaqao7s73y24kcutaosvacpdjgfe5pw76ooefnyqw4ynr3d2y6x2mpq',
@@ -250,5 +247,4 @@ t.test('a proposal is the block that Filecoin would have', (t) => {
   t.throws(() => verifyProposal(...short), /not signed/)
   t.throws(() => verifyProposal(...resigned((members) => [members])), 'no signature at all')
   t.throws(() => verifyProposal(...resigned(() => ({}))), 'something else')
-  t.end()
 })

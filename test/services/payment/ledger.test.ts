@@ -45,7 +45,7 @@ const whole = async (t: Test, payments: EmbeddedPayments): Promise<void> => {
   t.same(await payments.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up')
 }
 
-t.test('amounts are exact decimals', (t) => {
+t.test('amounts are exact decimals', async (t) => {
   for (const [text, amount] of [
     ['0', 0n],
     ['12', 12_000_000n],
@@ -57,7 +57,6 @@ t.test('amounts are exact decimals', (t) => {
   }
   for (const text of ['', '.5', '1.', '-1', '1e3', '0.0000001', '1000000000000', ' 1', '١'])
     t.equal(parseAmount(text), undefined, text)
-  t.end()
 })
 
 t.test('a funding of which the answer is lost is repeated, and counts once', async (t) => {

@@ -166,7 +166,7 @@ const VECTOR = {
     '0x4e32a2b9b67d722094625a53badeee8e9cb0ae0260b916a63894f027c2a162ba02405fa2b44572e5a29896afac41a6adbc1694f816e7eb39a3fec8017abe7c971b',
 }
 
-t.test('a signature of EIP-191 has the address of its wallet', (t) => {
+t.test('a signature of EIP-191 has the address of its wallet', async (t) => {
   const { key, address, nonce, signature } = VECTOR
   t.equal(signerOfText(nonce, signature), address.toLowerCase())
   const keys = newKeys(key)
@@ -176,10 +176,9 @@ t.test('a signature of EIP-191 has the address of its wallet', (t) => {
   t.equal(parseAddress(address.toUpperCase().replace('0X', '0x')), keys.address)
   for (const wrong of ['', '0x', address.slice(0, -1), `${address}0`, address.slice(2), `0x${'g'.repeat(40)}`])
     t.equal(parseAddress(wrong), undefined)
-  t.end()
 })
 
-t.test('what is no signature has no address', (t) => {
+t.test('what is no signature has no address', async (t) => {
   const { nonce, signature, address } = VECTOR
   const signer = address.toLowerCase()
   const rs = signature.slice(0, -2)
@@ -192,7 +191,6 @@ t.test('what is no signature has no address', (t) => {
   const high = (secp256k1.Point.CURVE().n - s).toString(16).padStart(64, '0')
   t.equal(signerOfText(nonce, `${rs.slice(0, 66)}${high}1c`), undefined, 'a signature with a high s')
   t.not(signerOfText(`${nonce}0`, signature), signer)
-  t.end()
 })
 t.test('a wallet signs in', async (t) => {
   const { call, signIn } = await startPaymentScene(t)

@@ -159,7 +159,7 @@ t.test('deals move their task', async (t) => {
   })
 })
 
-t.test('prices are exact', (t) => {
+t.test('prices are exact', async (t) => {
   t.equal(parsePrice('0.0000005'), 500_000_000_000n)
   t.equal(parsePrice('5E-7'), 500_000_000_000n)
   t.equal(parsePrice('1.5e-8'), 15_000_000_000n)
@@ -169,7 +169,6 @@ t.test('prices are exact', (t) => {
   for (const text of ['', '-1', '.5', '1e', '1E-19', '1E10', '1,5', 'NaN', '0x1', '1E-99', ' 1'])
     t.equal(parsePrice(text), undefined, text)
   t.ok(sortable(parsePrice('9') as bigint) < sortable(parsePrice('10') as bigint))
-  t.end()
 })
 
 t.test('a user has so many open tasks', async (t) => {
@@ -243,9 +242,8 @@ t.test('a bid wins while its days last, and is renewed by a provider that still 
   t.match(await tasks.task(uuid), { bid_count: 1, bid: [{ status: 'Won' }], task: { miner_id: 't01000' } })
 })
 
-t.test('a task does not expire before bids can win', (t) => {
+t.test('a task does not expire before bids can win', async (t) => {
   t.equal(expiryOf(100, 1, 30), 100 + EPOCHS_PER_DAY)
   t.equal(expiryOf(100, 1, 86_400), 100 + BIDS + DECISION)
   t.equal(expiryOf(100, 30, 86_400), 130)
-  t.end()
 })

@@ -18,7 +18,7 @@ function terms(form: Record<string, string>) {
   return readTerms(new Fields(Object.entries(form)))
 }
 
-t.test('the terms of a task', (t) => {
+t.test('the terms of a task', async (t) => {
   t.same(terms(PRIVATE), {
     name: 'nightly',
     curatedDataset: '',
@@ -49,10 +49,9 @@ t.test('the terms of a task', (t) => {
   t.match(terms({ ...PRIVATE, type: 'regular', verified_type: 'regular' }), { type: 'regular' })
   t.equal(readUuid(new Fields([['uuid', UUID.toUpperCase()]])), UUID)
   t.throws(() => readUuid(new Fields([['uuid', '1']])), /uuid must be a UUID/)
-  t.end()
 })
 
-t.test('terms that are refused, with the field in the message', (t) => {
+t.test('terms that are refused, with the field in the message', async (t) => {
   const refused: readonly [Record<string, string>, RegExp][] = [
     [{ ...PRIVATE, task_name: ' ' }, /^task_name is missing/],
     [{ ...PRIVATE, task_name: 'a'.repeat(129) }, /^task_name may have at most 128/],
@@ -90,7 +89,6 @@ t.test('terms that are refused, with the field in the message', (t) => {
     t.ok(thrown instanceof HttpError && thrown.status === 400, String(message))
     t.match((thrown as Error).message, message)
   }
-  t.end()
 })
 
 const URL = 'http://127.0.0.1:9000/car/1.car'
