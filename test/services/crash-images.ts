@@ -3,9 +3,30 @@ import { mkdirSync, promises, readdirSync, readFileSync, writeFileSync } from 'n
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { SqliteDatabase } from '../../src/services/store/sqlite.js'
+import { temporaryFolder } from '../support/content/folders.js'
 
 /** What changes names on the disk. */
 const changes = ['copyFile', 'open', 'rename', 'rm', 'unlink'] as const
+
+/**
+ * What a process leaves of a folder that is killed after some step of `work`: an image each time that the folder has
+ * changed, with what is known at that moment.
+ */
+export async function crashImages<Known extends object>(
+  t: Parameters<typeof temporaryFolder>[0],
+  data: string,
+  work: (look: () => void) => Promise<void>,
+  known: () => Known = () => ({}) as Known,
+): Promise<(Known & { readonly folder: string })[]> {
+  const crashes = new CrashImages(data, temporaryFolder(t))
+  const images: (Known & { readonly folder: string })[] = []
+  const look = () => {
+    const folder = crashes.take()
+    if (folder !== undefined) images.push({ folder, ...known() })
+  }
+  await afterEachStep(look, () => work(look))
+  return images
+}
 
 /**
  * Calls `look` after each step that changes what the disk holds, in this process and while `work` runs: each commit of

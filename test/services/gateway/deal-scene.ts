@@ -1,10 +1,10 @@
 import { cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import type { Test } from 'tap'
 import { type RunningGateway, startGateway } from '../../../src/services/gateway/gateway.js'
 import type { GatewayOptions, QuirkName } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { countRows } from '../../support/content/rows.js'
 import { databaseOf } from '../engine.js'
 import { ScriptedNetwork } from '../scripted-network.js'
 import { connectTo } from './client.js'
@@ -59,12 +59,7 @@ export class Scene {
   }
 
   count(sql: string): number {
-    const db = new DatabaseSync(join(this.folder, 'index.db'), { readOnly: true })
-    try {
-      return db.prepare(`SELECT count(*) AS count FROM ${sql}`).get().count
-    } finally {
-      db.close()
-    }
+    return countRows(join(this.folder, 'index.db'), sql)
   }
 
   remove(...objects: string[]): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { rowsOf } from '../../support/content/rows.js'
 import { type Answer, Client, connectTo, MOZILLA, start, startGateway } from './client.js'
 
 // What the account that owns a bucket keeps with its objects, to which the gateway gives no meaning.
@@ -102,9 +102,8 @@ t.test('records outlive a restart, and leave with their objects', async (t) => {
   const second = await start(data)
   t.equal(recordOf(await (await connectTo(second)).head(bucketName, 'kept', ASKED)), 'kept')
   await second.stop()
-  const db = new DatabaseSync(join(data, 'gateway', 'index.db'), { readOnly: true })
-  t.match(db.prepare('SELECT record FROM object_records').all(), [{ record: 'kept' }])
-  db.close()
+  const records = rowsOf(join(data, 'gateway', 'index.db'), 'SELECT record FROM object_records')
+  t.match(records, [{ record: 'kept' }])
 })
 
 t.test('no-object-records', async (t) => {

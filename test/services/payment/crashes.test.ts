@@ -1,10 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { temporaryFolder } from '../../support/content/folders.js'
+import { rowsOf } from '../../support/content/rows.js'
 import { until } from '../../support/waiting.js'
-import { afterEachStep, CrashImages } from '../crash-images.js'
+import { crashImages } from '../crash-images.js'
 import { onPostgres } from '../engine.js'
 import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withBook } from './payer.js'
 import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
@@ -30,31 +29,21 @@ interface Ran {
   readonly images: readonly Image[]
 }
 
-/** Uploads, pays and lets the time pass until the upload has a status, with an image in `target` after each step. */
-async function run(
-  t: Test,
-  target: string,
-  status: string,
-  before: (scene: PaymentScene) => Promise<void>,
-): Promise<Ran> {
+/** Uploads, pays and lets the time pass until the upload has a status, with an image for `all` tests after each step. */
+async function run(t: Test, all: Test, status: string, before: (scene: PaymentScene) => Promise<void>): Promise<Ran> {
   const scene = await startPaymentScene(t, { limits: { stopMs: 100 } }, { withPlatform: true })
   const keys = newKeys()
   await withBook(scene, (book) => book.fund(keys.address, COINS))
   await before(scene)
   const client = await payerOf(scene, keys)
-  const crashes = new CrashImages(dirname(scene.folder), target)
-  const images: Image[] = []
   let [wCid, hash]: (string | undefined)[] = []
-  const look = (): void => {
-    const folder = crashes.take()
-    if (folder !== undefined) images.push({ folder, wCid, hash })
-  }
-  await afterEachStep(look, async () => {
+  const work = async (look: () => void) => {
     wCid = String((await client.upload('file', CONTENT)).json.data.w_cid)
     hash = (await client.order(wCid, AMOUNT)).json.data.pay_tx_hash
     await pass(scene, client, status, status === 'Refunded' ? LOCK_EPOCHS / 10 : 40)
     look()
-  })
+  }
+  const images = await crashImages(all, dirname(scene.folder), work, () => ({ wCid, hash }))
   return { keys, port: scene.payment.port, images }
 }
 
@@ -94,12 +83,7 @@ async function goOn(t: Test, { keys, port }: Ran, image: Image, status: string):
 }
 
 function locksOf(scene: PaymentScene): Row[] {
-  const db = new DatabaseSync(join(scene.folder, 'payment.db'), { readOnly: true })
-  try {
-    return db.prepare('SELECT amount, unlocked, refunded, is_open FROM locks').all()
-  } finally {
-    db.close()
-  }
+  return rowsOf(join(scene.folder, 'payment.db'), 'SELECT amount, unlocked, refunded, is_open FROM locks')
 }
 
 /** At most so many, at equal distances, with the first and the last. */
@@ -115,10 +99,10 @@ async function afterEachCrash(
   before: (scene: PaymentScene) => Promise<void>,
   check: (t: Test, scene: PaymentScene, row: Row) => void,
 ): Promise<void> {
-  const target = temporaryFolder(t)
+  const all = t
   let ran: Ran | undefined
   await t.test('without a crash', async (t) => {
-    ran = await run(t, target, status, before)
+    ran = await run(t, all, status, before)
     t.ok(ran.images.length > 10, `${ran.images.length} crashes`)
   })
   for (const image of sample(ran?.images ?? [], MOST)) {

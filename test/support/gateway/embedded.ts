@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import type { Test } from 'tap'
 import { temporaryFolder } from '../content/folders.js'
+import { rowsOf } from '../content/rows.js'
 import { Command, stopAtEnd } from '../server/cli.js'
 import { type Mode, quirksOption } from '../server/modes.js'
 import type { GatewayAddress } from './gateway-address.js'
@@ -33,10 +33,6 @@ export async function startGateway(t: Test, mode: Mode): Promise<GatewayAddress 
 
 /** The keys of the first account of the embedded gateway below a data folder. */
 export function firstAccount(data: string): { accessKey: string; secretKey: string } {
-  const db = new DatabaseSync(join(data, 'services', 'gateway', 'index.db'), { readOnly: true })
-  try {
-    return db.prepare('SELECT access_key AS accessKey, secret_key AS secretKey FROM accounts WHERE id = 1').get()
-  } finally {
-    db.close()
-  }
+  const query = 'SELECT access_key AS accessKey, secret_key AS secretKey FROM accounts WHERE id = 1'
+  return rowsOf(join(data, 'services', 'gateway', 'index.db'), query)[0]
 }

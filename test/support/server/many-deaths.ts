@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DatabaseSync } from '@photostructure/sqlite'
 import { DAY_MS } from '../../../src/common/time.js'
+import { countRows } from '../content/rows.js'
 import { type Endpoint, send } from '../sign/send.js'
 import { until } from '../waiting.js'
 import type { Dealgate } from './dealgate.js'
@@ -78,12 +78,7 @@ export function completed<Result>(what: string, place: () => Promise<Told>): Pro
 
 /** Number of rows in a database of the embedded services. */
 export function rows(server: Dealgate, file: string, what: string): number {
-  const db = new DatabaseSync(`${server.data}/services/${file}`, { readOnly: true })
-  try {
-    return db.prepare(`SELECT count(*) AS count FROM ${what}`).get().count
-  } finally {
-    db.close()
-  }
+  return countRows(`${server.data}/services/${file}`, what)
 }
 
 /** The day, UTC, to which money counts. */

@@ -9,7 +9,8 @@ import type { ChainNode } from '../../../../src/services/payment/chain/node.js'
 import { paymentSchema } from '../../../../src/services/payment/store.js'
 import { openSqlite } from '../../../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
-import { afterEachStep, CrashImages } from '../../crash-images.js'
+import { rowsOf } from '../../../support/content/rows.js'
+import { crashImages } from '../../crash-images.js'
 
 t.setTimeout(300_000)
 
@@ -155,15 +156,9 @@ t.test('whatever reorganisations came, the end is that of reading the last chain
 t.test('a crash after any step loses nothing and repeats nothing', async (t) => {
   const chain = new ScriptedChain()
   const folder = temporaryFolder(t)
-  const crashes = new CrashImages(folder, temporaryFolder(t))
-  const images: string[] = []
   const first = await openFolder(folder, chain)
   t.teardown(() => first.close())
-  const look = (): void => {
-    const image = crashes.take()
-    if (image !== undefined) images.push(image)
-  }
-  await afterEachStep(look, async () => {
+  const images = await crashImages(t, folder, async () => {
     const lock = (wCid: string): Told => ({ kind: 'lock', wCid, amount: 20n })
     chain.mine([lock('a'), lock('b')])
     chain.mine([{ kind: 'unlock', wCid: 'a', amount: 5n }])
@@ -179,7 +174,7 @@ t.test('a crash after any step loses nothing and repeats nothing', async (t) => 
   })
   t.ok(images.length >= 4, `${images.length} images`)
   for (const image of images) {
-    const again = await openFolder(image, chain)
+    const again = await openFolder(image.folder, chain)
     await again.read()
     t.same(again.state(), first.state())
     await again.close()
@@ -198,9 +193,8 @@ t.test(
     for (let i = 0; i < CONFIRMATIONS; i++) chain.mine([])
     await service.read()
     await service.close()
-    const db = new DatabaseSync(join(folder, 'payment.db'))
-    const rows = db.prepare('SELECT outcome, count(*) AS count FROM chain_logs GROUP BY outcome ORDER BY 1').all()
-    db.close()
+    const query = 'SELECT outcome, count(*) AS count FROM chain_logs GROUP BY outcome ORDER BY 1'
+    const rows = rowsOf(join(folder, 'payment.db'), query)
     t.same(rows, [
       { outcome: 'counted', count: 1 },
       { outcome: 'underpaid', count: 100 },

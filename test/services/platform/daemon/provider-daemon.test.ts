@@ -18,7 +18,7 @@ import { startPlatform } from '../../../../src/services/platform/platform.js'
 import { md5 } from '../../../support/content/content.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { until } from '../../../support/waiting.js'
-import { afterEachStep, CrashImages } from '../../crash-images.js'
+import { crashImages } from '../../crash-images.js'
 import { onPostgres } from '../../engine.js'
 import { type Asked, ask, bytesOf, content, open, packedFile } from '../../network/embedded-network.js'
 import { send } from '../platform-client.js'
@@ -296,15 +296,9 @@ t.test('a crash after any step of an import', { skip: onPostgres }, async (t) =>
   const s = await startImports(t)
   const { scene, client } = s
   const proposals = [await propose(s, 'one'), await propose(s, 'two')]
-  const crashes = new CrashImages(scene.folder, temporaryFolder(t))
-  const images: string[] = []
   const uuid = await s.post(PRIVATE, csvOf(s, [proposals[0]?.dealCid ?? '', '', '']))
   await hasDeals(s, uuid, 'Downloaded', 'Downloaded', 'Downloaded')
-  const look = (): void => {
-    const folder = crashes.take()
-    if (folder !== undefined) images.push(folder)
-  }
-  await afterEachStep(look, async () => {
+  const images = await crashImages(t, scene.folder, async () => {
     await advance(s, uuid, 1)
     await advance(s, uuid, 1)
     await hasDeals(s, uuid, 'FileImported', 'FileImported', 'FileImported')
@@ -312,7 +306,7 @@ t.test('a crash after any step of an import', { skip: onPostgres }, async (t) =>
     await hasDeals(s, uuid, 'DealActive', 'DealActive', 'DealActive')
   })
   t.ok(images.length > 10, `${images.length} crashes`)
-  for (const [n, folder] of images.entries()) {
+  for (const [n, { folder }] of images.entries()) {
     const network = await open(t, join(folder, 'network'), { providers: catalogue })
     const data = join(folder, 'platform')
     const platform = await startPlatform(data, { host: '127.0.0.1', port: 0 }, { network }, silentLog)
@@ -336,7 +330,7 @@ const ALL = { allowed: blocks('0.0.0.0/0', '::/0'), own: [] }
 const URL_OF_CAR = new URL('http://cars.example:9300/a.car')
 const here = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []))
 
-t.test('addresses from which a CAR may come', (t) => {
+t.test('addresses from which a CAR may come', async (t) => {
   const yes = ['93.184.216.34', '2606:2800:220:1::1', '::ffff:93.184.216.34']
   const no = [
     '169.254.169.254',
@@ -362,10 +356,9 @@ t.test('addresses from which a CAR may come', (t) => {
   }
   for (const address of here) t.notOk(mayFetchFrom(address, URL_OF_CAR, NONE), `${address}, which is of this machine`)
   t.throws(() => blocks('10.0.0.0/33'), RangeError)
-  t.end()
 })
 
-t.test('servers of this machine that hand out CARs', (t) => {
+t.test('servers of this machine that hand out CARs', async (t) => {
   const may = (address: string, url: string, ...own: string[]) =>
     mayFetchFrom(address, new URL(url), { allowed: [], own: own.map((each) => new URL(each)) })
   t.ok(may('127.0.0.1', 'http://127.0.0.1:9300/a', 'http://127.0.0.1:9300'))
@@ -377,15 +370,13 @@ t.test('servers of this machine that hand out CARs', (t) => {
   t.notOk(may('127.0.0.2', 'http://127.0.0.2:9300/a', 'http://127.0.0.1:9300'), 'another address')
   t.notOk(may('127.0.0.1', 'http://evil.example/a', 'https://s3.example'), 'another name')
   t.notOk(may('127.0.0.1', 'http://s3.example/a', 'https://s3.example'), 'another port of that name')
-  t.end()
 })
 
-t.test('literal addresses in a URL', (t) => {
+t.test('literal addresses in a URL', async (t) => {
   for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:a9fe:a9fe]', '0xa9fea9fe', '127.0.0.1', '127.1'])
     t.throws(() => requireAddress(new URL(`http://${host}/`), NONE), /no CAR may come/, host)
   t.doesNotThrow(() => requireAddress(new URL('http://127.0.0.1/'), ALL))
   t.doesNotThrow(() => requireAddress(URL_OF_CAR, NONE), 'a name is looked up')
-  t.end()
 })
 
 t.test('names are looked up', async (t) => {

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../../../src/services/log.js'
 import { startPlatform } from '../../../../src/services/platform/platform.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
+import { countRows } from '../../../support/content/rows.js'
 import { listen } from '../../../support/server/listen.js'
 import { until } from '../../../support/waiting.js'
 import { afterEachStep, CrashImages } from '../../crash-images.js'
@@ -244,10 +244,5 @@ function mails(folder: string): number {
 }
 
 function count(folder: string, what: string): number {
-  const db = new DatabaseSync(join(folder, 'platform.db'), { readOnly: true })
-  try {
-    return db.prepare(`SELECT count(*) AS count FROM ${what}`).get().count
-  } finally {
-    db.close()
-  }
+  return countRows(join(folder, 'platform.db'), what)
 }

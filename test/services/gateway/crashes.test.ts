@@ -1,21 +1,40 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { countRows } from '../../support/content/rows.js'
 import { until } from '../../support/waiting.js'
-import { afterEachStep, CrashImages } from '../crash-images.js'
+import { crashImages } from '../crash-images.js'
 import { onPostgres } from '../engine.js'
-import { connectTo, start } from './client.js'
+import { type Client, connectTo, start } from './client.js'
 import { DealClient, type Envelope, UNTIL_ACTIVE } from './deal-client.js'
+
+t.setTimeout(1_200_000)
+
+type Step = readonly [name: string, run: () => Promise<unknown>]
+
+/** An image of the folder, with what was being done. */
+type Image<Known> = Known & { readonly folder: string; readonly step: string }
+
+/** Looks at what a crash after any step leaves. */
+function afterAnyCrash<Known>(
+  what: string,
+  record: (t: Test) => Promise<Image<Known>[]>,
+  check: (t: Test, image: Image<Known>) => Promise<void>,
+): void {
+  t.test(`a crash after any step ${what}`, { skip: onPostgres && 'on SQLite' }, async (t) => {
+    const images = await record(t)
+    t.comment(`${images.length} crashes`)
+    t.ok(images.length > 13, 'more than changes')
+    for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
+  })
+}
 
 /** Of objects in the index and in files. */
 const SMALL = Buffer.from('small')
 const LARGE = randomBytes(100_000)
 const OTHER = randomBytes(90_000)
-
-t.setTimeout(1_200_000)
 
 /** What a client knows. */
 interface Known {
@@ -23,12 +42,6 @@ interface Known {
   readonly bodies: Map<string, (Buffer | undefined)[]>
   /** By token: its deal, once that has been answered. */
   readonly deals: Map<string, string | undefined>
-}
-
-interface Image extends Known {
-  readonly folder: string
-  /** What was being done. */
-  readonly step: string
 }
 
 /** The deals that are ordered: all of a bucket, or one object. */
@@ -44,30 +57,14 @@ function order(client: DealClient, token: string): Promise<Envelope> {
   return key === undefined ? client.deals('bucket', {}, token) : client.deal('bucket', key, {}, token)
 }
 
-t.test(
-  'a crash after any step loses nothing, makes nothing twice and leaves nothing over',
-  { skip: onPostgres && 'on SQLite' },
-  async (t) => {
-    const images = await record(t)
-    t.comment(`${images.length} crashes`)
-    for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
-  },
-)
-
 /** Does all there is to do with deals, one thing after the other. */
-async function record(t: Test): Promise<Image[]> {
+async function recordDeals(t: Test): Promise<Image<Known>[]> {
   const data = temporaryFolder(t)
-  const crashes = new CrashImages(data, temporaryFolder(t))
   const services = await start(data, {}, { control: true })
   t.teardown(() => services.stop())
   const client = new DealClient(await connectTo(services))
   const known: Known = { bodies: new Map(), deals: new Map() }
-  const images: Image[] = []
   let step = ''
-  const look = (): void => {
-    const folder = crashes.take()
-    if (folder !== undefined) images.push({ folder, step, bodies: new Map(known.bodies), deals: new Map(known.deals) })
-  }
   const put = async (key: string, body: Buffer): Promise<void> => {
     const [before] = known.bodies.get(key) ?? []
     known.bodies.set(key, [before, body])
@@ -94,7 +91,7 @@ async function record(t: Test): Promise<Image[]> {
     const { status, message } = await client.retrieve('bucket', key)
     if (status !== 'success') throw new Error(message)
   }
-  const steps: [string, () => Promise<unknown>][] = [
+  const steps: readonly Step[] = [
     ['upload to the index', () => put('small', SMALL)],
     ['upload to a file', () => put('large', LARGE)],
     ['deal of the bucket', () => deal('whole')],
@@ -111,18 +108,19 @@ async function record(t: Test): Promise<Image[]> {
     ['the end of the deals', () => client.advance('600000')],
   ]
   await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
-  await afterEachStep(look, async () => {
+  const work = async () => {
     for (const [name, run] of steps) {
       step = name
       await run()
     }
     step = 'stop'
     await services.stop()
-  })
-  return images
+  }
+  const now = () => ({ step, bodies: new Map(known.bodies), deals: new Map(known.deals) })
+  return crashImages(t, data, work, now)
 }
 
-async function check(t: Test, { folder, bodies, deals }: Image): Promise<void> {
+async function checkDeals(t: Test, { folder, bodies, deals }: Image<Known>): Promise<void> {
   const services = await start(folder, {}, { control: true })
   try {
     const client = new DealClient(await connectTo(services))
@@ -173,6 +171,104 @@ async function check(t: Test, { folder, bodies, deals }: Image): Promise<void> {
   }
 }
 
+const bucketName = 'bucket'
+const KEY = 'key'
+
+/** The versions of the key from the newest, by their bodies; `-` is a delete marker. */
+interface Versions {
+  /** Before and after the change under way, or twice the same. */
+  readonly possible: readonly (readonly string[])[]
+}
+
+interface Listed {
+  readonly versionId: string
+  readonly isLatest: boolean
+  readonly deleteMarker?: true
+  readonly size?: number
+}
+
+async function recordVersions(t: Test): Promise<Image<Versions>[]> {
+  const data = temporaryFolder(t)
+  const services = await start(data)
+  t.teardown(() => services.stop())
+  const client = await connectTo(services)
+  await client.call('MakeBucket', { bucketName })
+  let step = ''
+  let possible: string[][] = [[]]
+  const put = (name: string, size: number) => async () => {
+    const answer = await client.put(bucketName, KEY, name.padEnd(size, '.'))
+    if (answer.status !== 200) throw new Error(answer.text)
+  }
+  const remove = () => client.call('RemoveObject', { bucketName, objects: [KEY] })
+  const removeAt = (place: number) => async () => {
+    const { versionId } = (await versionsOf(client))[place] as Listed
+    await client.call('RemoveObject', { bucketName, objects: [KEY], versionId })
+  }
+  const versioning = (status: string) => () => client.call('SetBucketVersioning', { bucketName, status })
+  const steps: readonly [...Step, after: string[]][] = [
+    ['an object without versioning', put('a', LARGE.length), ['a']],
+    ['versioning', versioning('Enabled'), ['a']],
+    ['a version over the null version', put('b', LARGE.length), ['b', 'a']],
+    ['one in the index', put('c', 10), ['c', 'b', 'a']],
+    ['a marker', remove, ['-', 'c', 'b', 'a']],
+    ['the marker goes', removeAt(0), ['c', 'b', 'a']],
+    ['the current version goes', removeAt(0), ['b', 'a']],
+    ['suspension', versioning('Suspended'), ['b', 'a']],
+    ['a null version', put('d', LARGE.length), ['d', 'b']],
+    ['another in its place', put('e', LARGE.length), ['e', 'b']],
+    ['a null marker', remove, ['-', 'b']],
+    ['a version below goes', removeAt(1), ['-']],
+    ['and the last one', removeAt(0), []],
+  ]
+  const work = async () => {
+    for (const [name, run, after] of steps) {
+      step = name
+      possible = [possible.at(-1) ?? [], after]
+      await run()
+      possible = [after]
+    }
+    await services.stop()
+  }
+  return crashImages(t, data, work, () => ({ step, possible }))
+}
+
+async function checkVersions(t: Test, { folder, possible }: Image<Versions>): Promise<void> {
+  const services = await start(folder)
+  try {
+    const client = await connectTo(services)
+    const listed = await versionsOf(client)
+    const found: string[] = []
+    for (const { versionId, deleteMarker } of listed) {
+      const { status, text } = await client.get(bucketName, KEY, { 'x-cloud-version-id': versionId })
+      t.equal(status, deleteMarker ? 405 : 200)
+      found.push(deleteMarker ? '-' : text.slice(0, 1))
+    }
+    t.ok(
+      possible.some((versions) => versions.join() === found.join()),
+      `${found} is one of ${JSON.stringify(possible)}`,
+    )
+    t.same(
+      listed.map(({ isLatest }) => isLatest),
+      listed.map((_, place) => place === 0),
+    )
+    const { status, text } = await client.get(bucketName, KEY)
+    const [current = '-'] = found
+    t.same([status, status === 200 ? text.slice(0, 1) : '-'], [current === '-' ? 404 : 200, current])
+    t.equal(
+      (await client.call('StorageInfo')).storageInfo.Used,
+      listed.reduce((sum, { size = 0 }) => sum + size, 0),
+    )
+    const large = listed.filter(({ size = 0 }) => size === LARGE.length).length
+    await until('only the files of versions are left', () => files(join(folder, 'gateway', 'objects')).length === large)
+  } finally {
+    await services.stop()
+  }
+}
+
+async function versionsOf(client: Client): Promise<Listed[]> {
+  return (await client.call('ListObjectVersions', { bucketName })).versions
+}
+
 function files(folder: string): string[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -181,10 +277,8 @@ function files(folder: string): string[] {
 }
 
 function count(folder: string, part: 'gateway' | 'network', what: string): number {
-  const db = new DatabaseSync(join(folder, part, part === 'gateway' ? 'index.db' : 'network.db'), { readOnly: true })
-  try {
-    return db.prepare(`SELECT count(*) AS count FROM ${what}`).get().count
-  } finally {
-    db.close()
-  }
+  return countRows(join(folder, part, part === 'gateway' ? 'index.db' : 'network.db'), what)
 }
+
+afterAnyCrash('loses nothing, makes nothing twice and leaves nothing over', recordDeals, checkDeals)
+afterAnyCrash('loses no version, makes none twice and leaves no body over', recordVersions, checkVersions)
